@@ -73,7 +73,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws LockTimeoutError when it stays locked for `waitMs`
    * @throws LockBusyError when it is locked and `waitMs` is 0, or the retry strategy ends the wait
    * @throws LockQueueFullError when `maxWaiters` calls already wait for it
-   * @throws LockUnavailableError when Redis cannot be reached within `waitMs`, or refuses
+   * @throws LockUnavailableError when Redis cannot be reached within `unavailableMs` or `waitMs`, or refuses
    * @throws LockAbortedError when `signal` aborts
    * @throws LockReentryError when this async context already holds it and would wait for itself
    * @throws LockModeMismatchError when the resource is in use as a semaphore
@@ -149,7 +149,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @param resource one name; also that of a semaphore, which is free when no permit is held, `leader:<name>` or
    *   `cron:<job>`
    * @throws LockTimeoutError when it was not free within `waitMs`
-   * @throws LockUnavailableError when Redis cannot be reached at the end of `waitMs`, or refuses
+   * @throws LockUnavailableError when Redis cannot be reached within `unavailableMs`, nor at the end of `waitMs`, or refuses
    * @throws LockAbortedError when `signal` aborts
    * @throws LockReentryError when this async context holds the resource itself
    * @throws LockShutdownError when the application shuts down
@@ -278,7 +278,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    *
    * @param text what `transfer()` returned
    * @throws LeaseLostError when the lease has ended, or was adopted before
-   * @throws LockUnavailableError when Redis does not answer within `waitMs`
+   * @throws LockUnavailableError when Redis does not answer within `waitMs`, or is not connected for `unavailableMs`
    * @throws LockShutdownError when the application shuts down
    * @throws InvalidLockOptionsError when `transfer()` did not return this text
    */

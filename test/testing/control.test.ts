@@ -163,7 +163,8 @@ describe('redisDown', () => {
     const lease = await service.acquire('held');
     const held = await locks.holdElsewhere('x');
     let isGranted = false;
-    const waiting = service.acquire('x', { waitMs: 60_000 }).then((granted) => ((isGranted = true), granted));
+    const options = { waitMs: 60_000, unavailableMs: 60_000 };
+    const waiting = service.acquire('x', options).then((granted) => ((isGranted = true), granted));
     await locks.advance(1_000);
     locks.redisDown();
     const releasing = rejection(held.release());

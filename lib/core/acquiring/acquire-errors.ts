@@ -1,4 +1,4 @@
-import type { AttemptLog } from '../places/attempts.js';
+import type { AttemptLog, WaitingTimes } from '../places/attempts.js';
 import {
   LockAbortedError,
   LockBusyError,
@@ -14,22 +14,23 @@ import { LockStoreError } from '../store/store-error.js';
 import { noteWait, waitBefore } from './waits.js';
 
 /**
- * `waitMs` is over. What ended the wait is the last thing known: another holder has the resource, or Redis could not be
- * asked.
+ * The call has waited long enough. What ended the wait is the last thing known: another holder has the resource, or Redis
+ * could not be asked.
  *
  * @param attempts how many were sent for this call
  * @param place which place it last had in the queue of the store
  */
 export function waitedTooLong(
   resource: string,
-  startedAt: number,
+  call: { readonly startedAt: number; readonly options: WaitingTimes },
   now: number,
   log: AttemptLog,
   attempts = log.attempts,
   place?: number,
 ): LockTimeoutError | LockUnavailableError {
-  if (log.last !== 'busy') return unavailable(resource, log);
-  return new LockTimeoutError(resource, now - startedAt, attempts, log.holderTtlMs, log.holders(now), undefined, place);
+  if (log.last !== 'busy') return unavailable(resource, log, 'acquire', waitedForStore(call, now));
+  const waitedMs = now - call.startedAt;
+  return new LockTimeoutError(resource, waitedMs, attempts, log.holderTtlMs, log.holders(now), undefined, place);
 }
 
 /**
@@ -64,9 +65,23 @@ export function exhausted(resource: string, log: AttemptLog): LockBusyError | Lo
   return unavailable(resource, log);
 }
 
-export function unavailable(resource: string, log: AttemptLog, operation = 'acquire'): LockUnavailableError {
+/** For how long the call has waited for a store that is away, if that ended the wait before `waitMs` was over. */
+export function waitedForStore(
+  { startedAt, options }: { readonly startedAt: number; readonly options: WaitingTimes },
+  now: number,
+): number | undefined {
+  return now < startedAt + options.waitMs ? options.unavailableMs : undefined;
+}
+
+/** @param unavailableMs set where the call has waited no longer because the store is away */
+export function unavailable(
+  resource: string,
+  log: AttemptLog,
+  operation = 'acquire',
+  unavailableMs?: number,
+): LockUnavailableError {
   const cause = log.lastError ?? new LockStoreError('unknown', 'Redis has not answered yet');
-  return new LockUnavailableError(resource, operation, log.last, cause);
+  return new LockUnavailableError(resource, operation, log.last, cause, unavailableMs);
 }
 
 /** The caller gave up, or the application shuts down. */

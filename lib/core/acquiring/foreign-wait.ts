@@ -1,4 +1,4 @@
-import { aborted } from './acquire-errors.js';
+import { aborted, waitedForStore } from './acquire-errors.js';
 import { isWaitTold, LONG_WAIT_MS, tellOfLongWait, tellOfWait } from './waits.js';
 import { LockBusyError, LockTimeoutError, LockUnavailableError } from '../api/errors.js';
 import type { ForeignReply } from '../api/foreign-lock.js';
@@ -7,7 +7,7 @@ import { NO_HOLDERS } from '../api/seen-holders.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
 import type { Grant } from '../holding/hold.js';
 import type { ForeignLocks } from '../holding/foreign-locks.js';
-import { AttemptLog, failurePause, grantedTooLate } from '../places/attempts.js';
+import { AttemptLog, failurePause, givesUpAt, grantedTooLate } from '../places/attempts.js';
 import { withTimeout } from '../store/ask.js';
 import { LockStoreError } from '../store/store-error.js';
 import type { Runtime } from '../holding/runtime.js';
@@ -129,6 +129,8 @@ class ForeignAttempts {
     this.#tellOfLongWait();
     if (leftMs > 0) await this.#pause(leftMs);
     if (signal.aborted) throw this.#abortedError();
+    // It may be back.
+    if (this.#log.awaySince !== undefined) this.#lookForServer();
     if (clock.now() >= this.#giveUpAt) throw this.#inVain();
     return false;
   }
@@ -141,7 +143,7 @@ class ForeignAttempts {
 
   get #giveUpAt(): number {
     const { startedAt, options, isPatient } = this.wait;
-    return (isPatient ? Math.max(startedAt, this.#answeredAt) : startedAt) + options.waitMs;
+    return givesUpAt(isPatient ? Math.max(startedAt, this.#answeredAt) : startedAt, options, this.#log.awaySince);
   }
 
   get #isBusyFinal(): boolean {
@@ -162,6 +164,7 @@ class ForeignAttempts {
     if (answer.outcome === 'failed') {
       this.#log.failed(answer.error);
       if (answer.error.failure === 'refused') throw this.#inVain();
+      this.#lookForServer();
       return false;
     }
     this.#releaseLate(command);
@@ -171,6 +174,10 @@ class ForeignAttempts {
       if (trouble !== undefined) this.#log.notice(new LockStoreError('unknown', trouble));
     } else this.#log.isAmbiguous = true;
     return false;
+  }
+
+  #lookForServer(): void {
+    this.#log.noteAway(this.foreign.describeTrouble() !== undefined, this.deps.clock.now());
   }
 
   #read(reply: ForeignReply): boolean {
@@ -251,7 +258,8 @@ class ForeignAttempts {
     }
     const { failure = 'unknown', message = 'no answer yet' } = log.lastError ?? {};
     const cause = new LockStoreError(failure, `${this.foreign.name}: ${message}`);
-    const error = new LockUnavailableError(resource, 'acquire', log.last, cause);
+    const waitedMs = waitedForStore({ startedAt, options }, clock.now());
+    const error = new LockUnavailableError(resource, 'acquire', log.last, cause, waitedMs);
     if (observers.wants('foreignFailed')) {
       observers.emit({ type: 'foreignFailed', ...observers.describeCall(resource, options), error });
     }

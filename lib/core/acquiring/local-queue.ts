@@ -247,6 +247,15 @@ export class LocalQueue implements WaiterListener {
     this.#tellOf(call, now);
   }
 
+  lookForStore(): void {
+    const { store, clock } = this.deps;
+    // Where this process holds the resource, the calls do not wait for the store.
+    const isAway = this.#waiter !== undefined && store.trouble(this.resource) !== undefined;
+    if (!this.log.noteAway(isAway, clock.now())) return;
+    this.#waiter!.storeWentAway();
+    for (const call of this.#waiting.all) call.storeWentAway();
+  }
+
   waitsForStore(): void {
     this.#tellOfWait(this.#waiter!.call);
   }
@@ -312,8 +321,7 @@ export class LocalQueue implements WaiterListener {
   #outOfTime(call: PendingCall): void {
     const now = this.deps.clock.now();
     noteReasons(this.#facts, call.options, now);
-    const place = this.#placeOf(call);
-    this.#dismiss(call, waitedTooLong(this.resource, call.startedAt, now, this.log, call.attempts, place));
+    this.#dismiss(call, waitedTooLong(this.resource, call, now, this.log, call.attempts, this.#placeOf(call)));
   }
 
   /** Known of the call that the waiter asks for only: other processes may come between it and the calls behind it. */

@@ -75,10 +75,11 @@ export class LocalQueues implements GrantListener {
     return new Promise((resolve, reject) => {
       if (options.signal?.aborted) return reject(aborted(resource, closing, options.signal));
       const outcome = { succeeded: (grant: Grant) => resolve(take(grant)), failed: reject };
-      const call = new PendingCall(options, clock.now(), outcome, alarms);
+      const queue = this.#queueOf(resource);
+      const call = new PendingCall(options, clock.now(), outcome, alarms, queue);
       call.isInWork = closing === this.deps.drained;
       if (several !== undefined) call.several = several;
-      this.#queueOf(resource).join(call);
+      queue.join(call);
     });
   }
 
@@ -163,6 +164,8 @@ export class LocalQueues implements GrantListener {
 
   unproven(): void {
     this.deps.places.unproven();
+    // Often because Redis is away.
+    for (const queue of this.#queues.values()) queue.lookForStore();
   }
 
   reconnected(): void {

@@ -5,6 +5,7 @@ import type { StoreLease } from '../holding/store-lease.js';
 import type { SeveralParts } from '../holding/several-parts.js';
 import { LONG_WAIT_MS, noteWait } from './waits.js';
 import { onAbort } from '../util/signals.js';
+import { type AttemptLog, givesUpAt, type WaitingTimes } from '../places/attempts.js';
 
 /** What is told of the holders should be no older than this. */
 export const NEWS_MS = 1_000;
@@ -16,14 +17,20 @@ export interface CallOutcome<Result> {
 }
 
 /** How long a call waits at most. */
-export interface WaitLimits {
-  readonly waitMs: number;
+export interface WaitLimits extends WaitingTimes {
   readonly signal?: AbortSignal | undefined;
+}
+
+/** Calls that wait for the same, and ask the store together. */
+export interface WaitingTogether {
+  /** What they have found out. */
+  readonly log: AttemptLog;
+  /** Looks whether the store is away, which is known without a command. While it is, they wait for less. */
+  lookForStore(): void;
 }
 
 /** One call that waits, until it succeeds or fails: to acquire a lock, or for a latch to open. */
 export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLockOptions> implements Alarm {
-  readonly giveUpAt: number;
   /** How many attempts were sent for it. The calls for one latch share their attempts, which do not count here. */
   attempts = 0;
   /** What else the caller wants. Only set where it wants several resources. */
@@ -44,8 +51,12 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
     readonly startedAt: number,
     private readonly outcome: CallOutcome<Result>,
     private readonly alarms: Alarms,
-  ) {
-    this.giveUpAt = startedAt + options.waitMs;
+    private readonly waitsWith: WaitingTogether,
+  ) {}
+
+  /** Sooner while the store is away. */
+  get giveUpAt(): number {
+    return givesUpAt(this.startedAt, this.options, this.waitsWith.log.awaySince);
   }
 
   waitedMs(now: number): number {
@@ -57,9 +68,11 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
     if (this.options.signal) this.#stopListening = onAbort(this.options.signal, callback);
   }
 
-  /** Calls back when `waitMs` is over. */
+  /** Calls back when the call gives up. */
   onGivingUp(callback: () => void): void {
-    this.#onTime = callback;
+    this.#onTime = (isOver) => {
+      if (isOver) callback();
+    };
     this.alarms.set(this, this.giveUpAt);
   }
 
@@ -69,10 +82,21 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
     this.alarms.set(this, Math.min(this.giveUpAt, this.startedAt + LONG_WAIT_MS));
   }
 
+  /** The store is away now. Only for a call that watches the time itself. */
+  storeWentAway(): void {
+    const { giveUpAt } = this;
+    if (giveUpAt < this.dueAt) this.alarms.set(this, giveUpAt);
+  }
+
   ring(): void {
+    // It may be back.
+    if (this.waitsWith.log.awaySince !== undefined) this.waitsWith.lookForStore();
     const isOver = this.dueAt >= this.giveUpAt || this.alarms.isStopped;
     // Before the callback, which may end the call.
-    if (!isOver) this.alarms.set(this, this.giveUpAt);
+    if (!isOver) {
+      const longAt = this.startedAt + LONG_WAIT_MS;
+      this.alarms.set(this, this.dueAt < longAt ? Math.min(this.giveUpAt, longAt) : this.giveUpAt);
+    }
     this.#onTime?.(isOver);
   }
 

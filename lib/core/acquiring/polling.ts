@@ -1,6 +1,6 @@
 import { aborted, exhausted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
 import { withTimeout } from '../store/ask.js';
-import { AttemptLog, grantedTooLate } from '../places/attempts.js';
+import { AttemptLog, givesUpAt, grantedTooLate } from '../places/attempts.js';
 import type { Grant } from '../holding/hold.js';
 import { isWaitTold, LONG_WAIT_MS, noteWait, tellOfLongWait, tellOfWait } from './waits.js';
 import type { Runtime } from '../holding/runtime.js';
@@ -19,7 +19,6 @@ interface Poller {
   readonly owner: LockOwner;
   readonly options: ResolvedLockOptions;
   readonly startedAt: number;
-  readonly giveUpAt: number;
   /** Aborts when the shutdown ends the call. */
   readonly closing: AbortSignal;
   /** Aborts with the caller's signal or the shutdown. */
@@ -73,7 +72,6 @@ export class Polling {
       owner: createOwner(resource, options, this.deps),
       options,
       startedAt,
-      giveUpAt: startedAt + options.waitMs,
       closing,
       signal,
       log: new AttemptLog(),
@@ -110,25 +108,28 @@ export class Polling {
 
   async #poll(poller: Poller): Promise<StoreLease> {
     const { store, clock } = this.deps;
-    const { owner, options, startedAt, giveUpAt, closing, signal, log } = poller;
+    const { owner, options, startedAt, closing, signal, log } = poller;
     const { resource } = owner;
+    const leftMs = (now: number): number => givesUpAt(startedAt, options, log.awaySince) - now;
     for (;;) {
       const storeLease = await this.#attempt(poller);
       if (storeLease) return storeLease;
       // Each answer passes over more waiters that have died, so this comes to an end.
-      if (poller.isOpen && (options.waitMs === 0 || clock.now() < giveUpAt)) continue;
+      if (poller.isOpen && (options.waitMs === 0 || leftMs(clock.now()) > 0)) continue;
       const delayMs = this.#nextPause(poller);
       if (this.deps.traces.wantsAcquires) this.deps.traces.waits(options, (now) => log.holders(now));
       this.#tellOfWait(poller);
       this.#waiting.add(poller);
       this.deps.observers.onAnswer?.(owner.resource, log.holders());
-      const why = await pause(clock, Math.min(delayMs, giveUpAt - clock.now()), signal);
+      const why = await pause(clock, Math.min(delayMs, leftMs(clock.now())), signal);
       this.#waiting.delete(poller);
       if (why === 'aborted') throw aborted(resource, closing, options.signal);
       const now = clock.now();
-      if (now >= giveUpAt) {
+      // It may be back.
+      if (log.awaySince !== undefined) log.noteAway(store.trouble(resource) !== undefined, now);
+      if (leftMs(now) <= 0) {
         log.notice(store.trouble(resource));
-        throw waitedTooLong(resource, startedAt, now, log);
+        throw waitedTooLong(resource, poller, now, log);
       }
       if (now >= poller.tellAt) {
         poller.tellAt = Infinity;
@@ -147,10 +148,10 @@ export class Polling {
 
   /** Sends one command and notes its outcome in the log. @returns nothing where the resource was not granted */
   async #attempt(poller: Poller): Promise<StoreLease | undefined> {
-    const { owner, options, giveUpAt, closing, signal, log, several } = poller;
+    const { owner, options, startedAt, closing, signal, log, several } = poller;
     const { store, clock, alarms, orphanReleases } = this.deps;
     const sentAt = clock.now();
-    const patience = options.waitMs === 0 ? Infinity : giveUpAt - sentAt;
+    const patience = options.waitMs === 0 ? Infinity : startedAt + options.waitMs - sentAt;
     log.sent(sentAt);
     poller.isOpen = false;
     const { leaseMs } = options;
@@ -166,6 +167,7 @@ export class Polling {
     }
     if (answer.outcome === 'failed') {
       log.failed(answer.error);
+      log.noteAway(store.trouble(owner.resource) !== undefined, clock.now());
       if (answer.error.failure === 'refused') throw unavailable(owner.resource, log);
     } else if (answer.outcome === 'timeout') {
       if (patience < options.attemptTimeoutMs) log.cutShort(clock.now(), options.attemptTimeoutMs);

@@ -1,8 +1,8 @@
-import { aborted, unavailable } from './acquire-errors.js';
+import { aborted, unavailable, waitedForStore } from './acquire-errors.js';
 import { Asker, AttemptLog } from '../places/attempts.js';
 import { LockShutdownError } from '../api/errors.js';
 import type { LockStoreError } from '../store/store-error.js';
-import type { PendingCall, WaitLimits } from './pending-call.js';
+import type { PendingCall, WaitingTogether, WaitLimits } from './pending-call.js';
 import type { Runtime } from '../holding/runtime.js';
 import { mergeSignals } from '../util/signals.js';
 import { withTimeout } from '../store/ask.js';
@@ -33,10 +33,10 @@ export type WaitingCall = PendingCall<void, WaitLimits>;
  * free. They ask the store together, so a thousand calls cost Redis no more than one. Each question renews the place of
  * this process among those that are told, and finds a message lost.
  */
-export abstract class SharedWait<Reply> extends Asker<Reply> {
+export abstract class SharedWait<Reply> extends Asker<Reply> implements WaitingTogether {
   protected readonly calls = new Set<WaitingCall>();
   /** Of all attempts, for any of the calls. */
-  protected readonly log = new AttemptLog();
+  readonly log = new AttemptLog();
   /** When a message last made this process ask. */
   #lookedAt = -Infinity;
   /** Whether another message came since. */
@@ -117,13 +117,24 @@ export abstract class SharedWait<Reply> extends Asker<Reply> {
     this.calls.clear();
   }
 
+  protected override askAfterFailure(): void {
+    this.lookForStore();
+    super.askAfterFailure();
+  }
+
+  lookForStore(): void {
+    const { name, deps, log } = this;
+    if (!log.noteAway(deps.store.trouble(name) !== undefined, deps.clock.now())) return;
+    for (const call of this.calls) call.storeWentAway();
+  }
+
   /** As for a lock: the error tells what was known last. */
   #outOfTime(call: WaitingCall, attemptsBefore: number): Error {
     const { name, deps, log } = this;
     const now = deps.clock.now();
     log.checkSilence(now, deps.defaults.attemptTimeoutMs);
     log.notice(deps.store.trouble(name));
-    if (log.last !== 'busy') return unavailable(name, log, 'wait for');
+    if (log.last !== 'busy') return unavailable(name, log, 'wait for', waitedForStore(call, now));
     return this.inVain(call.waitedMs(now), log.attempts - attemptsBefore, now);
   }
 

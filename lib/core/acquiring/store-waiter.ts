@@ -168,13 +168,26 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     if (this.#outstanding > 0) this.deps.orphanReleases.start(this.owner, this.call.options);
   }
 
+  /** The store is away now, so its call may give up sooner. */
+  storeWentAway(): void {
+    this.setAlarm(this.#nextAt);
+  }
+
+  /** Its place could not be kept. */
+  notKept(): void {
+    this.queue.lookForStore();
+  }
+
   /** An attempt timed out, the next one is due, or the call's time is over. */
   override ring(): void {
     const now = this.deps.clock.now();
     const { call } = this;
+    // It may be back.
+    if (this.log.awaySince !== undefined) this.queue.lookForStore();
     const isOutOfTime = now >= call.giveUpAt;
     if (now < this.#nextAt) {
-      if (this.isAsking) this.#cutShort(now);
+      if (!isOutOfTime) this.setAlarm(this.#nextAt);
+      else if (this.isAsking) this.#cutShort(now);
     } else if (this.isAsking || !isOutOfTime) super.ring();
     // An observer that was just told may have ended the call. Then it goes on for another one, or is over.
     if (isOutOfTime && !this.isOver && call === this.call) this.queue.outOfTime();
@@ -272,6 +285,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   }
 
   protected override askAfterFailure(): void {
+    this.queue.lookForStore();
     super.askAfterFailure();
     this.queue.waitsForStore();
   }

@@ -1,10 +1,8 @@
-import type { AttemptLog } from '../places/attempts.js';
+import type { WaitingTogether } from './pending-call.js';
 import type { FoundInUse, LockOwner } from '../store/lock-store.js';
 
 /** The queue that a waiter asks for. */
-export interface WaiterListener {
-  /** What this waiter and those before it have found out. */
-  readonly log: AttemptLog;
+export interface WaiterListener extends WaitingTogether {
   granted(fencingToken: number, sentAt: number, now: number): void;
   /** The time of its call is over. */
   outOfTime(): void;

@@ -254,9 +254,12 @@ export class LockUnavailableError extends LockError {
     readonly operation: string,
     readonly lastAttempt: AttemptOutcome,
     cause: unknown,
+    unavailableMs?: number,
   ) {
     const what = resource !== '' ? ` ${quoteResource(resource)}` : operation.includes(' ') ? '' : ' locks';
-    super(`Redis could not ${operation}${what}: ${describeThrown(cause)}`, resource, { cause });
+    const waited =
+      unavailableMs === undefined ? '' : `. The call waited ${formatDuration(unavailableMs)} for it (unavailableMs)`;
+    super(`Redis could not ${operation}${what}: ${describeThrown(cause)}${waited}`, resource, { cause });
   }
 }
 

@@ -54,6 +54,16 @@ export interface LockOptions {
    */
   waitMs?: number;
   /**
+   * How long to wait for a Redis that is not connected, within `waitMs`; then the call fails with
+   * `LockUnavailableError`. A call that already waits when Redis goes away counts from then. If Redis is back in time,
+   * the call goes on. Of a quorum: while no majority can be reached. `waitMs` ends the wait where that is less.
+   *
+   * @allowed 0 ms and more, or `Infinity`
+   * @default 2000
+   * @see docs/guide/waiting.md#redis-is-down-what-do-my-requests-do
+   */
+  unavailableMs?: number;
+  /**
    * `true` renews the lease at a third of `leaseMs` until it is released. `false` makes a fixed lease that ends after
    * `leaseMs`.
    *
@@ -190,6 +200,7 @@ export const LOCK_OPTIONS = new OptionTable({
   mode: oneOf(ACQUIRE_MODES).default('exclusive'),
   leaseMs: LEASE_LENGTH.default(30_000),
   waitMs: patience().default(10_000),
+  unavailableMs: patience().default(2_000),
   watchdog: flag().default(true),
   maxHoldMs: milliseconds(MIN_LEASE_MS),
   minHoldMs: MIN_HOLD.default(0),
@@ -215,6 +226,7 @@ export type LockDefaults = LeaseLimit &
       LockOptions,
       | 'leaseMs'
       | 'waitMs'
+      | 'unavailableMs'
       | 'watchdog'
       | 'attemptTimeoutMs'
       | 'cohort'
@@ -342,6 +354,7 @@ export function fillLockOptions(
     // A lease longer than the whole hold would leave the lock in Redis after the holder was told that it lost it.
     leaseMs: Math.min(options?.leaseMs ?? defaults.leaseMs, maxHoldMs),
     waitMs: options?.waitMs ?? defaults.waitMs,
+    unavailableMs: options?.unavailableMs ?? defaults.unavailableMs,
     watchdog: options?.watchdog ?? defaults.watchdog,
     attemptTimeoutMs: options?.attemptTimeoutMs ?? defaults.attemptTimeoutMs,
     cohort: options?.cohort ?? defaults.cohort,

@@ -49,12 +49,12 @@ export interface CountdownLatch {
   readonly count: number;
   /**
    * Counts down by one, and resolves to how many count-downs are missing. A call counts once, however often its command is
-   * executed. Counting down an open latch changes nothing. While Redis cannot be reached, the call tries again for the module's
-   * `waitMs`.
+   * executed. Counting down an open latch changes nothing. While Redis cannot be reached, the call tries again for
+   * `unavailableMs` and `waitMs` of the module.
    *
    * @throws LockModeMismatchError when the latch is in use with another count
-   * @throws LockUnavailableError when Redis cannot be reached within the module's `waitMs`, or refuses. The call may have counted:
-   * to try again, pass the same `id`
+   * @throws LockUnavailableError when Redis cannot be reached within `unavailableMs` and `waitMs` of the module, or
+   * refuses. The call may have counted: to try again, pass the same `id`
    * @throws LockShutdownError when the same happens while the application shuts down
    * @throws InvalidLockOptionsError when an option cannot be right; nothing was sent
    */
@@ -64,7 +64,8 @@ export interface CountdownLatch {
    *
    * @throws LockTimeoutError when it is not open after `waitMs`
    * @throws LockModeMismatchError when the latch is in use with another count
-   * @throws LockUnavailableError when Redis cannot be reached within `waitMs`, or refuses
+   * @throws LockUnavailableError when Redis cannot be reached within `waitMs`, or `unavailableMs` of the module, or
+   * refuses
    * @throws LockAbortedError when `signal` aborts
    * @throws LockShutdownError when the application shuts down
    * @throws InvalidLockOptionsError when an option cannot be right; nothing was sent

@@ -1,6 +1,6 @@
-import { aborted, unavailable } from '../acquiring/acquire-errors.js';
+import { aborted, unavailable, waitedForStore } from '../acquiring/acquire-errors.js';
 import { askUntil, ask } from '../store/ask.js';
-import { AttemptLog, failurePause } from '../places/attempts.js';
+import { AttemptLog, failurePause, givesUpAt } from '../places/attempts.js';
 import {
   checkCountDown,
   checkLatch,
@@ -66,27 +66,30 @@ export class Latches implements LatchListener {
     const { clock, random, alarms, defaults, closingHere, store } = this.#deps;
     const closing = closingHere();
     const id = checkCountDown(options) ?? random.id();
-    const giveUpAt = clock.now() + defaults.waitMs;
+    const startedAt = clock.now();
     const log = new AttemptLog();
+    const leftMs = (): number => givesUpAt(startedAt, defaults, log.awaySince) - clock.now();
     const answer = await askUntil(alarms, clock, {
       send() {
         log.sent(clock.now());
         return store.countDown(spec, id);
       },
       timeoutMs: defaults.attemptTimeoutMs,
-      giveUpAt,
+      giveUpAt: startedAt + defaults.waitMs,
       unanswered(failure) {
         if (failure.outcome === 'failed') log.failed(failure.error);
         else if (failure.outcome === 'timeout') log.unanswered(failure.error);
-        return closing.aborted;
+        log.noteAway(store.trouble(spec.name) !== undefined, clock.now());
+        return closing.aborted || leftMs() <= 0;
       },
-      pauseMs: () => failurePause(log, random),
+      pauseMs: () => Math.min(failurePause(log, random), leftMs()),
       // One more attempt is sent when the shutdown begins: work that is being drained may still count.
       hurry: closing,
     });
     if (answer.outcome === 'answered') return agreed(spec, answer.value).remaining;
     if (closing.aborted) throw new LockShutdownError(spec.name);
-    throw unavailable(spec.name, log, 'count down');
+    const waitedMs = waitedForStore({ startedAt, options: defaults }, clock.now());
+    throw unavailable(spec.name, log, 'count down', waitedMs);
   }
 
   async #remaining(spec: LatchSpec): Promise<number> {
@@ -104,9 +107,11 @@ export class Latches implements LatchListener {
     if (waitMs === 0) return this.#look(spec, signal);
     return new Promise((resolve, reject) => {
       const outcome = { succeeded: resolve, failed: reject };
-      const call = new PendingCall({ waitMs, signal }, clock.now(), outcome, alarms);
+      const watch = this.#watch(spec);
+      const { unavailableMs } = defaults;
+      const call = new PendingCall({ waitMs, unavailableMs, signal }, clock.now(), outcome, alarms, watch);
       call.isInWork = closing === drained;
-      this.#watch(spec).join(call, abortedBy);
+      watch.join(call, abortedBy);
     });
   }
 

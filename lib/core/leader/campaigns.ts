@@ -45,6 +45,7 @@ export class Campaigns {
       {
         leaseMs,
         waitMs: Infinity,
+        unavailableMs: Infinity,
         watchdog: true,
         // Another process should lead after a resignation, and a release has to be known when resign() returns.
         cohort: 0,

@@ -1,7 +1,7 @@
-import { exhausted, unavailable } from '../acquiring/acquire-errors.js';
+import { unavailable, waitedForStore } from '../acquiring/acquire-errors.js';
 import type { LeaseFactory } from './lease-factory.js';
 import { withTimeout } from '../store/ask.js';
-import { AttemptLog, grantedTooLate, failurePause } from '../places/attempts.js';
+import { AttemptLog, failurePause, givesUpAt, grantedTooLate } from '../places/attempts.js';
 import { CompositeLease } from './composite-lease.js';
 import { LockShutdownError } from '../api/errors.js';
 import { type LockLabel, readLabel } from '../api/label.js';
@@ -25,7 +25,7 @@ import type { LeaseTransfer } from './transfer-text.js';
 /** What `locks.adopt()` takes. Options that are left out have the default of the module. */
 export interface AdoptOptions extends Pick<
   LockOptions,
-  'waitMs' | 'watchdog' | 'maxHoldMs' | 'attemptTimeoutMs' | 'backgroundRelease'
+  'waitMs' | 'unavailableMs' | 'watchdog' | 'maxHoldMs' | 'attemptTimeoutMs' | 'backgroundRelease'
 > {
   /**
    * How long Redis keeps the lock without a renewal.
@@ -50,11 +50,12 @@ export interface AdoptOptions extends Pick<
   label?: LockLabel;
 }
 
-const { waitMs, watchdog, maxHoldMs, attemptTimeoutMs, backgroundRelease, label } = LOCK_OPTIONS.options;
+const { waitMs, unavailableMs, watchdog, maxHoldMs, attemptTimeoutMs, backgroundRelease, label } = LOCK_OPTIONS.options;
 
 export const ADOPT_OPTIONS = new OptionTable({
   leaseMs: LEASE_LENGTH,
   waitMs,
+  unavailableMs,
   watchdog,
   maxHoldMs,
   minHoldMs: MIN_HOLD,
@@ -78,7 +79,7 @@ export class Adoption {
    * Adopts all of them, or none.
    *
    * @throws LeaseLostError when one of them cannot be adopted any more
-   * @throws LockUnavailableError when Redis does not answer within `waitMs`
+   * @throws LockUnavailableError when Redis does not answer within `waitMs`, or is not connected for `unavailableMs`
    * @throws LockShutdownError when the application shuts down
    */
   async adopt(parts: readonly LeaseTransfer[], options: ResolvedLockOptions): Promise<SingleLease | CompositeLease> {
@@ -114,6 +115,10 @@ export class Adoption {
     const startedAt = clock.now();
     const giveUpAt = startedAt + options.waitMs;
     const log = new AttemptLog();
+    const leftMs = (): number => givesUpAt(startedAt, options, log.awaySince) - clock.now();
+    const inVain = (): Error => {
+      return unavailable(resource, log, 'acquire', waitedForStore({ startedAt, options }, clock.now()));
+    };
     let isOver = false;
     let lease: SingleLease | undefined;
     const isWanted = () => !isOver || (lease?.isHeld() ?? false);
@@ -138,6 +143,7 @@ export class Adoption {
           const grant = { storeLease, attempts: log.attempts, waitedMs: clock.now() - startedAt };
           return (lease = this.leaseFactory.hold(grant, options, caller));
         }
+        log.noteAway(store.trouble(resource) !== undefined, clock.now());
         if (answer.outcome === 'failed') log.failed(answer.error);
         else {
           if (answer.outcome !== 'timeout') log.unanswered(grantedTooLate());
@@ -147,9 +153,11 @@ export class Adoption {
           orphanReleases.refuseLateGrant(command.then(asReply), next, options, isWanted);
         }
         if (answer.outcome === 'failed' && answer.error.failure === 'refused') throw unavailable(resource, log);
-        if (clock.now() >= giveUpAt) throw exhausted(resource, log);
-        await pause(clock, Math.min(failurePause(log, random), giveUpAt - clock.now()), closing);
-        if (clock.now() >= giveUpAt) throw exhausted(resource, log);
+        if (leftMs() <= 0) throw inVain();
+        await pause(clock, Math.min(failurePause(log, random), leftMs()), closing);
+        // It may be back.
+        log.noteAway(store.trouble(resource) !== undefined, clock.now());
+        if (leftMs() <= 0) throw inVain();
       }
     } finally {
       isOver = true;

@@ -32,6 +32,8 @@ export class AttemptLog {
   /** Whether an attempt may have been executed, or may still be, without an answer. */
   isAmbiguous = false;
   #isConcluded = false;
+  /** Since when the store is known to be away: no command can be sent there. An answer ends that. */
+  awaySince: number | undefined;
   /** When the first command after the last answer was sent. */
   #silentSince: number | undefined;
 
@@ -54,6 +56,7 @@ export class AttemptLog {
   busy(answer = UNHELD, seenAt = 0): void {
     this.#conclude('busy', undefined);
     this.#silentSince = undefined;
+    this.awaySince = undefined;
     this.failures = 0;
     this.#answer = answer;
     this.#seenAt = seenAt;
@@ -105,11 +108,34 @@ export class AttemptLog {
     if (trouble && this.last !== 'failed') this.#conclude('failed', trouble);
   }
 
+  /** @returns whether the store is away, and was not known to be until now */
+  noteAway(isAway: boolean, now: number): boolean {
+    const isNew = isAway && this.awaySince === undefined;
+    this.awaySince = isAway ? (this.awaySince ?? now) : undefined;
+    return isNew;
+  }
+
   #conclude(last: AttemptOutcome, error: LockStoreError | undefined): void {
     this.#isConcluded = true;
     this.last = last;
     this.lastError = error;
   }
+}
+
+/** How long a call waits: for a holder, and for a store that is away. */
+export interface WaitingTimes {
+  readonly waitMs: number;
+  readonly unavailableMs: number;
+}
+
+/** When a call gives up that began then. */
+export function givesUpAt(
+  startedAt: number,
+  { waitMs, unavailableMs }: WaitingTimes,
+  awaySince: number | undefined,
+): number {
+  const endsAt = startedAt + waitMs;
+  return awaySince === undefined ? endsAt : Math.min(endsAt, Math.max(startedAt, awaySince) + unavailableMs);
 }
 
 /** The error of a grant that came too late to be trusted. */

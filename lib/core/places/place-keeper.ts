@@ -237,6 +237,7 @@ export class PlaceKeeper {
     const now = this.deps.clock.now();
     const tryAt = now + failurePause({ failures }, this.deps.random);
     for (const place of places) this.#put(place, tryAt, now);
+    for (const { waiter } of places) waiter.notKept();
   }
 
   #settle(batch: Batch): void {

@@ -26,6 +26,8 @@ export interface QueuedWaiter {
   /** When the holders should be known next, because they are told to the user. */
   newsDueAt(now: number): number;
   onKept(reply: QueuedPlace, sentAt: number, now: number): void;
+  /** The store has not kept its place. That is tried again. */
+  notKept(): void;
   ask(): void;
 }
 

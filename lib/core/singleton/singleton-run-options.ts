@@ -96,7 +96,8 @@ export interface SingletonRunOptions {
    */
   readonly manual?: boolean | undefined;
   /**
-   * The lock of the run. `waitMs` is how long to keep trying to claim the tick while Redis does not answer.
+   * The lock of the run. `waitMs` is how long to keep trying to claim the tick while Redis does not answer,
+   * connected or not.
    *
    * @allowed `leaseMs`, `waitMs`, `maxHoldMs`, `attemptTimeoutMs`, `alsoLock`
    */
@@ -191,7 +192,14 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Lock
   }
   const target = { resource: jobResource(job), tick: checkResource(tick, 'runSingleton as its tick') };
   // A run may be long, whatever the module default: only maxHoldMs limits it.
-  const lock = { ...resolveLockOptions(options.lock, defaults), watchdog: true, group: job, warnAfterMs: Infinity };
+  const lock = {
+    ...resolveLockOptions(options.lock, defaults),
+    // Its waitMs is that time.
+    unavailableMs: Infinity,
+    watchdog: true,
+    group: job,
+    warnAfterMs: Infinity,
+  };
   const due = time === undefined ? undefined : resolveDue(time, lock.waitMs, spreadMs);
   // A claim that is forgotten before its lock expires could never be taken over.
   const leastMs = Math.max(onCrash === 'retry' ? 2 * lock.leaseMs : 0, due ? windowMs(due) : 0);

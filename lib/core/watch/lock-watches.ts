@@ -44,9 +44,11 @@ export class LockWatches implements FreedListener {
     }
     await new Promise<void>((resolve, reject) => {
       const outcome = { succeeded: resolve, failed: reject };
-      const call = new PendingCall({ waitMs, signal }, clock.now(), outcome, alarms);
+      const watch = this.#watch(resource);
+      const { unavailableMs } = defaults;
+      const call = new PendingCall({ waitMs, unavailableMs, signal }, clock.now(), outcome, alarms, watch);
       call.isInWork = closing === drained;
-      this.#watch(resource).join(call, abortedBy);
+      watch.join(call, abortedBy);
     });
   }
 

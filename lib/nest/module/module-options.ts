@@ -240,6 +240,7 @@ export interface ResolvedModuleOptions {
 const {
   leaseMs,
   waitMs,
+  unavailableMs,
   watchdog,
   attemptTimeoutMs,
   cohort,
@@ -259,6 +260,7 @@ export const MODULE_OPTIONS = new OptionTable({
   instanceId: text(/^[\w.:@-]{1,100}$/, '1 to 100 of A-Z a-z 0-9 _ . : @ -'),
   leaseMs,
   waitMs,
+  unavailableMs,
   watchdog,
   attemptTimeoutMs,
   cohort,

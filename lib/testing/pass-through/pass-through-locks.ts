@@ -26,6 +26,7 @@ export interface PassThroughOptions
       RedisLockModuleSettings,
       | 'leaseMs'
       | 'waitMs'
+      | 'unavailableMs'
       | 'watchdog'
       | 'attemptTimeoutMs'
       | 'cohort'
@@ -50,6 +51,7 @@ export const PASS_THROUGH_OPTIONS = new OptionTable({
   name: EXTRA_OPTIONS.options.name,
   leaseMs: options.leaseMs,
   waitMs: options.waitMs,
+  unavailableMs: options.unavailableMs,
   watchdog: options.watchdog,
   attemptTimeoutMs: options.attemptTimeoutMs,
   cohort: options.cohort,

@@ -98,6 +98,48 @@ describe('Redis that is down', () => {
     }
   });
 
+  it.each([
+    ['that wait in the queue', {}],
+    ['that poll', { retry: fixedInterval({ intervalMs: 100 }) }],
+  ])('that is away: calls %s fail after unavailableMs, and those that began before count from then', async (_, how) => {
+    const [a, b] = [await start(), await start({ defaults: { waitMs: 60_000, unavailableMs: 1_000 } })];
+    await a.locks.acquire('x', { leaseMs: 60_000 });
+    const before = Array.from({ length: 20 }, () => rejection<LockUnavailableError>(b.locks.acquire('x', how)));
+    if (!('retry' in how)) await eventually(async () => expect((await a.locks.inspect('x')).waiters).toHaveLength(1));
+    await redis.kill();
+    const after = Array.from({ length: 20 }, (_, i) => rejection<LockUnavailableError>(b.locks.acquire(`y${i}`, how)));
+    const patient = rejection<LockUnavailableError>(b.locks.acquire('z', { ...how, unavailableMs: 5_000 }));
+    for (const error of await Promise.all([...before, ...after])) {
+      expect(error).toBeInstanceOf(LockUnavailableError);
+      expect(error.message).toMatch(/not connected to Redis at .*\. The call waited 1 s for it \(unavailableMs\)$/);
+    }
+    let isOver = false;
+    void patient.then(() => (isOver = true));
+    await new Promise(setImmediate);
+    expect(isOver).toBe(false);
+    expect((await patient).message).toContain('waited 5 s for it (unavailableMs)');
+  });
+
+  it('that is back within unavailableMs: each call goes on, and is granted', async () => {
+    const b = await start({ defaults: { waitMs: 60_000, unavailableMs: 30_000 } });
+    const lease = await b.locks.acquire('x');
+    await redis.kill();
+    const calls = [b.locks.acquire('y'), b.locks.acquire('y', { retry: fixedInterval({ intervalMs: 100 }) })];
+    const works = calls.map((call) => call.then((got) => got.release()));
+    await redis.restart();
+    await Promise.all(works);
+    await lease.release();
+  });
+
+  it('that hangs, and is still connected, is waited for as before', async () => {
+    const b = await start({ defaults: { unavailableMs: 0 } });
+    await redis.pause();
+    const call = b.locks.acquire('x', { waitMs: 60_000 });
+    expect(await rejection(b.locks.acquire('y', { waitMs: 300 }))).toMatchObject({ lastAttempt: 'timeout' });
+    await redis.resume();
+    expect((await call).isHeld()).toBe(true);
+  });
+
   it('that dies and comes back while a call waits: what it says in the end counts', async () => {
     const [a, b] = [await start(), await start()];
     await a.locks.acquire('x');

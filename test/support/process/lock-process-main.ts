@@ -88,7 +88,7 @@ const verbs = {
       instanceId: `process-${process.pid}`,
       leaseMs,
     });
-    locks = new LockClient({ store, defaults: { leaseMs, waitMs: 20_000 } });
+    locks = new LockClient({ store, defaults: { leaseMs, waitMs: 20_000, unavailableMs: Infinity } });
     latches = locks.latches(new RedisLatchStore(store));
     await store.start(5_000);
   },
@@ -105,7 +105,7 @@ const verbs = {
     const nodes = stores.map((store, index) => ({ name: 'abcdefghi'[index]!, store }));
     const deps = { clock: new SystemClock(), random: new SystemRandom() };
     const store = new QuorumLockStore({ ...deps, nodes, nodeTimeoutMs: 100, fencing: true });
-    locks = new LockClient({ store, defaults: { leaseMs, waitMs: 20_000 } });
+    locks = new LockClient({ store, defaults: { leaseMs, waitMs: 20_000, unavailableMs: Infinity } });
     await Promise.all(stores.map((each) => each.start(2_000)));
   },
 

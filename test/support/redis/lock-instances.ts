@@ -47,7 +47,14 @@ export function useInstances(
   return async (options = {}) => {
     const instanceId = `test-${randomUUID().slice(0, 8)}`;
     const { durability, restartQuarantineMs } = options;
-    const defaults = { leaseMs: 10_000, waitMs: 10_000, restartQuarantineMs, ...options.defaults };
+    // A restart or a fail-over on a busy machine may take longer than 2 s.
+    const defaults = {
+      leaseMs: 10_000,
+      waitMs: 10_000,
+      unavailableMs: Infinity,
+      restartQuarantineMs,
+      ...options.defaults,
+    };
     const events: LockEvent[] = [];
     const store = new RedisLockStore({
       connection: lockConnection(options.connection ?? connection()),

@@ -17,7 +17,7 @@ describe('a primary, a replica and a sentinel', () => {
       instanceId: 'a',
       leaseMs: LEASE_MS,
     });
-    locks = new LockClient({ store, defaults: { leaseMs: LEASE_MS, waitMs: 20_000 } });
+    locks = new LockClient({ store, defaults: { leaseMs: LEASE_MS, waitMs: 20_000, unavailableMs: Infinity } });
     await store.start(5_000);
   });
   afterAll(async () => {

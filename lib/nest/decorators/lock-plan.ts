@@ -124,6 +124,8 @@ export interface ResolvedDecoratorOptions {
 export interface LockPlan<A extends readonly unknown[]> extends ResolvedDecoratorOptions, Access {
   /** See `LockOptions.ignoreTransaction`. */
   readonly ignoresTransaction: boolean;
+  /** See `LockOptions.minHoldMs`. */
+  readonly minHoldMs: number;
   /** What events and metrics call this kind of lock. */
   readonly group: string;
   /** The names that every call locks; not set where a key function returns them. */
@@ -171,6 +173,7 @@ export function readLockPlan<A extends readonly unknown[]>(
     ...resolved,
     group,
     ignoresTransaction: rest.ignoreTransaction === true,
+    minHoldMs: rest.minHoldMs ?? 0,
     mode: lock.mode ?? 'exclusive',
     resources: readKey(key, where, checkResources),
     ...(typeof key !== 'function' && { fixed: checkResources(key, where) }),

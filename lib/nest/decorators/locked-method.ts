@@ -65,6 +65,8 @@ export function lockMethod<A extends readonly unknown[], B, O extends readonly u
       group: plan.group,
       mode: plan.mode,
       ignoresTransaction: plan.ignoresTransaction,
+      skips: plan.onBusy === 'skip',
+      minHoldMs: plan.minHoldMs,
       fixed: plan.fixed,
       wrapped: descriptor.value as LockedMethod['wrapped'],
     };

@@ -66,6 +66,7 @@ export function readSemaphorePlan<A extends readonly unknown[]>(
     ...resolved,
     group,
     ignoresTransaction: rest.ignoreTransaction === true,
+    minHoldMs: rest.minHoldMs ?? 0,
     mode: 'semaphore',
     permits: { count, total },
     resources: readKey(key, where, (name, source) => [checkOwnResource(name, source)]),

@@ -10,6 +10,7 @@ import {
   OF_OTHER_PACKAGES,
   ON_CONTROLLERS,
   ON_GATEWAYS,
+  scheduleDecoratorOf,
 } from '../request/known-handlers.js';
 import { describeMethod } from '../decorators/method.js';
 import { type InstanceWrapper, prototypeOf } from '../prototype-of.js';
@@ -72,6 +73,14 @@ export class LockHandlerExplorer implements OnModuleInit {
       );
     }
     if (!mayBeHandler(prototype.constructor, method)) {
+      const schedule = scheduleDecoratorOf(method);
+      if (schedule !== undefined) {
+        throw neverRuns(
+          where,
+          `@nestjs/schedule calls the method, and no request does. To run each tick on one instance, use ` +
+            `@Singleton${schedule} of nestjs-redis-lock/schedule in place of both`,
+        );
+      }
       throw neverRuns(
         where,
         'no decorator makes the method a route or a message pattern of a controller, a message of a gateway, a query ' +

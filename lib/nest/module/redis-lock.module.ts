@@ -21,6 +21,7 @@ import {
 import { RedisLockService } from '../redis-lock.service.js';
 import { inOtherCopies } from '../injected-classes.js';
 import { onlyRegistration, registrationProvider } from './registration.js';
+import { LockedTicksExplorer } from '../jobs/locked-ticks.explorer.js';
 import { SingletonJobs } from '../jobs/singleton-jobs.js';
 import { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import { WatchedJobsExplorer } from '../schedule/watched-jobs.explorer.js';
@@ -128,6 +129,11 @@ function createModule(
     useFactory: (discovery: DiscoveryService, options: ResolvedModuleOptions) =>
       new SingletonJobExplorer(discovery, name, mayShareKeys(options)),
   };
+  const lockedTicks: Provider = {
+    provide: LockedTicksExplorer,
+    inject: [DiscoveryService],
+    useFactory: (discovery: DiscoveryService) => new LockedTicksExplorer(discovery, name),
+  };
   const watchedJobs: Provider = {
     provide: WatchedJobsExplorer,
     inject: [SingletonJobExplorer, token],
@@ -162,6 +168,7 @@ function createModule(
         groupExplorer,
         jobExplorer,
         watchedJobs,
+        lockedTicks,
         ...jobProviders,
         leaderExplorer,
         handlerExplorer,

@@ -15,6 +15,21 @@ export const OF_OTHER_PACKAGES = [...ON_RESOLVERS, 'RABBIT_HANDLER', 'LISTENERS_
 /** Those that `@nestjs/graphql` runs without interceptors, unless its options say otherwise. */
 export const FIELD_RESOLVERS = ['graphql:resolve_property', 'graphql:resolve_reference'];
 
+/** The decorators of `@nestjs/schedule`. */
+export type ScheduleDecorator = 'Cron' | 'Interval' | 'Timeout';
+
+/** What they leave on a method. */
+const SCHEDULES: readonly (readonly [string, ScheduleDecorator])[] = [
+  ['SCHEDULE_CRON_OPTIONS', 'Cron'],
+  ['SCHEDULE_INTERVAL_OPTIONS', 'Interval'],
+  ['SCHEDULE_TIMEOUT_OPTIONS', 'Timeout'],
+];
+
+/** Which of them is on a method. */
+export function scheduleDecoratorOf(method: object): ScheduleDecorator | undefined {
+  return SCHEDULES.find(([key]) => hasMetadataOf(method, [key]))?.[1];
+}
+
 /**
  * What decorators leave on a class or a method that make no handler of it: those of Nest itself, and those whose
  * methods are called without interceptors. Any other key may belong to a package that runs interceptors.

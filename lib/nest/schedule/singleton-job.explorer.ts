@@ -5,7 +5,7 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
 import { type InstanceWrapper, prototypeOf } from '../prototype-of.js';
-import { hasMetadataOf } from '../request/known-handlers.js';
+import { type ScheduleDecorator, scheduleDecoratorOf } from '../request/known-handlers.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import type { JobTick } from './run-job.js';
 import { describeJob, type ResolvedJobOptions } from './singleton-options.js';
@@ -81,15 +81,10 @@ const SWITCHES = ['cronJobs', 'intervals', 'timeouts'] as const;
 type Switch = (typeof SWITCHES)[number];
 type Switches = Partial<Record<Switch, boolean>>;
 
-/** The metadata that the decorators of `@nestjs/schedule` leave on a method. */
-const METADATA: Record<Switch, string> = {
-  cronJobs: 'SCHEDULE_CRON_OPTIONS',
-  intervals: 'SCHEDULE_INTERVAL_OPTIONS',
-  timeouts: 'SCHEDULE_TIMEOUT_OPTIONS',
-};
+const DECORATORS: Record<Switch, ScheduleDecorator> = { cronJobs: 'Cron', intervals: 'Interval', timeouts: 'Timeout' };
 
 /** What is known of the `ScheduleModule` of an application. It may come from another copy of `@nestjs/schedule`. */
-class Scheduler {
+export class Scheduler {
   readonly isImported: boolean;
   readonly #switches: Switches;
 
@@ -103,7 +98,8 @@ class Scheduler {
 
   /** The option by which the module leaves out the jobs of this method's kind. */
   switchedOffBy(method: object): Switch | undefined {
-    return SWITCHES.find((name) => this.#switches[name] === false && hasMetadataOf(method, [METADATA[name]]));
+    const decorator = scheduleDecoratorOf(method);
+    return SWITCHES.find((name) => this.#switches[name] === false && DECORATORS[name] === decorator);
   }
 }
 

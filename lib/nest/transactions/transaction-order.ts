@@ -17,6 +17,9 @@ export interface LockedMethod {
   readonly group: string;
   readonly mode: LockMode;
   readonly ignoresTransaction: boolean;
+  /** Whether a call returns without running the method where the resource is busy. */
+  readonly skips: boolean;
+  readonly minHoldMs: number;
   /** The names that every call locks, if they are fixed. */
   readonly fixed: readonly string[] | undefined;
   /** What the decorator has put in place of the method. */

@@ -84,7 +84,9 @@ describe('lock options', () => {
   });
 
   it('list what they know where nothing is near', () => {
-    expect(complaint({ somethingElse: 1 }).message).toContain('They know: mode, leaseMs, waitMs, unavailableMs, watchdog');
+    expect(complaint({ somethingElse: 1 }).message).toContain(
+      'They know: mode, leaseMs, waitMs, unavailableMs, watchdog',
+    );
   });
 
   it.each([[null], ['leaseMs'], [5], [[]]])('are no %p', (options) => {

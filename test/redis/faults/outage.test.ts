@@ -127,7 +127,7 @@ describe('Redis that is down', () => {
     const calls = [b.locks.acquire('y'), b.locks.acquire('y', { retry: fixedInterval({ intervalMs: 100 }) })];
     const works = calls.map((call) => call.then((got) => got.release()));
     await redis.restart();
-    await Promise.all(works);
+    await expect(Promise.all(works)).resolves.toHaveLength(2);
     await lease.release();
   });
 

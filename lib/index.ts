@@ -7,38 +7,26 @@
 // The module and the service
 export { RedisLockModule } from './nest/module/redis-lock.module.js';
 export type { RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './nest/module/async-options.js';
-export type {
-  OptionsWithConnection,
-  OptionsWithQuorum,
-  RedisLockModuleExtras,
-  RedisLockModuleOptions,
-} from './nest/module/module-options.js';
+export type { RedisLockModuleOptions } from './nest/module/module-options.js';
 export type { RedisConnectionOption } from './redis/connection/connection-options.js';
 export { RedisLockService } from './nest/redis-lock.service.js';
 export { getRedisLockToken, InjectRedisLock } from './nest/tokens.js';
 
 // Decorators of methods
-export { DistributedLock, type DistributedLockOptions } from './nest/decorators/distributed-lock.decorator.js';
+export { DistributedLock } from './nest/decorators/distributed-lock.decorator.js';
 export { ReadLock, type ReadWriteLockDecorator, WriteLock } from './nest/decorators/read-write-lock.decorators.js';
-export {
-  DistributedSemaphore,
-  type DistributedSemaphoreOptions,
-} from './nest/decorators/distributed-semaphore.decorator.js';
+export { DistributedSemaphore } from './nest/decorators/distributed-semaphore.decorator.js';
 export {
   LeaderOnly,
   type LeaderOnlyMethodDecorator,
   type LeaderOnlyOptions,
 } from './nest/leader/leader-only.decorator.js';
 export type { LockedMethodDecorator } from './nest/decorators/method-types.js';
-export type { LockDecoratorOptions, ReadWriteLockOptions } from './nest/decorators/lock-plan.js';
+export type { LockDecoratorOptions } from './nest/decorators/lock-plan.js';
 export type { SemaphoreDecoratorOptions } from './nest/decorators/semaphore-decorator-options.js';
 
 // Handlers of requests and messages
-export {
-  LockHandler,
-  type LockHandlerOptions,
-  type SemaphoreHandlerOptions,
-} from './nest/handlers/lock-handler.decorator.js';
+export { LockHandler, type LockHandlerOptions } from './nest/handlers/lock-handler.decorator.js';
 export { LockInterceptor } from './nest/handlers/lock.interceptor.js';
 export { LockExceptionFilter } from './nest/handlers/lock-exception.filter.js';
 export { maskLockErrors } from './nest/handlers/mask-lock-errors.js';

@@ -81,9 +81,9 @@ const { options: tables } = (await generateReference()).declarations;
 const MODULE = 'RedisLockModuleOptions & RedisLockModuleExtras';
 const TICK = 'Omit<SingletonTickOptions, keyof SingletonJobOptions>';
 const TIMEOUT = 'Omit<SingletonTimeoutOptions, keyof SingletonJobOptions>';
-const SEMAPHORE = "Pick<DistributedSemaphoreOptions, 'key' | 'permits' | 'count'>";
+const SEMAPHORE = "Pick<SemaphoreDecoratorOptions, 'key' | 'permits' | 'count'>";
 
-const LOCK_DECORATORS = 'Omit<DistributedLockOptions, keyof LockOptions>';
+const LOCK_DECORATORS = 'Omit<LockDecoratorOptions, keyof LockOptions>';
 const PERMITS = 'Omit<PermitOptions, keyof LockOptions>';
 const ADOPT = "Pick<AdoptOptions, 'leaseMs' | 'minHoldMs' | 'label'>";
 const ADDED_CRON = "Pick<AddedCronJob, 'name' | 'cron' | 'timeZone' | 'utcOffset'>";

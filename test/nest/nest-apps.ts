@@ -4,7 +4,8 @@ import type { AbstractHttpAdapter } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
-import { type OptionsWithConnection, RedisLockModule, type RedisLockModuleExtras } from 'nestjs-redis-lock';
+import { RedisLockModule } from 'nestjs-redis-lock';
+import type { OptionsWithConnection, RedisLockModuleExtras } from '../../lib/nest/module/module-options.js';
 
 /** The HTTP platforms of Nest, for `describe.each`. */
 export const PLATFORMS: [string, () => AbstractHttpAdapter][] = [

@@ -3,7 +3,7 @@ import { applyDecorators } from '@nestjs/common';
 import {
   type LockBusyError,
   DistributedLock,
-  type DistributedLockOptions,
+  type LockDecoratorOptions,
   type Lease,
   type ResourceNames,
 } from 'nestjs-redis-lock';
@@ -325,8 +325,8 @@ export class BusyResults<T> {
   }
 }
 
-const patient = { waitMs: 60_000 } satisfies Partial<DistributedLockOptions>;
-const skipping: DistributedLockOptions<[], 'skip'> = { key: 'x', onBusy: 'skip' };
+const patient = { waitMs: 60_000 } satisfies Partial<LockDecoratorOptions>;
+const skipping: LockDecoratorOptions<[], 'skip'> = { key: 'x', onBusy: 'skip' };
 declare const names: ResourceNames;
 
 export class SharedOptions {

@@ -1,12 +1,6 @@
-import { type AnyOnBusy, type KeyAlone, type LockDecoratorOptions, type OnBusy, readLockPlan } from './lock-plan.js';
+import { type AnyOnBusy, type KeyAlone, type LockDecoratorOptions, readLockPlan } from './lock-plan.js';
 import { lockMethod } from './locked-method.js';
 import type { AnyResult, BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
-
-/** What `@DistributedLock` takes in place of a key. `A`: the parameters of the method. `B`: the value of `onBusy`. */
-export type DistributedLockOptions<
-  A extends readonly unknown[] = [],
-  B extends AnyOnBusy = OnBusy<A>,
-> = LockDecoratorOptions<A, B>;
 
 /**
  * Runs the method on one instance at a time: acquires the lock, renews it while the method runs, and releases it.
@@ -35,7 +29,7 @@ export function DistributedLock<
   const R extends AnyResult = never,
   O extends readonly unknown[] = A,
 >(
-  given: KeyAlone<A> | DistributedLockOptions<A, InferredOnBusy<S, R, O>>,
+  given: KeyAlone<A> | LockDecoratorOptions<A, InferredOnBusy<S, R, O>>,
 ): LockedMethodDecorator<A, BusyResult<S, R>, O> {
   return lockMethod('DistributedLock', (where) => readLockPlan(given, where));
 }

@@ -1,13 +1,7 @@
-import type { AnyOnBusy, OnBusy } from './lock-plan.js';
+import type { AnyOnBusy } from './lock-plan.js';
 import { lockMethod } from './locked-method.js';
 import type { AnyResult, BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
 import { readSemaphorePlan, type SemaphoreDecoratorOptions } from './semaphore-decorator-options.js';
-
-/** What `@DistributedSemaphore` takes. `A`: the parameters of the method. `B`: the value of `onBusy`. */
-export type DistributedSemaphoreOptions<
-  A extends readonly unknown[] = [],
-  B extends AnyOnBusy = OnBusy<A>,
-> = SemaphoreDecoratorOptions<A, B>;
 
 /**
  * Runs at most `permits` calls of the method at once over all instances: acquires a permit, or several, renews them
@@ -32,6 +26,6 @@ export function DistributedSemaphore<
   S extends AnyOnBusy = never,
   const R extends AnyResult = never,
   O extends readonly unknown[] = A,
->(options: DistributedSemaphoreOptions<A, InferredOnBusy<S, R, O>>): LockedMethodDecorator<A, BusyResult<S, R>, O> {
+>(options: SemaphoreDecoratorOptions<A, InferredOnBusy<S, R, O>>): LockedMethodDecorator<A, BusyResult<S, R>, O> {
   return lockMethod('DistributedSemaphore', (where) => readSemaphorePlan(options, where));
 }

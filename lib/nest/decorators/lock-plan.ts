@@ -75,7 +75,7 @@ export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B exten
  * What `@DistributedLock` and `@LockHandler` take. `A` is what the key function is called with, and `B` the value of
  * `onBusy`.
  */
-export interface LockDecoratorOptions<A extends readonly unknown[], B extends AnyOnBusy = OnBusy<A>>
+export interface LockDecoratorOptions<A extends readonly unknown[] = [], B extends AnyOnBusy = OnBusy<A>>
   extends ReadWriteLockOptions<A, B>, Pick<LockOptions, 'mode' | 'alsoLock'> {}
 
 /** A key without options. Of these types, only options have a key, so the compiler checks an object as options. */

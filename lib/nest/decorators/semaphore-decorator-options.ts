@@ -23,7 +23,7 @@ import {
  * What `@DistributedSemaphore` takes, and `@LockHandler` too. `A` is what the key function is called with, and `B` the
  * value of `onBusy`.
  */
-export interface SemaphoreDecoratorOptions<A extends readonly unknown[], B extends AnyOnBusy = OnBusy<A>>
+export interface SemaphoreDecoratorOptions<A extends readonly unknown[] = [], B extends AnyOnBusy = OnBusy<A>>
   extends DecoratorOptions<B>, Omit<PermitOptions, 'signal'> {
   /**
    * The name of the semaphore, or a function that returns it. The function is called with the arguments of the

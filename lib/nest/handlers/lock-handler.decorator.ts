@@ -7,17 +7,17 @@ import { isLockInterceptor, lockInterceptorFor } from './lock.interceptor.js';
 import { declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
 import { readSemaphorePlan, type SemaphoreDecoratorOptions } from '../decorators/semaphore-decorator-options.js';
 
-/** What `@LockHandler` takes instead of a key. */
-export type LockHandlerOptions = LockDecoratorOptions<[context: ExecutionContext]>;
-
 /** What `@LockHandler` takes for a semaphore: several requests may run at once. */
-export type SemaphoreHandlerOptions = SemaphoreDecoratorOptions<[context: ExecutionContext]>;
+type SemaphoreHandlerOptions = SemaphoreDecoratorOptions<[context: ExecutionContext]> & { mode?: undefined };
 
-/** Either has what the other must not have, so the compiler knows which of them an object is meant to be. */
-type Given =
-  | KeyAlone<[context: ExecutionContext]>
-  | (LockHandlerOptions & { permits?: undefined })
-  | (SemaphoreHandlerOptions & { mode?: undefined });
+/**
+ * What `@LockHandler` takes in place of a key: the options of a lock, or with `permits` those of a semaphore. Either has
+ * what the other must not have, so the compiler knows which of them an object is meant to be.
+ */
+export type LockHandlerOptions =
+  (LockDecoratorOptions<[context: ExecutionContext]> & { permits?: undefined }) | SemaphoreHandlerOptions;
+
+type Given = KeyAlone<[context: ExecutionContext]> | LockHandlerOptions;
 
 /**
  * Holds a lock while a handler of a controller, resolver or gateway runs. It is acquired before the pipes run, and
@@ -105,6 +105,6 @@ function methodOf(descriptor: PropertyDescriptor): object {
   return descriptor.value as object;
 }
 
-function isSemaphore(given: Given): given is SemaphoreHandlerOptions & { mode?: undefined } {
+function isSemaphore(given: Given): given is SemaphoreHandlerOptions {
   return given !== null && typeof given === 'object' && 'permits' in given;
 }

@@ -1,6 +1,7 @@
 import { ScheduleModule } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
-import { type LockEvent, type OptionsWithConnection } from 'nestjs-redis-lock';
+import type { LockEvent } from 'nestjs-redis-lock';
+import type { OptionsWithConnection } from '../../../lib/nest/module/module-options.js';
 import { SingletonCron, SingletonJobs, type SingletonRun } from 'nestjs-redis-lock/schedule';
 import { eventually } from '../../support/expect/eventually.js';
 import { describeOnMachine } from '../../support/redis/describe-on-machine.js';

@@ -19,7 +19,7 @@ const MISTAKES: readonly (readonly [mistake: string, text: string, at: string, a
     'a misspelt option of @DistributedLock',
     method(`@DistributedLock({ key: 'x', leasMs: 1_000 }) async pay() {}`),
     'leasMs',
-    "Object literal may only specify known properties, but 'leasMs' does not exist in type 'DistributedLockOptions<[], (busy: LockBusyError) => never>'. Did you mean to write 'leaseMs'?",
+    "Object literal may only specify known properties, but 'leasMs' does not exist in type 'LockDecoratorOptions<[], (busy: LockBusyError) => never>'. Did you mean to write 'leaseMs'?",
   ],
   [
     'a misspelt option beside a key function',
@@ -31,7 +31,7 @@ const MISTAKES: readonly (readonly [mistake: string, text: string, at: string, a
     'a misspelt option of @LockHandler',
     method(`@LockHandler({ key: 'x', permits: 3, leasMs: 1_000 }) async pay() {}`),
     'leasMs',
-    "Object literal may only specify known properties, but 'leasMs' does not exist in type 'SemaphoreHandlerOptions & { mode?: undefined; }'. Did you mean to write 'leaseMs'?",
+    "Object literal may only specify known properties, but 'leasMs' does not exist in type 'SemaphoreHandlerOptions'. Did you mean to write 'leaseMs'?",
   ],
   [
     'a misspelt option of @SingletonCron',
@@ -137,7 +137,7 @@ const MISTAKES: readonly (readonly [mistake: string, text: string, at: string, a
     'a semaphore without permits',
     method(`@DistributedSemaphore({ key: 'x' }) async pay() {}`),
     '',
-    "Argument of type '{ key: string; }' is not assignable to parameter of type 'DistributedSemaphoreOptions<[], (busy: LockBusyError) => never>'.\n  Property 'permits' is missing in type '{ key: string; }' but required in type 'SemaphoreDecoratorOptions<[], (busy: LockBusyError) => never>'.",
+    "Argument of type '{ key: string; }' is not assignable to parameter of type 'SemaphoreDecoratorOptions<[], (busy: LockBusyError) => never>'.\n  Property 'permits' is missing in type '{ key: string; }' but required in type 'SemaphoreDecoratorOptions<[], (busy: LockBusyError) => never>'.",
   ],
   [
     '@LeaderOnly without a name',

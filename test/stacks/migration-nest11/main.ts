@@ -5,7 +5,7 @@ import { NestFactory } from '@nestjs/core';
 import { Redlock, RedlockService } from '@nestjs-redis/lock';
 import { Redis } from 'ioredis';
 import { MurLockService } from 'murlock';
-import { DistributedLock, type OptionsWithConnection, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import { DistributedLock, RedisLockModule, type RedisLockModuleOptions, RedisLockService } from 'nestjs-redis-lock';
 import { redlock } from 'nestjs-redis-lock/migration';
 import { createClient } from 'redis';
 import { crowd, type Locked, sleep } from '../migration-guides/stories.js';
@@ -138,7 +138,7 @@ async function nested() {
 /** Instances with @nestjs-redis/lock and instances with ours, during a deploy. */
 async function mixed() {
   const theirs = (await start(old.nestjsRedis.AppModule)).get(RedlockService);
-  const startOurs = async (options: Partial<OptionsWithConnection>): Promise<RedisLockService> =>
+  const startOurs = async (options: Pick<RedisLockModuleOptions, 'alsoLock'>): Promise<RedisLockService> =>
     (await start(RedisLockModule.forRoot({ connection: url, ...options }))).get(RedisLockService);
   const [alone, together] = [await startOurs({}), await startOurs({ alsoLock: redlock({ client: url }) })];
   return {

@@ -1,10 +1,8 @@
 import type { Redis } from 'ioredis';
-import type { OptionsWithConnection, OptionsWithQuorum } from 'nestjs-redis-lock';
+import type { RedisLockModuleOptions } from 'nestjs-redis-lock';
 
 /** The options of the lock module that say where Redis is, and what it has to promise. They go to the workers as JSON. */
-export type ServerOptions =
-  | Pick<OptionsWithConnection, 'connection' | 'quorum' | 'durability'>
-  | Pick<OptionsWithQuorum, 'connection' | 'quorum' | 'fencing' | 'nodeTimeoutMs'>;
+export type ServerOptions = RedisLockModuleOptions;
 
 /** A Redis, or several, that the workers of a world lock by. */
 export interface ChaosServer {

@@ -32,7 +32,7 @@ export class ReadersAndWriters {
   @ReadLock({
     key: 'x',
     leaseMs: 1_000,
-    cohort: 0,
+    localHandOvers: 0,
     onLost: 'throw',
     lockService: 'billing',
     onBusy: (busy) => {

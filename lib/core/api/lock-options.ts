@@ -24,7 +24,7 @@ import { describeValue } from './validation.js';
 export { type AcquireMode, isSharedMode, LOCK_MODES, type LockMode } from './lock-mode.js';
 
 /** A fencing tick has numbers for this many leases after its first one. */
-const MAX_COHORT = 31;
+const MOST_HAND_OVERS = 31;
 export const MIN_LEASE_MS = 50;
 export const MAX_LEASE_MS = 24 * 60 * 60 * 1000;
 
@@ -103,7 +103,7 @@ export interface LockOptions {
    * @default 31
    * @see docs/guide/waiting.md
    */
-  cohort?: number;
+  localHandOvers?: number;
   /**
    * A row of leases that stays inside this process also ends after this time: a lease that ends later than this after
    * the row began is the last one of the row.
@@ -111,7 +111,7 @@ export interface LockOptions {
    * @allowed 0 ms and more
    * @default 10
    */
-  cohortMs?: number;
+  localHandOversMs?: number;
   /**
    * How many calls of this process, and how many processes, may wait for one resource. One more fails with
    * `LockQueueFullError`.
@@ -205,8 +205,8 @@ export const LOCK_OPTIONS = new OptionTable({
   maxHoldMs: milliseconds(MIN_LEASE_MS),
   minHoldMs: MIN_HOLD.default(0),
   attemptTimeoutMs: milliseconds(10, 60_000).default(1_000),
-  cohort: integer(0, MAX_COHORT, 'leases').default(MAX_COHORT),
-  cohortMs: milliseconds(0).default(10),
+  localHandOvers: integer(0, MOST_HAND_OVERS, 'leases').default(MOST_HAND_OVERS),
+  localHandOversMs: milliseconds(0).default(10),
   maxWaiters: count(1, 'waiters').default(10_000),
   backgroundRelease: flag().default(false),
   ignoreTransaction: flag().default(false),
@@ -229,8 +229,8 @@ export type LockDefaults = LeaseLimit &
       | 'unavailableMs'
       | 'watchdog'
       | 'attemptTimeoutMs'
-      | 'cohort'
-      | 'cohortMs'
+      | 'localHandOvers'
+      | 'localHandOversMs'
       | 'maxWaiters'
       | 'backgroundRelease'
       | 'warnAfterMs'
@@ -357,8 +357,8 @@ export function fillLockOptions(
     unavailableMs: options?.unavailableMs ?? defaults.unavailableMs,
     watchdog: options?.watchdog ?? defaults.watchdog,
     attemptTimeoutMs: options?.attemptTimeoutMs ?? defaults.attemptTimeoutMs,
-    cohort: options?.cohort ?? defaults.cohort,
-    cohortMs: options?.cohortMs ?? defaults.cohortMs,
+    localHandOvers: options?.localHandOvers ?? defaults.localHandOvers,
+    localHandOversMs: options?.localHandOversMs ?? defaults.localHandOversMs,
     maxWaiters: options?.maxWaiters ?? defaults.maxWaiters,
     backgroundRelease: options?.backgroundRelease ?? defaults.backgroundRelease,
     maxHoldMs,

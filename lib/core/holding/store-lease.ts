@@ -78,7 +78,7 @@ export interface StoreRelease {
 /** What decides whether one lease may follow another in the same store lease. */
 type HandOverOptions = Pick<
   ResolvedLockOptions,
-  'mode' | 'permits' | 'leaseMs' | 'watchdog' | 'maxHoldMs' | 'minHoldMs' | 'cohort' | 'cohortMs'
+  'mode' | 'permits' | 'leaseMs' | 'watchdog' | 'maxHoldMs' | 'minHoldMs' | 'localHandOvers' | 'localHandOversMs'
 >;
 
 /**
@@ -192,8 +192,8 @@ export class StoreLease {
     return (
       this.openTransfers === 0 &&
       !this.isInDoubt &&
-      this.#mintedHere < Math.min(options.cohort, next.cohort) &&
-      now - this.beganAt < Math.min(options.cohortMs, next.cohortMs) &&
+      this.#mintedHere < Math.min(options.localHandOvers, next.localHandOvers) &&
+      now - this.beganAt < Math.min(options.localHandOversMs, next.localHandOversMs) &&
       now < this.#deadline &&
       this.mode === next.mode &&
       this.permitsLeft === undefined &&

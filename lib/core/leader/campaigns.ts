@@ -48,7 +48,7 @@ export class Campaigns {
         unavailableMs: Infinity,
         watchdog: true,
         // Another process should lead after a resignation, and a release has to be known when resign() returns.
-        cohort: 0,
+        localHandOvers: 0,
         backgroundRelease: false,
         // One campaign for each process is no load that needs a bound.
         maxWaiters: Number.MAX_SAFE_INTEGER,

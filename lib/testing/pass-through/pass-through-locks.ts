@@ -29,8 +29,8 @@ export interface PassThroughOptions
       | 'unavailableMs'
       | 'watchdog'
       | 'attemptTimeoutMs'
-      | 'cohort'
-      | 'cohortMs'
+      | 'localHandOvers'
+      | 'localHandOversMs'
       | 'maxWaiters'
       | 'backgroundRelease'
       | 'warnAfterMs'
@@ -54,8 +54,8 @@ export const PASS_THROUGH_OPTIONS = new OptionTable({
   unavailableMs: options.unavailableMs,
   watchdog: options.watchdog,
   attemptTimeoutMs: options.attemptTimeoutMs,
-  cohort: options.cohort,
-  cohortMs: options.cohortMs,
+  localHandOvers: options.localHandOvers,
+  localHandOversMs: options.localHandOversMs,
   maxWaiters: options.maxWaiters,
   backgroundRelease: options.backgroundRelease,
   warnAfterMs: options.warnAfterMs,

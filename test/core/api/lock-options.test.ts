@@ -39,14 +39,14 @@ describe('lock options', () => {
     ['maxHoldMs', [], HOLD, 'an array of 0'],
     ['attemptTimeoutMs', 9, ATTEMPT, '9'],
     ['attemptTimeoutMs', 60_001, ATTEMPT, '60001'],
-    ['cohort', -1, COHORT, '-1'],
-    ['cohort', 32, COHORT, '32'], // a fencing tick has no more numbers
-    ['cohort', 1.5, COHORT, '1.5'],
-    ['cohort', Infinity, COHORT, 'Infinity'],
-    ['cohort', true, COHORT, 'true'],
-    ['cohortMs', -1, COHORT_TIME, '-1'],
-    ['cohortMs', Infinity, COHORT_TIME, 'Infinity'],
-    ['cohortMs', '10', COHORT_TIME, '"10"'],
+    ['localHandOvers', -1, COHORT, '-1'],
+    ['localHandOvers', 32, COHORT, '32'], // a fencing tick has no more numbers
+    ['localHandOvers', 1.5, COHORT, '1.5'],
+    ['localHandOvers', Infinity, COHORT, 'Infinity'],
+    ['localHandOvers', true, COHORT, 'true'],
+    ['localHandOversMs', -1, COHORT_TIME, '-1'],
+    ['localHandOversMs', Infinity, COHORT_TIME, 'Infinity'],
+    ['localHandOversMs', '10', COHORT_TIME, '"10"'],
     ['warnAfterMs', 0, '1 or more', '0'],
     ['group', '', '1 to 100', '""'],
     ['group', 'a\u202eb', '1 to 100', String.raw`"a\u202eb"`],
@@ -75,7 +75,7 @@ describe('lock options', () => {
     ['wachdog', 'watchdog'],
     ['maxHold', 'maxHoldMs'],
     ['singal', 'signal'],
-    ['cohorts', 'cohort'],
+    ['localHandOver', 'localHandOvers'],
     ['maxWaiter', 'maxWaiters'],
   ])('do not know %s: did you mean %s?', (wrong, right) => {
     expect(complaint({ [wrong]: 1 }).message).toBe(
@@ -122,8 +122,8 @@ describe('lock options', () => {
     [{ waitMs: Infinity }],
     [{ maxHoldMs: 50 }],
     [{ attemptTimeoutMs: 10 }],
-    [{ cohort: 0, cohortMs: 0, maxWaiters: 1 }],
-    [{ cohort: 31, cohortMs: 60_000, maxWaiters: 1_000_000 }],
+    [{ localHandOvers: 0, localHandOversMs: 0, maxWaiters: 1 }],
+    [{ localHandOvers: 31, localHandOversMs: 60_000, maxWaiters: 1_000_000 }],
     [{ signal: AbortSignal.abort(), mode: 'reentrant', watchdog: false, retry: { next: () => null } }],
   ])('take %p', (options) => {
     expect(resolveLockOptions(options, LOCK_DEFAULTS)).toMatchObject(options.maxHoldMs ? {} : options);

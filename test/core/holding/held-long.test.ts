@@ -65,7 +65,7 @@ describe('a lease that is held for long', () => {
 
   it('is told of each lease that is handed on by itself', async () => {
     const work = Promise.all(
-      [1, 2].map(() => a.locks.using('a', { warnAfterMs: 100, cohortMs: 10_000 }, holdFor(150))),
+      [1, 2].map(() => a.locks.using('a', { warnAfterMs: 100, localHandOversMs: 10_000 }, holdFor(150))),
     );
     await world.clock.advance(1_000);
     await work;

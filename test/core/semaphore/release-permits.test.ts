@@ -26,7 +26,7 @@ describe('releasePermits', () => {
 
   /** Two calls that wait for four permits: the first by its place in the store, so that the second could take that. */
   async function waitingForFour() {
-    const calls = [1, 2].map(() => track(acquire(a, 4, { cohortMs: 60_000 })));
+    const calls = [1, 2].map(() => track(acquire(a, 4, { localHandOversMs: 60_000 })));
     await settle();
     return calls as [(typeof calls)[0], (typeof calls)[0]];
   }
@@ -109,9 +109,9 @@ describe('releasePermits', () => {
 
   describe('inside one process', () => {
     it('a lease passes on to a call that wants as many as are left, and to no other', async () => {
-      const first = await acquire(a, 3, { cohortMs: 60_000 });
+      const first = await acquire(a, 3, { localHandOversMs: 60_000 });
       const other = await acquire(b, 2);
-      const waiting = [3, 3].map((count) => track(acquire(a, count, { cohortMs: 60_000 })));
+      const waiting = [3, 3].map((count) => track(acquire(a, count, { localHandOversMs: 60_000 })));
       await settle();
       await first.releasePermits(1);
       await first.release();
@@ -128,11 +128,11 @@ describe('releasePermits', () => {
     });
 
     it('what follows in memory has as many as are left', async () => {
-      const first = await acquire(a, 3, { cohortMs: 60_000 });
+      const first = await acquire(a, 3, { localHandOversMs: 60_000 });
       const others = await acquire(b, 2);
       await first.releasePermits(1);
       const one = await acquire(b, 1);
-      const next = [2, 2].map(() => track(acquire(a, 2, { cohortMs: 60_000 })));
+      const next = [2, 2].map(() => track(acquire(a, 2, { localHandOversMs: 60_000 })));
       await settle();
       const asked = a.store.sent('acquire').length + a.store.sent('rotate').length;
       await first.release();
@@ -150,7 +150,7 @@ describe('releasePermits', () => {
   });
 
   describe('without an answer', () => {
-    const OPTIONS = { cohortMs: 60_000 };
+    const OPTIONS = { localHandOversMs: 60_000 };
 
     /** A lease of four permits whose release of two was executed, and has no answer. */
     async function unclear(): Promise<Lease> {
@@ -236,7 +236,7 @@ describe('releasePermits', () => {
   });
 
   it('counts on all of them where the command was certainly not executed', async () => {
-    const lease = await acquire(a, 4, { cohortMs: 60_000 });
+    const lease = await acquire(a, 4, { localHandOversMs: 60_000 });
     for (const failure of ['refused', 'notExecuted'] as const) {
       a.store.fates.lowerPermits = failing(failure);
       const releasing = track(lease.releasePermits(2));
@@ -267,7 +267,7 @@ describe('releasePermits', () => {
   });
 
   it('is no error where the lease is released in the same moment', async () => {
-    const lease = await acquire(a, 4, { cohortMs: 60_000 });
+    const lease = await acquire(a, 4, { localHandOversMs: 60_000 });
     const [next, last] = await waitingForFour();
     await Promise.all([lease.releasePermits(1), lease.release()]);
     await settle();

@@ -151,11 +151,11 @@ describe('a semaphore', () => {
       await expectNothingLeft();
     });
 
-    it('passes on no more often than cohort: then those in other processes get their turn', async () => {
+    it('passes on no more often than localHandOvers: then those in other processes get their turn', async () => {
       const order: string[] = [];
       const use = (instance: Instance, name: string) =>
-        semaphore(instance).using({ count: 3, waitMs: Infinity, cohort: 2 }, () => void order.push(name));
-      const first = await semaphore(a).acquire({ count: 3, cohort: 2 });
+        semaphore(instance).using({ count: 3, waitMs: Infinity, localHandOvers: 2 }, () => void order.push(name));
+      const first = await semaphore(a).acquire({ count: 3, localHandOvers: 2 });
       const all = [use(a, 'a1'), use(a, 'a2'), use(a, 'a3'), use(a, 'a4')];
       await settle();
       all.push(use(b, 'b'));

@@ -106,8 +106,8 @@ describe('the log of a lock service whose Redis is away', () => {
   });
 
   it('is not told that Redis answers by a lock that was handed over in memory', async () => {
-    const lease = await a.locks.acquire('stock', { cohortMs: 5_000 });
-    const next = a.locks.acquire('stock', { cohortMs: 5_000 });
+    const lease = await a.locks.acquire('stock', { localHandOversMs: 5_000 });
+    const next = a.locks.acquire('stock', { localHandOversMs: 5_000 });
     await using _other = await a.locks.acquire('job', { leaseMs: LEASE_MS });
     a.store.fates.renew = away;
     await world.clock.advance(1_100);

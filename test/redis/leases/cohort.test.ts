@@ -11,7 +11,7 @@ import {
 import { useRedis } from '../../support/redis/redis-server.js';
 
 /** No row ends because this machine is slow. */
-const ROWS: LockOptions = { cohortMs: 60_000 };
+const ROWS: LockOptions = { localHandOversMs: 60_000 };
 
 describe('leases that stay in the process', () => {
   const redis = useRedis();
@@ -47,7 +47,7 @@ describe('leases that stay in the process', () => {
     await sections.call(instances[0]!);
     await resetCounts(admin());
     const caller = async (instance: LockInstance): Promise<void> => {
-      for (let i = 0; i < 10; i++) await sections.call(instance, { cohort: 0 });
+      for (let i = 0; i < 10; i++) await sections.call(instance, { localHandOvers: 0 });
     };
     await Promise.all([...instances, ...instances, ...instances].map(caller));
     sections.expectSound(91);

@@ -19,8 +19,8 @@ describe('who is next', () => {
   it('who polls, or only tries, gets nothing as long as somebody waits', async () => {
     const [a, b, c] = (await startMany(3)) as Three;
     const sections = new CriticalSections();
-    const lease = await a.locks.acquire('x', { cohort: 0 });
-    const queue = [a, b].map((instance) => sections.calls(10, instance, { cohort: 0 }));
+    const lease = await a.locks.acquire('x', { localHandOvers: 0 });
+    const queue = [a, b].map((instance) => sections.calls(10, instance, { localHandOvers: 0 }));
     await untilQueued(a, 'x', b);
     const polling = sections.call(c, { retry: fixedInterval({ intervalMs: 1 }) });
     let tries = 0;
@@ -48,7 +48,7 @@ describe('who is next', () => {
     let messages = 0;
     b.store.listen({ granted: () => messages++, reconnected: () => {} });
     const sections = new CriticalSections();
-    const options = { cohort: 3, cohortMs: 60_000 };
+    const options = { localHandOvers: 3, localHandOversMs: 60_000 };
     await sections.call(a);
     const calls = [sections.calls(20, a, options), sections.calls(20, b, options), sections.calls(4, deaf, options)];
     await Promise.all(calls);

@@ -86,7 +86,7 @@ describe('a queue in a Redis that fails', () => {
     const calls: Promise<unknown>[] = [];
     for (const waiter of waiters) {
       await flush();
-      calls.push(sections.calls(5, waiter, { cohort: 0 }, flush));
+      calls.push(sections.calls(5, waiter, { localHandOvers: 0 }, flush));
       await untilQueued(holder!, 'x', ...waiters.slice(0, calls.length));
     }
     await flush();
@@ -145,7 +145,7 @@ describe('a queue in a Redis that fails', () => {
 
   it('out of memory: a release passes the lock on to those who wait, and who comes now is told the reason', async () => {
     const { a, b, c, sections, lease, calls } = await scene();
-    const own = sections.call(a, { cohort: 0 });
+    const own = sections.call(a, { localHandOvers: 0 });
     await admin().config('SET', 'maxmemory', '1');
     try {
       const late = await start();

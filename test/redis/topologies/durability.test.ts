@@ -121,7 +121,7 @@ describe('with durability, on a primary and its replica', () => {
   });
 
   it('a release with others waiting behind it succeeds, also where the next lease cannot be confirmed', async () => {
-    const { locks } = await start({ ...DURABLY, defaults: { cohort: 0 } });
+    const { locks } = await start({ ...DURABLY, defaults: { localHandOvers: 0 } });
     const lease = await locks.acquire('a');
     const next = rejection<LockUnavailableError>(locks.acquire('a', { waitMs: 500 }));
     pair.stall();

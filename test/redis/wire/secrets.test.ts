@@ -146,8 +146,8 @@ async function everyWay(
   });
   // A row of leases of one process, which the process of another waiter ends.
   await step(async () => {
-    const lease = await a.acquire(name, { cohort: 0 });
-    const second = a.using(name, { cohort: 0 }, () => step(async () => {}));
+    const lease = await a.acquire(name, { localHandOvers: 0 });
+    const second = a.using(name, { localHandOvers: 0 }, () => step(async () => {}));
     await step(() => lease.release());
     await second;
   });

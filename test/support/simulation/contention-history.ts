@@ -224,7 +224,7 @@ export class ContentionHistory {
   }
 
   #checkTerms({ kind, permits, options }: CallPlan, hold: Hold): void {
-    const { mode = 'exclusive', leaseMs = 0, maxHoldMs = Infinity, cohort = 0, cohortMs = 0 } = options;
+    const { mode = 'exclusive', leaseMs = 0, maxHoldMs = Infinity, localHandOvers = 0, localHandOversMs = 0 } = options;
     const askedMs = Math.min(leaseMs, maxHoldMs);
     // One who reads beside it may have made it longer.
     const isAsAsked = hold.leaseMs === askedMs || (hold.mode === 'read' && hold.leaseMs > askedMs);
@@ -232,9 +232,12 @@ export class ContentionHistory {
     if (kind === 'adopt') return;
     assert.equal(hold.mode, permits ? 'semaphore' : mode);
     const place = hold.fencingToken % TOKENS_PER_TICK;
-    assert.ok(place <= cohort, 'a store lease is passed on no more often than cohort');
+    assert.ok(place <= localHandOvers, 'a store lease is passed on no more often than localHandOvers');
     const storeLeaseBeganAt = this.#storeLeases.get(fencingTickOf(hold.fencingToken))!;
-    assert.ok(place === 0 || hold.acquiredAt - storeLeaseBeganAt < cohortMs, 'nor for longer than cohortMs');
+    assert.ok(
+      place === 0 || hold.acquiredAt - storeLeaseBeganAt < localHandOversMs,
+      'nor for longer than localHandOversMs',
+    );
   }
 
   #mayHave(resource: string, total: number): void {

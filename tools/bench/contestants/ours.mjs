@@ -14,7 +14,7 @@ function optionsOf(url, { cluster, natMap, ...tuning }) {
   return { connection: cluster ? { cluster, ...(natMap && { natMap }) } : url, ...tuning };
 }
 
-/** @param {object} tuning options of `forRoot`, such as `cohort` */
+/** @param {object} tuning options of `forRoot`, such as `localHandOvers` */
 export function connect(url, tuning = {}) {
   return connectTo(built, url, tuning);
 }

@@ -3,7 +3,7 @@ import { contend } from '../measure/contention.mjs';
 import { CALLERS, PROCESSES } from './contended.mjs';
 
 /** No hand-over inside of a process goes before a process that has waited longer. The one place that knows the option. */
-const STRICT_FIFO = { cohort: 0 };
+const STRICT_FIFO = { localHandOvers: 0 };
 
 const SERIES = [
   { name: 'empty section', sectionMs: 0 },
@@ -21,9 +21,10 @@ const eachSeries = (target) =>
 export const scenario = {
   name: 'contended-fifo',
   title: 'First come, first served over all processes',
-  meaning: 'How even the waits are with `cohort: 0`, for work where fairness matters more than the number of leases.',
+  meaning:
+    'How even the waits are with `localHandOvers: 0`, for work where fairness matters more than the number of leases.',
   how:
-    'Ours only, with `cohort: 0`: 32 callers in four processes as in the contended scenarios. The fair share is the number of ' +
+    'Ours only, with `localHandOvers: 0`: 32 callers in four processes as in the contended scenarios. The fair share is the number of ' +
     'callers times the mean time for a lease: how long each caller waits if none ever overtakes another. The last column is by how ' +
     'much the leases of any process differ from the mean of all processes.',
   metrics: [

@@ -31,13 +31,13 @@ export interface OptionCall {
 
 const words = (text: string): string[] => text.split(' ');
 const LOCK = words(
-  'leaseMs waitMs watchdog maxHoldMs minHoldMs attemptTimeoutMs cohort cohortMs maxWaiters backgroundRelease ' +
+  'leaseMs waitMs watchdog maxHoldMs minHoldMs attemptTimeoutMs localHandOvers localHandOversMs maxWaiters backgroundRelease ' +
     'ignoreTransaction retry',
 );
 const DECORATION = words('key onBusy onLost lockService');
 const JOB = words('name overlap lockService leaseMs waitMs maxHoldMs attemptTimeoutMs');
 const MODULE = words('connection keyPrefix instanceId observers shutdown transactions global').concat(
-  words('leaseMs waitMs watchdog attemptTimeoutMs cohort cohortMs maxWaiters backgroundRelease'),
+  words('leaseMs waitMs watchdog attemptTimeoutMs localHandOvers localHandOversMs maxWaiters backgroundRelease'),
 );
 
 const resource = fc.oneof({ weight: 5, arbitrary: hostileName }, { weight: 1, arbitrary: strangeValue });

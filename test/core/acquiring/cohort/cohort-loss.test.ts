@@ -19,7 +19,7 @@ describe('a store lease that several leases of a process share', () => {
   });
 
   // Without a bound in time, so that a store lease may grow old.
-  const terms: LockOptions = { leaseMs: LEASE_MS, waitMs: Infinity, cohortMs: 60_000 };
+  const terms: LockOptions = { leaseMs: LEASE_MS, waitMs: Infinity, localHandOversMs: 60_000 };
   const acquire = () => a.locks.acquire('stock', terms);
   const wait = () => track(a.locks.acquire('stock', terms));
 

@@ -122,8 +122,8 @@ describe('passing a lease on inside the process', () => {
       [3, 3],
       [1, 1],
       [0, 0],
-    ])('after a cohort of %i: then it is rotated, once', async (cohort, passedOn) => {
-      const tokens = await run(passedOn + 2, { cohort });
+    ])('after a cohort of %i: then it is rotated, once', async (localHandOvers, passedOn) => {
+      const tokens = await run(passedOn + 2, { localHandOvers });
       expect(verbs(a)).toEqual(['acquire', 'rotate', 'release']);
       expect(tokens[passedOn]).toBe(tokens[0]! + passedOn);
       expect(tokens[passedOn + 1]! % 32).toBe(0);
@@ -131,8 +131,8 @@ describe('passing a lease on inside the process', () => {
     });
 
     it('after the smaller cohort of the two, where they differ', async () => {
-      const first = await a.locks.acquire('stock', { cohort: 31 });
-      const [second] = wait(1, { cohort: 0 });
+      const first = await a.locks.acquire('stock', { localHandOvers: 31 });
+      const [second] = wait(1, { localHandOvers: 0 });
       await first.release();
       await settle();
       expect(second!.state).toBe('fulfilled');
@@ -142,7 +142,7 @@ describe('passing a lease on inside the process', () => {
     it.each([
       [9, ['acquire']],
       [10, ['acquire', 'rotate']],
-    ])('after cohortMs: a lease released %i ms after the store lease began', async (heldMs, commands) => {
+    ])('after localHandOversMs: a lease released %i ms after the store lease began', async (heldMs, commands) => {
       const first = await a.locks.acquire('stock');
       wait(1);
       await world.clock.advance(heldMs);
@@ -151,7 +151,7 @@ describe('passing a lease on inside the process', () => {
       expect(verbs(a)).toEqual(commands);
     });
 
-    it('cohortMs after the store lease began, not after the last lease did', async () => {
+    it('localHandOversMs after the store lease began, not after the last lease did', async () => {
       const first = await a.locks.acquire('stock');
       const line = wait(3);
       await world.clock.advance(6);
@@ -168,12 +168,12 @@ describe('passing a lease on inside the process', () => {
       expect(line[2]!.value.fencingToken % 32).toBe(0);
     });
 
-    it('at once with cohortMs: 0', async () => {
-      await run(3, { cohortMs: 0 });
+    it('at once with localHandOversMs: 0', async () => {
+      await run(3, { localHandOversMs: 0 });
       expect(verbs(a)).toEqual(['acquire', 'rotate', 'rotate', 'release']);
     });
 
-    it('and begins anew after the rotation: another tick, another cohortMs', async () => {
+    it('and begins anew after the rotation: another tick, another localHandOversMs', async () => {
       const first = await a.locks.acquire('stock');
       const line = wait(2);
       await world.clock.advance(10);

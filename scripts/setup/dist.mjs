@@ -3,13 +3,20 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runStep, say } from './step.mjs';
 
-const SOURCES = ['lib', 'package.json', 'tsconfig.json', 'tsconfig.esm.json', 'tsconfig.cjs.json', 'scripts/build.mjs'];
+const SOURCES = [
+  'lib',
+  'package.json',
+  'tsconfig.json',
+  'tsconfig.esm.json',
+  'tools/package/build.mjs',
+  'scripts/entry-points.mjs',
+];
 // The build writes these two last.
 const OUTPUTS = ['dist/esm/package.json', 'dist/cjs/package.json'];
 
 export async function ensureBuilt(root) {
   if (!(await isBuildStale(root))) return say('  build: up to date');
-  await runStep('Building dist/', process.execPath, [join(root, 'scripts/build.mjs')], { cwd: root });
+  await runStep('Building dist/', process.execPath, [join(root, 'tools/package/build.mjs')], { cwd: root });
 }
 
 /** @returns {Promise<boolean>} */

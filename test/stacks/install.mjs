@@ -58,5 +58,6 @@ async function generateSources(folder) {
 async function putPackageInto(folder) {
   const place = join(folder, 'node_modules/nestjs-redis-lock');
   await rm(place, { recursive: true, force: true });
-  for (const part of ['package.json', 'dist']) await cp(join(root, part), join(place, part), { recursive: true });
+  for (const part of ['package.json', 'dist/esm', 'dist/cjs'])
+    await cp(join(root, part), join(place, part), { recursive: true });
 }

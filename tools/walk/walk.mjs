@@ -2,7 +2,7 @@
 import { Session } from 'node:inspector/promises';
 import { fileURLToPath } from 'node:url';
 
-const dist = new URL('../../dist/esm/', import.meta.url).href;
+const modules = new URL('../../dist/modules/', import.meta.url).href;
 
 /**
  * The files that ran between the start of the call and the settling of what it returned: a free lock, acquired and released.
@@ -13,7 +13,7 @@ const dist = new URL('../../dist/esm/', import.meta.url).href;
  */
 export async function walk(connection) {
   await import('reflect-metadata');
-  const { DistributedLock, RedisLockModule } = await import('nestjs-redis-lock');
+  const { DistributedLock, RedisLockModule } = await import(`${modules}index.js`);
   const { Module } = await import('@nestjs/common');
   const { NestFactory } = await import('@nestjs/core');
   const session = new Session();
@@ -46,9 +46,9 @@ export async function walk(connection) {
 /** @param {{ result: { url: string, functions: { isBlockCoverage: boolean, ranges: { count: number }[] }[] }[] }} coverage */
 function filesOf({ result }) {
   const ran = result.filter(
-    ({ url, functions }) => url.startsWith(dist) && functions.some(({ ranges }) => ranges[0].count > 0),
+    ({ url, functions }) => url.startsWith(modules) && functions.some(({ ranges }) => ranges[0].count > 0),
   );
-  return ran.map(({ url }) => url.slice(dist.length).replace(/\.js$/, '')).sort();
+  return ran.map(({ url }) => url.slice(modules.length).replace(/\.js$/, '')).sort();
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

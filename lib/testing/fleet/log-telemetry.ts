@@ -38,19 +38,21 @@ export class LogTelemetry implements LockTelemetry {
   }
 }
 
-/** This file, in lib or in dist: what lies two folders above it is the package. */
-const OURS = ownFolder();
+/** Where the package is, by this file: the folder of the sources, or those of both formats. */
+const OURS = ownFolders();
 
-function ownFolder(): string | undefined {
-  const [, line] = new Error().stack?.match(/^\s+at .*?((?:file:)?\/\/?[^\s()]*)[/\\]testing[/\\]fleet[/\\]/m) ?? [];
-  return line;
+function ownFolders(): string[] {
+  const own = /^\s+at .*?(?:file:\/\/)?(\/[^\s()]*[/\\])(testing[/\\]fleet|dist[/\\](?:esm|cjs))[/\\]/m;
+  const [, folder, below] = new Error().stack?.match(own) ?? [];
+  if (folder === undefined || below === undefined) return [];
+  return below.startsWith('testing') ? [folder] : [`${folder}dist/esm/`, `${folder}dist/cjs/`];
 }
 
 /** The first line of a stack that is not of this package, of Node or of Nest. */
 function callerOf(stack: unknown): string | undefined {
   if (typeof stack !== 'string') return undefined;
   for (const [, line] of stack.matchAll(/^\s+at (.+)$/gm)) {
-    if (OURS !== undefined && line!.includes(`${OURS}/`)) continue;
+    if (OURS.some((folder) => line!.includes(folder))) continue;
     if (/node:|[/\\]node_modules[/\\](?:@nestjs|rxjs|nestjs-redis-lock)[/\\]|<anonymous>/.test(line!)) continue;
     return line!.replace(/^async /, '');
   }

@@ -2,7 +2,7 @@
 // TypeScript file and of all that it imports, and writes beside it what it is made of. See program.ts.
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { compileTypescript } from './compile-typescript.mjs';
 import { publishFile } from './publish-file.mjs';
@@ -17,6 +17,9 @@ const EXTERNAL = [
 ];
 /** For CommonJS modules in an ES module. */
 const BANNER = "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);";
+
+/** The package, each of its sources as a module. */
+const MODULES = fileURLToPath(new URL('../../../dist/modules', import.meta.url));
 
 const [main, program, replacedJson, changes] = process.argv.slice(2);
 const replaced = JSON.parse(replacedJson);
@@ -45,6 +48,8 @@ const { outputFiles, metafile } = await build({
   format: 'esm',
   target: 'node20',
   external: EXTERNAL,
+  // What is published has few files, of which none can be replaced alone.
+  alias: replaced ? { 'nestjs-redis-lock': MODULES } : {},
   // The package is what is built, and not what its name stands for while types are checked.
   tsconfigRaw: {},
   banner: { js: BANNER },

@@ -26,8 +26,8 @@ const ready = new Map<string, string>();
 
 /**
  * A TypeScript program as one file, to be started with `node`. A test may start a hundred processes, and to find and to read
- * the thousand files of Nest takes each of them longer than all that it is there for. It imports the package by its name: from
- * `dist/`. Made anew whenever something that it is made of has changed.
+ * the thousand files of Nest takes each of them longer than all that it is there for. It imports the package by its name: what is
+ * published, or `dist/modules` where a file is replaced. Made anew whenever something that it is made of has changed.
  *
  * @returns its path
  * @throws where it does not import what is replaced

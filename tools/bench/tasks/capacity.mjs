@@ -1,9 +1,9 @@
 // Instances under one kind of load, for the capacity plan. Many instances share a process.
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PrimaryConnection } from '../../../dist/esm/redis/topology/primary-connection.js';
-import { PROBE_INBOX } from '../../../dist/esm/redis/script/scripts.js';
-import { ClusterConnection } from '../../../dist/esm/redis/topology/cluster-connection.js';
+import { PrimaryConnection } from '../../../dist/modules/redis/topology/primary-connection.js';
+import { PROBE_INBOX } from '../../../dist/modules/redis/script/scripts.js';
+import { ClusterConnection } from '../../../dist/modules/redis/topology/cluster-connection.js';
 import { register, runOnce } from './cron-ticks.mjs';
 import { startInstances } from './instances.mjs';
 

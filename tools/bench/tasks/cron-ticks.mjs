@@ -1,7 +1,7 @@
 // Ticks of cron jobs, claimed as `@SingletonCron` claims them.
-import { jobWatchOf } from '../../../dist/esm/nest/schedule/job-watch.js';
-import { runTick } from '../../../dist/esm/nest/schedule/run-job.js';
-import { resolveJobOptions, TICK_OPTIONS } from '../../../dist/esm/nest/schedule/singleton-options.js';
+import { jobWatchOf } from '../../../dist/modules/nest/schedule/job-watch.js';
+import { runTick } from '../../../dist/modules/nest/schedule/run-job.js';
+import { resolveJobOptions, TICK_OPTIONS } from '../../../dist/modules/nest/schedule/singleton-options.js';
 
 const SECOND_MS = 1_000;
 const REGISTERED_AT_ONCE = 100;

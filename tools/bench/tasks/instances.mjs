@@ -1,6 +1,6 @@
 // Many instances in one process: each has connections of its own.
-import { createLockService } from '../../../dist/esm/nest/module/create-lock-service.js';
-import { resolveModuleOptions } from '../../../dist/esm/nest/module/module-options.js';
+import { createLockService } from '../../../dist/modules/nest/module/create-lock-service.js';
+import { resolveModuleOptions } from '../../../dist/modules/nest/module/module-options.js';
 
 const AT_ONCE = 25;
 

@@ -1,6 +1,6 @@
 // Instances that wait: for locks that another process holds, or to become leaders. Many instances share a process.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PrimaryConnection } from '../../../dist/esm/redis/topology/primary-connection.js';
+import { PrimaryConnection } from '../../../dist/modules/redis/topology/primary-connection.js';
 import { register, runOnce } from './cron-ticks.mjs';
 import { startInstances } from './instances.mjs';
 

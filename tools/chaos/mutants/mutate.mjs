@@ -7,7 +7,7 @@ export const SCRIPTS = 'redis/script/scripts.generated.js';
  * @typedef {object} Mutant
  * @property {string} name
  * @property {string} what what it does wrong, in a sentence
- * @property {string} file which file of dist/esm, such as 'redis/inbox.js'
+ * @property {string} file which file of dist/modules, such as 'redis/inbox.js'
  * @property {string} find stands in that file exactly once, or exactly `times` times
  * @property {number} [times]
  * @property {string} replace what stands there in the mutant

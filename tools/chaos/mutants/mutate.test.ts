@@ -27,7 +27,7 @@ describe('the text of a mutant', () => {
   });
 
   it.each(MUTANTS)('$name stands as often as it says in the file it is for: $what', (defined: Mutant) => {
-    const source = readFileSync(new URL(`../../../dist/esm/${defined.file}`, import.meta.url), 'utf8');
+    const source = readFileSync(new URL(`../../../dist/modules/${defined.file}`, import.meta.url), 'utf8');
     expect(mutate(source, defined)).not.toBe(source);
   });
 

@@ -1,4 +1,5 @@
-// The application and a library of another format have two copies of the lock package in one process.
+// The application and a library of another format have two copies of the lock module in one process. What has nothing to do with
+// Nest exists once.
 import assert from 'node:assert/strict';
 import { NestFactory } from '@nestjs/core';
 import { LockBusyError, LockError, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
@@ -9,7 +10,8 @@ import { AppModule } from './app.module.js';
 class ShopBusyError extends LockBusyError {}
 
 async function checkCopies(): Promise<void> {
-  assert.notEqual(RedisLockService, other.RedisLockService, 'the library has a copy of its own');
+  assert.notEqual(RedisLockModule, other.RedisLockModule, 'the library has a copy of its own');
+  assert.equal(LockBusyError, other.LockBusyError, 'a class of errors exists once');
   const app = await NestFactory.create({ module: class Shop {}, imports: [AppModule, LibraryModule] });
   await app.init();
   const library = app.get(LibraryService);

@@ -223,7 +223,6 @@ describe('@LockHandler, when the application starts', () => {
     [PlainProvider, 'PlainProvider.send'],
     [Inherits, 'Inherits.send'],
     [RequestScoped, 'RequestScoped.send'],
-    [Scheduled, 'Scheduled.tick'],
     [Mailer, 'Mailer.process'],
     [OldMailer, 'OldMailer.send'],
     [ShipHandler, 'ShipHandler.execute'],
@@ -235,6 +234,14 @@ describe('@LockHandler, when the application starts', () => {
       `${where} has @LockHandler, which would never run: no decorator makes the method a route or a message pattern of ` +
         `a controller, a message of a gateway, a query or a mutation, and Nest runs interceptors only for these. Add ` +
         `such a decorator, or use @DistributedLock, which locks every call of the method.`,
+    );
+  });
+
+  it('refuses a method that the scheduler calls, and says what to use', async () => {
+    const error = await rejection(start({ imports: [inMemory()], providers: [Scheduled] }));
+    expect(error.message).toBe(
+      'Scheduled.tick has @LockHandler, which would never run: @nestjs/schedule calls the method, and no request does. ' +
+        'To run each tick on one instance, use @SingletonInterval of nestjs-redis-lock/schedule in place of both.',
     );
   });
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule, type ScheduleModuleOptions, Timeout } from '@nestjs/schedule';
-import { DistributedLock, DistributedSemaphore, LeaderOnly, LockHandler, ReadLock, WriteLock } from 'nestjs-redis-lock';
+import { DistributedLock, DistributedSemaphore, LeaderOnly, ReadLock, WriteLock } from 'nestjs-redis-lock';
 import { SingletonCron } from 'nestjs-redis-lock/schedule';
 import { inMemory, useApps } from '../nest-apps.js';
 
@@ -97,18 +97,5 @@ describe('a lock on a method that @nestjs/schedule calls', () => {
       override async exports(): Promise<void> {}
     }
     expect(await warnings(Sub, {})).toEqual([expect.stringMatching(/^Reports\.nightly has @Cron and/)]);
-  });
-
-  it('of @LockHandler is refused, because Nest runs no interceptors for it: the error says what to use', async () => {
-    @Injectable()
-    class Handled {
-      @Cron(YEARLY)
-      @LockHandler('a')
-      async nightly(): Promise<void> {}
-    }
-    await expect(warnings(Handled, {})).rejects.toThrow(
-      'Handled.nightly has @LockHandler, which would never run: @nestjs/schedule calls the method, and no request does. ' +
-        'To run each tick on one instance, use @SingletonCron of nestjs-redis-lock/schedule in place of both.',
-    );
   });
 });

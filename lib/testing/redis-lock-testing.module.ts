@@ -7,15 +7,7 @@ import { fleetStores } from './fleet-stores.js';
 import { TEST_LOCKS_OPTIONS, type TestLocksOptions } from './test-locks-options.js';
 
 /** The options of the lock module that only a Redis has. */
-const OF_REDIS = [
-  'connection',
-  'quorum',
-  'store',
-  'fencing',
-  'nodeTimeoutMs',
-  'durability',
-  'restartQuarantineMs',
-] as const;
+const OF_REDIS = ['connection', 'quorum', 'store', 'durability', 'restartQuarantineMs'] as const;
 type OfRedis = (typeof OF_REDIS)[number];
 
 /** The options of `RedisLockTestingModule.forRoot`: those of the lock module, without the ones of Redis. */

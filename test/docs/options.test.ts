@@ -61,7 +61,7 @@ import {
   resolveModuleOptions,
   SHUTDOWN_OPTIONS,
 } from '../../lib/nest/module/module-options.js';
-import { DURABILITY_OPTIONS } from '../../lib/nest/module/store-options.js';
+import { DURABILITY_OPTIONS, QUORUM_OPTIONS } from '../../lib/nest/module/store-options.js';
 import { EXCLUSIVE_OPTIONS } from '../../lib/testing/assertions/exclusive.js';
 import { HELD_DURING_OPTIONS } from '../../lib/testing/assertions/held-during.js';
 import { LOCK_STORE_FEATURES } from '../../lib/testing/contract/stores/features.js';
@@ -185,7 +185,7 @@ describe('the options of the reference', () => {
     });
     const used = { ...defaults, keyPrefix, observers, onLeak, labelGroups, unclearNames };
     expect(defaults).toEqual(LOCK_DEFAULTS);
-    expect(used).toEqual(without(MODULE_OPTIONS.defaults, 'fencing'));
+    expect(used).toEqual(MODULE_OPTIONS.defaults);
     expect(drainMs).toBe(0);
     expect(resolveModuleOptions({ connection: 'redis://localhost' }).drainMs).toBe(SHUTDOWN_OPTIONS.defaults.drainMs);
     const drain = { shutdown: { drainMs: 70 } };
@@ -289,6 +289,10 @@ describe('the options of the reference', () => {
 function moduleOption(option: string, value: unknown): object {
   if (option.startsWith('contention.')) return { contention: { [option.slice('contention.'.length)]: value } };
   if (option === 'shutdown.drainMs') return { shutdown: { drainMs: value } };
+  if (option.startsWith('quorum.')) {
+    const connections = ['redis://localhost'];
+    return { connection: undefined, quorum: { connections, [option.slice('quorum.'.length)]: value } };
+  }
   if (option === 'restartQuarantineMs') return { leaseMs: 50, restartQuarantineMs: value };
   const [, name] = option.split('durability.');
   if (!name) return { [option]: value };
@@ -299,6 +303,7 @@ function moduleOption(option: string, value: unknown): object {
 function moduleDefaults(): Record<string, unknown> {
   const groups = {
     'shutdown.': SHUTDOWN_OPTIONS.defaults,
+    'quorum.': QUORUM_OPTIONS.defaults,
     'durability.': DURABILITY_OPTIONS.defaults,
     'contention.': CONTENTION_SETTINGS.defaults,
   };

@@ -47,12 +47,17 @@ RedisLockModule.forRoot({ connection: 'memory:', leasMs: 1_000 });
 RedisLockModule.forRoot({ connection: 6379 });
 // @ts-expect-error the factory gives a number
 RedisLockModule.forRootAsync({ useFactory: () => ({ connection: 6379 }) });
-RedisLockModule.forRoot({ quorum: ['redis://a', { host: 'b' }, new Redis()], fencing: true, nodeTimeoutMs: 50 });
+RedisLockModule.forRoot({
+  quorum: { connections: ['redis://a', { host: 'b' }, new Redis()], fencing: true, nodeTimeoutMs: 50 },
+});
 RedisLockModule.forRootAsync({ inject: [Config], useFactory: (config: Config) => JSON.parse(config.url) });
 RedisLockModule.forRootAsync({
   useFactory: () =>
     process.env['NODES']
-      ? { quorum: process.env['NODES'].split(','), nodeTimeoutMs: 50, observers: [(event) => console.log(event.type)] }
+      ? {
+          quorum: { connections: process.env['NODES'].split(','), nodeTimeoutMs: 50 },
+          observers: [(event) => console.log(event.type)],
+        }
       : { connection: 'memory:', shutdown: { drainMs: 0 } },
 });
 declare const ready: RedisLockModuleOptions;
@@ -61,7 +66,7 @@ RedisLockModule.forRootAsync({ useFactory: async () => ready });
 // @ts-expect-error neither a connection nor a quorum
 RedisLockModule.forRoot({ leaseMs: 1_000 });
 // @ts-expect-error both
-RedisLockModule.forRoot({ connection: 'memory:', quorum: ['redis://a'] });
+RedisLockModule.forRoot({ connection: 'memory:', quorum: { connections: ['redis://a'] } });
 // @ts-expect-error the variable may be missing
 RedisLockModule.forRoot({ connection: process.env['REDIS_URL'] });
 // @ts-expect-error nor does the factory return one

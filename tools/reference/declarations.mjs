@@ -218,9 +218,15 @@ export function readDeclarations(queries) {
       checker
         .getDeclaredTypeOfSymbol(symbol)
         .getProperties()
-        .filter((property) => isOwn(property) && !property.declarations.some((each) => covered.has(each)))
+        .filter((property) => isOwn(property) && isSettable(property))
+        .filter((property) => !property.declarations.some((each) => covered.has(each)))
         .map((property) => `${symbol.name}.${property.name}`),
     );
+  }
+
+  /** Not there only to say that another kind of options has it. */
+  function isSettable(property) {
+    return !(checker.getNonNullableType(checker.getTypeOfSymbol(property)).flags & ts.TypeFlags.Never);
   }
 
   /** Exported symbols, what their declarations name, what those name, and so on. */

@@ -54,11 +54,12 @@ export type OptionsOfFactory<O extends RedisLockModuleOptions> = [UnknownOption<
 type FactoryKind = 'useFactory' | 'useClass' | 'useExisting';
 
 /** The names of the unknown options, also in the groups. */
-type UnknownOption<O> =
-  | UnknownKey<O, RedisLockModuleSettings>
-  | (O extends unknown ? InGroup<O, 'shutdown'> | InGroup<O, 'durability'> : never);
+type UnknownOption<O> = UnknownKey<O, RedisLockModuleSettings> | (O extends unknown ? InGroup<O, Group> : never);
 
-type InGroup<O, K extends 'shutdown' | 'durability'> = K extends keyof O
+/** The options that are objects of options. */
+type Group = 'shutdown' | 'durability' | 'quorum';
+
+type InGroup<O, K extends Group> = K extends keyof O
   ? `${K}.${UnknownKey<NonNullable<O[K]>, NonNullable<RedisLockModuleSettings[K]>>}`
   : never;
 

@@ -13,7 +13,7 @@ import { checkFunction, checkKnownOptions, describeValue } from '../../core/api/
 import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
 import type { Durability } from '../../redis/durability/durability.js';
 import {
-  QUORUM_OPTIONS,
+  checkIsInQuorum,
   type QuorumOptions,
   type ResolvedQuorum,
   resolveDurability,
@@ -25,7 +25,7 @@ import {
 export const IN_MEMORY = 'memory:';
 
 /** The options of `RedisLockModule.forRoot`, without saying which of them are required. */
-export interface RedisLockModuleSettings extends Partial<LockDefaults>, QuorumOptions {
+export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   /**
    * Where Redis is. A client of yours is duplicated, never changed or closed. `'memory:'` keeps the locks in this
    * process, for tests without a Redis. Either this, `quorum` or `store` is required.
@@ -37,6 +37,12 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults>, QuorumOp
    * @see docs/guide/testing.md
    */
   connection?: RedisConnectionOption;
+  /**
+   * Several independent primaries instead of one `connection`: a lock is held by the votes of a majority of them.
+   *
+   * @default none
+   */
+  quorum?: QuorumOptions;
   /**
    * Keeps the locks in a store of your own, behind the ports of this package: `LockStore` and, where the store has them,
    * `TickStore`, `JobStore` and `LatchStore`. It is called once, when the application starts.
@@ -181,7 +187,7 @@ export interface OptionsWithConnection extends RedisLockModuleSettings {
 /** The locks are on several independent primaries. */
 export interface OptionsWithQuorum extends RedisLockModuleSettings {
   connection?: never;
-  quorum: readonly RedisConnectionOption[];
+  quorum: QuorumOptions;
   store?: never;
 }
 
@@ -254,7 +260,7 @@ const {
 /** Each module option with its check and its default. What depends on other options is checked with them. */
 export const MODULE_OPTIONS = new OptionTable({
   connection: checked<RedisConnectionOption>(),
-  ...QUORUM_OPTIONS.options,
+  quorum: checked<QuorumOptions>(),
   store: checked<StoreFactory>(checkFunction),
   keyPrefix: text(/^[^{}\s\p{C}]{1,100}$/u, '1 to 100 characters without braces or white space').default('lock'),
   instanceId: text(/^[\w.:@-]{1,100}$/, '1 to 100 of A-Z a-z 0-9 _ . : @ -'),
@@ -339,6 +345,7 @@ export function checkExtras(
   options: RedisLockModuleExtras,
   known: readonly string[] = MODULE_OPTIONS.names,
 ): void {
+  checkIsInQuorum(Object(options) as object);
   checkKnownOptions(where, options, [...known, ...EXTRA_OPTIONS.names]);
   const { name, global } = options;
   EXTRA_OPTIONS.check(where, { name, global });
@@ -351,13 +358,14 @@ export function checkExtras(
  */
 export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedModuleOptions {
   checkNoExtras(options);
+  checkIsInQuorum(Object(options) as object);
   MODULE_OPTIONS.check('The result of the factory of RedisLockModule.forRootAsync', options);
   const { keyPrefix: defaultPrefix, observers: noObservers, onLeak: defaultOnLeak } = MODULE_OPTIONS.defaults;
   const { connection, store, keyPrefix = defaultPrefix, instanceId = defaultInstanceId() } = options;
   const { observers = noObservers, onLeak = defaultOnLeak } = options;
   checkPlace(options);
   const defaults = resolveLockDefaults(options);
-  const quorum = resolveQuorum(options, defaults.leaseMs);
+  const quorum = resolveQuorum(options.quorum, defaults.leaseMs);
   if (store) checkIsOwnStore(options);
   if (quorum && options.durability !== undefined) {
     throw new InvalidLockOptionsError(
@@ -400,7 +408,7 @@ function checkPlace({ connection, quorum, store }: RedisLockModuleSettings): voi
   if (connection !== undefined || quorum !== undefined || store !== undefined) return;
   throw new InvalidLockOptionsError(
     'connection is missing. Set it to a URL such as redis://localhost:6379, to ioredis options, or to an ioredis ' +
-      'client. Or set quorum to several of these.',
+      'client. Or set quorum: { connections: [...] } to several of these.',
     'connection',
   );
 }

@@ -6,31 +6,29 @@ import { describeConnection, type RedisConnectionOption } from '../../redis/conn
 import type { Durability } from '../../redis/durability/durability.js';
 import { normalizeAddress } from '../../redis/script/address.js';
 
-/** The options of a module whose locks are on several independent primaries. */
-export interface QuorumOptions {
+/** Several independent primaries, as the module option `quorum` states them. */
+export type QuorumOptions = {
   /**
-   * Several independent primaries instead of one `connection`. A lock is held by the votes of a majority of them. All
-   * instances must state the same ones.
+   * The nodes. All instances must state the same ones.
    *
    * @allowed 1 to 9 connections
-   * @default none
    * @see docs/guide/quorum.md
    */
-  quorum?: readonly RedisConnectionOption[];
+  connections: readonly RedisConnectionOption[];
   /**
-   * With `quorum`: fencing tokens grow even if a minority of the nodes has failed. Costs one more round trip per lease.
+   * Fencing tokens grow even if a minority of the nodes has failed. Costs one more round trip per lease.
    *
    * @default false
    */
   fencing?: boolean;
   /**
-   * With `quorum`: how long one node may take to answer before the others decide without it.
+   * How long one node may take to answer before the others decide without it.
    *
    * @allowed 10 ms to 60 s
    * @default `leaseMs` / 100, within 50 and 500
    */
   nodeTimeoutMs?: number;
-}
+};
 
 /** Checked options, with their defaults. */
 export interface ResolvedQuorum {
@@ -43,52 +41,69 @@ export interface ResolvedQuorum {
 }
 
 const MOST_NODES = 9;
+const NODES = 'quorum.connections';
 
 export const QUORUM_OPTIONS = new OptionTable({
-  quorum: checked<readonly RedisConnectionOption[]>(),
+  connections: checked<readonly RedisConnectionOption[]>().required(),
   fencing: flag().default(false),
   nodeTimeoutMs: milliseconds(10, 60_000),
 } satisfies OptionsOf<QuorumOptions>);
 
 /** @throws InvalidLockOptionsError that names the option and what is allowed, without a value that may hold a password */
-export function resolveQuorum(options: QuorumOptions, leaseMs: number): ResolvedQuorum | undefined {
-  const { quorum, fencing, nodeTimeoutMs } = options;
-  if (quorum === undefined) {
-    if (fencing) throw invalid('fencing', 'fencing is for a quorum: on one Redis, fencing tokens grow without it');
-    return undefined;
+export function resolveQuorum(quorum: QuorumOptions | undefined, leaseMs: number): ResolvedQuorum | undefined {
+  if (quorum === undefined) return undefined;
+  if (typeof quorum !== 'object' || quorum === null || Array.isArray(quorum)) {
+    const given = Array.isArray(quorum) ? 'an array' : describe(quorum);
+    throw invalid(
+      'quorum',
+      `quorum must be an object with the nodes in it, quorum: { connections: [...] }, not ${given}`,
+    );
   }
-  if (!Array.isArray(quorum))
-    throw invalid('quorum', `quorum must be an array of connections, not ${describe(quorum)}`);
-  if (quorum.length === 0 || quorum.length > MOST_NODES) {
-    throw invalid('quorum', `quorum must have 1 to ${MOST_NODES} connections, not ${quorum.length}`);
+  QUORUM_OPTIONS.check('quorum', quorum, 'quorum.');
+  const { connections, fencing, nodeTimeoutMs } = quorum;
+  if (!Array.isArray(connections)) {
+    throw invalid(NODES, `${NODES} must be an array of connections, not ${describe(connections)}`);
   }
-  const connections = quorum as readonly RedisConnectionOption[];
-  const names = connections.map(checkNode);
+  if (connections.length === 0 || connections.length > MOST_NODES) {
+    throw invalid(NODES, `${NODES} must have 1 to ${MOST_NODES} connections, not ${connections.length}`);
+  }
+  const names = (connections as readonly RedisConnectionOption[]).map(checkNode);
   const seen = names.map(normalizeAddress);
   const twice = seen.findIndex((name, index) => seen.indexOf(name) !== index);
   if (twice !== -1) {
     throw invalid(
-      'quorum',
-      `quorum[${twice}] is ${names[twice]}, and so is quorum[${seen.indexOf(seen[twice]!)}]: the vote of one server ` +
+      NODES,
+      `${NODES}[${twice}] is ${names[twice]}, and so is ${NODES}[${seen.indexOf(seen[twice]!)}]: the vote of one server ` +
         'must not count twice, and another database of the same server is not another server',
     );
   }
   return {
     connections: () => connections,
     names,
-    fencing: fencing ?? false,
+    fencing: fencing ?? QUORUM_OPTIONS.defaults.fencing,
     nodeTimeoutMs: nodeTimeoutMs ?? Math.round(Math.min(500, Math.max(50, leaseMs / 100))),
   };
 }
 
+/** @throws InvalidLockOptionsError for an option of a quorum that is beside it */
+export function checkIsInQuorum(options: object): void {
+  const option = QUORUM_OPTIONS.names.find((name) => Object.hasOwn(options, name));
+  if (option === undefined) return;
+  throw invalid(
+    option,
+    `${option} is for a quorum: write quorum: { connections: [...], ${option === 'connections' ? '…' : option} }` +
+      (option === 'fencing' ? '. On one Redis, fencing tokens grow without it' : ''),
+  );
+}
+
 /** Returns the address of a node, for messages. @throws InvalidLockOptionsError */
 function checkNode(connection: RedisConnectionOption, index: number): string {
-  const option = `quorum[${index}]`;
+  const option = `${NODES}[${index}]`;
   const { isCluster, cluster } = Object(connection) as { isCluster?: unknown; cluster?: unknown };
-  if ((connection as unknown) === 'memory:') throw invalid('quorum', `${option} must be a Redis, not 'memory:'`);
+  if ((connection as unknown) === 'memory:') throw invalid(NODES, `${option} must be a Redis, not 'memory:'`);
   if (isCluster || Array.isArray(cluster)) {
     throw invalid(
-      'quorum',
+      NODES,
       `${option} must be one independent primary, not a Cluster: use the option connection for a Cluster`,
     );
   }
@@ -96,7 +111,7 @@ function checkNode(connection: RedisConnectionOption, index: number): string {
     return describeConnection(connection);
   } catch (error) {
     if (!(error instanceof InvalidLockOptionsError)) throw error;
-    throw invalid('quorum', error.message.replace(/^connection/, option).replace(/\.$/, ''));
+    throw invalid(NODES, error.message.replace(/^connection/, option).replace(/\.$/, ''));
   }
 }
 

@@ -200,7 +200,7 @@ describe('SingletonJobs without Redis', () => {
         return 'done';
       }
     }
-    const module = RedisLockModule.forRoot({ quorum: [redis().url], restartQuarantineMs: 0 });
+    const module = RedisLockModule.forRoot({ quorum: { connections: [redis().url] }, restartQuarantineMs: 0 });
     const { app } = await start({ imports: [ScheduleModule.forRoot(), module], providers: [Jobs] });
     const jobs = app.get(SingletonJobs);
     expect(await jobs.runNow('mine')).toBe('done');

@@ -219,7 +219,10 @@ describe('the options for missed ticks', () => {
     }
     const unreachable = ['redis://127.0.0.1:1', 'redis://127.0.0.1:2', 'redis://127.0.0.1:3'];
     const quorum = unreachable;
-    const imports = [ScheduleModule.forRoot(), RedisLockModule.forRoot({ quorum, attemptTimeoutMs: 100 })];
+    const imports = [
+      ScheduleModule.forRoot(),
+      RedisLockModule.forRoot({ quorum: { connections: quorum }, attemptTimeoutMs: 100 }),
+    ];
     await expect(start({ imports, providers: [Jobs] })).rejects.toThrow(
       /"job" \(Jobs\.run\).*a quorum keeps no records/,
     );

@@ -30,7 +30,7 @@ describe('a process whose application does not get as far as being started', () 
   const connections: [string, () => RedisLockModuleOptions][] = [
     ['a Redis', () => ({ connection: redis().url })],
     ['a Redis whose replicas have to have it', () => ({ connection: redis().url, durability: { replicas: 1 } })],
-    ['a quorum', () => ({ quorum: [redis().url] })],
+    ['a quorum', () => ({ quorum: { connections: [redis().url] } })],
     ['no Redis that answers', () => ({ connection: NOWHERE })],
     ['no sentinel that answers', () => ({ connection: { sentinels: [NOWHERE], name: 'mymaster' } })],
     ['no cluster that answers', () => ({ connection: { cluster: [NOWHERE] } })],

@@ -7,7 +7,7 @@ describe('when app.close() has resolved, no socket and no timer of the library i
   const connections: [string, () => RedisLockModuleOptions][] = [
     ['a Redis', () => ({ connection: redis().url })],
     ['a Redis whose replicas have to have it', () => ({ connection: redis().url, durability: { replicas: 1 } })],
-    ['a quorum', () => ({ quorum: [redis().url] })],
+    ['a quorum', () => ({ quorum: { connections: [redis().url] } })],
     ['memory', () => ({ connection: 'memory:' })],
   ];
   it.each(connections)('of %s', async (_, options) => {

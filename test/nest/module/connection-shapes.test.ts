@@ -62,7 +62,10 @@ describe('a connection that would lead to localhost in silence fails at boot, an
     ],
   ];
   it.each(shapes)('%s', async (_, connection, message) => {
-    for (const options of [{ connection }, { quorum: ['redis://127.0.0.1:1', connection, 'redis://127.0.0.1:2'] }]) {
+    for (const options of [
+      { connection },
+      { quorum: { connections: ['redis://127.0.0.1:1', connection, 'redis://127.0.0.1:2'] } },
+    ]) {
       const isCluster = 'quorum' in options && Object(connection).cluster;
       const imports = [RedisLockModule.forRootAsync({ useFactory: () => options as never })];
       const error = await rejection(Test.createTestingModule({ imports }).compile());
@@ -109,7 +112,8 @@ describe('a URL where a name of a server belongs is refused at boot, without sho
     expect(error.message).toContain(`not options whose ${option} has :// or @ in it`);
     expect(inspect(error, { depth: 9 })).not.toContain(secret);
     if (Object(connection).cluster || (connection as Partial<Redis>).isCluster) return;
-    const node = () => RedisLockModule.forRoot({ quorum: ['redis://127.0.0.1:1', connection as never] });
+    const node = () =>
+      RedisLockModule.forRoot({ quorum: { connections: ['redis://127.0.0.1:1', connection as never] } });
     expect(node).toThrow(`not options whose ${option} has :// or @ in it`);
     expect(node).not.toThrow(secret);
   });

@@ -81,7 +81,7 @@ describe('an application whose Redis user lacks rights', () => {
     const others = await Promise.all([startRedis(), startRedis()]);
     try {
       await allow('-hset');
-      const quorum = [connection(), ...others.map(({ url }) => url)];
+      const quorum = { connections: [connection(), ...others.map(({ url }) => url)] };
       const { log } = await start({ imports: [RedisLockModule.forRoot({ quorum })] });
       expect(log.at('error')).toEqual([
         expect.stringMatching(new RegExp(`^The Redis user at ${at()} lacks .* \\+hset \\+info\\.`)),

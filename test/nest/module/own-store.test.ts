@@ -97,7 +97,7 @@ describe('the option store', () => {
 
   it.each([
     [{ store: memory, connection: 'memory:' }, 'Set either connection or store, not both.'],
-    [{ store: memory, quorum: ['redis://a'] }, 'Set either quorum or store, not both.'],
+    [{ store: memory, quorum: { connections: ['redis://a'] } }, 'Set either quorum or store, not both.'],
     [{ store: {} }, 'store must be a function, not '],
     [{ store: memory, durability: { replicas: 1 } }, 'durability is for a connection.'],
     [{ store: memory, restartQuarantineMs: 60_000 }, 'restartQuarantineMs is for a connection.'],

@@ -8,46 +8,109 @@ import { LogBook } from '../nest-apps.js';
 const SECRET = 'hunter2';
 const [A, B] = [`redis://:${SECRET}@a:1`, 'redis://b:2'];
 
+const OBJECT = 'quorum must be an object with the nodes in it, quorum: { connections: [...] }';
+
 const bad: [string, object, string, string][] = [
-  ['both', { connection: 'memory:', quorum: [A] }, 'quorum', 'Set either connection or quorum, not both.'],
-  ['a URL in place of the list', { quorum: A }, 'quorum', 'quorum must be an array of connections, not a string.'],
-  ['nothing in it', { quorum: [] }, 'quorum', 'quorum must have 1 to 9 connections, not 0.'],
+  [
+    'both',
+    { connection: 'memory:', quorum: { connections: [A] } },
+    'quorum',
+    'Set either connection or quorum, not both.',
+  ],
+  ['a URL in place of the object', { quorum: A }, 'quorum', `${OBJECT}, not a string.`],
+  ['a list in place of the object', { quorum: [A, B] }, 'quorum', `${OBJECT}, not an array.`],
+  ['nothing in place of the object', { quorum: null }, 'quorum', `${OBJECT}, not null.`],
+  ['no list', { quorum: {} }, 'quorum.connections', 'quorum.connections'],
+  [
+    'a URL in place of the list',
+    { quorum: { connections: A } },
+    'quorum.connections',
+    'quorum.connections must be an array of connections, not a string.',
+  ],
+  ['a misspelt option', { quorum: { connections: [A], fencng: true } }, 'fencng', 'Did you mean fencing?'],
+  [
+    'nothing in it',
+    { quorum: { connections: [] } },
+    'quorum.connections',
+    'quorum.connections must have 1 to 9 connections, not 0.',
+  ],
   [
     'too many',
-    { quorum: Array.from({ length: 10 }, (_, i) => `redis://h${i}`) },
-    'quorum',
+    { quorum: { connections: Array.from({ length: 10 }, (_, i) => `redis://h${i}`) } },
+    'quorum.connections',
     '1 to 9 connections, not 10.',
   ],
-  ['a node twice', { quorum: [A, B, 'redis://a:1'] }, 'quorum', 'quorum[2] is a:1, and so is quorum[0]'],
+  [
+    'a node twice',
+    { quorum: { connections: [A, B, 'redis://a:1'] } },
+    'quorum.connections',
+    'quorum.connections[2] is a:1, and so is quorum.connections[0]',
+  ],
   [
     'another database',
-    { quorum: [B, `${B}/3`] },
-    'quorum',
+    { quorum: { connections: [B, `${B}/3`] } },
+    'quorum.connections',
     'another database of the same server is not another server',
   ],
   [
     'a socket twice',
-    { quorum: ['/run/redis.sock', { path: '/run/redis.sock' }] },
-    'quorum',
-    'quorum[1] is /run/redis.sock',
+    { quorum: { connections: ['/run/redis.sock', { path: '/run/redis.sock' }] } },
+    'quorum.connections',
+    'quorum.connections[1] is /run/redis.sock',
   ],
   [
     'the loopback by two names',
-    { quorum: ['redis://127.0.0.1', { host: 'localhost' }] },
-    'quorum',
-    'quorum[1] is localhost:6379',
+    { quorum: { connections: ['redis://127.0.0.1', { host: 'localhost' }] } },
+    'quorum.connections',
+    'quorum.connections[1] is localhost:6379',
   ],
-  ['memory', { quorum: ['memory:', B] }, 'quorum', "quorum[0] must be a Redis, not 'memory:'."],
-  ['what is no connection', { quorum: [A, 7] }, 'quorum', 'quorum[1] must be a URL such as'],
-  ['a text that is no URL', { quorum: [A, `a:${SECRET}`] }, 'quorum', 'quorum[1] must be a URL such as'],
-  ['nothing as a node', { quorum: [A, undefined] }, 'quorum', 'quorum[1] must be a URL such as'],
-  ['an impatient node', { quorum: [A], nodeTimeoutMs: 9 }, 'nodeTimeoutMs', 'nodeTimeoutMs must be an integer from 10'],
-  ['fencing that is no boolean', { quorum: [A], fencing: 'yes' }, 'fencing', 'fencing must be true or false'],
+  [
+    'memory',
+    { quorum: { connections: ['memory:', B] } },
+    'quorum',
+    "quorum.connections[0] must be a Redis, not 'memory:'.",
+  ],
+  [
+    'what is no connection',
+    { quorum: { connections: [A, 7] } },
+    'quorum.connections',
+    'quorum.connections[1] must be a URL such as',
+  ],
+  [
+    'a text that is no URL',
+    { quorum: { connections: [A, `a:${SECRET}`] } },
+    'quorum.connections',
+    'quorum.connections[1] must be a URL such as',
+  ],
+  [
+    'nothing as a node',
+    { quorum: { connections: [A, undefined] } },
+    'quorum.connections',
+    'quorum.connections[1] must be a URL such as',
+  ],
+  [
+    'an impatient node',
+    { quorum: { connections: [A], nodeTimeoutMs: 9 } },
+    'quorum.nodeTimeoutMs',
+    'quorum.nodeTimeoutMs must be an integer from 10',
+  ],
+  [
+    'fencing that is no boolean',
+    { quorum: { connections: [A], fencing: 'yes' } },
+    'quorum.fencing',
+    'quorum.fencing must be true or false',
+  ],
   [
     'fencing on one Redis',
     { connection: 'memory:', fencing: true },
     'fencing',
-    'on one Redis, fencing tokens grow without it',
+    'fencing is for a quorum: write quorum: { connections: [...], fencing }. On one Redis, fencing tokens grow without it',
+  ],
+  [
+    'an option beside it',
+    { quorum: { connections: [A] }, nodeTimeoutMs: 50 },
+    'nodeTimeoutMs',
+    'nodeTimeoutMs is for a quorum: write quorum: { connections: [...], nodeTimeoutMs }',
   ],
 ];
 
@@ -66,8 +129,8 @@ describe('a quorum', () => {
 
   it('is refused with a Cluster in it', () => {
     const cluster = new Cluster([{ port: 1 }], { lazyConnect: true });
-    expect(() => RedisLockModule.forRoot({ quorum: [A, cluster as never] })).toThrow(
-      'quorum[1] must be one independent primary, not a Cluster',
+    expect(() => RedisLockModule.forRoot({ quorum: { connections: [A, cluster as never] } })).toThrow(
+      'quorum.connections[1] must be one independent primary, not a Cluster',
     );
     cluster.disconnect();
   });
@@ -75,9 +138,11 @@ describe('a quorum', () => {
   it('takes whatever a connection may be, and shows no password to who prints the module', () => {
     const client = new Redis({ lazyConnect: true, host: 'c', password: SECRET });
     const module = RedisLockModule.forRoot({
-      quorum: [A, { host: 'b', password: SECRET }, client, '/run/redis.sock'],
-      fencing: true,
-      nodeTimeoutMs: 10,
+      quorum: {
+        connections: [A, { host: 'b', password: SECRET }, client, '/run/redis.sock'],
+        fencing: true,
+        nodeTimeoutMs: 10,
+      },
     });
     expect(inspect(module, { depth: 9, showHidden: true })).not.toContain(SECRET);
     client.disconnect();
@@ -87,7 +152,7 @@ describe('a quorum', () => {
     it('lets the application start, with a warning; semaphores and latches are refused with a way out', async () => {
       const log = new LogBook();
       const module = RedisLockModule.forRoot({
-        quorum: [1, 2, 3].map((port) => `redis://:${SECRET}@127.0.0.1:${port}`),
+        quorum: { connections: [1, 2, 3].map((port) => `redis://:${SECRET}@127.0.0.1:${port}`) },
         attemptTimeoutMs: 100,
         waitMs: 100,
       });

@@ -59,9 +59,9 @@ const MISTAKES: readonly (readonly [mistake: string, text: string, at: string, a
   ],
   [
     'a connection and a quorum',
-    `RedisLockModule.forRoot({ connection: 'memory:', quorum: ['redis://a'] });`,
+    `RedisLockModule.forRoot({ connection: 'memory:', quorum: { connections: ['redis://a'] } });`,
     '',
-    "Argument of type '{ connection: string; quorum: string[]; }' is not assignable to parameter of type 'WithConnectionOrQuorum'.\n  Types of property 'quorum' are incompatible.",
+    "Argument of type '{ connection: string; quorum: { connections: string[]; }; }' is not assignable to parameter of type 'WithConnectionOrQuorum'.\n  Types of property 'quorum' are incompatible.",
   ],
   [
     'an unknown option from a factory',

@@ -57,8 +57,8 @@ describe('with three of five nodes down', () => {
 
   it('a node that refuses is named with its reason, and no password is told', async () => {
     const password = 'pw-5ecret';
-    const quorum = servers().map(({ url }, index) => (index < 3 ? url.replace('://', `://nobody:${password}@`) : url));
-    const locks = await start({ quorum });
+    const urls = servers().map(({ url }, index) => (index < 3 ? url.replace('://', `://nobody:${password}@`) : url));
+    const locks = await start({}, urls);
     const error = await rejection<LockUnavailableError>(locks.acquire('stock', { waitMs: 500 }));
     expect(error.message).toMatch(/3 of 5 needed.*refused/);
     for (const text of [error.message, inspect(error, { depth: 9 }), inspect(locks, { depth: 9, showHidden: true })]) {

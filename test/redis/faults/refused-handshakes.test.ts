@@ -24,7 +24,9 @@ const ERRORS = [
 const LEASE_MS = 20_000;
 
 /** Where the locks are, for the module. */
-type Where = { readonly connection: RedisConnectionOption } | { readonly quorum: readonly RedisConnectionOption[] };
+type Where =
+  | { readonly connection: RedisConnectionOption }
+  | { readonly quorum: { readonly connections: readonly RedisConnectionOption[] } };
 
 /** Servers, and instances that connect to each of them through a network of their own. */
 interface Servers extends AsyncDisposable {
@@ -146,7 +148,7 @@ const KINDS: Kind[] = [
     options: { restartQuarantineMs: 0 },
     start: async () =>
       serve(await Promise.all([startRedis(), startRedis(), startRedis()]), (proxies) => ({
-        quorum: proxies.map(onDb),
+        quorum: { connections: proxies.map(onDb) },
       })),
   },
 ];

@@ -71,7 +71,7 @@ describe('no channel, no debug output and no error has what is secret of an owne
       }),
       () => servers.slice(0, 2),
     ],
-    ['a quorum of three', () => ({ quorum: urls(), restartQuarantineMs: 0 }), () => servers],
+    ['a quorum of three', () => ({ quorum: { connections: urls() }, restartQuarantineMs: 0 }), () => servers],
     [
       'a cluster of three',
       () => ({ connection: cluster().connection }),

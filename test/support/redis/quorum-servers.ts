@@ -1,5 +1,5 @@
 import { createLockService } from '../../../lib/nest/module/create-lock-service.js';
-import { type OptionsWithQuorum, resolveModuleOptions } from '../../../lib/nest/module/module-options.js';
+import { type RedisLockModuleSettings, resolveModuleOptions } from '../../../lib/nest/module/module-options.js';
 import type { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
 import { lockConnection } from './lock-user.js';
 import { type RedisServer, startRedis } from './redis-server.js';
@@ -16,16 +16,23 @@ export function useServers(count: number): () => RedisServer[] {
   return () => servers;
 }
 
+/** The options of the module, with those of the quorum beside the others. */
+interface QuorumTuning extends Omit<RedisLockModuleSettings, 'connection' | 'quorum' | 'store'> {
+  readonly fencing?: boolean;
+  readonly nodeTimeoutMs?: number;
+}
+
 /** Lock services on a quorum of the servers, as the module makes them; shut down after each test. */
 export function useQuorum(
   servers: () => readonly RedisServer[],
-): (options?: Partial<OptionsWithQuorum>) => Promise<RedisLockService> {
+): (options?: QuorumTuning, urls?: readonly string[]) => Promise<RedisLockService> {
   const running: RedisLockService[] = [];
   afterEach(async () => {
     await Promise.all(running.splice(0).map((service) => service.beforeApplicationShutdown()));
   });
-  return async (options = {}) => {
-    const quorum = servers().map(({ url }) => lockConnection(url));
+  return async ({ fencing, nodeTimeoutMs, ...options } = {}, urls) => {
+    const connections = urls ?? servers().map(({ url }) => lockConnection(url));
+    const quorum = { connections, ...(fencing && { fencing }), ...(nodeTimeoutMs && { nodeTimeoutMs }) };
     // The servers have just been started, and have forgotten nothing that anybody holds.
     const resolved = resolveModuleOptions({ quorum, shutdown: { drainMs: 0 }, restartQuarantineMs: 0, ...options });
     const service = await createLockService(resolved);

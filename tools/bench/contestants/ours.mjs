@@ -10,7 +10,7 @@ const TO_WRITE = { ...PATIENT, mode: 'write' };
 
 function optionsOf(url, { cluster, natMap, ...tuning }) {
   // Fresh servers of a benchmark have forgotten nothing.
-  if (tuning.quorum) return { restartQuarantineMs: 0, ...tuning };
+  if (tuning.quorum) return { restartQuarantineMs: 0, ...tuning, quorum: { connections: tuning.quorum } };
   return { connection: cluster ? { cluster, ...(natMap && { natMap }) } : url, ...tuning };
 }
 

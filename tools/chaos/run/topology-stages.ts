@@ -33,7 +33,7 @@ export async function voting(others: readonly Fault[], leaseMs: number): Promise
     server: {
       ports: set.ports,
       admins: set.admins,
-      optionsAt: (ports) => ({ quorum: set.urlsAt(ports), fencing: true, nodeTimeoutMs: leaseMs / 6 }),
+      optionsAt: (ports) => ({ quorum: { connections: set.urlsAt(ports), fencing: true, nodeTimeoutMs: leaseMs / 6 } }),
     },
     faults: [...quorumFaults(set), ...others],
     unpromised: ['permits', 'fifo'],

@@ -67,7 +67,7 @@ const bad: [string, object, string, string][] = [
   [
     'memory',
     { quorum: { connections: ['memory:', B] } },
-    'quorum',
+    'quorum.connections',
     "quorum.connections[0] must be a Redis, not 'memory:'.",
   ],
   [

@@ -3,10 +3,8 @@ import { ask } from '../store/ask.js';
 import type { JobState, JobStore, MissedReply, OwedRun } from '../store/job-store.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { Timer } from '../util/clock.js';
-import { chunks } from '../util/objects.js';
-import { quote } from '../util/quoted.js';
-import type { LockStoreError } from '../store/store-error.js';
-import { LockUnavailableError } from '../api/errors.js';
+import { quote, quoteSome } from '../util/quoted.js';
+import { JobLook, type Question } from './job-look.js';
 import { MissedNotes } from './missed-notes.js';
 import type { TickSchedule } from './tick-schedule.js';
 import { isChanged, isDue, type Watched, type WatchedJob } from './watched-job.js';
@@ -19,8 +17,7 @@ const MOST_UNSCHEDULED = 30;
 const RETRY_MS = { first: 1_000, longest: 30_000 };
 /** How often a job that runs for missed ticks asks whether a run is owed. */
 const ASK_AGAIN_MS = 5 * 60_000;
-/** A look or a registration that has this many jobs takes about a millisecond of Redis. */
-const JOBS_AT_ONCE = 100;
+
 /**
  * Makes the jobs of this process known to the store, and finds ticks that were due and that no instance claimed. Each
  * of them is told by one instance of the fleet. Nothing is asked while this process sees all ticks of its jobs itself.
@@ -34,8 +31,11 @@ export class MissedTicks {
   #isStarted = false;
   #isLooking = false;
   #failures = 0;
+  /** When the jobs that Redis did not answer for are asked for again, on the monotonic clock, and how often they were. */
+  #wrongAgainAt = 0;
+  #wrongTries = 0;
 
-  /** @param warn is told once when Redis does not answer, until it does */
+  /** @param warn is told once when Redis does not answer, for all jobs or for some, until it does */
   constructor(
     private readonly runtime: Runtime,
     private readonly store: JobStore,
@@ -139,19 +139,34 @@ export class MissedTicks {
   }
 
   #pauseMs(): number {
-    const retryMs = Math.min(RETRY_MS.first * 2 ** (this.#failures - 1), RETRY_MS.longest);
-    let pauseMs = this.#failures > 0 ? retryMs : Infinity;
-    for (const { job, isRegistered, unscheduled, wrongUntil } of this.#jobs.values()) {
+    let pauseMs = this.#failures > 0 ? retryMs(this.#failures - 1) : Infinity;
+    const wrongMs = this.#failures > 0 ? Infinity : this.#wrongAgainAt - this.runtime.clock.now();
+    for (const { job, isRegistered, unscheduled, wrongAt } of this.#jobs.values()) {
       const isSoon = this.#failures === 0 && !isRegistered && unscheduled < MOST_UNSCHEDULED;
       const forJobMs = isSoon ? FIRST_LOOK_MS : job.graceMs;
-      pauseMs = Math.min(pauseMs, wrongUntil === undefined ? forJobMs : RETRY_MS.longest);
+      pauseMs = Math.min(pauseMs, wrongAt === undefined ? forJobMs : wrongMs);
     }
     return pauseMs;
   }
 
+  /** @throws LockUnavailableError where the store answers for no job */
   async #lookAtAll(): Promise<void> {
-    const { clock } = this.runtime;
-    const jobs = [...this.#jobs.values()].filter(({ wrongUntil = 0 }) => wrongUntil <= clock.now());
+    const { clock, random } = this.runtime;
+    const jobs = [...this.#jobs.values()];
+    const look = new JobLook((watched, state) => this.#answered(watched, state), random);
+    await look.ask(this.#questions(jobs.filter(({ wrongAt }) => wrongAt === undefined)));
+    const isTurnOfWrong = clock.now() >= this.#wrongAgainAt;
+    if (isTurnOfWrong) await look.askAgain(this.#questions(jobs.filter(({ wrongAt }) => wrongAt !== undefined)));
+    const isOneMore = this.#noteWrong(look.failed);
+    if (!isOneMore && !isTurnOfWrong) return;
+    this.#wrongTries = isOneMore ? 0 : this.#wrongTries + 1;
+    this.#wrongAgainAt = clock.now() + retryMs(this.#wrongTries);
+  }
+
+  /** What to ask the store of some jobs, if anything. */
+  #questions(jobs: readonly Watched[]): Question[] {
+    const now = this.runtime.clock.now();
+    const wallNow = this.runtime.clock.wallNow();
     const unknown = jobs.filter((watched) => {
       if (watched.isRegistered && !isChanged(watched)) return false;
       // Registered without its schedule, the record would begin anew with it.
@@ -159,72 +174,32 @@ export class MissedTicks {
       if (!isReady) watched.unscheduled++;
       return isReady;
     });
-    await this.#askFor(unknown, (some) => this.#register(some));
-    const wallNow = clock.wallNow();
-    const due = jobs.filter((watched) => !unknown.includes(watched) && isDue(watched, clock.now(), wallNow));
-    await this.#askFor(due, (some) =>
-      this.#send('look at', some, () =>
-        this.store.look(
-          some.map(({ resource }) => resource),
-          0,
-        ),
-      ),
-    );
+    const due = jobs.filter((watched) => !unknown.includes(watched) && isDue(watched, now, wallNow));
+    return [
+      { jobs: unknown, askFor: (some) => this.#register(some) },
+      { jobs: due, askFor: (some) => this.#lookAt(some) },
+    ];
+  }
+
+  async #answered(watched: Watched, state: JobState): Promise<void> {
+    if (this.runtime.closing.aborted) return;
+    await this.#account(watched, state);
+    watched.wrongAt = undefined;
   }
 
   /**
-   * Asks for some jobs at a time, and accounts what they have missed. Where that fails, it asks for each of them by itself:
-   * a key of one job may be of another type, out of reach of the Redis user, or on a server of a cluster that is away.
+   * The store answers for other jobs, or has refused these. They are asked for by themselves from now on.
    *
-   * @throws LockUnavailableError where none of them is answered
+   * @returns whether one of them was right until now
    */
-  async #askFor(
-    jobs: readonly Watched[],
-    askFor: (some: readonly Watched[]) => Promise<readonly JobState[]>,
-  ): Promise<void> {
-    const right = jobs.filter(({ wrongUntil }) => wrongUntil === undefined);
-    for (const some of chunks(right, JOBS_AT_ONCE)) {
-      const [together] = await Promise.allSettled([askFor(some)]);
-      if (together.status === 'fulfilled') {
-        for (const [index, watched] of some.entries()) await this.#accountOrNote(watched, together.value[index]!);
-      } else if (some.length === 1 || (await this.#askForEach(some, askFor)) === 0) throw together.reason;
-    }
-    const wrong = jobs.filter(({ wrongUntil }) => wrongUntil !== undefined);
-    await this.#askForEach(wrong, askFor);
-  }
-
-  /** @returns how many were answered. If it is none, nothing is noted */
-  async #askForEach(
-    jobs: readonly Watched[],
-    askFor: (some: readonly Watched[]) => Promise<readonly JobState[]>,
-  ): Promise<number> {
-    const replies = await Promise.allSettled(jobs.map((watched) => askFor([watched])));
-    const answered = replies.filter(({ status }) => status === 'fulfilled').length;
-    for (const [index, watched] of jobs.entries()) {
-      const reply = replies[index]!;
-      if (reply.status === 'fulfilled') await this.#accountOrNote(watched, reply.value[0]!);
-      else if (answered > 0 || watched.wrongUntil !== undefined) this.#noteWrong(watched, reply.reason);
-    }
-    return answered;
-  }
-
-  /** @throws LockUnavailableError where the store does not answer any more */
-  async #accountOrNote(watched: Watched, state: JobState): Promise<void> {
-    if (this.runtime.closing.aborted) return;
-    try {
-      await this.#account(watched, state);
-      watched.wrongUntil = undefined;
-    } catch (error) {
-      const isRefused = error instanceof LockUnavailableError && (error.cause as LockStoreError).failure === 'refused';
-      if (!isRefused) throw error;
-      this.#noteWrong(watched, error);
-    }
-  }
-
-  /** The store answers for other jobs. This one is asked for by itself from now on. */
-  #noteWrong(watched: Watched, error: unknown): void {
-    if (watched.wrongUntil === undefined) this.#warnOf(`the job ${quote(watched.job.job)}`, error);
-    watched.wrongUntil = this.runtime.clock.now() + RETRY_MS.longest;
+  #noteWrong(failed: ReadonlyMap<Watched, unknown>): boolean {
+    const added = [...failed].filter(([{ wrongAt }]) => wrongAt === undefined);
+    for (const watched of failed.keys()) watched.wrongAt = this.runtime.clock.now();
+    if (added.length === 0) return false;
+    const names = added.map(([{ job }]) => job.job);
+    const what = names.length === 1 ? `the job ${quote(names[0]!)}` : `${names.length} jobs (${quoteSome(names)})`;
+    this.#warnOf(what, added[0]![1]);
+    return true;
   }
 
   async #register(some: readonly Watched[]): Promise<readonly JobState[]> {
@@ -240,6 +215,11 @@ export class MissedTicks {
       watched.text = schedules[index]?.text;
     });
     return states;
+  }
+
+  #lookAt(some: readonly Watched[]): Promise<readonly JobState[]> {
+    const resources = some.map(({ resource }) => resource);
+    return this.#send('look at', some, () => this.store.look(resources, 0));
   }
 
   async #account(watched: Watched, state: JobState): Promise<void> {
@@ -297,4 +277,8 @@ export class MissedTicks {
     const [operation, resource] = some.length === 1 ? [what, some[0]!.resource] : [`${what} jobs`, ''];
     return ask(alarms, send, defaults.attemptTimeoutMs, operation, resource, () => !closing.aborted);
   }
+}
+
+function retryMs(failures: number): number {
+  return Math.min(RETRY_MS.first * 2 ** failures, RETRY_MS.longest);
 }

@@ -35,8 +35,8 @@ export interface Watched {
   /** When to ask the store all the same, on the monotonic clock: it may owe a run that its instance never began. */
   askAgainAt: number;
   isRunningOwed: boolean;
-  /** When to ask for it again, on the monotonic clock, where the store refused it while it answered for other jobs. */
-  wrongUntil?: number | undefined;
+  /** When the store last did not answer for it, on the monotonic clock, while it answered for other jobs. */
+  wrongAt?: number | undefined;
   /** What it told the store, as long as it does not know the answer. */
   unanswered: MissedNote | undefined;
   /** The last missed ticks that its observers were told of. */

@@ -27,6 +27,10 @@ export class JobRecords {
   isAway = false;
   /** The store refuses every command for these. */
   readonly refused = new Set<string>();
+  /** The server of these does not answer. */
+  readonly away = new Set<string>();
+  /** It does not answer when missed ticks of these are noted. */
+  readonly unnoted = new Set<string>();
   refusals = 0;
   /** The next answer to `noteMissed` does not arrive. */
   losesAnswer = false;
@@ -54,10 +58,11 @@ export class JobRecords {
     const command = async <T>(name: string, execute: () => T): Promise<T> => {
       if (process.isDead) return new Promise<never>(() => {});
       this.commands.push(name);
-      if (this.isAway) throw new LockStoreError('refused', 'not connected to Redis');
+      if (this.isAway) throw new LockStoreError('unknown', 'not connected to Redis');
       return execute();
     };
     const check = (...resources: string[]): void => {
+      if (resources.some((resource) => this.away.has(resource))) throw new LockStoreError('unknown', 'no answer');
       const wrong = resources.find((resource) => this.refused.has(resource));
       if (wrong === undefined) return;
       this.refusals++;
@@ -78,6 +83,7 @@ export class JobRecords {
       noteMissed: (missed) =>
         command('noteMissed', () => {
           check(missed.resource);
+          if (this.unnoted.has(missed.resource)) throw new LockStoreError('unknown', 'no answer');
           const reply = this.#noteMissed(missed, process);
           if (!this.losesAnswer) return reply;
           this.losesAnswer = false;

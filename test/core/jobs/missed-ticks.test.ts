@@ -82,32 +82,39 @@ describe('one job that the store refuses, of many that are looked at together', 
   beforeEach(() => caughtUp.clear());
 
   /** The process has many jobs beside the one of every process here. */
-  function startMany(name: string): Process {
+  function startMany(name: string, jobs = names): Process {
     const process = start(name);
-    for (const job of names) {
-      process.missed.add({
-        job,
-        historySize: 100,
-        graceMs: MINUTE,
-        onMissed: 'runOnce',
-        missedWithinMs: DAY,
-        schedule: () => every(HOUR),
-        async runOwed(owed) {
-          if (records.takeOwed(`cron:${job}`, owed.tick)) caughtUp.add(job);
-        },
-      });
-    }
+    for (const job of jobs) add(process, job);
     return process;
   }
 
-  async function nightOffOfMany(): Promise<Process> {
-    const before = startMany('before');
+  function add({ missed }: Process, job: string, schedule: () => TickSchedule = () => every(HOUR)): void {
+    missed.add({
+      job,
+      historySize: 100,
+      graceMs: MINUTE,
+      onMissed: 'runOnce',
+      missedWithinMs: DAY,
+      schedule,
+      async runOwed(owed) {
+        if (records.takeOwed(`cron:${job}`, owed.tick)) caughtUp.add(job);
+      },
+    });
+  }
+
+  /** @param wrong what becomes wrong in that night */
+  async function nightOffOfMany(jobs = names, wrong: readonly string[] = []): Promise<Process> {
+    const before = startMany('before', jobs);
     await world.clock.advance(1_000);
+    for (const job of wrong) records.away.add(`cron:${job}`);
     before.isDead = true;
     await before.instance.locks.shutdown(0);
     await world.clock.advance(3 * HOUR);
-    return startMany('anna');
+    return startMany('anna', jobs);
   }
+
+  const many = (count: number): string[] => Array.from({ length: count }, (_, index) => `job-${index}`);
+  const wrongs = { refused: () => records.refused, 'on a server that is away': () => records.away };
 
   it.each(['at its start', 'when ticks are due'])('is told by its name, and the others catch up: %s', async (when) => {
     if (when === 'at its start') records.refused.add('cron:job-7');
@@ -137,6 +144,90 @@ describe('one job that the store refuses, of many that are looked at together', 
     await world.clock.advance(HOUR + 2 * MINUTE);
     expect(process.warnings).toHaveLength(2);
   });
+
+  it.each(Object.entries(wrongs))('does not stop the others where it is added later, %s', async (_what, wrong) => {
+    const process = await nightOffOfMany();
+    await world.clock.advance(10_000);
+    wrong().add('cron:late');
+    add(process, 'late');
+    caughtUp.clear();
+    await world.clock.advance(HOUR + 3 * MINUTE);
+    expect([...caughtUp].sort()).toEqual([...names].sort());
+    expect(process.warnings).toEqual([expect.stringMatching(/^Missed ticks of the job "late" cannot be looked for: /)]);
+  });
+
+  it.each(Object.entries(wrongs))('does not stop them where its schedule changes, %s', async (_what, wrong) => {
+    const process = await nightOffOfMany();
+    let schedule = every(HOUR);
+    add(process, 'changes', () => schedule);
+    await world.clock.advance(10_000);
+    wrong().add('cron:changes');
+    schedule = every(7 * MINUTE);
+    caughtUp.clear();
+    await world.clock.advance(HOUR + 3 * MINUTE);
+    expect([...caughtUp].sort()).toEqual([...names].sort());
+  });
+
+  it.each([
+    ['is the last of 101, and asked for alone', 101, ['job-99', 'job-100']],
+    ['are all that are asked for together', 201, many(100)],
+    ['are all but one', 150, many(149)],
+  ])('does not stop them where those that are wrong %s', async (_what, count, wrongNames) => {
+    for (const job of wrongNames) records.refused.add(`cron:${job}`);
+    const process = await nightOffOfMany(many(count));
+    await world.clock.advance(MINUTE);
+    expect([...caughtUp].sort()).toEqual(
+      many(count)
+        .filter((job) => !wrongNames.includes(job))
+        .sort(),
+    );
+    expect(process.warnings).toHaveLength(1);
+  });
+
+  it('are told in one line, which names some of them, and each gets its turn to be asked for again', async () => {
+    const jobs = many(60);
+    const process = await nightOffOfMany(jobs, jobs.slice(20));
+    await world.clock.advance(MINUTE);
+    expect([...caughtUp].sort()).toEqual(jobs.slice(0, 20).sort());
+    expect(process.warnings).toHaveLength(1);
+    expect(process.warnings[0]).toMatch(
+      /^Missed ticks of 40 jobs \(("job-\d+", ){4}"job-\d+" and 35 more\) cannot be looked for: .*no answer/,
+    );
+    records.commands.length = 0;
+    await world.clock.advance(3 * MINUTE);
+    // Each half minute a few of them.
+    expect(records.commands.filter((command) => command === 'register').length).toBeLessThan(60);
+    expect(process.warnings).toHaveLength(1);
+    records.away.delete('cron:job-59');
+    await world.clock.advance(4 * MINUTE);
+    expect(caughtUp).toContain('job-59');
+    records.away.clear();
+    await world.clock.advance(MINUTE);
+    expect([...caughtUp].sort()).toEqual([...jobs].sort());
+    expect(process.warnings).toHaveLength(1);
+  });
+
+  it('whose answer is lost after it was looked at, is asked for by itself as well', async () => {
+    const process = await nightOffOfMany();
+    records.unnoted.add('cron:job-7');
+    await world.clock.advance(2 * MINUTE);
+    expect([...caughtUp].sort()).toEqual(names.filter((name) => name !== 'job-7').sort());
+    expect(process.warnings).toEqual([
+      expect.stringMatching(/^Missed ticks of the job "job-7" cannot be looked for: /),
+    ]);
+  });
+});
+
+it('a Redis that is away is asked little, however many jobs there are', async () => {
+  records.isAway = true;
+  const process = start('anna');
+  for (const job of Array.from({ length: 1_000 }, (_, index) => `job-${index}`)) {
+    process.missed.add({ ...jobOf(process), job, schedule: () => every(HOUR) });
+  }
+  await world.clock.advance(900);
+  // One for all, and a few.
+  expect(records.commands.length).toBeLessThan(10);
+  expect(process.warnings).toHaveLength(1);
 });
 
 describe('ticks that no instance claimed', () => {

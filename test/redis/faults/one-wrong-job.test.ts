@@ -59,6 +59,30 @@ describe('of many jobs that are looked at together, one that Redis refuses', () 
     await expectToldOf(warnings, 'wrong', /NOPERM|key/, onThisOne(WELL));
   });
 
+  it('alone, because it was added later, does not stop the looks at ticks of the others', async () => {
+    await admin().set('lock:{cron:late}:job', 'of another program');
+    const warnings: string[] = [];
+    const told: string[] = [];
+    const { locks, store } = await start({ warn: (line) => warnings.push(line) });
+    locks.observers.add(({ job }) => told.push(job), ['tickMissed']);
+    const missed = locks.missedTicks(new RedisJobStore(store));
+    const often = {
+      historySize: 10,
+      graceMs: 200,
+      onMissed: 'skip',
+      missedWithinMs: MINUTE_MS,
+      schedule: () => every(500),
+      runOwed: async () => {},
+    } as const;
+    for (const job of WELL) missed.add({ job, ...often });
+    missed.start();
+    await eventually(() => expect([...new Set(told)].sort()).toEqual([...WELL].sort()));
+    missed.add({ job: 'late', ...often });
+    await eventually(() => expect(warnings).toEqual([expect.stringMatching(/the job "late" cannot .*WRONGTYPE/)]));
+    told.length = 0;
+    await eventually(() => expect([...new Set(told)].sort()).toEqual([...WELL].sort()));
+  });
+
   it('because the primary of its slot is away', async () => {
     await using cluster = await RedisCluster.start({ args: ['--cluster-require-full-coverage', 'no'] });
     const nodeOf = (job: string) => cluster.nodes[Math.floor((slotOf(`lock:{cron:${job}}`) * 3) / SLOTS)]!;

@@ -1,4 +1,5 @@
 import GithubSlugger from 'github-slugger';
+import { replaceLinks, targetOf } from '../../tools/package/pages.mjs';
 
 /**
  * Follows the links of packed pages, and what the code names: `docs/guide/waiting.md#the-order` in JSDoc or in a message. Other hosts
@@ -16,17 +17,14 @@ export function followPackedLinks(files) {
   return { followed: links.length, broken: broken.map(({ path, target }) => `${path}: ${target}`) };
 }
 
-function linksOf(text, path) {
-  const prose = withoutCode(text);
-  const targets = [
-    ...prose.matchAll(/\]\(([^)\s]+)\)/g),
-    ...prose.matchAll(/^\[[^\]]+\]: (\S+)/gm),
-    ...prose.matchAll(/\b(?:src|href|srcset)="([^"]+)"/g),
-  ].map(([, target]) => target);
-  return targets
-    .map((target) => new URL(target, `package:///${path}`))
-    .filter(({ protocol }) => protocol === 'package:')
-    .map(({ pathname, hash }) => decodeURIComponent(pathname.slice(1) + hash));
+function linksOf(text, page) {
+  const links = [];
+  replaceLinks(text, (link) => {
+    links.push(link);
+    return link;
+  });
+  const targets = links.map((link) => targetOf(link, page)).filter((target) => target !== undefined);
+  return targets.map(({ path, hash }) => path + hash);
 }
 
 function pagesNamedIn(text) {

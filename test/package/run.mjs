@@ -1,15 +1,18 @@
 // Packs the package and proves it in fresh projects, each as a user would set one up: see consumers/.
 //   node test/package/run.mjs [name of a consumer ...]
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runCommand } from '../../scripts/command.mjs';
+import { repositoryOf } from '../../tools/package/pages.mjs';
+import { stage } from '../../tools/package/stage.mjs';
 import { startRedisServer } from '../../scripts/redis-server.mjs';
 import { root } from '../../scripts/setup.mjs';
 import { ensureBuilt } from '../../scripts/setup/dist.mjs';
 import { checkConsumer } from './check-consumer.mjs';
 import { npm } from './npm.mjs';
+import { checkSize } from './size.mjs';
 
 const CONSUMERS = [
   { name: 'nest11-cli', parts: [], isApplication: true },
@@ -20,6 +23,10 @@ const CONSUMERS = [
   { name: 'without-schedule', parts: [] },
 ];
 const AT_ONCE = 2;
+
+/** Where links lead to. The one of the example does not exist, and nothing here asks for it. */
+const REPOSITORY =
+  repositoryOf(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))) ?? 'example/nestjs-redis-lock';
 
 const chosen = process.argv.slice(2);
 
@@ -55,8 +62,13 @@ function temporaryFolder() {
 }
 
 async function pack(folder) {
-  // dist/ is current: `prepack` would build it once more.
-  await npm(['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: root });
-  const tarball = (await readdir(folder)).find((file) => file.endsWith('.tgz'));
-  return join(folder, tarball);
+  const staged = join(folder, 'staged');
+  stage(staged, REPOSITORY);
+  await npm(['pack', staged, '--ignore-scripts', '--pack-destination', folder], { cwd: root });
+  const tarball = join(
+    folder,
+    (await readdir(folder)).find((file) => file.endsWith('.tgz')),
+  );
+  console.log(`  size: ${await checkSize(staged, tarball)}`);
+  return tarball;
 }

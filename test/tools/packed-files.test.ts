@@ -1,46 +1,87 @@
-import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../../scripts/setup.mjs';
+import { publishedPage, repositoryOf } from '../../tools/package/pages.mjs';
+import { publishedPaths } from '../../tools/package/stage.mjs';
 import { followPackedLinks } from '../package/links.mjs';
 
-const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
-
-/** What npm would pack, without dist/, which may be stale or missing here. */
-function packedFiles(): string[] {
-  const args = ['pack', '--dry-run', '--json', '--ignore-scripts'];
-  const output = execFileSync('npm', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
-  const [{ files }] = JSON.parse(output) as [{ files: { path: string }[] }];
-  return files.map(({ path }) => path).filter((path) => !path.startsWith('dist/'));
-}
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  private: boolean;
+  scripts: Record<string, string>;
+};
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const filesOf = (folder: string) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`);
 
 describe('the packed files', () => {
-  const packed = packedFiles();
-  const sources = readdirSync(join(root, 'lib'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => `lib/${name}`);
-  const read = (paths: readonly string[]) =>
-    new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
+  const published = publishedPaths();
+  /** Without dist/, which may be stale or missing here. */
+  const packed = [...published].filter((path) => !path.startsWith('dist/'));
+  const pages = packed.filter((path) => path.endsWith('.md'));
+  const sources = filesOf('lib').filter((path) => path.endsWith('.ts'));
+  const links = { published, repository: 'shop/locks', version: '1.2.3' };
 
-  it('have the pages for users, and no program of theirs', () => {
+  it('have the pages for users', () => {
     expect(packed).toEqual(
       expect.arrayContaining(['README.md', 'CHANGELOG.md', 'LICENSE', 'SECURITY.md', 'docs/guide/getting-started.md']),
     );
-    expect(packed.filter((path) => path.endsWith('.ts'))).toEqual([]);
   });
 
-  it('have the files for Prometheus and Grafana', () => {
-    const folder = 'docs/operations/prometheus';
-    expect(packed).toEqual(
-      expect.arrayContaining([`${folder}/alerts.yml`, `${folder}/alerts.test.yml`, `${folder}/dashboard.json`]),
-    );
+  it('have nothing else: no program, no picture, no dashboard', () => {
+    expect(packed.filter((path) => !pages.includes(path))).toEqual(['LICENSE', 'package.json']);
   });
 
-  it('have every page and heading that README, docs/, JSDoc and messages name', () => {
-    const { followed, broken } = followPackedLinks(read([...packed, ...sources]));
-    expect(broken).toEqual([]);
+  it('have every page and heading that JSDoc, messages and packed pages name, but for what is in the repository', () => {
+    const texts = pages.map((page) => [page, publishedPage(read(page), { page, ...links })] as const);
+    const code = sources.map((path) => [path, read(path)] as const);
+    const { followed, broken } = followPackedLinks(new Map([...texts, ...code]));
+    // For those who change the code. test/package looks at the code as it is published, which has no such comments.
+    expect(broken.filter((link) => !link.includes(': docs/internals/'))).toEqual([]);
     expect(followed).toBeGreaterThan(100);
   });
+
+  it('name no page, heading or picture that the repository does not have', () => {
+    const others = [...filesOf('docs'), 'CONTRIBUTING.md', 'api.md'].filter((path) => /\.\w+$/.test(path));
+    const project = new Map([...packed, ...others].map((path) => [path, read(path)]));
+    expect(followPackedLinks(project).broken).toEqual([]);
+  });
+
+  it('lead from README to the repository alone: npm shows it without the others', () => {
+    const readme = publishedPage(read('README.md'), { page: 'README.md', ...links });
+    expect(followPackedLinks(new Map([['README.md', readme]]))).toEqual({ followed: 0, broken: [] });
+    expect(readme).toContain('](https://raw.githubusercontent.com/shop/locks/v1.2.3/docs/demo.svg)');
+    expect(readme).toContain('](https://github.com/shop/locks/blob/v1.2.3/docs/guide/getting-started.md)');
+  });
+});
+
+describe('publishedPage', () => {
+  const publish = (page: string, text: string) =>
+    publishedPage(text, { page, published: new Set(['docs/a.md']), repository: 'shop/locks', version: '1.2.3' });
+  const page = 'https://github.com/shop/locks/blob/v1.2.3';
+  const picture = 'https://raw.githubusercontent.com/shop/locks/v1.2.3';
+
+  it.each([
+    ['README.md', '[a](docs/a.md#b)', `[a](${page}/docs/a.md#b)`],
+    ['README.md', '[![a](docs/a.svg)](docs/a.md)', `[![a](${picture}/docs/a.svg)](${page}/docs/a.md)`],
+    ['README.md', '<img src="docs/a.svg">', `<img src="${picture}/docs/a.svg">`],
+    ['docs/b.md', '[b]: ../api.md', `[b]: ${page}/api.md`],
+    ['docs/b.md', '[b](a/b.yml)', `[b](${page}/docs/a/b.yml)`],
+    ['docs/b.md', '| a    |\n| ---- |\n| `b`  |', '| a |\n| --- |\n| `b` |'],
+  ])('of %s: %s', (path, text, expected) => expect(publish(path, text)).toBe(expected));
+
+  it.each([
+    ['README.md', '[here](#install) [there](https://redis.io/docs) [mail](mailto:a@example.org)'],
+    ['README.md', '```md\n[a](docs/a.md)\n| a    |\n```'],
+    ['docs/b.md', '[a](a.md) [a](./a.md#b)'],
+  ])('leaves %s as it is: %s', (path, text) => expect(publish(path, text)).toBe(text));
+});
+
+it.each([
+  ['git+https://github.com/shop/locks.git', 'shop/locks'],
+  ['https://gitlab.com/shop/locks', undefined],
+  [undefined, undefined],
+])('the repository %s is %s', (url, repository) => {
+  expect(repositoryOf({ ...(url !== undefined && { repository: { url } }) })).toBe(repository);
 });
 
 describe('followPackedLinks', () => {
@@ -68,8 +109,9 @@ describe('followPackedLinks', () => {
   });
 });
 
-it('builds when it is packed, and not where it is installed', () => {
-  const { scripts } = manifest;
-  expect(scripts['prepack']).toBe('npm run build');
-  for (const name of ['preinstall', 'install', 'postinstall', 'prepare']) expect(scripts).not.toHaveProperty(name);
+it('is not published from the root, and runs nothing where it is installed', () => {
+  expect(manifest.private).toBe(true);
+  for (const name of ['preinstall', 'install', 'postinstall', 'prepare']) {
+    expect(manifest.scripts).not.toHaveProperty(name);
+  }
 });

@@ -30,7 +30,8 @@ type Sources = Parameters<typeof readRelease>[0];
 
 function release({ version = '1.2.3', ...rest }: Partial<Sources> & { version?: string } = {}) {
   const lock = { version, packages: { '': { version } } };
-  return readRelease({ tag: `v${version}`, manifest: { version }, lock, changelog: CHANGELOG, ...rest });
+  const manifest = { version, repository: { url: 'https://github.com/shop/locks' } };
+  return readRelease({ tag: `v${version}`, manifest, lock, changelog: CHANGELOG, ...rest });
 }
 
 describe('what a tag releases', () => {
@@ -92,6 +93,11 @@ describe('what a tag releases', () => {
       expect(() => release(inRepository(url))).toThrow('has to name the repository');
     },
   );
+
+  it('is nothing as long as package.json names no repository, wherever that is asked', () => {
+    const { manifest } = inRepository();
+    expect(() => release({ manifest })).toThrow('"git+https://github.com/<owner>/<name>.git", not ""');
+  });
 });
 
 describe('tools/release/check.mjs', () => {

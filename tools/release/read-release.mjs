@@ -1,3 +1,5 @@
+import { repositoryOf } from '../package/pages.mjs';
+
 const VERSION = /^\d+\.\d+\.\d+(?<prerelease>-[0-9A-Za-z.-]+)?$/;
 const HEADING = /^## \[(?<version>[^\]]+)\] - (?<date>.+)$/;
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
@@ -10,7 +12,7 @@ const DATE = /^\d{4}-\d{2}-\d{2}$/;
  * @param {{ version: string, repository?: { url?: string } }} sources.manifest `package.json`
  * @param {{ version: string, packages: Record<string, { version?: string }> }} sources.lock `package-lock.json`
  * @param {string} sources.changelog `CHANGELOG.md`
- * @param {string} [sources.repository] `owner/name` on GitHub, if `package.json` has to name it
+ * @param {string} [sources.repository] `owner/name` on GitHub, where this is known. `package.json` has to name it
  * @returns {{ version: string, distTag: 'latest' | 'next', notes: string }} `notes`: the section of the changelog
  */
 export function readRelease({ tag, manifest, lock, changelog, repository }) {
@@ -24,16 +26,17 @@ export function readRelease({ tag, manifest, lock, changelog, repository }) {
   ]) {
     if (locked !== version) throw new Error(`package-lock.json has the ${place} ${locked}: run npm install.`);
   }
-  if (repository !== undefined) checkRepository(manifest, repository);
+  checkRepository(manifest, repository);
   return { version, distTag: match.groups.prerelease ? 'next' : 'latest', notes: notesOf(changelog, version) };
 }
 
-/** npm refuses a provenance statement of another repository than the package names. */
+/** Links of README lead there, and npm refuses a provenance statement of another repository than the package names. */
 function checkRepository(manifest, repository) {
-  const url = manifest.repository?.url ?? '';
-  const named = /github\.com[/:](?<name>[^/]+\/[^/]+?)(?:\.git)?$/.exec(url)?.groups.name;
-  if (named?.toLowerCase() === repository.toLowerCase()) return;
-  throw new Error(`package.json has to name the repository: "git+https://github.com/${repository}.git", not "${url}".`);
+  const named = repositoryOf(manifest);
+  if (named !== undefined && named.toLowerCase() === (repository ?? named).toLowerCase()) return;
+  const { url = '' } = manifest.repository ?? {};
+  const wanted = `git+https://github.com/${repository ?? '<owner>/<name>'}.git`;
+  throw new Error(`package.json has to name the repository: "${wanted}", not "${url}".`);
 }
 
 function notesOf(changelog, version) {

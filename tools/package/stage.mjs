@@ -1,0 +1,52 @@
+// npm run stage   makes dist/package, the folder that is published, of what `files` in package.json names. Needs dist/
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { publishedPage, repositoryOf } from './pages.mjs';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+/**
+ * @param {string} folder which is made anew
+ * @param {string} [repository] `owner/name` on GitHub, where links lead to. Without it they stay as they are
+ */
+export function stage(folder, repository) {
+  rmSync(folder, { recursive: true, force: true });
+  const published = publishedPaths();
+  for (const path of published) {
+    const target = join(folder, path);
+    mkdirSync(dirname(target), { recursive: true });
+    if (path === 'package.json') writeFileSync(target, publishedManifest());
+    else if (path.endsWith('.md')) {
+      const text = readFileSync(join(root, path), 'utf8');
+      const of = { page: path, published, repository, version: manifest.version };
+      writeFileSync(target, publishedPage(text, of));
+    } else cpSync(join(root, path), target);
+  }
+}
+
+/** @returns {ReadonlySet<string>} what npm would pack */
+export function publishedPaths() {
+  const args = ['pack', '--dry-run', '--json', '--ignore-scripts'];
+  const output = execFileSync('npm', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  const [{ files }] = JSON.parse(output);
+  return new Set(files.map(({ path }) => path));
+}
+
+/** `private` is there so that the root, whose links lead nowhere on npm, is not published by mistake. */
+function publishedManifest() {
+  const { private: _private, scripts: _scripts, devDependencies: _devDependencies, ...published } = manifest;
+  return `${JSON.stringify(published, null, 2)}\n`;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const repository = repositoryOf(manifest);
+  stage(join(root, 'dist/package'), repository);
+  if (repository === undefined) {
+    console.warn(
+      'package.json names no repository on GitHub: links of dist/package lead to files that it does not have.',
+    );
+  }
+}

@@ -13,6 +13,7 @@ interface Inner {
 interface Handshake {
   readonly stream: Redis['stream'];
   unanswered: number;
+  /** Whether the last SELECT was refused. Where Redis does not know HELLO, ioredis 6 sends AUTH, and SELECT once more. */
   isRefused: boolean;
   /** Called when all of it is answered. */
   answered: (() => void) | undefined;
@@ -38,25 +39,26 @@ export function requireHandshake(client: Redis): void {
     if (handshake?.stream !== stream) handshake = { stream, unanswered: 0, isRefused: false, answered: undefined };
     return handshake;
   };
-  const watch = (command: 'auth' | 'select', refused: (on: Handshake) => void): void => {
+  const watch = (command: 'auth' | 'select', note: (on: Handshake, isRefused: boolean) => void): void => {
     const send = inner[command].bind(client);
     inner[command] = (...args) => {
       const on = present();
       on.unanswered++;
       const answer = send(...args);
-      const answered = (): void => {
+      const answered = (isRefused: boolean): void => {
+        note(on, isRefused);
         if (--on.unanswered === 0) on.answered?.();
       };
-      answer.then(answered, () => {
-        refused(on);
-        answered();
-      });
+      answer.then(
+        () => answered(false),
+        () => answered(true),
+      );
       return answer;
     };
   };
   // ioredis ends a connection whose password was refused, and goes on without one where Redis needs none.
   watch('auth', () => {});
-  watch('select', (on) => (on.isRefused = true));
+  watch('select', (on, isRefused) => (on.isRefused = isRefused));
 
   const judge = (on: Handshake): void => {
     if (client.stream !== on.stream || client.status !== 'connect' || !on.stream.writable) return;

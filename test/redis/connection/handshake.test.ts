@@ -11,14 +11,19 @@ describe('the handshake of a connection', () => {
   const clients: Redis[] = [];
   /** What the server says to each command. */
   let answers: Record<string, string>;
+  let onCommand: (command: string) => void;
 
   beforeEach(async () => {
     answers = { select: '+OK', auth: '+OK' };
+    onCommand = () => {};
     server = createServer((socket: Socket) => {
       socket.setEncoding('utf8').on('error', () => {});
       socket.on('data', (text: string) => {
-        for (const [, command] of text.matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g))
-          socket.write(`${answers[command!.toLowerCase()] ?? '+OK'}\r\n`);
+        for (const [, name] of text.matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g)) {
+          const command = name!.toLowerCase();
+          onCommand(command);
+          socket.write(`${answers[command] ?? '+OK'}\r\n`);
+        }
       });
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -65,6 +70,17 @@ describe('the handshake of a connection', () => {
       expect(attempts.at(-1)).toBe(1);
     },
   );
+
+  it('goes on where the server does not know HELLO, and refuses what was sent with it', async () => {
+    answers.hello = "-ERR unknown command 'HELLO'";
+    answers.select = '-NOAUTH Authentication required.';
+    onCommand = (command) => {
+      if (command === 'auth') answers.select = '+OK';
+    };
+    const { client, attempts } = connect({ protocol: 3, password: 'secret', db: 3 } as RedisOptions);
+    await eventually(() => expect(client.status).toBe('ready'));
+    expect(attempts).toEqual([]);
+  });
 
   it('may lack a name: what ioredis does without, is no refusal', async () => {
     answers['client'] = '-NOPERM this user has no permissions';

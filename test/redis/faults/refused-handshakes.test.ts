@@ -23,6 +23,8 @@ const ERRORS = [
 ];
 const LEASE_MS = 20_000;
 
+const LOCKER = ['locker', 'on', '>secret', '~*', '&*', '+@all'];
+
 /** Where the locks are, for the module. */
 type Where =
   | { readonly connection: RedisConnectionOption }
@@ -79,8 +81,17 @@ const KINDS: Kind[] = [
     connections: 2,
     handshake: ['auth', 'select', 'client setname', 'subscribe'],
     start: async () =>
-      serve([await startRedis({ args: ['--user', 'locker', 'on', '>secret', '~*', '&*', '+@all'] })], ([proxy]) => ({
+      serve([await startRedis({ args: ['--user', ...LOCKER] })], ([proxy]) => ({
         connection: { ...onDb(proxy), username: 'locker', password: 'secret', protocol: 2 } as RedisOptions,
+      })),
+  },
+  {
+    name: 'one Redis with a password that does not know HELLO',
+    connections: 2,
+    handshake: ['auth', 'select', 'client setname', 'subscribe'],
+    start: async () =>
+      serve([await startRedis({ args: ['--rename-command', 'HELLO', '', '--user', ...LOCKER] })], ([proxy]) => ({
+        connection: { ...onDb(proxy), username: 'locker', password: 'secret' },
       })),
   },
   {

@@ -2,12 +2,7 @@ import type { ForeignClient, ForeignClaim, ForeignContext, ForeignLock, ForeignR
 import { InvalidLockOptionsError, quoteResource } from '../core/api/errors.js';
 import { callback, checked, type OptionsOf, OptionTable } from '../core/api/option-table.js';
 import { describeValue, keyFunctionThrew } from '../core/api/validation.js';
-import {
-  describeConnection,
-  isCluster,
-  type RedisConnectionOption,
-  templateClient,
-} from '../redis/connection/connection-options.js';
+import { placeOf, type RedisConnectionOption, templateClient } from '../redis/connection/connection-options.js';
 import { ForeignServer } from './foreign-server.js';
 import { KeyClaim } from './key-claim.js';
 import { QuorumClaim } from './quorum-claim.js';
@@ -151,14 +146,6 @@ function checkClient(option: string, client: unknown): void {
   }
 }
 
-/** What two clients of the same keys have in common. */
-function identityOf(client: RedisConnectionOption): unknown {
-  const model = templateClient(client);
-  if (isCluster(model)) return client;
-  const { db = 0, keyPrefix = '' } = model.options;
-  return JSON.stringify([describeConnection(client), db, keyPrefix]);
-}
-
 function checkClients(option: string, clients: unknown): void {
   if (!Array.isArray(clients) || clients.length === 0) {
     throw new InvalidLockOptionsError(
@@ -167,7 +154,7 @@ function checkClients(option: string, clients: unknown): void {
     );
   }
   clients.forEach((client, index) => checkClient(`${option}[${index}]`, client));
-  const names = clients.map((client: RedisConnectionOption) => identityOf(client));
+  const names = clients.map((client: RedisConnectionOption) => placeOf(client));
   names.forEach((name, index) => {
     const first = names.indexOf(name);
     if (first === index) return;

@@ -55,7 +55,7 @@ const MOST_TRIES = 3;
 export class QuorumLockStore implements LockStore {
   readonly instanceId: string;
   readonly clientId: string;
-  readonly keyPrefix: string;
+  readonly place: string;
   readonly noSemaphores = NO_SEMAPHORES;
   readonly nodes: readonly QuorumNode[];
   readonly #deps: QuorumDeps;
@@ -68,7 +68,8 @@ export class QuorumLockStore implements LockStore {
     const alarms = new Alarms(clock);
     const timing = { clock, alarms, timeoutMs: nodeTimeoutMs };
     this.nodes = nodes.map((node) => new QuorumNode(node, timing));
-    ({ instanceId: this.instanceId, clientId: this.clientId, keyPrefix: this.keyPrefix = '' } = nodes[0]!.store);
+    ({ instanceId: this.instanceId, clientId: this.clientId } = nodes[0]!.store);
+    this.place = JSON.stringify(nodes.map(({ store }) => store.place ?? '').toSorted());
     const majority = majorityOf(nodes.length);
     const granted = (grant: PushedGrant) => this.#listener?.granted(grant);
     const retained = (notice: RetentionNotice) => this.#listener?.retained?.(notice);

@@ -139,11 +139,12 @@ export interface LockStore extends WatchStore {
    */
   readonly clientId: string;
   /**
-   * What every key begins with, where a store has keys. Locks of one name with other prefixes are other locks.
+   * The place of the locks, such as a server, a database and a prefix: the same text in every process that has the same
+   * locks, and another one for other locks. It may name a server, so it is shown nowhere.
    *
    * @default ''
    */
-  readonly keyPrefix?: string;
+  readonly place?: string;
   /** Why this kind of store has no semaphores, and what to do instead. Not set if it has them. */
   readonly noSemaphores?: string;
   /**

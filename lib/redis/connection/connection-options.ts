@@ -96,10 +96,45 @@ export function describeConnection(connection: RedisConnectionOption): string {
   return `${name} of the sentinels ${where.join(' ')}`;
 }
 
+/**
+ * What is the same in all clients of the same keys: the server, the database and the prefix of ioredis. It may have an
+ * address in it that nobody may see, so it is compared, and shown nowhere.
+ *
+ * @throws InvalidLockOptionsError when the option names no Redis
+ */
+export function placeOf(connection: RedisConnectionOption): string {
+  const model = templateClient(connection);
+  const { db = 0, keyPrefix = '' } = (isCluster(model) ? model.options.redisOptions : model.options) ?? {};
+  const outerPrefix = (isCluster(model) && model.options.keyPrefix) || keyPrefix;
+  const where = isCluster(model) ? startNodesOf(model).toSorted() : describeConnection(connection);
+  return JSON.stringify([where, db, outerPrefix]);
+}
+
+/** The addresses of the nodes that a Cluster was given. */
+export function startNodesOf(cluster: Cluster): string[] {
+  const { startupNodes = [] } = cluster as unknown as { startupNodes?: readonly (string | number | RedisOptions)[] };
+  return startupNodes.map(addressOfNode);
+}
+
+/** A URL, or an address alone. */
+const NODE = /^(?:(?:[a-z]+:)?\/\/)?(?:[^/?#@]*@)?((?:[\w.-]+|\[[\da-f:.%]+\])(?::\d+)?)(?:[/?#][^@]*)?$/i;
+
+/** "host:port" of a node as the options name it: a URL has a password, too. */
+function addressOfNode(node: string | number | RedisOptions): string {
+  if (typeof node === 'number') return `127.0.0.1:${node}`;
+  if (typeof node === 'object') return `${node.host ?? '127.0.0.1'}:${node.port ?? 6379}`;
+  // Nothing of a password with a /, ? or # in it: the rest may have no @.
+  const [, address] = NODE.exec(node) ?? [];
+  return address ?? 'a node';
+}
+
+/** The rest of a URL from its host on, with options in its query. */
+const HAS_QUERY = /^[^:]+(:\d+)?\/?\d*\?\w+=/;
+
 function fromUrl(url: string): Redis {
   const [, server, rest] = /^rediss?:\/\/([^/?#]*)(.*)$/s.exec(url) ?? [];
   // The beginning of such a password would be taken for the host, and its end for the path.
-  if (rest?.includes('@') && !server!.includes('@')) {
+  if (rest?.includes('@') && !server!.includes('@') && !HAS_QUERY.test(server + rest)) {
     throw invalidConnection('a URL with a /, ? or # before its @: encode the password by encodeURIComponent');
   }
   if (server !== undefined && /(^|@)(:\d*)?$/.test(server)) {

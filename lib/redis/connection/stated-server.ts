@@ -92,7 +92,8 @@ export function whyNoName(client: Redis | Cluster): string | undefined {
   const others = [...(sentinels ?? []), ...startupNodes].map((other) => Object(other).host as unknown);
   const wrong =
     ([host, ...others].some(isUrl) && 'host') ||
-    (isUrl(name) && 'name') ||
+    // A primary may have an @ in its name.
+    (isUrl(String(name ?? '').replace(/^[^:]*$/, '')) && 'name') ||
     // A folder may have an @ in its name.
     (isUrl(String(path ?? '').replace(/^[./][^:]*$/, '')) && 'path');
   return wrong

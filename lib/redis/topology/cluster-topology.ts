@@ -1,5 +1,6 @@
-import type { Cluster, Redis, RedisOptions } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { inRootContext } from '../../core/util/async-contexts.js';
+import { startNodesOf } from '../connection/connection-options.js';
 import { connectInRootContext } from '../connection/ioredis-quirks.js';
 import type { OwnClients } from '../connection/own-clients.js';
 import { reconnectPauses } from '../connection/ioredis-options.js';
@@ -64,8 +65,7 @@ export class ClusterTopology {
 
   /** The nodes that the options name, for messages. */
   get startNodes(): string {
-    const { startupNodes } = this.#cluster as unknown as { startupNodes: readonly (string | number | RedisOptions)[] };
-    return startupNodes.map(addressOfNode).join(' ');
+    return startNodesOf(this.#cluster).join(' ');
   }
 
   /** Whether the table was ever read. */
@@ -138,11 +138,4 @@ export class ClusterTopology {
       return copy;
     };
   }
-}
-
-/** "host:port" of a node as the options name it: a URL has a password, too. */
-function addressOfNode(node: string | number | RedisOptions): string {
-  if (typeof node === 'number') return `127.0.0.1:${node}`;
-  if (typeof node === 'object') return `${node.host ?? '127.0.0.1'}:${node.port ?? 6379}`;
-  return /^(?:[a-z]+:)?(?:\/\/)?(?:[^/?#]*@)?([^@/?#]+)/.exec(node)?.[1] ?? 'a node';
 }

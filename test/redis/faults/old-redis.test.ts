@@ -100,6 +100,29 @@ describe('alsoLock, and the Redis of the other library', () => {
     });
   });
 
+  it('a run whose own lock is in another database is no other run of the job: what it holds is left to it', async () => {
+    const runsIn = async (db: number) => {
+      const { locks, store } = await instance({ connection: `${ours().url}/${db}` });
+      return locks.singletonRuns(new RedisTickStore(store), new RedisJobStore(store));
+    };
+    const [one, two] = [await runsIn(1), await runsIn(2)];
+    const alsoLock = setNx({ client: old().url, key: 'job' });
+    const job = {
+      job: 'report',
+      tick: 't1',
+      overlap: 'skip',
+      onCrash: 'retry',
+      keepMs: 60_000,
+      lock: { alsoLock },
+    } as const;
+    await two.run({ ...job, tick: 't0' }, () => {}); // the numbers of its tokens are larger
+    const ran = await one.run(job, async (lease) => {
+      expect(await two.run(job, () => 'the other one ran as well')).toBeUndefined();
+      return lease.verify();
+    });
+    expect(ran).toBe(true);
+  });
+
   it('one that cannot be reached is named with the reason, however short the wait', async () => {
     const { locks } = await instance();
     const client = 'redis://:hunter2@127.0.0.1:1';

@@ -5,7 +5,7 @@
 // Code that imports only itself, Node and ioredis is in dist/cjs alone, and dist/esm imports it from there: so an error class
 // exists once in a process that uses both formats. Nest 12 has ES modules only, so the code that imports it is in both.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, posix, relative } from 'node:path';
+import { dirname, isAbsolute, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
@@ -15,12 +15,14 @@ import { ENTRY_POINTS } from '../../scripts/entry-points.mjs';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const dist = join(root, 'dist');
 const modules = join(dist, 'modules');
+/** What ES modules import of the rooms: see namesOf(). */
+const NAMES = 'cjs/names';
 /** The type of the files in each folder of dist/. */
 const FOLDERS = { modules: 'module', esm: 'module', cjs: 'commonjs' };
 const OF_BOTH_FORMATS = /^(?:node:.*|ioredis)$/;
 
 const SHARED = {
-  external: (id) => /^[^./\0]/.test(id),
+  external: (id) => /^[^./]/.test(id),
   treeshake: false,
   onwarn: ({ code, message }) => {
     // What the compiler writes for decorators looks for helpers in `this`.
@@ -57,60 +59,51 @@ function compile() {
 async function bundleCode() {
   const entries = entriesWith('.js');
   const ofBothFormats = modulesOfBothFormats(Object.values(entries));
-  // Modules that the same entry points import become one file. This one imports all modules of both formats, so they share
-  // no file with others.
-  const all = '\0all-of-both-formats';
-  const importsAll = {
-    name: 'imports-all',
-    resolveId: (id) => (id === all ? id : null),
-    load: (id) => (id === all ? ofBothFormats.map((file) => `import ${JSON.stringify(file)};\n`).join('') : null),
+  const bundle = await rollup({ ...SHARED, input: entries, preserveEntrySignatures: 'exports-only' });
+  const generateBundle = (_options, files) => {
+    for (const [path, chunk] of Object.entries(files)) {
+      checkClassNames(chunk);
+      if (path.startsWith(NAMES)) chunk.code = namesOf(chunk);
+    }
   };
-  const input = { ...entries, [all]: all };
-  const bundle = await rollup({ ...SHARED, input, preserveEntrySignatures: 'exports-only', plugins: [importsAll] });
-  const isOfBothFormats = ({ moduleIds }) =>
-    moduleIds.length > 0 && moduleIds.every((id) => ofBothFormats.includes(id));
-  const write = (format, folder, folderOfBoth, change) => {
-    const generateBundle = (_options, files) => {
-      for (const [path, chunk] of Object.entries(files)) {
-        if (chunk.facadeModuleId === all) delete files[path];
-        else if (isOfBothFormats(chunk)) change(chunk);
-      }
-    };
-    return bundle.write({
-      ...OUTPUT,
-      format,
-      esModule: true,
-      generatedCode: 'es2015',
-      entryFileNames: `${folder}/[name].js`,
-      chunkFileNames: (chunk) => `${isOfBothFormats(chunk) ? folderOfBoth : `${folder}/parts`}/${roomOf(chunk)}.js`,
-      plugins: [{ name: 'of-both-formats', generateBundle }],
-    });
-  };
-  /** The file of each part, by its modules. */
-  const parts = new Map();
-  await write('cjs', 'cjs', 'cjs/parts', ({ moduleIds, fileName }) => parts.set(moduleIds.join(), fileName));
-  await write('es', 'esm', 'cjs/names', (chunk) => {
-    const part = posix.relative('cjs/names', parts.get(chunk.moduleIds.join()));
-    chunk.code = [
-      "'use strict';",
-      `const part = require('${part}');`,
-      ...chunk.exports.map((name) => `exports.${name} = part.${name};`),
-      '',
-    ].join('\n');
-  });
+  const code = { ...OUTPUT, esModule: true, generatedCode: 'es2015', plugins: [{ name: 'names', generateBundle }] };
+  await bundle.write({ ...code, format: 'cjs', ...filesOf(ofBothFormats, 'cjs', 'cjs/rooms', '.js') });
+  await bundle.write({ ...code, format: 'es', ...filesOf(ofBothFormats, 'esm', NAMES, '.js') });
+}
+
+/** Errors and providers are known by the names of their classes. The bundler adds a number where a file has a name twice. */
+function checkClassNames({ fileName, code }) {
+  const [, name] = /\bclass (\w+)\$\d+/.exec(code) ?? [];
+  if (name !== undefined) throw new Error(`${fileName} has two classes that are called ${name}: rename one of them.`);
+}
+
+/** For ES modules, instead of the file of the room: Node reads all of the CommonJS that they import to find its names, slowly. */
+function namesOf({ name, exports: names }) {
+  const lines = names.map((each) => `exports.${each} = room.${each};\n`);
+  return `'use strict';\nconst room = require('../rooms/${name}.js');\n${lines.join('')}`;
 }
 
 async function bundleTypes() {
+  const entries = entriesWith('.d.ts');
+  const ofBothFormats = modulesOfBothFormats(Object.values(entries));
   // Its last step imports types from entry points that export them. Some of those need packages that the others do not need.
   const { generateBundle: _lastStep, ...types } = dts();
-  const bundle = await rollup({ ...SHARED, input: entriesWith('.d.ts'), plugins: [types] });
+  const bundle = await rollup({ ...SHARED, input: entries, plugins: [types] });
   for (const folder of ['cjs', 'esm']) {
-    await bundle.write({
-      ...OUTPUT,
-      entryFileNames: `${folder}/[name].d.ts`,
-      chunkFileNames: (chunk) => `${folder}/types/${roomOf(chunk)}.d.ts`,
-    });
+    await bundle.write({ ...OUTPUT, ...filesOf(ofBothFormats, folder, 'cjs/rooms', '.d.ts') });
   }
+}
+
+/** Where things are written: entry points, what they share in a format, and what both formats share. */
+function filesOf(ofBothFormats, folder, folderOfBoth, extension) {
+  const isOfBothFormats = ({ moduleIds }) => moduleIds.some((id) => ofBothFormats.has(id));
+  return {
+    entryFileNames: `${folder}/[name]${extension}`,
+    // The rooms import each other in one direction, so each can be a file.
+    manualChunks: (id) => (ofBothFormats.has(id) ? roomOf(id) : undefined),
+    chunkFileNames: (chunk) =>
+      `${isOfBothFormats(chunk) ? folderOfBoth : `${folder}/parts`}/${nameOf(chunk)}${extension}`,
+  };
 }
 
 /** Entry point by entry point, its file in dist/modules. */
@@ -120,24 +113,36 @@ function entriesWith(extension) {
 
 /** What the entry points import of this kind. They themselves are in both formats. */
 function modulesOfBothFormats(entries) {
-  const known = new Map();
-  const isOne = (file) => {
-    if (known.has(file)) return known.get(file);
-    const { importedFiles } = ts.preProcessFile(readFileSync(file, 'utf8'));
-    // Each is looked at, so that each is in the list.
-    const answers = importedFiles.map(({ fileName }) =>
-      fileName.startsWith('.') ? isOne(join(dirname(file), fileName)) : OF_BOTH_FORMATS.test(fileName),
-    );
-    known.set(file, answers.every(Boolean));
-    return known.get(file);
+  const imports = new Map();
+  /** What a file imports, and what that imports: files, and the names of packages. */
+  const reach = (from) => {
+    const reached = new Set([from]);
+    for (const file of reached) {
+      if (!isAbsolute(file)) continue;
+      if (!imports.has(file)) imports.set(file, importsOf(file));
+      for (const each of imports.get(file)) reached.add(each);
+    }
+    return [...reached];
   };
-  entries.forEach(isOne);
-  return [...known.keys()].filter((file) => isOne(file) && !entries.includes(file));
+  const inner = entries.flatMap(reach).filter((file) => isAbsolute(file) && !entries.includes(file));
+  return new Set(inner.filter((file) => reach(file).every((each) => isAbsolute(each) || OF_BOTH_FORMATS.test(each))));
+}
+
+function importsOf(file) {
+  const extension = /(?:\.d\.ts|\.js)$/.exec(file)[0];
+  const { importedFiles } = ts.preProcessFile(readFileSync(file, 'utf8'));
+  return importedFiles.map(({ fileName }) =>
+    fileName.startsWith('.') ? join(dirname(file), fileName.replace(/\.js$/, extension)) : fileName,
+  );
 }
 
 /** The room of lib/ that most of a file comes from: stack traces have its name. */
-function roomOf({ moduleIds }) {
-  const rooms = moduleIds.map((id) => relative(modules, id).split('/')[0]);
+function nameOf({ moduleIds }) {
+  const rooms = moduleIds.map(roomOf);
   const counts = rooms.map((room) => rooms.filter((other) => other === room).length);
   return rooms[counts.indexOf(Math.max(...counts))];
+}
+
+function roomOf(id) {
+  return relative(modules, id).split('/')[0];
 }

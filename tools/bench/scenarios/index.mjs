@@ -6,6 +6,7 @@ import { scenario as contendedFifo } from './contended-fifo.mjs';
 import { scenario as decorated } from './decorated.mjs';
 import { scenario as fleetOfCrons } from './fleet-of-crons.mjs';
 import { scenario as handover } from './handover.mjs';
+import { scenario as importing } from './import.mjs';
 import { scenario as held } from './held-10000.mjs';
 import { scenario as cluster1 } from './cluster-1.mjs';
 import { scenario as cluster8 } from './cluster-8.mjs';
@@ -49,6 +50,7 @@ export const SCENARIOS = [
   fleetOfCrons,
   decorated,
   reentry,
+  importing,
   metrics,
   traces,
   cluster1,

@@ -11,10 +11,14 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** The channels on which the other library announces that a lock is free. Each is subscribed to while a call waits. */
 export class UnlockChannels {
   readonly #waits = new Map<string, Set<UnlockWait>>();
+  /** For each channel that was refused, when it is subscribed to again: however many calls have waited meanwhile. */
+  readonly #pauses = new Map<string, NodeJS.Timeout>();
 
   constructor(private readonly subscriber: Subscriber) {
     subscriber.on('message', (channel: string) => this.#announce(channel));
+    subscriber.on('close', () => this.#endPauses());
     subscriber.on('ready', () => {
+      this.#endPauses();
       for (const channel of this.#waits.keys()) this.#subscribe(channel);
     });
   }
@@ -48,19 +52,26 @@ export class UnlockChannels {
 
   /** An unlock before the subscription was not heard: so its beginning counts as one. */
   #subscribe(channel: string): void {
-    // The next connection subscribes.
-    if (this.subscriber.status !== 'ready') return;
+    // The next connection subscribes, or the end of the pause.
+    if (this.subscriber.status !== 'ready' || this.#pauses.has(channel)) return;
     // It belongs to all calls that wait, also when the one that began it has ended.
     inRootContext(() => this.subscriber.subscribe(channel)).then(
       () => this.#announce(channel),
       (error: unknown) => {
         // Where the user may not listen, calls wait for the end of the lease.
         const again = (): void => {
+          this.#pauses.delete(channel);
           if (this.#waits.has(channel)) this.#subscribe(channel);
         };
-        setTimeout(again, subscriptionPause(toStoreError(error))).unref();
+        clearTimeout(this.#pauses.get(channel));
+        this.#pauses.set(channel, setTimeout(again, subscriptionPause(toStoreError(error))).unref());
       },
     );
+  }
+
+  #endPauses(): void {
+    for (const pause of this.#pauses.values()) clearTimeout(pause);
+    this.#pauses.clear();
   }
 
   #announce(channel: string): void {

@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { EventEmitter, getEventListeners } from 'node:events';
 import { UnlockChannels } from '../../lib/migration/unlock-channels.js';
 
@@ -121,6 +122,31 @@ describe('the channels on which unlocks are announced', () => {
     await wait.untilUnlocked(LONG_MS, never());
     expect(subscriber.commands).toEqual(['+b', '+b']);
     wait.leave();
+  });
+
+  it('a channel that is refused is asked for every 10 s, however many calls wait, and when the connection is new', async () => {
+    jest.useFakeTimers();
+    try {
+      subscriber.answer = () => Promise.reject(replyError('NOPERM no permissions to access a channel'));
+      const asked = (): string[] => subscriber.commands.splice(0).filter((command) => command === '+a');
+      for (let turn = 0; turn < 99; turn++) {
+        const wait = channels.join('a');
+        await jest.advanceTimersByTimeAsync(100);
+        wait.leave();
+      }
+      expect(asked()).toHaveLength(1);
+      const wait = channels.join('a');
+      await jest.advanceTimersByTimeAsync(30_000);
+      expect(asked()).toHaveLength(3);
+      subscriber.emit('ready');
+      expect(asked()).toHaveLength(1);
+      await jest.advanceTimersByTimeAsync(1);
+      wait.leave();
+      subscriber.emit('close');
+      expect(jest.getTimerCount()).toBe(0);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('a wait ends when its signal aborts, and keeps no listener on it', async () => {

@@ -2,11 +2,12 @@ import type { Redis } from 'ioredis';
 import { LockStoreError } from '../../core/store/store-error.js';
 import type { DurableCommand } from './durable-command.js';
 import type { Durability } from './durability.js';
-import { toStoreError } from '../script/failures.js';
+import { toStoreError, withAdvice } from '../script/failures.js';
 import type { ServerConnection } from '../connection/server-connection.js';
 
-/** The answer of a replica to WAIT. The scripts find out, too, that the server is a replica, with a better message. */
+/** The answer of a replica to WAIT, and what it would have answered to a script. */
 const ON_REPLICA = /cannot be used with replica instances/;
+const READONLY = { name: 'ReplyError', message: "READONLY You can't write against a read only replica." };
 const ADVICE = { NOPERM: 'durability needs the command WAIT: give the ACL user +wait' };
 
 /** How long to wait before Redis is asked again, if it could not answer. */
@@ -104,13 +105,25 @@ export class DurableConnection {
   #unproven(error: unknown): void {
     // The connection broke in the meantime.
     if (this.#state !== 'proving') return;
-    this.#state = 'unproven';
-    if (ON_REPLICA.test((error as Partial<Error>).message ?? '')) return this.server.client.disconnect(true);
-    const { failure, message } = toStoreError(error, ADVICE);
-    if (failure === 'refused') this.#state = 'refused';
-    // A passing error, such as LOADING.
-    else setTimeout(() => this.prove(), RETRY_PAUSE_MS).unref();
+    const isOnReplica = ON_REPLICA.test((error as Partial<Error>).message ?? '');
+    const { failure, message } = withAdvice(this.server.explain(isOnReplica ? READONLY : error), ADVICE);
+    if (isOnReplica) this.#leave();
+    else if (failure === 'refused') this.#state = 'refused';
+    else {
+      this.#state = 'unproven';
+      // A passing error, such as LOADING.
+      setTimeout(() => this.prove(), RETRY_PAUSE_MS).unref();
+    }
     this.listener.unusable(new LockStoreError(failure === 'refused' ? failure : 'notExecuted', message));
+  }
+
+  /** Another server may be the primary. After a pause: what leads here may lead here for a while. */
+  #leave(): void {
+    const { client } = this.server;
+    const { stream } = client;
+    setTimeout(() => {
+      if (client.stream === stream) client.disconnect(true);
+    }, RETRY_PAUSE_MS).unref();
   }
 
   /** Never rejects. */

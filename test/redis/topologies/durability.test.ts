@@ -2,7 +2,7 @@ import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
-import { untilQueued, useInstances } from '../../support/redis/lock-instances.js';
+import { untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 import { ReplicaPair } from './replica-pair.js';
 
@@ -215,6 +215,28 @@ describe('where there is no replica', () => {
     });
     const error = await rejection(locks.acquire('a', { waitMs: 0 }));
     expect(error.message).toContain('only 0 of 2 replicas have the changes after 50 ms');
+  });
+});
+
+describe('while the address leads to a replica', () => {
+  const redis = useRedis();
+  const start = useInstances(() => redis().url);
+  const admin = useAdmin(() => redis().url);
+  afterEach(() => admin().replicaof('NO', 'ONE'));
+
+  it('each error says so, and connections are made anew with a pause between them', async () => {
+    const { locks } = await start({ ...DURABLY, connection: withoutUser(redis().port) });
+    await admin().replicaof('127.0.0.1', 1);
+    const connections = async () => Number(/total_connections_received:(\d+)/.exec(await admin().info('stats'))?.[1]);
+    const before = await connections();
+    const began = performance.now();
+    let seconds = 0;
+    for (let calls = 0; seconds < 3; calls++, seconds = (performance.now() - began) / 1_000) {
+      const error = await rejection(locks.acquire(`a${calls}`, { waitMs: 500 }));
+      expect(error.message).toContain('READONLY');
+    }
+    // The connection for commands, that for messages, and one of the pool: ten times a second, or forty without a pause.
+    expect((await connections()) - before).toBeLessThan(3 * 20 * seconds);
   });
 });
 

@@ -65,13 +65,13 @@ export {
   LockTimeoutError,
   LockUnavailableError,
 } from './core/api/errors.js';
-export type { SeenHolder, SeenHolders } from './core/api/seen-holders.js';
+export type { Holder } from './core/api/holder.js';
 export { LeaseLostError, LockNotHeldError, LockReentryError, NotLeaderError } from './core/api/lease-errors.js';
 
 // Events, and what an operator sees and does
 export type { LockEvent } from './core/events/events.js';
 export type { LockObserver } from './core/events/observers.js';
-export type { LockHolder, LockState } from './core/store/lock-state.js';
+export type { LockState } from './core/store/lock-state.js';
 export type { LockHealth } from './core/health/lock-health.js';
 export type { Contention } from './core/contention/contention.js';
 export type { LockExplanation } from './core/explain/explanation.js';

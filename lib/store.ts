@@ -24,6 +24,7 @@ export type {
   SeveralReply,
   Transfer,
 } from './core/store/lock-store.js';
+export type { Holders } from './core/api/holder.js';
 export type { GrantListener } from './core/store/hearing.js';
 export type { FreedListener, Watcher, WatchReply } from './core/store/watch-store.js';
 export type { ServerHealth, StoreProbe } from './core/store/store-probe.js';

@@ -1,6 +1,6 @@
 import { type LockOptions, resolveLockOptions } from './api/lock-options.js';
 import { checkResource } from './api/resource.js';
-import type { Holder } from './holding/store-lease.js';
+import type { LocalHolder } from './holding/store-lease.js';
 import type { LeaseDeps } from './lease/lease-deps.js';
 import type { LeaseFactory } from './lease/lease-factory.js';
 import type { SingleLease } from './lease/single-lease.js';
@@ -13,7 +13,7 @@ export class ClientUnderTest {
   ) {}
 
   /** What holds a resource in this process. Looks at every lease. */
-  holdersOf(resource: string): readonly Holder[] {
+  holdersOf(resource: string): readonly LocalHolder[] {
     return this.deps.watchdog.holdersOf(resource);
   }
 

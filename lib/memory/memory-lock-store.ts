@@ -127,7 +127,7 @@ export class MemoryLockStore implements LockStore {
     const left = Math.min(leftMs, member.grantedAt + minHoldMs - server.clock.now());
     if (left <= 0) return this.#release(owner);
     lock.remove(owner.id);
-    lock.put({ ...member, owner: kept, depth: 1 }, left);
+    lock.put({ ...member, owner: kept, depth: 1 }, left, 0);
     server.tellFirstWaiters(resource, left);
     return true;
   }
@@ -212,7 +212,7 @@ export class MemoryLockStore implements LockStore {
   trouble(): undefined {}
 
   async inspect(resource: string): Promise<LockState> {
-    return readState(this.connected(), resource);
+    return readState(this.connected(), resource, this.clientId);
   }
 
   probe(): StoreProbe {
@@ -296,7 +296,7 @@ export class MemoryLockStore implements LockStore {
     const isFull = queues.length(resource) >= queueing.maxWaiters;
     if (isFull && !queues.has(resource, owner)) return { status: 'full', ttlMs, seen };
     const sentAt = Math.floor(queueing.sentAt);
-    queues.join(resource, { owner, mode, permits, label, expiresAt: clock.now() + leaseMs, sentAt });
+    queues.join(resource, { owner, mode, permits, label, leaseMs, expiresAt: clock.now() + leaseMs, sentAt });
     const place = this.#placeOf(waiter, lock);
     lock.acceptTotal(waiter);
     // The new total may admit waiters before it.
@@ -311,7 +311,7 @@ export class MemoryLockStore implements LockStore {
     if (!place || !lock || lock.isMismatch(place)) return { status: 'ask' };
     // It may be granted the lock, by a command of its own.
     if (lock.admits(place) && queues.alive(resource)[0] === place) return { status: 'ask' };
-    queues.join(resource, { ...place, expiresAt: clock.now() + leaseMs, sentAt: Math.floor(sentAt) });
+    queues.join(resource, { ...place, leaseMs, expiresAt: clock.now() + leaseMs, sentAt: Math.floor(sentAt) });
     return { status: 'kept', ...this.#placeOf(waiter, lock) };
   }
 

@@ -2,7 +2,7 @@ import type { Clock } from '../core/util/clock.js';
 import { ExpiringMap } from '../core/util/expiring-map.js';
 import { readLabel } from '../core/api/label.js';
 import type { LockMode, PermitRequest } from '../core/api/lock-options.js';
-import { MAX_SEEN_HOLDERS, type SeenHolder, type SeenHolders } from '../core/api/seen-holders.js';
+import { type Holder, type Holders, MAX_NAMED_HOLDERS } from '../core/api/holder.js';
 import { mintedAt } from '../core/store/fencing-token.js';
 import type { FoundInUse } from '../core/store/lock-store.js';
 import { clientOf, instanceOf } from '../core/store/owner-id.js';
@@ -24,7 +24,12 @@ export interface MemoryMember {
   /** How many permits of a semaphore; 1 in other modes. */
   readonly permits: number;
   readonly label: string | undefined;
+  /** How long its lease was when it was last granted or renewed; 0 where it was released, and stays taken. */
+  readonly leaseMs: number;
 }
+
+/** The same, before it has a lease. */
+type Unleased = Omit<MemoryMember, 'leaseMs'>;
 
 /** What a request counts as when it asks for no permits. */
 const ONE: PermitRequest = { count: 1, total: 1, isResized: false };
@@ -116,20 +121,34 @@ export class MemoryLock {
   }
 
   /** What an answer to this client says of the members. */
-  seenBy(clientId: string): SeenHolders {
+  seenBy(clientId: string): Holders {
     const members = this.#members.values();
-    const wallNow = this.clock.wallNow();
-    const list = members.slice(0, MAX_SEEN_HOLDERS).map(({ owner, fencingToken, permits, label }): SeenHolder => {
-      const isThisProcess = clientOf(owner) === clientId;
-      const heldMs = Math.max(0, Math.floor(wallNow - mintedAt(fencingToken)));
-      const ttlMs = this.ttlMs(owner);
-      const instanceId = instanceOf(owner);
-      const said = readLabel(label);
-      const holder = { instanceId, isThisProcess, mode: this.#mode, fencingToken, ttlMs, heldMs, ...said };
-      return this.#mode === 'semaphore' ? { ...holder, permits } : holder;
-    });
-    list.sort((one, other) => one.fencingToken - other.fencingToken);
-    return { list, count: members.length };
+    const holders = members.slice(0, MAX_NAMED_HOLDERS).map((member) => this.#show(member, clientId));
+    return {
+      holders: holders.sort((one, other) => one.fencingToken - other.fencingToken),
+      holderCount: members.length,
+    };
+  }
+
+  /** All members, as this client sees them. */
+  shownTo(clientId: string): Holder[] {
+    return this.members().map((member) => this.#show(member, clientId));
+  }
+
+  #show({ owner, fencingToken, permits, depth, label, leaseMs }: MemoryMember, clientId: string): Holder {
+    return {
+      instanceId: instanceOf(owner),
+      isThisProcess: clientOf(owner) === clientId,
+      mode: this.#mode,
+      fencingToken,
+      ttlMs: this.ttlMs(owner),
+      leaseMs,
+      heldMs: Math.max(0, Math.ceil(this.clock.wallNow() - mintedAt(fencingToken))),
+      depth,
+      ...(this.#mode === 'semaphore' && { permits }),
+      ...(leaseMs === 0 && { isKept: true as const }),
+      ...readLabel(label),
+    };
   }
 
   /** In the order of their tokens. */
@@ -141,9 +160,13 @@ export class MemoryLock {
     return this.#members.get(owner);
   }
 
-  /** Sets the member. Its lease lasts `leaseMs` from now. */
-  put(member: MemoryMember, leaseMs: number): void {
-    this.#members.set(member.owner, member, leaseMs);
+  /**
+   * Sets the member. Its lease lasts `lastsMs` from now.
+   *
+   * @param leaseMs its whole length, where it began before
+   */
+  put(member: Unleased, lastsMs: number, leaseMs = lastsMs): void {
+    this.#members.set(member.owner, { ...member, leaseMs }, lastsMs);
   }
 
   /** Sets the member and keeps the end of its lease. */
@@ -152,8 +175,8 @@ export class MemoryLock {
   }
 
   /** Sets the member. Its lease lasts at least `leaseMs` from now. */
-  lengthen(member: MemoryMember, leaseMs: number): void {
-    this.#members.lengthen(member.owner, member, leaseMs);
+  lengthen(member: Unleased, leaseMs: number): void {
+    this.put(member, Math.max(leaseMs, this.ttlMs(member.owner)));
   }
 
   remove(owner: string): void {

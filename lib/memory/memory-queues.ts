@@ -5,6 +5,8 @@ import type { LockRequest } from './memory-lock.js';
 /** A waiter for a resource. */
 interface MemoryWaiter extends LockRequest {
   readonly owner: string;
+  /** How long its place lasts from each keep on, and a lease that it is granted. */
+  readonly leaseMs: number;
   /** Until when it counts as alive, unless it asks again; and when its lease ends if it is granted one. */
   readonly expiresAt: number;
   /** When it last asked, by its own clock. */

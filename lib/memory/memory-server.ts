@@ -1,6 +1,6 @@
 import { type Clock, SYSTEM_CLOCK } from '../core/util/clock.js';
 import { ExpiringMap } from '../core/util/expiring-map.js';
-import { fencingTickAt, mintedAt, TOKENS_PER_FENCING_TICK } from '../core/store/fencing-token.js';
+import { fencingTickAt, TOKENS_PER_FENCING_TICK } from '../core/store/fencing-token.js';
 import { readLabel } from '../core/api/label.js';
 import { MemoryLock, type LockRequest } from './memory-lock.js';
 import { MemoryJobs } from './memory-jobs.js';
@@ -8,7 +8,7 @@ import { MemoryQueues } from './memory-queues.js';
 import type { FreedMessage, Watcher } from '../core/store/watch-store.js';
 import type { LockOwner } from '../core/store/lock-store.js';
 import type { PushedGrant, RetentionNotice } from '../core/store/hearing.js';
-import type { LockHolder, LockState, LockWaiter } from '../core/store/lock-state.js';
+import type { LockState, LockWaiter } from '../core/store/lock-state.js';
 import { clientOf, instanceOf } from '../core/store/owner-id.js';
 
 /** A latch as the in-memory server keeps it. */
@@ -68,15 +68,16 @@ export class MemoryServer {
   /**
    * Makes the owner a holder. The caller has checked that it may be one.
    *
+   * @param lastsMs how long its lease lasts from now, which may have begun before
    * @returns its new fencing token
    */
-  take(request: LockOwner, leaseMs: number, left?: MemoryLock): number {
+  take(request: LockOwner, leaseMs: number, lastsMs = leaseMs, left?: MemoryLock): number {
     const { resource, id: owner, permits, label } = request;
     const fencingToken = this.#mintToken();
     const lock = this.locks.open(resource, request, left);
     lock.acceptTotal(request);
     const grantedAt = this.clock.now();
-    lock.put({ owner, fencingToken, depth: 1, grantedAt, permits: permits?.count ?? 1, label }, leaseMs);
+    lock.put({ owner, fencingToken, depth: 1, grantedAt, permits: permits?.count ?? 1, label }, lastsMs, leaseMs);
     return fencingToken;
   }
 
@@ -91,7 +92,7 @@ export class MemoryServer {
   grantWaiting(resource: string, asking?: string, left?: MemoryLock, isPassedOn = false): void {
     const last = left?.mode === 'semaphore' ? left : undefined;
     for (let next = this.queues.first(resource); next; next = this.queues.first(resource)) {
-      const { owner, expiresAt, sentAt } = next;
+      const { owner, expiresAt, sentAt, leaseMs } = next;
       if (owner === asking) return;
       const lock = this.locks.get(resource) ?? last;
       const isMismatch = lock?.isMismatch(next) ?? false;
@@ -99,7 +100,7 @@ export class MemoryServer {
       this.queues.leave(resource, owner);
       const inbox = this.#inboxes.get(clientOf(owner));
       if (isMismatch || inbox === undefined) continue;
-      const fencingToken = this.take({ ...next, id: owner, resource }, expiresAt - this.clock.now(), last);
+      const fencingToken = this.take({ ...next, id: owner, resource }, leaseMs, expiresAt - this.clock.now(), last);
       // Later, as a message over a connection would: no caller is called back inside its own call.
       const isFor = (other: string): boolean => other === owner;
       void later(() => inbox.granted({ resource, fencingToken, sentAt, isFor }));
@@ -284,32 +285,26 @@ export function keptId(owner: string): string {
   return `${owner}~`;
 }
 
-function isKept(owner: string): boolean {
-  return owner.endsWith('~');
-}
-
-/** The state of one resource, without the secrets of its holders and waiters. */
-export function readState({ locks, queues, clock }: MemoryServer, resource: string): LockState {
+/** The state of one resource as a client sees it, without the secrets of its holders and waiters. */
+export function readState({ locks, queues, clock }: MemoryServer, resource: string, clientId: string): LockState {
   const lock = locks.get(resource);
-  const waiters = queues.alive(resource).map(({ owner, mode, permits, expiresAt, label: text }): LockWaiter => {
-    const { label } = readLabel(text);
-    const instanceId = instanceOf(owner);
-    const placeMs = Math.max(0, Math.round(expiresAt - clock.now()));
-    return { instanceId, mode, ...(permits && { permits: permits.count }), ...(label && { label }), placeMs };
-  });
+  const waiters = queues
+    .alive(resource)
+    .map(({ owner, mode, permits, expiresAt, leaseMs, label: text }): LockWaiter => {
+      const { label } = readLabel(text);
+      const instanceId = instanceOf(owner);
+      const placeMs = Math.max(0, Math.round(expiresAt - clock.now()));
+      return {
+        instanceId,
+        mode,
+        ...(permits && { permits: permits.count }),
+        ...(label && { label }),
+        placeMs,
+        leaseMs,
+      };
+    });
   if (!lock) return { resource, mode: null, holders: [], ttlMs: 0, waiters };
   const { mode, lastEndMs: ttlMs, total, available } = lock;
-  const state = { resource, mode, holders: readHolders(lock, clock.wallNow()), ttlMs, waiters };
+  const state = { resource, mode, holders: lock.shownTo(clientId), ttlMs, waiters };
   return mode === 'semaphore' ? { ...state, permits: { total, available } } : state;
-}
-
-function readHolders(lock: MemoryLock, wallNow: number): LockHolder[] {
-  return lock.members().map(({ owner, fencingToken, depth, permits, label }) => {
-    const ttlMs = lock.ttlMs(owner);
-    const heldMs = Math.max(0, Math.ceil(wallNow - mintedAt(fencingToken)));
-    const kept = isKept(owner) && { isKept: true as const };
-    const instanceId = instanceOf(owner);
-    const holder = { instanceId, fencingToken, ttlMs, depth, heldMs, ...kept, ...readLabel(label) };
-    return lock.mode === 'semaphore' ? { ...holder, permits } : holder;
-  });
 }

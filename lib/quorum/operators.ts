@@ -2,19 +2,12 @@ import { fencingTickOf } from '../core/store/fencing-token.js';
 import type { Watcher, WatchReply } from '../core/store/watch-store.js';
 import { orTooSlow, type ServerHealth, type StoreProbe } from '../core/store/store-probe.js';
 import { Deferred } from '../core/util/promises.js';
-import type { LockHolder, LockState } from '../core/store/lock-state.js';
+import type { LockState } from '../core/store/lock-state.js';
 import { LockStoreError } from '../core/store/store-error.js';
 import { Broadcast } from './broadcast.js';
 import type { QuorumNode, QuorumTiming } from './node.js';
 import { majorityOf, quorumError } from './majority.js';
-import { agreedLabel, mergeSeen } from './seen-holders.js';
-
-/** A holder as one node shows it. */
-interface Sighting {
-  readonly index: number;
-  readonly state: LockState;
-  readonly holder: LockHolder;
-}
+import { asOneHolder, matchHolders, mergeSeen, type Sighting } from './holders.js';
 
 /** Returns what the nodes know of a resource: the holders that may have a majority, and the longest queue. */
 export async function inspectNodes(
@@ -23,15 +16,19 @@ export async function inspectNodes(
   resource: string,
 ): Promise<LockState> {
   const states = await askAll(nodes, timing, ({ store }) => store.inspect(resource));
-  const found = sightings(states).filter((seen) => mayBeMajority(seen, nodes, states));
-  const holders = found.map((seen) => asOneHolder(seen, nodes)).sort((a, b) => a.fencingToken - b.fencingToken);
-  const waiters = found[0]?.map(({ state }) => state.waiters) ?? answered(states).map((state) => state.waiters);
+  const majority = majorityOf(nodes.length);
+  const silent = nodes.length - answered(states).length;
+  const found = holdersOf(states).filter((seen) => seen.length + silent >= majority);
+  const holders = found.map((seen) => asOneHolder(seen, majority)).sort((a, b) => a.fencingToken - b.fencingToken);
+  const queues = found[0]?.map(({ node }) => states[node]!) ?? answered(states);
   return {
     resource,
-    mode: found[0]?.[0]!.state.mode ?? null,
+    mode: holders[0]?.mode ?? null,
     holders,
     ttlMs: Math.max(0, ...holders.map(({ ttlMs }) => ttlMs)),
-    waiters: waiters.reduce((longest, queue) => (queue.length > longest.length ? queue : longest), []),
+    waiters: queues
+      .map(({ waiters }) => waiters)
+      .reduce((longest, queue) => (queue.length > longest.length ? queue : longest), []),
   };
 }
 
@@ -91,7 +88,7 @@ export async function forceReleaseOnNodes(
   fencingToken: number,
 ): Promise<boolean> {
   const states = await askAll(nodes, timing, ({ store }) => store.inspect(resource));
-  const all = sightings(states);
+  const all = holdersOf(states);
   const meant = fencingTickOf(fencingToken);
   const isMeant = ({ holder }: Sighting) => fencingTickOf(holder.fencingToken) === meant;
   const exact = all.find((seen) => seen.some(({ holder }) => holder.fencingToken === fencingToken));
@@ -106,7 +103,7 @@ export async function forceReleaseOnNodes(
     );
   }
   const released = await askAll(nodes, timing, ({ store }, index) => {
-    const sighting = seen.find((each) => each.index === index);
+    const sighting = seen.find(({ node }) => node === index);
     return sighting ? store.forceRelease(resource, sighting.holder.fencingToken) : Promise.resolve(false);
   });
   return answered(released).some((wasHeld) => wasHeld);
@@ -140,49 +137,6 @@ function answered<T>(answers: readonly (T | undefined)[]): T[] {
   return answers.filter((answer): answer is T & {} => answer !== undefined);
 }
 
-/**
- * Matches the holders of all nodes. Nodes do not show owner ids, so holders of one instance and mode are matched in the
- * order of their tokens.
- */
-function sightings(states: readonly (LockState | undefined)[]): Sighting[][] {
-  const byHolder = new Map<string, Sighting[]>();
-  states.forEach((state, index) => {
-    const places = new Map<string, number>();
-    for (const holder of state?.holders ?? []) {
-      const place = (places.get(holder.instanceId) ?? 0) + 1;
-      places.set(holder.instanceId, place);
-      const key = `${state!.mode} ${place} ${holder.instanceId}`;
-      const seen = byHolder.get(key) ?? [];
-      byHolder.set(key, [...seen, { index, state: state!, holder }]);
-    }
-  });
-  return [...byHolder.values()];
-}
-
-/** Whether the holder would have a majority if it had all nodes that do not answer. */
-function mayBeMajority(
-  seen: readonly Sighting[],
-  nodes: readonly unknown[],
-  states: readonly (LockState | undefined)[],
-): boolean {
-  return seen.length + nodes.length - answered(states).length >= majorityOf(nodes.length);
-}
-
-function asOneHolder(seen: readonly Sighting[], nodes: readonly unknown[]): LockHolder {
-  const holders = seen.map(({ holder }) => holder);
-  const last = Math.min(majorityOf(nodes.length), holders.length) - 1;
-  // The lock is held until the leases of so many nodes have ended that no majority is left.
-  const ttls = holders.map(({ ttlMs }) => ttlMs).sort((a, b) => b - a);
-  // The token of the lease is the largest of the votes that made the majority. Later votes have larger tokens.
-  const tokens = holders.map(({ fencingToken }) => fencingToken).sort((a, b) => a - b);
-  return {
-    instanceId: holders[0]!.instanceId,
-    fencingToken: tokens[last]!,
-    ttlMs: ttls[last]!,
-    depth: Math.max(...holders.map(({ depth }) => depth)),
-    // A vote that came late counts from later.
-    heldMs: Math.max(...holders.map(({ heldMs = 0 }) => heldMs)),
-    ...(holders.every(({ isKept }) => isKept) && { isKept: true as const }),
-    ...agreedLabel(holders),
-  };
+function holdersOf(states: readonly (LockState | undefined)[]): Sighting[][] {
+  return matchHolders(states.map((state) => state?.holders));
 }

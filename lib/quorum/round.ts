@@ -5,7 +5,7 @@ import { Broadcast } from './broadcast.js';
 import type { CandidateAtNode, OnReleased } from './candidate-at-node.js';
 import { quorumError } from './majority.js';
 import type { QuorumDeps } from './node.js';
-import { mergeSeen } from './seen-holders.js';
+import { mergeSeen } from './holders.js';
 
 type Granted = Extract<AcquireReply, { status: 'granted' }>;
 /** A reply without a vote. */

@@ -1,6 +1,6 @@
 import { readLabel } from '../core/api/label.js';
 import { LOCK_MODES, type LockMode } from '../core/api/lock-options.js';
-import { MAX_SEEN_HOLDERS, type SeenHolder, type SeenHolders } from '../core/api/seen-holders.js';
+import { MAX_NAMED_HOLDERS, type Holder, type Holders, NO_HOLDERS } from '../core/api/holder.js';
 import { mintedAt } from '../core/store/fencing-token.js';
 import { instanceOf } from '../core/store/owner-id.js';
 import type { WatchReply } from '../core/store/watch-store.js';
@@ -51,7 +51,7 @@ export function readAcquireReply(reply: unknown, clientId: string): AcquireReply
     return new PlaceAnswer(status, place, clientId);
   }
   const [status, ttlMs, text, more] = answer;
-  const seen = readHolders(text, clientId);
+  const seen = readSeen(text, clientId);
   if (!seen) return more ? { status: 'busy', ttlMs, isOpen: true } : { status, ttlMs };
   return more ? { status: 'busy', ttlMs, seen, isOpen: true } : { status, ttlMs, seen };
 }
@@ -76,8 +76,8 @@ class PlaceAnswer<Status extends string> implements QueuedPlace {
     this.#clientId = clientId;
   }
 
-  get seen(): SeenHolders | undefined {
-    return readHolders(this.#text, this.#clientId);
+  get seen(): Holders | undefined {
+    return readSeen(this.#text, this.#clientId);
   }
 }
 
@@ -103,31 +103,45 @@ export function readRotateReply(reply: unknown, clientId: string): RotateReply {
 }
 
 /** Reads what seen-holders.lua writes. Another program may have written the lock, so nothing is trusted. */
-function readHolders(text: string, clientId: string): SeenHolders | undefined {
+function readHolders(text: string, clientId: string): Holders {
   const [head, ...lines] = text.split('\n');
-  const [, mode, count, now] = /^(\w{1,9}) (\d{1,15}) (\d{13})$/.exec(head!) ?? [];
-  if (!isLockMode(mode)) return undefined;
-  const list = lines.flatMap((line) => readHolder(line, mode, Number(now), clientId));
-  if (list.length === 0) return undefined;
-  list.sort((a, b) => a.fencingToken - b.fencingToken);
+  const [, mode, count, now] = HEAD.exec(head!) ?? [];
+  if (!isLockMode(mode)) return NO_HOLDERS;
+  const holders = lines.flatMap((line) => readHolder(line, mode, Number(now), clientId));
+  holders.sort((a, b) => a.fencingToken - b.fencingToken);
   // Where there are not more than were named, those whose lease is over do not count.
-  return { list: list.slice(0, MAX_SEEN_HOLDERS), count: Number(count) > lines.length ? Number(count) : list.length };
+  return { holders, holderCount: Number(count) > lines.length ? Number(count) : holders.length };
+}
+
+const HEAD = /^(\w{1,9}) (\d{1,15}) (\d{13})$/;
+
+/** What an answer to a call says of the holders. */
+function readSeen(text: string, clientId: string): Holders | undefined {
+  const { holders, holderCount } = readHolders(text, clientId);
+  return holders.length === 0 ? undefined : { holders: holders.slice(0, MAX_NAMED_HOLDERS), holderCount };
 }
 
 /** @returns nothing for a line that is wrong, or for a lease that is over */
-function readHolder(line: string, mode: LockMode, now: number, clientId: string): SeenHolder[] {
+function readHolder(line: string, mode: LockMode, now: number, clientId: string): Holder[] {
   const labelAt = line.indexOf(' {');
   const lease = labelAt === -1 ? line : line.slice(0, labelAt);
-  const [, client, ...numbers] = /^(\S{1,200}) (\d{1,7}) (\d{1,16}) (\d{13,16})$/.exec(lease) ?? [];
+  const [, client, ...numbers] = /^(\S{1,200}) (\d{1,7}) (\d{1,16}) (\d{13,16}) (\d{1,16})$/.exec(lease) ?? [];
   if (client === undefined) return [];
-  const [permits, fencingToken, end] = numbers.map(Number) as [number, number, number];
+  const [share, fencingToken, end, leaseMs] = numbers.map(Number) as [number, number, number, number];
   if (end <= now || fencingToken === 0 || !Number.isSafeInteger(fencingToken)) return [];
-  const heldMs = Math.max(0, Math.ceil(now - mintedAt(fencingToken)));
-  const instanceId = instanceOf(`${client}/`);
-  const isThisProcess = client === clientId;
-  const unlabelled = { instanceId, isThisProcess, mode, fencingToken, ttlMs: end - now, heldMs };
-  const holder = labelAt === -1 ? unlabelled : { ...unlabelled, ...readLabel(line.slice(labelAt + 1)) };
-  return [mode === 'semaphore' ? { ...holder, permits } : holder];
+  const holder = {
+    instanceId: instanceOf(`${client}/`),
+    isThisProcess: client === clientId,
+    mode,
+    fencingToken,
+    ttlMs: end - now,
+    leaseMs,
+    heldMs: Math.max(0, Math.ceil(now - mintedAt(fencingToken))),
+    depth: mode === 'reentrant' || mode === 'write' ? share : 1,
+    ...(mode === 'semaphore' && { permits: share }),
+    ...(leaseMs === 0 && { isKept: true as const }),
+  };
+  return [labelAt === -1 ? holder : { ...holder, ...readLabel(line.slice(labelAt + 1)) }];
 }
 
 function isLockMode(text: string | undefined): text is LockMode {
@@ -138,7 +152,7 @@ function isLockMode(text: string | undefined): text is LockMode {
 export function readWatchReply(reply: unknown, clientId: string): WatchReply {
   if (reply === -1) return { isFree: true, ttlMs: 0 };
   const [ttlMs, text] = reply as [ttlMs: number, holders: string];
-  const seen = readHolders(text, clientId);
+  const seen = readSeen(text, clientId);
   return seen ? { isFree: false, ttlMs, seen } : { isFree: false, ttlMs };
 }
 
@@ -158,48 +172,39 @@ export function hasMore(reply: unknown): boolean {
 }
 
 /** The reply of inspect.lua. */
-export type InspectReply = [
-  mode: LockMode | '',
-  ttlMs: number,
-  total: number,
-  holders: (string | number)[],
-  waiters: (string | number)[],
-  now: number,
-];
+export type InspectReply = [ttlMs: number, total: number, holders: string, waiters: string];
 
-export function readState(resource: string, reply: InspectReply): LockState {
-  const [mode, ttlMs, total, holderFields, waiterFields, now] = reply;
-  const isSemaphore = mode === 'semaphore';
-  const holders = records(holderFields, 7).map(([instanceId, token, ttl, depth, permits, label, kept]) => ({
-    instanceId: instanceId as string,
-    fencingToken: Number(token),
-    ttlMs: ttl as number,
-    depth: depth as number,
-    ...(isSemaphore && { permits: permits as number }),
-    heldMs: Math.max(0, Math.ceil(now - mintedAt(Number(token)))),
-    ...(kept === 1 && { isKept: true as const }),
-    ...readLabel(label as string),
-  }));
-  holders.sort((a, b) => a.fencingToken - b.fencingToken);
+/** @param clientId the client that has asked */
+export function readState(resource: string, reply: InspectReply, clientId: string): LockState {
+  const [ttlMs, total, text, waiters] = reply;
+  const [, inUse = '', now] = /^(\w*) \d+ (\d+)\n/.exec(text) ?? [];
+  // Whatever another program calls its mode, no call gets the resource.
+  const mode = inUse === '' ? null : isLockMode(inUse) ? inUse : 'exclusive';
+  const { holders } = readHolders(text, clientId);
   const used = holders.reduce((sum, { permits = 0 }) => sum + permits, 0);
-  const waiters = records(waiterFields, 5).map(([instanceId, waiterMode, permits, text, left]): LockWaiter => {
-    const placeMs = left as number;
-    const { label } = readLabel(text as string);
-    const waiter = { instanceId: instanceId as string, mode: waiterMode as LockMode, ...(label && { label }), placeMs };
-    return waiter.mode === 'semaphore' ? { ...waiter, permits: permits as number } : waiter;
-  });
   return {
     resource,
-    mode: mode || null,
+    mode,
     holders,
     ttlMs,
-    ...(isSemaphore && { permits: { total, available: Math.max(0, total - used) } }),
-    waiters,
+    ...(mode === 'semaphore' && { permits: { total, available: Math.max(0, total - used) } }),
+    waiters: waiters.split('\n').flatMap((line) => readWaiter(line, Number(now))),
   };
 }
 
-function records<T>(fields: readonly T[], length: number): T[][] {
-  return Array.from({ length: fields.length / length }, (_, index) =>
-    fields.slice(index * length, (index + 1) * length),
-  );
+/** @returns nothing for a line that is wrong */
+function readWaiter(line: string, now: number): LockWaiter[] {
+  const [, client, request, expiry, leaseMs, label] =
+    /^(\S{1,200}) \d+ (\S+) (\d{13,16}) \d+ (\d{1,16})(?: (\{.*))?$/s.exec(line) ?? [];
+  const [mode, permits] = request?.split(':') ?? [];
+  if (!isLockMode(mode)) return [];
+  const waiter = {
+    instanceId: instanceOf(`${client}/`),
+    mode,
+    ...(mode === 'semaphore' && { permits: Number(permits) }),
+    placeMs: Number(expiry) - now,
+    leaseMs: Number(leaseMs),
+  };
+  const said = readLabel(label);
+  return [said.label ? { ...waiter, label: said.label } : waiter];
 }

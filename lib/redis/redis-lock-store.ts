@@ -312,7 +312,7 @@ export class RedisLockStore implements LockStore {
 
   inspect(resource: string): Promise<LockState> {
     const keys = [this.#keys.lock(resource), this.#keys.waiters(resource)];
-    return this.run(INSPECT, keys, [], (reply) => readState(resource, reply as InspectReply));
+    return this.run(INSPECT, keys, [], (reply) => readState(resource, reply as InspectReply, this.clientId));
   }
 
   async list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]> {

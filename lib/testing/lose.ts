@@ -3,7 +3,7 @@ import type { LeaseLossReason } from '../core/api/lease-errors.js';
 import { InvalidLockOptionsError } from '../core/api/errors.js';
 import { checkResource } from '../core/api/resource.js';
 import { checkOneOf, describeValue } from '../core/api/validation.js';
-import type { Holder } from '../core/holding/store-lease.js';
+import type { LocalHolder } from '../core/holding/store-lease.js';
 import { isObject } from '../core/util/objects.js';
 import { quote } from '../core/util/quoted.js';
 import type { FleetPlace } from './fleet/fleet-place.js';
@@ -47,7 +47,7 @@ function resourcesOf(lost: unknown): readonly string[] {
   );
 }
 
-function isOf(lease: Lease, resource: string): (holder: Holder) => boolean {
+function isOf(lease: Lease, resource: string): (holder: LocalHolder) => boolean {
   const token = lease.fencingTokenOf(resource);
   return (holder) => holder.fencingToken === token;
 }

@@ -9,11 +9,12 @@ export function seenBy({
   instance,
 }: FleetPlace): Pick<LocksUnderTest, 'instanceId' | 'states' | 'unmetFailures'> {
   const { instanceId, server } = instance;
+  const { clientId } = instance.stores.locks;
   // One that has closed is no longer of the fleet.
   const instances = () => new Set([instance, ...fleet.instances.filter(({ service }) => service === instance.service)]);
   return {
     instanceId,
-    states: (): LockState[] => server.locks.resources().map((resource) => readState(server, resource)),
+    states: (): LockState[] => server.locks.resources().map((resource) => readState(server, resource, clientId)),
     unmetFailures: () =>
       [...instances()].flatMap((each) => each.unmetFailures.map(({ text }) => `${text} of ${each.instanceId}`)),
   };

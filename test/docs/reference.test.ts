@@ -76,7 +76,7 @@ describe('the generated reference', () => {
     const types: Record<LockEvent['type'], string> = {
       acquired: `${ofLease} waitedMs hasWaited handedOn attempts`,
       waiting: `${ofLock} holders holderCount place`,
-      waitingLong: `${ofLock} waitedMs holders holderCount place`,
+      waitingLong: `${ofLock} holders holderCount waitedMs place`,
       notAcquired: `${ofLock} resources waitedMs hasWaited error`,
       foreignFailed: `${ofLock} error`,
       released: `${ofLease} heldMs`,

@@ -22,7 +22,7 @@ describeOnMachine('on a cluster of three', () =>
                 const number = (await admin.zscore(queue, owner))!;
                 const [place] = (await admin.zrangebyscore(queue, number, number)) as [string];
                 await admin.zrem(queue, place);
-                const expired = place.replace(/ \d+ (\d+)$/, ` ${LONG_AGO} $1`);
+                const expired = place.replace(/ \d+ (\d+ \d+)$/, ` ${LONG_AGO} $1`);
                 await admin.zadd(queue, number, expired, LONG_AGO, `#${number}`);
               }
             }

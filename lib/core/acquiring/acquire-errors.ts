@@ -8,6 +8,7 @@ import {
   LockUnavailableError,
   quoteResource,
 } from '../api/errors.js';
+import { NO_HOLDERS } from '../api/holder.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { FoundInUse } from '../store/lock-store.js';
 import { LockStoreError } from '../store/store-error.js';
@@ -49,10 +50,9 @@ export function cutShort(
   const isTimeout = error instanceof LockTimeoutError;
   if (isTimeout && error.foreignHolder) throw error;
   if (waitMs === 0 || !(hadNoTime || isTimeout)) throw error;
-  const unknown = { attempts: 1, retryAfterMs: 0, holders: [], holderCount: 0 };
-  const { attempts, retryAfterMs, holders: list, holderCount: count } = isTimeout ? error : unknown;
+  const seen = isTimeout ? error : { ...NO_HOLDERS, attempts: 1, retryAfterMs: 0 };
   const place = isTimeout ? error.place : undefined;
-  const seen = { list, count };
+  const { attempts, retryAfterMs } = seen;
   const late = new LockTimeoutError(error.resource, whole.waitMs, attempts, retryAfterMs, seen, undefined, place);
   const wait = waitBefore(error);
   if (wait) noteWait(late, wait.since, wait.hasWaited);

@@ -3,7 +3,7 @@ import { isWaitTold, LONG_WAIT_MS, tellOfLongWait, tellOfWait } from './waits.js
 import { LockBusyError, LockTimeoutError, LockUnavailableError } from '../api/errors.js';
 import type { ForeignReply } from '../api/foreign-lock.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import { NO_HOLDERS } from '../api/seen-holders.js';
+import { NO_HOLDERS } from '../api/holder.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
 import type { Grant } from '../holding/hold.js';
 import type { ForeignLocks } from '../holding/foreign-locks.js';

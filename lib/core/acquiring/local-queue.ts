@@ -23,7 +23,7 @@ import { handOnLabel, mistrustLabel } from '../holding/labels.js';
 import { createOwner } from '../store/owner-id.js';
 import { releaseInStore } from '../holding/release-in-store.js';
 import type { Runtime } from '../holding/runtime.js';
-import { type Holder, StoreLease } from '../holding/store-lease.js';
+import { type LocalHolder, StoreLease } from '../holding/store-lease.js';
 
 /**
  * The calls of this process that want one resource, first come, first served. Either this process holds the resource
@@ -74,7 +74,7 @@ export class LocalQueue implements WaiterListener {
   }
 
   /** What holds the lease with this token in this process, or with one that counts up from it. */
-  holderOf(fencingToken: number): Holder | undefined {
+  holderOf(fencingToken: number): LocalHolder | undefined {
     return this.#storeLeases.holderOf(fencingToken);
   }
 

@@ -9,7 +9,7 @@ import { Polling } from './polling.js';
 import { releaseInStore } from '../holding/release-in-store.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { SeveralParts } from '../holding/several-parts.js';
-import type { Holder, StoreLease } from '../holding/store-lease.js';
+import type { LocalHolder, StoreLease } from '../holding/store-lease.js';
 
 /** Decides which call of this process gets which resource: a queue for each resource, and the calls that poll. */
 export class LocalQueues implements GrantListener {
@@ -144,7 +144,7 @@ export class LocalQueues implements GrantListener {
   }
 
   /** What holds the lease with this token in this process, or with one that counts up from it, unless it was polled for. */
-  holderOf(resource: string, fencingToken: number): Holder | undefined {
+  holderOf(resource: string, fencingToken: number): LocalHolder | undefined {
     return this.#queues.get(resource)?.holderOf(fencingToken);
   }
 

@@ -1,5 +1,5 @@
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { Holder, StoreLease } from '../holding/store-lease.js';
+import type { LocalHolder, StoreLease } from '../holding/store-lease.js';
 import { fencingTickOf } from '../store/fencing-token.js';
 import type { LockOwner } from '../store/lock-store.js';
 
@@ -49,7 +49,7 @@ export class LocalStoreLeases {
   }
 
   /** What holds the lease with this token, or with one that counts up from it. */
-  holderOf(fencingToken: number): Holder | undefined {
+  holderOf(fencingToken: number): LocalHolder | undefined {
     const tick = fencingTickOf(fencingToken);
     const holders = [...this.#all].flatMap((storeLease) => storeLease.holders);
     const meant = holders.filter((holder) => fencingTickOf(holder.fencingToken) === tick);

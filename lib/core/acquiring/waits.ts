@@ -1,6 +1,6 @@
 import { JOB_PREFIX, LEADER_PREFIX } from '../api/resource.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { SeenHolders } from '../api/seen-holders.js';
+import type { Holders } from '../api/holder.js';
 import type { AttemptLog } from '../places/attempts.js';
 import type { Runtime } from '../holding/runtime.js';
 
@@ -24,11 +24,11 @@ export function tellOfWait(
   { observers }: Pick<Runtime, 'observers'>,
   resource: string,
   options: ResolvedLockOptions,
-  { list: holders, count: holderCount }: SeenHolders,
+  seen: Holders,
   place?: number,
 ): void {
   const call = observers.describeCall(resource, options);
-  observers.emit({ type: 'waiting', ...call, holders, holderCount, ...(place !== undefined && { place }) });
+  observers.emit({ type: 'waiting', ...call, ...seen, ...(place !== undefined && { place }) });
 }
 
 /**
@@ -45,10 +45,14 @@ export function tellOfLongWait(
   place?: number,
 ): void {
   if (log.last !== 'busy' || isExpectedToWait(resource) || !observers.wants('waitingLong')) return;
-  const { list: holders, count: holderCount } = log.holders(now);
   const call = observers.describeCall(resource, options);
-  const known = { holders, holderCount, ...(place !== undefined && { place }) };
-  observers.emit({ type: 'waitingLong', ...call, waitedMs, ...known });
+  observers.emit({
+    type: 'waitingLong',
+    ...call,
+    waitedMs,
+    ...log.holders(now),
+    ...(place !== undefined && { place }),
+  });
 }
 
 /** The wait of a call that has failed. */

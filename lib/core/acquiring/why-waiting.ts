@@ -2,7 +2,7 @@ import { unavailable } from './acquire-errors.js';
 import { LockQueueFullError } from '../api/errors.js';
 import { readLabel } from '../api/label.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { SeenHolders } from '../api/seen-holders.js';
+import type { Holders } from '../api/holder.js';
 import type { Hold } from '../holding/hold.js';
 import type { StoreLease } from '../holding/store-lease.js';
 import { labelOf } from '../holding/labels.js';
@@ -39,7 +39,7 @@ export function noteReasons(
 }
 
 /** For which holders a call waits, as far as it is known without asking. */
-export function holdersNow({ store, log, ownLease }: QueueFacts, now: number): SeenHolders {
+export function holdersNow({ store, log, ownLease }: QueueFacts, now: number): Holders {
   return ownLease ? ownHolder(ownLease, store.instanceId, now) : log.holders(now);
 }
 
@@ -61,14 +61,14 @@ export function queueFull(
 
 /** The holder that calls of this process wait behind, as an answer of the store would name it. */
 export function ownHolder(
-  { mode, fencingToken, deadline, beganAt, holders }: StoreLease,
+  { mode, fencingToken, leaseMs, toldDepth: depth = 1, deadline, beganAt, holders }: StoreLease,
   instanceId: string,
   now: number,
-): SeenHolders {
+): Holders {
   const ttlMs = Math.max(0, Math.round(deadline - now));
   const heldMs = Math.max(0, Math.round(now - beganAt));
-  const holder = { instanceId, isThisProcess: true, mode, fencingToken, ttlMs, heldMs, ...readLabel(labelOf(holders)) };
-  return { list: [holder], count: 1 };
+  const lease = { instanceId, isThisProcess: true, mode, fencingToken, ttlMs, leaseMs, heldMs, depth };
+  return { holders: [{ ...lease, ...readLabel(labelOf(holders)) }], holderCount: 1 };
 }
 
 /** Tells what follows the calls for whom they wait, as far as it is known without asking. */
@@ -89,7 +89,7 @@ export function traceSlowHolder(
   const heldMs = now - hold.acquiredAt;
   if (heldMs < SLOW_MS) return;
   const { storeLease, fencingToken } = hold;
-  const [holder] = ownHolder(storeLease, store.instanceId, now).list;
+  const [holder] = ownHolder(storeLease, store.instanceId, now).holders;
   for (const { options } of calls)
-    traces.waits(options, () => ({ list: [{ ...holder!, fencingToken, heldMs }], count: 1 }), now);
+    traces.waits(options, () => ({ holders: [{ ...holder!, fencingToken, heldMs }], holderCount: 1 }), now);
 }

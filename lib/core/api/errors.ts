@@ -2,7 +2,7 @@ import { brand } from '../util/brand.js';
 import { formatDuration } from '../util/durations.js';
 import { count, ordinal } from '../util/plurals.js';
 import { describeThrown, quote } from '../util/quoted.js';
-import { describeHolders, NO_HOLDERS, type SeenHolder, type SeenHolders } from './seen-holders.js';
+import { describeHolders, type Holder, type Holders, NO_HOLDERS } from './holder.js';
 
 /**
  * The outcome of an attempt to acquire: another holder has the lock, no answer came in time, or Redis could not be
@@ -16,8 +16,8 @@ export function quoteResource(resource: string | readonly string[]): string {
   return quote(resource);
 }
 
-function isKnown({ list }: SeenHolders): boolean {
-  return list.length > 0;
+function isKnown({ holders }: Holders): boolean {
+  return holders.length > 0;
 }
 
 /** The lock of another library that is in the way of a call with `alsoLock`. */
@@ -78,7 +78,7 @@ export class LockBusyError extends LockError {
    * Up to 8 of the holders that the last answer named; none for a latch. Do not show them to a client: they name your
    * processes.
    */
-  readonly holders: readonly SeenHolder[];
+  readonly holders: readonly Holder[];
   /** How many holders there are; 0 if that is not known, and for a latch. */
   readonly holderCount: number;
   /** The lock of another library that is in the way; not set where it is one of ours. */
@@ -101,10 +101,10 @@ export class LockBusyError extends LockError {
     readonly attempts: number,
     /** When the holder's lease, or the latch, ends unless it is renewed, in milliseconds. */
     readonly retryAfterMs: number,
-    seen: SeenHolders = NO_HOLDERS,
+    seen: Holders = NO_HOLDERS,
     message?: string,
   ) {
-    const isOne = seen.count === 1 && seen.list.length === 1;
+    const isOne = seen.holderCount === 1 && seen.holders.length === 1;
     super(
       message ??
         `${quoteResource(resource)} is held by ${isKnown(seen) ? describeHolders(seen) : 'another holder'} ` +
@@ -112,8 +112,8 @@ export class LockBusyError extends LockError {
           `Set waitMs to wait for it, or try again later.`,
       resource,
     );
-    this.holders = seen.list;
-    this.holderCount = seen.count;
+    this.holders = seen.holders;
+    this.holderCount = seen.holderCount;
   }
 }
 
@@ -154,7 +154,7 @@ export class LockTimeoutError extends LockBusyError {
     readonly waitedMs: number,
     attempts: number,
     retryAfterMs: number,
-    seen: SeenHolders = NO_HOLDERS,
+    seen: Holders = NO_HOLDERS,
     /** The message, if the wait was not for a lock. */
     message?: string,
     place?: number,
@@ -196,7 +196,7 @@ export class LockQueueFullError extends LockBusyError {
     readonly where: 'process' | 'redis',
     attempts: number,
     retryAfterMs: number,
-    seen: SeenHolders = NO_HOLDERS,
+    seen: Holders = NO_HOLDERS,
   ) {
     const isOne = maxWaiters === 1;
     const processes = isOne ? '1 process' : `${maxWaiters} processes`;

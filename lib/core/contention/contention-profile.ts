@@ -1,7 +1,7 @@
 import { OTHER_GROUP } from '../api/label.js';
 import { groupNamed, LEADER_PREFIX } from '../api/resource.js';
 import { isSharedMode } from '../api/lock-mode.js';
-import type { SeenHolder } from '../api/seen-holders.js';
+import type { Holder } from '../api/holder.js';
 import type { LockEventOf } from '../events/events.js';
 import { MAX_GROUPS } from '../events/groups.js';
 import type { LockObservers } from '../events/observers.js';
@@ -117,7 +117,7 @@ export class ContentionProfile {
     this.#startedAt = clock.now();
     this.#unheard = waitingNow();
     observers.add((event) => this.#observe(event), TYPES);
-    observers.onAnswer = (resource, { list }) => this.#seen(resource, list);
+    observers.onAnswer = (resource, { holders }) => this.#seen(resource, holders);
   }
 
   #reset(): void {
@@ -218,7 +218,7 @@ export class ContentionProfile {
   }
 
   /** What an answer of Redis, or this process itself, says of the holders at this moment. */
-  #seen(resource: string, holders: readonly SeenHolder[]): void {
+  #seen(resource: string, holders: readonly Holder[]): void {
     const timeline = this.#timelines.get(resource);
     // An answer that names no holder says nothing new.
     if (timeline === undefined || holders.length === 0) return;
@@ -228,7 +228,7 @@ export class ContentionProfile {
     timeline.heldBy(keys, this.deps.clock.now() - heldMs);
   }
 
-  #keyOf(resource: string, holder: SeenHolder, timeline: WaitTimeline): HolderKey {
+  #keyOf(resource: string, holder: Holder, timeline: WaitTimeline): HolderKey {
     const { isThisProcess, instanceId, fencingToken, label } = holder;
     if (!isThisProcess) {
       // Another program may have written it, and metrics have it as it is.

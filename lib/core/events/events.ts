@@ -2,7 +2,7 @@ import type { LockError } from '../api/errors.js';
 import type { LeaseLossReason, LeaseLostError, NotLeaderReason } from '../api/lease-errors.js';
 import type { LockLabel } from '../api/label.js';
 import type { LockMode } from '../api/lock-options.js';
-import type { SeenHolder } from '../api/seen-holders.js';
+import type { Holders } from '../api/holder.js';
 
 /** What every event says. */
 interface OfService {
@@ -62,14 +62,9 @@ export type LockEvent =
    * the place in the queue of the store, from 1. Processes that have died may count. It is not set for a call that waits
    * behind another one of its process, and where it is not known.
    */
-  | ({ type: 'waiting' } & OfLock & { holders: readonly SeenHolder[]; holderCount: number; place?: number })
+  | ({ type: 'waiting' } & OfLock & Holders & { place?: number })
   /** A call has waited for 5 s, and waits on. There is one such event for each call, with what `waiting` says. */
-  | ({ type: 'waitingLong' } & OfLock & {
-        waitedMs: number;
-        holders: readonly SeenHolder[];
-        holderCount: number;
-        place?: number;
-      })
+  | ({ type: 'waitingLong' } & OfLock & Holders & { waitedMs: number; place?: number })
   /**
    * A call to acquire failed. A busy `tryAcquire` counts as well. `resource` was not granted; `resources` has all that
    * the call asked for. `waitedMs` counts from when it asked for `resource`. `hasWaited`: a `waiting` event of this call

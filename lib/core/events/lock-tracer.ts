@@ -1,5 +1,5 @@
 import type { LockMode } from '../api/lock-mode.js';
-import type { SeenHolder } from '../api/seen-holders.js';
+import type { Holder } from '../api/holder.js';
 
 /** What a call asks for, or a run of a job holds. */
 export interface TracedLock {
@@ -57,7 +57,7 @@ export interface CallTrace {
    *
    * @param waitedMs how long ago the call began
    */
-  waits(holders: readonly SeenHolder[], waitedMs: number): void;
+  waits(holders: readonly Holder[], waitedMs: number): void;
   /** @returns what follows the lease until it ends */
   granted(grant: TracedGrant): HoldTrace | undefined;
   failed(error: unknown, waitedMs: number): void;

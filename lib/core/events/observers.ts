@@ -1,7 +1,7 @@
 import { inRootContext } from '../util/async-contexts.js';
 import type { LockUnavailableError } from '../api/errors.js';
 import type { LockMode } from '../api/lock-mode.js';
-import type { SeenHolders } from '../api/seen-holders.js';
+import type { Holders } from '../api/holder.js';
 import type { Origin } from '../util/call-site.js';
 import type { LockEvent, LockEventOf, LockEventType } from './events.js';
 import { Groups } from './groups.js';
@@ -26,7 +26,7 @@ export class LockObservers {
   /** The types that an observer listens to. Most events have no observer, and must cost nothing then. */
   #wanted: ReadonlySet<LockEventType> | 'all' = new Set();
   /** Set while contention is counted: told what each answer to a waiting call says of the holders. */
-  onAnswer: ((resource: string, seen: SeenHolders) => void) | undefined;
+  onAnswer: ((resource: string, seen: Holders) => void) | undefined;
   /** Told of each call that Redis did not answer, or refused, for the log. */
   onUnavailable: ((error: LockUnavailableError) => void) | undefined;
   /** Set after an event that ended the wait of a call, to find out where that call came from. */

@@ -1,5 +1,6 @@
 import { fencingTickOf } from '../store/fencing-token.js';
-import type { LockHolder, LockState, LockWaiter } from '../store/lock-state.js';
+import type { Holder } from '../api/holder.js';
+import type { LockState, LockWaiter } from '../store/lock-state.js';
 
 /** Two servers, as a quorum asks, do not measure the same. */
 const SLACK_MS = 50;
@@ -20,7 +21,7 @@ export class EarlierLook {
     private readonly mostMs: number,
   ) {}
 
-  between({ instanceId, fencingToken, ttlMs }: LockHolder): BetweenLooks {
+  between({ instanceId, fencingToken, ttlMs }: Holder): BetweenLooks {
     const { leastMs, mostMs } = this;
     const tick = fencingTickOf(fencingToken);
     const before = this.state.holders.find(

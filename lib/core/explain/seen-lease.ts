@@ -1,5 +1,6 @@
 import { fencingTickOf } from '../store/fencing-token.js';
-import type { LockHolder, LockState } from '../store/lock-state.js';
+import type { Holder } from '../api/holder.js';
+import type { LockState } from '../store/lock-state.js';
 import { keepPeriodMs } from '../places/place.js';
 import type { BetweenLooks, EarlierLook } from './earlier-look.js';
 import type { OwnHold, OwnPart } from './own-part.js';
@@ -21,7 +22,7 @@ export interface LeaseLength {
 
 /** What can be said of the lease of one holder. */
 export interface SeenLease {
-  readonly holder: LockHolder;
+  readonly holder: Holder;
   /** Of this process. */
   readonly own: OwnHold | undefined;
   readonly isThisProcess: boolean;
@@ -37,7 +38,7 @@ export interface SeenLease {
 }
 
 export function seenLease(
-  holder: LockHolder,
+  holder: Holder,
   state: LockState,
   own: OwnPart,
   statedMs?: number,
@@ -62,7 +63,7 @@ export function seenLease(
 }
 
 /** Leases that this process passes on in memory count up from the token that Redis has. */
-function ownHoldOf({ fencingToken }: LockHolder, { holds }: OwnPart): OwnHold | undefined {
+function ownHoldOf({ fencingToken }: Holder, { holds }: OwnPart): OwnHold | undefined {
   const tick = fencingTickOf(fencingToken);
   const meant = holds.filter((hold) => fencingTickOf(hold.fencingToken) === tick);
   return meant.find((hold) => hold.fencingToken === fencingToken) ?? meant[0];
@@ -74,7 +75,7 @@ function statusOf(leaseMs: number, renewedMsAgo: number, heldMs: number | undefi
 }
 
 /** What two looks show of a lease whatever its length. Without a renewal for longer than what is left, it is overdue. */
-function statusBetween({ ttlMs }: LockHolder, between: BetweenLooks | undefined): SeenLease['status'] {
+function statusBetween({ ttlMs }: Holder, between: BetweenLooks | undefined): SeenLease['status'] {
   if (between?.what === 'renewed') return 'renewing';
   return between?.what === 'notRenewed' && between.leastMs > ttlMs + SLACK_MS ? 'overdue' : 'unknown';
 }
@@ -86,7 +87,7 @@ function statusBetween({ ttlMs }: LockHolder, between: BetweenLooks | undefined)
  * whether the lease was renewed since.
  */
 function lengthOf(
-  { ttlMs, heldMs = Infinity }: LockHolder,
+  { ttlMs, heldMs }: Holder,
   state: LockState,
   { wanted, defaultLeaseMs }: OwnPart,
   statedMs: number | undefined,

@@ -12,7 +12,7 @@ import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import type { Origin } from '../util/call-site.js';
 import type { LockOwner } from '../store/lock-store.js';
 import type { ForeignHold } from './foreign-hold.js';
-import { type Holder, type StoreLease, leaseFor, validUntil } from './store-lease.js';
+import { type LocalHolder, type StoreLease, leaseFor, validUntil } from './store-lease.js';
 
 /** Hears of losses, and knows what may explain them. One for all holds of a client. */
 export interface LossListener {
@@ -36,7 +36,7 @@ export interface Grant {
  * One lock that a caller in this process holds, from its acquisition to its release or loss. A reentrant holder has one
  * lease on it for each time it has entered.
  */
-export class Hold implements Holder {
+export class Hold implements LocalHolder {
   readonly fencingToken: number;
   /** Whether the watchdog renews it. */
   renewable: boolean;

@@ -1,6 +1,6 @@
 import { HANDED_ON } from '../api/label.js';
 import type { LockStore } from '../store/lock-store.js';
-import type { Holder, StoreLease } from './store-lease.js';
+import type { LocalHolder, StoreLease } from './store-lease.js';
 
 /**
  * How long after a hand-over in memory the label of the next holder is stored, with an early renewal. Most rows of
@@ -37,7 +37,7 @@ export function bringLabel(storeLease: StoreLease, store: LabelStore): void {
 }
 
 /** The label of a single holder, or the one that all of several readers have. */
-export function labelOf(holders: readonly Pick<Holder, 'label'>[]): string | undefined {
+export function labelOf(holders: readonly Pick<LocalHolder, 'label'>[]): string | undefined {
   const label = holders[0]?.label;
   return holders.every((holder) => holder.label === label) ? label : undefined;
 }

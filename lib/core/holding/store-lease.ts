@@ -42,7 +42,7 @@ export interface ForeignRenewal {
 }
 
 /** What holds the lock by a store lease: a reader beside others, or the only holder. */
-export interface Holder extends Due {
+export interface LocalHolder extends Due {
   readonly storeLease: StoreLease;
   readonly options: Pick<ResolvedLockOptions, 'mode' | 'group'>;
   readonly fencingToken: number;
@@ -87,7 +87,7 @@ type HandOverOptions = Pick<
  */
 export class StoreLease {
   /** One holder, or several readers. */
-  holders: readonly Holder[] = [];
+  holders: readonly LocalHolder[] = [];
   /** The mode that it has in the store. */
   mode: LockMode;
   /** How long the resource stays taken at least, from the grant; 0 for no minimum. */
@@ -231,12 +231,12 @@ export class StoreLease {
     this.#mintedHere++;
   }
 
-  addHolder(holder: Holder): void {
+  addHolder(holder: LocalHolder): void {
     this.holders = this.holders.length === 0 ? [holder] : [...this.holders, holder];
   }
 
   /** @returns whether other holders are left */
-  removeHolder(holder: Holder): boolean {
+  removeHolder(holder: LocalHolder): boolean {
     this.holders = this.holders.filter((other) => other !== holder);
     return this.holders.length > 0;
   }

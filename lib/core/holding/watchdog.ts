@@ -7,7 +7,7 @@ import type { Traces } from '../tracing/traces.js';
 import { asStoreError, type LockStoreError } from '../store/store-error.js';
 import type { LockStore } from '../store/lock-store.js';
 import { bringLabel } from './labels.js';
-import type { ForeignRenewal, Holder, StoreLease } from './store-lease.js';
+import type { ForeignRenewal, LocalHolder, StoreLease } from './store-lease.js';
 
 /** The shortest pause before a failed renewal is tried again; the longest is a second. */
 const SHORTEST_RETRY_MS = 10;
@@ -41,11 +41,11 @@ const BATCH_PAUSE_MS = 1;
  * deadline is nearest goes first.
  */
 export class Watchdog {
-  readonly #queue = new DueQueue<Holder>();
+  readonly #queue = new DueQueue<LocalHolder>();
   /** The holders whose renewal is due and has not been sent, by deadline. */
-  readonly #late = new DueQueue<Holder>();
+  readonly #late = new DueQueue<LocalHolder>();
   /** What was held when it stopped. */
-  readonly #left = new WeakSet<Holder>();
+  readonly #left = new WeakSet<LocalHolder>();
   #timer: Timer | undefined;
   #wakesAt = Infinity;
   /** No lease that it renews is shorter. There may be none that is as short any more. */
@@ -70,20 +70,20 @@ export class Watchdog {
     return this.#queue.size + this.#late.size;
   }
 
-  watch(holder: Holder): void {
+  watch(holder: LocalHolder): void {
     this.#late.remove(holder);
     this.#schedule(holder);
     this.#arm();
   }
 
-  unwatch(holder: Holder): void {
+  unwatch(holder: LocalHolder): void {
     this.#late.remove(holder);
     this.#queue.remove(holder);
     // The timer stays: to clear and set one for each short lease would cost more than one idle wake-up.
   }
 
   /** What holds a resource in this process. Looks at every lease. */
-  holdersOf(resource: string): Holder[] {
+  holdersOf(resource: string): LocalHolder[] {
     return [...this.#queue, ...this.#late].filter(({ storeLease }) => storeLease.owner.resource === resource);
   }
 
@@ -118,11 +118,11 @@ export class Watchdog {
   }
 
   /** Whether the observers were told that it ends by itself. */
-  hasLeft(holder: Holder): boolean {
+  hasLeft(holder: LocalHolder): boolean {
     return this.#left.has(holder);
   }
 
-  #schedule(holder: Holder): void {
+  #schedule(holder: LocalHolder): void {
     const endsAt = holder.renewable ? Math.min(holder.storeLease.nextRenewalAt, holder.deadline) : holder.deadline;
     holder.dueAt = Math.min(endsAt, holder.warnAt);
     this.#queue.put(holder);
@@ -174,7 +174,7 @@ export class Watchdog {
       holder.dueAt = holder.deadline;
       this.#late.put(holder);
     }
-    let heldLong: Holder[] | undefined;
+    let heldLong: LocalHolder[] | undefined;
     let renewals = 0;
     for (let holder = this.#late.first(); holder && renewals < RENEWALS_AT_ONCE; holder = this.#late.first()) {
       this.#late.remove(holder);
@@ -196,7 +196,7 @@ export class Watchdog {
     for (const holder of heldLong ?? []) this.#tellOfLongHold(holder, now);
   }
 
-  #tellOfLongHold(holder: Holder, now: number): void {
+  #tellOfLongHold(holder: LocalHolder, now: number): void {
     if (!this.observers.wants('heldLong')) return;
     const heldMs = now - holder.acquiredAt;
     this.observers.emit({ type: 'heldLong', ...this.observers.describe(holder), heldMs });
@@ -208,7 +208,7 @@ export class Watchdog {
     const longestMs = stoodStillMs / DANGEROUS_PART;
     if (stoodStillMs <= STANDSTILL_MS || longestMs <= this.#shortestMs) return undefined;
     if (!this.observers.wants('slowLoop')) return undefined;
-    let holder: Holder | undefined;
+    let holder: LocalHolder | undefined;
     for (const queue of [this.#queue, this.#late]) {
       for (const each of queue) {
         // One that was granted since has lost no time.
@@ -222,7 +222,7 @@ export class Watchdog {
     return { type: 'slowLoop', ...this.observers.describe(holder), stoodStillMs, leaseMs, leftMs };
   }
 
-  #renew(holder: Holder, sentAt: number): void {
+  #renew(holder: LocalHolder, sentAt: number): void {
     const { storeLease } = holder;
     // No time-out of its own: without an answer by then, the next renewal is due, and the deadline decides.
     storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
@@ -250,7 +250,7 @@ export class Watchdog {
     );
   }
 
-  #renewForeign(holder: Holder, foreign: ForeignRenewal, leaseMs: number, sentAt: number): void {
+  #renewForeign(holder: LocalHolder, foreign: ForeignRenewal, leaseMs: number, sentAt: number): void {
     foreign.renew(leaseMs, sentAt).then(
       (isOwner) => {
         if (!isOwner) return holder.lose('foreignLost');
@@ -272,7 +272,7 @@ export class Watchdog {
   }
 
   /** A renewal has failed, so the next one comes early. */
-  #renewSoon(holder: Holder): void {
+  #renewSoon(holder: LocalHolder): void {
     const { storeLease } = holder;
     const pause = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, storeLease.leaseMs / 15));
     storeLease.nextRenewalAt = Math.min(storeLease.nextRenewalAt, this.clock.now() + pause);
@@ -287,13 +287,13 @@ export class Watchdog {
     this.#tellOfRecovery(present, failures, since);
   }
 
-  #tellOfFailure(holder: Holder, operation: string, cause: LockStoreError): void {
+  #tellOfFailure(holder: LocalHolder, operation: string, cause: LockStoreError): void {
     if (!this.observers.wants('renewalFailed')) return;
     const error = new LockUnavailableError(holder.storeLease.owner.resource, operation, 'failed', cause);
     this.observers.emit({ type: 'renewalFailed', ...this.observers.describe(holder), error });
   }
 
-  #tellOfRecovery(holder: Holder, failures: number, since: number): void {
+  #tellOfRecovery(holder: LocalHolder, failures: number, since: number): void {
     if (!this.observers.wants('renewalRecovered')) return;
     const failedForMs = this.clock.now() - since;
     this.observers.emit({ type: 'renewalRecovered', ...this.observers.describe(holder), failures, failedForMs });

@@ -1,5 +1,5 @@
 import { LockModeMismatchError, LockTimeoutError, quoteResource } from '../api/errors.js';
-import { NO_HOLDERS } from '../api/seen-holders.js';
+import { NO_HOLDERS } from '../api/holder.js';
 import { formatDuration } from '../util/durations.js';
 import type { LatchState, LatchSpec } from '../store/latch-store.js';
 

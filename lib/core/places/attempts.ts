@@ -1,5 +1,5 @@
 import type { AttemptOutcome } from '../api/errors.js';
-import { aged, NO_HOLDERS, type SeenHolders } from '../api/seen-holders.js';
+import { aged, NO_HOLDERS, type Holders } from '../api/holder.js';
 import { asStoreError, LockStoreError } from '../store/store-error.js';
 import type { QueuedPlace } from '../store/lock-store.js';
 import type { Alarm, Alarms } from '../util/alarms.js';
@@ -10,7 +10,7 @@ import type { Random } from '../util/random.js';
 /** What an answer says of the holders. Few answers are asked for it, so a store may read `seen` only then. */
 interface BusyAnswer {
   readonly ttlMs: number;
-  readonly seen?: SeenHolders | undefined;
+  readonly seen?: Holders | undefined;
 }
 
 const UNHELD: BusyAnswer = { ttlMs: 0 };
@@ -63,7 +63,7 @@ export class AttemptLog {
   }
 
   /** The holders that the last answer named, as they should be by now. */
-  holders(now = this.#seenAt): SeenHolders {
+  holders(now = this.#seenAt): Holders {
     return aged(this.#answer.seen ?? NO_HOLDERS, now - this.#seenAt);
   }
 

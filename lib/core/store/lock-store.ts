@@ -4,7 +4,7 @@ import type { LockState } from './lock-state.js';
 import type { LockStoreError } from './store-error.js';
 import type { WatchStore } from './watch-store.js';
 import type { StoreProbe } from './store-probe.js';
-import type { SeenHolders } from '../api/seen-holders.js';
+import type { Holders } from '../api/holder.js';
 
 /** The identity of a lock in the store: only this owner may renew or release it. */
 export interface LockOwner {
@@ -28,13 +28,13 @@ export type AcquireReply =
    * Another owner holds it or waits for it. `ttlMs`: what is left of that lease. `isOpen`: not known yet, because one
    * step of the store skips only a limited number of dead waiters. Ask again at once.
    */
-  | { readonly status: 'busy'; readonly ttlMs: number; readonly seen?: SeenHolders; readonly isOpen?: boolean }
+  | { readonly status: 'busy'; readonly ttlMs: number; readonly seen?: Holders; readonly isOpen?: boolean }
   /**
    * The same, and this waiter is in the queue now.
    */
   | ({ readonly status: 'queued' } & QueuedPlace)
   /** The same, but the queue already has `maxWaiters` waiters: this one was not added. */
-  | { readonly status: 'full'; readonly ttlMs: number; readonly seen?: SeenHolders }
+  | { readonly status: 'full'; readonly ttlMs: number; readonly seen?: Holders }
   /** It is in use in a mode that does not fit, or as a semaphore of another size. The waiter was not queued. */
   | { readonly status: 'mismatch'; readonly ttlMs: number; readonly found: FoundInUse };
 
@@ -42,7 +42,7 @@ export type AcquireReply =
 export interface QueuedPlace {
   /** What is left of the holder's lease. */
   readonly ttlMs: number;
-  readonly seen?: SeenHolders | undefined;
+  readonly seen?: Holders | undefined;
   /** How many waiters stood there up to this one, where the store can tell. Waiters that have died may count. */
   readonly place?: number;
   /**

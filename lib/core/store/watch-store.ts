@@ -1,4 +1,4 @@
-import type { SeenHolders } from '../api/seen-holders.js';
+import type { Holders } from '../api/holder.js';
 
 /** A client that waits until a resource is free, without taking it and without a place in the queue. */
 export interface Watcher {
@@ -18,7 +18,7 @@ export interface WatchReply {
   /** What is left of the holder's lease, in milliseconds; 0 if the resource is free. */
   readonly ttlMs: number;
   /** The holders, if the store can tell them without another command. */
-  readonly seen?: SeenHolders;
+  readonly seen?: Holders;
 }
 
 /** The store has seen a watched resource free. Its watcher has to ask again to hear of it once more. */

@@ -1,6 +1,6 @@
 import { labelWithTrace } from '../api/label.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { SeenHolder } from '../api/seen-holders.js';
+import type { Holder } from '../api/holder.js';
 import type { LockTracer, TracedEnd, TracedGrant, TracedLock, TracedRun } from '../events/lock-tracer.js';
 import { type CallTraces, type HoldTraces, type RunTraces, Tracers } from './tracers.js';
 
@@ -47,7 +47,7 @@ export class FollowedLocks {
   }
 
   /** The call with these options waits. @param holders looked up only if it is followed */
-  waits(options: ResolvedLockOptions, now: number, holders: () => readonly SeenHolder[]): void {
+  waits(options: ResolvedLockOptions, now: number, holders: () => readonly Holder[]): void {
     const call = this.#calls.get(options);
     call?.traces.waits(holders(), Math.max(0, now - call.startedAt));
   }

@@ -1,4 +1,4 @@
-import type { SeenHolder } from '../api/seen-holders.js';
+import type { Holder } from '../api/holder.js';
 import type {
   CallTrace,
   HoldTrace,
@@ -90,7 +90,7 @@ export class CallTraces {
     return runIn(this.calls, ask);
   }
 
-  waits(holders: readonly SeenHolder[], waitedMs: number): void {
+  waits(holders: readonly Holder[], waitedMs: number): void {
     tell(this.calls, (call) => call.waits(holders, waitedMs));
   }
 

@@ -1,6 +1,6 @@
 import type { LockError } from '../api/errors.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { SeenHolders } from '../api/seen-holders.js';
+import type { Holders } from '../api/holder.js';
 import { LEADER_PREFIX } from '../api/resource.js';
 import { LeaseLostError } from '../api/lease-errors.js';
 import type { LockTracer } from '../events/lock-tracer.js';
@@ -169,8 +169,8 @@ export class Traces {
   }
 
   /** The call with these options begins to wait: for another call of this process, or for another process. */
-  waits(options: ResolvedLockOptions, holders: (now: number) => SeenHolders, now = this.clock.now()): void {
-    this.followed.waits(options, now, () => holders(now).list);
+  waits(options: ResolvedLockOptions, holders: (now: number) => Holders, now = this.clock.now()): void {
+    this.followed.waits(options, now, () => holders(now).holders);
     const acquire = this.#acquires.get(options);
     if (acquire) acquire.later.queuedAfterMs ??= Math.max(0, now - acquire.startedAt);
   }

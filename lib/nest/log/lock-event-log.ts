@@ -4,7 +4,7 @@ import { describeLabel, OTHER_GROUP } from '../../core/api/label.js';
 import type { LockEvent, LockEventOf } from '../../core/events/events.js';
 import type { LockObservers } from '../../core/events/observers.js';
 import { JOB_PREFIX, LEADER_PREFIX } from '../../core/api/resource.js';
-import { nameHolders } from '../../core/api/seen-holders.js';
+import { nameHolders } from '../../core/api/holder.js';
 import { LockStoreError } from '../../core/store/store-error.js';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { formatDuration } from '../../core/util/durations.js';
@@ -298,10 +298,11 @@ function describeNextTry({ cause }: LockError): string {
 }
 
 /** @param others how many other calls of the process wait */
-function describeWait({ resource, holders, holderCount }: LockEventOf<'waitingLong'>, others: number): string {
-  const seen = { list: holders, count: holderCount };
+function describeWait(event: LockEventOf<'waitingLong'>, others: number): string {
+  const { resource, holders } = event;
   const leftMs = Math.max(...holders.map(({ ttlMs }) => ttlMs));
-  const by = holders.length > 0 ? `${nameHolders(seen)}, ${formatDuration(leftMs)} left` : 'a holder that is not known';
+  const by =
+    holders.length > 0 ? `${nameHolders(event)}, ${formatDuration(leftMs)} left` : 'a holder that is not known';
   const rest = others > 0 ? `; and ${count(others, 'other call')} ${others === 1 ? 'waits' : 'wait'}` : '';
   return `Waiting for ${quoteResource(resource)}: held by ${by}${rest}.`;
 }

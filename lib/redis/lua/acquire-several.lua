@@ -23,7 +23,7 @@
 local function acquire(lockKey, queueKey, owner, label, sentAt, maxWaiters)
   if label == '' then label = nil end
   if redis.call('EXISTS', lockKey, queueKey) == 0 then
-    return (take(lockKey, KEYS[3], nil, owner, parseRequest(ARGV[2], label), ARGV[3]))
+    return (take(lockKey, KEYS[3], nil, owner, parseRequest(ARGV[2], ARGV[3], label), ARGV[3]))
   end
   return acquireLock(lockKey, queueKey, KEYS[3], owner, ARGV[2], ARGV[3], sentAt, maxWaiters, label)
 end

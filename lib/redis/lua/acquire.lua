@@ -27,7 +27,7 @@ local isFree = redis.call('EXISTS', KEYS[1], KEYS[2]) == 0
 if isFree and ARGV[2] == 'exclusive' then
 
   -- @inline mint fenceKey=KEYS[3]
-  local text = ARGV[1] .. ' ' .. string.format('%.0f', token)
+  local text = ARGV[1] .. ' ' .. string.format('%.0f', token) .. ' ' .. ARGV[3]
   redis.call('SET', KEYS[1], ARGV[6] and text .. ' ' .. ARGV[6] or text, 'PX', ARGV[3])
   return token
 end
@@ -35,5 +35,5 @@ end
 -- @include granting
 -- @include acquiring
 
-if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(ARGV[2], ARGV[6]), ARGV[3])) end
+if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(ARGV[2], ARGV[3], ARGV[6]), ARGV[3])) end
 return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])

@@ -46,6 +46,7 @@
 -- @include fence
 -- @include holder
 -- @include lease
+-- @include holder-renewal
 -- @include members
 -- @include any-lock
 -- @include take
@@ -80,7 +81,7 @@ local isMine = claimant == owner
 local rerun = (state == 'reruns' or (state == 'runs' and not isMine)) and 1 or 0
 local holder = readLock(KEYS[1])
 if holder and holder.owner == owner and holder.token then
-  lengthen(KEYS[1], ARGV[2])
+  renewHolder(KEYS[1], holder, ARGV[2])
   return { 'granted', tonumber(holder.token), rerun, kind == 'catchUp' and readRecord(KEYS[6]).span or nil }
 end
 local ttl = holder and holderTtl(KEYS[1]) or 0
@@ -168,7 +169,7 @@ if holder then
   return { 'claimed', ttl, 0 }
 end
 redis.call('SET', KEYS[2], granted, 'PX', ARGV[3])
-local token = takeLock(KEYS[1], KEYS[3], owner, 'exclusive', ARGV[2])
+local token = takeLock(KEYS[1], KEYS[3], owner, 'exclusive', ARGV[2], ARGV[2])
 if not kind then return { 'granted', token, rerun } end
 if kind == 'catchUp' then redis.pcall('HDEL', KEYS[6], 'owed') end
 local flags = (rerun == 1 and 'r' or '') .. (kind == 'manual' and 'm' or '') .. (kind == 'catchUp' and 'c' or '')

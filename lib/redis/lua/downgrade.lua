@@ -15,11 +15,12 @@
 -- @include member
 -- @include renewal
 
-local holder, token, mode, label = readHolder(KEYS[1])
+local holder, token, mode, about = readHolder(KEYS[1])
 if holder == '' and mode == 'read' then return renewMember(KEYS[1], ARGV[1], ARGV[2]) and 1 or 0 end
 if holder ~= ARGV[1] or mode ~= 'write' or not token then return 0 end
-local leaseMs = math.max(tonumber(ARGV[2]), redis.call('PTTL', KEYS[1]))
+local leaseMs = string.format('%.0f', math.max(ARGV[2], redis.call('PTTL', KEYS[1])))
 redis.call('DEL', KEYS[1])
-local lock = addMember(KEYS[1], nil, ARGV[1], parseRequest('read', label), token, string.format('%.0f', leaseMs))
+local request = parseRequest('read', leaseMs .. string.match(about, '^%d*(.*)$'))
+local lock = addMember(KEYS[1], nil, ARGV[1], request, token, leaseMs)
 grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
 return passedOn(1)

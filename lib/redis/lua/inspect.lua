@@ -4,68 +4,52 @@
 -- KEYS   1  lock
 --        2  queue
 -- ARGV   none
--- Reply  { mode, TTL, permits, holders, waiters, now }. No owner ids, because traces may show replies
---          mode      '' if the lock is free
+-- Reply  { TTL, permits, holders, waiters }. No owner ids, because traces may show replies
 --          TTL       in milliseconds
 --          permits   of a semaphore, otherwise 0
---          holders   { instance, fencing token, TTL in milliseconds, depth, permits, label, kept } of each, one
---                    after another; '' for no label; kept: 1 where it was released, and stays taken
---          waiters   { instance, mode, permits, label, what is left of its place } of each in the order of the
---                    queue, one after another
---          now       the time of Redis in milliseconds
+--          holders   as seen-holders.lua writes them, but all of them, and no mode where the lock is free
+--          waiters   a line for each, in the order of the queue: its client, and the text of its place; see queue.lua
 
 -- @include clock
 -- @include holder
--- @include admission
+-- @include lease
 
--- What an owner id begins with.
-local function instanceOf(owner)
-  return string.match(owner, '^[^/]*')
-end
-
--- 1 where it was released, and stays taken: see retain.lua. Looks at the end only: another program may have written 100 kB.
-local function isKept(owner)
-  return string.find(string.sub(owner, -41), '^/' .. string.rep('[^/]', 40) .. '$') and 1 or 0
+-- What an owner id has before its secret.
+local function clientOf(owner)
+  return string.sub(string.match(owner, '^(%S+)/') or string.match(owner, '^[^/%s]*'), 1, 200)
 end
 
 local waiters = {}
 -- The places come first, each with its data before its owner; then their expiries, and the watchers.
 local members = redis.call('ZRANGE', KEYS[2], 0, -1)
 for index = 1, #members, 2 do
-  local mode, expiry, label = string.match(members[index], '^ %d+ (%S+) (%d+) %d+ ?(.*)$')
-  if not mode or not members[index + 1] then break end
+  local expiry = string.match(members[index], '^ %d+ %S+ (%d+) %d+ %d')
+  if not expiry or not members[index + 1] then break end
   if tonumber(expiry) > now then
-    local request = parseRequest(mode)
-    waiters[#waiters + 1] = instanceOf(members[index + 1])
-    waiters[#waiters + 1] = request.mode
-    waiters[#waiters + 1] = request.count or 1
-    waiters[#waiters + 1] = string.sub(label, 1, 300)
-    waiters[#waiters + 1] = expiry - now
+    waiters[#waiters + 1] = clientOf(members[index + 1]) .. string.match(string.sub(members[index], 1, 400), '^[^\n]*')
   end
 end
+waiters = table.concat(waiters, '\n')
 
-local holder, token, mode, label = readHolder(KEYS[1])
-if holder == nil then return { '', 0, 0, {}, waiters, now } end
-if not holder then
+local holder, token, mode, about, depth = readHolder(KEYS[1])
+if holder == false then
   -- @inline refuse lockKey=KEYS[1]
 end
-local ttl = redis.call('PTTL', KEYS[1])
-if holder ~= '' then
-  local depth = mode == 'exclusive' and 1 or tonumber(redis.call('HGET', KEYS[1], holder)) or 1
-  return { mode, ttl, 0, { instanceOf(holder), token, ttl, depth, 1, string.sub(label or '', 1, 300), isKept(holder) }, waiters, now }
-end
-local holders, total, lastTtl = {}, 0, 0
-members = redis.call('HGETALL', KEYS[1])
-for index = 1, #members, 2 do
-  if members[index] == 'total' then total = tonumber(members[index + 1]) or 0 end
-  local permits, memberToken, expiry, mark = string.match(members[index + 1], '^(%d+) (%d+) (%d+) ?(.*)$')
-  if permits and tonumber(expiry) > now then
-    lastTtl = math.max(lastTtl, expiry - now)
-    local member = { instanceOf(members[index]), memberToken, expiry - now, 1, tonumber(permits), string.sub(mark, 1, 300), isKept(members[index]) }
-    for _, value in ipairs(member) do
-      holders[#holders + 1] = value
+local lines, ttl, total = {}, 0, 0
+if holder == '' then
+  members = redis.call('HGETALL', KEYS[1])
+  for index = 1, #members, 2 do
+    if members[index] == 'total' then total = tonumber(members[index + 1]) or 0 end
+    local expiry = string.match(members[index + 1], '^%d+ %d+ (%d+)')
+    if expiry and tonumber(expiry) > now then
+      ttl = math.max(ttl, expiry - now)
+      lines[#lines + 1] = clientOf(members[index]) .. ' ' .. string.match(string.sub(members[index + 1], 1, 360), '^[^\n]*')
     end
   end
+elseif holder then
+  ttl = holderTtl(KEYS[1])
+  lines[1] = string.format('%s %.7s %.20s %.0f ', clientOf(holder), depth or 1, token or 0, now + ttl)
+    .. string.match(string.sub(about, 1, 320), '^[^\n]*')
 end
-if #holders == 0 then return { '', 0, 0, {}, waiters, now } end
-return { mode, lastTtl, total, holders, waiters, now }
+local head = string.format('%.9s %d %.0f', lines[1] and mode or '', #lines, now)
+return { ttl, total, head .. '\n' .. table.concat(lines, '\n'), waiters }

@@ -51,15 +51,15 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
     data = moved and redis.call('ZRANGE', queueKey, moved, moved, 'BYSCORE')[1]
     before = nil
   end
-  local number, mode, stands, _, label = string.match(data or '', PLACE)
+  local number, mode, stands, label = string.match(data or '', '^ (%d+) (%S+) (%d+) %d+ %d+(.*)$')
   if not number or tonumber(stands) <= now then return 0 end
-  local holder, lease, held, about = readHolder(lockKey)
+  local holder, token, held, about, depth = readHolder(lockKey)
   if holder == nil or holder == owner then return 0 end
   if not holder then
     -- @inline refuse
   end
   -- The only holder of a lock that is no semaphore lets nobody else in. A request for permits can never be granted then.
-  local lock = { owner = holder, token = lease, mode = held, label = about }
+  local lock = { owner = holder, token = token, mode = held, about = about, depth = depth }
   if holder == '' or string.sub(mode, 1, 1) == 's' then
     if holder == '' then
       lock = {
@@ -79,7 +79,7 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
   end
 
   local expiry = now + leaseMs
-  local place, soonest = ' ' .. mode .. ' ' .. expiry .. ' ' .. ARGV[1] .. label, expiry
+  local place, soonest = ' ' .. mode .. ' ' .. expiry .. ' ' .. ARGV[1] .. ' ' .. leaseMs .. label, expiry
   -- @inline keep-place
   if isOnly or redis.call('PTTL', queueKey) < tonumber(leaseMs) then redis.call('PEXPIRE', queueKey, leaseMs) end
   if not isOnly then

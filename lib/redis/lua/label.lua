@@ -9,21 +9,18 @@
 -- @include clock
 -- @include holder
 -- @include member
+-- @include holder-renewal
 
 local owner, label = ARGV[1], ARGV[2] ~= '' and ' ' .. ARGV[2] or ''
-local holder, token, mode = readHolder(KEYS[1])
+local holder, token, mode, about, depth = readHolder(KEYS[1])
 if holder == '' then
-  local permits, known, expiry = findMember(KEYS[1], owner)
+  local permits, known, expiry, told = findMember(KEYS[1], owner)
   if not permits then return 0 end
-  redis.call('HSET', KEYS[1], owner, permits .. ' ' .. known .. ' ' .. string.format('%.0f', expiry) .. label)
+  local lease = string.match(told, '^%d+')
+  redis.call('HSET', KEYS[1], owner, permits .. ' ' .. known .. string.format(' %.0f ', expiry) .. lease .. label)
   return 1
 end
 if holder ~= owner then return 0 end
-if mode == 'exclusive' then
-  redis.call('SET', KEYS[1], owner .. ' ' .. token .. label, 'KEEPTTL')
-elseif label == '' then
-  redis.call('HDEL', KEYS[1], 'label')
-else
-  redis.call('HSET', KEYS[1], 'label', ARGV[2])
-end
+about = string.match(about, '^%d*') .. label
+writeHolder(KEYS[1], { owner = owner, token = token, mode = mode, about = about, depth = depth })
 return 1

@@ -19,14 +19,14 @@
 
 local lock = readLock(KEYS[1])
 if not lock or lock.mode ~= 'semaphore' then return 0 end
-local permits, token, expiry, label = findMember(KEYS[1], ARGV[1])
+local permits, token, expiry, about = findMember(KEYS[1], ARGV[1])
 if not permits then return 0 end
 local freed = permits - ARGV[2]
 if freed > 0 then
   -- First: without memory to spare, Redis lets a script begin with this only.
   keepAlive(KEYS[1], expiry - now)
   lock.used = lock.used - freed
-  local entry = ARGV[2] .. ' ' .. token .. ' ' .. string.format('%.0f', expiry) .. label
+  local entry = ARGV[2] .. ' ' .. token .. ' ' .. string.format('%.0f', expiry) .. ' ' .. about
   redis.call('HSET', KEYS[1], ARGV[1], entry, 'used', lock.used)
 end
 grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)

@@ -11,13 +11,14 @@
 -- @include clock
 -- @include holder
 -- @include member
+-- @include holder-renewal
 
 local owner, raised = ARGV[1], tonumber(ARGV[2])
 -- Read before anything is written: another program's key is a WRONGTYPE error.
-local holder, token, mode, label = readHolder(KEYS[1])
+local holder, token, mode, about, depth = readHolder(KEYS[1])
 local permits, expiry
 if holder == '' then
-  permits, token, expiry, label = findMember(KEYS[1], owner)
+  permits, token, expiry, about = findMember(KEYS[1], owner)
   if permits then holder = owner end
 end
 local tick = math.floor(raised / 32)
@@ -27,10 +28,8 @@ if tick > last then redis.call('SET', KEYS[2], string.format('%.0f', tick)) end
 if holder ~= owner then return 0 end
 if (tonumber(token) or 0) >= raised then return 1 end
 if permits then
-  redis.call('HSET', KEYS[1], owner, permits .. ' ' .. ARGV[2] .. ' ' .. string.format('%.0f', expiry) .. label)
-elseif mode == 'exclusive' then
-  redis.call('SET', KEYS[1], owner .. ' ' .. (label and ARGV[2] .. ' ' .. label or ARGV[2]), 'KEEPTTL')
+  redis.call('HSET', KEYS[1], owner, permits .. ' ' .. ARGV[2] .. ' ' .. string.format('%.0f', expiry) .. ' ' .. about)
 else
-  redis.call('HSET', KEYS[1], 'token', ARGV[2])
+  writeHolder(KEYS[1], { owner = owner, token = ARGV[2], mode = mode, about = about, depth = depth })
 end
 return 1

@@ -37,7 +37,7 @@ end
 -- grantWaiting does, written out: there, it takes longer by a quarter. Until all is sure, nothing is written.
 if isOwners then
   local head = redis.pcall('ZRANGE', KEYS[2], 0, 1)
-  local number, expiry, sentAt, label = string.match(head[1] or '', '^ (%d+) exclusive (%d+) (%d+)(.*)$')
+  local number, expiry, sentAt, about = string.match(head[1] or '', '^ (%d+) exclusive (%d+) (%d+) (%d.*)$')
   local waiter = head[2] or ''
   local client, leaseMs = string.match(waiter, '^([^ ].*)/'), (expiry or now) - now
   local isSimple = client and leaseMs > 0 and leaseMs < 1000000000000000
@@ -52,7 +52,7 @@ if isOwners then
 
         -- @inline mint fenceKey=KEYS[3]
         local tokenText = string.format('%.0f', token)
-        redis.call('SET', KEYS[1], waiter .. ' ' .. tokenText .. label, 'PX', leaseMs)
+        redis.call('SET', KEYS[1], waiter .. ' ' .. tokenText .. ' ' .. about, 'PX', leaseMs)
 
         -- @inline tell-grant owner=waiter lockKey=KEYS[1]
       end)

@@ -1,7 +1,7 @@
 -- Releases like release.lua, but what the owner holds stays taken until its minimum is over, counted from the grant:
 -- the fencing token tells when that was. No owner holds it then. The field or the text of the owner goes on under an id
--- that no process can have made, so no late command of the old owner changes anything, and inspect still shows the
--- instance.
+-- that no process can have made, so no late command of the old owner changes anything, and the instance is still shown.
+-- Its lease is 0 from then on.
 --
 -- KEYS   1  lock
 --        2  queue
@@ -18,16 +18,17 @@
 -- @include releasing
 -- @include passed-on
 -- @include member
+-- @include holder-renewal
 
 local owner, leftMs = ARGV[1], tonumber(ARGV[3])
 local client = string.match(owner, '^(.*)/')
 local kept = client .. '/' .. redis.sha1hex(owner)
-local holder, token, mode, label = readHolder(KEYS[1])
-local isKept, permits, mark = holder == kept, nil, nil
+local holder, token, mode, about = readHolder(KEYS[1])
+local isKept, permits = holder == kept, nil
 if holder == '' then
   isKept = findMember(KEYS[1], kept) and true
   local standing = { findMember(KEYS[1], owner) }
-  permits, token, mark = standing[1], standing[2], standing[4]
+  permits, token, about = standing[1], standing[2], standing[4]
   if permits then holder = owner end
 end
 if isKept then
@@ -42,21 +43,17 @@ end
 if holder ~= owner or leftMs < 1 then return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], owner))) end
 
 local forMs = string.format('%.0f', leftMs)
+about = '0' .. string.match(about, '^%d*(.*)$')
 if permits then
   local lock = readMembers(KEYS[1])
   redis.call('HDEL', KEYS[1], owner)
   lock.used = lock.used - permits
-  local request = { mode = mode, count = tonumber(permits), label = mark ~= '' and string.sub(mark, 2) or nil }
+  local request = { mode = mode, count = tonumber(permits), about = about }
   addMember(KEYS[1], lock, kept, request, token, forMs)
 else
   -- First: without memory to spare, Redis lets a script begin with this only.
   redis.call('PEXPIRE', KEYS[1], forMs)
-  if mode == 'exclusive' then
-    redis.call('SET', KEYS[1], kept .. ' ' .. (label and token .. ' ' .. label or token), 'PX', forMs)
-  else
-    redis.call('HDEL', KEYS[1], owner)
-    redis.call('HSET', KEYS[1], 'owner', kept, kept, 1)
-  end
+  writeHolder(KEYS[1], { owner = kept, token = token, mode = mode, about = about, depth = 1 })
 end
 
 -- The first waiters know until when the lease would have run. They are told how much is left instead.

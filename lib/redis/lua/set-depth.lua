@@ -9,10 +9,10 @@
 --        0: not the owner; nothing was changed
 
 -- @include holder
--- @include lease
+-- @include holder-renewal
 
-local holder, _, mode = readHolder(KEYS[1])
-if holder ~= ARGV[1] or mode == 'exclusive' then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-lengthen(KEYS[1], ARGV[3])
+local owner, token, mode, about = readHolder(KEYS[1])
+if owner ~= ARGV[1] or mode == 'exclusive' then return 0 end
+redis.call('HSET', KEYS[1], 'depth', ARGV[2])
+renewHolder(KEYS[1], { owner = owner, token = token, mode = mode, about = about, depth = ARGV[2] }, ARGV[3])
 return 1

@@ -13,31 +13,34 @@
 
 -- @include clock
 -- @include holder
--- @include lease
+-- @include holder-renewal
 -- @include members
 -- @include member
 -- @include renewal
 -- @include shortened
 
 local owner, heir, leaseMs = ARGV[1], ARGV[2], ARGV[3]
-local holder, token, mode, label = readHolder(KEYS[1])
+local holder, token, mode, about, depth = readHolder(KEYS[1])
 if holder == heir and token then
-  lengthen(KEYS[1], leaseMs)
+  renewHolder(KEYS[1], { owner = heir, token = token, mode = mode, about = about, depth = depth }, leaseMs)
   return tonumber(token)
+end
+local function heirsAbout(known)
+  local label = ARGV[6] and ARGV[6] ~= '' and ' ' .. ARGV[6] or ARGV[6] or string.match(known, '^%d*(.*)$')
+  return leaseMs .. label
 end
 if holder == '' then
   local known = renewMember(KEYS[1], heir, leaseMs)
   if known then return tonumber(known) end
-  local permits, standing, expiry, mark = findMember(KEYS[1], owner)
+  local permits, standing, expiry, told = findMember(KEYS[1], owner)
   if not permits then return 0 end
-  label = ARGV[6] or string.sub(mark, 2)
   token = ARGV[4] ~= '' and ARGV[4] or standing
   local lock = readMembers(KEYS[1])
   if ARGV[5] ~= '1' or mode ~= 'read' then
     redis.call('HDEL', KEYS[1], owner)
     lock.used = lock.used - permits
   end
-  local request = { mode = mode, count = tonumber(permits), label = label ~= '' and label or nil }
+  local request = { mode = mode, count = tonumber(permits), about = heirsAbout(told) }
   addMember(KEYS[1], lock, heir, request, token, leaseMs)
   if now + leaseMs < expiry then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
   return tonumber(token)
@@ -46,18 +49,9 @@ end
 if holder ~= owner or ARGV[5] == '1' then return 0 end
 if not token then return 0 end
 if ARGV[4] ~= '' then token = ARGV[4] end
-label = ARGV[6] or label or ''
 local ttl = redis.call('PTTL', KEYS[1])
-if mode == 'exclusive' then
-  -- First: without memory to spare, Redis lets a script begin with this only.
-  redis.call('PEXPIRE', KEYS[1], leaseMs)
-  redis.call('SET', KEYS[1], heir .. ' ' .. (label ~= '' and token .. ' ' .. label or token), 'PX', leaseMs)
-else
-  redis.call('HDEL', KEYS[1], owner)
-  redis.call('HSET', KEYS[1], 'owner', heir, 'token', token, heir, 1)
-  if ARGV[6] == '' then redis.call('HDEL', KEYS[1], 'label') end
-  if ARGV[6] and ARGV[6] ~= '' then redis.call('HSET', KEYS[1], 'label', ARGV[6]) end
-  redis.call('PEXPIRE', KEYS[1], leaseMs)
-end
+-- First: without memory to spare, Redis lets a script begin with this only.
+redis.call('PEXPIRE', KEYS[1], leaseMs)
+writeHolder(KEYS[1], { owner = heir, token = token, mode = mode, about = heirsAbout(about), depth = 1 })
 if tonumber(leaseMs) < ttl then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
 return tonumber(token)

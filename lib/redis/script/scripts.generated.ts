@@ -32,16 +32,15 @@ end
 
 // include/take.lua
 const take = `
-local function takeLock(lockKey, fenceKey, owner, mode, leaseMs, label)
+local function takeLock(lockKey, fenceKey, owner, mode, leaseMs, about)
   local token = mintToken(fenceKey)
   local text = string.format('%.0f', token)
   if mode == 'exclusive' then
-    redis.call('SET', lockKey, owner .. ' ' .. (label and text .. ' ' .. label or text), 'PX', leaseMs)
+    redis.call('SET', lockKey, owner .. ' ' .. text .. ' ' .. about, 'PX', leaseMs)
   else
     -- Changes nothing yet, but where an ACL forbids it, it fails here and not after HSET: a lock never stands without expiry.
     redis.call('PEXPIRE', lockKey, leaseMs)
-    redis.call('HSET', lockKey, 'mode', mode, 'owner', owner, 'token', text, owner, 1)
-    if label then redis.call('HSET', lockKey, 'label', label) end
+    redis.call('HSET', lockKey, 'mode', mode, 'owner', owner, 'token', text, 'about', about)
     redis.call('PEXPIRE', lockKey, leaseMs)
   end
   return token
@@ -54,19 +53,20 @@ local function readHolder(lockKey, text)
   text = text or redis.pcall('GET', lockKey)
   if not text then return nil end
   if type(text) == 'string' then
-    local owner, token, label = string.match(text, '^(%S+) (%d+)(.*)$')
-    if label == '' then return owner, token, 'exclusive' end
-    if label and string.sub(label, 1, 2) == ' {' then return owner, token, 'exclusive', string.sub(label, 2) end
+    local owner, token, lease, label = string.match(text, '^(%S+) (%d+) (%d+)(.*)$')
+    if label == '' then return owner, token, 'exclusive', lease end
+    if label and string.sub(label, 1, 2) == ' {' then return owner, token, 'exclusive', lease .. label end
     return false
   end
   -- Such as the NOPERM of a user who may not read.
   if not string.find(text.err, 'WRONGTYPE', 1, true) then return redis.call('GET', lockKey) end
-  local fields = redis.pcall('HMGET', lockKey, 'mode', 'used', 'soonest', 'total', 'resized', 'owner', 'token', 'label')
+  local fields = redis.pcall('HMGET', lockKey, 'mode', 'used', 'soonest', 'total', 'resized', 'owner', 'token', 'about', 'depth')
   if fields.err and string.find(fields.err, 'WRONGTYPE', 1, true) then return false end
   if fields.err then return redis.call('HMGET', lockKey, 'mode') end
   -- What is counted with is a number: other programs can write here.
   if fields[6] and fields[1] ~= 'read' and fields[1] ~= 'semaphore' then
-    return fields[6], string.find(fields[7] or '', '^%d+$') and fields[7] or false, fields[1] or 'reentrant', fields[8] or nil
+    local token, about = fields[7] or '', string.match(fields[8] or '', '^%d.*$')
+    return fields[6], string.find(token, '^%d+$') and token or false, fields[1] or 'reentrant', about or '', fields[9]
   end
   local isShared = fields[1] == 'read' or (fields[1] == 'semaphore' and string.find(fields[4] or '', '^%d+$'))
   if isShared and string.find(fields[2] or '', '^-?%d+$') and string.find(fields[3] or '', '^%d+$') and #fields[3] <= 16 then
@@ -153,8 +153,7 @@ local function addMember(lockKey, lock, owner, request, token, leaseMs)
   lock.used = lock.used + request.count
   lock.soonest = isNew and expiry or math.min(lock.soonest, expiry)
   local soonest = string.format('%.0f', lock.soonest)
-  local entry = request.count .. ' ' .. token .. ' ' .. string.format('%.0f', expiry)
-  if request.label then entry = entry .. ' ' .. request.label end
+  local entry = request.count .. ' ' .. token .. ' ' .. string.format('%.0f', expiry) .. ' ' .. request.about
   -- Also for a key that is not there: where an ACL forbids it, it fails here, and the lock never stands without expiry.
   if isNew then redis.call('PEXPIRE', lockKey, leaseMs) else keepAlive(lockKey, leaseMs) end
   if not lock.total then
@@ -191,11 +190,14 @@ end
 
 // include/admission.lua
 const admission = `
-local function parseRequest(text, label)
-  if string.sub(text, 1, 10) ~= 'semaphore:' then return { mode = text, count = 1, label = label } end
+-- about: what is stored with what it is granted; see holder.lua. It is the lease, and the label where there is one. Of a
+-- place in the queue it is read as a whole.
+local function parseRequest(text, about, label)
+  if label then about = about .. ' ' .. label end
+  if string.sub(text, 1, 10) ~= 'semaphore:' then return { mode = text, count = 1, about = about } end
   local count, total, resized = string.match(text, ':(%d+):(%d+):(%d)$')
   return {
-    mode = 'semaphore', count = tonumber(count), total = tonumber(total), resized = resized == '1', label = label,
+    mode = 'semaphore', count = tonumber(count), total = tonumber(total), resized = resized == '1', about = about,
   }
 end
 
@@ -225,7 +227,7 @@ end
 const queue = `
 -- What a place is written like. isStrange: a sorted set stands there without a place, and is another program's. isWatched:
 -- no waiter is left, but watchers are. isPassedOn: the script itself takes what it frees for its next owner.
-local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+)(.*)$', 100, false, false
+local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+) (%d.*)$', 100, false, false
 local isWatched, isPassedOn, isNotified = false, false, false
 
 -- The number of the owner's place, if it has one. What is not a sorted set is another program's key, and a WRONGTYPE error.
@@ -238,19 +240,19 @@ local function leaveQueue(queueKey, number, owner, data)
   redis.call('ZREM', queueKey, owner, data, '#' .. number)
 end
 
--- The first waiter whose place has not expired: its owner, number, mode, what is left of its place, its stamp, its data and its
--- label. The places before it are dropped. Where there are too many of these for one script: an empty string.
+-- The first waiter whose place has not expired: its owner, number, mode, what is left of its place, its stamp, its data and
+-- what is stored about it. The places before it are dropped. Where there are too many of these for one script: an empty string.
 local function firstWaiter(queueKey)
   local head = redis.call('ZRANGE', queueKey, 0, 1)
   while head[1] do
-    local number, mode, expiry, sentAt, label = string.match(head[1], PLACE)
+    local number, mode, expiry, sentAt, about = string.match(head[1], PLACE)
     if not number then
       if string.sub(head[1], 1, 1) == '!' then
         isWatched = true
         return nil
       end
     elseif tonumber(expiry) > now then
-      return head[2] or ' ', number, mode, expiry - now, sentAt, head[1], label ~= '' and string.sub(label, 2) or nil
+      return head[2] or ' ', number, mode, expiry - now, sentAt, head[1], about
     end
     if budget <= 0 then
       isCut = true
@@ -290,7 +292,7 @@ end
 const granting = `
 local function take(lockKey, fenceKey, lock, owner, request, leaseMs)
   if request.mode ~= 'read' and request.mode ~= 'semaphore' then
-    return takeLock(lockKey, fenceKey, owner, request.mode, leaseMs, request.label)
+    return takeLock(lockKey, fenceKey, owner, request.mode, leaseMs, request.about)
   end
   local token = mintToken(fenceKey)
   return token, addMember(lockKey, lock, owner, request, string.format('%.0f', token), leaseMs)
@@ -307,8 +309,8 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
   local prefix, inCluster = string.gsub(string.sub(fenceKey, 1, -6), '{[^{}]*}:$', '')
   local owner
   while true do
-    local number, mode, leaseMs, sentAt, data, label
-    owner, number, mode, leaseMs, sentAt, data, label = firstWaiter(queueKey)
+    local number, mode, leaseMs, sentAt, data, about
+    owner, number, mode, leaseMs, sentAt, data, about = firstWaiter(queueKey)
     if not number or owner == own then
 
       if isWatched and not isPassedOn and (not lock or lock.used == 0) then
@@ -329,7 +331,7 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
       end
       break
     end
-    local request, client = parseRequest(mode, label), string.match(owner, '^([^ ].*)/')
+    local request, client = parseRequest(mode, about), string.match(owner, '^([^ ].*)/')
     -- What another program has written, and no waiter can have sent, is dropped.
     local isPlace = client and leaseMs < 1000000000000000 and (mode == 'exclusive' or mode == 'read' or mode == 'write'
       or mode == 'reentrant' or ((request.count or 0) > 0 and request.total and request.count <= request.total))
@@ -359,7 +361,7 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
       local terms = tokenText .. ' ' .. sentAt
       redis.pcall('PUBLISH', channel,
         redis.sha1hex(terms .. ' ' .. owner) .. ' ' .. terms .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
-      if not shared then return { owner = owner, token = token, mode = mode, label = label } end
+      if not shared then return { owner = owner, token = token, mode = mode, about = about } end
       lock = shared
     end
   end
@@ -385,13 +387,6 @@ end
 
 // include/lease.lua
 const lease = `
--- The lease runs at least this much longer. Never less: a command that comes late must not cut what was extended since. Writes
--- in any case: whoever then waits for replicas waits for all that was written before, too.
-local function lengthen(lockKey, leaseMs)
-  local ttl = math.max(tonumber(leaseMs), redis.call('PTTL', lockKey))
-  redis.call('PEXPIRE', lockKey, string.format('%.0f', ttl))
-end
-
 -- What is left of the holder's lease. A lock without one (somebody called PERSIST) never ends: ask again in a second.
 local function holderTtl(lockKey)
   local ttl = redis.call('PTTL', lockKey)
@@ -399,30 +394,57 @@ local function holderTtl(lockKey)
 end
 `;
 
+// include/holder-renewal.lua
+const holderRenewal = `
+-- Writes it anew; the expiry stays.
+local function writeHolder(lockKey, holder)
+  if holder.mode == 'exclusive' then
+    redis.call('SET', lockKey, holder.owner .. ' ' .. holder.token .. ' ' .. holder.about, 'KEEPTTL')
+  else
+    redis.call('HSET', lockKey, 'owner', holder.owner, 'token', holder.token or '', 'about', holder.about, 'depth', holder.depth or 1)
+  end
+end
+
+-- The lease starts anew, and is not made shorter unless it is said to: a command that comes late must not cut what was
+-- extended since. Sets the expiry in any case, and first: a sender that waits for replicas waits for all that was written
+-- before, too, and without memory to spare, Redis lets a script begin with this only. Gives what was left of it before.
+local function renewHolder(lockKey, holder, leaseMs, exactly)
+  local ttl = redis.call('PTTL', lockKey)
+  local lasts = string.format('%.0f', exactly and leaseMs or math.max(leaseMs, ttl))
+  redis.call('PEXPIRE', lockKey, lasts)
+  local lease, label = string.match(holder.about, '^(%d*)(.*)$')
+  if lease ~= lasts then
+    holder.about = lasts .. label
+    writeHolder(lockKey, holder)
+  end
+  return ttl
+end
+`;
+
 // include/any-lock.lua
 const anyLock = `
--- What stands: nil where the lock is free; owner, token, mode and label of one holder; or see readMembers.
+-- What stands: nil where the lock is free; owner, token, mode, about and depth of one holder; or see readMembers.
 local function readLock(lockKey)
-  local owner, token, mode, fields = readHolder(lockKey)
+  local owner, token, mode, about, depth = readHolder(lockKey)
   if owner == nil then return nil end
   if not owner then
   redis.call('LLEN', lockKey)
   return redis.call('GET', lockKey)
   end
-  if owner ~= '' then return { owner = owner, token = token, mode = mode, label = fields } end
-  return readMembers(lockKey, fields)
+  if owner ~= '' then return { owner = owner, token = token, mode = mode, about = about, depth = depth } end
+  return readMembers(lockKey, about)
 end
 `;
 
 // include/member.lua
 const member = `
--- Permits, fencing token and expiry of a member whose lease runs; and its label after a space, or an empty string.
+-- Of a member whose lease runs. about: see holder.lua.
 local function findMember(lockKey, owner)
   local entry = redis.call('HGET', lockKey, owner)
   if not entry then return nil end
-  local permits, token, expiry, label = string.match(entry, '^(%d+) (%d+) (%d+)(.*)$')
+  local permits, token, expiry, about = string.match(entry, '^(%d+) (%d+) (%d+) (%d.*)$')
   if not permits or tonumber(expiry) <= now or #expiry > 15 then return nil end
-  return permits, token, tonumber(expiry), label
+  return permits, token, tonumber(expiry), about
 end
 `;
 
@@ -430,19 +452,19 @@ end
 const renewal = `
 -- The member's lease starts anew, and is not made shorter unless it is said to. Gives its token, or nil.
 local function renewMember(lockKey, owner, leaseMs, exactly)
-  local permits, token, expiry, label = findMember(lockKey, owner)
+  local permits, token, expiry, about = findMember(lockKey, owner)
   if not permits then return nil end
   local renewed = now + leaseMs
   keepAlive(lockKey, leaseMs)
-  if renewed < expiry and not exactly then return token end
-  redis.call('HSET', lockKey, owner, permits .. ' ' .. token .. ' ' .. string.format('%.0f', renewed) .. label)
-  if renewed < expiry then
+  local lasts = string.format('%.0f', exactly and renewed or math.max(renewed, expiry))
+  about = string.format('%.0f', lasts - now) .. string.match(about, '^%d+(.*)$')
+  redis.call('HSET', lockKey, owner, permits .. ' ' .. token .. ' ' .. lasts .. ' ' .. about)
+  if exactly and renewed < expiry then
     local bounds = redis.call('HMGET', lockKey, 'soonest', 'sweep')
-    local text = string.format('%.0f', renewed)
-    if renewed < tonumber(bounds[1]) then redis.call('HSET', lockKey, 'soonest', text) end
+    if renewed < tonumber(bounds[1]) then redis.call('HSET', lockKey, 'soonest', lasts) end
     -- It may have been seen already.
     local cursor, seen = string.match(bounds[2] or '', '^(%d+) (%d+)$')
-    if cursor and renewed < tonumber(seen) then redis.call('HSET', lockKey, 'sweep', cursor .. ' ' .. text) end
+    if cursor and renewed < tonumber(seen) then redis.call('HSET', lockKey, 'sweep', cursor .. ' ' .. lasts) end
   end
   return token
 end
@@ -462,9 +484,9 @@ const joining = `
 -- Joins the end, or renews the place it has. Returns its place, from 1, and in how many milliseconds the first of all
 -- places will be over that are not; or false where there are as many waiters as the caller accepts: those whose place
 -- has expired do not count for that.
-local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, label)
+local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, about)
   local expiry, ttl, before, soonest = now + leaseMs, nil, nil, nil
-  local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. sentAt .. (label and ' ' .. label or '')
+  local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. sentAt .. ' ' .. about
   if number then
     ttl = redis.call('PTTL', queueKey)
     local data = redis.call('ZRANGE', queueKey, number, number, 'BYSCORE')[1]
@@ -550,14 +572,14 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
   if lock and lock.used then
     held = renewMember(lockKey, owner, leaseMs)
   elseif lock and lock.owner == owner then
-    lengthen(lockKey, leaseMs)
+    renewHolder(lockKey, lock, leaseMs)
     held = lock.token
   end
   if held then
     if number then leaveQueue(queueKey, number, owner) end
     return tonumber(held)
   end
-  local request = parseRequest(mode, label)
+  local request = parseRequest(mode, leaseMs, label)
   if not lock or lock.used then
     -- A holder died, or a writer before whom readers wait: whoever is next comes before this one.
     lock, first = grantWaiting(lockKey, queueKey, fenceKey, lock, owner)
@@ -585,11 +607,10 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     local client = string.match(lock.owner, '^(%S+)/')
     if client then
       -- A token that was minted here is a number, and Lua prints 14 digits of those.
-      seen = string.format(
-        '%.9s 1 %.0f\\n%s 1 %.20s %.0f', lock.mode, now, string.sub(client, 1, 200),
-        type(lock.token) == 'string' and lock.token or string.format('%.0f', lock.token or 0), now + ttl
-      )
-      if lock.label then seen = seen .. ' ' .. string.match(string.sub(lock.label, 1, 300), '^[^\\n]*') end
+      local standing = type(lock.token) == 'string' and string.sub(lock.token, 1, 20) or string.format('%.0f', lock.token or 0)
+      seen = string.format('%.9s 1 %.0f\\n', lock.mode, now) .. string.sub(client, 1, 200) .. ' '
+        .. (lock.depth and string.sub(lock.depth, 1, 7) or 1) .. ' ' .. standing .. string.format(' %.0f ', now + ttl)
+        .. (#lock.about < 17 and lock.about or string.match(string.sub(lock.about, 1, 320), '^[^\\n]*'))
     end
   elseif lock and not isCut then
     local named = {}
@@ -597,7 +618,7 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     local fields = redis.pcall('HRANDFIELD', lockKey, 14, 'WITHVALUES')
     for index = 1, #fields, 2 do
       local client = string.match(fields[index], '^(%S+)/')
-      if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 340), '^[^\\n]*') end
+      if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 360), '^[^\\n]*') end
     end
     local count = #named
     -- There may be more. Of readers, used says how many.
@@ -609,7 +630,7 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     end
   end
   if sentAt == '' then return { 'busy', ttl, seen, (isCut or (lock and lock.isPartial)) and 1 or nil } end
-  local place, soonestMs = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), label)
+  local place, soonestMs = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), request.about)
   if not place then return { 'full', ttl, seen } end
   -- The TTL is that of the last reader, which may end before one that dies.
   if lock and lock.mode == 'read' then soonestMs = math.max(1, math.min(soonestMs, lock.soonest - now)) end
@@ -627,7 +648,7 @@ const acquireSeveralScript = `
 local function acquire(lockKey, queueKey, owner, label, sentAt, maxWaiters)
   if label == '' then label = nil end
   if redis.call('EXISTS', lockKey, queueKey) == 0 then
-    return (take(lockKey, KEYS[3], nil, owner, parseRequest(ARGV[2], label), ARGV[3]))
+    return (take(lockKey, KEYS[3], nil, owner, parseRequest(ARGV[2], ARGV[3], label), ARGV[3]))
   end
   return acquireLock(lockKey, queueKey, KEYS[3], owner, ARGV[2], ARGV[3], sentAt, maxWaiters, label)
 end
@@ -668,7 +689,7 @@ if isFree and ARGV[2] == 'exclusive' then
     redis.call('SET', KEYS[3], string.format('%.0f', tick))
   end
   local token = tick * 32
-  local text = ARGV[1] .. ' ' .. string.format('%.0f', token)
+  local text = ARGV[1] .. ' ' .. string.format('%.0f', token) .. ' ' .. ARGV[3]
   redis.call('SET', KEYS[1], ARGV[6] and text .. ' ' .. ARGV[6] or text, 'PX', ARGV[3])
   return token
 end
@@ -676,7 +697,7 @@ end
 
 // acquire.lua
 const acquireScript2 = `
-if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(ARGV[2], ARGV[6]), ARGV[3])) end
+if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(ARGV[2], ARGV[3], ARGV[6]), ARGV[3])) end
 return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
 `;
 
@@ -804,7 +825,7 @@ local isMine = claimant == owner
 local rerun = (state == 'reruns' or (state == 'runs' and not isMine)) and 1 or 0
 local holder = readLock(KEYS[1])
 if holder and holder.owner == owner and holder.token then
-  lengthen(KEYS[1], ARGV[2])
+  renewHolder(KEYS[1], holder, ARGV[2])
   return { 'granted', tonumber(holder.token), rerun, kind == 'catchUp' and readRecord(KEYS[6]).span or nil }
 end
 local ttl = holder and holderTtl(KEYS[1]) or 0
@@ -892,7 +913,7 @@ if holder then
   return { 'claimed', ttl, 0 }
 end
 redis.call('SET', KEYS[2], granted, 'PX', ARGV[3])
-local token = takeLock(KEYS[1], KEYS[3], owner, 'exclusive', ARGV[2])
+local token = takeLock(KEYS[1], KEYS[3], owner, 'exclusive', ARGV[2], ARGV[2])
 if not kind then return { 'granted', token, rerun } end
 if kind == 'catchUp' then redis.pcall('HDEL', KEYS[6], 'owed') end
 local flags = (rerun == 1 and 'r' or '') .. (kind == 'manual' and 'm' or '') .. (kind == 'catchUp' and 'c' or '')
@@ -977,12 +998,13 @@ end
 
 // downgrade.lua
 const downgradeScript = `
-local holder, token, mode, label = readHolder(KEYS[1])
+local holder, token, mode, about = readHolder(KEYS[1])
 if holder == '' and mode == 'read' then return renewMember(KEYS[1], ARGV[1], ARGV[2]) and 1 or 0 end
 if holder ~= ARGV[1] or mode ~= 'write' or not token then return 0 end
-local leaseMs = math.max(tonumber(ARGV[2]), redis.call('PTTL', KEYS[1]))
+local leaseMs = string.format('%.0f', math.max(ARGV[2], redis.call('PTTL', KEYS[1])))
 redis.call('DEL', KEYS[1])
-local lock = addMember(KEYS[1], nil, ARGV[1], parseRequest('read', label), token, string.format('%.0f', leaseMs))
+local request = parseRequest('read', leaseMs .. string.match(about, '^%d*(.*)$'))
+local lock = addMember(KEYS[1], nil, ARGV[1], request, token, leaseMs)
 grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
 return passedOn(1)
 `;
@@ -1198,58 +1220,46 @@ return 1
 
 // inspect.lua
 const inspectScript = `
--- What an owner id begins with.
-local function instanceOf(owner)
-  return string.match(owner, '^[^/]*')
-end
-
--- 1 where it was released, and stays taken: see retain.lua. Looks at the end only: another program may have written 100 kB.
-local function isKept(owner)
-  return string.find(string.sub(owner, -41), '^/' .. string.rep('[^/]', 40) .. '$') and 1 or 0
+-- What an owner id has before its secret.
+local function clientOf(owner)
+  return string.sub(string.match(owner, '^(%S+)/') or string.match(owner, '^[^/%s]*'), 1, 200)
 end
 
 local waiters = {}
 -- The places come first, each with its data before its owner; then their expiries, and the watchers.
 local members = redis.call('ZRANGE', KEYS[2], 0, -1)
 for index = 1, #members, 2 do
-  local mode, expiry, label = string.match(members[index], '^ %d+ (%S+) (%d+) %d+ ?(.*)$')
-  if not mode or not members[index + 1] then break end
+  local expiry = string.match(members[index], '^ %d+ %S+ (%d+) %d+ %d')
+  if not expiry or not members[index + 1] then break end
   if tonumber(expiry) > now then
-    local request = parseRequest(mode)
-    waiters[#waiters + 1] = instanceOf(members[index + 1])
-    waiters[#waiters + 1] = request.mode
-    waiters[#waiters + 1] = request.count or 1
-    waiters[#waiters + 1] = string.sub(label, 1, 300)
-    waiters[#waiters + 1] = expiry - now
+    waiters[#waiters + 1] = clientOf(members[index + 1]) .. string.match(string.sub(members[index], 1, 400), '^[^\\n]*')
   end
 end
+waiters = table.concat(waiters, '\\n')
 
-local holder, token, mode, label = readHolder(KEYS[1])
-if holder == nil then return { '', 0, 0, {}, waiters, now } end
-if not holder then
+local holder, token, mode, about, depth = readHolder(KEYS[1])
+if holder == false then
   redis.call('LLEN', KEYS[1])
   return redis.call('GET', KEYS[1])
 end
-local ttl = redis.call('PTTL', KEYS[1])
-if holder ~= '' then
-  local depth = mode == 'exclusive' and 1 or tonumber(redis.call('HGET', KEYS[1], holder)) or 1
-  return { mode, ttl, 0, { instanceOf(holder), token, ttl, depth, 1, string.sub(label or '', 1, 300), isKept(holder) }, waiters, now }
-end
-local holders, total, lastTtl = {}, 0, 0
-members = redis.call('HGETALL', KEYS[1])
-for index = 1, #members, 2 do
-  if members[index] == 'total' then total = tonumber(members[index + 1]) or 0 end
-  local permits, memberToken, expiry, mark = string.match(members[index + 1], '^(%d+) (%d+) (%d+) ?(.*)$')
-  if permits and tonumber(expiry) > now then
-    lastTtl = math.max(lastTtl, expiry - now)
-    local member = { instanceOf(members[index]), memberToken, expiry - now, 1, tonumber(permits), string.sub(mark, 1, 300), isKept(members[index]) }
-    for _, value in ipairs(member) do
-      holders[#holders + 1] = value
+local lines, ttl, total = {}, 0, 0
+if holder == '' then
+  members = redis.call('HGETALL', KEYS[1])
+  for index = 1, #members, 2 do
+    if members[index] == 'total' then total = tonumber(members[index + 1]) or 0 end
+    local expiry = string.match(members[index + 1], '^%d+ %d+ (%d+)')
+    if expiry and tonumber(expiry) > now then
+      ttl = math.max(ttl, expiry - now)
+      lines[#lines + 1] = clientOf(members[index]) .. ' ' .. string.match(string.sub(members[index + 1], 1, 360), '^[^\\n]*')
     end
   end
+elseif holder then
+  ttl = holderTtl(KEYS[1])
+  lines[1] = string.format('%s %.7s %.20s %.0f ', clientOf(holder), depth or 1, token or 0, now + ttl)
+    .. string.match(string.sub(about, 1, 320), '^[^\\n]*')
 end
-if #holders == 0 then return { '', 0, 0, {}, waiters, now } end
-return { mode, lastTtl, total, holders, waiters, now }
+local head = string.format('%.9s %d %.0f', lines[1] and mode or '', #lines, now)
+return { ttl, total, head .. '\\n' .. table.concat(lines, '\\n'), waiters }
 `;
 
 // keep.lua
@@ -1287,16 +1297,16 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
     data = moved and redis.call('ZRANGE', queueKey, moved, moved, 'BYSCORE')[1]
     before = nil
   end
-  local number, mode, stands, _, label = string.match(data or '', PLACE)
+  local number, mode, stands, label = string.match(data or '', '^ (%d+) (%S+) (%d+) %d+ %d+(.*)$')
   if not number or tonumber(stands) <= now then return 0 end
-  local holder, lease, held, about = readHolder(lockKey)
+  local holder, token, held, about, depth = readHolder(lockKey)
   if holder == nil or holder == owner then return 0 end
   if not holder then
     redis.call('LLEN', lockKey)
     return redis.call('GET', lockKey)
   end
   -- The only holder of a lock that is no semaphore lets nobody else in. A request for permits can never be granted then.
-  local lock = { owner = holder, token = lease, mode = held, label = about }
+  local lock = { owner = holder, token = token, mode = held, about = about, depth = depth }
   if holder == '' or string.sub(mode, 1, 1) == 's' then
     if holder == '' then
       lock = {
@@ -1316,7 +1326,7 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
   end
 
   local expiry = now + leaseMs
-  local place, soonest = ' ' .. mode .. ' ' .. expiry .. ' ' .. ARGV[1] .. label, expiry
+  local place, soonest = ' ' .. mode .. ' ' .. expiry .. ' ' .. ARGV[1] .. ' ' .. leaseMs .. label, expiry
   local rewritten = ' ' .. number .. place
   -- In this order nothing of the place is missing where Redis refuses to go on, for want of memory or of a right.
   redis.call('ZADD', queueKey, expiry, '#' .. number, number, rewritten)
@@ -1336,11 +1346,10 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
     local client = string.match(lock.owner, '^(%S+)/')
     if client then
       -- A token that was minted here is a number, and Lua prints 14 digits of those.
-      seen = string.format(
-        '%.9s 1 %.0f\\n%s 1 %.20s %.0f', lock.mode, now, string.sub(client, 1, 200),
-        type(lock.token) == 'string' and lock.token or string.format('%.0f', lock.token or 0), now + ttl
-      )
-      if lock.label then seen = seen .. ' ' .. string.match(string.sub(lock.label, 1, 300), '^[^\\n]*') end
+      local standing = type(lock.token) == 'string' and string.sub(lock.token, 1, 20) or string.format('%.0f', lock.token or 0)
+      seen = string.format('%.9s 1 %.0f\\n', lock.mode, now) .. string.sub(client, 1, 200) .. ' '
+        .. (lock.depth and string.sub(lock.depth, 1, 7) or 1) .. ' ' .. standing .. string.format(' %.0f ', now + ttl)
+        .. (#lock.about < 17 and lock.about or string.match(string.sub(lock.about, 1, 320), '^[^\\n]*'))
     end
   elseif lock and not isCut then
     local named = {}
@@ -1348,7 +1357,7 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
     local fields = redis.pcall('HRANDFIELD', lockKey, 14, 'WITHVALUES')
     for index = 1, #fields, 2 do
       local client = string.match(fields[index], '^(%S+)/')
-      if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 340), '^[^\\n]*') end
+      if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 360), '^[^\\n]*') end
     end
     local count = #named
     -- There may be more. Of readers, used says how many.
@@ -1384,21 +1393,17 @@ return replies
 // label.lua
 const labelScript = `
 local owner, label = ARGV[1], ARGV[2] ~= '' and ' ' .. ARGV[2] or ''
-local holder, token, mode = readHolder(KEYS[1])
+local holder, token, mode, about, depth = readHolder(KEYS[1])
 if holder == '' then
-  local permits, known, expiry = findMember(KEYS[1], owner)
+  local permits, known, expiry, told = findMember(KEYS[1], owner)
   if not permits then return 0 end
-  redis.call('HSET', KEYS[1], owner, permits .. ' ' .. known .. ' ' .. string.format('%.0f', expiry) .. label)
+  local lease = string.match(told, '^%d+')
+  redis.call('HSET', KEYS[1], owner, permits .. ' ' .. known .. string.format(' %.0f ', expiry) .. lease .. label)
   return 1
 end
 if holder ~= owner then return 0 end
-if mode == 'exclusive' then
-  redis.call('SET', KEYS[1], owner .. ' ' .. token .. label, 'KEEPTTL')
-elseif label == '' then
-  redis.call('HDEL', KEYS[1], 'label')
-else
-  redis.call('HSET', KEYS[1], 'label', ARGV[2])
-end
+about = string.match(about, '^%d*') .. label
+writeHolder(KEYS[1], { owner = owner, token = token, mode = mode, about = about, depth = depth })
 return 1
 `;
 
@@ -1452,14 +1457,14 @@ return jobs
 const lowerPermitsScript = `
 local lock = readLock(KEYS[1])
 if not lock or lock.mode ~= 'semaphore' then return 0 end
-local permits, token, expiry, label = findMember(KEYS[1], ARGV[1])
+local permits, token, expiry, about = findMember(KEYS[1], ARGV[1])
 if not permits then return 0 end
 local freed = permits - ARGV[2]
 if freed > 0 then
   -- First: without memory to spare, Redis lets a script begin with this only.
   keepAlive(KEYS[1], expiry - now)
   lock.used = lock.used - freed
-  local entry = ARGV[2] .. ' ' .. token .. ' ' .. string.format('%.0f', expiry) .. label
+  local entry = ARGV[2] .. ' ' .. token .. ' ' .. string.format('%.0f', expiry) .. ' ' .. about
   redis.call('HSET', KEYS[1], ARGV[1], entry, 'used', lock.used)
 end
 grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
@@ -1633,10 +1638,10 @@ return {
 const raiseTokenScript = `
 local owner, raised = ARGV[1], tonumber(ARGV[2])
 -- Read before anything is written: another program's key is a WRONGTYPE error.
-local holder, token, mode, label = readHolder(KEYS[1])
+local holder, token, mode, about, depth = readHolder(KEYS[1])
 local permits, expiry
 if holder == '' then
-  permits, token, expiry, label = findMember(KEYS[1], owner)
+  permits, token, expiry, about = findMember(KEYS[1], owner)
   if permits then holder = owner end
 end
 local tick = math.floor(raised / 32)
@@ -1646,11 +1651,9 @@ if tick > last then redis.call('SET', KEYS[2], string.format('%.0f', tick)) end
 if holder ~= owner then return 0 end
 if (tonumber(token) or 0) >= raised then return 1 end
 if permits then
-  redis.call('HSET', KEYS[1], owner, permits .. ' ' .. ARGV[2] .. ' ' .. string.format('%.0f', expiry) .. label)
-elseif mode == 'exclusive' then
-  redis.call('SET', KEYS[1], owner .. ' ' .. (label and ARGV[2] .. ' ' .. label or ARGV[2]), 'KEEPTTL')
+  redis.call('HSET', KEYS[1], owner, permits .. ' ' .. ARGV[2] .. ' ' .. string.format('%.0f', expiry) .. ' ' .. about)
 else
-  redis.call('HSET', KEYS[1], 'token', ARGV[2])
+  writeHolder(KEYS[1], { owner = owner, token = ARGV[2], mode = mode, about = about, depth = depth })
 end
 return 1
 `;
@@ -1709,7 +1712,7 @@ end
 -- grantWaiting does, written out: there, it takes longer by a quarter. Until all is sure, nothing is written.
 if isOwners then
   local head = redis.pcall('ZRANGE', KEYS[2], 0, 1)
-  local number, expiry, sentAt, label = string.match(head[1] or '', '^ (%d+) exclusive (%d+) (%d+)(.*)$')
+  local number, expiry, sentAt, about = string.match(head[1] or '', '^ (%d+) exclusive (%d+) (%d+) (%d.*)$')
   local waiter = head[2] or ''
   local client, leaseMs = string.match(waiter, '^([^ ].*)/'), (expiry or now) - now
   local isSimple = client and leaseMs > 0 and leaseMs < 1000000000000000
@@ -1739,7 +1742,7 @@ if isOwners then
         end
         local token = tick * 32
         local tokenText = string.format('%.0f', token)
-        redis.call('SET', KEYS[1], waiter .. ' ' .. tokenText .. label, 'PX', leaseMs)
+        redis.call('SET', KEYS[1], waiter .. ' ' .. tokenText .. ' ' .. about, 'PX', leaseMs)
 
         local terms = tokenText .. ' ' .. sentAt
         redis.pcall('PUBLISH', channel,
@@ -1756,12 +1759,11 @@ const releaseScript3 = `return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], 
 
 // renew.lua
 const renewScript = `
--- An exclusive lock of this owner: nearly always, and no members whose time would have to be known.
-local text = redis.pcall('GET', KEYS[1])
-if ARGV[3] ~= '1' and type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then
-  local ttl = redis.call('PTTL', KEYS[1])
-  redis.call('PEXPIRE', KEYS[1], ttl < tonumber(ARGV[2]) and ARGV[2] or string.format('%.0f', ttl))
-  return 1
+-- An exclusive lock of this owner, renewed as before: nearly always, and no members whose time would have to be known.
+local text, known = redis.pcall('GET', KEYS[1]), ARGV[1] .. ' '
+if ARGV[3] ~= '1' and type(text) == 'string' and string.sub(text, 1, #known) == known then
+  local lease = string.match(text, '^%d+ (%d+)', #known + 1)
+  if lease == ARGV[2] and redis.call('PTTL', KEYS[1]) <= tonumber(lease) then return redis.call('PEXPIRE', KEYS[1], lease) end
 end
 if not text then return 0 end
 `;
@@ -1794,21 +1796,18 @@ end
 
 // renew.lua
 const renewScript2 = `
-local holder, leaseMs, isExact = readHolder(KEYS[1], text), tonumber(ARGV[2]), ARGV[3] == '1'
-if holder == '' then
+local leaseMs, isExact = tonumber(ARGV[2]), ARGV[3] == '1'
+local owner, token, mode, about, depth = readHolder(KEYS[1], text)
+if owner == '' then
   local expiry = isExact and select(3, findMember(KEYS[1], ARGV[1]))
-  if not renewMember(KEYS[1], ARGV[1], ARGV[2], isExact) then return 0 end
+  if not renewMember(KEYS[1], ARGV[1], leaseMs, isExact) then return 0 end
   if expiry and now + leaseMs < expiry then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
   return 1
 end
-if holder ~= ARGV[1] then return 0 end
-if not isExact then
-  lengthen(KEYS[1], ARGV[2])
-  return 1
-end
-local ttl = redis.call('PTTL', KEYS[1])
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-if leaseMs < ttl then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
+if owner ~= ARGV[1] then return 0 end
+local holder = { owner = owner, token = token, mode = mode, about = about, depth = depth }
+local ttl = renewHolder(KEYS[1], holder, leaseMs, isExact)
+if isExact and leaseMs < ttl then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
 return 1
 `;
 
@@ -1827,12 +1826,12 @@ const retainScript = `
 local owner, leftMs = ARGV[1], tonumber(ARGV[3])
 local client = string.match(owner, '^(.*)/')
 local kept = client .. '/' .. redis.sha1hex(owner)
-local holder, token, mode, label = readHolder(KEYS[1])
-local isKept, permits, mark = holder == kept, nil, nil
+local holder, token, mode, about = readHolder(KEYS[1])
+local isKept, permits = holder == kept, nil
 if holder == '' then
   isKept = findMember(KEYS[1], kept) and true
   local standing = { findMember(KEYS[1], owner) }
-  permits, token, mark = standing[1], standing[2], standing[4]
+  permits, token, about = standing[1], standing[2], standing[4]
   if permits then holder = owner end
 end
 if isKept then
@@ -1847,21 +1846,17 @@ end
 if holder ~= owner or leftMs < 1 then return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], owner))) end
 
 local forMs = string.format('%.0f', leftMs)
+about = '0' .. string.match(about, '^%d*(.*)$')
 if permits then
   local lock = readMembers(KEYS[1])
   redis.call('HDEL', KEYS[1], owner)
   lock.used = lock.used - permits
-  local request = { mode = mode, count = tonumber(permits), label = mark ~= '' and string.sub(mark, 2) or nil }
+  local request = { mode = mode, count = tonumber(permits), about = about }
   addMember(KEYS[1], lock, kept, request, token, forMs)
 else
   -- First: without memory to spare, Redis lets a script begin with this only.
   redis.call('PEXPIRE', KEYS[1], forMs)
-  if mode == 'exclusive' then
-    redis.call('SET', KEYS[1], kept .. ' ' .. (label and token .. ' ' .. label or token), 'PX', forMs)
-  else
-    redis.call('HDEL', KEYS[1], owner)
-    redis.call('HSET', KEYS[1], 'owner', kept, kept, 1)
-  end
+  writeHolder(KEYS[1], { owner = kept, token = token, mode = mode, about = about, depth = 1 })
 end
 
 -- The first waiters know until when the lease would have run. They are told how much is left instead.
@@ -1901,34 +1896,37 @@ return {
 
 // set-depth.lua
 const setDepthScript = `
-local holder, _, mode = readHolder(KEYS[1])
-if holder ~= ARGV[1] or mode == 'exclusive' then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-lengthen(KEYS[1], ARGV[3])
+local owner, token, mode, about = readHolder(KEYS[1])
+if owner ~= ARGV[1] or mode == 'exclusive' then return 0 end
+redis.call('HSET', KEYS[1], 'depth', ARGV[2])
+renewHolder(KEYS[1], { owner = owner, token = token, mode = mode, about = about, depth = ARGV[2] }, ARGV[3])
 return 1
 `;
 
 // transfer.lua
 const transferScript = `
 local owner, heir, leaseMs = ARGV[1], ARGV[2], ARGV[3]
-local holder, token, mode, label = readHolder(KEYS[1])
+local holder, token, mode, about, depth = readHolder(KEYS[1])
 if holder == heir and token then
-  lengthen(KEYS[1], leaseMs)
+  renewHolder(KEYS[1], { owner = heir, token = token, mode = mode, about = about, depth = depth }, leaseMs)
   return tonumber(token)
+end
+local function heirsAbout(known)
+  local label = ARGV[6] and ARGV[6] ~= '' and ' ' .. ARGV[6] or ARGV[6] or string.match(known, '^%d*(.*)$')
+  return leaseMs .. label
 end
 if holder == '' then
   local known = renewMember(KEYS[1], heir, leaseMs)
   if known then return tonumber(known) end
-  local permits, standing, expiry, mark = findMember(KEYS[1], owner)
+  local permits, standing, expiry, told = findMember(KEYS[1], owner)
   if not permits then return 0 end
-  label = ARGV[6] or string.sub(mark, 2)
   token = ARGV[4] ~= '' and ARGV[4] or standing
   local lock = readMembers(KEYS[1])
   if ARGV[5] ~= '1' or mode ~= 'read' then
     redis.call('HDEL', KEYS[1], owner)
     lock.used = lock.used - permits
   end
-  local request = { mode = mode, count = tonumber(permits), label = label ~= '' and label or nil }
+  local request = { mode = mode, count = tonumber(permits), about = heirsAbout(told) }
   addMember(KEYS[1], lock, heir, request, token, leaseMs)
   if now + leaseMs < expiry then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
   return tonumber(token)
@@ -1937,19 +1935,10 @@ end
 if holder ~= owner or ARGV[5] == '1' then return 0 end
 if not token then return 0 end
 if ARGV[4] ~= '' then token = ARGV[4] end
-label = ARGV[6] or label or ''
 local ttl = redis.call('PTTL', KEYS[1])
-if mode == 'exclusive' then
-  -- First: without memory to spare, Redis lets a script begin with this only.
-  redis.call('PEXPIRE', KEYS[1], leaseMs)
-  redis.call('SET', KEYS[1], heir .. ' ' .. (label ~= '' and token .. ' ' .. label or token), 'PX', leaseMs)
-else
-  redis.call('HDEL', KEYS[1], owner)
-  redis.call('HSET', KEYS[1], 'owner', heir, 'token', token, heir, 1)
-  if ARGV[6] == '' then redis.call('HDEL', KEYS[1], 'label') end
-  if ARGV[6] and ARGV[6] ~= '' then redis.call('HSET', KEYS[1], 'label', ARGV[6]) end
-  redis.call('PEXPIRE', KEYS[1], leaseMs)
-end
+-- First: without memory to spare, Redis lets a script begin with this only.
+redis.call('PEXPIRE', KEYS[1], leaseMs)
+writeHolder(KEYS[1], { owner = heir, token = token, mode = mode, about = heirsAbout(about), depth = 1 })
 if tonumber(leaseMs) < ttl then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
 return tonumber(token)
 `;
@@ -2032,11 +2021,10 @@ if lock and lock.owner then
   local client = string.match(lock.owner, '^(%S+)/')
   if client then
     -- A token that was minted here is a number, and Lua prints 14 digits of those.
-    seen = string.format(
-      '%.9s 1 %.0f\\n%s 1 %.20s %.0f', lock.mode, now, string.sub(client, 1, 200),
-      type(lock.token) == 'string' and lock.token or string.format('%.0f', lock.token or 0), now + ttl
-    )
-    if lock.label then seen = seen .. ' ' .. string.match(string.sub(lock.label, 1, 300), '^[^\\n]*') end
+    local standing = type(lock.token) == 'string' and string.sub(lock.token, 1, 20) or string.format('%.0f', lock.token or 0)
+    seen = string.format('%.9s 1 %.0f\\n', lock.mode, now) .. string.sub(client, 1, 200) .. ' '
+      .. (lock.depth and string.sub(lock.depth, 1, 7) or 1) .. ' ' .. standing .. string.format(' %.0f ', now + ttl)
+      .. (#lock.about < 17 and lock.about or string.match(string.sub(lock.about, 1, 320), '^[^\\n]*'))
   end
 elseif lock and not isCut then
   local named = {}
@@ -2044,7 +2032,7 @@ elseif lock and not isCut then
   local fields = redis.pcall('HRANDFIELD', KEYS[1], 14, 'WITHVALUES')
   for index = 1, #fields, 2 do
     local client = string.match(fields[index], '^(%S+)/')
-    if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 340), '^[^\\n]*') end
+    if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 360), '^[^\\n]*') end
   end
   local count = #named
   -- There may be more. Of readers, used says how many.
@@ -2060,9 +2048,9 @@ return { ttl, seen }
 
 /** The text of each script. */
 export const SCRIPT_TEXTS = {
-  acquireSeveral: [clock, fence, take, holder, members, admission, queue, granting, lease, anyLock, member, renewal, resizing, joining, acquiring, acquireSeveralScript].join('\n'),
-  acquire: [clock, acquireScript, fence, take, holder, members, admission, queue, granting, lease, anyLock, member, renewal, resizing, joining, acquiring, acquireScript2].join('\n'),
-  claimTick: [clock, fence, holder, lease, members, anyLock, take, tickDue, jobRecord, jobInstances, jobPause, jobRuns, jobUnbegun, claimTickScript].join('\n'),
+  acquireSeveral: [clock, fence, take, holder, members, admission, queue, granting, lease, holderRenewal, anyLock, member, renewal, resizing, joining, acquiring, acquireSeveralScript].join('\n'),
+  acquire: [clock, acquireScript, fence, take, holder, members, admission, queue, granting, lease, holderRenewal, anyLock, member, renewal, resizing, joining, acquiring, acquireScript2].join('\n'),
+  claimTick: [clock, fence, holder, lease, holderRenewal, members, anyLock, take, tickDue, jobRecord, jobInstances, jobPause, jobRuns, jobUnbegun, claimTickScript].join('\n'),
   countDown: [clock, latch, useLatch, countDownScript].join('\n'),
   downgrade: [clock, fence, take, holder, members, admission, queue, granting, passedOn, member, renewal, downgradeScript].join('\n'),
   endRun: [clock, fence, take, holder, members, admission, queue, granting, releasing, passedOn, jobRuns, endRunScript].join('\n'),
@@ -2071,9 +2059,9 @@ export const SCRIPT_TEXTS = {
   forceRelease: [clock, fence, take, holder, members, admission, queue, granting, passedOn, forceReleaseScript].join('\n'),
   guard: [guardScript].join('\n'),
   indexJobs: [clock, indexJobsScript].join('\n'),
-  inspect: [clock, holder, admission, inspectScript].join('\n'),
+  inspect: [clock, holder, lease, inspectScript].join('\n'),
   keep: [clock, queue, holder, admission, lease, keepScript].join('\n'),
-  label: [clock, holder, member, labelScript].join('\n'),
+  label: [clock, holder, member, holderRenewal, labelScript].join('\n'),
   lookJobs: [clock, holder, lookJobsScript].join('\n'),
   lowerPermits: [clock, fence, take, holder, members, admission, queue, granting, passedOn, anyLock, member, lowerPermitsScript].join('\n'),
   noteMissed: [clock, jobRecord, jobPause, jobRuns, noteMissedScript].join('\n'),
@@ -2081,16 +2069,16 @@ export const SCRIPT_TEXTS = {
   probeInbox: [probeInboxScript].join('\n'),
   probe: [probeScript].join('\n'),
   quarantine: [quarantineScript].join('\n'),
-  raiseToken: [clock, holder, member, raiseTokenScript].join('\n'),
+  raiseToken: [clock, holder, member, holderRenewal, raiseTokenScript].join('\n'),
   readLatch: [latch, readLatchScript].join('\n'),
   registerJob: [clock, jobRecord, jobInstances, registerJobScript].join('\n'),
   release: [releaseScript, clock, releaseScript2, fence, take, holder, members, admission, queue, granting, releasing, passedOn, releaseScript3].join('\n'),
-  renew: [renewScript, clock, holder, lease, members, member, renewal, queue, shortened, renewScript2].join('\n'),
+  renew: [renewScript, clock, holder, holderRenewal, members, member, renewal, queue, shortened, renewScript2].join('\n'),
   resize: [clock, fence, take, holder, members, admission, queue, granting, passedOn, anyLock, resizing, resizeScript].join('\n'),
-  retain: [clock, fence, take, holder, members, admission, queue, granting, releasing, passedOn, member, retainScript].join('\n'),
-  rotate: [clock, fence, take, holder, members, admission, queue, granting, releasing, lease, anyLock, member, renewal, resizing, joining, acquiring, rotateScript].join('\n'),
-  setDepth: [holder, lease, setDepthScript].join('\n'),
-  transfer: [clock, holder, lease, members, member, renewal, queue, shortened, transferScript].join('\n'),
+  retain: [clock, fence, take, holder, members, admission, queue, granting, releasing, passedOn, member, holderRenewal, retainScript].join('\n'),
+  rotate: [clock, fence, take, holder, members, admission, queue, granting, releasing, lease, holderRenewal, anyLock, member, renewal, resizing, joining, acquiring, rotateScript].join('\n'),
+  setDepth: [holder, holderRenewal, setDepthScript].join('\n'),
+  transfer: [clock, holder, holderRenewal, members, member, renewal, queue, shortened, transferScript].join('\n'),
   tryWrite: [tryWriteScript].join('\n'),
   verify: [clock, holder, member, verifyScript].join('\n'),
   waitForLatch: [clock, latch, useLatch, waitForLatchScript].join('\n'),

@@ -1,4 +1,4 @@
-import type { SeenHolder } from '../../core/api/seen-holders.js';
+import type { Holder } from '../../core/api/holder.js';
 
 /** How many holders a span names. A call that waits for long may have seen thousands. */
 const MOST = 8;
@@ -7,7 +7,7 @@ const REMEMBERED = 32;
 
 /** A holder that a call has waited for, and for how long. */
 export interface Blocker {
-  readonly holder: SeenHolder;
+  readonly holder: Holder;
   readonly waitedMs: number;
 }
 
@@ -16,13 +16,13 @@ export interface Blocker {
  * and for how long that one has had the lock.
  */
 export class Blockers {
-  readonly #waitedMs = new Map<string, { holder: SeenHolder; waitedMs: number }>();
+  readonly #waitedMs = new Map<string, { holder: Holder; waitedMs: number }>();
   /** The holders that were seen last. */
   #last: readonly string[] = [];
   #lastAt = 0;
 
   /** These holders have the lock now. @param now how long ago the call began, in milliseconds */
-  see(holders: readonly SeenHolder[], now: number): void {
+  see(holders: readonly Holder[], now: number): void {
     if (holders.length === 0) return;
     const keys = holders.slice(0, MOST).map(keyOf);
     // Before that, those had it that were seen before.
@@ -47,7 +47,7 @@ export class Blockers {
     }
   }
 
-  #remember(key: string, holder: SeenHolder, waitedMs: number): void {
+  #remember(key: string, holder: Holder, waitedMs: number): void {
     const known = this.#waitedMs.get(key);
     if (known) {
       known.waitedMs += waitedMs;
@@ -63,11 +63,11 @@ export class Blockers {
   }
 }
 
-function longestOf(holders: readonly SeenHolder[]): number {
+function longestOf(holders: readonly Holder[]): number {
   return holders.reduce((longest, { heldMs }) => (heldMs > longest ? heldMs : longest), 0);
 }
 
 /** Leases that one process passes on in memory have tokens of their own. */
-function keyOf({ instanceId, fencingToken }: SeenHolder): string {
+function keyOf({ instanceId, fencingToken }: Holder): string {
   return `${fencingToken} ${instanceId}`;
 }

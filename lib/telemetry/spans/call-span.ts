@@ -1,6 +1,6 @@
 import { context, type Context, type Link, type Span, type Tracer, trace } from '@opentelemetry/api';
 import { groupNamed } from '../../core/api/resource.js';
-import type { SeenHolder } from '../../core/api/seen-holders.js';
+import type { Holder } from '../../core/api/holder.js';
 import type { CallTrace, HoldTrace, TracedGrant, TracedLock } from '../../core/events/lock-tracer.js';
 import { type AcquireOutcome, outcomeOfError } from '../../core/events/outcomes.js';
 import { escapeText } from '../../core/util/quoted.js';
@@ -46,7 +46,7 @@ class CallSpan implements CallTrace {
     return context.with(trace.setSpan(this.outer, this.span), ask);
   }
 
-  waits(holders: readonly SeenHolder[], waitedMs: number): void {
+  waits(holders: readonly Holder[], waitedMs: number): void {
     if (this.#blockers === undefined) {
       this.#blockers = new Blockers();
       this.span.addEvent(LockSpanEvent.Queued, holders[0] && holderAttributes(holders[0]));
@@ -71,7 +71,7 @@ class CallSpan implements CallTrace {
     if (typeof attempts === 'number') this.span.setAttribute(LockSpanAttribute.Attempts, attempts);
     if (Array.isArray(holders) && holders.length > 0) {
       this.#blockers ??= new Blockers();
-      this.#blockers.see(holders as SeenHolder[], waitedMs);
+      this.#blockers.see(holders as Holder[], waitedMs);
     }
     if (!NO_FAILURE.includes(outcome)) setError(this.span, error);
     this.#end(outcome, waitedMs);
@@ -107,7 +107,7 @@ function unrecorded(span: Span): CallTrace {
   return { traceparent: undefined, run, waits() {}, granted: () => hold, failed() {} };
 }
 
-function holderAttributes(holder: SeenHolder, waitedMs?: number) {
+function holderAttributes(holder: Holder, waitedMs?: number) {
   const { instanceId, fencingToken } = holder;
   const { group } = labelOf(holder);
   return {
@@ -119,6 +119,6 @@ function holderAttributes(holder: SeenHolder, waitedMs?: number) {
 }
 
 /** Any client of the Redis can have written it. */
-function labelOf(holder: SeenHolder): Readonly<Record<string, unknown>> {
+function labelOf(holder: Holder): Readonly<Record<string, unknown>> {
   return (holder as { label?: Readonly<Record<string, unknown>> }).label ?? {};
 }

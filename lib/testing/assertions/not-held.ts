@@ -1,5 +1,6 @@
+import type { Holder } from '../../core/api/holder.js';
 import { checkResource } from '../../core/api/resource.js';
-import type { LockHolder, LockState } from '../../core/store/lock-state.js';
+import type { LockState } from '../../core/store/lock-state.js';
 import { quote } from '../../core/util/quoted.js';
 import { settle } from '../../core/util/promises.js';
 import { failed, type LocksUnderTest } from './locks-under-test.js';
@@ -44,7 +45,7 @@ function metNothing(unmet: readonly string[]): string | undefined {
 
 interface HeldLease {
   readonly state: LockState;
-  readonly holder: LockHolder;
+  readonly holder: Holder;
 }
 
 /** Those that are not released. One that stays taken for its `minHoldMs` is. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { LockOwner, LockStore, Queueing } from '../../core/store/lock-store.js';
-import type { LockState } from '../../core/store/lock-state.js';
+import type { Holder } from '../../core/api/holder.js';
+import type { LockState, LockWaiter } from '../../core/store/lock-state.js';
 import { assertAtLeast } from './asserts.js';
 import type { AllFeatures } from './subject.js';
 
@@ -78,14 +79,27 @@ export function assertGrowing(tokens: readonly number[]): void {
   );
 }
 
-/** The state without what depends on the clock: how long holders have held, and how long places last. Both are checked. */
-export function untimed(state: LockState): LockState {
-  const holders = state.holders.map(({ heldMs, ...holder }) => {
+/** What a test compares of a state: it does not depend on the time, nor on who asks. */
+export interface UntimedState extends Omit<LockState, 'holders' | 'waiters'> {
+  readonly holders: readonly Omit<Holder, 'heldMs' | 'leaseMs' | 'mode' | 'isThisProcess'>[];
+  readonly waiters: readonly Omit<LockWaiter, 'placeMs' | 'leaseMs'>[];
+}
+
+/**
+ * The state without what depends on the clock, and on who asks: how long leases are, how long holders have held, and how
+ * long places last. These are checked.
+ */
+export function untimed(state: LockState): UntimedState {
+  const holders = state.holders.map(({ heldMs, leaseMs, mode, isThisProcess, ...holder }) => {
     assertDuration('heldMs', heldMs);
+    assertDuration('leaseMs', leaseMs);
+    assert.equal(typeof isThisProcess, 'boolean');
+    assert.equal(mode, state.mode);
     return holder;
   });
-  const waiters = state.waiters.map(({ placeMs, ...waiter }) => {
+  const waiters = state.waiters.map(({ placeMs, leaseMs, ...waiter }) => {
     assertDuration('placeMs', placeMs);
+    assertDuration('leaseMs', leaseMs);
     return waiter;
   });
   return { ...state, holders, waiters };

@@ -1,7 +1,8 @@
+import type { Holder } from '../../core/api/holder.js';
 import { readLabel } from '../../core/api/label.js';
 import type { LatchSpec, LatchState, LatchStore } from '../../core/store/latch-store.js';
 import type { AcquireReply, LockOwner, LockStore, RotateReply, Transfer } from '../../core/store/lock-store.js';
-import type { LockHolder, LockState } from '../../core/store/lock-state.js';
+import type { LockState } from '../../core/store/lock-state.js';
 import { instanceOf } from '../../core/store/owner-id.js';
 import type { StoreProbe } from '../../core/store/store-probe.js';
 import type { Tick, TickClaim, TickReply, TickStore } from '../../core/store/tick-store.js';
@@ -167,10 +168,19 @@ export class PassThroughStore implements LockStore {
   }
 }
 
-function describe({ id, fencingToken, depth, permits, label, grantedAt }: Held): LockHolder {
-  const heldMs = Math.max(0, Date.now() - grantedAt);
-  const holder = { instanceId: instanceOf(id), fencingToken, ttlMs: LEASE_MS, depth, heldMs, ...readLabel(label) };
-  return permits ? { ...holder, permits: permits.count } : holder;
+function describe({ id, mode, fencingToken, depth, permits, label, grantedAt }: Held): Holder {
+  return {
+    instanceId: instanceOf(id),
+    isThisProcess: true,
+    mode,
+    fencingToken,
+    ttlMs: LEASE_MS,
+    leaseMs: LEASE_MS,
+    heldMs: Math.max(0, Date.now() - grantedAt),
+    depth,
+    ...(permits && { permits: permits.count }),
+    ...readLabel(label),
+  };
 }
 
 /** Grants every tick, also one that has run already. */

@@ -1,5 +1,5 @@
 import * as errors from '../../../lib/core/api/errors.js';
-import type { SeenHolder, SeenHolders } from '../../../lib/core/api/seen-holders.js';
+import type { Holder, Holders } from '../../../lib/core/api/holder.js';
 import { LeaseLostError, LockReentryError } from '../../../lib/core/api/lease-errors.js';
 
 describe('errors', () => {
@@ -62,18 +62,20 @@ describe('errors', () => {
   });
 
   describe('name the holders', () => {
-    const holder = (instanceId: string, more: Partial<SeenHolder> = {}): SeenHolder => ({
+    const holder = (instanceId: string, more: Partial<Holder> = {}): Holder => ({
       instanceId,
       isThisProcess: false,
       mode: 'exclusive',
       fencingToken: 32,
       ttlMs: 27_000,
+      leaseMs: 30_000,
       heldMs: 42_000,
+      depth: 1,
       ...more,
     });
-    const seen = (...list: SeenHolder[]) => ({ list, count: list.length });
-    const busy = (of: SeenHolders, attempts = 1) => new errors.LockBusyError('order:7', attempts, 27_000, of);
-    const timeout = (of: SeenHolders, attempts = 3) => new errors.LockTimeoutError('order:7', 301, attempts, 900, of);
+    const seen = (...holders: Holder[]) => ({ holders, holderCount: holders.length });
+    const busy = (of: Holders, attempts = 1) => new errors.LockBusyError('order:7', attempts, 27_000, of);
+    const timeout = (of: Holders, attempts = 3) => new errors.LockTimeoutError('order:7', 301, attempts, 900, of);
 
     it('one of another process', () => {
       expect(busy(seen(holder('api-3:4711'))).message).toBe(
@@ -101,13 +103,17 @@ describe('errors', () => {
       [['a', 'a'], 2, '2 holders: a (2)'],
       [['a'], 5, '5 holders: a and 4 more'],
       [['this', 'b'], 2, '2 holders: this process and b'],
-    ])('several: %j of %d', (names, count, text) => {
-      const list = names.map((name) => holder(name, { mode: 'semaphore', permits: 1, isThisProcess: name === 'this' }));
-      expect(busy({ list, count }).message).toContain(`"order:7" is held by ${text} (asked 1 time). Set waitMs`);
-      expect(timeout({ list, count }, 1).message).toContain(
+    ])('several: %j of %d', (names, holderCount, text) => {
+      const holders = names.map((name) =>
+        holder(name, { mode: 'semaphore', permits: 1, isThisProcess: name === 'this' }),
+      );
+      expect(busy({ holders, holderCount }).message).toContain(
+        `"order:7" is held by ${text} (asked 1 time). Set waitMs`,
+      );
+      expect(timeout({ holders, holderCount }, 1).message).toContain(
         `"order:7" is held by ${text}; waited 301 ms (asked 1 time).`,
       );
-      expect(timeout({ list, count })).toMatchObject({ holders: list, holderCount: count });
+      expect(timeout({ holders, holderCount })).toMatchObject({ holders, holderCount });
     });
 
     it('as readers', () => {
@@ -116,7 +122,7 @@ describe('errors', () => {
     });
 
     it('of a full queue', () => {
-      const full = (where: 'process' | 'redis', most: number, of?: SeenHolders) =>
+      const full = (where: 'process' | 'redis', most: number, of?: Holders) =>
         new errors.LockQueueFullError('order:7', most, where, 1, 900, of).message.split('. ')[0];
       expect(full('process', 1)).toBe(
         'The queue for "order:7" is full: 1 call of this process is already waiting (maxWaiters)',
@@ -129,7 +135,7 @@ describe('errors', () => {
     });
 
     it('or not, where none is known', () => {
-      const unknown = { list: [], count: 0 };
+      const unknown = { holders: [], holderCount: 0 };
       expect(busy(unknown, 2).message).toMatch(/^"order:7" is held by another holder \(asked 2 times\)\. Set waitMs/);
       expect(timeout(unknown, 0).message).toMatch(
         /^"order:7" was not free within 301 ms behind other calls of this process\. Raise/,

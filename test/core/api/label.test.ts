@@ -2,7 +2,7 @@ import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
 import { decodeLabel, describeLabel, HANDED_ON, LABEL_BYTES, readLabel } from '../../../lib/core/api/label.js';
 import { encodeLabel } from '../../../lib/core/api/given-label.js';
 import { LOCK_DEFAULTS, resolveLockOptions } from '../../../lib/core/api/lock-options.js';
-import { describeHolders, type SeenHolder } from '../../../lib/core/api/seen-holders.js';
+import { describeHolders, type Holder } from '../../../lib/core/api/holder.js';
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
@@ -130,23 +130,25 @@ describe('a label in a message', () => {
   });
 
   it('stands beside its holder', () => {
-    const holder: SeenHolder = {
+    const holder: Holder = {
       instanceId: 'shop-3',
       isThisProcess: false,
       mode: 'exclusive',
       fencingToken: 32,
       ttlMs: 9_000,
+      leaseMs: 10_000,
       heldMs: 12_300,
+      depth: 1,
       label: { group: 'Orders.pay', request: '7f3a' },
     };
     const { label: _, ...bare } = holder;
-    expect(describeHolders({ list: [holder], count: 1 })).toBe('shop-3 (Orders.pay, request 7f3a) for 12 s');
-    expect(describeHolders({ list: [{ ...bare, isHandedOn: true }], count: 1 })).toBe(
+    expect(describeHolders({ holders: [holder], holderCount: 1 })).toBe('shop-3 (Orders.pay, request 7f3a) for 12 s');
+    expect(describeHolders({ holders: [{ ...bare, isHandedOn: true }], holderCount: 1 })).toBe(
       'shop-3 (handed on inside that process) for 12 s',
     );
-    expect(describeHolders({ list: [{ ...holder, isThisProcess: true }], count: 1 })).toBe(
+    expect(describeHolders({ holders: [{ ...holder, isThisProcess: true }], holderCount: 1 })).toBe(
       'another call of this process (Orders.pay, request 7f3a) for 12 s',
     );
-    expect(describeHolders({ list: [bare], count: 1 })).toBe('shop-3 for 12 s');
+    expect(describeHolders({ holders: [bare], holderCount: 1 })).toBe('shop-3 for 12 s');
   });
 });

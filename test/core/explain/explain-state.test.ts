@@ -1,12 +1,22 @@
 import { explainState } from '../../../lib/core/explain/explain-state.js';
 import type { Wanted } from '../../../lib/core/explain/likely-cause.js';
 import type { OwnHold, OwnPart } from '../../../lib/core/explain/own-part.js';
-import type { LockHolder, LockState, LockWaiter } from '../../../lib/core/store/lock-state.js';
+import type { Holder } from '../../../lib/core/api/holder.js';
+import type { LockState, LockWaiter } from '../../../lib/core/store/lock-state.js';
 
 const TOKEN = 32 * 1_000;
 
 /** A lease of 30 s that shop-3 was granted a while ago, and has renewed since. */
-const HOLDER: LockHolder = { instanceId: 'shop-3', fencingToken: TOKEN, ttlMs: 25_000, depth: 1, heldMs: 62_000 };
+const HOLDER: Holder = {
+  instanceId: 'shop-3',
+  isThisProcess: false,
+  mode: 'exclusive',
+  fencingToken: TOKEN,
+  ttlMs: 25_000,
+  leaseMs: 30_000,
+  depth: 1,
+  heldMs: 62_000,
+};
 const WAITER: LockWaiter = { instanceId: 'shop-2', mode: 'exclusive', placeMs: 29_500 };
 const OWN: OwnPart = {
   instanceId: 'shop-1',
@@ -26,7 +36,7 @@ const MY_HOLD: OwnHold = {
   isOfThisCall: false,
   isKeptByTransaction: false,
 };
-const MINE: LockHolder = { ...HOLDER, instanceId: 'shop-1' };
+const MINE: Holder = { ...HOLDER, instanceId: 'shop-1' };
 
 function stateOf(state: Partial<LockState>): LockState {
   const { holders = [], waiters = [] } = state;
@@ -123,7 +133,7 @@ describe('the explanation of a lock', () => {
 
   it('takes the default for the lease of the holder while the places fit it', () => {
     const dead = { ...HOLDER, ttlMs: 8_000 };
-    const causeOf = (holder: LockHolder, ...places: number[]) =>
+    const causeOf = (holder: Holder, ...places: number[]) =>
       explain({ holders: [holder], waiters: places.map((placeMs) => ({ ...WAITER, placeMs })) })[0];
     // A living waiter of a lease of 30 s keeps its place every 10 s, and up to a quarter later.
     expect([29_900, 25_000, 20_000, 17_500].map((placeMs) => causeOf(dead, placeMs))).toEqual(

@@ -271,9 +271,20 @@ describe('a lease', () => {
       expect(await b.locks.inspect('stock')).toEqual({
         resource: 'stock',
         mode: 'exclusive',
-        holders: [{ instanceId: 'a', fencingToken: lease.fencingToken, ttlMs: 30_000, depth: 1, heldMs: 0 }],
+        holders: [
+          {
+            instanceId: 'a',
+            isThisProcess: false,
+            mode: 'exclusive',
+            fencingToken: lease.fencingToken,
+            ttlMs: 30_000,
+            leaseMs: 30_000,
+            heldMs: 0,
+            depth: 1,
+          },
+        ],
         ttlMs: 30_000,
-        waiters: [{ instanceId: 'b', mode: 'exclusive', placeMs: 30_000 }],
+        waiters: [{ instanceId: 'b', mode: 'exclusive', placeMs: 30_000, leaseMs: 30_000 }],
       });
     });
 

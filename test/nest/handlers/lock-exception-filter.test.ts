@@ -22,23 +22,25 @@ import {
 } from 'nestjs-redis-lock';
 import { StaleFencingTokenError } from 'nestjs-redis-lock/fence';
 import { JobNotFoundError } from 'nestjs-redis-lock/schedule';
-import type { SeenHolders } from '../../../lib/core/api/seen-holders.js';
+import type { Holders } from '../../../lib/core/api/holder.js';
 import { rejection } from '../../support/expect/eventually.js';
 import { inMemory, PLATFORMS, useApps } from '../nest-apps.js';
 
 /** What an error knows of the holder is for the operator. */
-const seen: SeenHolders = {
-  list: [
+const seen: Holders = {
+  holders: [
     {
       instanceId: 'api-3:4711',
       isThisProcess: false,
       mode: 'exclusive',
       fencingToken: 98_765,
       ttlMs: 27_000,
+      leaseMs: 30_000,
       heldMs: 42_000,
+      depth: 1,
     },
   ],
-  count: 1,
+  holderCount: 1,
 };
 const INSIDES = /order:7|redis|6379|ttl|token|enough|api-3|4711|98765|holder|exclusive/i;
 

@@ -121,7 +121,7 @@ describe('a lease with minHoldMs, on a real Redis', () => {
   ])('is kept where another program has written a queue whose first waiter %s', async (_, owner) => {
     const { locks } = await start();
     const lease = await locks.acquire('x', { minHoldMs: 60_000 });
-    await admin().zadd('lock:{x}:waiters', '1', ' 1 exclusive 9000000000000 0', ...owner);
+    await admin().zadd('lock:{x}:waiters', '1', ' 1 exclusive 9000000000000 0 30000', ...owner);
     await lease.release();
     expect(await admin().pttl('lock:{x}')).toBeGreaterThan(50_000);
   });

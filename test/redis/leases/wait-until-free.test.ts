@@ -105,7 +105,7 @@ describe('waitUntilFree on Redis', () => {
 
   it('is not listed as a resource in use, also where the lease has ended unnoticed', async () => {
     const [witness, other] = [await start(), await start()];
-    await admin().set('lock:{a}', 'dead/1/x 32', 'PX', 60_000);
+    await admin().set('lock:{a}', 'dead/1/x 32 60000', 'PX', 60_000);
     const watcher = { resource: 'a', id: `${other.store.clientId}/watcher`, mark: 0 };
     await other.store.watch(watcher, 60_000);
     await admin().del('lock:{a}'); // as by its expiry
@@ -117,7 +117,7 @@ describe('waitUntilFree on Redis', () => {
 
   it('finds the lease of a dead holder over, without a message', async () => {
     const other = await start();
-    await admin().set('lock:{a}', 'dead/1/x 32', 'PX', 700);
+    await admin().set('lock:{a}', 'dead/1/x 32 60000', 'PX', 700);
     await wait(other);
     expect(await admin().exists('lock:{a}')).toBe(0);
   });
@@ -236,7 +236,7 @@ describe('waitUntilFree on Redis', () => {
     const { locks } = await start();
     for (const isHeld of [false, true]) {
       await admin().flushall();
-      if (isHeld && key === QUEUE) await admin().set('lock:{a}', 'dead/1/x 32', 'PX', 60_000);
+      if (isHeld && key === QUEUE) await admin().set('lock:{a}', 'dead/1/x 32 60000', 'PX', 60_000);
       await admin().zadd(key, 1, 'mine', 2, '#1', 3, '!x');
       const error = await rejection(locks.watches.waitUntilFree('a', { waitMs: 2_000 }));
       expect(error).toBeInstanceOf(LockUnavailableError);

@@ -63,18 +63,18 @@ describe('a neighbour that writes hostile texts into Redis', () => {
     const owner = (await admin().get('lock:{a}'))!.split(' ')[0]!;
     const token = lease.fencingToken;
     for (const name of NAMES) {
-      await admin().set('lock:{a}', `${name}/x/y ${token}`, 'PX', 60_000);
+      await admin().set('lock:{a}', `${name}/x/y ${token} 60000`, 'PX', 60_000);
       await look(other, name, 20);
     }
     for (const label of LABELS) {
-      await admin().set('lock:{a}', `${owner} ${token} ${label}`, 'PX', 60_000);
+      await admin().set('lock:{a}', `${owner} ${token} 60000 ${label}`, 'PX', 60_000);
       await look(other, label, 20);
     }
     for (const [index, name] of NAMES.entries()) {
       await admin().del('lock:{a}');
       const id = `${name}/x/y`;
       const label = LABELS[index]!;
-      await admin().hset('lock:{a}', { mode: 'write', owner: id, token, [id]: 1, label });
+      await admin().hset('lock:{a}', { mode: 'write', owner: id, token, depth: index, about: `60000 ${label}` });
       await admin().pexpire('lock:{a}', 60_000);
       await look(other, name);
     }

@@ -45,16 +45,18 @@ describe('labels in Redis', () => {
     expect(owner.startsWith(`${store.clientId}/`)).toBe(true);
     expect(acquire.slice(7)).toEqual(['exclusive', '5000', expect.stringMatching(/^\d+$/), '10000']);
     expect(written[0]).toMatch(/^\*11\r\n/);
-    expect(await admin().get('lock:{a}')).toBe(`${owner} ${lease.fencingToken}`);
+    expect(await admin().get('lock:{a}')).toBe(`${owner} ${lease.fencingToken} 5000`);
     const waiting = other.locks.acquire('a');
     await eventually(async () => expect(await admin().zcard('lock:{a}:waiters')).toBe(3));
     const [place] = await admin().zrange('lock:{a}:waiters', '0', '0');
-    expect(place).toMatch(/^ 1 exclusive \d{13} \d+$/);
+    expect(place).toMatch(/^ 1 exclusive \d{13} \d+ 10000$/);
     await lease.release();
     await (await waiting).release();
     for (const args of [...sent(written, ACQUIRE.sha), ...sent(written, ROTATE.sha)])
       expect(args.join()).not.toMatch(/{"/);
   });
+
+  const about = async () => (await admin().hget('lock:{a}', 'about'))!.replace(/^\d+ /, '');
 
   it.each<[LockMode, () => Promise<unknown>]>([
     [
@@ -62,10 +64,10 @@ describe('labels in Redis', () => {
       () =>
         admin()
           .get('lock:{a}')
-          .then((text) => text!.replace(/^\S+ \d+ /, '')),
+          .then((text) => text!.replace(/^\S+ \d+ \d+ /, '')),
     ],
-    ['reentrant', () => admin().hget('lock:{a}', 'label')],
-    ['write', () => admin().hget('lock:{a}', 'label')],
+    ['reentrant', () => about()],
+    ['write', () => about()],
     [
       'read',
       () =>
@@ -74,7 +76,7 @@ describe('labels in Redis', () => {
           .then((fields) =>
             Object.values(fields)
               .find((text) => text.includes('{'))!
-              .replace(/^\d+ \d+ \d+ /, ''),
+              .replace(/^\d+ \d+ \d+ \d+ /, ''),
           ),
     ],
   ])('stand in the value of the lock (%s), and leave nothing behind', async (mode, stored) => {
@@ -108,7 +110,7 @@ describe('labels in Redis', () => {
       Buffer.concat([Buffer.from('{"group":"'), Buffer.from([0xff, 0xc3]), Buffer.from('"}')]),
       { group: '\ufffd\ufffd' },
     ],
-    ['a second line', '{"a":1}\nshop-9/x 1 320000000000 9999999999999', undefined],
+    ['a second line', '{"a":1}\nshop-9/x 1 320000000000 9999999999999 5000', { a: 1 }],
     ['a prototype', '{"__proto__":{"admin":true}}', {}],
     ['a group that is no text', '{"group":{"a":1},"n":2}', { n: 2 }],
     ['what a terminal executes', '{"group":"\u001b[2J\u202e<b>"}', undefined],
@@ -135,7 +137,7 @@ describe('labels in Redis', () => {
           const fields = await admin().hgetall('lock:{a}');
           const [member, value] = Object.entries(fields).find(([name]) => name.includes('/'))!;
           await admin().hset('lock:{a}', member, Buffer.concat([Buffer.from(`${value} `), Buffer.from(text)]));
-        } else await admin().hset('lock:{a}', 'label', text);
+        } else await admin().hset('lock:{a}', 'about', Buffer.concat([Buffer.from('60000 '), Buffer.from(text)]));
         const state = await other.locks.inspect('a');
         const shown = where === 'queue' ? state.waiters : state.holders;
         expect(shown).toHaveLength(1);
@@ -157,9 +159,17 @@ describe('labels in Redis', () => {
 
   it('are no part of a value that was not ours before either: such a key is refused, and left alone', async () => {
     const { locks } = await start();
-    for (const text of ['job/1/2 32{"a":1}', 'job/1/2 32 a', 'job/1/2 {"a":1}', '{"a":1}', 'job/1/2 32 {"a":1} x\n']) {
+    const texts = [
+      'job/1/2 32 1{"a":1}',
+      'job/1/2 32 1 a',
+      'job/1/2 32',
+      'job/1/2 32 {"a":1}',
+      '{"a":1}',
+      'job/1/2 32 1 {"a":1} x\n',
+    ];
+    for (const text of texts) {
       await admin().set('lock:{a}', text);
-      if (text.startsWith('job/1/2 32 {')) continue; // with a brace it is a label, though a damaged one
+      if (text.startsWith('job/1/2 32 1 {')) continue; // with a brace it is a label, though a damaged one
       const error = await rejection(locks.acquire('a', { waitMs: 0 }));
       expect([text, error.message]).toEqual([text, expect.stringMatching(/WRONGTYPE/)]);
       expect(await admin().get('lock:{a}')).toBe(text);

@@ -1,13 +1,11 @@
 import { strict as assert } from 'node:assert';
-import type { SeenHolder, SeenHolders } from '../../../lib/core/api/seen-holders.js';
+import type { Holder, Holders } from '../../../lib/core/api/holder.js';
 import type { AcquireReply, KeepReply, LockOwner } from '../../../lib/core/store/lock-store.js';
-import type { LockHolder, LockState } from '../../../lib/core/store/lock-state.js';
+import type { LockState } from '../../../lib/core/store/lock-state.js';
 import type { LockModel } from '../../support/simulation/lock-model.js';
 import { TokenOrder } from './matched-tokens.js';
 import { untimed } from '../../../lib/testing/contract/requests.js';
 import { without } from '../../../lib/core/api/option-table.js';
-
-type AnyHolder = LockHolder | SeenHolder;
 
 /** No lease of a history is as old as that. */
 const LONGEST_HISTORY_MS = 60 * 60_000;
@@ -77,37 +75,38 @@ export class Comparison {
 
   sameState(state: LockState, expected: LockState): void {
     this.#checkState(state);
-    const plain = ({ resource, mode, permits, waiters }: LockState) => ({ resource, mode, permits, waiters });
-    // For how long is not in the model, and what is kept has an owner of its own there.
-    const found = untimed(state);
-    assert.deepEqual(plain(found), plain(expected));
+    const plain = ({ resource, mode, permits, waiters }: LockState) => {
+      return { resource, mode, permits, waiters: waiters.map((waiter) => without(waiter, 'placeMs')) };
+    };
+    assert.deepEqual(plain(state), plain(expected));
+    untimed(state);
     this.#sameTtl(state.ttlMs, expected.ttlMs);
-    const holders = found.holders.map((holder) => without(holder, 'isKept'));
-    this.#sameHolders(holders, expected.holders);
+    this.#sameHolders(state.holders, expected.holders);
   }
 
   /** No history has more holders than an answer names. */
-  #sameSeen(seen: SeenHolders, expected: SeenHolders): void {
-    assert.equal(seen.count, expected.count);
-    for (const { heldMs } of seen.list) assert.ok(heldMs >= 0 && heldMs < LONGEST_HISTORY_MS, `held for ${heldMs} ms`);
-    // For how long is not in the model.
-    const plain = ({ list }: SeenHolders) => list.map((holder) => ({ ...holder, heldMs: 0 }));
-    this.#sameHolders(plain(seen), plain(expected));
+  #sameSeen(seen: Holders, expected: Holders): void {
+    assert.equal(seen.holderCount, expected.holderCount);
+    for (const { heldMs } of seen.holders)
+      assert.ok(heldMs >= 0 && heldMs < LONGEST_HISTORY_MS, `held for ${heldMs} ms`);
+    this.#sameHolders(seen.holders, expected.holders);
   }
 
-  #sameHolders<T extends AnyHolder>(holders: readonly T[], expected: readonly T[]): void {
+  #sameHolders(holders: readonly Holder[], expected: readonly Holder[]): void {
     assert.equal(holders.length, expected.length);
     // Those who share a token stand in any order.
-    const order = (some: readonly T[]) =>
+    const order = (some: readonly Holder[]) =>
       some.toSorted(
         (a, b) => a.fencingToken - b.fencingToken || a.instanceId.localeCompare(b.instanceId) || a.ttlMs - b.ttlMs,
       );
     const theirs = order(expected);
-    for (const [i, { fencingToken, ttlMs, ...holder }] of order(holders).entries()) {
-      const { fencingToken: token, ttlMs: expectedTtlMs, ...rest } = theirs[i]!;
+    for (const [i, { fencingToken, ttlMs, leaseMs, heldMs: _, ...holder }] of order(holders).entries()) {
+      const { fencingToken: token, ttlMs: expectedTtlMs, leaseMs: expectedMs, heldMs: __, ...rest } = theirs[i]!;
+      // For how long it is held is not in the model.
       assert.deepEqual(holder, rest);
       this.tokens.note(token, fencingToken);
       this.#sameTtl(ttlMs, expectedTtlMs);
+      this.#sameTtl(leaseMs, expectedMs);
     }
   }
 

@@ -236,7 +236,8 @@ export class History {
       this.freed++;
     }
     const states = await Promise.all(RESOURCES.map((resource) => this.#watch.inspect(resource)));
-    for (const state of states) this.#comparison.sameState(state, this.#model.inspect(state.resource));
+    for (const state of states)
+      this.#comparison.sameState(state, this.#model.inspect(state.resource, this.#watch.clientId));
   }
 
   async #compareLists(): Promise<void> {

@@ -8,14 +8,14 @@ import type {
   RotateReply,
   Transfer,
 } from '../../../lib/core/store/lock-store.js';
-import type { LockHolder, LockState, LockWaiter } from '../../../lib/core/store/lock-state.js';
+import type { LockState, LockWaiter } from '../../../lib/core/store/lock-state.js';
 import type { LockLabel, StoredLabel } from '../../../lib/core/api/label.js';
 import type { PermitRequest } from '../../../lib/core/api/lock-options.js';
-import type { SeenHolder, SeenHolders } from '../../../lib/core/api/seen-holders.js';
+import type { Holder, Holders } from '../../../lib/core/api/holder.js';
 import { clientOf } from '../../../lib/core/store/owner-id.js';
 import type { OwnedGrant } from '../../../lib/testing/contract/grant-log.js';
 
-interface Holder {
+interface ModelHolder {
   readonly resource: string;
   owner: string;
   mode: LockOwner['mode'];
@@ -24,6 +24,8 @@ interface Holder {
   depth: number;
   label: string | undefined;
   grantedAt: number;
+  /** How long its lease was when it was last granted or renewed; 0 where it was released, and stays taken. */
+  leaseMs: number;
   endsAt: number;
 }
 
@@ -33,6 +35,7 @@ interface Waiter {
   mode: LockOwner['mode'];
   permits: PermitRequest | undefined;
   label: string | undefined;
+  leaseMs: number;
   endsAt: number;
   sentAt: number;
 }
@@ -62,7 +65,7 @@ export class LockModel {
   readonly told: OwnedGrant[] = [];
   /** The messages that a resource was free. Reading them empties the list. */
   readonly toldFree: ModelWatcher[] = [];
-  holders: Holder[] = [];
+  holders: ModelHolder[] = [];
   waiters: Waiter[] = [];
   watchers: ModelWatcher[] = [];
   /** What is freed goes to its next owner in the same step. */
@@ -75,7 +78,7 @@ export class LockModel {
     this.#forgetTheDead();
     const own = this.holderOf(resource, owner);
     if (own) {
-      own.endsAt = Math.max(own.endsAt, this.now + leaseMs);
+      this.#lengthen(resource, owner, leaseMs);
       this.#leave(resource, owner);
       return { status: 'granted', fencingToken: own.token };
     }
@@ -102,8 +105,9 @@ export class LockModel {
     // Who comes drops those who have died.
     if (!place) this.waiters = this.waiters.filter((waiter) => !queue.includes(waiter) || alive.includes(waiter));
     const sentAt = Math.floor(queueing.sentAt);
-    if (place) Object.assign(place, { mode, permits, label, endsAt: this.now + leaseMs, sentAt });
-    else this.waiters.push({ resource, owner, mode, permits, label, endsAt: this.now + leaseMs, sentAt });
+    const asked = { mode, permits, label, leaseMs, endsAt: this.now + leaseMs, sentAt };
+    if (place) Object.assign(place, asked);
+    else this.waiters.push({ resource, owner, ...asked });
     const soonestMs = this.#soonestMs(resource);
     this.#decideTotal(newOwner);
     if (permits?.isResized) this.#grantLoop(resource);
@@ -135,7 +139,7 @@ export class LockModel {
     const isHeld = this.holdersOf(resource).length > 0;
     if (!place || !isHeld || this.#isMismatch(place)) return { status: 'ask' };
     if (place === alive[0] && this.#isAdmitted(place)) return { status: 'ask' };
-    Object.assign(place, { endsAt: this.now + leaseMs, sentAt: Math.floor(sentAt) });
+    Object.assign(place, { leaseMs, endsAt: this.now + leaseMs, sentAt: Math.floor(sentAt) });
     const [ttlMs, seen] = [this.#ttlOfReply(resource), this.#seenBy(waiter)];
     return { status: 'kept', ttlMs, seen, soonestMs: this.#soonestMs(resource) };
   }
@@ -164,7 +168,7 @@ export class LockModel {
     const left = held ? Math.min(leftMs, held.grantedAt + minHoldMs - this.now) : 0;
     if (isKept || left <= 0) return this.release(owner) || isKept;
     this.holders.splice(this.holders.indexOf(held!), 1);
-    this.holders.push({ ...held!, owner: kept, depth: 1, endsAt: this.now + left });
+    this.holders.push({ ...held!, owner: kept, depth: 1, leaseMs: 0, endsAt: this.now + left });
     return true;
   }
 
@@ -177,7 +181,7 @@ export class LockModel {
 
   renew({ resource, id: owner }: LockOwner, leaseMs: number, exactly: boolean): boolean {
     const held = this.#lengthen(resource, owner, leaseMs);
-    if (held && exactly) held.endsAt = this.now + leaseMs;
+    if (held && exactly) Object.assign(held, { leaseMs, endsAt: this.now + leaseMs });
     return held !== undefined;
   }
 
@@ -223,7 +227,7 @@ export class LockModel {
     if (!held || (share && !SHARED.includes(held.mode))) return null;
     const token = fencingToken ?? held.token;
     const label = (transfer.label ?? held.label) || undefined;
-    this.holders.push({ ...held, owner: to, token, depth: 1, label, endsAt: this.now + leaseMs });
+    this.holders.push({ ...held, owner: to, token, depth: 1, label, leaseMs, endsAt: this.now + leaseMs });
     if (!(share && held.mode === 'read')) this.holders.splice(this.holders.indexOf(held), 1);
     return token;
   }
@@ -269,21 +273,18 @@ export class LockModel {
     return isFree;
   }
 
-  inspect(resource: string): LockState {
+  /** @param clientId the client that asks */
+  inspect(resource: string, clientId: string): LockState {
     this.#forgetTheDead();
     const held = this.holdersOf(resource);
     const mode = held[0]?.mode ?? null;
     const isSemaphore = mode === 'semaphore';
-    const holders: LockHolder[] = [];
-    for (const { owner, token, depth, permits, label, endsAt } of held) {
-      const instanceId = owner.split('/')[0]!;
-      const holder = { instanceId, fencingToken: token, ttlMs: endsAt - this.now, depth, ...shown(label) };
-      holders.push(isSemaphore ? { ...holder, permits } : holder);
-    }
+    const holders = held.map((holder) => this.#shown(holder, clientId));
     const waiters: LockWaiter[] = [];
     for (const waiter of this.waiters) {
       if (waiter.resource !== resource || waiter.endsAt <= this.now) continue;
-      const described = { instanceId: waiter.owner.split('/')[0]!, mode: waiter.mode, ...shown(waiter.label) };
+      const { owner, mode: wanted, label, leaseMs } = waiter;
+      const described = { instanceId: owner.split('/')[0]!, mode: wanted, leaseMs, ...shown(label) };
       waiters.push(waiter.permits ? { ...described, permits: waiter.permits.count } : described);
     }
     const ttlMs = Math.max(0, ...held.map(({ endsAt }) => endsAt - this.now));
@@ -300,11 +301,11 @@ export class LockModel {
     return [...new Set(all)].filter((resource) => resource.startsWith(prefix)).sort();
   }
 
-  holdersOf(resource: string): Holder[] {
+  holdersOf(resource: string): ModelHolder[] {
     return this.holders.filter((holder) => holder.resource === resource);
   }
 
-  holderOf(resource: string, owner: string): Holder | undefined {
+  holderOf(resource: string, owner: string): ModelHolder | undefined {
     return this.holdersOf(resource).find((holder) => holder.owner === owner);
   }
 
@@ -321,15 +322,25 @@ export class LockModel {
   }
 
   /** All that hold it, as the client of this owner is told of them. For how long is not in the model. */
-  #seenBy({ resource, id }: LockOwner): SeenHolders {
-    const list = this.holdersOf(resource).map(({ owner, mode, token, permits, label, endsAt }): SeenHolder => {
-      const isThisProcess = clientOf(owner) === clientOf(id);
-      const [instanceId] = owner.split('/') as [string];
-      const ttlMs = endsAt - this.now;
-      const holder = { instanceId, isThisProcess, mode, fencingToken: token, ttlMs, heldMs: 0, ...shown(label) };
-      return mode === 'semaphore' ? { ...holder, permits } : holder;
-    });
-    return { list, count: list.length };
+  #seenBy({ resource, id }: LockOwner): Holders {
+    const holders = this.holdersOf(resource).map((holder) => this.#shown(holder, clientOf(id)));
+    return { holders, holderCount: holders.length };
+  }
+
+  #shown({ owner, mode, token, depth, permits, label, leaseMs, endsAt }: ModelHolder, clientId: string): Holder {
+    return {
+      instanceId: owner.split('/')[0]!,
+      isThisProcess: clientOf(owner) === clientId,
+      mode,
+      fencingToken: token,
+      ttlMs: endsAt - this.now,
+      leaseMs,
+      heldMs: 0,
+      depth,
+      ...(mode === 'semaphore' && { permits }),
+      ...(leaseMs === 0 && { isKept: true as const }),
+      ...shown(label),
+    };
   }
 
   /** How it is held. What was decided on the size of a semaphore outlives its last holder for the rest of this step. */
@@ -384,7 +395,7 @@ export class LockModel {
       if (!this.#isAdmitted(waiter)) return;
       this.#leave(resource, waiter.owner);
       if (this.gone.has(waiter.owner.slice(0, waiter.owner.lastIndexOf('/')))) continue;
-      const fencingToken = this.#take({ ...waiter, id: waiter.owner }, waiter.endsAt - this.now);
+      const fencingToken = this.#take({ ...waiter, id: waiter.owner }, waiter.leaseMs, waiter.endsAt);
       this.told.push({ resource, owner: waiter.owner, fencingToken, sentAt: waiter.sentAt });
     }
   }
@@ -396,7 +407,7 @@ export class LockModel {
     this.toldFree.push(...told.filter(({ watcher }) => !this.gone.has(watcher.slice(0, watcher.lastIndexOf('/')))));
   }
 
-  #take(request: LockOwner, leaseMs: number): number {
+  #take(request: LockOwner, leaseMs: number, endsAt = this.now + leaseMs): number {
     const { resource, id: owner, mode, permits, label } = request;
     this.#decideTotal(request);
     const token = ++this.#tick * TOKENS_PER_TICK;
@@ -409,15 +420,19 @@ export class LockModel {
       depth: 1,
       label,
       grantedAt: this.now,
-      endsAt: this.now + leaseMs,
+      leaseMs,
+      endsAt,
     });
     return token;
   }
 
-  #lengthen(resource: string, owner: string, leaseMs: number): Holder | undefined {
+  #lengthen(resource: string, owner: string, leaseMs: number): ModelHolder | undefined {
     this.#forgetTheDead();
     const held = this.holderOf(resource, owner);
-    if (held) held.endsAt = Math.max(held.endsAt, this.now + leaseMs);
+    if (held) {
+      held.endsAt = Math.max(held.endsAt, this.now + leaseMs);
+      held.leaseMs = held.endsAt - this.now;
+    }
     return held;
   }
 

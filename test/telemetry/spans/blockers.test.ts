@@ -1,12 +1,14 @@
-import type { SeenHolder } from '../../../lib/core/api/seen-holders.js';
+import type { Holder } from '../../../lib/core/api/holder.js';
 import { Blockers } from '../../../lib/telemetry/spans/blockers.js';
 
-const holder = (fencingToken: number, heldMs: number, instanceId = 'shop-1'): SeenHolder => ({
+const holder = (fencingToken: number, heldMs: number, instanceId = 'shop-1'): Holder => ({
   instanceId,
   isThisProcess: false,
   mode: 'exclusive',
   fencingToken,
   ttlMs: 1_000,
+  leaseMs: 30_000,
+  depth: 1,
   heldMs,
 });
 

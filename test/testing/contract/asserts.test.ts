@@ -23,7 +23,7 @@ describe('assertEquals', () => {
     [{ a: 1 }, { a: 1, b: undefined }],
     [5, ANY_NUMBER],
     [
-      { ttlMs: 5, seen: { list: [] } },
+      { ttlMs: 5, seen: { holders: [] } },
       { ttlMs: ANY_NUMBER, seen: ANYTHING },
     ],
     [[{ ttlMs: 5 }], [{ ttlMs: ANY_NUMBER }]],

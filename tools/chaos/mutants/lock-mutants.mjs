@@ -29,10 +29,11 @@ export const LOCK_MUTANTS = [
     name: 'renewal-takes-over',
     what: 'a renewal does not look whose the lock is, and writes its own owner into it',
     file: SCRIPTS,
-    find: "if ARGV[3] ~= '1' and type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' ' then",
+    find: "if ARGV[3] ~= '1' and type(text) == 'string' and string.sub(text, 1, #known) == known then",
     replace:
       "if ARGV[3] ~= '1' and type(text) == 'string' then\n" +
-      "  redis.call('SET', KEYS[1], ARGV[1] .. string.match(text, ' %d+$'), 'KEEPTTL')",
+      "  text = ARGV[1] .. string.match(text, ' %d+ %d+.*$')\n" +
+      "  redis.call('SET', KEYS[1], text, 'KEEPTTL')",
     scenario: 'cut off',
     caughtBy: ['exclusion'],
   },
@@ -180,9 +181,9 @@ export const LOCK_MUTANTS = [
     name: 'lock-without-expiry',
     what: 'the lock of a waiter that is granted has no expiry before its first renewal',
     file: SCRIPTS,
-    // Each way to be granted: by the release of a process in which no other call waits, and by all else. And a transfer.
+    // Each way to be granted: by the release of a process in which no other call waits, and by all else.
     find: ", 'PX', leaseMs)",
-    times: 3,
+    times: 2,
     replace: ')',
     scenario: 'killed',
     caughtBy: ['liveness'],

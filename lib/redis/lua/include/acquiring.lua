@@ -4,6 +4,7 @@
 
 -- @include granting
 -- @include lease
+-- @include holder-renewal
 -- @include any-lock
 -- @include member
 -- @include renewal
@@ -18,14 +19,14 @@ local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, se
   if lock and lock.used then
     held = renewMember(lockKey, owner, leaseMs)
   elseif lock and lock.owner == owner then
-    lengthen(lockKey, leaseMs)
+    renewHolder(lockKey, lock, leaseMs)
     held = lock.token
   end
   if held then
     if number then leaveQueue(queueKey, number, owner) end
     return tonumber(held)
   end
-  local request = parseRequest(mode, label)
+  local request = parseRequest(mode, leaseMs, label)
   if not lock or lock.used then
     -- A holder died, or a writer before whom readers wait: whoever is next comes before this one.
     lock, first = grantWaiting(lockKey, queueKey, fenceKey, lock, owner)
@@ -50,7 +51,7 @@ local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, se
 
   -- @inline seen-holders
   if sentAt == '' then return { 'busy', ttl, seen, (isCut or (lock and lock.isPartial)) and 1 or nil } end
-  local place, soonestMs = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), label)
+  local place, soonestMs = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), request.about)
   if not place then return { 'full', ttl, seen } end
   -- The TTL is that of the last reader, which may end before one that dies.
   if lock and lock.mode == 'read' then soonestMs = math.max(1, math.min(soonestMs, lock.soonest - now)) end

@@ -1,13 +1,16 @@
 -- Which request is compatible with the holders of a lock. Readers go with readers, and permits of a semaphore with
 -- one another as long as there are enough. Pure: no commands.
 --
--- A request is written as its mode, or as "semaphore:count:total:resized". label: nil where it has none.
+-- A request is written as its mode, or as "semaphore:count:total:resized".
 
-local function parseRequest(text, label)
-  if string.sub(text, 1, 10) ~= 'semaphore:' then return { mode = text, count = 1, label = label } end
+-- about: what is stored with what it is granted; see holder.lua. It is the lease, and the label where there is one. Of a
+-- place in the queue it is read as a whole.
+local function parseRequest(text, about, label)
+  if label then about = about .. ' ' .. label end
+  if string.sub(text, 1, 10) ~= 'semaphore:' then return { mode = text, count = 1, about = about } end
   local count, total, resized = string.match(text, ':(%d+):(%d+):(%d)$')
   return {
-    mode = 'semaphore', count = tonumber(count), total = tonumber(total), resized = resized == '1', label = label,
+    mode = 'semaphore', count = tonumber(count), total = tonumber(total), resized = resized == '1', about = about,
   }
 end
 

@@ -3,13 +3,13 @@
 -- @include holder
 -- @include members
 
--- What stands: nil where the lock is free; owner, token, mode and label of one holder; or see readMembers.
+-- What stands: nil where the lock is free; owner, token, mode, about and depth of one holder; or see readMembers.
 local function readLock(lockKey)
-  local owner, token, mode, fields = readHolder(lockKey)
+  local owner, token, mode, about, depth = readHolder(lockKey)
   if owner == nil then return nil end
   if not owner then
   -- @inline refuse
   end
-  if owner ~= '' then return { owner = owner, token = token, mode = mode, label = fields } end
-  return readMembers(lockKey, fields)
+  if owner ~= '' then return { owner = owner, token = token, mode = mode, about = about, depth = depth } end
+  return readMembers(lockKey, about)
 end

@@ -26,7 +26,7 @@
 
 local function take(lockKey, fenceKey, lock, owner, request, leaseMs)
   if request.mode ~= 'read' and request.mode ~= 'semaphore' then
-    return takeLock(lockKey, fenceKey, owner, request.mode, leaseMs, request.label)
+    return takeLock(lockKey, fenceKey, owner, request.mode, leaseMs, request.about)
   end
   local token = mintToken(fenceKey)
   return token, addMember(lockKey, lock, owner, request, string.format('%.0f', token), leaseMs)
@@ -43,14 +43,14 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
   local prefix, inCluster = string.gsub(string.sub(fenceKey, 1, -6), '{[^{}]*}:$', '')
   local owner
   while true do
-    local number, mode, leaseMs, sentAt, data, label
-    owner, number, mode, leaseMs, sentAt, data, label = firstWaiter(queueKey)
+    local number, mode, leaseMs, sentAt, data, about
+    owner, number, mode, leaseMs, sentAt, data, about = firstWaiter(queueKey)
     if not number or owner == own then
 
       -- @inline tell-watchers
       break
     end
-    local request, client = parseRequest(mode, label), string.match(owner, '^([^ ].*)/')
+    local request, client = parseRequest(mode, about), string.match(owner, '^([^ ].*)/')
     -- What another program has written, and no waiter can have sent, is dropped.
     local isPlace = client and leaseMs < 1000000000000000 and (mode == 'exclusive' or mode == 'read' or mode == 'write'
       or mode == 'reentrant' or ((request.count or 0) > 0 and request.total and request.count <= request.total))
@@ -78,7 +78,7 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
       local token, shared = take(lockKey, fenceKey, lock, owner, request, string.format('%.0f', leaseMs))
       local tokenText = string.format('%.0f', token)
       -- @inline tell-grant
-      if not shared then return { owner = owner, token = token, mode = mode, label = label } end
+      if not shared then return { owner = owner, token = token, mode = mode, about = about } end
       lock = shared
     end
   end

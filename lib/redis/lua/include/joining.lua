@@ -1,5 +1,5 @@
--- joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, label): number is what findPlace returned.
--- label: nil where there is none.
+-- joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, about): number is what findPlace returned.
+-- about: see holder.lua.
 
 -- @include clock
 -- @include queue
@@ -7,9 +7,9 @@
 -- Joins the end, or renews the place it has. Returns its place, from 1, and in how many milliseconds the first of all
 -- places will be over that are not; or false where there are as many waiters as the caller accepts: those whose place
 -- has expired do not count for that.
-local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, label)
+local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, about)
   local expiry, ttl, before, soonest = now + leaseMs, nil, nil, nil
-  local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. sentAt .. (label and ' ' .. label or '')
+  local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. sentAt .. ' ' .. about
   if number then
     ttl = redis.call('PTTL', queueKey)
     local data = redis.call('ZRANGE', queueKey, number, number, 'BYSCORE')[1]

@@ -1,12 +1,12 @@
--- findMember(lockKey, owner): permits, fencing token, expiry and label of one member.
+-- findMember(lockKey, owner): permits, fencing token, expiry and about of one member.
 
 -- @include clock
 
--- Permits, fencing token and expiry of a member whose lease runs; and its label after a space, or an empty string.
+-- Of a member whose lease runs. about: see holder.lua.
 local function findMember(lockKey, owner)
   local entry = redis.call('HGET', lockKey, owner)
   if not entry then return nil end
-  local permits, token, expiry, label = string.match(entry, '^(%d+) (%d+) (%d+)(.*)$')
+  local permits, token, expiry, about = string.match(entry, '^(%d+) (%d+) (%d+) (%d.*)$')
   if not permits or tonumber(expiry) <= now or #expiry > 15 then return nil end
-  return permits, token, tonumber(expiry), label
+  return permits, token, tonumber(expiry), about
 end

@@ -9,8 +9,8 @@
 --           members, from this cursor of HSCAN on. No lease of those before it ends before this expiry. Until every
 --           member was seen, an expired member that was not seen counts as in use. The lock is free when nothing is
 --           in use, and not because no member was seen: after a fail-over the cursor is that of another server
--- <owner>   "permits token expiry" of a member, and " label" if it has one. Each lease ends by itself; the key, with
---           the last of them
+-- <owner>   "permits token expiry about" of a member; see holder.lua. Each lease ends by itself; the key, with the last
+--           of them
 --
 -- An owner id contains a slash, so it is none of the other fields.
 
@@ -91,8 +91,7 @@ local function addMember(lockKey, lock, owner, request, token, leaseMs)
   lock.used = lock.used + request.count
   lock.soonest = isNew and expiry or math.min(lock.soonest, expiry)
   local soonest = string.format('%.0f', lock.soonest)
-  local entry = request.count .. ' ' .. token .. ' ' .. string.format('%.0f', expiry)
-  if request.label then entry = entry .. ' ' .. request.label end
+  local entry = request.count .. ' ' .. token .. ' ' .. string.format('%.0f', expiry) .. ' ' .. request.about
   -- Also for a key that is not there: where an ACL forbids it, it fails here, and the lock never stands without expiry.
   if isNew then redis.call('PEXPIRE', lockKey, leaseMs) else keepAlive(lockKey, leaseMs) end
   if not lock.total then

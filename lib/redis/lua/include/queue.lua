@@ -2,9 +2,10 @@
 -- members:
 --
 -- <owner>                               score: its number
--- " <number> <mode> <expiry> <sentAt>"  score: its number. Its place ends at the expiry, in Redis's time in
+-- " <number> <mode> <expiry> <sentAt> <about>"
+--                                       score: its number. Its place ends at the expiry, in Redis's time in
 --                                       milliseconds; sentAt is the stamp of the command that set it, on the clock of
---                                       its sender. " <label>" follows where the waiter has one
+--                                       its sender; about is what is stored with what it is granted: see holder.lua
 -- #<number>                             score: its expiry
 --
 -- Numbers are smaller than any time, so the set begins with the places in their order, data before owner. Then come
@@ -23,7 +24,7 @@
 
 -- What a place is written like. isStrange: a sorted set stands there without a place, and is another program's. isWatched:
 -- no waiter is left, but watchers are. isPassedOn: the script itself takes what it frees for its next owner.
-local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+)(.*)$', 100, false, false
+local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+) (%d.*)$', 100, false, false
 local isWatched, isPassedOn, isNotified = false, false, false
 
 -- The number of the owner's place, if it has one. What is not a sorted set is another program's key, and a WRONGTYPE error.
@@ -36,19 +37,19 @@ local function leaveQueue(queueKey, number, owner, data)
   redis.call('ZREM', queueKey, owner, data, '#' .. number)
 end
 
--- The first waiter whose place has not expired: its owner, number, mode, what is left of its place, its stamp, its data and its
--- label. The places before it are dropped. Where there are too many of these for one script: an empty string.
+-- The first waiter whose place has not expired: its owner, number, mode, what is left of its place, its stamp, its data and
+-- what is stored about it. The places before it are dropped. Where there are too many of these for one script: an empty string.
 local function firstWaiter(queueKey)
   local head = redis.call('ZRANGE', queueKey, 0, 1)
   while head[1] do
-    local number, mode, expiry, sentAt, label = string.match(head[1], PLACE)
+    local number, mode, expiry, sentAt, about = string.match(head[1], PLACE)
     if not number then
       if string.sub(head[1], 1, 1) == '!' then
         isWatched = true
         return nil
       end
     elseif tonumber(expiry) > now then
-      return head[2] or ' ', number, mode, expiry - now, sentAt, head[1], label ~= '' and string.sub(label, 2) or nil
+      return head[2] or ' ', number, mode, expiry - now, sentAt, head[1], about
     end
     if budget <= 0 then
       isCut = true

@@ -5,19 +5,19 @@
 
 -- The member's lease starts anew, and is not made shorter unless it is said to. Gives its token, or nil.
 local function renewMember(lockKey, owner, leaseMs, exactly)
-  local permits, token, expiry, label = findMember(lockKey, owner)
+  local permits, token, expiry, about = findMember(lockKey, owner)
   if not permits then return nil end
   local renewed = now + leaseMs
   keepAlive(lockKey, leaseMs)
-  if renewed < expiry and not exactly then return token end
-  redis.call('HSET', lockKey, owner, permits .. ' ' .. token .. ' ' .. string.format('%.0f', renewed) .. label)
-  if renewed < expiry then
+  local lasts = string.format('%.0f', exactly and renewed or math.max(renewed, expiry))
+  about = string.format('%.0f', lasts - now) .. string.match(about, '^%d+(.*)$')
+  redis.call('HSET', lockKey, owner, permits .. ' ' .. token .. ' ' .. lasts .. ' ' .. about)
+  if exactly and renewed < expiry then
     local bounds = redis.call('HMGET', lockKey, 'soonest', 'sweep')
-    local text = string.format('%.0f', renewed)
-    if renewed < tonumber(bounds[1]) then redis.call('HSET', lockKey, 'soonest', text) end
+    if renewed < tonumber(bounds[1]) then redis.call('HSET', lockKey, 'soonest', lasts) end
     -- It may have been seen already.
     local cursor, seen = string.match(bounds[2] or '', '^(%d+) (%d+)$')
-    if cursor and renewed < tonumber(seen) then redis.call('HSET', lockKey, 'sweep', cursor .. ' ' .. text) end
+    if cursor and renewed < tonumber(seen) then redis.call('HSET', lockKey, 'sweep', cursor .. ' ' .. lasts) end
   end
   return token
 end

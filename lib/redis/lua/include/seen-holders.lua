@@ -1,7 +1,8 @@
 -- Sets seen: the holders of a lock that readLock or grantWaiting returned, as text. Its first line is "mode count
--- now", and each line after it a holder: "client permits token end", and " label" if it has one. count is how many
--- holders there are at least, and end the time at which the lease ends. '' where no holder is known. Needs clock.lua; lock; and ttl, what is left of
--- the lease of a single holder. An inline fragment: a function would cost those that are granted as well.
+-- now", and each line after it a holder: "client share token end about". count is how many holders there are at least;
+-- share, how many permits a member has, or how often a single holder has entered; end, the time at which the lease ends;
+-- about, as in holder.lua. '' where no holder is known. Needs clock.lua; lock; and ttl, what is left of the lease of a
+-- single holder. An inline fragment: a function would cost those that are granted as well.
 --
 -- The client is what an owner id has before its secret. Where many share the lock, Redis chooses some of them at
 -- random: a look at all of them would have no bound. Without the right to HRANDFIELD the text is empty, and nothing
@@ -13,11 +14,10 @@ if lock and lock.owner then
   local client = string.match(lock.owner, '^(%S+)/')
   if client then
     -- A token that was minted here is a number, and Lua prints 14 digits of those.
-    seen = string.format(
-      '%.9s 1 %.0f\n%s 1 %.20s %.0f', lock.mode, now, string.sub(client, 1, 200),
-      type(lock.token) == 'string' and lock.token or string.format('%.0f', lock.token or 0), now + ttl
-    )
-    if lock.label then seen = seen .. ' ' .. string.match(string.sub(lock.label, 1, 300), '^[^\n]*') end
+    local standing = type(lock.token) == 'string' and string.sub(lock.token, 1, 20) or string.format('%.0f', lock.token or 0)
+    seen = string.format('%.9s 1 %.0f\n', lock.mode, now) .. string.sub(client, 1, 200) .. ' '
+      .. (lock.depth and string.sub(lock.depth, 1, 7) or 1) .. ' ' .. standing .. string.format(' %.0f ', now + ttl)
+      .. (#lock.about < 17 and lock.about or string.match(string.sub(lock.about, 1, 320), '^[^\n]*'))
   end
 elseif lock and not isCut then
   local named = {}
@@ -25,7 +25,7 @@ elseif lock and not isCut then
   local fields = redis.pcall('HRANDFIELD', lockKey, 14, 'WITHVALUES')
   for index = 1, #fields, 2 do
     local client = string.match(fields[index], '^(%S+)/')
-    if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 340), '^[^\n]*') end
+    if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 360), '^[^\n]*') end
   end
   local count = #named
   -- There may be more. Of readers, used says how many.

@@ -39,7 +39,7 @@ export function describeLabels(suite: Suite<Base>, features: AllFeatures): void 
   });
   const seenBy = async (store: LockStore, wish = EXCLUSIVE): Promise<unknown[]> => {
     const reply = await store.acquire(owned(store, wish), LONG_MS);
-    return ('seen' in reply ? (reply.seen?.list ?? []) : []).map(({ label }) => label);
+    return ('seen' in reply ? (reply.seen?.holders ?? []) : []).map(({ label }) => label);
   };
   const wishes = everyMode(features);
 

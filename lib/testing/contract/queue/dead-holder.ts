@@ -46,8 +46,8 @@ export function describeDeadHolder(suite: Suite<Base>): void {
       await world.waiting(b);
       await world.leaseEnds(dead);
       const reply = await a.store.acquire(newOwner(a.store, 'stock'), LONG_MS, queueing);
-      assertMatches(reply, { status, ttlMs: ANY_NUMBER, seen: { count: 1 } });
-      assertMatches(reply, { seen: { list: [{ instanceId: 'a' }] } });
+      assertMatches(reply, { status, ttlMs: ANY_NUMBER, seen: { holderCount: 1 } });
+      assertMatches(reply, { seen: { holders: [{ instanceId: 'a' }] } });
       assertAbove((reply as { ttlMs: number }).ttlMs, LONG_MS / 2);
       assertMatches(await a.grants.next(), { resource: 'stock', owner: first.id, sentAt: 77 });
       assert.equal(await a.store.verify(first), true);

@@ -94,7 +94,11 @@ export function describeKeeping(suite: Suite<Base>, features: AllFeatures): void
     const second = newOwner(b.store, 'stock');
     const asked = [await b.store.acquire(second, LONG_MS, PATIENT), await b.store.acquire(second, LONG_MS, PATIENT)];
     const [queued, kept] = [{ status: 'queued' }, { status: 'kept' }];
-    const told = { ttlMs: ANY_NUMBER, soonestMs: ANY_NUMBER, seen: { count: 1, list: [{ instanceId: 'holder' }] } };
+    const told = {
+      ttlMs: ANY_NUMBER,
+      soonestMs: ANY_NUMBER,
+      seen: { holderCount: 1, holders: [{ instanceId: 'holder' }] },
+    };
     const replies = [...asked, await keep(b, second)];
     for (const [index, status] of [queued, queued, kept].entries()) {
       const reply = replies[index] as { ttlMs: number; soonestMs: number };

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import type { AcquireReply, LockOwner, LockStore, Queueing, SeveralReply } from '../../../core/store/lock-store.js';
-import type { LockState } from '../../../core/store/lock-state.js';
 import { assertEquals, assertMatches } from '../asserts.js';
 import { openQueueWorld } from '../queue-world.js';
 import { enqueue, LOCK_MODES, LONG_MS, newOwner, PATIENT, permits, SHORT_MS, take, untimed } from '../requests.js';
@@ -66,7 +65,7 @@ export function describeSeveral(suite: Suite<Base>, features: AllFeatures): void
       const single = { ...newOwner(a.store, 'single', mode), label: LABEL };
       await take(a.store, single);
       const comparable = async (resource: string): Promise<object> => {
-        const state: LockState = untimed(await holder.inspect(resource));
+        const state = untimed(await holder.inspect(resource));
         const holders = state.holders.map(({ fencingToken: _token, ttlMs: _ttl, ...rest }) => rest);
         return { ...state, resource: '', ttlMs: 0, holders };
       };
@@ -106,7 +105,7 @@ export function describeSeveral(suite: Suite<Base>, features: AllFeatures): void
     const held = await world.held('a');
     const owners = ownersOf(a.store, ['a', 'b', 'c']);
     const reply = await a.store.acquireSeveral!(owners, LONG_MS, PATIENT);
-    assertMatches(firstOf(reply), { status: 'queued', seen: { list: [{ instanceId: 'holder' }] } });
+    assertMatches(firstOf(reply), { status: 'queued', seen: { holders: [{ instanceId: 'holder' }] } });
     // On a cluster, those of other slots may have been granted: the caller releases them.
     for (const [index, token] of reply.laterTokens.entries()) {
       if (token !== undefined) assert.equal(await a.store.release(owners[index + 1]!), true);

@@ -99,8 +99,8 @@ export function describeWatch(suite: Suite<Base>, features: AllFeatures): void {
       const holders = [await world.holding(world.holder, wish)];
       if (isShared) holders.push(await world.holding(b, { ...wish, ...(wish.permits && permits(1, 3)) }));
       const { isFree, ttlMs, seen } = await one.look(7);
-      assertMatches(seen, { count: holders.length });
-      assertEquals(seen!.list.map(({ instanceId }) => instanceId).sort(), isShared ? ['b', 'holder'] : ['holder']);
+      assertMatches(seen, { holderCount: holders.length });
+      assertEquals(seen!.holders.map(({ instanceId }) => instanceId).sort(), isShared ? ['b', 'holder'] : ['holder']);
       assert.equal(isFree, false);
       assertAbove(ttlMs, LONG_MS / 2);
       assertAtMost(ttlMs, LONG_MS);

@@ -1,5 +1,6 @@
 import { describeDowngrade } from '../locks/downgrade.js';
 import { describeLabels } from '../locks/label.js';
+import { describeLeaseLengths } from '../locks/lease-lengths.js';
 import { describeLeases } from '../locks/leases.js';
 import { describeOperators } from '../locks/operators.js';
 import { describeReadWrite } from '../locks/read-write.js';
@@ -21,7 +22,7 @@ import { describeGrants, describeGrantMessages } from '../queue/grants.js';
 import { describeKeeping } from '../queue/keep.js';
 import { describeQueue } from '../queue/queue.js';
 import { describeRotation } from '../queue/rotation.js';
-import { describeSeenHolders } from '../queue/seen-holders.js';
+import { describeHolders } from '../queue/holders.js';
 import { describeSeveral } from '../queue/several.js';
 import { describeWatch } from '../queue/watch.js';
 import { type AllFeatures, type ContractRunner, type StoreFeatures, type StoreSubjectFactory } from '../subject.js';
@@ -42,7 +43,7 @@ const LOCK_PARTS: Readonly<Record<LockStorePart, Part>> = {
   deadHolder: ['a dead holder', describeDeadHolder],
   rotate: ['rotate', describeRotation],
   several: ['several resources at once', describeSeveral],
-  seenHolders: ['what is seen of the holders', describeSeenHolders],
+  holders: ['what is seen of the holders', describeHolders],
   label: ['the label', describeLabels],
   semaphore: ['a semaphore', describeSemaphore],
   semaphoreSize: ['the size of a semaphore', describeSemaphoreSize],
@@ -50,6 +51,7 @@ const LOCK_PARTS: Readonly<Record<LockStorePart, Part>> = {
   transfer: ['transfer', describeTransfer],
   operators: ['an operator', describeOperators],
   watch: ['a watcher', describeWatch],
+  leaseLengths: ['the length of a lease', describeLeaseLengths],
 };
 
 /** The parts that only a store with semaphores has. */

@@ -16,14 +16,15 @@ export type LockStorePart =
   | 'deadHolder'
   | 'rotate'
   | 'several'
-  | 'seenHolders'
+  | 'holders'
   | 'label'
   | 'semaphore'
   | 'semaphoreSize'
   | 'retain'
   | 'transfer'
   | 'operators'
-  | 'watch';
+  | 'watch'
+  | 'leaseLengths';
 
 /** What the lock store can do, and which tests are run. */
 export interface LockStoreFeatures extends StoreFeatures {

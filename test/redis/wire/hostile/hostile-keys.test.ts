@@ -75,14 +75,14 @@ describe('a neighbour writes anything into the keys of the locks', () => {
   });
 
   describe.each<[string, (string | number)[]]>([
-    ['a place without its owner', [0, ` 0 exclusive ${SOON} 0`]],
-    ['places without their owners', [0, ` 0 exclusive ${SOON} 0`, 0.5, ` 1 read ${SOON} 0`]],
-    ['a place that is over, without its owner', [0, ' 0 exclusive 1 0']],
-    ['a place whose owner has no slash', [0, ` 0 exclusive ${SOON} 0`, 0, 'mine', SOON, '#0']],
-    ['a place of an unknown mode', [0, ` 0 mine ${SOON} 0`, 0, 'a/b/c', SOON, '#0']],
-    ['a place for no permits', [0, ` 0 semaphore:0:3:0 ${SOON} 0`, 0, 'a/b/c', SOON, '#0']],
-    ['a place for permits that are no numbers', [0, ` 0 semaphore:x ${SOON} 0`, 0, 'a/b/c', SOON, '#0']],
-    ['a place that ends beyond all time', [0, ` 0 exclusive ${'9'.repeat(40)} 0`, 0, 'a/b/c', SOON, '#0']],
+    ['a place without its owner', [0, ` 0 exclusive ${SOON} 0 30000`]],
+    ['places without their owners', [0, ` 0 exclusive ${SOON} 0 30000`, 0.5, ` 1 read ${SOON} 0 30000`]],
+    ['a place that is over, without its owner', [0, ' 0 exclusive 1 0 30000']],
+    ['a place whose owner has no slash', [0, ` 0 exclusive ${SOON} 0 30000`, 0, 'mine', SOON, '#0']],
+    ['a place of an unknown mode', [0, ` 0 mine ${SOON} 0 30000`, 0, 'a/b/c', SOON, '#0']],
+    ['a place for no permits', [0, ` 0 semaphore:0:3:0 ${SOON} 0 30000`, 0, 'a/b/c', SOON, '#0']],
+    ['a place for permits that are no numbers', [0, ` 0 semaphore:x ${SOON} 0 30000`, 0, 'a/b/c', SOON, '#0']],
+    ['a place that ends beyond all time', [0, ` 0 exclusive ${'9'.repeat(40)} 0 30000`, 0, 'a/b/c', SOON, '#0']],
     ['half a place', [0, ' 0 exclusive', 0, 'a/b/c', SOON, '#0']],
     ['members of any kind', [0, 'mine', 0.1, '', 0.2, '#x', '-inf', '{}']],
     ['a watcher where the places are', [0, '!mine']],
@@ -107,7 +107,7 @@ describe('a neighbour writes anything into the keys of the locks', () => {
   it.each<[string, (string | number)[]]>([
     ['a member behind them', [5, 'mine']],
     ['the end of a place that is not there', [SOON, '#77']],
-    ['a place without an owner', [7, ` 7 exclusive ${SOON} 0`]],
+    ['a place without an owner', [7, ` 7 exclusive ${SOON} 0 30000`]],
     ['many', Array.from({ length: 90 }, (_, index) => [index / 7, `mine ${index}`]).flat()],
   ])('another caller can queue behind the waiters, whatever is written between them: %s', async (_what, members) => {
     const [holder, first, second] = [await start(), await start(), await start()];

@@ -35,6 +35,8 @@ describe('the holders in an error', () => {
         fencingToken,
         heldMs: about(42_000),
         ttlMs: expect.any(Number),
+        leaseMs: 30_000,
+        depth: 1,
       },
     ]);
     expect(message).toContain('"stock" is held by a for 42 s; waited 2.5 s');

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { SeenHolders } from '../../../core/api/seen-holders.js';
+import type { Holder, Holders } from '../../../core/api/holder.js';
 import type { AcquireReply } from '../../../core/store/lock-store.js';
 import {
   ANY_NUMBER,
@@ -17,12 +17,12 @@ import { EXCLUSIVE, LONG_MS, newOwner, PATIENT, permits, READ, REENTRANT, SHORT_
 import type { AllFeatures } from '../subject.js';
 import type { Base, Suite } from '../suite.js';
 
-function seenIn(reply: AcquireReply): SeenHolders | undefined {
+function seenIn(reply: AcquireReply): Holders | undefined {
   return 'seen' in reply ? reply.seen : undefined;
 }
 
 /** What every lock store keeps to: what it tells a caller that is not granted about the holders, with the same answer. */
-export function describeSeenHolders(suite: Suite<Base>, features: AllFeatures): void {
+export function describeHolders(suite: Suite<Base>, features: AllFeatures): void {
   const { it } = suite.with(openQueueWorld).with(({ holder }) => ({
     tokenOf: async (instanceId: string): Promise<number> => {
       const { holders } = await holder.inspect('stock');
@@ -36,10 +36,11 @@ export function describeSeenHolders(suite: Suite<Base>, features: AllFeatures): 
       const fencingToken = await tokenOf('holder');
       await subject.pass(SHORT_MS);
       for (const queueing of [undefined, PATIENT, { ...PATIENT, maxWaiters: 0 }]) {
-        const { list, count } = seenIn(await world.ask(a, EXCLUSIVE, queueing))!;
-        assert.equal(count, 1);
-        const [{ heldMs, ttlMs, ...seen }] = list as [(typeof list)[0]];
-        assertEquals(seen, { instanceId: 'holder', isThisProcess: false, mode: wish.mode, fencingToken });
+        const { holders, holderCount } = seenIn(await world.ask(a, EXCLUSIVE, queueing))!;
+        assert.equal(holderCount, 1);
+        const [{ heldMs, ttlMs, ...seen }] = holders as [Holder];
+        const lease = { fencingToken, leaseMs: LONG_MS, depth: 1 };
+        assertEquals(seen, { instanceId: 'holder', isThisProcess: false, mode: wish.mode, ...lease });
         assertAtLeast(heldMs, SHORT_MS);
         assertBelow(heldMs, LONG_MS);
         assertAbove(ttlMs, LONG_MS / 2);
@@ -50,15 +51,15 @@ export function describeSeenHolders(suite: Suite<Base>, features: AllFeatures): 
 
   it('says if the holder is another call of the same client', async ({ world, a, b }) => {
     await world.holding(a, EXCLUSIVE);
-    assertMatches(seenIn(await world.ask(a, EXCLUSIVE)), { list: [{ instanceId: 'a', isThisProcess: true }] });
-    assertMatches(seenIn(await world.ask(b, EXCLUSIVE)), { list: [{ instanceId: 'a', isThisProcess: false }] });
+    assertMatches(seenIn(await world.ask(a, EXCLUSIVE)), { holders: [{ instanceId: 'a', isThisProcess: true }] });
+    assertMatches(seenIn(await world.ask(b, EXCLUSIVE)), { holders: [{ instanceId: 'a', isThisProcess: false }] });
   });
 
   it('counts from the first grant, however often the lease is renewed', async ({ subject, world, holder, a }) => {
     const owner = await world.holding(world.holder, EXCLUSIVE);
     await subject.pass(SHORT_MS);
     await holder.renew(owner, LONG_MS);
-    const [seen] = seenIn(await world.ask(a, EXCLUSIVE))!.list;
+    const [seen] = seenIn(await world.ask(a, EXCLUSIVE))!.holders;
     assertAtLeast(seen!.heldMs, SHORT_MS - 1);
   });
 
@@ -67,7 +68,7 @@ export function describeSeenHolders(suite: Suite<Base>, features: AllFeatures): 
     const next = await world.waiting(a);
     await holder.release(owner);
     await world.granted(a, next);
-    assertMatches(seenIn(await world.ask(b, EXCLUSIVE)), { count: 1, list: [{ instanceId: 'a' }] });
+    assertMatches(seenIn(await world.ask(b, EXCLUSIVE)), { holderCount: 1, holders: [{ instanceId: 'a' }] });
   });
 
   it('names the next holder in the answer to the rotation', async ({ world, holder, a }) => {
@@ -75,7 +76,7 @@ export function describeSeenHolders(suite: Suite<Base>, features: AllFeatures): 
     await world.waiting(a);
     const reply = await holder.rotate(owner, newOwner(holder, 'stock'), LONG_MS, PATIENT);
     assertMatches(reply, { released: true, next: { status: 'queued' } });
-    assertMatches(seenIn(reply.next as AcquireReply), { count: 1, list: [{ instanceId: 'a' }] });
+    assertMatches(seenIn(reply.next as AcquireReply), { holderCount: 1, holders: [{ instanceId: 'a' }] });
   });
 
   it('names the readers whose lease runs, in the order of their tokens', async ({ world, a, b, tokenOf }) => {
@@ -84,24 +85,24 @@ export function describeSeenHolders(suite: Suite<Base>, features: AllFeatures): 
     await world.holding(a, READ);
     await world.expire();
     const seen = seenIn(await world.ask(a, WRITE, PATIENT))!;
-    assert.equal(seen.count, 2);
-    assertMatches(seen.list, [
+    assert.equal(seen.holderCount, 2);
+    assertMatches(seen.holders, [
       { instanceId: 'b', isThisProcess: false, mode: 'read' },
       { instanceId: 'a', isThisProcess: true, mode: 'read' },
     ]);
     assertEquals(
-      seen.list.map(({ fencingToken }) => fencingToken),
+      seen.holders.map(({ fencingToken }) => fencingToken),
       [await tokenOf('b'), await tokenOf('a')],
     );
-    assertLacks(seen.list[0], 'permits');
+    assertLacks(seen.holders[0], 'permits');
   });
 
   it('names 8 of very many readers, and says how many there are', async ({ world, a, b }) => {
     for (let i = 0; i < 20; i++) await world.holding(i % 2 ? a : b, READ);
     const seen = seenIn(await world.ask(world.holder, WRITE))!;
-    assert.equal(seen.count, 20);
-    assert.equal(seen.list.length, 8);
-    assert.equal(new Set(seen.list.map(({ fencingToken }) => fencingToken)).size, 8);
+    assert.equal(seen.holderCount, 20);
+    assert.equal(seen.holders.length, 8);
+    assert.equal(new Set(seen.holders.map(({ fencingToken }) => fencingToken)).size, 8);
   });
 
   if (features.semaphores) {
@@ -110,8 +111,8 @@ export function describeSeenHolders(suite: Suite<Base>, features: AllFeatures): 
       await world.holding(b, permits(1, 3));
       const seen = seenIn(await world.ask(world.holder, permits(1, 3)))!;
       assertMatches(seen, {
-        count: 2,
-        list: [
+        holderCount: 2,
+        holders: [
           { instanceId: 'a', mode: 'semaphore', permits: 2 },
           { instanceId: 'b', mode: 'semaphore', permits: 1 },
         ],
@@ -122,8 +123,8 @@ export function describeSeenHolders(suite: Suite<Base>, features: AllFeatures): 
       it(`counts ${holders} holders, not their permits`, async ({ world, a, b }) => {
         for (let i = 0; i < holders; i++) await world.holding(i % 2 ? a : b, permits(2, 2 * holders));
         const seen = seenIn(await world.ask(world.holder, permits(1, 2 * holders)))!;
-        assert.equal(seen.count, holders);
-        assert.equal(seen.list.length, 8);
+        assert.equal(seen.holderCount, holders);
+        assert.equal(seen.holders.length, 8);
       });
     }
   }

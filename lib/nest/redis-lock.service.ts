@@ -230,8 +230,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
 
   /**
    * Explains in sentences why a call cannot get a resource, from a look at Redis: which process holds it, since when, when
-   * it was last renewed, who waits, and the likely cause. With `lookAgainMs` it looks twice, which shows whether the holder
-   * lives. It is meant for people; `cause` is for programs.
+   * it was last renewed, who waits, and the likely cause. It is meant for people; `cause` is for programs.
    *
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    * @throws InvalidLockOptionsError when an option or the name is invalid

@@ -1,20 +1,14 @@
 import type { LockState } from '../store/lock-state.js';
-import type { EarlierLook } from './earlier-look.js';
 import { LockExplanation } from './explanation.js';
 import { likelyCause, type Wanted } from './likely-cause.js';
 import type { OwnPart } from './own-part.js';
 import { seenLease, silentWaiters } from './seen-lease.js';
 import { describeCause, describeHolding, describeWaiting } from './sentences.js';
 
-/** Explains a look at a resource, with what this process knows of its own part, and what an earlier look has shown. */
-export function explainState(
-  state: LockState,
-  own: OwnPart,
-  wanted: Wanted = {},
-  earlier?: EarlierLook,
-): LockExplanation {
-  const leases = state.holders.map((holder) => seenLease(holder, state, own, wanted.leaseMs, earlier));
-  const silent = silentWaiters(state, leases, own, wanted.leaseMs, earlier);
+/** Explains a look at a resource, with what this process knows of its own part. */
+export function explainState(state: LockState, own: OwnPart, wanted: Wanted = {}): LockExplanation {
+  const leases = state.holders.map((holder) => seenLease(holder, own));
+  const silent = silentWaiters(state.waiters, own);
   const cause = likelyCause(state, leases, own, wanted, silent);
   const sentences = [
     ...describeHolding(state, leases),

@@ -4,12 +4,10 @@ import type { LockState } from '../store/lock-state.js';
 export const LOCK_CAUSES = [
   /** No process holds it, and none waits for it. */
   'free',
-  /** It is held or is about to be granted, and nothing that is seen is wrong. Whether the holder lives is in the sentences. */
+  /** It is held or is about to be granted, and nothing that is seen is wrong. */
   'inUse',
   /** The holder has it for 5 s or longer, no renewal is overdue, and other calls wait. */
   'holderSlow',
-  /** The same, but it cannot be told whether the holder renews its lease: how long the lease is, is not known here. */
-  'unclear',
   /** The lease runs out and was not renewed when it was due: the holder has died, stands still or cannot reach Redis. */
   'holderDead',
   /** The lease is never renewed: it was acquired with `watchdog: false`. */
@@ -36,7 +34,6 @@ export class LockExplanation {
   /** All sentences in one text. */
   readonly text: string;
 
-  /** @internal */
   constructor(
     readonly resource: string,
     /** The likely cause of what is seen. */

@@ -12,7 +12,6 @@ const SLOW_MS = 5_000;
 export interface Wanted {
   readonly mode?: LockMode | undefined;
   readonly permits?: number | undefined;
-  readonly leaseMs?: number | undefined;
 }
 
 /** The most likely reason why a call cannot get the resource: that of the first rule that fits. */
@@ -38,14 +37,12 @@ export function likelyCause(
   if (leases.some((lease) => isFixed(lease, own))) return 'fixedLease';
   if (state.resource.startsWith(LEADER_PREFIX)) return 'leadership';
   if (waiters.length === 0 && own.waiting === 0) return 'inUse';
-  if (own.waiting > 0 && leases.some(({ isThisProcess }) => isThisProcess)) return 'heldByThisProcess';
-  const slow = leases.filter(isSlow);
-  if (slow.length === 0) return 'inUse';
-  return slow.some(({ status }) => status !== 'unknown') ? 'holderSlow' : 'unclear';
+  if (own.waiting > 0 && leases.some(({ holder }) => holder.isThisProcess)) return 'heldByThisProcess';
+  return leases.some(isSlow) ? 'holderSlow' : 'inUse';
 }
 
-export function isSlow({ holder: { heldMs = 0 } }: SeenLease): boolean {
-  return heldMs >= SLOW_MS;
+export function isSlow({ holder }: SeenLease): boolean {
+  return holder.heldMs >= SLOW_MS;
 }
 
 /**
@@ -67,8 +64,8 @@ function isMismatch({ mode, permits, waiters }: LockState, wanted: Wanted): bool
   return isSemaphore && waiters.some((waiter) => (waiter.permits ?? 0) > permits!.total);
 }
 
-function isFixed({ status, own, isThisProcess }: SeenLease, { wanted }: OwnPart): boolean {
+function isFixed({ status, holder, isFirst }: SeenLease, { wanted }: OwnPart): boolean {
   if (status === 'fixed') return true;
-  // Another process that was never seen to renew, where the same calls of this process ask for a fixed lease.
-  return own === undefined && !isThisProcess && wanted?.watchdog === false;
+  // Another process has never renewed it, and the same calls of this process ask for a fixed lease.
+  return isFirst && !holder.isThisProcess && wanted?.watchdog === false;
 }

@@ -1,13 +1,13 @@
+import { describeRemark } from '../api/holder.js';
+import { OTHER_GROUP } from '../api/label.js';
 import { LEADER_PREFIX } from '../api/resource.js';
-import { describeLabel, OTHER_GROUP } from '../api/label.js';
 import type { LockState, LockWaiter } from '../store/lock-state.js';
 import { formatDuration } from '../util/durations.js';
-import { keepPeriodMs } from '../places/place.js';
 import { count } from '../util/plurals.js';
 import { plainOrQuoted, quote } from '../util/quoted.js';
 import type { LockCause } from './explanation.js';
 import type { OwnPart } from './own-part.js';
-import { overdueKeepMs, type SeenLease, type SilentWaiters } from './seen-lease.js';
+import { overdueInMs, overdueKeepMs, type SeenLease, type SilentWaiters } from './seen-lease.js';
 import { isSlow, type Wanted } from './likely-cause.js';
 
 /** How many holders and waiters are named. */
@@ -37,52 +37,39 @@ export function describeHolding(state: LockState, leases: readonly SeenLease[]):
 function describeLease(name: string, { mode }: LockState, lease: SeenLease): string[] {
   const { holder, own } = lease;
   const { fencingToken, permits, depth } = holder;
-  const heldMs = own?.heldMs ?? holder.heldMs;
   const who = nameOf(lease);
-  const held = heldMs === undefined ? '' : ` for ${formatDuration(heldMs)}`;
   if (holder.isKept) {
     return [
       `${name} was released by ${who}, but stays taken for another ${formatDuration(holder.ttlMs)}: its minHoldMs is not over.`,
     ];
   }
+  const held = formatDuration(own?.heldMs ?? holder.heldMs);
   const how = [`mode ${mode}`, `token ${fencingToken}`];
   if (permits !== undefined) how.splice(1, 0, count(permits, 'permit'));
   if (depth > 1) how.push(`entered ${depth} times`);
-  return [`${name} is held by ${who}${held} (${how.join(', ')}).`, describeRenewals(lease)];
+  return [`${name} is held by ${who} for ${held} (${how.join(', ')}).`, describeRenewals(lease)];
 }
 
-function nameOf({ holder, own, isThisProcess }: SeenLease): string {
+function nameOf({ holder, own }: SeenLease): string {
   if (own) return `${own.isOfThisCall ? 'this call' : 'a call of this process'}${describeGroup(own.group)}`;
-  if (isThisProcess) return 'this process';
-  const name = plainOrQuoted(holder.instanceId);
-  return name + (holder.isHandedOn ? ' (handed on inside that process)' : describeLabel(holder.label));
+  if (holder.isThisProcess) return 'this process';
+  return plainOrQuoted(holder.instanceId) + (holder.isKept ? '' : describeRemark(holder));
 }
 
-function describeRenewals({ holder, own, length, renewedMsAgo, status, isThisProcess, between }: SeenLease): string {
+function describeRenewals({ holder, renewedMsAgo, isFirst, status }: SeenLease): string {
   const left = `the lease has ${formatDuration(holder.ttlMs)} left`;
   if (status === 'fixed') return `Its lease is a fixed one, which is never renewed: ${left}.`;
-  if (length === undefined || renewedMsAgo === undefined) {
-    if (status === 'renewing') return `It was renewed between the two looks: ${left}.`;
-    if (status === 'overdue') {
-      return `It was not renewed between the two looks, ${formatDuration(between!.leastMs)} apart: ${left}, which is less.`;
-    }
-    return `At the moment ${left}. This process does not know how long it is in all.`;
-  }
-  const assumed = length.isGuess ? `If its lease is ${formatDuration(length.leaseMs)}, as here, it` : 'It';
-  const dueMs = length.leaseMs / 3;
-  if (status === 'new') {
-    const nextMs = Math.max(0, dueMs - renewedMsAgo);
-    return nextMs > 0
-      ? `${assumed} is renewed for the first time in ${formatDuration(nextMs)}: ${left}.`
-      : `${assumed} should be renewed for the first time about now: ${left}.`;
-  }
+  const dueMs = holder.leaseMs / 3;
   const ago = `was last renewed ${formatDuration(renewedMsAgo)} ago`;
-  if (status === 'renewing') {
-    return `${assumed} ${ago}, ${between?.what === 'renewed' ? 'between the two looks' : 'in time'}: ${left}.`;
+  if (status === 'overdue') {
+    const process = holder.isThisProcess ? 'this process' : 'its process';
+    return `It ${isFirst ? 'was never renewed' : ago}, though ${process} should renew it every ${formatDuration(dueMs)}: ${left}.`;
   }
-  const what = (holder.heldMs ?? Infinity) - renewedMsAgo < 100 ? `was never renewed` : ago;
-  const process = own || isThisProcess ? 'this process' : 'its process';
-  return `${assumed} ${what}, though ${process} should renew it every ${formatDuration(dueMs)}: ${left}.`;
+  if (!isFirst) return `It ${ago}, in time: ${left}.`;
+  const nextMs = Math.max(0, dueMs - renewedMsAgo);
+  return nextMs > 0
+    ? `It is renewed for the first time in ${formatDuration(nextMs)}: ${left}.`
+    : `It should be renewed for the first time about now: ${left}.`;
 }
 
 /** Which processes wait, and for how long. */
@@ -111,11 +98,7 @@ export function describeWaiting(state: LockState, own: OwnPart, silent: SilentWa
   return lines;
 }
 
-/** Without its lease, what is left of a place says nothing. So where the lease is a guess, the sentence says "if". */
-function describeSilence(
-  { count: silent, keptMsAgo, length: { leaseMs, isGuess } }: SilentWaiters,
-  all: number,
-): string {
+function describeSilence({ count: silent, keptMsAgo, periodMs }: SilentWaiters, all: number): string {
   const ago = formatDuration(keptMsAgo);
   const sentence =
     all === 1
@@ -125,9 +108,7 @@ function describeSilence(
         : silent === 1
           ? `One of them has not kept its place for ${ago}.`
           : `${silent} of them have not kept their places for ${ago} or longer.`;
-  const assumed = `If ${all === 1 ? 'it asks' : 'they ask'} for a lease of ${formatDuration(leaseMs)}, as here, `;
-  const rhythm = `A living waiter does so every ${formatDuration(keepPeriodMs(leaseMs))}, or more often.`;
-  return `${isGuess ? assumed + sentence[0]!.toLowerCase() + sentence.slice(1) : sentence} ${rhythm}`;
+  return `${sentence} A living waiter does so every ${formatDuration(periodMs)}, or more often.`;
 }
 
 function nameWaiter({ instanceId, mode, permits }: LockWaiter, own: OwnPart): string {
@@ -162,18 +143,12 @@ export function describeCause(
           'Look at that process, lock less of its work, or set maxHoldMs. ' +
           'forceRelease() ends the lease, but not the work.',
       ];
-    case 'unclear':
-      return [
-        `${leases.some(({ between }) => between) ? 'Look again with a longer lookAgainMs' : 'Pass lookAgainMs, and explain() looks twice'}, ` +
-          'or pass the leaseMs that its calls ask for. If what is left of the lease goes up, ' +
-          'the holder is alive and slow. If it only falls, the holder has died, or the lease is a fixed one.',
-      ];
     case 'holderDead':
       return [
-        `The holder has most likely died, stands still, or cannot reach Redis. ` +
+        'The holder has most likely died, stands still, or cannot reach Redis. ' +
           `The lock is free in ${formatDuration(ttlMs)} unless it renews its lease. ` +
-          `Look again: if what is left goes up, the holder lives${leases.some(({ length }) => length?.isGuess) ? ', or its lease is another one than assumed here' : ''}. ` +
-          `If it is a fixed lease (watchdog: false), this is as it should be.`,
+          'Look again: if what is left goes up, the holder lives. ' +
+          'If it is a fixed lease (watchdog: false), this is as it should be.',
       ];
     case 'fixedLease':
       return [`The lease ends by itself in ${formatDuration(ttlMs)}, or earlier if its holder releases it.`];
@@ -215,33 +190,21 @@ export function describeCause(
   }
 }
 
-/** A holder that holds its lease may have died since. Only this process, and a renewal between two looks, shows that it lives. */
-function isKnownAlive({ isThisProcess, between }: SeenLease): boolean {
-  return isThisProcess || between?.what === 'renewed';
-}
-
+/** A holder that has renewed its lease in time may have died since. Of this process, that is known. */
 function describeHealth(leases: readonly SeenLease[]): string {
-  const unknown = leases.find((lease) => !isKnownAlive(lease));
-  if (!unknown) return 'Nothing is wrong.';
-  const { between, length } = unknown;
-  const who = leases.length === 1 ? 'its holder is' : 'all of its holders are';
-  const third = length
-    ? `of more than ${formatDuration(length.leaseMs / 3)}, a third of that lease`
-    : 'of more than a third of its lease';
-  const how = !between
-    ? `one look cannot tell. Pass a lookAgainMs ${third}, and explain() looks twice.`
-    : `${leases.length === 1 ? 'its lease' : 'the lease of one'} was ${between.what === 'granted' ? 'granted' : 'not renewed'} ` +
-      `between the two looks. Look again with a lookAgainMs ${third}.`;
-  return `Whether ${who} alive is not known yet: ${how}`;
+  const others = leases.filter(({ holder }) => !holder.isThisProcess);
+  if (others.length === 0) return 'Nothing is wrong.';
+  const inMs = Math.max(...others.map(overdueInMs));
+  return `Nothing is wrong: if a holder has died since it last renewed its lease, that shows in ${formatDuration(inMs)}.`;
 }
 
 function describeSlow(leases: readonly SeenLease[]): string {
   const slow = leases.filter(isSlow);
-  if (slow.some(isKnownAlive)) return 'The holder is alive and slow';
-  const renewing = slow.find(({ status }) => status === 'renewing');
-  if (!renewing) return 'Whether the holder is alive shows when its first renewal is due. If so, it is slow';
-  const shows = `a ${renewing.between ? 'longer ' : ''}lookAgainMs shows whether it still is`;
-  return `The holder was alive when it last renewed its lease, and ${shows}. If so, it is slow`;
+  if (slow.some(({ holder }) => holder.isThisProcess)) return 'The holder is alive and slow';
+  const renewed = slow.filter(({ isFirst }) => !isFirst);
+  if (renewed.length === 0) return 'Whether the holder is alive shows when its first renewal is due. If so, it is slow';
+  const agoMs = Math.min(...renewed.map(({ renewedMsAgo }) => renewedMsAgo));
+  return `The holder was alive ${formatDuration(agoMs)} ago, and is slow`;
 }
 
 function describeGroup(group: string | undefined): string {

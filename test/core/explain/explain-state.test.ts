@@ -17,26 +17,23 @@ const HOLDER: Holder = {
   depth: 1,
   heldMs: 62_000,
 };
-const WAITER: LockWaiter = { instanceId: 'shop-2', mode: 'exclusive', placeMs: 29_500 };
+const WAITER: LockWaiter = { instanceId: 'shop-2', mode: 'exclusive', placeMs: 29_500, leaseMs: 30_000 };
 const OWN: OwnPart = {
   instanceId: 'shop-1',
   holds: [],
   waiting: 0,
   longestWaitMs: 0,
   wanted: undefined,
-  defaultLeaseMs: 30_000,
 };
 const MY_HOLD: OwnHold = {
   fencingToken: TOKEN,
   group: 'Orders.pay',
   heldMs: 62_000,
-  renewedMsAgo: 5_000,
   isRenewed: true,
-  leaseMs: 30_000,
   isOfThisCall: false,
   isKeptByTransaction: false,
 };
-const MINE: Holder = { ...HOLDER, instanceId: 'shop-1' };
+const MINE: Holder = { ...HOLDER, instanceId: 'shop-1', isThisProcess: true };
 
 function stateOf(state: Partial<LockState>): LockState {
   const { holders = [], waiters = [] } = state;
@@ -59,10 +56,9 @@ describe('the explanation of a lock', () => {
     expect(explain({ holders: [{ ...HOLDER, heldMs: 300, ttlMs: 29_700 }] })).toEqual([
       'inUse',
       '"order:7" is held by shop-3 for 300 ms (mode exclusive, token 32000).',
-      'If its lease is 30 s, as here, it is renewed for the first time in 9.7 s: the lease has 30 s left.',
+      'It is renewed for the first time in 9.7 s: the lease has 30 s left.',
       'No call waits for it.',
-      'Whether its holder is alive is not known yet: one look cannot tell. ' +
-        'Pass a lookAgainMs of more than 10 s, a third of that lease, and explain() looks twice.',
+      'Nothing is wrong: if a holder has died since it last renewed its lease, that shows in 15 s.',
     ]);
   });
 
@@ -70,12 +66,10 @@ describe('the explanation of a lock', () => {
     expect(explain({ holders: [HOLDER], waiters: [WAITER] }, { waiting: 3, longestWaitMs: 3_210 })).toEqual([
       'holderSlow',
       '"order:7" is held by shop-3 for 62 s (mode exclusive, token 32000).',
-      'If its lease is 30 s, as here, it was last renewed 5 s ago, in time: the lease has 25 s left.',
+      'It was last renewed 5 s ago, in time: the lease has 25 s left.',
       '1 waiter is in its queue: shop-2 (mode exclusive).',
       '3 calls of this process wait for it, the first of them for 3.2 s.',
-      expect.stringMatching(
-        /^The holder was alive when it last renewed its lease, and a lookAgainMs shows whether it still is\. If so, it is slow: /,
-      ),
+      expect.stringMatching(/^The holder was alive 5 s ago, and is slow: it does long work under the lock, /),
     ]);
     expect(explain({ holders: [{ ...HOLDER, heldMs: 4_000, ttlMs: 26_000 }], waiters: [WAITER] })[0]).toBe('inUse');
     expect(explain({ holders: [HOLDER] })[0]).toBe('inUse');
@@ -85,15 +79,15 @@ describe('the explanation of a lock', () => {
     const young = { ...HOLDER, heldMs: 6_000, ttlMs: 24_000 };
     const [cause, ...sentences] = explain({ holders: [young], waiters: [WAITER] });
     expect(cause).toBe('holderSlow');
-    expect(sentences[1]).toContain('it is renewed for the first time in 4 s');
+    expect(sentences[1]).toContain('It is renewed for the first time in 4 s');
     expect(sentences.at(-1)).toMatch(
       /^Whether the holder is alive shows when its first renewal is due\. If so, it is slow: /,
     );
     // Another one has renewed its lease; and this process is alive.
     const readers = { mode: 'read' as const, holders: [young, HOLDER], waiters: [WAITER] };
-    expect(explain(readers).at(-1)).toMatch(/^The holder was alive when it last renewed its lease, /);
-    const mine = { ...MY_HOLD, heldMs: 6_000, renewedMsAgo: 6_000 };
-    const own = { holders: [{ ...young, instanceId: 'shop-1' }], waiters: [WAITER] };
+    expect(explain(readers).at(-1)).toMatch(/^The holder was alive 5 s ago, and is slow: /);
+    const mine = { ...MY_HOLD, heldMs: 6_000 };
+    const own = { holders: [{ ...MINE, ttlMs: 24_000, heldMs: 6_000 }], waiters: [WAITER] };
     expect(explain(own, { holds: [mine] }).at(-1)).toMatch(/^The holder is alive and slow: /);
   });
 
@@ -101,58 +95,31 @@ describe('the explanation of a lock', () => {
     const [cause, ...sentences] = explain({ holders: [{ ...HOLDER, ttlMs: 8_000 }], waiters: [WAITER] });
     expect(cause).toBe('holderDead');
     expect(sentences[1]).toBe(
-      'If its lease is 30 s, as here, it was last renewed 22 s ago, though its process should renew it every 10 s: ' +
-        'the lease has 8 s left.',
+      'It was last renewed 22 s ago, though its process should renew it every 10 s: ' + 'the lease has 8 s left.',
     );
     expect(sentences.at(-1)).toMatch(/^The holder has most likely died, .* free in 8 s unless it renews its lease\./);
-    expect(explain({ holders: [{ ...HOLDER, ttlMs: 8_000, heldMs: 22_000 }] })[2]).toMatch(/ it was never renewed, /);
+    expect(explain({ holders: [{ ...HOLDER, ttlMs: 8_000, heldMs: 22_000 }] })[2]).toMatch(/^It was never renewed, /);
   });
 
-  it('does not take a short lease for the end of a long one', () => {
-    const holders = [{ ...HOLDER, ttlMs: 1_700 }];
-    // Its waiters ask for such a lease, too.
-    const waiters = [{ ...WAITER, placeMs: 1_900 }];
-    expect(explain({ holders, waiters })).toEqual([
-      'unclear',
+  it('knows how long each lease is, whatever this process would ask for', () => {
+    const short = { ...HOLDER, ttlMs: 1_700, leaseMs: 2_000 };
+    expect(explain({ holders: [short], waiters: [WAITER] }).slice(0, 3)).toEqual([
+      'holderSlow',
       '"order:7" is held by shop-3 for 62 s (mode exclusive, token 32000).',
-      'At the moment the lease has 1.7 s left. This process does not know how long it is in all.',
-      '1 waiter is in its queue: shop-2 (mode exclusive).',
-      'Only the other processes know how long their calls have waited.',
-      expect.stringMatching(/^Pass lookAgainMs, and explain\(\) looks twice, or pass the leaseMs/),
-    ]);
-    // The calls of this process do.
-    const own = { wanted: { leaseMs: 2_000, watchdog: true }, waiting: 1, longestWaitMs: 10 };
-    expect(explain({ holders }, own)[2]).toBe(
-      'If its lease is 2 s, as here, it was last renewed 300 ms ago, in time: the lease has 1.7 s left.',
-    );
-    // The one who asks knows it.
-    expect(explain({ holders }, {}, { leaseMs: 2_000 })[2]).toBe(
       'It was last renewed 300 ms ago, in time: the lease has 1.7 s left.',
-    );
+    ]);
+    // Only the second reader of two has died.
+    const readers = { mode: 'read' as const, holders: [short, { ...HOLDER, instanceId: 'shop-4', ttlMs: 1_700 }] };
+    const [cause, ...sentences] = explain(readers);
+    expect(cause).toBe('holderDead');
+    expect(sentences.join(' ')).toMatch(/renewed 300 ms ago, in time: .* last renewed 28 s ago, though /);
   });
 
-  it('takes the default for the lease of the holder while the places fit it', () => {
-    const dead = { ...HOLDER, ttlMs: 8_000 };
-    const causeOf = (holder: Holder, ...places: number[]) =>
-      explain({ holders: [holder], waiters: places.map((placeMs) => ({ ...WAITER, placeMs })) })[0];
-    // A living waiter of a lease of 30 s keeps its place every 10 s, and up to a quarter later.
-    expect([29_900, 25_000, 20_000, 17_500].map((placeMs) => causeOf(dead, placeMs))).toEqual(
-      Array.from({ length: 4 }, () => 'holderDead'),
+  it('a waiter that was granted it: its lease began when it last kept its place', () => {
+    const granted = { ...HOLDER, ttlMs: 24_000, heldMs: 100 };
+    expect(explain({ holders: [granted] })[2]).toBe(
+      'It is renewed for the first time in 4 s: the lease has 24 s left.',
     );
-    // It may be one of 24 s that was renewed in time.
-    expect(causeOf({ ...HOLDER, ttlMs: 13_000 }, 20_000, 24_000)).toBe('unclear');
-    expect(causeOf({ ...HOLDER, ttlMs: 13_000 }, 20_000, 29_500)).toBe('holderDead');
-    expect(causeOf({ ...HOLDER, ttlMs: 19_000 }, 20_000, 24_000)).toBe('holderSlow');
-    // A waiter asks for a longer one.
-    expect(causeOf(HOLDER, 20_000, 45_000)).toBe('unclear');
-    // What is left and the time held are 30 s, so it was never renewed.
-    expect(causeOf({ ...HOLDER, ttlMs: 13_000, heldMs: 17_000 }, 24_000)).toBe('holderDead');
-    expect(causeOf({ ...HOLDER, ttlMs: 5_000, heldMs: 25_000 }, 9_000)).toBe('deadWaiters');
-  });
-
-  it('takes no lease for longer than it can be', () => {
-    // Held for 100 ms with 3 s left: no lease of 30 s.
-    expect(explain({ holders: [{ ...HOLDER, ttlMs: 3_000, heldMs: 100 }] })[0]).toBe('inUse');
   });
 
   it('a fixed lease of this process, or where this process asks for fixed leases', () => {
@@ -162,7 +129,7 @@ describe('the explanation of a lock', () => {
       '"order:7" is held by a call of this process (Orders.pay) for 62 s (mode exclusive, token 32000).',
       'Its lease is a fixed one, which is never renewed: the lease has 8 s left.',
     ]);
-    const own = { wanted: { leaseMs: 30_000, watchdog: false }, waiting: 1, longestWaitMs: 900 };
+    const own = { wanted: { watchdog: false }, waiting: 1, longestWaitMs: 900 };
     expect(explain({ holders: [{ ...HOLDER, ttlMs: 8_000, heldMs: 22_000 }] }, own)[0]).toBe('fixedLease');
   });
 
@@ -184,49 +151,39 @@ describe('the explanation of a lock', () => {
     expect(sentences).toEqual([
       '"order:7" is free.',
       '2 waiters are in its queue, first shop-2 (mode exclusive), shop-4 (mode exclusive).',
-      'If they ask for a lease of 30 s, as here, none of them has kept its place for 24 s. ' +
-        'A living waiter does so every 10 s, or more often.',
+      'None of them has kept its place for 24 s. A living waiter does so every 10 s, or more often.',
       'Only the other processes know how long their calls have waited.',
       expect.stringMatching(/The last place ends in 6 s unless it is kept\. .*Look again: if placeMs .* goes up/),
     ]);
-    const own = { wanted: { leaseMs: 30_000, watchdog: true }, waiting: 1, longestWaitMs: 900 };
+    const own = { wanted: { watchdog: true }, waiting: 1, longestWaitMs: 900 };
     expect(explain({ holders: [{ ...HOLDER, ttlMs: 5_000 }], waiters }, own)[0]).toBe('deadWaiters');
-    expect(explain({ holders: [HOLDER], waiters }).join(' ')).toContain('none of them has kept its place for 24 s');
+    expect(explain({ holders: [HOLDER], waiters }).join(' ')).toContain('None of them has kept its place for 24 s');
   });
 
-  it('waiters that are overdue, as far as their lease is known', () => {
-    const silence = (places: number[], wanted?: Wanted, own?: Partial<OwnPart>) =>
+  it('waiters that are overdue, each by the lease that it asks for', () => {
+    const silence = (places: number[], leaseMs = 30_000, own?: Partial<OwnPart>) =>
       explain(
         {
           holders: [HOLDER],
-          waiters: places.map((placeMs, index) => ({ ...WAITER, instanceId: `w${index}`, placeMs })),
+          waiters: places.map((placeMs, index) => ({ ...WAITER, instanceId: `w${index}`, placeMs, leaseMs })),
         },
         own,
-        wanted,
       ).find((sentence) => sentence.includes('kept'));
     const rhythm = 'A living waiter does so every 10 s, or more often.';
     // A place that may have been kept in time, with jitter and some delay.
     expect(silence([17_400, 14_500])).toBeUndefined();
-    expect(silence([10_000])).toBe(
-      `If it asks for a lease of 30 s, as here, it has not kept its place for 20 s. ${rhythm}`,
-    );
-    // The one who asks knows the lease.
-    const known = { leaseMs: 30_000 };
-    expect(silence([10_000], known)).toBe(`It has not kept its place for 20 s. ${rhythm}`);
-    expect(silence([10_000, 29_000], known)).toBe(`One of them has not kept its place for 20 s. ${rhythm}`);
-    expect(silence([10_000, 29_000, 8_000], known)).toBe(
-      `2 of them have not kept their places for 20 s or longer. ${rhythm}`,
-    );
-    expect(silence([1_900], { leaseMs: 2_000 })).toBeUndefined();
+    expect(silence([10_000])).toBe(`It has not kept its place for 20 s. ${rhythm}`);
+    expect(silence([10_000, 29_000])).toBe(`One of them has not kept its place for 20 s. ${rhythm}`);
+    expect(silence([10_000, 29_000, 8_000])).toBe(`2 of them have not kept their places for 20 s or longer. ${rhythm}`);
+    expect(silence([1_900], 2_000)).toBeUndefined();
     // However long the lease is, a place is kept every 15 s.
-    const long = { leaseMs: 600_000 };
-    expect(silence([581_000], long)).toBeUndefined();
-    expect(silence([570_000], long)).toBe(
+    expect(silence([581_000], 600_000)).toBeUndefined();
+    expect(silence([570_000], 600_000)).toBe(
       'It has not kept its place for 30 s. A living waiter does so every 15 s, or more often.',
     );
     // So short that the place is over before it counts as silent.
-    expect(silence([50], { leaseMs: 2_000 })).toBeUndefined();
-    expect(silence([10_000], {}, { instanceId: 'w0' })).toBeUndefined();
+    expect(silence([50], 2_000)).toBeUndefined();
+    expect(silence([10_000], 30_000, { instanceId: 'w0' })).toBeUndefined();
   });
 
   it('free, and about to be granted', () => {
@@ -241,7 +198,7 @@ describe('the explanation of a lock', () => {
   });
 
   it('kept by minHoldMs', () => {
-    expect(explain({ holders: [{ ...HOLDER, ttlMs: 7_000, isKept: true }] })).toEqual([
+    expect(explain({ holders: [{ ...HOLDER, ttlMs: 7_000, leaseMs: 0, isKept: true }] })).toEqual([
       'kept',
       '"order:7" was released by shop-3, but stays taken for another 7 s: its minHoldMs is not over.',
       'No call waits for it.',

@@ -12,17 +12,17 @@ import { DEFAULT_NAME, getRedisLockToken } from '../nest/tokens.js';
 /** What `RedisLockHealth.isHealthy()` takes. */
 export interface RedisLockHealthOptions extends HealthOptions {
   /**
-   * The `name` of the registration whose locks are checked.
+   * The `service` of the registration whose locks are checked.
    *
    * @allowed a name that was given to `forRoot` or `forRootAsync`
    * @default the registration without a name
    */
-  name?: string;
+  service?: string;
 }
 
 export const HEALTH_INDICATOR_OPTIONS = new OptionTable({
   ...HEALTH_OPTIONS.options,
-  name: text(/./s, 'the name of a registration'),
+  service: text(/./s, 'the name of a registration'),
 } satisfies OptionsOf<RedisLockHealthOptions>);
 
 /** What an answer of {@link RedisLockHealth} has beside `status`: no addresses, no resources, no credentials. */
@@ -62,7 +62,7 @@ export class RedisLockHealth {
    * `RedisLockService.health()`. Where that says `degraded`, the status is `up`, and `degraded` is `true`.
    *
    * @param key the name of the locks in the answer
-   * @throws InvalidLockOptionsError when the key or an option is invalid, or no registration has the `name`
+   * @throws InvalidLockOptionsError when the key or an option is invalid, or no registration has this `service`
    */
   async isHealthy<const Key extends string>(
     key: Key,
@@ -70,7 +70,7 @@ export class RedisLockHealth {
   ): Promise<HealthIndicatorResult<Key, 'up' | 'down', LockHealthData>> {
     checkKey(key);
     HEALTH_INDICATOR_OPTIONS.check('isHealthy', options);
-    const { name, timeoutMs } = options;
+    const { service: name, timeoutMs } = options;
     const { status, ...health } = await this.#service(name).health({ timeoutMs });
     const data: LockHealthData = { degraded: status === 'degraded', ...health };
     const indicator = this.#indicators.check(key);
@@ -81,11 +81,11 @@ export class RedisLockHealth {
     try {
       return this.#modules.get<RedisLockService>(getRedisLockToken(name), { strict: false });
     } catch {
-      const which = name === DEFAULT_NAME ? 'without a name' : `with the name ${quote(name)}`;
+      const which = name === DEFAULT_NAME ? 'without a service of its own' : `with the service ${quote(name)}`;
       throw new InvalidLockOptionsError(
         `RedisLockHealth finds no lock service: no RedisLockModule ${which} is registered. ` +
-          'Pass the name that was given to forRoot, as the option name.',
-        'name',
+          'Pass the service that was given to forRoot, as the option service.',
+        'service',
       );
     }
   }

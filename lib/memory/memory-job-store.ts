@@ -187,13 +187,13 @@ export class MemoryJobStore implements JobStore {
       instances: [...(job?.instances ?? [])]
         .reverse()
         .slice(0, instances)
-        .map(([instance, seenAt]) => ({ instance, seenAt })),
+        .map(([instanceId, seenAt]) => ({ instanceId, seenAt })),
       instanceCount: instances > 0 ? (job?.instances.size ?? 0) : 0,
     };
   }
 }
 
-function missedRun(tick: number, startedAt: number, instance: string): StoredRun {
+function missedRun(tick: number, startedAt: number, instanceId: string): StoredRun {
   const marks = { rerun: false, manual: false, catchUp: false };
-  return { tick: new Date(tick).toISOString(), startedAt, instance, ...marks, outcome: 'missed' };
+  return { tick: new Date(tick).toISOString(), startedAt, instanceId, ...marks, outcome: 'missed' };
 }

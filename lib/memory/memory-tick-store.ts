@@ -115,7 +115,13 @@ export class MemoryTickStore implements TickStore, TickNode {
     // The answer to an earlier grant of this owner came too late: that run never began.
     if (claimant === owner && state !== '') dropOpenRun(job, tick.tick);
     const marks = { rerun, manual: note.kind === 'manual', catchUp: note.kind === 'catchUp' };
-    const begun = { tick: tick.tick, startedAt: clock.wallNow(), instance: instanceOf(owner), ...marks, fencingToken };
+    const begun = {
+      tick: tick.tick,
+      startedAt: clock.wallNow(),
+      instanceId: instanceOf(owner),
+      ...marks,
+      fencingToken,
+    };
     addRuns(job, note.historySize, begun);
     return { status: 'granted', fencingToken, rerun, ...this.#missed(tick, note), ...(isNew && { isNew }) };
   }

@@ -6,7 +6,7 @@ export const DEFAULT_NAME = 'default';
 /**
  * Returns the injection token of a lock service.
  *
- * @param name the `name` of its registration; without it, the default one
+ * @param name the `service` of its registration; without it, the default one
  */
 export function getRedisLockToken(name: string = DEFAULT_NAME): string {
   // A string, and not the class: the ES module and the CommonJS copy of this package have the same one.
@@ -30,14 +30,14 @@ export const TEST_STORES = Symbol.for('nestjs-redis-lock:test-stores:1');
 /**
  * Returns the injection token of the `SingletonJobs` of a lock service.
  *
- * @param name the `name` of its registration; without it, the default one
+ * @param name the `service` of its registration; without it, the default one
  */
 export function getSingletonJobsToken(name: string = DEFAULT_NAME): string {
   return `SingletonJobs:${name}`;
 }
 
 /**
- * Injects the `SingletonJobs` of the lock service with this `name`, or of the default one.
+ * Injects the `SingletonJobs` of the lock service with this name, or of the default one.
  *
  * ```ts
  * constructor(@InjectSingletonJobs('billing') private readonly jobs: SingletonJobs) {}
@@ -48,7 +48,7 @@ export function InjectSingletonJobs(name?: string): PropertyDecorator & Paramete
 }
 
 /**
- * Injects the lock service with this `name`, or the default one.
+ * Injects the lock service with this name, or the default one.
  *
  * ```ts
  * constructor(@InjectRedisLock('billing') private readonly locks: RedisLockService) {}

@@ -36,7 +36,7 @@ export function readRun(entry: string): StoredRun | undefined {
   const run: { -readonly [K in keyof StoredRun]: StoredRun[K] } = {
     tick,
     startedAt: Number(found[2]),
-    instance: found[4]!,
+    instanceId: found[4]!,
     rerun: flags.includes('r'),
     manual: flags.includes('m'),
     catchUp: flags.includes('c'),

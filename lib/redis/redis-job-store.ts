@@ -181,7 +181,7 @@ function readInstances(text: string): JobState['instances'] {
   if (text === '') return [];
   const lines = text.split('\n');
   return Array.from({ length: lines.length >> 1 }, (_, index) => {
-    return { instance: lines[2 * index]!, seenAt: Number(lines[2 * index + 1]) };
+    return { instanceId: lines[2 * index]!, seenAt: Number(lines[2 * index + 1]) };
   });
 }
 

@@ -28,7 +28,7 @@ export enum LockMetric {
 
 /** The names of the attributes that the metrics have. */
 export enum LockAttribute {
-  /** The name of the lock service: `default`, or the `name` of its module. */
+  /** The name of the lock service: `default`, or the `service` of its module. */
   Service = 'lock.service',
   /** `exclusive`, `reentrant`, `read`, `write` or `semaphore`. */
   Mode = 'lock.mode',

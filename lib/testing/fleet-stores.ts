@@ -10,7 +10,7 @@ export function fleetStores({ fleet: name, clock, startsAt }: TestLocksOptions):
     place(context) {
       // A second service of the same name belongs to another application: a module may be used by several.
       const isOther =
-        own === undefined || own.hasEnded || own.instances.some(({ service }) => service === context.name);
+        own === undefined || own.hasEnded || own.instances.some(({ service }) => service === context.service);
       const kind = clock ?? TEST_LOCKS_OPTIONS.defaults.clock;
       if (name !== undefined || isOther) own = fleetOf(name, kind, startsAt && Number(startsAt));
       return new FleetPlace(own!, context);

@@ -36,7 +36,7 @@ export interface HoldElsewhereOptions {
    * @allowed 1 to 100 of `A-Z a-z 0-9 _ . : @ -`
    * @default 'elsewhere'
    */
-  instance?: string;
+  instanceId?: string;
   /**
    * How long its lease is.
    *
@@ -69,7 +69,7 @@ export const HOLD_ELSEWHERE_OPTIONS = new OptionTable({
   mode: checked<Exclude<LockMode, 'semaphore'>>(mode.check),
   permits: permits.default(1),
   total: permits,
-  instance: text(/^[\w.:@-]{1,100}$/, '1 to 100 of A-Z a-z 0-9 _ . : @ -').default('elsewhere'),
+  instanceId: text(/^[\w.:@-]{1,100}$/, '1 to 100 of A-Z a-z 0-9 _ . : @ -').default('elsewhere'),
   leaseMs,
   waitMs: patience().default(0),
 } satisfies OptionsOf<HoldElsewhereOptions>);
@@ -83,7 +83,12 @@ export async function holdElsewhere(
 ): Promise<HeldElsewhere> {
   HOLD_ELSEWHERE_OPTIONS.check('holdElsewhere', options);
   const { defaults } = HOLD_ELSEWHERE_OPTIONS;
-  const { mode, instance = defaults.instance, waitMs = defaults.waitMs, leaseMs = defaults.leaseMs } = options;
+  const {
+    mode,
+    instanceId: instance = defaults.instanceId,
+    waitMs = defaults.waitMs,
+    leaseMs = defaults.leaseMs,
+  } = options;
   const { permits: count = defaults.permits, total = count } = options;
   const isSemaphore = options.permits !== undefined || options.total !== undefined;
   const name = checkResource(resource, 'holdElsewhere');
@@ -96,8 +101,8 @@ export async function holdElsewhere(
   }
   if (fleet.instances.some(({ instanceId }) => instanceId === instance)) {
     throw new InvalidLockOptionsError(
-      `instance must be another one than ${quote(instance)}: that is an application of this fleet.`,
-      'instance',
+      `instanceId must be another one than ${quote(instance)}: that is an application of this fleet.`,
+      'instanceId',
     );
   }
   const client = fleet.elsewhere(service, instance);

@@ -54,13 +54,13 @@ function isOf(lease: Lease, resource: string): (holder: LocalHolder) => boolean 
 
 function unknown({ fleet, instance }: FleetPlace, resources: readonly string[]): TestKitError {
   const { held } = fleet.log;
-  const own = held.filter((entry) => entry.instance === instance.instanceId && entry.service === instance.service);
+  const own = held.filter((entry) => entry.instanceId === instance.instanceId && entry.service === instance.service);
   const names = [...new Set(own.map((entry) => quote(entry.resource)))].join(', ') || 'nothing';
   const [resource] = resources as readonly [string];
-  const other = held.find((entry) => resources.includes(entry.resource) && entry.instance !== instance.instanceId);
+  const other = held.find((entry) => resources.includes(entry.resource) && entry.instanceId !== instance.instanceId);
   const isEnding = own.some((entry) => resources.includes(entry.resource));
   const hint = other
-    ? `${other.instance} holds ${quote(other.resource)}.`
+    ? `${other.instanceId} holds ${quote(other.resource)}.`
     : 'Call lose() while the work under the lock runs.';
   return new TestKitError(
     'unknownResource',

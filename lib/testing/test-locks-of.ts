@@ -16,7 +16,7 @@ const known = new WeakMap<object, TestLocks>();
  * Returns what a test sees and does with the locks of an application.
  *
  * @param app the application, or the `TestingModule`
- * @param name the `name` of the registration; without it, the default one
+ * @param name the `service` of the registration; without it, the default one
  * @throws TestKitError if the locks of the application are not on the testing kit
  */
 export function testLocks(app: Pick<INestApplicationContext, 'get'>, name: string = DEFAULT_NAME): TestLocks {
@@ -52,7 +52,7 @@ function notAnApp(given: unknown): TestKitError {
 function misnamed(what: string): TestKitError {
   return new TestKitError(
     'notOnKit',
-    `${what}. The second argument of testLocks() is the name of a registration: that of RedisLockModule.forRoot({ name }). ` +
+    `${what}. The second argument of testLocks() is the name of a registration: that of RedisLockModule.forRoot({ service }). ` +
       'Leave it out for the one without a name.',
   );
 }

@@ -13,7 +13,12 @@ describe('log', () => {
     const lease = await service.acquire('x', { mode: 'read' });
     await locks.advance(10);
     await locks.lose(lease);
-    const entries = locks.log.entries.map(({ type, instance, resource, mode }) => [type, instance, resource, mode]);
+    const entries = locks.log.entries.map(({ type, instanceId: instance, resource, mode }) => [
+      type,
+      instance,
+      resource,
+      mode,
+    ]);
     expect(entries).toEqual([
       ['acquired', 'elsewhere', 'order:7', 'exclusive'],
       ['waiting', 'app-1', 'order:7', 'exclusive'],

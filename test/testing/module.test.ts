@@ -56,7 +56,7 @@ const connection = 'redis://nowhere.invalid:1';
 @Module({
   imports: [
     RedisLockModule.forRoot({ connection, leaseMs: 5_000 }),
-    RedisLockModule.forRootAsync({ name: 'billing', useFactory: () => ({ connection }) }),
+    RedisLockModule.forRootAsync({ service: 'billing', useFactory: () => ({ connection }) }),
   ],
   providers: [Shop, Billing],
 })

@@ -114,7 +114,7 @@ export class Options {
     maxHoldMs: 5_000,
     attemptTimeoutMs: 500,
     onLost: 'throw',
-    lockService: 'billing',
+    service: 'billing',
     onBusy: (busy) => {
       expectTypeOf(busy).toEqualTypeOf<LockBusyError>();
       return busy.retryAfterMs;

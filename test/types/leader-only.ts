@@ -15,7 +15,7 @@ export class Jobs<T> {
   @LeaderOnly('jobs')
   async nothing(): Promise<void> {}
 
-  @LeaderOnly({ name: 'jobs', leaseMs: 5_000, onLost: 'throw', lockService: 'billing' })
+  @LeaderOnly({ name: 'jobs', leaseMs: 5_000, onLost: 'throw', service: 'billing' })
   async something(_id: string): Promise<number | undefined> {
     return 1;
   }

@@ -27,7 +27,7 @@ RedisLockModule.forRoot({ connection: 'redis://localhost:6379' });
 RedisLockModule.forRoot({
   connection: { host: 'localhost', tls: {} },
   keyPrefix: 'shop',
-  name: 'billing',
+  service: 'billing',
   global: false,
 });
 RedisLockModule.forRoot({
@@ -39,7 +39,7 @@ RedisLockModule.forRootAsync({
   inject: [{ token: 'x', optional: true }],
   useFactory: async (x?: string) => ({ connection: x ?? 'memory:' }),
 });
-RedisLockModule.forRootAsync({ useClass: Config, name: 'billing' });
+RedisLockModule.forRootAsync({ useClass: Config, service: 'billing' });
 RedisLockModule.forRootAsync({ useExisting: Config, imports: [] });
 // @ts-expect-error a misspelt option
 RedisLockModule.forRoot({ connection: 'memory:', leasMs: 1_000 });
@@ -76,7 +76,7 @@ RedisLockModule.forRootAsync({ useFactory: () => (process.env['X'] ? ready : { c
 // @ts-expect-error an unknown option in a group
 RedisLockModule.forRootAsync({ useFactory: () => ({ connection: 'memory:', shutdown: { drainMs: 0, drainMS: 1 } }) });
 // @ts-expect-error an option of forRootAsync itself
-RedisLockModule.forRootAsync({ useFactory: () => ({ connection: 'memory:', name: 'billing' }) });
+RedisLockModule.forRootAsync({ useFactory: () => ({ connection: 'memory:', service: 'billing' }) });
 // @ts-expect-error a misspelt option of forRootAsync
 RedisLockModule.forRootAsync({ useFactry: () => ({ connection: 'memory:' }) });
 export class Misspelt {

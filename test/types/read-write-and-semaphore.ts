@@ -34,7 +34,7 @@ export class ReadersAndWriters {
     leaseMs: 1_000,
     localHandOvers: 0,
     onLost: 'throw',
-    lockService: 'billing',
+    service: 'billing',
     onBusy: (busy) => {
       expectTypeOf(busy).toEqualTypeOf<LockBusyError>();
       throw busy;

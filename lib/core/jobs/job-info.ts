@@ -20,7 +20,7 @@ export interface JobInfo {
    * instance has the job now.
    */
   readonly nextDueAt?: number;
-  /** The run that has not ended yet, and its `instance`. */
+  /** The run that has not ended yet, and its `instanceId`. */
   readonly running?: JobRun;
   /** The newest entry of the history: it may run still, or be a tick that was missed. */
   readonly lastRun?: JobRun;

@@ -110,7 +110,7 @@ export class JobRecords {
       if (state?.isKnown) {
         return JobNotFoundError.elsewhere(
           name,
-          this.#withoutThis(state).instances.map(({ instance }) => instance),
+          this.#withoutThis(state).instances.map(({ instanceId }) => instanceId),
         );
       }
     } catch {
@@ -127,7 +127,7 @@ export class JobRecords {
   /** Without this instance, which may have had the job, and has removed it. */
   #withoutThis(state: JobState): JobState {
     const { instanceId } = this.runtime.store;
-    const instances = state.instances.filter(({ instance }) => instance !== instanceId);
+    const instances = state.instances.filter(({ instanceId: instance }) => instance !== instanceId);
     const without = state.instances.length - instances.length;
     return without === 0 ? state : { ...state, instances, instanceCount: state.instanceCount - without };
   }

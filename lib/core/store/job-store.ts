@@ -21,7 +21,7 @@ export interface RunRecord {
   /** Not set while it runs. */
   readonly outcome?: RunOutcome;
   /** The instance that ran it. Of a missed tick: the one that noticed. */
-  readonly instance: string;
+  readonly instanceId: string;
   /** Whether the run was granted to another instance before, which may have begun it and did not finish it. */
   readonly rerun: boolean;
   /** Whether it was asked for with `runNow`. */
@@ -168,7 +168,7 @@ export type MissedReply =
 
 /** An instance that has a job, and when it last registered or claimed a tick, in milliseconds since the Unix epoch. */
 export interface JobInstance {
-  readonly instance: string;
+  readonly instanceId: string;
   /** To a minute. */
   readonly seenAt: number;
 }

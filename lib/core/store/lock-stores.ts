@@ -26,8 +26,8 @@ export interface LockStores {
 
 /** The lock service that a store is for. */
 export interface StoreContext {
-  /** The `name` of the registration; `'default'` without one. */
-  readonly name: string;
+  /** The `service` of the registration; `'default'` without one. */
+  readonly service: string;
   /** The name of this process where holders are shown. The store must have the same one. */
   readonly instanceId: string;
   /** What every key begins with, where a store has keys. */

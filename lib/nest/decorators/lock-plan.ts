@@ -48,12 +48,12 @@ export interface DecoratorOptions<B extends AnyOnBusy = OnBusy> {
    */
   onLost?: 'abort' | 'throw';
   /**
-   * The `name` of the lock service to use.
+   * Which lock service to use: the `service` of its registration.
    *
    * @allowed text
    * @default the default one
    */
-  lockService?: string;
+  service?: string;
 }
 
 /**
@@ -92,7 +92,7 @@ export interface KeyFunction<A extends readonly unknown[]> {
   readonly key?: undefined;
 }
 
-/** The `name` of a registration. */
+/** The `service` of a registration. */
 export const LOCK_SERVICE = checked<string>(checkLockService);
 export const ON_LOST = oneOf(['abort', 'throw'] as const).default('abort');
 
@@ -100,7 +100,7 @@ export const DECORATOR_OPTIONS = new OptionTable({
   key: checked<unknown>(),
   onBusy: checked<AnyOnBusy>(checkOnBusy).default('throw'),
   onLost: ON_LOST,
-  lockService: LOCK_SERVICE,
+  service: LOCK_SERVICE,
 } satisfies OptionsOf<DecoratorOptions<AnyOnBusy> & { key: unknown }>);
 
 const READ_WRITE_OPTIONS = new OptionTable({
@@ -162,8 +162,8 @@ export function readLockPlan<A extends readonly unknown[]>(
   (fixedMode ? READ_WRITE_OPTIONS : LOCK_DECORATOR_OPTIONS).check(`The lock of ${where}`, options);
   checkMinHold(options);
   checkAlsoLock(options);
-  const { key, onBusy, onLost, lockService, ...rest } = options;
-  const resolved = resolveDecoratorOptions({ onBusy, onLost, lockService });
+  const { key, onBusy, onLost, service: lockService, ...rest } = options;
+  const resolved = resolveDecoratorOptions({ onBusy, onLost, service: lockService });
   const waitMs = waitMsOf(resolved.onBusy, rest);
   const group = groupNamed(rest.group ?? where);
   const mode = fixedMode && { mode: fixedMode };
@@ -190,7 +190,7 @@ export function readLockPlan<A extends readonly unknown[]>(
 export function resolveDecoratorOptions({
   onBusy = DECORATOR_OPTIONS.defaults.onBusy,
   onLost = DECORATOR_OPTIONS.defaults.onLost,
-  lockService,
+  service: lockService,
 }: DecoratorOptions<AnyOnBusy>): ResolvedDecoratorOptions {
   return { onBusy, onLost, lockService };
 }

@@ -55,10 +55,10 @@ export function readSemaphorePlan<A extends readonly unknown[]>(
 ): LockPlan<A> {
   SEMAPHORE_DECORATOR_OPTIONS.check(`The semaphore of ${where}`, options);
   checkMinHold(options);
-  const { key, permits, onBusy, onLost, lockService, ...rest } = options;
+  const { key, permits, onBusy, onLost, service: lockService, ...rest } = options;
   const total = checkPermits(permits, `the semaphore of ${where}`);
   const count = readCount(rest, total);
-  const resolved = resolveDecoratorOptions({ onBusy, onLost, lockService });
+  const resolved = resolveDecoratorOptions({ onBusy, onLost, service: lockService });
   const waitMs = waitMsOf(resolved.onBusy, rest);
   const group = groupNamed(rest.group ?? where);
   const permitOptions: PermitOptions = { ...rest, ...(waitMs !== undefined && { waitMs }), group };

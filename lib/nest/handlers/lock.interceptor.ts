@@ -25,7 +25,7 @@ import { DEFAULT_NAME, getRedisLockToken } from '../tokens.js';
 export class LockInterceptor implements NestInterceptor {
   readonly #service: RedisLockService;
   /** The name of its lock service. */
-  protected readonly serviceName: string = DEFAULT_NAME;
+  protected readonly service: string = DEFAULT_NAME;
 
   constructor(@Inject(getRedisLockToken()) service: RedisLockService) {
     this.#service = service;
@@ -33,7 +33,7 @@ export class LockInterceptor implements NestInterceptor {
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const locks = handlerLocksOf(context.getHandler());
-    const plans = locks?.plans.filter(({ lockService = DEFAULT_NAME }) => lockService === this.serviceName);
+    const plans = locks?.plans.filter(({ lockService = DEFAULT_NAME }) => lockService === this.service);
     // Bound to a whole controller or application, it leaves the methods without @LockHandler alone.
     if (!locks || !plans?.length) return next.handle();
     const call = { service: this.#service, handler: locks.handler, plans, context, next };
@@ -50,7 +50,7 @@ export function lockInterceptorFor(serviceName: string = DEFAULT_NAME): Type<Loc
 
   @Injectable()
   class NamedLockInterceptor extends LockInterceptor {
-    protected override readonly serviceName = serviceName;
+    protected override readonly service = serviceName;
 
     constructor(@Inject(getRedisLockToken(serviceName)) service: RedisLockService) {
       super(service);

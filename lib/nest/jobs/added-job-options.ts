@@ -19,7 +19,7 @@ import {
 import { INTERVAL_RANGE } from '../schedule/job-ticks.js';
 
 /** A job on a cron expression, for `SingletonJobs.add`. It is like `@SingletonCron`. */
-export interface AddedCronJob extends Omit<SingletonTickOptions, 'name' | 'lockService'> {
+export interface AddedCronJob extends Omit<SingletonTickOptions, 'name' | 'service'> {
   /**
    * The name of the job. It must be the same on every instance, and different from the name of any other job. In the
    * `SchedulerRegistry` it has the same name.
@@ -52,7 +52,7 @@ export interface AddedCronJob extends Omit<SingletonTickOptions, 'name' | 'lockS
 }
 
 /** A job that runs once in an interval, for `SingletonJobs.add`. It is like `@SingletonInterval`. */
-export interface AddedIntervalJob extends Omit<SingletonJobOptions, 'name' | 'lockService'> {
+export interface AddedIntervalJob extends Omit<SingletonJobOptions, 'name' | 'service'> {
   /** See {@link AddedCronJob.name}. @allowed 1 to 200 characters */
   name: string;
   /** The time between two runs. @allowed 100 ms to 2147483647 ms */
@@ -62,7 +62,7 @@ export interface AddedIntervalJob extends Omit<SingletonJobOptions, 'name' | 'lo
 }
 
 /** A job that runs once, for `SingletonJobs.add`. After its run, it is removed. */
-export interface AddedDateJob extends Omit<SingletonTickOptions, 'name' | 'lockService'> {
+export interface AddedDateJob extends Omit<SingletonTickOptions, 'name' | 'service'> {
   /** See {@link AddedCronJob.name}. @allowed 1 to 200 characters */
   name: string;
   /** When it runs. @allowed a Date that is not over, or a DateTime of luxon */
@@ -81,7 +81,7 @@ export type AddedJobKind = (typeof KINDS)[number];
 const name = JOB_OPTIONS.options.name.required();
 
 export const ADDED_CRON_OPTIONS = new OptionTable({
-  ...without(TICK_OPTIONS.options, 'name', 'lockService'),
+  ...without(TICK_OPTIONS.options, 'name', 'service'),
   name,
   cron: checked<AddedCronJob['cron']>(),
   timeZone: text(/./su, 'the name of a time zone'),
@@ -91,7 +91,7 @@ export const ADDED_CRON_OPTIONS = new OptionTable({
 } satisfies OptionsOf<AddedCronJob>);
 
 export const ADDED_INTERVAL_OPTIONS = new OptionTable({
-  ...without(JOB_OPTIONS.options, 'name', 'lockService'),
+  ...without(JOB_OPTIONS.options, 'name', 'service'),
   name,
   intervalMs: milliseconds(INTERVAL_RANGE[1], INTERVAL_RANGE[2]).required(),
   cron: checked<never>(),
@@ -99,7 +99,7 @@ export const ADDED_INTERVAL_OPTIONS = new OptionTable({
 } satisfies OptionsOf<AddedIntervalJob>);
 
 export const ADDED_DATE_OPTIONS = new OptionTable({
-  ...without(TICK_OPTIONS.options, 'name', 'lockService'),
+  ...without(TICK_OPTIONS.options, 'name', 'service'),
   name,
   at: checked<AddedDateJob['at']>(),
   cron: checked<never>(),

@@ -29,12 +29,12 @@ export interface LeaderOnlyOptions {
    */
   onLost?: 'abort' | 'throw';
   /**
-   * The `name` of the lock service to use.
+   * Which lock service to use: the `service` of its registration.
    *
    * @allowed text
    * @default the default one
    */
-  lockService?: string;
+  service?: string;
 }
 
 /** Checked options, with their defaults. */
@@ -50,7 +50,7 @@ export const LEADER_ONLY_OPTIONS = new OptionTable({
   name: checked<string>(),
   leaseMs: LOCK_OPTIONS.options.leaseMs,
   onLost: ON_LOST,
-  lockService: LOCK_SERVICE,
+  service: LOCK_SERVICE,
 } satisfies OptionsOf<LeaderOnlyOptions>);
 
 /**
@@ -62,7 +62,7 @@ export const LEADER_ONLY_OPTIONS = new OptionTable({
 export function resolveLeaderOnly(given: string | LeaderOnlyOptions, where: string): ResolvedLeaderOnly {
   const options = typeof given === 'string' ? { name: given } : given;
   LEADER_ONLY_OPTIONS.check(`The leadership of ${where}`, options);
-  const { name, leaseMs, onLost = LEADER_ONLY_OPTIONS.defaults.onLost, lockService } = options;
+  const { name, leaseMs, onLost = LEADER_ONLY_OPTIONS.defaults.onLost, service: lockService } = options;
   leaderResource(name, `the leadership of ${where}`);
   checkIsFilledIn('name', name, `the leadership of ${where}`);
   return { name, leaseMs, onLost, lockService };

@@ -130,7 +130,7 @@ export async function createLockService(
 }
 
 function contextOf({ instanceId, keyPrefix, defaults }: ResolvedModuleOptions, name: string): StoreContext {
-  return { name, instanceId, keyPrefix, defaults };
+  return { service: name, instanceId, keyPrefix, defaults };
 }
 
 function createStores(options: ResolvedModuleOptions, name: string, log: StartLog): Stores | Promise<Stores> {

@@ -213,7 +213,7 @@ export interface RedisLockModuleExtras {
    * @allowed 1 to 100 characters
    * @default the default one
    */
-  name?: string;
+  service?: string;
   /** Whether other modules see the service without importing the module. @default true */
   global?: boolean;
 }
@@ -297,7 +297,7 @@ export const SHUTDOWN_OPTIONS = new OptionTable({
 } satisfies OptionsOf<NonNullable<RedisLockModuleSettings['shutdown']>>);
 
 export const EXTRA_OPTIONS = new OptionTable({
-  name: text(/^.{1,100}$/u, '1 to 100 characters'),
+  service: text(/^.{1,100}$/u, '1 to 100 characters'),
   global: flag().default(true),
 } satisfies OptionsOf<RedisLockModuleExtras>);
 
@@ -347,8 +347,8 @@ export function checkExtras(
 ): void {
   checkIsInQuorum(Object(options) as object);
   checkKnownOptions(where, options, [...known, ...EXTRA_OPTIONS.names]);
-  const { name, global } = options;
-  EXTRA_OPTIONS.check(where, { name, global });
+  const { service, global } = options;
+  EXTRA_OPTIONS.check(where, { service, global });
 }
 
 /**

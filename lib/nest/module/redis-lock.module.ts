@@ -54,10 +54,14 @@ export class RedisLockModule {
    */
   static forRoot(options: WithConnectionOrQuorum): DynamicModule {
     checkExtras('RedisLockModule.forRoot', options);
-    const { name = DEFAULT_NAME, global, ...moduleOptions } = options;
+    const { service: name = DEFAULT_NAME, global, ...moduleOptions } = options;
     const useValue = resolveModuleOptions(moduleOptions);
     const registration = registrationProvider(name, RedisLockModule.forRoot);
-    return createModule({ name, global }, [], [{ provide: getRedisLockOptionsToken(name), useValue }, registration]);
+    return createModule(
+      { service: name, global },
+      [],
+      [{ provide: getRedisLockOptionsToken(name), useValue }, registration],
+    );
   }
 
   /**
@@ -71,13 +75,13 @@ export class RedisLockModule {
   ): DynamicModule {
     const options = given as RedisLockModuleAsyncOptions;
     checkExtras('RedisLockModule.forRootAsync', options, ASYNC_OPTION_NAMES);
-    const registration = registrationProvider(options.name ?? DEFAULT_NAME, RedisLockModule.forRootAsync);
+    const registration = registrationProvider(options.service ?? DEFAULT_NAME, RedisLockModule.forRootAsync);
     return createModule(options, options.imports ?? [], [...asyncOptionsProviders(options), registration]);
   }
 }
 
 function createModule(
-  { name = DEFAULT_NAME, global = true }: RedisLockModuleExtras,
+  { service: name = DEFAULT_NAME, global = true }: RedisLockModuleExtras,
   imports: NonNullable<ModuleMetadata['imports']>,
   optionsProviders: Provider[],
 ): DynamicModule {
@@ -190,7 +194,7 @@ function aliasesOf(injected: Type): Provider[] {
 }
 
 function asyncOptionsProviders(options: RedisLockModuleAsyncOptions): Provider[] {
-  const provide = getRedisLockOptionsToken(options.name);
+  const provide = getRedisLockOptionsToken(options.service);
   const { useFactory, useClass, useExisting, inject = [] } = options;
   if (useFactory) {
     const resolve = async (...dependencies: never[]): Promise<ResolvedModuleOptions> =>

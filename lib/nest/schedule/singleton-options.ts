@@ -38,12 +38,12 @@ export interface SingletonJobOptions extends Pick<
    */
   overlap?: 'skip' | 'wait';
   /**
-   * The `name` of the lock service to use.
+   * Which lock service to use: the `service` of its registration.
    *
    * @allowed text
    * @default the default one
    */
-  lockService?: string;
+  service?: string;
   /**
    * The lease of a run. It is renewed while the job runs, so it may be much shorter than the run. When the process
    * dies, the next run waits for this long.
@@ -152,7 +152,7 @@ const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, alsoLock } = LOCK_OPTIONS.
 export const JOB_OPTIONS = new OptionTable({
   name: checked<string>(checkName),
   overlap: OVERLAP.default('skip'),
-  lockService: LOCK_SERVICE,
+  service: LOCK_SERVICE,
   leaseMs,
   waitMs,
   maxHoldMs,
@@ -199,7 +199,7 @@ export function resolveJobOptions(
 ): ResolvedJobOptions {
   table.check(`The schedule of ${where}`, options);
   const { defaults } = TICK_OPTIONS;
-  const { name, lockService, overlap = defaults.overlap } = options;
+  const { name, service: lockService, overlap = defaults.overlap } = options;
   if (name !== undefined) checkIsFilledIn('name', name, `the schedule of ${where}`);
   const { onCrash = defaults.onCrash, maxClockSkewMs = defaults.maxClockSkewMs } = options;
   const { historySize = defaults.historySize, historyMessages = defaults.historyMessages } = options;

@@ -16,7 +16,7 @@ export class FleetPlace implements TestPlace {
 
   constructor(
     readonly fleet: TestFleet,
-    { name, instanceId, isNamed }: TestContext,
+    { service: name, instanceId, isNamed }: TestContext,
   ) {
     this.instance = fleet.join(name, isNamed ? instanceId : undefined);
     this.stores = this.instance.stores;

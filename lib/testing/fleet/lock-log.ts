@@ -21,7 +21,7 @@ export interface LockLogEntry {
   /** Since the fleet began, in milliseconds. */
   readonly atMs: number;
   /** Which application: its `instanceId`. */
-  readonly instance: string;
+  readonly instanceId: string;
   /** The name of its lock service. */
   readonly service: string;
   readonly resource: string;
@@ -84,7 +84,7 @@ export class LockLog {
 
   note(instance: string, event: LoggedEvent): void {
     const { type, service, resource, mode } = event;
-    const of = { type, atMs: this.now(), instance, service, resource, mode };
+    const of = { type, atMs: this.now(), instanceId: instance, service, resource, mode };
     if (!('fencingToken' in event)) return this.#add({ ...of, ...detailsOf(event) });
     const { fencingToken: token } = event;
     const id = idOf(instance, resource, token);
@@ -134,7 +134,18 @@ const SAID: Record<LockEvent['type'] & LockLogEntry['type'], string> = {
   releaseFailed: 'could not release',
 };
 
-function lineOf({ atMs, type, instance, resource, mode, token, from, heldMs, waitedMs, reason }: LockLogEntry): string {
+function lineOf({
+  atMs,
+  type,
+  instanceId: instance,
+  resource,
+  mode,
+  token,
+  from,
+  heldMs,
+  waitedMs,
+  reason,
+}: LockLogEntry): string {
   const notes = [
     mode !== 'exclusive' && mode,
     token !== undefined && type === 'acquired' && `token ${token}`,

@@ -12,7 +12,7 @@ export type NotRunReason = Extract<LockEvent, { type: 'tickSkipped' }>['reason']
 /** An application that did not run a tick. */
 export interface SkippedJob {
   /** Its `instanceId`. */
-  readonly instance: string;
+  readonly instanceId: string;
   readonly reason: NotRunReason;
 }
 

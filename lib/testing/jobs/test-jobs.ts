@@ -166,8 +166,8 @@ function outcomeOf(tick: string, all: readonly JobHere[], endings: ReadonlyMap<T
   for (const { instance } of all) {
     const ending = endings.get(instance);
     const { instanceId } = instance;
-    if (ending === undefined) skipped.push({ instance: instanceId, reason: 'standsBy' });
-    else if ('reason' in ending) skipped.push({ instance: instanceId, reason: ending.reason });
+    if (ending === undefined) skipped.push({ instanceId: instanceId, reason: 'standsBy' });
+    else if ('reason' in ending) skipped.push({ instanceId: instanceId, reason: ending.reason });
     else if ('result' in ending) [ranOn, result] = [instanceId, ending.result];
   }
   return { tick, ranOn, result, skipped };

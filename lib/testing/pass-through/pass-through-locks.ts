@@ -21,7 +21,7 @@ import { PassThroughLatches, PassThroughStore, PassThroughTicks } from './pass-t
  */
 export interface PassThroughOptions
   extends
-    Pick<RedisLockModuleExtras, 'name'>,
+    Pick<RedisLockModuleExtras, 'service'>,
     Pick<
       RedisLockModuleSettings,
       | 'leaseMs'
@@ -48,7 +48,7 @@ const INSTANCE_ID = 'unit-test';
 const { options } = MODULE_OPTIONS;
 
 export const PASS_THROUGH_OPTIONS = new OptionTable({
-  name: EXTRA_OPTIONS.options.name,
+  service: EXTRA_OPTIONS.options.service,
   leaseMs: options.leaseMs,
   waitMs: options.waitMs,
   unavailableMs: options.unavailableMs,
@@ -86,7 +86,7 @@ export const PASS_THROUGH_OPTIONS = new OptionTable({
  */
 export function passThroughLocks(given: PassThroughOptions = {}): RedisLockService {
   PASS_THROUGH_OPTIONS.check('passThroughLocks', given);
-  const { name = DEFAULT_NAME, transactions } = given;
+  const { service: name = DEFAULT_NAME, transactions } = given;
   const store = new PassThroughStore(INSTANCE_ID);
   const defaults = resolveLockDefaults(given);
   const client = new PassThroughClient({

@@ -69,6 +69,6 @@ async function runsOf(fleet, tick) {
 }
 
 /** Its instance has the id of the process behind the name. @param {JobRun} run */
-function nameOf({ instance }) {
+function nameOf({ instanceId: instance }) {
   return instance.split(':')[0] ?? instance;
 }

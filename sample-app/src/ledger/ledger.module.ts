@@ -9,7 +9,7 @@ import { LedgerService } from './ledger.service.js';
 @Module({
   imports: [
     RedisLockModule.forRoot({
-      name: 'ledger',
+      service: 'ledger',
       global: false,
       connection: settings.redisUrl,
       keyPrefix: `${settings.shop}-ledger-lock`,

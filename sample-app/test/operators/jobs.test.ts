@@ -50,7 +50,7 @@ it('an operator sees all jobs, and which instances have them', async () => {
       { name: 'till-of-shop-1', isHere: true },
       { name: 'till-of-shop-2', isHere: false },
     ]);
-    const seen = jobs.map(({ instances }) => instances.map(({ instance }) => instance).toSorted());
+    const seen = jobs.map(({ instances }) => instances.map(({ instanceId: instance }) => instance).toSorted());
     expect(seen).toEqual([both, both, [idOf('shop-1')], [idOf('shop-2')]]);
     expect(jobs[0]!.nextDueAt).toBeGreaterThan(Date.now());
   });
@@ -58,7 +58,7 @@ it('an operator sees all jobs, and which instances have them', async () => {
 
 it('an operator runs a job, and each instance knows by whom', async () => {
   expect((await shop('shop-2').operate('POST', '/jobs/nightly-report/runs', { by: 'ann' })).status).toBe(204);
-  const run = { manual: true, by: 'ann', outcome: 'ok', instance: idOf('shop-2') };
+  const run = { manual: true, by: 'ann', outcome: 'ok', instanceId: idOf('shop-2') };
   expect(await history('nightly-report')).toMatchObject([run]);
   expect(await job('nightly-report')).toMatchObject({ lastRun: run, lastSuccessAt: expect.any(Number), missed: 0 });
   expect((await shop().get('/report')).body).toMatchObject({ instance: 'shop-2', finished: true });

@@ -29,7 +29,10 @@ describe('the list of jobs', () => {
   }
 
   const namesOf = (from: number, to: number) =>
-    Array.from({ length: from - to + 1 }, (_, index) => ({ instance: `app-${from - index}`, seenAt: clock.wallNow() }));
+    Array.from({ length: from - to + 1 }, (_, index) => ({
+      instanceId: `app-${from - index}`,
+      seenAt: clock.wallNow(),
+    }));
 
   it('names the ten instances that were seen last, and counts all; get() names all', async () => {
     const records = await startFleet(12);
@@ -43,7 +46,7 @@ describe('the list of jobs', () => {
     await startFleet(3);
     const { records } = instance('app-2');
     const [listed] = await records.list(new Set());
-    expect(listed!.instances.map((each) => each.instance)).toEqual(['app-3', 'app-1']);
+    expect(listed!.instances.map((each) => each.instanceId)).toEqual(['app-3', 'app-1']);
     expect(listed!.instanceCount).toBe(2);
     expect((await records.list(new Set(['report'])))[0]!.instanceCount).toBe(3);
   });

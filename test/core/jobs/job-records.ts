@@ -109,7 +109,7 @@ export class JobRecords {
   #stateOf(resource: string): JobState {
     const record = this.byResource.get(resource);
     const { schedule, next, last, owed, isRunning, pause, timedPauses } = record ?? { isRunning: false };
-    const run = { tick: 'x', startedAt: 0, instance: 'x', rerun: false, manual: false, catchUp: false };
+    const run = { tick: 'x', startedAt: 0, instanceId: 'x', rerun: false, manual: false, catchUp: false };
     return {
       resource,
       isKnown: record !== undefined,

@@ -99,7 +99,7 @@ describe('the history of a job', () => {
       outcome: 'ok',
       startedAt,
       endedAt: startedAt + 1_500,
-      instance: 'anna',
+      instanceId: 'anna',
     });
     expect(server.locks.get(JOB)).toBeUndefined();
   });
@@ -160,7 +160,7 @@ describe('the history of a job', () => {
     });
     await shaky.runs.run(optionsOf(), () => undefined);
     await clock.advance(1_000);
-    expect(await history()).toMatchObject([{ instance: 'ben', outcome: 'ok' }]);
+    expect(await history()).toMatchObject([{ instanceId: 'ben', outcome: 'ok' }]);
     expect(server.locks.get(JOB)).toBeUndefined();
   });
 
@@ -286,7 +286,7 @@ describe('the history of a job', () => {
       await healthy.run(tickOf(at(0)), () => 'ran by ben', { ...planOf(at(0)), previous: at(-5) });
       await clock.advance(time - clock.wallNow());
       expect(await result).toBe('ran');
-      expect((await history()).map(({ instance }) => instance)).toEqual(['anna', 'ben', 'anna']);
+      expect((await history()).map(({ instanceId }) => instanceId)).toEqual(['anna', 'ben', 'anna']);
     });
 
     it('and the application shuts down while an early tick waits, it ends', async () => {

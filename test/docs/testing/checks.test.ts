@@ -38,7 +38,7 @@ describe('orders, checked', () => {
 
   it('tells what happened', async () => {
     await orders.pay('7');
-    const told = locks.log.of('order:7').map(({ instance, type }) => `${instance} ${type}`);
+    const told = locks.log.of('order:7').map(({ instanceId, type }) => `${instanceId} ${type}`);
     assert.deepEqual(told, ['app-1 acquired', 'app-1 released']);
     assert.match(locks.log.toString(), /app-1 acquired "order:7" \(token \d+/);
   });

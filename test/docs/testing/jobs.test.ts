@@ -36,7 +36,7 @@ describe('the night', () => {
     const other = await start();
     const { ranOn, skipped } = await locks.jobs.tick('nightly');
     assert.equal(ranOn, 'app-1');
-    assert.deepEqual(skipped, [{ instance: 'app-2', reason: 'claimed' }]);
+    assert.deepEqual(skipped, [{ instanceId: 'app-2', reason: 'claimed' }]);
     assert.deepEqual(other.get(Night).reports, []);
     await other.close();
   });

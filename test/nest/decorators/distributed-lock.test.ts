@@ -297,7 +297,7 @@ describe('@DistributedLock with several lock services', () => {
 
   @Injectable()
   class Invoices {
-    @DistributedLock({ key: 'invoice', lockService: 'billing' })
+    @DistributedLock({ key: 'invoice', service: 'billing' })
     async bill(): Promise<void> {
       await finish.opened;
     }
@@ -308,9 +308,9 @@ describe('@DistributedLock with several lock services', () => {
     }
   }
 
-  it('locks in the service that lockService names; the others are independent', async () => {
+  it('locks in the service that service names; the others are independent', async () => {
     finish = gate();
-    const { app } = await start({ imports: [inMemory(), inMemory({ name: 'billing' })], providers: [Invoices] });
+    const { app } = await start({ imports: [inMemory(), inMemory({ service: 'billing' })], providers: [Invoices] });
     const billing = app.get<RedisLockService>('RedisLockService:billing');
     const invoices = app.get(Invoices);
     const bill = invoices.bill();

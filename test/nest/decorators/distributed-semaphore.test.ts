@@ -207,17 +207,17 @@ describe('@DistributedSemaphore', () => {
     },
   );
 
-  it('locks in the service that lockService names', async () => {
+  it('locks in the service that service names', async () => {
     @Injectable()
     class Billing {
       @InjectRedisLock('billing') readonly billing!: RedisLockService;
 
-      @DistributedSemaphore({ key: 'invoices', permits: 1, lockService: 'billing' })
+      @DistributedSemaphore({ key: 'invoices', permits: 1, service: 'billing' })
       async bill(): Promise<string | undefined> {
         return this.billing.current()?.resource;
       }
     }
-    const { app } = await start({ imports: [inMemory(), inMemory({ name: 'billing' })], providers: [Billing] });
+    const { app } = await start({ imports: [inMemory(), inMemory({ service: 'billing' })], providers: [Billing] });
     expect(await app.get(Billing).bill()).toBe('invoices');
   });
 

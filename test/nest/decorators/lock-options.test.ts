@@ -124,7 +124,7 @@ describe('two decorators with one key on one method', () => {
     ['other keys', 'stock', 'till'],
     ['a key function, which may return another', 'stock', () => 'stock'],
     ['reentrant locks', { key: 'stock', mode: 'reentrant' }, { key: 'stock', mode: 'reentrant' }],
-    ['other lock services', 'stock', { key: 'stock', lockService: 'billing' }],
+    ['other lock services', 'stock', { key: 'stock', service: 'billing' }],
   ])('are two locks with %s', (_, upper, lower) => {
     expect(define(upper, lower)).not.toThrow();
   });
@@ -165,7 +165,7 @@ describe('the options of a decorator are checked when the class is defined', () 
     ['an unknown mode', { key: 'x', mode: 'shared' }, "mode must be one of 'exclusive', 'reentrant'"],
     ['an unknown onBusy', { key: 'x', onBusy: 'wait' }, "onBusy must be one of 'throw', 'skip'"],
     ['an unknown onLost', { key: 'x', onLost: 'ignore' }, `onLost must be one of 'abort', 'throw', not "ignore".`],
-    ['an empty lock service', { key: 'x', lockService: '' }, 'lockService must be the name of a registration, not "".'],
+    ['an empty lock service', { key: 'x', service: '' }, 'service must be the name of a registration, not "".'],
     ['a retry that is no strategy', { key: 'x', retry: 5 }, 'retry must be a strategy with a next() method'],
     [
       'a missing key',
@@ -215,7 +215,7 @@ describe('the options of a decorator are checked when the class is defined', () 
     ['a misspelt option', { key: 'x', permits: 3, counts: 2 }, 'Did you mean count?'],
     ['a lease too short', { key: 'x', permits: 3, leaseMs: 49 }, 'leaseMs must be an integer from 50'],
     ['an unknown onBusy', { key: 'x', permits: 3, onBusy: 'wait' }, "onBusy must be one of 'throw', 'skip'"],
-    ['an empty lock service', { key: 'x', permits: 3, lockService: '' }, 'lockService must be the name of'],
+    ['an empty lock service', { key: 'x', permits: 3, service: '' }, 'service must be the name of'],
     [
       'several names',
       { key: ['a', 'b'], permits: 3 },
@@ -241,7 +241,7 @@ describe('the options of a decorator are checked when the class is defined', () 
   });
 
   it('good ones pass', () => {
-    const semaphore = { key: 'x', permits: 3, count: 3, leaseMs: 50, waitMs: 0, onBusy: 'skip', lockService: 'y' };
+    const semaphore = { key: 'x', permits: 3, count: 3, leaseMs: 50, waitMs: 0, onBusy: 'skip', service: 'y' };
     expect(decorating(semaphore, DistributedSemaphore)).not.toThrow();
     expect(decorating(semaphore, LockHandler)).not.toThrow();
     const all = {

@@ -63,7 +63,7 @@ describe('locked field resolvers of GraphQL', () => {
     }));
     class Resolvers {}
     const resolvers = [Included, Resolvers].map((module) => ({ module, providers: [resolver] }));
-    const imports = [inMemory(), inMemory({ name: 'other' }), ...resolvers, ...options];
+    const imports = [inMemory(), inMemory({ service: 'other' }), ...resolvers, ...options];
     return (await start({ imports, providers: filters })).log.at('warn');
   };
   const warning = (where: string): string =>

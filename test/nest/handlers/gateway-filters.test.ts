@@ -72,7 +72,7 @@ describe('locked messages of a gateway', () => {
   const start = useApps();
   const warningsOf = async (gateway: Type, provided: object | undefined): Promise<string[]> => {
     const filters = provided ? [{ provide: APP_FILTER, ...provided } as { provide: string; useValue: unknown }] : [];
-    const imports = [inMemory(), inMemory({ name: 'other' })];
+    const imports = [inMemory(), inMemory({ service: 'other' })];
     return (await start({ imports, providers: [gateway, ...filters] })).log.at('warn');
   };
   const warning = (name: string): string =>

@@ -178,7 +178,7 @@ class OfOtherPackage {
 @Injectable()
 class Billing {
   @SetMetadata('queue:worker', {})
-  @LockHandler({ key: 'x', lockService: 'billing' })
+  @LockHandler({ key: 'x', service: 'billing' })
   async send(): Promise<void> {}
 }
 
@@ -301,7 +301,7 @@ describe('@LockHandler, when the application starts', () => {
   it('warns once, by the lock service that the method names, wherever the provider is listed', async () => {
     class Elsewhere {}
     const { log } = await start({
-      imports: [inMemory(), inMemory({ name: 'billing' }), { module: Elsewhere, providers: [Billing] }],
+      imports: [inMemory(), inMemory({ service: 'billing' }), { module: Elsewhere, providers: [Billing] }],
       providers: [Billing],
     });
     expect(log.at('warn')).toHaveLength(1);

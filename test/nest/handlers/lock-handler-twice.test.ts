@@ -39,7 +39,7 @@ class OrdersController {
 
   @Get('two-services')
   @LockHandler('order')
-  @LockHandler({ key: 'invoice', lockService: 'billing' })
+  @LockHandler({ key: 'invoice', service: 'billing' })
   @LockHandler('stock')
   async twoServices(): Promise<unknown> {
     return [this.#held(), this.billing.current()?.resource];
@@ -47,13 +47,13 @@ class OrdersController {
 
   @Get('default-above')
   @LockHandler('order')
-  @LockHandler({ key: 'invoice', lockService: 'billing' })
+  @LockHandler({ key: 'invoice', service: 'billing' })
   async defaultAbove(): Promise<unknown> {
     return {};
   }
 
   @Get('default-below')
-  @LockHandler({ key: 'invoice', lockService: 'billing' })
+  @LockHandler({ key: 'invoice', service: 'billing' })
   @LockHandler('order')
   async defaultBelow(): Promise<unknown> {
     return {};
@@ -76,14 +76,14 @@ class OrdersController {
 
   @Get('timeout')
   @LockHandler({ key: 'order', waitMs: Infinity })
-  @LockHandler({ key: 'stock', lockService: 'billing', waitMs: Infinity })
+  @LockHandler({ key: 'stock', service: 'billing', waitMs: Infinity })
   @UseInterceptors(TimeoutInterceptor)
   async timeout(): Promise<void> {
     await mayEnd.opened;
   }
 
   @Get('timeout-between')
-  @LockHandler({ key: 'stock', lockService: 'billing', waitMs: Infinity })
+  @LockHandler({ key: 'stock', service: 'billing', waitMs: Infinity })
   @UseInterceptors(TimeoutInterceptor)
   @LockHandler({ key: 'order', waitMs: Infinity })
   async timeoutBetween(): Promise<void> {
@@ -102,7 +102,7 @@ describe('two @LockHandler on a method', () => {
 
   const startShop = async (configure: Parameters<typeof start>[0]['configure'] = () => {}) => {
     [timeIsUp, mayEnd, events] = [gate(), gate(), []];
-    const imports = [inMemory(), inMemory({ name: 'billing' })];
+    const imports = [inMemory(), inMemory({ service: 'billing' })];
     shop = await start({ imports, controllers: [OrdersController], configure });
     const controller = shop.app.get(OrdersController);
     for (const service of [controller.locks, controller.billing]) {

@@ -17,7 +17,7 @@ class HealthController {
   ready() {
     return this.health.check([
       () => this.locks.isHealthy('locks', { timeoutMs: 500 }),
-      () => this.locks.isHealthy('bills', { name: 'billing' }),
+      () => this.locks.isHealthy('bills', { service: 'billing' }),
     ]);
   }
 }
@@ -26,7 +26,7 @@ class HealthController {
   imports: [
     TerminusModule.forRoot({ logger: false }),
     RedisLockModule.forRoot({ connection: 'memory:' }),
-    RedisLockModule.forRoot({ connection: 'memory:', name: 'billing' }),
+    RedisLockModule.forRoot({ connection: 'memory:', service: 'billing' }),
   ],
   controllers: [HealthController],
   providers: [RedisLockHealth],
@@ -79,7 +79,7 @@ describe('RedisLockHealth in an application with @nestjs/terminus', () => {
   });
 
   it.each([
-    [{ name: 'bills' }, /no RedisLockModule with the name "bills" is registered.*as the option name/],
+    [{ service: 'bills' }, /no RedisLockModule with the service "bills" is registered.*as the option service/],
     [{ name: '' }, /name/],
     [{ timeoutMs: 0 }, /timeoutMs/],
     [{ timeout: 5 }, /timeout.*timeoutMs/],

@@ -196,7 +196,7 @@ describe('a job that SingletonJobs.add has added', () => {
     [{ name: '', cron: YEARLY }, 'name', 'name must be 1 to 200 characters'],
     [{ name: undefined, cron: YEARLY }, 'name', 'name must be 1 to 200 characters'],
     [{ cron: YEARLY, overlap: 'never' }, 'overlap', 'overlap must be one of'],
-    [{ cron: YEARLY, lockService: 'billing' }, 'lockService', 'does not know the option "lockService"'],
+    [{ cron: YEARLY, service: 'billing' }, 'service', 'does not know the option "service"'],
   ])('is refused with %p, and nothing is left of it', async (changes, option, message) => {
     const { jobs, registry } = await startApp();
     let error: unknown;

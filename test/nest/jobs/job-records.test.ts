@@ -73,7 +73,7 @@ describe.each(['memory', 'Redis'])('SingletonJobs shows and changes jobs, in %s'
       ['nightly-report', true],
       ['poll', true],
     ]);
-    const run = { manual: true, by: 'ann', instance: 'anna', rerun: false };
+    const run = { manual: true, by: 'ann', instanceId: 'anna', rerun: false };
     expect(all[1]).toMatchObject({ running: run, lastRun: run, missed: 0 });
     expect(all[1]!.running).not.toHaveProperty('endedAt');
     expect(all[1]).not.toHaveProperty('pause');
@@ -87,7 +87,7 @@ describe.each(['memory', 'Redis'])('SingletonJobs shows and changes jobs, in %s'
     expect(info).not.toHaveProperty('running');
     expect(info.lastRun).toMatchObject({ outcome: 'ok', by: 'ann' });
     expect(info.lastSuccessAt).toBe(info.lastRun!.endedAt);
-    expect(info.instances.map(({ instance }) => instance)).toEqual(['anna']);
+    expect(info.instances.map(({ instanceId }) => instanceId)).toEqual(['anna']);
   });
 
   it('keeps historySize runs, the newest first, and returns as many as asked for', async () => {
@@ -158,7 +158,7 @@ describe.each(['memory', 'Redis'])('SingletonJobs shows and changes jobs, in %s'
     const { jobs } = await startApp('ben', []);
     await eventually(async () => expect((await jobs.list()).map(({ name }) => name)).toContain('nightly-report'));
     const info = await jobs.get('nightly-report');
-    expect(info).toMatchObject({ isHere: false, lastRun: { instance: 'anna', outcome: 'ok' } });
+    expect(info).toMatchObject({ isHere: false, lastRun: { instanceId: 'anna', outcome: 'ok' } });
     expect(await jobs.history('nightly-report')).toHaveLength(1);
     const error = await jobs.runNow('nightly-report').catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(JobNotFoundError);

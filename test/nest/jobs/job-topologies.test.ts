@@ -86,7 +86,7 @@ function itRemembersJobs(place: () => Place): void {
         ['missed', false],
         ['missed', false],
       ]);
-      expect(['anna', 'ben']).toContain(history[0]!.instance);
+      expect(['anna', 'ben']).toContain(history[0]!.instanceId);
     });
     expect(await anna.jobs.get('hourly')).toMatchObject({ missed: 3, cron: hourly, timeZone: 'UTC' });
     expect((await anna.jobs.list()).map(({ name }) => name)).toEqual(['each-second', 'hourly']);

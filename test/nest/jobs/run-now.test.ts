@@ -238,14 +238,14 @@ describe('SingletonJobs.runNow', () => {
     class Billing {
       constructor(@InjectSingletonJobs('billing') readonly jobs: SingletonJobs) {}
 
-      @SingletonCron(YEARLY, { name: 'invoices', lockService: 'billing' })
+      @SingletonCron(YEARLY, { name: 'invoices', service: 'billing' })
       @DistributedLock('unused')
       async invoices(): Promise<string | undefined> {
         return 'sent';
       }
     }
     const { app } = await start({
-      imports: [ScheduleModule.forRoot(), inMemory(), inMemory({ name: 'billing' })],
+      imports: [ScheduleModule.forRoot(), inMemory(), inMemory({ service: 'billing' })],
       providers: [Billing, Reports],
     });
     const { jobs } = app.get(Billing);

@@ -303,12 +303,12 @@ describe('@LeaderOnly in applications of all kinds', () => {
         return 'one';
       }
 
-      @LeaderOnly({ name: 'job', lockService: 'billing', leaseMs: 700 })
+      @LeaderOnly({ name: 'job', service: 'billing', leaseMs: 700 })
       async other(): Promise<string | undefined> {
         return 'other';
       }
     }
-    const { app } = await start({ imports: [inMemory(), inMemory({ name: 'billing' })], providers: [Both] });
+    const { app } = await start({ imports: [inMemory(), inMemory({ service: 'billing' })], providers: [Both] });
     await app.get(RedisLockService).leadership('job')!.whenElected();
     await eventually(async () => expect(await app.get(Both).other()).toBe('other'));
     expect(await app.get(Both).one()).toBe('one');
@@ -463,7 +463,7 @@ describe('@LeaderOnly with a mistake in it', () => {
     ['resource', 'x'.repeat(506)],
     ['leaseMs', { name: 'x', leaseMs: 1 }],
     ['onLost', { name: 'x', onLost: 'retry' }],
-    ['lockService', { name: 'x', lockService: '' }],
+    ['service', { name: 'x', service: '' }],
     ['leasMs', { name: 'x', leasMs: 1_000 }],
     ['The leadership of Wrong.work', 7],
     ['The leadership of Wrong.work', (id: string) => id],

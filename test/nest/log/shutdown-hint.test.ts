@@ -38,7 +38,9 @@ describe('the hint at shutdown hooks', () => {
   });
 
   it('is not logged with the hooks, even late ones, nor without a Redis', async () => {
-    const { app, log } = await start({ imports: [inMemory({ connection: redis().url }), inMemory({ name: 'other' })] });
+    const { app, log } = await start({
+      imports: [inMemory({ connection: redis().url }), inMemory({ service: 'other' })],
+    });
     app.enableShutdownHooks();
     await sleep(1_200);
     expect(hints(log.at('log'))).toEqual([]);

@@ -22,7 +22,7 @@ class Orders {
   @DistributedSemaphore({ key: 'exports', permits: 2, group: 'exports of orders' })
   async export(): Promise<void> {}
 
-  @DistributedLock({ key: 'elsewhere', lockService: 'other' })
+  @DistributedLock({ key: 'elsewhere', service: 'other' })
   async elsewhere(): Promise<void> {}
 
   @LeaderOnly('mailer')
@@ -52,7 +52,7 @@ describe('groups in an application', () => {
   async function start(options: Parameters<typeof inMemory>[0] = {}) {
     log = new LogBook();
     Logger.overrideLogger(log);
-    const imports = [inMemory({ telemetry, ...options }), inMemory({ name: 'other' }), ScheduleModule.forRoot()];
+    const imports = [inMemory({ telemetry, ...options }), inMemory({ service: 'other' }), ScheduleModule.forRoot()];
     const module = await Test.createTestingModule({ imports, providers: [Orders], controllers: [Reports] })
       .setLogger(log)
       .compile();

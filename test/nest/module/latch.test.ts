@@ -26,7 +26,7 @@ describe('a latch of the lock service', () => {
     const { app } = await start({
       imports: [
         inMemory({ connection: connection() }),
-        inMemory({ connection: connection(), name: 'billing', keyPrefix: 'billing' }),
+        inMemory({ connection: connection(), service: 'billing', keyPrefix: 'billing' }),
       ],
       providers: [Import],
     });

@@ -40,9 +40,9 @@ describe('RedisLockModule.forRoot refuses at once, naming option, value and what
       { leaseMS: 100 },
       'RedisLockModule.forRoot does not know the option "leaseMS". Did you mean leaseMs?',
     ],
-    ['a misspelt name', { nmae: 'billing' }, 'Did you mean name?'],
-    ['an empty name', { name: '' }, 'name must be 1 to 100 characters, not "".'],
-    ['a name that is none', { name: 5 }, 'name must be 1 to 100 characters, not 5.'],
+    ['a misspelt service', { serivce: 'billing' }, 'Did you mean service?'],
+    ['an empty service', { service: '' }, 'service must be 1 to 100 characters, not "".'],
+    ['a service that is none', { service: 5 }, 'service must be 1 to 100 characters, not 5.'],
     ['global that is no boolean', { global: 'no' }, 'global must be true or false, not "no".'],
     [
       '__proto__ as an option',
@@ -161,10 +161,10 @@ describe('RedisLockModule.forRootAsync', () => {
     expect(error.message).toBe('leaseMs must be an integer from 50 to 86400000 (milliseconds), not 1.');
   });
 
-  it('tells where name belongs when the factory gives it', async () => {
-    const error = await rejection(boot({ useFactory: () => ({ connection: 'memory:', name: 'billing' }) }));
+  it('tells where service belongs when the factory gives it', async () => {
+    const error = await rejection(boot({ useFactory: () => ({ connection: 'memory:', service: 'billing' }) }));
     expect(error.message).toBe(
-      'name is an option of RedisLockModule.forRootAsync itself, not of the factory: Nest needs it earlier.',
+      'service is an option of RedisLockModule.forRootAsync itself, not of the factory: Nest needs it earlier.',
     );
   });
 

@@ -77,7 +77,7 @@ describe('RedisLockModule is registered', () => {
   });
 
   it('twice, by name: two independent services', async () => {
-    const { app } = await start({ imports: [inMemory(), inMemory({ name: 'billing' })], providers: [Invoices] });
+    const { app } = await start({ imports: [inMemory(), inMemory({ service: 'billing' })], providers: [Invoices] });
     const { billing, locks } = app.get(Invoices);
     expect(billing).not.toBe(locks);
     await using lease = await billing.acquire('invoice');
@@ -91,7 +91,7 @@ describe('RedisLockModule is registered', () => {
     class OnlyBilling {
       constructor(@InjectRedisLock('billing') readonly billing: RedisLockService) {}
     }
-    const imports = [RedisLockModule.forRootAsync({ name: 'billing', useClass: Config })];
+    const imports = [RedisLockModule.forRootAsync({ service: 'billing', useClass: Config })];
     const { app } = await start({ imports, providers: [OnlyBilling] });
     expect(app.get(OnlyBilling).billing).toBeInstanceOf(RedisLockService);
     expect(() => app.get(RedisLockService)).toThrow('does not exist in the current context');
@@ -101,13 +101,13 @@ describe('RedisLockModule is registered', () => {
     @Controller()
     class InvoicesController {
       @Get()
-      @LockHandler({ key: 'invoice', lockService: 'billing', waitMs: 0, onBusy: () => 'busy' })
+      @LockHandler({ key: 'invoice', service: 'billing', waitMs: 0, onBusy: () => 'busy' })
       async send(): Promise<string> {
         return 'sent';
       }
     }
     const { app, url } = await start({
-      imports: [inMemory(), inMemory({ name: 'billing' })],
+      imports: [inMemory(), inMemory({ service: 'billing' })],
       controllers: [InvoicesController],
     });
     const send = async (): Promise<string> => (await fetch(url)).text();
@@ -133,7 +133,7 @@ describe('RedisLockModule is registered', () => {
     const events: string[] = [];
     const observedBy = (name: string) =>
       inMemory({
-        name,
+        service: name,
         global: false,
         observers: [(event) => event.type === 'acquired' && events.push(`${name} ${event.resource}`)],
       });
@@ -141,8 +141,8 @@ describe('RedisLockModule is registered', () => {
       @Controller(path)
       class SomeController {
         @Get()
-        @LockHandler({ key: `handler:${path}`, lockService })
-        @DistributedLock({ key: `method:${path}`, lockService })
+        @LockHandler({ key: `handler:${path}`, service: lockService })
+        @DistributedLock({ key: `method:${path}`, service: lockService })
         async get(): Promise<void> {}
       }
       return SomeController;
@@ -198,7 +198,7 @@ describe('RedisLockModule is registered twice under one name', () => {
     for (const pair of pairs) expect(await refusal(pair)).toContain('2 times as "default"');
     const alike = { moduleIdGeneratorAlgorithm: 'deep-hash' } as const;
     expect(await refusal([registered(), registered()], alike)).toContain('2 times as "default"');
-    const billing = () => RedisLockModule.forRoot({ ...memory, name: 'billing' });
+    const billing = () => RedisLockModule.forRoot({ ...memory, service: 'billing' });
     expect(await refusal([registered(), billing(), billing(), billing()])).toContain('3 times as "billing"');
   });
 
@@ -262,7 +262,7 @@ describe('an application that forgets the module does not boot, and is told what
 
   it('for a service by name, with the name to register', async () => {
     class Reports {
-      @DistributedLock({ key: 'x', lockService: 'billing' })
+      @DistributedLock({ key: 'x', service: 'billing' })
       async build(): Promise<void> {}
     }
     const imports = [inMemory()];
@@ -287,11 +287,11 @@ describe('an application that forgets the module does not boot, and is told what
   it('for a handler that names a service nobody registered', async () => {
     class ReportsController {
       @Get()
-      @LockHandler({ key: 'x', lockService: 'biling' })
+      @LockHandler({ key: 'x', service: 'biling' })
       build(): void {}
     }
     Controller()(ReportsController);
-    const imports = [inMemory({ name: 'billing' })];
+    const imports = [inMemory({ service: 'billing' })];
     const error = await rejection(Test.createTestingModule({ imports, controllers: [ReportsController] }).compile());
     expect(error.message).toContain('"RedisLockService:biling"');
   });

@@ -34,7 +34,7 @@ describe('the option store', () => {
     };
     const locks = await start({ store, instanceId: 'a', keyPrefix: 'shop', leaseMs: 5_000 });
     expect(contexts).toEqual([
-      { name: 'default', instanceId: 'a', keyPrefix: 'shop', defaults: expect.objectContaining({ leaseMs: 5_000 }) },
+      { service: 'default', instanceId: 'a', keyPrefix: 'shop', defaults: expect.objectContaining({ leaseMs: 5_000 }) },
     ]);
     await locks.using('x', async () => expect(server.locks.get('x')?.members()).toHaveLength(1));
     expect(server.isEmpty).toBe(true);
@@ -110,12 +110,12 @@ describe('the option store', () => {
   it('of every registration is replaced by overriding one provider', async () => {
     const names: string[] = [];
     const store: StoreFactory = (context) => {
-      names.push(context.name);
+      names.push(context.service);
       return memory(context);
     };
     const connection = 'redis://nowhere.invalid:1';
     const module = await Test.createTestingModule({
-      imports: [RedisLockModule.forRoot({ connection }), RedisLockModule.forRoot({ connection, name: 'billing' })],
+      imports: [RedisLockModule.forRoot({ connection }), RedisLockModule.forRoot({ connection, service: 'billing' })],
     })
       .overrideProvider(TEST_STORES)
       .useValue({

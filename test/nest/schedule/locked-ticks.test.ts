@@ -28,7 +28,7 @@ class Reports {
 describe('a lock on a method that @nestjs/schedule calls', () => {
   const start = useApps();
   const warnings = async (provider: new () => object, scheduling?: ScheduleModuleOptions, lockService?: string) => {
-    const imports = [inMemory(), ...(lockService ? [inMemory({ name: lockService })] : [])];
+    const imports = [inMemory(), ...(lockService ? [inMemory({ service: lockService })] : [])];
     if (scheduling) imports.push(ScheduleModule.forRoot(scheduling));
     const { log } = await start({ imports, providers: [provider] });
     return log.at('warn');

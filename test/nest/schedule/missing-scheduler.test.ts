@@ -17,13 +17,13 @@ class Reports {
 
 @Injectable()
 class Nightly {
-  @SingletonCron('0 0 0 1 1 *', { name: 'nightly', lockService: 'billing' })
+  @SingletonCron('0 0 0 1 1 *', { name: 'nightly', service: 'billing' })
   async run(): Promise<void> {}
 }
 
 describe('singleton jobs that the scheduler does not run', () => {
   const start = useApps();
-  const billing = () => inMemory({ name: 'billing' });
+  const billing = () => inMemory({ service: 'billing' });
 
   it('are a warning where ScheduleModule is not imported, one for each lock service', async () => {
     const { log } = await start({ imports: [inMemory(), billing()], providers: [Reports, Nightly] });

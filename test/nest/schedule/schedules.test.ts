@@ -153,12 +153,12 @@ describe('singleton jobs without a name', () => {
     @SingletonCron('0 0 0 1 1 *', { name: 'named' })
     async named(): Promise<void> {}
 
-    @SingletonCron('0 0 0 1 1 *', { lockService: 'billing' })
+    @SingletonCron('0 0 0 1 1 *', { service: 'billing' })
     async elsewhere(): Promise<void> {}
   }
 
   async function warnings(keyPrefix: string | undefined, connection = redis().url): Promise<string[]> {
-    const billing = inMemory({ name: 'billing', connection, keyPrefix: 'billing' });
+    const billing = inMemory({ service: 'billing', connection, keyPrefix: 'billing' });
     const imports = [ScheduleModule.forRoot(), inMemory({ connection, keyPrefix }), billing];
     const { log } = await start({ imports, providers: [Reports] });
     return log.at('warn').filter((line) => line.includes('no name'));

@@ -112,7 +112,7 @@ describe('the metrics of an application', () => {
     const { app } = await start({
       imports: [
         inMemory({ telemetry }),
-        RedisLockModule.forRootAsync({ name: 'jobs', useFactory: () => ({ connection: 'memory:', telemetry }) }),
+        RedisLockModule.forRootAsync({ service: 'jobs', useFactory: () => ({ connection: 'memory:', telemetry }) }),
       ],
       providers: [Both],
     });

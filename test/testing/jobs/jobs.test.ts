@@ -104,7 +104,7 @@ describe.each(['manual', 'real'] as const)('jobs.tick, with the %s clock', (cloc
       expect(runsOf(modules)).toHaveLength(number);
       expect(ranOn).toMatch(/^app-[123]$/);
       expect(skipped).toHaveLength(2);
-      expect(skipped.map(({ instance }) => instance)).not.toContain(ranOn);
+      expect(skipped.map(({ instanceId: instance }) => instance)).not.toContain(ranOn);
     }
     expect(ticks.size).toBe(20);
     expect(new Set(runsOf(modules).map(({ tick }) => tick))).toEqual(ticks);
@@ -116,7 +116,7 @@ describe('jobs.tick', () => {
     const modules = [await start(), await start()];
     const { jobs } = testLocks(modules[0]!);
     const tick = '2031-05-06T03:00:00.000Z';
-    const skipped = [{ instance: 'app-2', reason: 'claimed' }];
+    const skipped = [{ instanceId: 'app-2', reason: 'claimed' }];
     expect(await jobs.tick('nightly')).toEqual({ tick, ranOn: 'app-1', result: `nightly ${tick}`, skipped });
     expect(await jobs.tick('nightly')).toMatchObject({ tick: '2031-05-07T03:00:00.000Z' });
     expect(calls).toEqual(['nightly', 'nightly', 'nightly', 'nightly']);
@@ -164,7 +164,7 @@ describe('jobs.tick', () => {
   it('lets another application stand by for one that may die', async () => {
     const modules = [await start(), await start()];
     const { skipped } = await testLocks(modules[0]!).jobs.tick('retried');
-    expect(skipped).toEqual([{ instance: 'app-2', reason: 'standsBy' }]);
+    expect(skipped).toEqual([{ instanceId: 'app-2', reason: 'standsBy' }]);
     await testLocks(modules[0]!).advance(120_000);
     expect(runsOf(modules)).toHaveLength(1);
   });
@@ -281,5 +281,5 @@ describe('jobs.run', () => {
 });
 
 function billing(options: { fleet: string }): ReturnType<typeof RedisLockTestingModule.forRoot> {
-  return RedisLockTestingModule.forRoot({ ...options, name: 'billing' });
+  return RedisLockTestingModule.forRoot({ ...options, service: 'billing' });
 }

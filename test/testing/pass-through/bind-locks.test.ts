@@ -73,7 +73,7 @@ class Ledger {
     return 'booked';
   }
 
-  @DistributedLock({ key: 'bill', lockService: 'billing' })
+  @DistributedLock({ key: 'bill', service: 'billing' })
   async bill() {
     return 'billed';
   }
@@ -132,7 +132,7 @@ describe('bindLocks', () => {
     const ran: string[] = [];
     const named = (name: string) =>
       passThroughLocks({
-        name,
+        service: name,
         observers: [(event) => void (event.type === 'acquired' && ran.push(`${event.service} ${event.resource}`))],
       });
     const ledger = bindLocks(new Ledger(), { default: named('default'), billing: named('billing') });

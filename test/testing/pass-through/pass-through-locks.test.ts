@@ -220,7 +220,7 @@ describe('passThroughLocks', () => {
   it('takes the options that decide which calls are refused', async () => {
     const events: LockEvent[] = [];
     const observers = [(event: LockEvent) => void events.push(event)];
-    const locks = passThroughLocks({ name: 'billing', leaseMs: 1_000, observers });
+    const locks = passThroughLocks({ service: 'billing', leaseMs: 1_000, observers });
     await expect(locks.acquire('a', { maxHoldMs: 100, minHoldMs: 5_000 })).rejects.toThrow(InvalidLockOptionsError);
     await expect(locks.acquire('')).rejects.toThrow(InvalidResourceError);
     await locks.using('a', () => 1);

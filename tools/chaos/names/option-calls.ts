@@ -34,8 +34,8 @@ const LOCK = words(
   'leaseMs waitMs watchdog maxHoldMs minHoldMs attemptTimeoutMs localHandOvers localHandOversMs maxWaiters backgroundRelease ' +
     'ignoreTransaction retry',
 );
-const DECORATION = words('key onBusy onLost lockService');
-const JOB = words('name overlap lockService leaseMs waitMs maxHoldMs attemptTimeoutMs');
+const DECORATION = words('key onBusy onLost service');
+const JOB = words('name overlap service leaseMs waitMs maxHoldMs attemptTimeoutMs');
 const MODULE = words('connection keyPrefix instanceId observers shutdown transactions global').concat(
   words('leaseMs waitMs watchdog attemptTimeoutMs localHandOvers localHandOversMs maxWaiters backgroundRelease'),
 );
@@ -200,7 +200,7 @@ export const OPTION_CALLS: readonly OptionCall[] = [
   decorator('ReadLock', optionsOf(...DECORATION, ...LOCK), ReadLock),
   decorator('WriteLock', optionsOf(...DECORATION, ...LOCK), WriteLock),
   decorator('DistributedSemaphore', optionsOf(...DECORATION, ...LOCK, 'permits', 'count'), DistributedSemaphore),
-  decorator('LeaderOnly', optionsOf('name', 'leaseMs', 'onLost', 'lockService'), LeaderOnly),
+  decorator('LeaderOnly', optionsOf('name', 'leaseMs', 'onLost', 'service'), LeaderOnly),
   decorator('SingletonCron', optionsOf(...JOB, 'onCrash'), (options: Any) => SingletonCron('* * * * *', options)),
   decorator('SingletonInterval', optionsOf(...JOB), (options: Any) => SingletonInterval(1_000, options)),
   decorator('SingletonTimeout', optionsOf(...JOB), (options: Any) => SingletonTimeout(1_000, options)),

@@ -81,7 +81,7 @@ const FITTING: Record<string, fc.Arbitrary<unknown>> = {
   name: hostileName,
   onBusy: fc.constantFrom('throw', 'skip'),
   onLost: fc.constantFrom('throw', 'abort'),
-  lockService: fc.constantFrom('default', 'other'),
+  service: fc.constantFrom('default', 'other'),
   intervalMs: fc.integer({ min: 1, max: 1_000 }),
   maxAttempts: fc.constantFrom(1, 3, Infinity),
   initialMs: fc.integer({ min: 1, max: 1_000 }),

@@ -20,7 +20,7 @@ export function describeJobCrashes(suite: Suite<Base>): void {
 
     it('tells a run as crashed once its lease is over, and as running before', async ({ subject, one, at, look }) => {
       await claim(one, at, ownerOf(one), {}, { leaseMs: SHORT_MS });
-      assertMatches((await look()).running, { instance: 'one' });
+      assertMatches((await look()).running, { instanceId: 'one' });
       await subject.pass(SHORT_MS);
       const { running, runs } = await look();
       assert.equal(running, undefined);
@@ -36,8 +36,8 @@ export function describeJobCrashes(suite: Suite<Base>): void {
       assertMatches(reply, { status: 'granted', rerun: true });
       await end(two, owner, reply);
       assertMatches((await look()).runs, [
-        { instance: 'two', rerun: true, outcome: 'ok' },
-        { instance: 'one', rerun: false, outcome: 'crashed' },
+        { instanceId: 'two', rerun: true, outcome: 'ok' },
+        { instanceId: 'one', rerun: false, outcome: 'crashed' },
       ]);
     });
 
@@ -84,7 +84,7 @@ export function describeJobCrashes(suite: Suite<Base>): void {
       await subject.pass(SHORT_MS);
       await one.jobs.pause(JOB, {});
       assert.equal((await claim(two, at, ownerOf(two), {}, { takeOver: 'unfinished' })).status, 'paused');
-      assertMatches((await look()).runs, [{ instance: 'one', outcome: 'crashed' }]);
+      assertMatches((await look()).runs, [{ instanceId: 'one', outcome: 'crashed' }]);
     });
   });
 }

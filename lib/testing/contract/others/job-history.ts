@@ -39,7 +39,7 @@ export function describeJobHistory(suite: Suite<Base>): void {
       const begun = {
         tick: tickAt(at).tick,
         startedAt: ANY_NUMBER,
-        instance: 'one',
+        instanceId: 'one',
         rerun: false,
         manual: false,
         catchUp: false,
@@ -107,7 +107,7 @@ export function describeJobHistory(suite: Suite<Base>): void {
       await claim(one, at, ownerOf(one), { historySize: 1_000 });
       const ticks = Array.from({ length: 200 }, (_, index) => at + (index + 1) * MINUTE_MS);
       await two.jobs.noteMissed(missedOf({ after: at, ticks, historySize: 1_000 }));
-      assertMatches((await look(2)).running, { tick: tickAt(at).tick, instance: 'one' });
+      assertMatches((await look(2)).running, { tick: tickAt(at).tick, instanceId: 'one' });
       assert.equal((await look(2)).runs.length, 2);
     });
 

@@ -38,7 +38,7 @@ export function describeKnownJobs(suite: Suite<Base>): void {
       const [state] = await one.jobs.register([registration]);
       assertMatches(state, { isKnown: true, schedule: SCHEDULE, next: at + MINUTE_MS, missed: 0, runs: [] });
       assertAtLeast(state!.last, at);
-      assertEquals((await look()).instances, [{ instance: 'one', seenAt: ANY_NUMBER }]);
+      assertEquals((await look()).instances, [{ instanceId: 'one', seenAt: ANY_NUMBER }]);
       assertEquals(await two.jobs.list(), [JOB]);
     });
 
@@ -139,7 +139,7 @@ export function describeKnownJobs(suite: Suite<Base>): void {
         states.map(({ resource, isKnown }) => [resource, isKnown]),
         names.map((name) => [name, true]),
       );
-      assertEquals(states[7]!.instances.map(({ instance }) => instance).toSorted(), ['one', 'two']);
+      assertEquals(states[7]!.instances.map(({ instanceId }) => instanceId).toSorted(), ['one', 'two']);
       assertEquals((await two.jobs.list()).toSorted(), names.toSorted());
     });
 
@@ -154,7 +154,7 @@ export function describeKnownJobs(suite: Suite<Base>): void {
     it('has each instance that asks for a tick', async ({ one, at, two, look }) => {
       await run(one, at);
       await claim(two, at);
-      assertEquals((await look()).instances.map(({ instance }) => instance).toSorted(), ['one', 'two']);
+      assertEquals((await look()).instances.map(({ instanceId }) => instanceId).toSorted(), ['one', 'two']);
     });
 
     it('names as many instances as are asked for, and counts all of them', async ({ one, two, registration }) => {

@@ -57,7 +57,7 @@ export class RaceKit implements SteppedTime {
    * an application can be tried that was started once: nothing is held, and the time is new. Its other options stay.
    *
    * @param app the application, or the `TestingModule`
-   * @param name the `name` of the registration; without it, the default one
+   * @param name the `service` of the registration; without it, the default one
    * @throws RaceToolError if it has no lock service of this name
    */
   use(app: AppWithLocks, name: string = DEFAULT_NAME): RedisLockService {

@@ -249,8 +249,8 @@ export class StoreWitness {
     if (unbegun) job.drop(unbegun);
     const marks = { rerun: reply.rerun, manual: kind === 'manual', catchUp: kind === 'catchUp' };
     const { fencingToken } = reply;
-    const instance = instanceOf(owner.id);
-    job.add(seenRun({ tick, startedAt: this.#now, instance, ...marks, fencingToken, owner: owner.id }));
+    const instanceId = instanceOf(owner.id);
+    job.add(seenRun({ tick, startedAt: this.#now, instanceId, ...marks, fencingToken, owner: owner.id }));
   }
 
   /** Whether any instance may have a tick that was given back, as if its owner had never had it. */
@@ -344,7 +344,7 @@ export class StoreWitness {
     job.missedCount += counted.length;
     const inHistory = counted.filter((tick) => tick >= missed.ticks[0]!);
     const marks = { rerun: false, manual: false, catchUp: false, outcome: 'missed', owner: '' } as const;
-    job.add(...inHistory.map((tick) => seenRun({ tick: iso(tick), startedAt: now, instance, ...marks })));
+    job.add(...inHistory.map((tick) => seenRun({ tick: iso(tick), startedAt: now, instanceId: instance, ...marks })));
     if (missed.runWithinMs === undefined || last + missed.runWithinMs < now) return;
     const debt = this.#debtOf(job);
     const count = counted.length + (debt?.count ?? 0);
@@ -376,7 +376,7 @@ function seenRun(run: SeenRun): SeenRun {
 }
 
 function inOrder(run: RunRecord) {
-  const { tick, startedAt, endedAt, outcome, instance, rerun, manual, catchUp, fencingToken, errorName, errorCode } =
+  const { tick, startedAt, endedAt, outcome, instanceId, rerun, manual, catchUp, fencingToken, errorName, errorCode } =
     run;
-  return { tick, startedAt, endedAt, outcome, instance, rerun, manual, catchUp, fencingToken, errorName, errorCode };
+  return { tick, startedAt, endedAt, outcome, instanceId, rerun, manual, catchUp, fencingToken, errorName, errorCode };
 }

@@ -37,6 +37,8 @@ export function firstHour({ name, folder, tarball, redisUrl }) {
     e2e: () => npm(['run', 'test:e2e'], { cwd: folder, env: application.env, timeoutMs: TEST_MS }),
     'e2e, memory': () => npm(['run', 'test:e2e'], { cwd: folder, env: inMemory, timeoutMs: TEST_MS }),
     'testing page': () => checkTestingPage(application),
+    // The CLI of Nest 12 comes without webpack. Last, because it leaves one file of all that was built.
+    ...(!isEsm && { 'nest start, webpack': () => checkStarted(application, 'webpack') }),
   };
 }
 

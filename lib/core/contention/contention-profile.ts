@@ -90,7 +90,7 @@ export class ContentionProfile {
     const contention = Object.freeze({
       service: observers.service,
       instanceId,
-      since: new Date(this.#sinceWall).toISOString(),
+      since: this.#sinceWall,
       forMs: Math.round(clock.now() - this.#since),
       groups: Object.freeze(groups.slice(0, top)),
       blockers: this.#blockers.top(top),

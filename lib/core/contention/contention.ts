@@ -71,8 +71,8 @@ export interface Contention {
   readonly service: string;
   /** This process. */
   readonly instanceId: string;
-  /** When counting began, by the clock of this machine, as in `Date.toISOString`. */
-  readonly since: string;
+  /** When counting began, by the clock of this machine, in epoch milliseconds. */
+  readonly since: number;
   /** For how long that is, in milliseconds. */
   readonly forMs: number;
   /** The groups, those with the longest waits first. */

@@ -149,16 +149,16 @@ export type LockEvent =
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'late' | 'early'; lateMs: number; clockBehindMs?: number })
   /**
    * Ticks of a singleton job were due, and no instance claimed them. One instance of the fleet tells each of them, once.
-   * `count` is how many. `first`, `last` and `ticks` are times as ISO strings; `ticks` has the newest 100 of them.
+   * `count` is how many. `first`, `last` and `ticks` are times in epoch milliseconds; `ticks` has the newest 100 of them.
    * `catchUp`: one run for all of them is owed (`onMissed: 'runOnce'`).
    */
   | ({ type: 'tickMissed' } & OfService & {
         group: string;
         job: string;
         count: number;
-        first: string;
-        last: string;
-        ticks: readonly string[];
+        first: number;
+        last: number;
+        ticks: readonly number[];
         catchUp: boolean;
       })
   /** A tick could not be claimed: Redis did not answer in time, or refused. */

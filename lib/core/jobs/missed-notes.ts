@@ -66,9 +66,9 @@ export class MissedNotes {
       group: groups.of(job, job),
       job,
       count: missed.count,
-      first: isoOf(missed.first),
-      last: isoOf(missed.last),
-      ticks: missed.ticks.slice(-MOST_TOLD).map(isoOf),
+      first: missed.first,
+      last: missed.last,
+      ticks: missed.ticks.slice(-MOST_TOLD),
       catchUp: isOwed,
     });
   }
@@ -77,8 +77,4 @@ export class MissedNotes {
     const { alarms, defaults, closing } = this.runtime;
     return ask(alarms, send, defaults.attemptTimeoutMs, what, resource, () => !closing.aborted);
   }
-}
-
-function isoOf(time: number): string {
-  return new Date(time).toISOString();
 }

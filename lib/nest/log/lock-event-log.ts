@@ -148,7 +148,7 @@ export class LockEventLog {
 
   /** A job that runs every second misses ticks with each restart of an application that has one instance. */
   #tickMissed(event: LockEventOf<'tickMissed'>): void {
-    const isRestart = this.clock.wallNow() - Date.parse(event.first) < RESTART_MS;
+    const isRestart = this.clock.wallNow() - event.first < RESTART_MS;
     this.#logger[isRestart ? 'log' : 'warn'](`${describeMissed(event)} ${see('ticks-are-missed')}`);
   }
 

@@ -18,10 +18,10 @@ export function describeMissed({ job, count, first, last, ticks, catchUp }: Lock
 }
 
 /** Names times in UTC. The day stands before the first time of a day. */
-function nameTimes(times: readonly string[], between: string): string {
+function nameTimes(times: readonly number[], between: string): string {
   let day = '';
   const named = times.map((time) => {
-    const [date = '', clock = ''] = time.split('T');
+    const [date = '', clock = ''] = new Date(time).toISOString().split('T');
     const short = clock.replace(/(:00)?\.000Z$/, '').replace(/Z$/, '');
     const isSameDay = date === day;
     day = date;

@@ -98,7 +98,7 @@ export function describeConnection(connection: RedisConnectionOption): string {
 
 /**
  * What is the same in all clients of the same keys: the server, the database and the prefix of ioredis. It may have an
- * address in it that nobody may see, so it is compared, and shown nowhere.
+ * address in it that is a secret, so it is compared, and shown nowhere.
  *
  * @throws InvalidLockOptionsError when the option names no Redis
  */

@@ -242,9 +242,9 @@ describe('ticks that no instance claimed', () => {
         group: 'report',
         job: 'report',
         count: 3,
-        first: '2026-01-01T01:00:00.000Z',
-        last: '2026-01-01T03:00:00.000Z',
-        ticks: ['2026-01-01T01:00:00.000Z', '2026-01-01T02:00:00.000Z', '2026-01-01T03:00:00.000Z'],
+        first: Date.UTC(2026, 0, 1, 1),
+        last: Date.UTC(2026, 0, 1, 3),
+        ticks: [1, 2, 3].map((hour) => Date.UTC(2026, 0, 1, hour)),
         catchUp: false,
       },
     ]);
@@ -281,7 +281,7 @@ describe('ticks that no instance claimed', () => {
     await world.clock.advance(20_000);
     expect(toldBy(process)).toHaveLength(0);
     await world.clock.advance(2 * MINUTE);
-    expect(toldBy(process)).toMatchObject([{ count: 1, first: '2026-01-01T01:00:00.000Z' }]);
+    expect(toldBy(process)).toMatchObject([{ count: 1, first: Date.parse('2026-01-01T01:00:00.000Z') }]);
   });
 
   it('are not told where an instance claimed them', async () => {
@@ -424,7 +424,7 @@ describe('no tick is missed', () => {
     expect(toldBy(process)).toEqual([]);
     await world.clock.advance(30 * MINUTE);
     // From then on, by the new one.
-    expect(toldBy(process)[0]).toMatchObject({ first: '2026-01-01T12:10:00.000Z' });
+    expect(toldBy(process)[0]).toMatchObject({ first: Date.parse('2026-01-01T12:10:00.000Z') });
   });
 
   it('of a job for which another release has registered another schedule, which stays', async () => {
@@ -449,7 +449,7 @@ describe('no tick is missed', () => {
     other.isDead = true;
     await world.clock.advance(3 * HOUR);
     expect(records.byResource.get(RESOURCE)).toMatchObject({ schedule: every(HOUR).text });
-    expect(toldBy(process)[0]).toMatchObject({ first: '2026-01-01T03:00:00.000Z' });
+    expect(toldBy(process)[0]).toMatchObject({ first: Date.parse('2026-01-01T03:00:00.000Z') });
   });
 
   it('of a job whose schedule was changed while the application runs', async () => {
@@ -478,7 +478,7 @@ describe('no tick is missed', () => {
     expect(toldBy(process)).toEqual([]);
     expect(records.byResource.has(RESOURCE)).toBe(true);
     await world.clock.advance(HOUR);
-    expect(toldBy(process)).toMatchObject([{ count: 1, first: '2026-01-01T02:00:00.000Z' }]);
+    expect(toldBy(process)).toMatchObject([{ count: 1, first: Date.parse('2026-01-01T02:00:00.000Z') }]);
   });
 
   it('of a job that is not scheduled on this instance, and is by the time it is again', async () => {

@@ -87,7 +87,7 @@ describe('a @SingletonCron whose ticks were missed', () => {
     expect(missed()).toMatchObject([{ job: 'job', count: 3, catchUp: true }]);
     expect(missed()[0]!.ticks).toHaveLength(3);
     expect(runs).toMatchObject([{ job: 'job', rerun: false, manual: false, missed: { count: 3 } }]);
-    expect(runs[0]!.missed!.last).toBe(Date.parse(missed()[0]!.last));
+    expect(runs[0]!.missed!.last).toBe(missed()[0]!.last);
     expect(events.find(({ type }) => type === 'tickStarted')).toMatchObject({ catchUp: true });
     const warnings = apps.flatMap(({ log }) => log.at('warn')).filter((line) => line.includes('missed'));
     expect(warnings).toHaveLength(1);

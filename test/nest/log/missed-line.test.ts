@@ -9,7 +9,8 @@ const HOUR = 3_600_000;
 
 function missed(times: readonly string[], changes: object = {}) {
   const about = { type: 'tickMissed', service: 'default', group: 'nightly', job: 'nightly', catchUp: false } as const;
-  return { ...about, count: times.length, first: times[0]!, last: times.at(-1)!, ticks: times, ...changes };
+  const ticks = times.map((time) => Date.parse(time));
+  return { ...about, count: ticks.length, first: ticks[0]!, last: ticks.at(-1)!, ticks, ...changes };
 }
 
 function hours(from: string, count: number): string[] {
@@ -41,7 +42,7 @@ describe('the line on missed ticks', () => {
 
   it('counts those that are not named', () => {
     const ticks = hours('2026-01-03T00:00:00Z', 100);
-    const line = describeMissed(missed(ticks, { count: 4_000, first: '2026-01-01T01:00:00.000Z' }));
+    const line = describeMissed(missed(ticks, { count: 4_000, first: Date.parse('2026-01-01T01:00:00.000Z') }));
     expect(line).toMatch(/^4000 ticks were missed of job "nightly": 2026-01-01 01:00 to 2026-01-07 03:00 UTC\./);
   });
 

@@ -45,8 +45,7 @@ export function cutShort(
   { waitMs, attemptTimeoutMs }: ResolvedLockOptions,
   whole: ResolvedLockOptions,
 ): never {
-  const hadNoTime =
-    error instanceof LockUnavailableError && error.lastAttempt === 'timeout' && waitMs < attemptTimeoutMs;
+  const hadNoTime = error instanceof LockUnavailableError && hadLittleTime(error, { waitMs, attemptTimeoutMs });
   const isTimeout = error instanceof LockTimeoutError;
   if (isTimeout && error.foreignHolder) throw error;
   if (waitMs === 0 || !(hadNoTime || isTimeout)) throw error;
@@ -57,6 +56,14 @@ export function cutShort(
   const wait = waitBefore(error);
   if (wait) noteWait(late, wait.since, wait.hasWaited);
   throw late;
+}
+
+/** Whether the call has given up before an attempt was out of time. A Redis that is only slow would have answered later. */
+export function hadLittleTime(
+  { lastAttempt }: LockUnavailableError,
+  { waitMs, attemptTimeoutMs }: Pick<ResolvedLockOptions, 'waitMs' | 'attemptTimeoutMs'>,
+): boolean {
+  return lastAttempt === 'timeout' && waitMs !== 0 && waitMs < attemptTimeoutMs;
 }
 
 /** There is no further attempt. */

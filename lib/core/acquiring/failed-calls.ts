@@ -5,6 +5,7 @@ import { describeValue } from '../api/validation.js';
 import type { Runtime } from '../holding/runtime.js';
 import { plainOrQuoted } from '../util/quoted.js';
 import type { Origin } from '../util/call-site.js';
+import { hadLittleTime } from './acquire-errors.js';
 import { strategyFault } from './strategy-faults.js';
 import { waitBefore } from './waits.js';
 
@@ -35,7 +36,9 @@ export function tellOfFailure(
   origin: Origin | undefined,
   { observers, clock }: Runtime,
 ): void {
-  if (observers.onUnavailable !== undefined && error instanceof LockUnavailableError) observers.onUnavailable(error);
+  if (observers.onUnavailable !== undefined && error instanceof LockUnavailableError) {
+    observers.onUnavailable(error, hadLittleTime(error, options) ? options.attemptTimeoutMs : undefined);
+  }
   if (!observers.wants('notAcquired')) return;
   const { since = clock.now(), hasWaited = false } = waitBefore(error) ?? {};
   const fault = strategyFault(error);

@@ -149,7 +149,7 @@ export class Polling {
   /** Sends one command and notes its outcome in the log. @returns nothing where the resource was not granted */
   async #attempt(poller: Poller): Promise<StoreLease | undefined> {
     const { owner, options, startedAt, closing, signal, log, several } = poller;
-    const { store, clock, alarms, orphanReleases } = this.deps;
+    const { store, clock, alarms, orphanReleases, observers } = this.deps;
     const sentAt = clock.now();
     const patience = options.waitMs === 0 ? Infinity : startedAt + options.waitMs - sentAt;
     log.sent(sentAt);
@@ -157,9 +157,15 @@ export class Polling {
     const { leaseMs } = options;
     const command = several ? several.acquire(owner, leaseMs, sentAt) : store.acquire(owner, leaseMs);
     const answer = await withTimeout(alarms, command, Math.min(options.attemptTimeoutMs, patience), signal);
+    if (answer.outcome === 'answered') observers.answered();
     if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
       const isWanted = () => !poller.isOver || (poller.storeLease?.holders.some((hold) => hold.isHeld()) ?? false);
       orphanReleases.refuseLateGrant(command, owner, options, isWanted);
+      // An answer all the same.
+      command.then(
+        () => observers.answered(),
+        () => {},
+      );
     }
     if (answer.outcome === 'aborted') {
       log.isAmbiguous = true;

@@ -139,6 +139,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
 
   /** A message says that it was granted. A message that comes twice is heeded once. */
   onGrant(fencingToken: number, sentAt: number): void {
+    this.deps.observers.answered();
     if (fencingToken <= this.#heardToken) return;
     this.#heardToken = fencingToken;
     const { leaseMs, watchdog } = this.call.options;
@@ -206,6 +207,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
 
   protected onReply(attempt: number, reply: AcquireReply, sentAt: number): void {
     const { call, deps } = this;
+    deps.observers.answered();
     this.#settle();
     if (this.isOver) {
       // It may have been executed after the release, for example because Redis did not know the script and it was sent
@@ -233,6 +235,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
 
   /** The store has kept its place. */
   onKept(reply: QueuedPlace, sentAt: number, now: number): void {
+    this.deps.observers.answered();
     this.log.busy(reply, now);
     this.#waitOn(reply, true, sentAt, now);
   }

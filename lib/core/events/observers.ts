@@ -27,8 +27,13 @@ export class LockObservers {
   #wanted: ReadonlySet<LockEventType> | 'all' = new Set();
   /** Set while contention is counted: told what each answer to a waiting call says of the holders. */
   onAnswer: ((resource: string, seen: Holders) => void) | undefined;
-  /** Told of each call that Redis did not answer, or refused, for the log. */
-  onUnavailable: ((error: LockUnavailableError) => void) | undefined;
+  /**
+   * Told of each call that Redis did not answer, or refused, for the log. `silentMs` is set of a call that has given up
+   * sooner: Redis may only be slow, as long as it has not been silent for this long.
+   */
+  onUnavailable: ((error: LockUnavailableError, silentMs?: number) => void) | undefined;
+  /** Set while calls or renewals fail: told of each answer to one. What it throws is ignored. */
+  onAnswered: (() => void) | undefined;
   /** Set after an event that ended the wait of a call, to find out where that call came from. */
   onOrigin: ((origin: Origin) => void) | undefined;
 
@@ -66,6 +71,11 @@ export class LockObservers {
     if (this.wants(event.type)) inRootContext(this.#tell, this, event);
   }
 
+  /** Redis has answered a call or a renewal. */
+  answered(): void {
+    if (this.onAnswered !== undefined) inRootContext(this.#tellOfAnswer, this);
+  }
+
   /** What all events of a lease say. */
   describe({ storeLease, options, fencingToken }: DescribedLease) {
     return { ...this.describeCall(storeLease.owner.resource, options), fencingToken };
@@ -86,6 +96,14 @@ export class LockObservers {
       } catch {
         // See LockObserver.
       }
+    }
+  }
+
+  #tellOfAnswer(): void {
+    try {
+      this.onAnswered?.();
+    } catch {
+      // See LockObserver.
     }
   }
 

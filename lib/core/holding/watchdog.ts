@@ -234,6 +234,7 @@ export class Watchdog {
     const renewed = this.traces.wantsRenewals ? this.traces.renewal(holder, 'watchdog', renew) : renew();
     renewed.then(
       (isOwner) => {
+        this.observers.answered();
         if (!isOwner) storeLease.takenOver();
         else if (storeLease.trouble) this.#renewedAgain(storeLease);
       },

@@ -139,7 +139,10 @@ export class TickClaims {
       pauseMs: () => RETRY_PAUSE_MS,
       signal: closing,
     });
-    if (answer.outcome === 'answered') return { reply: answer.value, sentAt };
+    if (answer.outcome === 'answered') {
+      deps.observers.answered();
+      return { reply: answer.value, sentAt };
+    }
     this.forget(attempt);
     if (answer.outcome === 'aborted') return undefined;
     throw this.#unclaimed(attempt, answer.outcome, answer.error);

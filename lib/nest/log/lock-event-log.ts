@@ -28,7 +28,6 @@ const LOGGED_EVENTS = [
   'leaked',
   'releaseFailed',
   'renewalFailed',
-  'renewalRecovered',
   'elected',
   'demoted',
   'campaignFailed',
@@ -72,7 +71,7 @@ export class LockEventLog {
     const outage = new OutageLog(this.clock, this.#lines, this.#warn, observers);
     observers.add((event) => this.#observe(event, outage, countWaiting), LOGGED_EVENTS);
     // Not by the event of a call that failed, which each call that finds a lock taken would have to make.
-    observers.onUnavailable = (error) => this.#unavailable(error, outage);
+    observers.onUnavailable = (error, silentMs) => this.#unavailable(error, outage, silentMs);
     closing.addEventListener('abort', () => this.#lines.flush(), { once: true });
   }
 
@@ -108,8 +107,6 @@ export class LockEventLog {
           event,
           describeFailure(event.error, 'It is tried again until the lease ends.'),
         );
-      case 'renewalRecovered':
-        return outage.over();
       case 'campaignFailed':
         return outage.failed('campaigns', event, describeFailure(event.error, 'It campaigns again.'));
       case 'elected':
@@ -189,12 +186,12 @@ export class LockEventLog {
     );
   }
 
-  #unavailable(error: LockUnavailableError, outage: OutageLog): void {
+  #unavailable(error: LockUnavailableError, outage: OutageLog, silentMs?: number): void {
     // A campaign that failed has a line of its own.
     if (this.#told.has(error) || error.resource.startsWith(LEADER_PREFIX)) return;
     const isRefused = error.cause instanceof LockStoreError && error.cause.failure === 'refused';
     const next = isRefused ? 'The call has failed.' : 'Calls fail with LockUnavailableError until Redis answers.';
-    outage.failed('calls', { resource: error.resource, error }, describeFailure(error, next));
+    outage.failed('calls', { resource: error.resource, error }, describeFailure(error, next), silentMs);
   }
 
   /** Its connection is made at the first call, so the start has not told that it cannot be made. */
@@ -219,13 +216,14 @@ export class LockEventLog {
   #leaked(event: LockEventOf<'leaked'>): void {
     const { resource, callSite } = event;
     this.#lines.add(
-      `leaked: ${callSite}`,
+      'leaked',
       resource,
       `${describeLeak(event)} ${see('a-lease-leaks')}`,
       (lines, names) => {
         const from = callSite ? `, acquired at ${callSite}` : '';
         return `In the last minute, ${count(lines, 'more lease')} leaked${from}: ${names}.`;
       },
+      callSite ?? '',
     );
   }
 

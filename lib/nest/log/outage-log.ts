@@ -1,8 +1,6 @@
-import type { LockError } from '../../core/api/errors.js';
-import type { LockEventOf } from '../../core/events/events.js';
+import { type LockError, LockUnavailableError } from '../../core/api/errors.js';
 import type { LockObservers } from '../../core/events/observers.js';
 import type { Clock } from '../../core/util/clock.js';
-import { isMintedByStore } from '../../core/store/fencing-token.js';
 import { LockStoreError } from '../../core/store/store-error.js';
 import { formatDuration } from '../../core/util/durations.js';
 import { count, countWas } from '../../core/util/plurals.js';
@@ -31,15 +29,19 @@ interface Failure {
 interface Outage {
   readonly since: number;
   readonly failed: Record<FailedKind, number>;
+  /** When something failed last. */
+  lastAt: number;
   lost: number;
   /** Whether a line has told that it began. */
   isTold: boolean;
-  readonly stopListening: () => void;
 }
+
+/** A failure after this long without one, and without an answer, says nothing of the time in between. */
+const APART_MS = 60_000;
 
 /**
  * Commands that fail while Redis is away: a line when it begins, one a minute for each reason, and one when it is over.
- * It is over with the first renewal that succeeds, or the first lock that Redis grants.
+ * It is over with the next answer to a call, a renewal or the claim of a tick.
  */
 export class OutageLog {
   #outage: Outage | undefined;
@@ -51,17 +53,26 @@ export class OutageLog {
     private readonly observers: LockObservers,
   ) {}
 
-  /** @param line what is written of the first failure for this reason */
-  failed(kind: FailedKind, { resource, error }: Failure, line: string): void {
+  /**
+   * @param line what is written of the first failure for this reason
+   * @param silentMs how long Redis has to be silent before the failure counts as an outage: until then it may only be slow
+   */
+  failed(kind: FailedKind, { resource, error }: Failure, line: string, silentMs = 0): void {
     const { cause } = error;
     const why = cause instanceof Error ? cause.message : error.message;
-    const isRefused = cause instanceof LockStoreError && cause.failure === 'refused';
-    // A Redis that refuses has answered. It may refuse one resource for ever, and grant all others.
-    const outage = isRefused ? undefined : (this.#outage ??= this.#begin());
-    if (outage) outage.failed[kind]++;
-    const isTold = this.lines.add(`${isRefused ? 'refused ' : ''}${kind}: ${why}`, resource, line, (lines, names) => {
-      return `In the last minute, ${count(lines, `more ${NOUNS[kind]}`)} failed (${why}): ${names}.`;
-    });
+    const outage = isOutage(error) ? this.#outageNow() : undefined;
+    if (outage) {
+      outage.failed[kind]++;
+      if (!outage.isTold && outage.lastAt - outage.since < silentMs) return;
+    }
+    const told = why.replace(/\d+ ms\b/g, '… ms');
+    const summary = (lines: number, names: string): string => {
+      if (this.#outage) this.#outage.isTold = true;
+      return `In the last minute, ${count(lines, `more ${NOUNS[kind]}`)} failed (${told}): ${names}.`;
+    };
+    // Without the numbers that were measured: each would be a reason of its own.
+    const reason = why.replace(/\d+/g, '0');
+    const isTold = this.lines.add(outage ? kind : `no outage, ${kind}`, resource, line, summary, reason);
     if (outage) outage.isTold ||= isTold;
   }
 
@@ -70,11 +81,10 @@ export class OutageLog {
     if (this.#outage) this.#outage.lost++;
   }
 
-  over(): void {
-    const outage = this.#outage;
-    if (!outage) return;
+  #over(): void {
+    const outage = this.#outage!;
     this.#outage = undefined;
-    outage.stopListening();
+    this.observers.onAnswered = undefined;
     // Where outages follow each other faster than once a minute, the lines of the minute tell of them.
     if (!outage.isTold) return;
     this.lines.forget(
@@ -91,15 +101,25 @@ export class OutageLog {
     );
   }
 
-  #begin(): Outage {
-    // Only now: an observer of each lock would cost something all day.
-    const stopListening = this.observers.add((event) => this.#acquired(event), ['acquired']);
+  #outageNow(): Outage {
+    const now = this.clock.now();
+    const outage = this.#outage;
+    if (outage && (outage.isTold || now - outage.lastAt < APART_MS)) {
+      outage.lastAt = now;
+      return outage;
+    }
+    // Only now: to be told of each answer would cost something all day.
+    this.observers.onAnswered = () => this.#over();
     const failed = { calls: 0, ticks: 0, renewals: 0, releases: 0, campaigns: 0 };
-    return { since: this.clock.now(), failed, lost: 0, isTold: false, stopListening };
+    return (this.#outage = { since: now, lastAt: now, failed, lost: 0, isTold: false });
   }
+}
 
-  /** A lock that another call of this process has handed over was granted without Redis. */
-  #acquired({ fencingToken }: LockEventOf<'acquired'>): void {
-    if (isMintedByStore(fencingToken)) this.over();
-  }
+/**
+ * A Redis that refuses has answered. It may refuse one resource for ever, and grant all others. And that of another
+ * library (`alsoLock`) is another one.
+ */
+function isOutage(error: LockError): boolean {
+  const isRefused = error.cause instanceof LockStoreError && error.cause.failure === 'refused';
+  return !isRefused && !(error instanceof LockUnavailableError && error.operation.endsWith(' beside'));
 }

@@ -38,10 +38,12 @@ export class RepeatedLines {
 
   /**
    * @param resource what the line is about
+   * @param text of elsewhere: lines of one kind are told apart by it, as long as there are not too many
    * @returns whether it was written
    */
-  add(kind: string, resource: string, line: Line, summary: Summary): boolean {
-    const isOneMore = this.#kinds.size >= MOST_KINDS && !this.#kinds.has(kind);
+  add(name: string, resource: string, line: Line, summary: Summary, text?: string): boolean {
+    const kind = text === undefined ? name : kindOf(name, text);
+    const isOneMore = text !== undefined && this.#kinds.size >= MOST_KINDS && !this.#kinds.has(kind);
     return isOneMore ? this.#add(THE_REST, resource, line, theRest) : this.#add(kind, resource, line, summary);
   }
 
@@ -91,6 +93,11 @@ export class RepeatedLines {
 function reset(repeated: Repeated): void {
   repeated.lines = 0;
   repeated.names.clear();
+}
+
+/** The kind of the lines that have this name and this text. */
+function kindOf(name: string, text: string): string {
+  return `${name}: ${text}`;
 }
 
 function theRest(lines: number, names: string): string {

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { LockEventLog } from '../../../lib/nest/log/lock-event-log.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
+import { fixedInterval } from '../../../lib/core/api/retry.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { answered, failing, lostOnTheWay } from '../../support/world/scripted-store.js';
 import { LogBook } from '../nest-apps.js';
@@ -124,20 +125,152 @@ describe('the log of a lock service whose Redis is away', () => {
     expect(log.at('warn')).toEqual([expect.stringMatching(/^Redis could not renew "job": WRONGTYPE/)]);
   });
 
-  it('listens to no acquisition as long as nothing fails', async () => {
-    const observed: unknown[] = [];
+  it('listens to no answer as long as nothing fails, nor afterwards', async () => {
     const { observers } = a.locks;
-    const add = observers.add.bind(observers);
-    observers.add = (observer, types) => {
-      observed.push(types);
-      return add(observer, types);
-    };
     await using _held = await a.locks.acquire('job', { leaseMs: LEASE_MS });
     await world.clock.advance(2 * LEASE_MS);
-    expect(observed).toEqual([]);
-    a.store.next('renew', away);
+    expect(observers.onAnswered).toBeUndefined();
+    a.store.fates.renew = away;
+    await world.clock.advance(LEASE_MS / 2);
+    expect(observers.onAnswered).toBeDefined();
+    a.store.fates.renew = answered;
+    await world.clock.advance(LEASE_MS / 2);
+    expect(observers.onAnswered).toBeUndefined();
+  });
+
+  it('takes reasons for one that differ in what was measured', async () => {
+    for (let ms = 100; ms < 200; ms++) {
+      a.store.next('acquire', failing('unknown', `has not answered for ${ms} ms`));
+      await a.locks.tryAcquire(`order:${ms}`).catch(() => {});
+    }
+    expect(log.at('warn')).toEqual([expect.stringMatching(/^Redis could not acquire "order:100": .* for 100 ms/)]);
+    await world.clock.advance(MINUTE_MS);
+    expect(log.at('warn').slice(1)).toEqual([
+      expect.stringMatching(/^In the last minute, 99 more calls failed \(has not answered for … ms\): "order:101", /),
+    ]);
+  });
+
+  it('has a line for a lost lease however many reasons calls had to fail', async () => {
+    await using _held = await a.locks.acquire('job', { leaseMs: LEASE_MS });
+    a.store.fates.renew = lostOnTheWay;
+    for (let one = 0; one < 100; one++) {
+      const reason = String.fromCharCode(97 + (one % 26)).repeat(1 + one / 26);
+      a.store.next('acquire', failing('unknown', reason));
+      await a.locks.tryAcquire('order').catch(() => {});
+    }
     await world.clock.advance(LEASE_MS);
-    expect(observed).toEqual([['acquired']]);
+    expect(log.at('warn').at(-1)).toMatch(/^The lease of "job" is no longer held/);
+  });
+
+  describe('while Redis is slow', () => {
+    const LATE_MS = 40;
+    const impatient = { waitMs: 20 };
+
+    beforeEach(() => {
+      a.store.fates.acquire = (execute) =>
+        new Promise((resolve) => {
+          world.clock.setTimer(() => void execute().then(resolve), LATE_MS);
+        });
+    });
+
+    it.each([
+      ['waits in a queue', {}],
+      ['asks again by itself', { retry: fixedInterval({ intervalMs: 5 }) }],
+    ] as const)('has no line for a call that %s, and has less time than an answer takes', async (_what, options) => {
+      for (let n = 0; n < 1_000; n++) {
+        const call = a.locks.acquire(`order:${n}`, { ...impatient, ...options }).catch((error: unknown) => error);
+        await world.clock.advance(100);
+        expect(await call).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+      }
+      expect(log.at('warn')).toEqual([]);
+    });
+
+    it('has a line when Redis has answered nothing for attemptTimeoutMs', async () => {
+      a.store.fates.acquire = lostOnTheWay;
+      const fail = async (n: number) => {
+        const call = a.locks.acquire(`order:${n}`, impatient).catch(() => {});
+        await world.clock.advance(500);
+        await call;
+      };
+      // In the first second.
+      for (let n = 0; n < 2; n++) await fail(n);
+      expect(log.at('warn')).toEqual([]);
+      for (let n = 2; n < 20; n++) await fail(n);
+      expect(log.at('warn')).toEqual([
+        expect.stringMatching(/^Redis could not acquire "order:2": no answer within 20 ms/),
+      ]);
+      a.store.fates.acquire = answered;
+      await using _lease = await a.locks.acquire('order:1');
+      expect(log.at('warn').slice(1)).toEqual([
+        expect.stringMatching(/^Redis answers again after \d+(\.\d)? s\. Meanwhile 20 calls failed\.$/),
+      ]);
+    });
+
+    it('has no line where such calls are few and far between, and nothing else is asked', async () => {
+      a.store.fates.acquire = lostOnTheWay;
+      for (let n = 0; n < 5; n++) {
+        const call = a.locks.acquire(`order:${n}`, impatient).catch(() => {});
+        await world.clock.advance(2 * MINUTE_MS);
+        await call;
+      }
+      expect(log.at('warn')).toEqual([]);
+    });
+  });
+
+  describe('is over with the first answer', () => {
+    async function goAway(): Promise<void> {
+      a.store.all(away);
+      await a.locks.tryAcquire('order:1').catch(() => {});
+      expect(log.at('warn')).toHaveLength(1);
+      a.store.all(answered);
+    }
+
+    const expectOver = (): void => {
+      expect(log.at('warn').slice(1)).toEqual([
+        expect.stringMatching(/^Redis answers again after .*\. Meanwhile 1 call failed\.$/),
+      ]);
+    };
+
+    it('that a lock is taken', async () => {
+      await world.instance('b').locks.acquire('order:7', { leaseMs: MINUTE_MS });
+      await goAway();
+      expect(await a.locks.tryAcquire('order:7')).toBeNull();
+      expectOver();
+    });
+
+    it('to a call that waits on', async () => {
+      const held = await world.instance('b').locks.acquire('order:7', { leaseMs: MINUTE_MS });
+      await goAway();
+      const waiting = a.locks.acquire('order:7', { waitMs: MINUTE_MS });
+      await world.clock.advance(100);
+      expectOver();
+      await held.release();
+      await (await waiting).release();
+    });
+
+    it('to a renewal of a lease that was never in danger', async () => {
+      await using _held = await a.locks.acquire('job', { leaseMs: LEASE_MS });
+      await goAway();
+      await world.clock.advance(LEASE_MS / 2);
+      expectOver();
+    });
+  });
+
+  it('has the line at its end also where it began within a minute of another one', async () => {
+    const fail = () => a.locks.tryAcquire('order:1').catch(() => {});
+    const answer = () => a.locks.using('order:1', {}, () => {});
+    a.store.fates.acquire = away;
+    await fail();
+    a.store.fates.acquire = answered;
+    await answer();
+    a.store.fates.acquire = away;
+    for (let second = 0; second < 150; second++) {
+      await fail();
+      await world.clock.advance(1_000);
+    }
+    a.store.fates.acquire = answered;
+    await answer();
+    expect(log.at('warn').at(-1)).toMatch(/^Redis answers again after 3 min\. Meanwhile 150 calls failed\.$/);
   });
 
   it('tells what it has only counted when the application closes', async () => {

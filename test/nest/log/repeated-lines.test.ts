@@ -7,8 +7,14 @@ describe('lines that repeat', () => {
   let clock: FakeClock;
   let written: string[];
   let lines: RepeatedLines;
-  const add = (kind: string, resource: string): boolean =>
-    lines.add(kind, resource, `${kind} of ${resource}`, (more, names) => `${more} more ${kind}: ${names}`);
+  const add = (kind: string, resource: string, text?: string): boolean =>
+    lines.add(
+      kind,
+      resource,
+      `${text ?? kind} of ${resource}`,
+      (more, names) => `${more} more ${kind}: ${names}`,
+      text,
+    );
 
   beforeEach(() => {
     clock = new FakeClock();
@@ -42,11 +48,17 @@ describe('lines that repeat', () => {
   });
 
   it('of more than fifty kinds count as one kind, so that texts from elsewhere fill no memory', async () => {
-    for (let kind = 0; kind < 1_000; kind++) add(`kind ${kind}`, 'a');
+    for (let text = 0; text < 1_000; text++) add('failure', 'a', `text ${text}`);
     expect(written).toHaveLength(51);
     expect(clock.timers).toBe(51);
     await clock.advance(MINUTE_MS);
     expect(written.at(-1)).toBe('949 more lines were left out, about "a".');
+  });
+
+  it('without such a text are written however many kinds there are', () => {
+    for (let text = 0; text < 1_000; text++) add('failure', 'a', `text ${text}`);
+    expect(add('loss', 'a')).toBe(true);
+    expect(written.at(-1)).toBe('loss of a');
   });
 
   it('are told at the end, where they were only counted', () => {

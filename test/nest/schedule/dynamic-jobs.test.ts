@@ -13,6 +13,7 @@ let end = gate();
 
 @Injectable()
 class Jobs {
+  begun = 0;
   calls = 0;
 
   constructor(
@@ -47,6 +48,7 @@ class Jobs {
   }
 
   #call(work: () => Promise<unknown>): void {
+    this.begun++;
     void work().finally(() => this.calls++);
   }
 }
@@ -65,6 +67,10 @@ describe('jobs that are added at run time', () => {
       }),
     );
 
+  /** The shutdown would refuse a call that is under way. */
+  const allEnd = (instances: readonly Jobs[]): Promise<void> =>
+    eventually(() => expect(instances.map(({ calls }) => calls)).toEqual(instances.map(({ begun }) => begun)));
+
   beforeEach(() => {
     runs = [];
     end = gate();
@@ -78,6 +84,7 @@ describe('jobs that are added at run time', () => {
     await eventually(() => expect(runs).toEqual(['import']));
     for (const jobs of instances) jobs['registry'].deleteCronJob('import');
     end.open();
+    await allEnd(instances);
     expect(runs).toEqual(['import']);
     expect(instances[0]!['registry'].doesExist('cron', 'import')).toBe(false);
   });
@@ -90,6 +97,7 @@ describe('jobs that are added at run time', () => {
     }
     await eventually(() => expect(instances.every(({ calls }) => calls >= 5)).toBe(true));
     for (const jobs of instances) jobs['registry'].deleteInterval('poll');
+    await allEnd(instances);
     expect(runs.length).toBeGreaterThanOrEqual(5);
     expect(new Set(runs).size).toBe(runs.length);
   });

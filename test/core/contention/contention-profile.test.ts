@@ -238,7 +238,7 @@ describe('the contention profile', () => {
   });
 
   it('begins anew after a reset, and says since when it counts', async () => {
-    const since = new Date(world.clock.wallNow()).toISOString();
+    const since = world.clock.wallNow();
     contention();
     const lease = await a.locks.acquire('stock', of('A'));
     const waiting = track(a.locks.acquire('stock', of('B')));

@@ -104,8 +104,11 @@ describe('a stocktaking', () => {
     expect(seen).toEqual([
       {
         instanceId: `shop-1:${anyShop().pid}`,
+        isThisProcess: true,
+        mode: 'exclusive',
         fencingToken: expect.any(Number),
         ttlMs: expect.any(Number),
+        leaseMs: expect.any(Number),
         heldMs: expect.any(Number),
         depth: 1,
         label: { group: 'StocktakingService.count' },

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { isUnclaimed } from '../../core/singleton/tick-claims.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
 import { quote } from '../../core/util/quoted.js';
 import {
@@ -11,7 +12,7 @@ import {
   resolveIntervalOptions,
 } from '../schedule/job-ticks.js';
 import type { CronTimeLike } from '../schedule/nominal-tick.js';
-import { type JobMethod, type JobTick, type JobToRun, toldOf } from '../schedule/run-job.js';
+import type { JobMethod, JobTick, JobToRun } from '../schedule/run-job.js';
 import { type ResolvedJobOptions, resolveJobOptions } from '../schedule/singleton-options.js';
 import {
   ADDED_CRON_OPTIONS,
@@ -194,11 +195,12 @@ export class AddedJobs {
     return entry;
   }
 
+  /** That a tick could not be claimed is in the log of the lock service, which counts such failures. */
   async #logged(tick: Promise<unknown>): Promise<void> {
     try {
-      await toldOf(tick);
+      await tick;
     } catch (error) {
-      this.#logger.error(error);
+      if (!isUnclaimed(error)) this.#logger.error(error);
     }
   }
 }

@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
-import { isUnclaimed } from '../../core/singleton/tick-claims.js';
 import type { TicksAround, TickSchedule } from '../../core/jobs/tick-schedule.js';
 import type { SingletonRun, SingletonRunOptions, SingletonWork } from '../../core/singleton/singleton-run-options.js';
 import type { RedisLockService } from '../redis-lock.service.js';
@@ -47,19 +46,6 @@ export function runTick(service: RedisLockService, { name, options, work }: JobT
     onAccounted: () => watch.missed.accounted(name, at, around.after),
     onUnknown,
   });
-}
-
-/**
- * The call of a timer. That a tick could not be claimed is in the log of the lock service, which counts such failures:
- * the scheduler would log each of them with its stack.
- */
-export async function toldOf<T>(tick: Promise<T>): Promise<T | undefined> {
-  try {
-    return await tick;
-  } catch (error) {
-    if (isUnclaimed(error)) return undefined;
-    throw error;
-  }
 }
 
 /**

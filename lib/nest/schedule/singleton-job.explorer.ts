@@ -5,6 +5,7 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
 import { type InstanceWrapper, prototypeOf } from '../prototype-of.js';
+import { muteUnclaimedTicks } from '../log/scheduler-log.js';
 import { type ScheduleDecorator, scheduleDecoratorOf } from '../request/known-handlers.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import type { JobTick } from './run-job.js';
@@ -161,6 +162,7 @@ export class SingletonJobExplorer implements OnModuleInit {
         if (!this.#isSwitchedOff(method)) job.ticks.mount?.(instance);
       }
     }
+    if (known.methods.size > 0) muteUnclaimedTicks(this.#discovery);
     if (unnamed.size > 0 && this.#areKeysShared) this.#warnOfNames([...unnamed]);
     this.#lookForScheduler(known.methods);
   }

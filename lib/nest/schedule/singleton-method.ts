@@ -12,7 +12,6 @@ import { jobName, type JobTicks, schedulingOf, SINGLETON_JOB, type SingletonJob 
 import type { IsAny, Mistake, ResultMistake } from '../decorators/method-types.js';
 import { clockOf } from '../service-clock.js';
 import {
-  toldOf,
   type JobMethod,
   overridingRun,
   runFired,
@@ -96,7 +95,7 @@ export function singletonMethod(
           const work = (run: SingletonRun): unknown => runMethod(this, own, run, () => original.call(this, run));
           const toRun = { name, options, work };
           const manual = takeManualTick(name);
-          if (!manual) return toldOf(runTick(service, toRun, ticks.now(this, clockOf(service).wallNow())));
+          if (!manual) return runTick(service, toRun, ticks.now(this, clockOf(service).wallNow()));
           if (manual.fired) return runFired(service, toRun, manual.fired);
           return manual.owed ? runForMissed(service, toRun, manual.owed) : runManually(service, toRun, manual.tick);
         },

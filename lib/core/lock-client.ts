@@ -150,6 +150,7 @@ export class LockClient {
       closing,
       drained,
       closingHere: () => (context.isInWork() ? drained : closing),
+      heldHere: () => context.held(),
       defaults,
     };
     const watchdog = new Watchdog(store, clock, observers, traces);

@@ -1,5 +1,6 @@
 import type { AttemptLog, WaitingTimes } from '../places/attempts.js';
 import {
+  type HeldMeanwhile,
   LockAbortedError,
   LockBusyError,
   LockModeMismatchError,
@@ -28,10 +29,20 @@ export function waitedTooLong(
   log: AttemptLog,
   attempts = log.attempts,
   place?: number,
+  meanwhile?: HeldMeanwhile,
 ): LockTimeoutError | LockUnavailableError {
   if (log.last !== 'busy') return unavailable(resource, log, 'acquire', waitedForStore(call, now));
   const waitedMs = now - call.startedAt;
-  return new LockTimeoutError(resource, waitedMs, attempts, log.holderTtlMs, log.holders(now), undefined, place);
+  return new LockTimeoutError(
+    resource,
+    waitedMs,
+    attempts,
+    log.holderTtlMs,
+    log.holders(now),
+    undefined,
+    place,
+    meanwhile,
+  );
 }
 
 /**
@@ -51,8 +62,11 @@ export function cutShort(
   if (waitMs === 0 || !(hadNoTime || isTimeout)) throw error;
   const seen = isTimeout ? error : { ...NO_HOLDERS, attempts: 1, retryAfterMs: 0 };
   const place = isTimeout ? error.place : undefined;
+  const meanwhile = isTimeout ? error.heldMeanwhile : undefined;
   const { attempts, retryAfterMs } = seen;
-  const late = new LockTimeoutError(error.resource, whole.waitMs, attempts, retryAfterMs, seen, undefined, place);
+  const { waitMs: waitedMs } = whole;
+  const { resource } = error;
+  const late = new LockTimeoutError(resource, waitedMs, attempts, retryAfterMs, seen, undefined, place, meanwhile);
   const wait = waitBefore(error);
   if (wait) noteWait(late, wait.since, wait.hasWaited);
   throw late;

@@ -1,5 +1,6 @@
 import { aborted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
 import { AttemptLog } from '../places/attempts.js';
+import { heldMeanwhile } from './deadlocks.js';
 import { LocalStoreLeases } from './local-store-leases.js';
 import { isWaitTold, tellOfLongWait, tellOfWait } from './waits.js';
 import { grant, type PendingCall, WaitingCalls } from './pending-call.js';
@@ -92,7 +93,7 @@ export class LocalQueue implements WaiterListener {
    */
   release(hold: Hold, onHandedOver: () => void): Promise<boolean> | undefined {
     const { owner, storeLease, backgroundRelease } = hold;
-    if (this.deps.traces.hasTracer && this.size > 0) traceSlowHolder(this.deps, hold, this.#calls());
+    if (this.deps.traces.hasTracer && this.size > 0) traceSlowHolder(this.deps, hold, this.calls);
     if (storeLease.removeHolder(hold)) {
       onHandedOver();
       return undefined;
@@ -205,7 +206,7 @@ export class LocalQueue implements WaiterListener {
 
   /** The application shuts down: every call that waits fails, if `end` is what ends it. */
   close(end: AbortSignal): void {
-    const ended = this.#calls().filter((call) => this.#endOf(call) === end);
+    const ended = this.calls.filter((call) => this.#endOf(call) === end);
     // The first one last: its place is for a call that goes on.
     for (const call of ended.toReversed()) this.#dismiss(call, new LockShutdownError(this.resource));
     this.#checkIdle();
@@ -241,7 +242,7 @@ export class LocalQueue implements WaiterListener {
 
   waitsOn(now: number): void {
     const { call } = this.#waiter!;
-    if (this.deps.traces.wantsAcquires) traceWaits(this.deps, this.#facts, this.#calls());
+    if (this.deps.traces.wantsAcquires) traceWaits(this.deps, this.#facts, this.calls);
     this.#tellOfWait(call, now);
     this.deps.observers.onAnswer?.(this.resource, this.log.holders(now));
     this.#tellOf(call, now);
@@ -292,7 +293,7 @@ export class LocalQueue implements WaiterListener {
   }
 
   /** All calls that wait. */
-  #calls(): PendingCall[] {
+  get calls(): PendingCall[] {
     return [...(this.#waiter ? [this.#waiter.call] : []), ...this.#waiting.all];
   }
 
@@ -321,7 +322,9 @@ export class LocalQueue implements WaiterListener {
   #outOfTime(call: PendingCall): void {
     const now = this.deps.clock.now();
     noteReasons(this.#facts, call.options, now);
-    this.#dismiss(call, waitedTooLong(this.resource, call, now, this.log, call.attempts, this.#placeOf(call)));
+    const place = this.#placeOf(call);
+    const meanwhile = call.outer && heldMeanwhile(this.resource, call, this.queues);
+    this.#dismiss(call, waitedTooLong(this.resource, call, now, this.log, call.attempts, place, meanwhile));
   }
 
   /** Known of the call that the waiter asks for only: other processes may come between it and the calls behind it. */

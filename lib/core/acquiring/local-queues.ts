@@ -78,6 +78,7 @@ export class LocalQueues implements GrantListener {
       const queue = this.#queueOf(resource);
       const call = new PendingCall(options, clock.now(), outcome, alarms, queue);
       call.isInWork = closing === this.deps.drained;
+      if (call.isInWork) call.outer = this.deps.heldHere();
       if (several !== undefined) call.several = several;
       queue.join(call);
     });

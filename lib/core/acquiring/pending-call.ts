@@ -1,5 +1,5 @@
 import type { Alarm, Alarms } from '../util/alarms.js';
-import type { Grant } from '../holding/hold.js';
+import type { Grant, Hold } from '../holding/hold.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { StoreLease } from '../holding/store-lease.js';
 import type { SeveralParts } from '../holding/several-parts.js';
@@ -39,6 +39,10 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   declare link?: Link | undefined;
   /** Whether it is made inside of work under a lease. At a shutdown, that work is drained first. */
   isInWork = false;
+  /** What that work holds. Only set where it is made inside of such work. */
+  declare outer?: readonly Hold[];
+  /** Whether another call has found that both wait for each other. Only set then. */
+  declare isInDeadlock?: true;
   /** What the observers were told: nothing, that it waits, or that it has waited for long. */
   #told: 'nothing' | 'wait' | 'longWait' = 'nothing';
   dueAt = 0;

@@ -117,6 +117,31 @@ export class LockBusyError extends LockError {
   }
 }
 
+/** What a call itself held while it waited. */
+export interface HeldMeanwhile {
+  /** The resources, the innermost first. */
+  readonly resources: readonly string[];
+  /** Whether the holder, a call of the same process, waits for one of them: neither could ever go on. */
+  readonly isDeadlock: boolean;
+}
+
+const SEVERAL = 'docs/guide/several-resources.md#what-can-still-deadlock';
+
+/** What to do after a wait in vain. A longer wait is no help against a deadlock. */
+function adviceAfterWait(resource: string, meanwhile: HeldMeanwhile | undefined): string {
+  const advice = 'Raise waitMs, shorten the work done under the lock, or try again later.';
+  if (meanwhile === undefined) return advice;
+  const { resources, isDeadlock } = meanwhile;
+  const held = `This call holds ${quoteResource(resources)} meanwhile`;
+  if (!isDeadlock)
+    return `${held}. If the holder waits for that, it is a deadlock: see ${SEVERAL}. Otherwise r${advice.slice(1)}`;
+  const all = [...new Set([...resources, resource])].sort();
+  return (
+    `${held}, and the holder waits for that: a deadlock, which no longer wait ends. Take all of them in one call, ` +
+    `outside: [${all.map(quoteResource).join(', ')}]. See ${SEVERAL}.`
+  );
+}
+
 /**
  * The resource was not free within `waitMs`. If Redis could not be asked at the end of the wait, the error is a
  * {@link LockUnavailableError} instead, even if the resource was held before.
@@ -132,6 +157,11 @@ export class LockTimeoutError extends LockBusyError {
    * behind another one of its process, or that polled; for a latch; or before the store has answered.
    */
   declare place?: number;
+  /**
+   * What the call itself held while it waited. Only set where it was made inside of work under a lease: `using`, or a
+   * decorated method.
+   */
+  declare heldMeanwhile?: HeldMeanwhile;
 
   /** @internal */
   static timeoutByForeign(
@@ -158,6 +188,7 @@ export class LockTimeoutError extends LockBusyError {
     /** The message, if the wait was not for a lock. */
     message?: string,
     place?: number,
+    meanwhile?: HeldMeanwhile,
   ) {
     const known = [place === undefined ? '' : `${ordinal(place)} in line`, attempts > 0 ? asked(attempts) : ''].filter(
       Boolean,
@@ -172,10 +203,9 @@ export class LockTimeoutError extends LockBusyError {
       attempts,
       retryAfterMs,
       seen,
-      message ??
-        `${quoteResource(resource)} ${what}${how}. ` +
-          `Raise waitMs, shorten the work done under the lock, or try again later.`,
+      message ?? `${quoteResource(resource)} ${what}${how}. ${adviceAfterWait(resource, meanwhile)}`,
     );
+    if (meanwhile !== undefined) this.heldMeanwhile = meanwhile;
     if (place !== undefined) this.place = place;
   }
 }

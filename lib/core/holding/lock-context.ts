@@ -55,6 +55,11 @@ export class LockContext {
     return undefined;
   }
 
+  /** All live holds, the innermost first. */
+  held(): Hold[] {
+    return [...this.#entries()].flatMap(({ lease }) => lease.holds.filter((hold) => hold.isHeld()));
+  }
+
   /** Whether the running code is work under a lease that is held. */
   isInWork(): boolean {
     return storage.getStore() !== undefined && this.find(() => true) !== undefined; // nearly always false

@@ -4,6 +4,7 @@ import type { Traces } from '../tracing/traces.js';
 import type { Alarms } from '../util/alarms.js';
 import type { Clock } from '../util/clock.js';
 import type { Random } from '../util/random.js';
+import type { Hold } from './hold.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { OrphanReleases } from '../store/orphan-releases.js';
 import type { PlaceKeeper } from '../places/place-keeper.js';
@@ -30,5 +31,7 @@ export interface Runtime {
    * is refused a lock that it needs. Otherwise it is `closing`.
    */
   closingHere(): AbortSignal;
+  /** What the work holds that the running code is part of. */
+  heldHere(): readonly Hold[];
   readonly defaults: LockDefaults;
 }

@@ -20,6 +20,7 @@ import type { ResourceNames } from '../core/api/resource.js';
 import type { SingletonRunOptions, SingletonWork } from '../core/singleton/singleton-run-options.js';
 import type { SingletonRuns } from '../core/singleton/singleton-runs.js';
 import type { WaitUntilFreeOptions } from '../core/watch/wait-until-free.js';
+import { LockModuleMissingError } from '../core/api/errors.js';
 import { checkFunction } from '../core/api/validation.js';
 import { addInjected } from './injected-classes.js';
 
@@ -58,6 +59,15 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
     drainMs: number,
     onStarted?: () => void,
   ) {
+    // JavaScript, and a provider of the class itself, may call it with anything.
+    if (typeof (client as Partial<LockClient> | undefined)?.using !== 'function') {
+      throw new LockModuleMissingError(
+        'RedisLockService is not made by new, and not listed as a provider: RedisLockModule makes it. Import ' +
+          'RedisLockModule.forRoot({ connection: ... }) in the root module, and inject the service. In a unit test, use ' +
+          'passThroughLocks() of nestjs-redis-lock/testing.',
+        '',
+      );
+    }
     this.#client = client;
     this.#singletonRuns = singletonRuns;
     this.#latches = latches;

@@ -99,18 +99,50 @@ export function checkIsObject(where: string, options: unknown): asserts options 
   if (options !== null && typeof options === 'object' && !Array.isArray(options)) return;
   // A string in the place of options may be a connection URL with its password, or a transferred lease.
   const given = typeof options === 'string' ? 'a string' : describeValue(options);
-  throw new InvalidLockOptionsError(`${where} must be an object, not ${given}.`, where);
+  const times = `{ waitMs: ${String(options)} } or { leaseMs: ${String(options)} }`;
+  const advice = typeof options === 'number' && where === 'lock options' ? ` Say which time it is: ${times}.` : '';
+  throw new InvalidLockOptionsError(`${where} must be an object, not ${given}.${advice}`, where);
 }
 
 /** The error for an unknown option. It suggests the option that was probably meant. */
 export function unknownOption(where: string, name: string, known: readonly string[]): InvalidLockOptionsError {
-  const near = nearest(name, known);
   const isPlural = where.endsWith(' options');
+  const near = nearest(name, known);
+  const advice =
+    otherWord(name, known) ??
+    (near ? `Did you mean ${near}?` : `${isPlural ? 'They know' : 'It knows'}: ${known.join(', ')}.`);
   return new InvalidLockOptionsError(
-    `${where} ${isPlural ? 'do' : 'does'} not know the option ${describeValue(name)}. ` +
-      (near ? `Did you mean ${near}?` : `${isPlural ? 'They know' : 'It knows'}: ${known.join(', ')}.`),
+    `${where} ${isPlural ? 'do' : 'does'} not know the option ${describeValue(name)}. ${advice}`,
     name,
   );
+}
+
+/** What other libraries call our options. */
+const OTHER_WORDS: readonly (readonly [ours: string, theirs: readonly string[]])[] = [
+  ['leaseMs', ['ttl', 'ttlMs', 'expire', 'expiry', 'expires', 'expiresIn', 'duration', 'leaseTime', 'lockTimeout']],
+  ['waitMs', ['timeout', 'timeoutMs', 'wait', 'waitTime', 'waitTimeout', 'acquireTimeout', 'maxWait']],
+  ['retry', ['retries', 'retryCount', 'retryDelay', 'retryInterval', 'retryStrategy', 'attempts']],
+  ['keyPrefix', ['prefix', 'namespace']],
+  ['key', ['keys', 'resource', 'resources', 'lockKey']],
+];
+
+/** What says where Redis is, and how to write it. */
+const OF_CONNECTION: readonly (readonly [shape: string, names: readonly string[]])[] = [
+  ["'redis://localhost:6379'", ['url', 'uri', 'redisUrl', 'connectionString']],
+  ['client', ['client', 'redis', 'ioredis', 'redisClient']],
+  ['{ cluster: [...] }', ['cluster', 'nodes']],
+  ["{ sentinels: [...], name: 'mymaster' }", ['sentinels', 'sentinel']],
+  ["{ host: 'localhost', port: 6379 }", ['host', 'port', 'db', 'username', 'password', 'path', 'tls', 'redisOptions']],
+];
+
+/** The advice for an option that is known by another name, or that has another place. */
+function otherWord(name: string, known: readonly string[]): string | undefined {
+  const [ours] = OTHER_WORDS.find(([our, theirs]) => known.includes(our) && theirs.includes(name)) ?? [];
+  if (ours === 'key') return `${name} is called key here, and takes several names too: key: ['a', 'b'].`;
+  if (ours !== undefined) return `${name} is called ${ours} here.`;
+  if (!known.includes('connection')) return undefined;
+  const [shape] = OF_CONNECTION.find(([, names]) => names.includes(name)) ?? [];
+  return shape && `Put it into connection: { connection: ${shape} }.`;
 }
 
 /** The known name within two edits, or with the same letters in another case. They have a letter in common. */

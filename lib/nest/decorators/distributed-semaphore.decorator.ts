@@ -7,10 +7,8 @@ import { readSemaphorePlan, type SemaphoreDecoratorOptions } from './semaphore-d
  * Runs at most `permits` calls of the method at once over all instances: acquires a permit, or several, renews them
  * while the method runs, and releases them.
  *
- * ```ts
- * @DistributedSemaphore({ key: 'exports', permits: 3 })
- * @DistributedSemaphore({ key: (tenant: string) => `exports:${tenant}`, permits: 3, count: 2, onBusy: 'skip' })
- * ```
+ * - `@DistributedSemaphore({ key: 'exports', permits: 3 })`
+ * - ``@DistributedSemaphore({ key: (tenant: string) => `exports:${tenant}`, permits: 3, count: 2, onBusy: 'skip' })``
  *
  * The method's own errors pass through untouched. The lease is `locks.current()`.
  *

@@ -225,6 +225,13 @@ export function readKey<A extends readonly unknown[]>(
   check: (given: unknown, source: string) => readonly string[],
 ): LockPlan<A>['resources'] {
   const source = `the lock of ${where}`;
+  if (key === undefined) {
+    throw new InvalidLockOptionsError(
+      `key is missing in ${source}: it says which resource is locked. Write key: 'reports', or a function of the ` +
+        'parameters: key: (id: string) => key`order:${id}`.',
+      'key',
+    );
+  }
   if (typeof key === 'function') {
     return (self, args) => check(callKeyFunction(key as (...args: A) => unknown, self, args, where), source);
   }

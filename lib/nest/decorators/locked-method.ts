@@ -15,6 +15,19 @@ import type { LockedMethodDecorator } from './method-types.js';
 import { describeStream, endStream, isStreamedResult } from '../request/streamed-result.js';
 
 /**
+ * The compiler refuses a second argument, and JavaScript would drop it.
+ *
+ * @throws InvalidLockOptionsError
+ */
+export function checkIsOnlyArgument(decorator: string, given: readonly unknown[]): void {
+  if (given.length <= 1) return;
+  throw new InvalidLockOptionsError(
+    `@${decorator} takes one argument, not ${given.length}. Write the key into the options: @${decorator}({ key: ..., ... }).`,
+    'decorator',
+  );
+}
+
+/**
  * Makes a decorator that runs a method under a lock.
  *
  * @param decorator its name, for messages

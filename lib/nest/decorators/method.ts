@@ -21,10 +21,11 @@ export function wrapMethod(
   const original = descriptor?.value as unknown;
   // A property has no descriptor, even if its value is an arrow function.
   if (!descriptor || typeof original !== 'function') {
-    throw new InvalidLockOptionsError(
-      `${where} is not a method, but ${describeValue(original)}. Put the decorator on a method.`,
-      'decorator',
-    );
+    const what = descriptor
+      ? `${where} is not a method, but ${describeValue(original)}. Put the decorator on a method.`
+      : `${where} is a property, and this decorator is for methods. A property with an arrow function is made anew for each ` +
+        `object, after the decorator has run. Write a method: async ${where.slice(where.lastIndexOf('.') + 1)}() { ... }.`;
+    throw new InvalidLockOptionsError(what, 'decorator');
   }
   if (!keepsGenerators && Object.prototype.toString.call(original).endsWith('GeneratorFunction]')) {
     throw new InvalidLockOptionsError(

@@ -1,6 +1,6 @@
 import type { AcquireMode } from '../../core/api/lock-options.js';
 import { type AnyOnBusy, type KeyAlone, readLockPlan, type ReadWriteLockOptions } from './lock-plan.js';
-import { lockMethod } from './locked-method.js';
+import { checkIsOnlyArgument, lockMethod } from './locked-method.js';
 import type { AnyResult, BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
 
 /** Takes the options of `@DistributedLock` except `mode`. */
@@ -10,23 +10,23 @@ export type ReadWriteLockDecorator = <
   const R extends AnyResult = never,
   O extends readonly unknown[] = A,
 >(
-  given: KeyAlone<A> | ReadWriteLockOptions<A, InferredOnBusy<S, R, O>>,
+  keyOrOptions: KeyAlone<A> | ReadWriteLockOptions<A, InferredOnBusy<S, R, O>>,
 ) => LockedMethodDecorator<A, BusyResult<S, R>, O>;
 
 const lockInMode =
   (decorator: string, mode: AcquireMode): ReadWriteLockDecorator =>
-  (given) =>
-    lockMethod(decorator, (where) => readLockPlan(given, where, mode));
+  (...given) => {
+    checkIsOnlyArgument(decorator, given);
+    return lockMethod(decorator, (where) => readLockPlan(given[0], where, mode));
+  };
 
 /**
  * Runs the method at the same time as other readers of the resource, but never at the same time as a writer. The same
  * as `@DistributedLock` with `mode: 'read'`.
  *
- * ```ts
- * @ReadLock('price-list')
- * @ReadLock((orderId: string) => key`order:${orderId}`)
- * @ReadLock({ key: (orderId: string) => key`order:${orderId}`, waitMs: 2_000 })
- * ```
+ * - `@ReadLock('price-list')`
+ * - ``@ReadLock((orderId: string) => key`order:${orderId}`)``
+ * - ``@ReadLock({ key: (orderId: string) => key`order:${orderId}`, waitMs: 2_000 })``
  *
  * @throws LockReentryError when the caller already holds the resource and would wait for itself
  * @throws the other errors of a method with `@DistributedLock`
@@ -37,11 +37,9 @@ export const ReadLock = lockInMode('ReadLock', 'read');
  * Runs the method when no other caller reads or writes the resource. The same as `@DistributedLock` with `mode:
  * 'write'`. The method may call others that read or write the resource.
  *
- * ```ts
- * @WriteLock('price-list')
- * @WriteLock((orderId: string) => key`order:${orderId}`)
- * @WriteLock({ key: (orderId: string) => key`order:${orderId}`, waitMs: 2_000 })
- * ```
+ * - `@WriteLock('price-list')`
+ * - ``@WriteLock((orderId: string) => key`order:${orderId}`)``
+ * - ``@WriteLock({ key: (orderId: string) => key`order:${orderId}`, waitMs: 2_000 })``
  *
  * @throws LockReentryError when a method that reads the resource calls it
  * @throws the other errors of a method with `@DistributedLock`

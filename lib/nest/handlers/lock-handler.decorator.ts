@@ -4,6 +4,7 @@ import { addHandlerLock } from './handler-locks.js';
 import { InterceptedCall } from '../request/intercepted-call.js';
 import { type KeyAlone, type LockDecoratorOptions, type LockPlan, readLockPlan } from '../decorators/lock-plan.js';
 import { isLockInterceptor, lockInterceptorFor } from './lock.interceptor.js';
+import { checkIsOnlyArgument } from '../decorators/locked-method.js';
 import { declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
 import { readSemaphorePlan, type SemaphoreDecoratorOptions } from '../decorators/semaphore-decorator-options.js';
 
@@ -42,16 +43,19 @@ type Given = KeyAlone<[context: ExecutionContext]> | LockHandlerOptions;
  * with ParseIntPipe. The key function of `@DistributedLock` gets the values that the pipes returned. The tag `key`
  * refuses a missing parameter.
  *
- * ```ts
- * @LockHandler({ key: (context) => key`order:${context.switchToHttp().getRequest().params.id}` })
- * @LockHandler({ key: 'exports', permits: 3 }) // a semaphore: at most three requests at once
- * ```
+ * - ``@LockHandler({ key: (context) => key`order:${context.switchToHttp().getRequest().params.id}` })``
+ * - `@LockHandler({ key: 'exports', permits: 3 })` is a semaphore: at most three requests at once
  *
+ * @param keyOrOptions the name of the resource, several names, or a function of the context that returns them; or options,
+ *   of which `key` is one
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid or the decorator is not on a
  *   method; when the application starts, if Nest would run no interceptors for the method: it is no handler, its class
  *   is no controller, it is a field resolver of GraphQL, or a decorator above has dropped its metadata
  */
-export function LockHandler(given: Given): MethodDecorator {
+export function LockHandler(keyOrOptions: Given): MethodDecorator;
+export function LockHandler(...all: [Given]): MethodDecorator {
+  checkIsOnlyArgument('LockHandler', all);
+  const [given] = all;
   return (target, propertyKey, descriptor) => {
     const where = describeMethod(target, propertyKey);
     const plan: LockPlan<[ExecutionContext]> = isSemaphore(given)

@@ -48,7 +48,15 @@ const ASYNC_OPTION_NAMES = ['imports', 'inject', 'useFactory', 'useClass', 'useE
 @Module({})
 export class RedisLockModule {
   /**
-   * Registers a lock service.
+   * Registers a lock service. Import it once, in the root module.
+   *
+   * ```ts
+   * RedisLockModule.forRoot({
+   *   connection: 'redis://localhost:6379', // or ioredis options, or a client of yours
+   *   leaseMs: 30_000, // how long Redis keeps a lock without a renewal
+   *   waitMs: 10_000, // how long a call waits for a busy resource
+   * });
+   * ```
    *
    * @throws InvalidLockOptionsError if an option is invalid
    */

@@ -119,7 +119,7 @@ export function singletonMethod(
 function checkIsOnlyJob(
   target: object,
   propertyKey: string | symbol,
-  { value }: PropertyDescriptor,
+  descriptor: PropertyDescriptor | undefined,
   { where, decorator }: { readonly where: string; readonly decorator: string },
 ): void {
   const refuse = (why: string): never => {
@@ -135,6 +135,7 @@ function checkIsOnlyJob(
         'be claimed twice. Leave one of them out, or call one method from two that have a schedule each.',
     );
   }
+  const value: unknown = descriptor?.value;
   if (typeof value !== 'function') return;
   if (schedulingOf(value).size > 0) {
     refuse(`@${decorator} stands above another decorator of @nestjs/schedule. Leave that one out.`);

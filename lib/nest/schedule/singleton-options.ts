@@ -3,7 +3,7 @@ import type { ForeignLock } from '../../core/api/foreign-lock.js';
 import { LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
 import { checked, flag, milliseconds, oneOf, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { jobResource } from '../../core/api/resource.js';
-import { checkText } from '../../core/api/validation.js';
+import { checkText, describeValue } from '../../core/api/validation.js';
 import { quote } from '../../core/util/quoted.js';
 import {
   HISTORY_SIZE,
@@ -197,6 +197,12 @@ export function resolveJobOptions(
   where: string,
   table: Pick<OptionTable, 'check'>,
 ): ResolvedJobOptions {
+  if (typeof options === 'string') {
+    throw new InvalidLockOptionsError(
+      `The schedule of ${where} must be an object, not a text. For the name of the job, write { name: ${describeValue(options)} }.`,
+      'name',
+    );
+  }
   table.check(`The schedule of ${where}`, options);
   const { defaults } = TICK_OPTIONS;
   const { name, service: lockService, overlap = defaults.overlap } = options;

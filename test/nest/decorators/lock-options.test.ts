@@ -167,11 +167,7 @@ describe('the options of a decorator are checked when the class is defined', () 
     ['an unknown onLost', { key: 'x', onLost: 'ignore' }, `onLost must be one of 'abort', 'throw', not "ignore".`],
     ['an empty lock service', { key: 'x', service: '' }, 'service must be the name of a registration, not "".'],
     ['a retry that is no strategy', { key: 'x', retry: 5 }, 'retry must be a strategy with a next() method'],
-    [
-      'a missing key',
-      {},
-      'The resource given to the lock of Reports.nightly cannot be used: undefined is not a string',
-    ],
+    ['a missing key', {}, 'key is missing in the lock of Reports.nightly: it says which resource is locked.'],
     ['no options at all', undefined, 'The lock of Reports.nightly must be an object, not undefined.'],
     ['an empty key', '', 'the name is empty'],
     ['no keys', [], 'the array is empty'],
@@ -221,7 +217,7 @@ describe('the options of a decorator are checked when the class is defined', () 
       { key: ['a', 'b'], permits: 3 },
       'an array of 2 is not a string. A resource is a non-empty string',
     ],
-    ['no name', { permits: 3 }, 'The resource given to the lock of Reports.nightly cannot be used: undefined'],
+    ['no name', { permits: 3 }, 'key is missing in the lock of Reports.nightly: it says which resource is locked.'],
   ];
   it.each(badSemaphores)('a semaphore with %s', (_, options, message) => {
     for (const decorator of [DistributedSemaphore, LockHandler]) {
@@ -276,9 +272,13 @@ describe('what cannot be locked is refused when the class is defined', () => {
       }
     }
     const descriptor = Object.getOwnPropertyDescriptor(Reports.prototype, 'nightly')!;
-    expect(() => lock(Reports.prototype, 'nightly', descriptor)).toThrow('Reports.nightly is not a method');
+    expect(() => lock(Reports.prototype, 'nightly', descriptor)).toThrow(
+      'Reports.nightly is not a method, but undefined',
+    );
     // What a compiler passes for a property with an arrow function in it.
-    expect(() => lock(Reports.prototype, 'nightly', undefined!)).toThrow('Reports.nightly is not a method');
+    expect(() => lock(Reports.prototype, 'nightly', undefined!)).toThrow(
+      'Reports.nightly is a property, and this decorator is for methods',
+    );
   });
 
   it.each<[string, MethodDecorator]>([

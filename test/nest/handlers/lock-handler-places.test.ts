@@ -18,7 +18,7 @@ describe('@LockHandler where nothing can ever run it', () => {
     [
       'a property',
       () => lock(class Shop {}.prototype, 'open'),
-      /Shop\.open is not a method, .*Put the decorator on a method/,
+      /Shop\.open is a property, and this decorator is for methods\. .* Write a method: async open\(\) \{/,
     ],
     ['an accessor', () => lock(class Shop {}.prototype, 'open', { get: () => 1 }), /Shop\.open is not a method/],
   ])('is an error when the class is defined: on %s', (_, decorate, message) => {

@@ -16,6 +16,78 @@ const method = (text: string): string => `export class Shop {\n${text}\n}`;
  */
 const MISTAKES: readonly (readonly [mistake: string, text: string, at: string, answer: string])[] = [
   [
+    'forRoot with a host beside the other options',
+    `RedisLockModule.forRoot({ host: 'redis', port: 6379 });`,
+    'host',
+    "Object literal may only specify known properties, and 'host' does not exist in type 'WithConnectionOrQuorum'.",
+  ],
+  [
+    'forRoot with a URL beside the other options',
+    `RedisLockModule.forRoot({ url: 'redis://redis' });`,
+    'url',
+    "Object literal may only specify known properties, and 'url' does not exist in type 'WithConnectionOrQuorum'.",
+  ],
+  [
+    'forRoot with a client beside the other options',
+    `RedisLockModule.forRoot({ client: config });`,
+    'client',
+    "Object literal may only specify known properties, and 'client' does not exist in type 'WithConnectionOrQuorum'.",
+  ],
+  [
+    'forRoot with the word of another library',
+    `RedisLockModule.forRoot({ connection: 'memory:', ttl: 5_000 });`,
+    'ttl',
+    "Object literal may only specify known properties, and 'ttl' does not exist in type 'OptionsWithConnection & RedisLockModuleExtras'.",
+  ],
+  [
+    'a lock without a key',
+    method(`@DistributedLock({ waitMs: 1_000 }) async pay() {}`),
+    '',
+    "Argument of type '{ waitMs: number; }' is not assignable to parameter of type 'KeyAlone<[]> | LockDecoratorOptions<[], (busy: LockBusyError) => never>'.",
+  ],
+  [
+    'a key by the name of another library',
+    method(`@DistributedLock({ keys: ['a', 'b'] }) async pay() {}`),
+    '',
+    "Argument of type '{ keys: string[]; }' is not assignable to parameter of type 'KeyAlone<[]> | LockDecoratorOptions<[], (busy: LockBusyError) => never>'.",
+  ],
+  [
+    'a key and options',
+    method(`@DistributedLock('a', { waitMs: 1_000 }) async pay() {}`),
+    '',
+    'Expected 1 arguments, but got 2.',
+  ],
+  [
+    'a time in the place of options',
+    `export const done = locks.using('a', 5_000, () => 1);`,
+    '5_000',
+    "Type '5000' has no properties in common with type 'LockOptions'.",
+  ],
+  [
+    'a name behind the schedule of a job',
+    method(`@SingletonCron('0 0 * * *', 'nightly') async run() {}`),
+    '',
+    "Argument of type '\"nightly\"' is not assignable to parameter of type 'SingletonCronOptions | undefined'.",
+  ],
+  [
+    'a job decorator from the root',
+    `import { SingletonCron as Cron } from 'nestjs-redis-lock'; export const cron = Cron;`,
+    'SingletonCron',
+    "'\"nestjs-redis-lock\"' has no exported member named 'SingletonCron'. Did you mean 'SingletonRun'?",
+  ],
+  [
+    'an arrow function in a property',
+    method(`@DistributedLock('a') pay = async () => {};`),
+    '',
+    'Unable to resolve signature of property decorator when called as an expression.',
+  ],
+  [
+    'a service made by new',
+    `import { RedisLockService as Service } from 'nestjs-redis-lock'; export const made = new Service('redis://redis');`,
+    'new',
+    'Expected 4-5 arguments, but got 1.',
+  ],
+  [
     'a misspelt option of @DistributedLock',
     method(`@DistributedLock({ key: 'x', leasMs: 1_000 }) async pay() {}`),
     'leasMs',

@@ -34,12 +34,10 @@ export type LockHealthData = Omit<LockHealth, 'status'> & {
 /**
  * A health indicator for `@nestjs/terminus`. List it as a provider, in a module that imports `TerminusModule`.
  *
+ * In a method with `@Get('ready')` and `@HealthCheck()`:
+ *
  * ```ts
- * @Get('ready')
- * @HealthCheck()
- * ready() {
- *   return this.health.check([() => this.locks.isHealthy('locks', { timeoutMs: 500 })]);
- * }
+ * return this.health.check([() => this.locks.isHealthy('locks', { timeoutMs: 500 })]);
  * ```
  *
  * For readiness, not for liveness: a restart mends no Redis, and ends what the process holds.

@@ -181,7 +181,7 @@ export type KeyValue = string | number | bigint | boolean;
  * one lock for all requests without the parameter.
  *
  * ```ts
- * @DistributedLock((id: string) => key`order:${id}`)
+ * const keyOf = (id: string) => key`order:${id}`; // for a decorator
  * await locks.using(key`order:${order.id}`, work);
  * ```
  *

@@ -18,11 +18,7 @@ export type LeaderOnlyMethodDecorator = LockedMethodDecorator<[], undefined>;
  * Runs the method on the instance that leads. On the others, it returns `undefined` without running. Each instance
  * campaigns from the start of the application. All methods with the same name share one campaign.
  *
- * ```ts
- * @Interval(1_000)
- * @LeaderOnly('mailer')
- * async sendMails(): Promise<void> {}
- * ```
+ * - `@Interval(1_000)` above `@LeaderOnly('mailer')` above `async sendMails(): Promise<void> {}`
  *
  * The method's own errors pass through untouched. The term is `locks.current('leader:mailer')`.
  *

@@ -42,10 +42,8 @@ const CRON_OPTIONS = new OptionTable({
  * that is late by more than `maxClockSkewMs` and `waitMs` together is skipped. If you call the method yourself, it runs
  * as the tick that was due last. It returns `undefined` if that tick has run already or is too late.
  *
- * ```ts
- * @SingletonCron(CronExpression.EVERY_DAY_AT_MIDNIGHT, { timeZone: 'Europe/Vienna', onCrash: 'retry' })
- * async nightlyReport({ tick, lease }: SingletonRun) {}
- * ```
+ * - `@SingletonCron(CronExpression.EVERY_DAY_AT_MIDNIGHT, { timeZone: 'Europe/Vienna', onCrash: 'retry' })` above
+ *   `async nightlyReport({ tick, lease }: SingletonRun) {}`
  *
  * The method may be sync, as with `@Cron`. A call of it then returns a promise all the same.
  *

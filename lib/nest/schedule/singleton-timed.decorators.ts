@@ -48,11 +48,9 @@ export type SingletonIntervalOptions = SingletonJobOptions;
  * so a run has no nominal time. The first instance whose timer fires runs the method, and then no instance runs it for
  * most of an interval, by the clock of Redis. Needs `ScheduleModule.forRoot()`.
  *
- * ```ts
- * @SingletonInterval(30_000)
- * @SingletonInterval(30_000, { name: 'poll', overlap: 'wait' })
- * @SingletonInterval('poll', 30_000, { overlap: 'wait' })
- * ```
+ * - `@SingletonInterval(30_000)`
+ * - `@SingletonInterval(30_000, { name: 'poll', overlap: 'wait' })`
+ * - `@SingletonInterval('poll', 30_000, { overlap: 'wait' })`
  *
  * The method may be sync, as with `@Interval`. A call of it then returns a promise all the same.
  *
@@ -96,10 +94,8 @@ export const TIMEOUT_OPTIONS = new OptionTable({
  * `@Timeout`, but of the instances that start together, within `onceWithinMs`, only one runs the method. Needs
  * `ScheduleModule.forRoot()`.
  *
- * ```ts
- * @SingletonTimeout(5_000)
- * @SingletonTimeout('warm-cache', 5_000, { onceWithinMs: 60_000 })
- * ```
+ * - `@SingletonTimeout(5_000)`
+ * - `@SingletonTimeout('warm-cache', 5_000, { onceWithinMs: 60_000 })`
  *
  * The method may be sync, as with `@Timeout`. A call of it then returns a promise all the same.
  *

@@ -25,13 +25,14 @@ export type {
   Transfer,
 } from './core/store/lock-store.js';
 export type { Holders } from './core/api/holder.js';
-export type { GrantListener } from './core/store/hearing.js';
-export type { FreedListener, Watcher, WatchReply } from './core/store/watch-store.js';
+export type { GrantListener, PushedGrant } from './core/store/hearing.js';
+export type { FreedListener, FreedMessage, Watcher, WatchReply } from './core/store/watch-store.js';
 export type { ServerHealth, StoreProbe } from './core/store/store-probe.js';
 
 // Ticks and the history of jobs
 export type { Tick, TickClaim, TickReply, TickStore } from './core/store/tick-store.js';
 export type {
+  JobNote,
   JobPause,
   JobRegistration,
   JobState,

@@ -25,7 +25,7 @@ export class TestLocks extends LockAssertions {
     this.jobs = new TestJobs(place);
   }
 
-  /** The applications that compete with this one, and their time. */
+  /** @internal the applications that compete with this one, and their time */
   get fleet(): TestFleet {
     return this.place.fleet;
   }

@@ -59,7 +59,7 @@ describe('with durability, on a primary and its replica', () => {
     await eventually(async () => expect(await pair.admin.exists('lock:{a}')).toBe(1));
     pair.heal();
     const { fencingToken } = await lease;
-    expect(await onReplica('a')).toMatch(new RegExp(`^${instanceId}/.* ${fencingToken}$`));
+    expect(await onReplica('a')).toMatch(new RegExp(`^${instanceId}/.* ${fencingToken} 10000$`));
   });
 
   it('nothing else waits for a replica that is behind', async () => {

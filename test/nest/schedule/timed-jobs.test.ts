@@ -57,7 +57,9 @@ describe('an interval or a time-out with a name before its milliseconds', () => 
         return Jobs;
       };
       expect(() => define('', 1_000)).toThrow('name must be 1 to 200 characters');
-      expect(() => define(1_000, 'poll')).toThrow('The schedule of Jobs.run must be an object, not a string');
+      expect(() => define(1_000, 'poll')).toThrow(
+        'The schedule of Jobs.run must be an object, not a text. For the name of the job, write { name: "poll" }',
+      );
       for (const options of [null, 'nightly', 5]) {
         expect(() => define('poll', 1_000, options)).toThrow('The schedule of Jobs.run must be an object');
       }

@@ -99,8 +99,8 @@ export function checkIsObject(where: string, options: unknown): asserts options 
   if (options !== null && typeof options === 'object' && !Array.isArray(options)) return;
   // A string in the place of options may be a connection URL with its password, or a transferred lease.
   const given = typeof options === 'string' ? 'a string' : describeValue(options);
-  const times = `{ waitMs: ${String(options)} } or { leaseMs: ${String(options)} }`;
-  const advice = typeof options === 'number' && where === 'lock options' ? ` Say which time it is: ${times}.` : '';
+  const isTime = typeof options === 'number' && where === 'lock options';
+  const advice = isTime ? ` Say which time it is: { waitMs: ${options} } or { leaseMs: ${options} }.` : '';
   throw new InvalidLockOptionsError(`${where} must be an object, not ${given}.${advice}`, where);
 }
 

@@ -89,7 +89,7 @@ describe('lock options', () => {
     );
   });
 
-  it.each([[null], ['leaseMs'], [5], [[]]])('are no %p', (options) => {
+  it.each([[null], ['leaseMs'], [5], [[]], [[Symbol('x')]]])('are no %p', (options) => {
     expect(complaint(options).message).toContain('lock options must be an object');
   });
 

@@ -3,9 +3,8 @@ import { AttemptLog } from '../places/attempts.js';
 import { heldMeanwhile } from './deadlocks.js';
 import { LocalStoreLeases } from './local-store-leases.js';
 import { isWaitTold, tellOfLongWait, tellOfWait } from './waits.js';
-import { grant, type PendingCall, WaitingCalls } from './pending-call.js';
+import { grant, type PendingCall, type WaiterListener, WaitingCalls } from './pending-call.js';
 import { StoreWaiter } from './store-waiter.js';
-import type { WaiterListener } from './waiter-listener.js';
 import {
   fullHere,
   holdersNow,

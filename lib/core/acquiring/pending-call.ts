@@ -1,6 +1,7 @@
 import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Grant, Hold } from '../holding/hold.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
+import type { FoundInUse, LockOwner } from '../store/lock-store.js';
 import type { StoreLease } from '../holding/store-lease.js';
 import type { SeveralParts } from '../holding/several-parts.js';
 import { LONG_WAIT_MS, noteWait } from './waits.js';
@@ -27,6 +28,25 @@ export interface WaitingTogether {
   readonly log: AttemptLog;
   /** Looks whether the store is away, which is known without a command. While it is, they wait for less. */
   lookForStore(): void;
+}
+
+/** The queue that a waiter asks for. */
+export interface WaiterListener extends WaitingTogether {
+  granted(fencingToken: number, sentAt: number, now: number): void;
+  /** The time of its call is over. */
+  outOfTime(): void;
+  /** Its call is not granted yet. */
+  waitsOn(now: number): void;
+  /** The store does not answer, and is asked again. */
+  waitsForStore(): void;
+  /** The queue of the store is full. */
+  full(now: number): void;
+  /** The resource is in use as something else. */
+  mismatched(found: FoundInUse): void;
+  /** The store will never grant it. */
+  refused(): void;
+  /** Whether this process holds the lock of this owner. */
+  holds(owner: LockOwner): boolean;
 }
 
 /** One call that waits, until it succeeds or fails: to acquire a lock, or for a latch to open. */

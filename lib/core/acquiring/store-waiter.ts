@@ -1,5 +1,5 @@
 import { Asker, heartbeatPause, type AttemptLog, grantedTooLate, lookPause } from '../places/attempts.js';
-import { NEWS_MS, type PendingCall } from './pending-call.js';
+import { NEWS_MS, type PendingCall, type WaiterListener } from './pending-call.js';
 import type { AcquireReply, LockOwner, QueuedPlace } from '../store/lock-store.js';
 import { asStoreError, LockStoreError } from '../store/store-error.js';
 import { FreeTime } from '../places/free-time.js';
@@ -9,7 +9,6 @@ import { jitter } from '../util/backoff.js';
 import type { Place, QueuedWaiter } from '../places/place.js';
 import type { Runtime } from '../holding/runtime.js';
 import { validUntil } from '../holding/store-lease.js';
-import type { WaiterListener } from './waiter-listener.js';
 
 /**
  * Waits for a resource in the store, for the first call of a local queue. It asks until it is in the queue of the store,

@@ -2,7 +2,7 @@ import type { ForeignClient, ForeignClaim, ForeignContext, ForeignLock, ForeignR
 import { InvalidLockOptionsError, quoteResource } from '../core/api/errors.js';
 import { callback, checked, type OptionsOf, OptionTable } from '../core/api/option-table.js';
 import { describeValue, keyFunctionThrew } from '../core/api/validation.js';
-import { placeOf, type RedisConnectionOption, templateClient } from '../redis/connection/connection-options.js';
+import { locationOf, type RedisConnectionOption, templateClient } from '../redis/connection/connection-options.js';
 import { ForeignServer } from './foreign-server.js';
 import { KeyClaim } from './key-claim.js';
 import { QuorumClaim } from './quorum-claim.js';
@@ -154,7 +154,7 @@ function checkClients(option: string, clients: unknown): void {
     );
   }
   clients.forEach((client, index) => checkClient(`${option}[${index}]`, client));
-  const names = clients.map((client: RedisConnectionOption) => placeOf(client));
+  const names = clients.map((client: RedisConnectionOption) => locationOf(client));
   names.forEach((name, index) => {
     const first = names.indexOf(name);
     if (first === index) return;

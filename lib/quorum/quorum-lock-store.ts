@@ -55,7 +55,7 @@ const MOST_TRIES = 3;
 export class QuorumLockStore implements LockStore {
   readonly instanceId: string;
   readonly clientId: string;
-  readonly place: string;
+  readonly location: string;
   readonly noSemaphores = NO_SEMAPHORES;
   readonly nodes: readonly QuorumNode[];
   readonly #deps: QuorumDeps;
@@ -69,7 +69,7 @@ export class QuorumLockStore implements LockStore {
     const timing = { clock, alarms, timeoutMs: nodeTimeoutMs };
     this.nodes = nodes.map((node) => new QuorumNode(node, timing));
     ({ instanceId: this.instanceId, clientId: this.clientId } = nodes[0]!.store);
-    this.place = JSON.stringify(nodes.map(({ store }) => store.place ?? '').toSorted());
+    this.location = JSON.stringify(nodes.map(({ store }) => store.location ?? '').toSorted());
     const majority = majorityOf(nodes.length);
     const granted = (grant: PushedGrant) => this.#listener?.granted(grant);
     const retained = (notice: RetentionNotice) => this.#listener?.retained?.(notice);

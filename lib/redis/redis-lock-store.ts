@@ -23,7 +23,7 @@ import { keepPlaces } from './keep-places.js';
 import { ClusterKeys, Keys, waitersOf } from './keys.js';
 import { acquireBySlot } from './several-slots.js';
 import type { Connection } from './connection/connection.js';
-import { placeOf } from './connection/connection-options.js';
+import { locationOf } from './connection/connection-options.js';
 import { type ConnectionSettings, createConnection } from './create-connection.js';
 import type { MissingRights } from './script/missing-rights.js';
 import { RestartQuarantineError } from './script/restart-quarantine.js';
@@ -83,7 +83,7 @@ const NO_OWNER = '';
 export class RedisLockStore implements LockStore {
   readonly instanceId: string;
   readonly clientId: string;
-  readonly place: string;
+  readonly location: string;
   readonly #connection: Connection;
   readonly #keys: Keys;
   readonly #inbox: Inbox;
@@ -103,7 +103,7 @@ export class RedisLockStore implements LockStore {
     this.#connection = createConnection(options);
     const { outerKeyPrefix, isCluster } = this.#connection;
     const prefix = outerKeyPrefix + options.keyPrefix;
-    this.place = JSON.stringify([placeOf(options.connection), options.keyPrefix]);
+    this.location = JSON.stringify([locationOf(options.connection), options.keyPrefix]);
     this.#keys = isCluster ? new ClusterKeys(prefix) : new Keys(prefix);
     const isDurable = options.durability !== undefined;
     this.#health = new StoreHealth({

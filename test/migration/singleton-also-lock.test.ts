@@ -185,14 +185,14 @@ describe('a singleton job that also takes the lock of the old cron job', () => {
       expect(eventsOf(a!.instance, 'tickFailed')).toHaveLength(1);
     });
 
-    it('is another lock in another place, or of another job', async () => {
+    it('is another lock at another location, or of another job', async () => {
       const names = new Set<string>();
       const jobs = [{ job: 'report' }, { job: 'digest' }];
-      for (const place of ['shop', 'stage']) {
+      for (const location of ['shop', 'stage']) {
         for (const changes of jobs) {
           start(changes);
           const [a] = fleet.members('a');
-          Object.assign(a!.instance.store, { place });
+          Object.assign(a!.instance.store, { location });
           a!.fire('t1');
           await fleet.clock.advance(100);
           names.add(server.commands[0]!.owner.replace(/\d+:[^:]*$/, ''));

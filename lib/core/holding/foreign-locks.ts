@@ -48,7 +48,7 @@ export class ForeignLocks {
       readonly clock: Clock;
       readonly random: Random;
       readonly alarms: Alarms;
-      readonly store: { readonly instanceId: string; readonly place?: string };
+      readonly store: { readonly instanceId: string; readonly location?: string };
     },
     private readonly open: (lock: ForeignLock, context: ForeignContext) => ForeignClient,
   ) {
@@ -76,7 +76,7 @@ export class ForeignLocks {
 
   /** A digest: any program that may read the keys of the old code sees it. */
   #nameOf(resource: string): ForeignRun['name'] {
-    const names = JSON.stringify([this.deps.store.place ?? '', resource]);
+    const names = JSON.stringify([this.deps.store.location ?? '', resource]);
     return `nestjs-redis-lock:${createHash('sha256').update(names).digest('hex').slice(0, 16)}:`;
   }
 

@@ -139,12 +139,12 @@ export interface LockStore extends WatchStore {
    */
   readonly clientId: string;
   /**
-   * The place of the locks, such as a server, a database and a prefix: the same text in every process that has the same
+   * Where the locks are, such as a server, a database and a prefix: the same text in every process that has the same
    * locks, and another one for other locks. It may name a server, so it is shown nowhere.
    *
    * @default ''
    */
-  readonly place?: string;
+  readonly location?: string;
   /** Why this kind of store has no semaphores, and what to do instead. Not set if it has them. */
   readonly noSemaphores?: string;
   /**

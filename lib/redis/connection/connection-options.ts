@@ -88,8 +88,11 @@ function refuseOtherObject(connection: object): void {
  */
 export function describeConnection(connection: RedisConnectionOption): string {
   const model = templateClient(connection);
-  if (isCluster(model)) return 'a Cluster';
-  const { host = 'localhost', port = 6379, path, name, sentinels } = model.options;
+  return isCluster(model) ? 'a Cluster' : addressOf(model);
+}
+
+function addressOf({ options }: Redis): string {
+  const { host = 'localhost', port = 6379, path, name, sentinels } = options;
   if (path) return path;
   if (!sentinels?.length) return `${host}:${port}`;
   const where = sentinels.map((sentinel) => `${sentinel.host ?? 'localhost'}:${sentinel.port ?? 26379}`);
@@ -102,11 +105,11 @@ export function describeConnection(connection: RedisConnectionOption): string {
  *
  * @throws InvalidLockOptionsError when the option names no Redis
  */
-export function placeOf(connection: RedisConnectionOption): string {
+export function locationOf(connection: RedisConnectionOption): string {
   const model = templateClient(connection);
   const { db = 0, keyPrefix = '' } = (isCluster(model) ? model.options.redisOptions : model.options) ?? {};
   const outerPrefix = (isCluster(model) && model.options.keyPrefix) || keyPrefix;
-  const where = isCluster(model) ? startNodesOf(model).toSorted() : describeConnection(connection);
+  const where = isCluster(model) ? startNodesOf(model).toSorted() : addressOf(model);
   return JSON.stringify([where, db, outerPrefix]);
 }
 

@@ -1,5 +1,5 @@
 import { Cluster } from 'ioredis';
-import { placeOf, startNodesOf, templateClient } from '../../../lib/redis/connection/connection-options.js';
+import { locationOf, startNodesOf, templateClient } from '../../../lib/redis/connection/connection-options.js';
 
 const closed: Cluster[] = [];
 const clusterOf = (...nodes: string[]): Cluster => {
@@ -31,12 +31,12 @@ describe('the option connection', () => {
   });
 });
 
-describe('the place of the locks', () => {
+describe('the location of the locks', () => {
   it('is the same for each way to name a server', () => {
     const names = ['redis://one/2', 'redis://:secret@one:6379/2', { host: 'one', db: 2, password: 'other' }];
-    expect(new Set(names.map(placeOf)).size).toBe(1);
-    expect(placeOf(clusterOf('redis://one:1', 'redis://two:2'))).toBe(
-      placeOf({ cluster: ['redis://two:2', 'redis://one:1'] }),
+    expect(new Set(names.map(locationOf)).size).toBe(1);
+    expect(locationOf(clusterOf('redis://one:1', 'redis://two:2'))).toBe(
+      locationOf({ cluster: ['redis://two:2', 'redis://one:1'] }),
     );
   });
 
@@ -54,6 +54,6 @@ describe('the place of the locks', () => {
       { cluster: ['redis://two:1'] },
       { cluster: ['redis://one:1'], keyPrefix: 'stage:' },
     ];
-    expect(new Set(names.map(placeOf)).size).toBe(names.length);
+    expect(new Set(names.map(locationOf)).size).toBe(names.length);
   });
 });

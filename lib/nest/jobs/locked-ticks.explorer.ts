@@ -2,11 +2,13 @@ import { Logger, type OnModuleInit } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 import 'reflect-metadata';
 import { skippingDecoratorOf } from '../decorators/method.js';
-import { prototypeOf } from '../prototype-of.js';
+import { prototypeOf, wrappersOf } from '../prototype-of.js';
 import { scheduleDecoratorOf } from '../request/known-handlers.js';
 import { Scheduler, SINGLETON_JOB } from '../schedule/singleton-job.explorer.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { type LockedMethod, lockedMethodsOf } from '../transactions/transaction-order.js';
+
+type Methods = Readonly<Record<string | symbol, unknown>>;
 
 /**
  * Warns of methods that `@nestjs/schedule` calls and that run under a lock: such a lock keeps no instance from running the
@@ -24,14 +26,13 @@ export class LockedTicksExplorer implements OnModuleInit {
     const scheduler = new Scheduler(this.discovery);
     if (!scheduler.isImported) return;
     const lines = new Set<string>();
-    for (const wrapper of [...this.discovery.getProviders(), ...this.discovery.getControllers()]) {
-      const prototype = prototypeOf(wrapper);
-      for (let each = prototype; each && each !== Object.prototype; each = Object.getPrototypeOf(each) as object) {
+    for (const wrapper of wrappersOf(this.discovery)) {
+      const prototype = prototypeOf(wrapper) as Methods | undefined;
+      for (let each = prototype; each; each = Object.getPrototypeOf(each) as Methods | undefined) {
         for (const locked of lockedMethodsOf(each)) {
-          const method = (prototype as Record<string | symbol, unknown>)[locked.name];
+          const method = prototype![locked.name];
           // A subclass may override the method without the decorators.
-          if (typeof method !== 'function' || method !== (each as typeof prototype & object)[locked.name as never])
-            continue;
+          if (typeof method !== 'function' || method !== each[locked.name]) continue;
           const line = this.#lineFor(locked, method, scheduler);
           if (line !== undefined) lines.add(line);
         }

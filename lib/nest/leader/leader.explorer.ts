@@ -4,6 +4,7 @@ import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { campaignFor, sharedLeadership } from './shared-leadership.js';
+import { wrappersOf } from '../prototype-of.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { quote } from '../../core/util/quoted.js';
 
@@ -41,7 +42,7 @@ export class LeaderExplorer implements OnModuleInit, OnApplicationBootstrap {
   }
 
   onModuleInit(): void {
-    for (const { instance } of [...this.#discovery.getProviders(), ...this.#discovery.getControllers()]) {
+    for (const { instance } of wrappersOf(this.#discovery)) {
       if (instance === null || typeof instance !== 'object' || !Object.getPrototypeOf(instance)) continue;
       for (const method of leaderOnlyMethodsOf(Object.getPrototypeOf(instance) as object)) this.#note(method);
     }

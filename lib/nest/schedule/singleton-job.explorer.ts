@@ -4,7 +4,7 @@ import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
-import { type InstanceWrapper, prototypeOf } from '../prototype-of.js';
+import { prototypeOf, wrappersOf } from '../prototype-of.js';
 import { muteUnclaimedTicks } from '../log/scheduler-log.js';
 import { type ScheduleDecorator, scheduleDecoratorOf } from '../request/known-handlers.js';
 import { DEFAULT_NAME } from '../tokens.js';
@@ -149,7 +149,7 @@ export class SingletonJobExplorer implements OnModuleInit {
   onModuleInit(): void {
     const known = new KnownJobs();
     const unnamed = new Set<string>();
-    for (const wrapper of this.#wrappers()) {
+    for (const wrapper of wrappersOf(this.#discovery)) {
       const instance = wrapper.instance as object | null;
       if (instance === null || typeof instance !== 'object') continue;
       const owner = wrapper.isDependencyTreeStatic() ? instance : undefined;
@@ -173,16 +173,12 @@ export class SingletonJobExplorer implements OnModuleInit {
    */
   #checkNames(): void {
     const known = new KnownJobs();
-    for (const wrapper of this.#wrappers()) {
+    for (const wrapper of wrappersOf(this.#discovery)) {
       for (const found of this.#jobsOf(prototypeOf(wrapper))) {
         const isScheduled = found.job.name !== undefined && wrapper.scope !== Scope.REQUEST;
         known.add(found, isScheduled ? ((wrapper.instance as object | undefined) ?? wrapper) : undefined);
       }
     }
-  }
-
-  #wrappers(): InstanceWrapper[] {
-    return [...this.#discovery.getProviders(), ...this.#discovery.getControllers()];
   }
 
   /** The jobs of a class that use this lock service. */

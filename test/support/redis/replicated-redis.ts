@@ -3,8 +3,8 @@ import { eventually } from '../expect/eventually.js';
 import { type RedisServer, startRedisServer } from '../../../scripts/redis-server.mjs';
 import { connectAdmin } from './admin-client.js';
 
-/** A replica that comes back has everything at once, and not only after the usual 5 s. */
-const SYNC_AT_ONCE = ['--repl-diskless-sync', 'yes', '--repl-diskless-sync-delay', '0'];
+/** For a primary: a replica that comes has everything at once, and not only after the usual 5 s. */
+export const SYNC_AT_ONCE = ['--repl-diskless-sync', 'yes', '--repl-diskless-sync-delay', '0'];
 /** Nobody listens there. */
 const NOWHERE = 1;
 /** Until the primary is killed. */

@@ -6,6 +6,7 @@ import { quorumFaults } from '../faults/quorum-faults.js';
 import { ChaosCluster } from '../servers/chaos-cluster.js';
 import { ChaosRedis } from '../servers/chaos-redis.js';
 import { QuorumSet } from '../servers/quorum-set.js';
+import { untilCaughtUp } from '../servers/replication.js';
 import { ReplicatedRedis } from '../../../test/support/redis/replicated-redis.js';
 import { SentinelSet } from '../../../test/support/redis/sentinel-set.js';
 import { standalone } from '../world/standalone.js';
@@ -74,6 +75,8 @@ export async function durableConnections(): Promise<Stage> {
   const redis = await ChaosRedis.start({ persistence: 'aof', rights: ['+wait'], database: DATABASE });
   const replica = await ReplicatedRedis.start([], DATABASE);
   await replica.follow(redis);
+  // Until then no grant is confirmed, whatever the faults are.
+  await untilCaughtUp(replica.admin, redis.admin);
   const server = standalone(redis);
   return {
     server: { ...server, optionsAt: (ports) => ({ ...server.optionsAt(ports), ...DURABILITY }) },

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { type RedisServer, startRedisServer } from '../../../scripts/redis-server.mjs';
 import { documentedUser, documentedUserArgs } from '../../../test/support/redis/lock-user.js';
 import { connectAdmin, insist } from '../../../test/support/redis/admin-client.js';
+import { SYNC_AT_ONCE } from '../../../test/support/redis/replicated-redis.js';
 import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { Span } from '../checkers/spans.js';
 import { restartLoading } from './loading-fault.js';
@@ -67,7 +68,7 @@ export class ChaosRedis implements AsyncDisposable {
   static async start(options: ChaosRedisOptions): Promise<ChaosRedis> {
     const { persistence, clock, database, rights = [] } = options;
     const own = [...rights, ...(database ? ['+select'] : [])];
-    const args = [...documentedUserArgs(), ...own, ...(persistence === 'aof' ? AOF : [])];
+    const args = [...documentedUserArgs(), ...own, ...SYNC_AT_ONCE, ...(persistence === 'aof' ? AOF : [])];
     return new ChaosRedis(await startRedisServer({ args, env: clock?.env }), options);
   }
 

@@ -1,4 +1,4 @@
-import { Logger, type OnModuleInit, Scope } from '@nestjs/common';
+import { Logger, type OnModuleInit } from '@nestjs/common';
 import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
@@ -7,6 +7,7 @@ import { quote, quoteSome } from '../../core/util/quoted.js';
 import { prototypeOf, wrappersOf } from '../prototype-of.js';
 import { muteUnclaimedTicks } from '../log/scheduler-log.js';
 import { type ScheduleDecorator, scheduleDecoratorOf } from '../request/known-handlers.js';
+import { RequestScope } from '../request/request-scope.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import type { JobTick } from './run-job.js';
 import { describeJob, type ResolvedJobOptions } from './singleton-options.js';
@@ -169,13 +170,15 @@ export class SingletonJobExplorer implements OnModuleInit {
 
   /**
    * The scheduler refuses two jobs of one name too, with another explanation. So this comes before it does: there may be
-   * no objects yet, and it is not known which of them depend on a request.
+   * no objects yet.
    */
   #checkNames(): void {
     const known = new KnownJobs();
-    for (const wrapper of wrappersOf(this.#discovery)) {
+    const wrappers = wrappersOf(this.#discovery);
+    const requestScope = new RequestScope(wrappers);
+    for (const wrapper of wrappers) {
       for (const found of this.#jobsOf(prototypeOf(wrapper))) {
-        const isScheduled = found.job.name !== undefined && wrapper.scope !== Scope.REQUEST;
+        const isScheduled = found.job.name !== undefined && !requestScope.has(wrapper);
         known.add(found, isScheduled ? ((wrapper.instance as object | undefined) ?? wrapper) : undefined);
       }
     }

@@ -1,4 +1,15 @@
-import { type DynamicModule, Injectable, mixin, Module, type ModuleMetadata, Scope, type Type } from '@nestjs/common';
+import {
+  type DynamicModule,
+  forwardRef,
+  Inject,
+  Injectable,
+  mixin,
+  Module,
+  type ModuleMetadata,
+  Scope,
+  type Type,
+} from '@nestjs/common';
+import { REQUEST } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import { InvalidLockOptionsError } from 'nestjs-redis-lock';
 import { SingletonCron, SingletonInterval, SingletonTimeout } from 'nestjs-redis-lock/schedule';
@@ -80,6 +91,39 @@ describe.each(FORMS)('one job of two objects, with @%s', (_, decorate) => {
     }
     const { log } = await boot({ imports: [Tenant.of('ann', OfRequest)], providers: [OfRequest] });
     expect(log.at('warn').filter((line) => line.startsWith('Cannot register'))).toHaveLength(2);
+  });
+
+  describe('is none of an object that depends on a request', () => {
+    @Injectable()
+    class Visitor {
+      constructor(@Inject(REQUEST) readonly request: unknown) {}
+    }
+    class ByConstructor extends Named {
+      constructor(@Inject(forwardRef(() => Visitor)) readonly visitor: unknown) {
+        super();
+      }
+    }
+    class ByProperty extends Named {
+      @Inject() readonly visitor!: Visitor;
+    }
+    const factory = {
+      provide: 'made',
+      useFactory: (visitor: Visitor) => ({ visitor }),
+      inject: [{ token: Visitor, optional: true }],
+    };
+    class ByFactory extends Named {
+      constructor(@Inject('made') readonly made: unknown) {
+        super();
+      }
+    }
+
+    it.each([ByConstructor, ByProperty, ByFactory])('%p', async (jobs) => {
+      const { log } = await boot({
+        imports: [{ module: Tenant, providers: [Visitor, factory, jobs] }],
+        providers: [Visitor, factory, jobs],
+      });
+      expect(log.at('warn').filter((line) => line.startsWith('Cannot register'))).toHaveLength(2);
+    });
   });
 
   it('is another one in each subclass, where it has no name', async () => {

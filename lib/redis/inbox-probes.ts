@@ -126,7 +126,10 @@ export class InboxProbes implements Hearing {
   arrived(text: string): void {
     const probe = this.#awaited.get(text);
     // What another program repeats, or made up, is no probe that is awaited.
-    if (probe) probe.hasArrived = true;
+    if (!probe) return;
+    probe.hasArrived = true;
+    // It was taken for lost. On a cluster, the answer may come first each time.
+    if (this.#lost.get(probe.server) === probe && !isLost(probe)) this.#heard(probe);
   }
 
   /** Redis has answered to the subscription, on a new connection. */

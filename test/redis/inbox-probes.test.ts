@@ -222,6 +222,20 @@ describe('probes of the inbox', () => {
     expect(inbox.log).toEqual([]);
   });
 
+  it('prove a new connection where their messages are slow, as on a cluster that is busy', async () => {
+    const inbox = new ProbedInbox();
+    inbox.way = 'loses';
+    inbox.probes.rely(true);
+    while (!inbox.log.includes('replaced')) await inbox.pass(25);
+    inbox.way = 'is slow';
+    await inbox.untilSent();
+    expect([inbox.probes.quietMs, inbox.probes.isLosing]).toEqual([0, true]);
+    await inbox.pass(750);
+    expect([inbox.probes.quietMs, inbox.probes.isLosing]).toEqual([Infinity, false]);
+    await inbox.pass(20_000);
+    expect(inbox.log).toEqual(['unproven', 'replaced']);
+  });
+
   it('of a fleet have the connections made anew at different times', async () => {
     const fleet = Array.from({ length: 20 }, (_, index) => {
       const inbox = new ProbedInbox();

@@ -87,9 +87,10 @@ function isPort(port: unknown): boolean {
  * @returns what the client is, for a message, without the name; `undefined` if all of its names are names
  */
 export function whyNoName(client: Redis | Cluster): string | undefined {
-  const { host, path, name, sentinels } = client.options as Partial<Redis['options']>;
+  const { host, path, name, sentinels, natMap } = client.options as Partial<Redis['options']>;
   const { startupNodes = [] } = client as unknown as { startupNodes?: readonly unknown[] };
-  const others = [...(sentinels ?? []), ...startupNodes].map((other) => Object(other).host as unknown);
+  const mapped = typeof natMap === 'object' && natMap !== null ? Object.values(natMap) : [];
+  const others = [...(sentinels ?? []), ...startupNodes, ...mapped].map((other) => Object(other).host as unknown);
   const wrong =
     ([host, ...others].some(isUrl) && 'host') ||
     // A primary may have an @ in its name.

@@ -103,6 +103,16 @@ describe('a URL where a name of a server belongs is refused at boot, without sho
     ['a client of the application', 'host', () => new Redis({ host: url, lazyConnect: true })],
     ['its sentinels', 'host', () => new Redis({ sentinels: [{ host: url }], name: 'main', lazyConnect: true })],
     ['its cluster', 'host', () => new Cluster([{ host: url }], { lazyConnect: true })],
+    [
+      'where a primary is reached',
+      'host',
+      () => ({ sentinels, name: 'main', natMap: { 'a:1': { host: bare, port: 1 } } }),
+    ],
+    [
+      'where a node of its cluster is reached',
+      'host',
+      () => new Cluster([1], { lazyConnect: true, natMap: { 'a:1': { host: url, port: 1 } } }),
+    ],
   ];
   it.each(places)('%s', async (_, option, make) => {
     const connection = make();

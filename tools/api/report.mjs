@@ -12,6 +12,9 @@ const KINDS = [
   ['Types', ts.SymbolFlags.TypeAlias],
 ];
 
+/** The heading of what signatures name without it being exported. It comes last. */
+export const HIDDEN = '## Named above, not exported';
+
 /**
  * The public names of a package as Markdown: each with its declaration as in the published `.d.ts`, without comments and
  * private members. Nothing in it depends on the file a name is declared in.
@@ -80,7 +83,7 @@ function hiddenText(declarations) {
   }
   if (texts.size === 0) return '';
   const sorted = [...texts].toSorted(([a], [b]) => byName(a, b)).map(([, text]) => text);
-  return ['## Named above, not exported', '```ts', sorted.join('\n\n'), '```'].join('\n\n');
+  return [HIDDEN, '```ts', sorted.join('\n\n'), '```'].join('\n\n');
 }
 
 function codeBlock(names, declarations) {

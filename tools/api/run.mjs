@@ -1,30 +1,39 @@
-// npm run api             writes api.md: the public names of the package, with their declarations
-// npm run api -- --check  fails when api.md is stale
+// npm run api             writes api.md, the public names of the package, and tools/api/shapes.md, what their declarations name
+// npm run api -- --check  fails when one of them is stale
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import prettier from 'prettier';
 import { ENTRY_POINTS } from '../../scripts/entry-points.mjs';
-import { reportApi } from './report.mjs';
+import { HIDDEN, reportApi } from './report.mjs';
 
-const INTRODUCTION = `# Public names
+const NAMES = `# Public names
 
 Everything that users of this package can import, generated from \`lib/\` by \`npm run api\`. A change here is a change for users: add it to CHANGELOG.md.
-Comments, private members, and constructors that only the package itself can call are left out.
+Comments, private members, and constructors that only the package itself can call are left out. What the declarations name without
+exporting it is in [shapes.md](tools/api/shapes.md).
+`;
+
+const SHAPES = `# Shapes behind the public names
+
+What the declarations in [api.md](../../api.md) name, and nobody can import: parts of options, of results and of errors. Generated from
+\`lib/\` by \`npm run api\`. A change here may be one for users, too.
 `;
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const path = join(root, 'api.md');
 
-const names = reportApi({
+const [names, shapes] = reportApi({
   entries: Object.fromEntries(ENTRY_POINTS.map(({ subpath, source }) => [subpath, join(root, source)])),
   tsconfig: join(root, 'tsconfig.esm.json'),
-});
-const options = await prettier.resolveConfig(path);
-const report = await prettier.format(`${INTRODUCTION}\n${names}`, { ...options, filepath: path });
+}).split(HIDDEN);
+const reports = { 'api.md': `${NAMES}\n${names}`, 'tools/api/shapes.md': `${SHAPES}\n${shapes}` };
 
-if (!process.argv.includes('--check')) writeFileSync(path, report);
-else if (!existsSync(path) || readFileSync(path, 'utf8') !== report) {
-  console.error('api.md is stale. Run `npm run api`, and check that each difference is meant.');
-  process.exitCode = 1;
+for (const [file, text] of Object.entries(reports)) {
+  const path = join(root, file);
+  const report = await prettier.format(text, { ...(await prettier.resolveConfig(path)), filepath: path });
+  if (!process.argv.includes('--check')) writeFileSync(path, report);
+  else if (!existsSync(path) || readFileSync(path, 'utf8') !== report) {
+    console.error(`${file} is stale. Run \`npm run api\`, and check that each difference is meant.`);
+    process.exitCode = 1;
+  }
 }

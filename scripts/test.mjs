@@ -2,52 +2,15 @@
 // npm run test:all         every test in its short form, then the package as its users get it: a quarter of an hour
 // npm run test:long        four times as many simulations, the long form of chaos, every consumer of the package: an hour
 // npm test -- <jest args>  a part of them: `npm test -- --selectProjects unit`, `npm test -- -t watchdog`
-import { join } from 'node:path';
 import { inForeground, runCommand } from './command.mjs';
-import { jest, LONG, SLOW } from './jest.mjs';
+import { jest } from './jest.mjs';
 import { root, setUp } from './setup.mjs';
 import { environmentOf } from './setup/find-redis.mjs';
-
-const CHAOS = join(root, 'scripts/chaos.mjs');
-const PACKAGE = join(root, 'test/package/run.mjs');
-
-/**
- * What each command runs, part by part. Most suites wait more than they work, so three share two cores. Those of chaos torment many
- * processes, keep two cores busy, and go on by themselves.
- */
-const COMMANDS = {
-  test: {
-    tests: jest(
-      '--selectProjects',
-      'unit',
-      'stores',
-      'nest',
-      'docs',
-      'sample-app',
-      ...without(LONG, SLOW),
-      '--maxWorkers=3',
-    ),
-    package: [PACKAGE, 'nest12-esm-jest'],
-  },
-  all: {
-    tests: jest('--ignoreProjects', 'chaos', ...without(LONG), '--maxWorkers=3'),
-    chaos: jest('--selectProjects', 'chaos', ...without(LONG), '--maxWorkers=2'),
-    package: [PACKAGE],
-  },
-  long: {
-    simulations: jest('--selectProjects', 'unit', 'stores', '--maxWorkers=2'),
-    chaos: [CHAOS],
-    package: [PACKAGE],
-  },
-};
-
-function without(...patterns) {
-  return ['--testPathIgnorePatterns', ...patterns];
-}
+import { PARTS } from './test-parts.mjs';
 
 await runCommand(async () => {
   const [name, ...selection] = process.argv.slice(2);
-  const parts = selection.length > 0 ? { jest: jest('--maxWorkers=2', ...selection) } : COMMANDS[name];
+  const parts = selection.length > 0 ? { jest: jest('--maxWorkers=2', ...selection) } : PARTS[name]();
   const redis = await setUp({ ownServer: true });
   const env = { ...process.env, TEST_SPEED: name, ...environmentOf(redis) };
 

@@ -10,10 +10,13 @@ import { ensurePackages } from '../../scripts/setup/packages.mjs';
 /** npm waits for the network and for the disk. */
 const AT_ONCE = 4;
 
-/** @param {{ testPathPatterns: { patterns: string[] } }} config of Jest. No pattern: every test runs */
-export default async function install({ testPathPatterns }) {
+/**
+ * @param {{ testPathPatterns: { patterns: string[] } }} config of Jest. No pattern: every test runs
+ * @param {{ testPathIgnorePatterns: string[] }} project but for these
+ */
+export default async function install({ testPathPatterns }, { testPathIgnorePatterns }) {
   await ensureBuilt(root);
-  const waiting = await stacksOf(testPathPatterns.patterns);
+  const waiting = await stacksOf(testPathPatterns.patterns, testPathIgnorePatterns);
   const work = async () => {
     for (let folder = waiting.shift(); folder !== undefined; folder = waiting.shift()) {
       await ensurePackages(folder);
@@ -25,8 +28,9 @@ export default async function install({ testPathPatterns }) {
 }
 
 /** The stacks with a test that will run. All of them, where a test will run that belongs to none: it looks at all. */
-async function stacksOf(patterns) {
-  const runs = (path) => patterns.length === 0 || patterns.some((pattern) => new RegExp(pattern).test(path));
+async function stacksOf(patterns, without) {
+  const isAmong = (path) => (pattern) => new RegExp(pattern).test(path);
+  const runs = (path) => (patterns.length === 0 || patterns.some(isAmong(path))) && !without.some(isAmong(path));
   const { folders, tests } = await look(import.meta.dirname);
   const wanted = await Promise.all(folders.map(async (folder) => (await testsIn(folder)).some(runs)));
   const areAll = tests.some(runs);

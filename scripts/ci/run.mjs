@@ -1,0 +1,84 @@
+// .ci/run: everything a change has to pass, on a clean checkout. Needs Node; what else it takes is found or installed.
+//   .ci/run --plan   prints what would run, and why
+//   .ci/run --all    runs everything, whatever has changed
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { runCommand } from '../command.mjs';
+import { changesSince, howToClaim } from '../selection/base.mjs';
+import { planFor } from '../selection/plan.mjs';
+import { testPatterns } from '../selection/suites.mjs';
+import { root } from '../setup.mjs';
+import { environmentOf } from '../setup/find-redis.mjs';
+import { ensureRedis } from '../setup/redis.mjs';
+import { Stages } from './stages.mjs';
+import { PARTS } from '../test-parts.mjs';
+
+const NODE = process.execPath;
+const NPM_CI = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+/** Lint says that it was left out, where luacheck cannot be installed; on CI it fails. */
+const PROGRAMS = `
+  if ! command -v luacheck >/dev/null && command -v apt-get >/dev/null; then
+    as_root=''
+    if [ "$(id -u)" != 0 ]; then as_root='sudo -n'; fi
+    { $as_root apt-get update -qq && $as_root apt-get install -y -qq lua-check >/dev/null; } || true
+  fi
+  "$0" --input-type=module -e "
+    import * as toolchain from './test/support/process/toolchain.mjs';
+    const { findTools, ...tools } = toolchain;
+    findTools(Object.values(tools));"`;
+
+await runCommand(async () => {
+  const { values } = parseArgs({ options: { all: { type: 'boolean' }, plan: { type: 'boolean' } } });
+  const plan = planFor(await changesSince(), values);
+  console.log(plan.lines.join('\n'));
+  if (values.plan) return 0;
+
+  const stages = new Stages();
+  const passed = (await prepare(stages)) && (await test(stages, plan));
+  console.log(`\n${stages.summary()}`);
+  if (passed && plan.leftOut.length === 0) console.log(await howToClaim());
+  return passed ? 0 : 1;
+});
+
+/** What takes a minute. What fails here, fails at once. */
+async function prepare(stages) {
+  // Both wait for the network. Programs here, because tests that run at the same time cannot all use apt-get.
+  await Promise.all([
+    stages.beside('npm packages', 'npm', NPM_CI),
+    stages.beside('programs', 'bash', ['-euc', PROGRAMS, NODE]),
+  ]);
+  if (stages.failed.length > 0) return false;
+  await Promise.all([
+    stages.beside('format, lint, types', 'npm', ['run', '--silent', 'check', '--', '--static']),
+    stages.beside('build', 'npm', ['run', '--silent', 'build']),
+  ]);
+  return stages.failed.length === 0;
+}
+
+/** The tests wait more than they work. What only works has the time that they leave. */
+async function test(stages, { runs, leftOut }) {
+  const redis = await ensureRedis({ ownServer: true });
+  const env = { ...process.env, TEST_SPEED: 'all', ...environmentOf(redis) };
+  const parts = PARTS.all({ tests: testPatterns(leftOut), consumers: runs.includes('consumers') });
+
+  const front = async () => {
+    await stages.front('tests', NODE, parts.tests, { env });
+    await stages.front('chaos', NODE, parts.chaos, { env });
+  };
+  const behind = async () => {
+    await stages.behind('publint, are the types wrong', 'npm', ['run', '--silent', 'check:package']);
+    await stages.behind('package', NODE, parts.package, { env });
+    await stages.behind('benchmark: its own tests', NODE, ['--test', ...testsOf('tools/bench')], { env });
+    if (runs.includes('model')) await stages.behind('model', 'npm', ['run', '--silent', 'model']);
+  };
+  await Promise.all([front(), behind()]);
+  return stages.failed.length === 0;
+}
+
+function testsOf(folder) {
+  const names = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' });
+  return names
+    .filter((name) => name.endsWith('.test.mjs') && !name.includes('node_modules'))
+    .map((name) => join(folder, name));
+}

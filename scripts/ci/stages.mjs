@@ -1,0 +1,71 @@
+// The stages of a long run: some one after the other, some beside each other.
+import { spawn } from 'node:child_process';
+import { root } from '../setup.mjs';
+
+/** So that what works in the background has the time in which those in front wait. */
+const BEHIND = 10;
+
+export class Stages {
+  #from = performance.now();
+  /** @type {Map<string, { code: number, seconds: number }>} */
+  #results = new Map();
+
+  #seconds() {
+    return Math.round((performance.now() - this.#from) / 1_000);
+  }
+
+  get failed() {
+    return [...this.#results].filter(([, { code }]) => code !== 0).map(([name]) => name);
+  }
+
+  /** Prints what the command prints while it runs. */
+  front(name, command, args, options) {
+    console.log(`\n=== ${name} (${this.#seconds()} s)`);
+    return this.#run(name, command, args, { ...options, stdio: 'inherit' });
+  }
+
+  /** Runs a command beside others. What it prints is shown when it has ended, so that they do not speak at once. */
+  async beside(name, command, args, options) {
+    let output = '';
+    const read = (stream) => stream.on('data', (chunk) => (output += chunk));
+    const { code, seconds } = await this.#run(
+      name,
+      command,
+      args,
+      { ...options, stdio: ['ignore', 'pipe', 'pipe'] },
+      read,
+    );
+    console.log(
+      `\n=== ${name}: ${code === 0 ? 'passed' : 'FAILED'} after ${seconds} s (${this.#seconds()} s)\n${output}`,
+    );
+  }
+
+  /** The same, with the time that others leave. */
+  behind(name, command, args, options) {
+    return this.beside(name, 'nice', ['-n', BEHIND, command, ...args].map(String), options);
+  }
+
+  async #run(name, command, args, options, read) {
+    const from = performance.now();
+    const child = spawn(command, args, { cwd: root, ...options });
+    if (read) [child.stdout, child.stderr].forEach(read);
+    const code = await new Promise((resolve) => {
+      child.on('error', (error) => {
+        console.error(`${name}: ${error.message}`);
+        resolve(1);
+      });
+      child.on('close', (exit) => resolve(exit ?? 1));
+    });
+    const result = { code, seconds: Math.round((performance.now() - from) / 1_000) };
+    this.#results.set(name, result);
+    return result;
+  }
+
+  /** A line for each stage. */
+  summary() {
+    const lines = [...this.#results].map(
+      ([name, { code, seconds }]) => `${name}: ${code === 0 ? 'passed' : 'FAILED'} (${seconds} s)`,
+    );
+    return [...lines, `all: ${this.failed.length === 0 ? 'passed' : 'FAILED'} (${this.#seconds()} s)`].join('\n');
+  }
+}

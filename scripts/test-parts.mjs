@@ -1,0 +1,46 @@
+// What each command of tests runs, part by part.
+import { join } from 'node:path';
+import { jest, LONG, SLOW } from './jest.mjs';
+import { root } from './setup.mjs';
+
+const CHAOS = join(root, 'scripts/chaos.mjs');
+const PACKAGE = join(root, 'test/package/run.mjs');
+/** The consumer that stands for the others. */
+const CONSUMER = 'nest12-esm-jest';
+
+/**
+ * Arguments for Node. Most suites wait more than they work, so three share two cores. Those of chaos torment many processes, keep two
+ * cores busy, and go on by themselves.
+ *
+ * @type {Record<string, (without?: { tests?: readonly string[], consumers?: boolean }) => Record<string, readonly string[]>>}
+ */
+export const PARTS = {
+  test: () => ({
+    tests: jest(
+      '--selectProjects',
+      'unit',
+      'stores',
+      'nest',
+      'docs',
+      'sample-app',
+      ...without(LONG, SLOW),
+      '--maxWorkers=3',
+    ),
+    package: [PACKAGE, CONSUMER],
+  }),
+  // `tests` are patterns of test files that do not run.
+  all: ({ tests = [], consumers = true } = {}) => ({
+    tests: jest('--ignoreProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=3'),
+    chaos: jest('--selectProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=2'),
+    package: consumers ? [PACKAGE] : [PACKAGE, CONSUMER],
+  }),
+  long: () => ({
+    simulations: jest('--selectProjects', 'unit', 'stores', '--maxWorkers=2'),
+    chaos: [CHAOS],
+    package: [PACKAGE],
+  }),
+};
+
+function without(...patterns) {
+  return ['--testPathIgnorePatterns', ...patterns];
+}

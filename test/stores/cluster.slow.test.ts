@@ -1,5 +1,6 @@
 import { describeOnMachine } from '../support/redis/describe-on-machine.js';
 import { RedisCluster } from '../support/redis/redis-cluster.js';
+import { onEveryServer } from './subjects/every-server.js';
 import { describeOnRedis } from './subjects/on-redis.js';
 
 /** Of this century, as every time in a queue is. */
@@ -31,7 +32,6 @@ describeOnMachine('on a cluster of three', () =>
         [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
       };
     },
-    'all',
-    { locks: 0, latches: 10 },
+    { runner: onEveryServer, histories: { locks: 0, latches: 10 } },
   ),
 );

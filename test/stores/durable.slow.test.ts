@@ -5,6 +5,7 @@ import {
   describeLockStore,
   describeTickStore,
 } from '../../lib/testing/contract/stores/describe-stores.js';
+import { onEveryServer } from './subjects/every-server.js';
 import { useSubjectsOn } from './subjects/on-redis.js';
 import { oneRedis } from './subjects/one-redis.js';
 
@@ -28,9 +29,9 @@ describe('the Redis lock store, when a replica has to have each grant', () => {
       },
     };
   });
-  describeLockStore({ describe, it }, onRedis, {
+  describeLockStore(onEveryServer, onRedis, {
     parts: ['leases', 'readWrite', 'writer', 'downgrade', 'several', 'transfer'],
   });
-  describe('the tick store', () => describeTickStore({ describe, it }, onRedis));
-  describe('the job store', () => describeJobStore({ describe, it }, onRedis));
+  describe('the tick store', () => describeTickStore(onEveryServer, onRedis));
+  describe('the job store', () => describeJobStore(onEveryServer, onRedis));
 });

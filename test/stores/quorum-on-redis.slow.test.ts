@@ -1,13 +1,14 @@
 import { describeLockStore, describeTickStore } from '../../lib/testing/contract/stores/describe-stores.js';
+import { onEveryServer } from './subjects/every-server.js';
 import { useQuorumOnRedis } from './subjects/quorum-on-redis.js';
 
 describe('a quorum of three Redis servers', () => {
   const onRedis = useQuorumOnRedis(3);
-  describeLockStore({ describe, it }, onRedis, {
+  describeLockStore(onEveryServer, onRedis, {
     semaphores: false,
     oneQueue: false,
     servers: 3,
     parts: ['leases', 'grants', 'readWrite', 'retain', 'watch'],
   });
-  describe('the tick store', () => describeTickStore({ describe, it }, onRedis));
+  describe('the tick store', () => describeTickStore(onEveryServer, onRedis));
 });

@@ -137,6 +137,3 @@ export async function openQueueWorld({ subject }: Base) {
   const { a, b } = world;
   return { world, holder: world.holder.store, a, b };
 }
-
-/** What {@link openQueueWorld} resolves to. */
-export type InQueueWorld = Base & Awaited<ReturnType<typeof openQueueWorld>>;

@@ -8,9 +8,28 @@ export interface Base {
 /** Tests that each have a place of their own, which is closed at their end. */
 export interface Suite<Context extends object> {
   readonly describe: (name: string, body: () => void) => void;
-  readonly it: (name: string, test: (context: Context) => Promise<void> | void) => void;
+  readonly it: DescribeTest<Context> & {
+    /**
+     * Marks a test of what the way from a store to its servers can change: which keys are in one script, and in which slot;
+     * whose clock counts; who is told by a message, and who is found dead; what replicas or a majority have to have. A store
+     * is tried with all tests, another way to the same scripts with those that are marked. See {@link isOnEveryServer}.
+     */
+    readonly onEveryServer: DescribeTest<Context>;
+  };
   /** The same, for tests that need more. It is prepared anew for each of them. */
   with<More extends object>(prepare: (context: Context) => More | Promise<More>): Suite<Context & More>;
+  /** The same, for tests of what a store may lack: they pass without a command where it does. */
+  where(isThere: (context: Context) => boolean): Suite<Context>;
+}
+
+type StoreTest<Context> = (context: Context) => Promise<void> | void;
+type DescribeTest<Context> = (name: string, test: StoreTest<Context>) => void;
+
+const marked = new WeakSet<() => Promise<void>>();
+
+/** Whether a test is marked. @param test what the `it` of the runner is called with */
+export function isOnEveryServer(test: () => Promise<void>): boolean {
+  return marked.has(test);
 }
 
 // A test may have the timers of its runner replaced.
@@ -36,13 +55,21 @@ function suite<Context extends object>(
   timeoutMs: number,
   within: (run: (context: Context) => Promise<void>) => Promise<void>,
 ): Suite<Context> {
+  const runOf = (test: StoreTest<Context>) => (): Promise<void> =>
+    within((context) => inTime(async () => test(context), timeoutMs));
   return {
     describe: (name, body) => void runner.describe(name, body),
-    it(name, test) {
-      runner.it(name, () => within((context) => inTime(async () => test(context), timeoutMs)));
-    },
+    it: Object.assign((name: string, test: StoreTest<Context>) => void runner.it(name, runOf(test)), {
+      onEveryServer: (name: string, test: StoreTest<Context>) => {
+        const run = runOf(test);
+        marked.add(run);
+        runner.it(name, run);
+      },
+    }),
     with: (prepare) =>
       suite(runner, timeoutMs, (run) => within(async (context) => run({ ...context, ...(await prepare(context)) }))),
+    where: (isThere) =>
+      suite(runner, timeoutMs, (run) => within(async (context) => (isThere(context) ? run(context) : undefined))),
   };
 }
 

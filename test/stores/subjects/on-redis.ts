@@ -6,7 +6,9 @@ import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
+import * as scripts from '../../../lib/redis/script/scripts.js';
 import { describeStoreModel } from '../histories/store-model.contract.js';
+import type { ContractRunner } from '../../../lib/testing/contract/subject.js';
 import { LONG_MS } from '../../../lib/testing/contract/requests.js';
 import {
   describeJobStore,
@@ -41,8 +43,18 @@ export async function timeOf(admin: Redis): Promise<number> {
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }
 
-/** Stores on a site, for the contract. */
-export function useSubjectsOn(openSite: () => Promise<RedisSite>): () => Promise<LatchSubject> {
+/** Scripts of fences, checks, and nodes of a quorum. */
+const OF_NO_STORE = ['guard', 'probe', 'probeInbox', 'quarantine', 'exchangeClaim'];
+
+/**
+ * Stores on a site, for the contract.
+ *
+ * @param ran the names of the scripts that were run
+ */
+export function useSubjectsOn(
+  openSite: () => Promise<RedisSite>,
+  ran = new Set<string>(),
+): () => Promise<LatchSubject> {
   let site: RedisSite;
   let subjects = 0;
   beforeAll(async () => void (site = await openSite()), 60_000);
@@ -56,6 +68,11 @@ export function useSubjectsOn(openSite: () => Promise<RedisSite>): () => Promise
         const { connection, durability } = site;
         const store = new RedisLockStore({ connection, keyPrefix, instanceId, leaseMs: LONG_MS, durability });
         stores.push(store);
+        const run = store.run.bind(store);
+        store.run = (script, ...call) => {
+          ran.add(script.name);
+          return run(script, ...call);
+        };
         if (!(await store.start(10_000))) throw new Error(store.describeTrouble());
         return {
           locks: store,
@@ -93,22 +110,24 @@ export function useSubjectsOn(openSite: () => Promise<RedisSite>): () => Promise
   };
 }
 
-/**
- * The contract on a Redis.
- *
- * @param part `locks` and cron ticks alone, without random histories: for a site that differs only in how it is found
- * @param histories how many random ones are tried; of locks none where tokens do not grow over all resources, as those of the model
- */
+/** Which tests a site runs, and how many random histories it tries. */
+interface SiteTests {
+  /** @default all tests */
+  readonly runner?: ContractRunner;
+  /** Of locks none where tokens do not grow over all resources, as those of the model. @default those of one Redis */
+  readonly histories?: { readonly locks: number; readonly latches: number };
+}
+
+/** The contract on a Redis, whose tests run every script of the stores at least once. */
 export function describeOnRedis(
   openSite: () => Promise<RedisSite>,
-  part: 'all' | 'locks' = 'all',
-  histories = { locks: runs(25), latches: runs(60) },
+  { runner = { describe, it }, histories = { locks: runs(25), latches: runs(60) } }: SiteTests = {},
 ): void {
-  const onRedis = useSubjectsOn(openSite);
+  const ran = new Set<string>();
+  const onRedis = useSubjectsOn(openSite, ran);
 
   describe('the Redis lock store', () => {
-    describeLockStore({ describe, it }, onRedis);
-    if (part === 'locks') return;
+    describeLockStore(runner, onRedis);
     if (histories.locks === 0) return;
     describe('in any history', () => {
       const pace = { unitMs: LONG_MS, slackMs: LONG_MS / 2, hasRoughReplies: true };
@@ -116,12 +135,15 @@ export function describeOnRedis(
     });
   });
 
-  describe('the Redis tick store', () => describeTickStore({ describe, it }, onRedis));
-  describe('the Redis job store', () => describeJobStore({ describe, it }, onRedis));
-
-  if (part === 'locks') return;
+  describe('the Redis tick store', () => describeTickStore(runner, onRedis));
+  describe('the Redis job store', () => describeJobStore(runner, onRedis));
   describe('the Redis latch store', () => {
-    describeLatchStore({ describe, it }, onRedis);
-    describeLatchHistories(onRedis, histories.latches);
+    describeLatchStore(runner, onRedis);
+    if (histories.latches > 0) describeLatchHistories(onRedis, histories.latches);
+  });
+
+  it('has run every script of these stores: another way to a server may refuse the keys of any', () => {
+    const all = Object.values(scripts).map(({ name }) => name);
+    expect(all.filter((name) => !ran.has(name)).sort()).toEqual([...OF_NO_STORE].sort());
   });
 }

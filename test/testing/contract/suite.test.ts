@@ -2,11 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openedPart } from '../../../lib/testing/contract/opened-part.js';
 import {
   describeJobStore,
+  describeLatchStore,
   describeLockStore,
   describeTickStore,
 } from '../../../lib/testing/contract/stores/describe-stores.js';
 import type { ContractRunner, StoreSubject } from '../../../lib/testing/contract/subject.js';
-import { type Base, type Suite, suiteOf } from '../../../lib/testing/contract/suite.js';
+import { type Base, isOnEveryServer, type Suite, suiteOf } from '../../../lib/testing/contract/suite.js';
 import { memoryWith } from './broken-stores.js';
 import { CollectedTests } from './collected-tests.js';
 
@@ -86,6 +87,28 @@ describe('a suite of the contract', () => {
     expect((await tests.firstFailure())?.error.message).toBe('still in use');
   });
 
+  it('runs a test of what a store may lack where the store has it', async () => {
+    const { tests, events } = testsOf((suite) => {
+      for (const first of [1, 2]) {
+        suite.where(({ place }) => place === first).it(`${first}`, ({ place }) => void events.push(`test ${place}`));
+      }
+      suite.where(() => false).it.onEveryServer('never', () => Promise.reject(new Error('ran')));
+    });
+    expect(await tests.firstFailure()).toBeUndefined();
+    expect(events.filter((event) => event.startsWith('test'))).toEqual(['test 1', 'test 2']);
+    expect(events.at(-1)).toBe('close 3');
+  });
+
+  it('marks tests for every server, and runs them as all others', async () => {
+    const { tests, events } = testsOf((suite) => {
+      suite.it('not', ({ place }) => void events.push(`test ${place}`));
+      suite.with(() => ({})).it.onEveryServer('marked', ({ place }) => void events.push(`marked ${place}`));
+    });
+    expect(tests.all.filter(({ run }) => isOnEveryServer(run)).map(({ name }) => name)).toEqual(['marked']);
+    expect(await tests.firstFailure()).toBeUndefined();
+    expect(events).toEqual(['open 1', 'test 1', 'close 1', 'open 2', 'marked 2', 'close 2']);
+  });
+
   it('ends a test that takes too long, and closes its place', async () => {
     const { tests, events } = testsOf(({ it }) => it('hangs', () => new Promise(() => {})), { timeoutMs: 10 });
     expect((await tests.firstFailure())?.error.message).toBe(
@@ -152,6 +175,20 @@ describe('the contract', () => {
       expect(names.length).toBeGreaterThan(200);
       expect(namesOf((runner) => describeLockStore(runner, memoryWith({}), { [feature]: undefined }))).toEqual(all);
     }
+  });
+
+  it('has marked tests in each part that talks to a server in a way of its own, and few of them', () => {
+    const all = new CollectedTests((runner) => {
+      describeLockStore(runner, memoryWith({}));
+      for (const describeStore of [describeTickStore, describeJobStore, describeLatchStore]) {
+        runner.describe(describeStore.name, () => describeStore(runner, memoryWith({})));
+      }
+    }).all.map(({ name, run }) => ({ part: name.split(' > ')[0], isMarked: isOnEveryServer(run) }));
+    const marked = new Set(all.filter(({ isMarked }) => isMarked).map(({ part }) => part));
+    // What the scripts of other parts answer to one who asks.
+    const OF_OTHER_PARTS = ['what is seen of the holders'];
+    expect([...new Set(all.map(({ part }) => part))].filter((part) => !marked.has(part))).toEqual(OF_OTHER_PARTS);
+    expect(all.filter(({ isMarked }) => isMarked).length).toBeLessThan(all.length / 3);
   });
 
   it('gives each test a name of its own', () => {

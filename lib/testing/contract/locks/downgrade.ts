@@ -22,34 +22,32 @@ import type { Base, Suite } from '../suite.js';
 export function describeDowngrade(suite: Suite<Base>, features: AllFeatures): void {
   const { it } = suite.with(openQueueWorld);
 
-  it('keeps the token, and admits the readers that are next, not the writer behind them', async ({
-    world,
-    holder,
-    a,
-    b,
-  }) => {
-    const writer = newOwner(holder, 'stock', 'write');
-    const token = await take(holder, writer);
-    await holder.setDepth(writer, 3, LONG_MS);
-    const readers = [await world.queued(a, READ), await world.queued(a, READ)];
-    const second = await world.queued(b, WRITE);
-    await world.queued(a, READ);
-    assert.equal(await holder.downgrade(writer, LONG_MS), true);
-    await world.granted(a, ...readers);
-    await world.noOtherIsGranted();
-    const state = untimed(await holder.inspect('stock'));
-    assertMatches(state, { mode: 'read', waiters: [{ instanceId: 'b' }, { instanceId: 'a' }] });
-    assert.equal(state.holders.length, 3);
-    assertEquals(state.holders[0], {
-      instanceId: 'holder',
-      fencingToken: token,
-      ttlMs: ANY_NUMBER,
-      depth: 1,
-    });
-    await holder.release(writer);
-    for (const reader of readers) await a.store.release(reader);
-    await world.granted(b, second);
-  });
+  it.onEveryServer(
+    'keeps the token, and admits the readers that are next, not the writer behind them',
+    async ({ world, holder, a, b }) => {
+      const writer = newOwner(holder, 'stock', 'write');
+      const token = await take(holder, writer);
+      await holder.setDepth(writer, 3, LONG_MS);
+      const readers = [await world.queued(a, READ), await world.queued(a, READ)];
+      const second = await world.queued(b, WRITE);
+      await world.queued(a, READ);
+      assert.equal(await holder.downgrade(writer, LONG_MS), true);
+      await world.granted(a, ...readers);
+      await world.noOtherIsGranted();
+      const state = untimed(await holder.inspect('stock'));
+      assertMatches(state, { mode: 'read', waiters: [{ instanceId: 'b' }, { instanceId: 'a' }] });
+      assert.equal(state.holders.length, 3);
+      assertEquals(state.holders[0], {
+        instanceId: 'holder',
+        fencingToken: token,
+        ttlMs: ANY_NUMBER,
+        depth: 1,
+      });
+      await holder.release(writer);
+      for (const reader of readers) await a.store.release(reader);
+      await world.granted(b, second);
+    },
+  );
 
   it('admits no waiter if a writer is next', async ({ world, holder, a, b }) => {
     const writer = await world.holding(world.holder, WRITE);

@@ -33,7 +33,7 @@ export function describeForceRelease(suite: Suite<Base>, features: AllFeatures):
       });
     }
 
-    it('ends the lease of one reader and of no other', async ({ world, holder, a, b }) => {
+    it.onEveryServer('ends the lease of one reader and of no other', async ({ world, holder, a, b }) => {
       const [first, second] = [newOwner(a.store, 'stock', 'read'), newOwner(b.store, 'stock', 'read')];
       await take(a.store, first);
       const token = await take(b.store, second);

@@ -75,7 +75,7 @@ export function describeLabels(suite: Suite<Base>, features: AllFeatures): void 
         assertEquals(await labels(), [LABEL]);
       });
 
-      it('can be changed, and removed, by its owner alone', async ({ holder, labels, holders }) => {
+      it.onEveryServer('can be changed, and removed, by its owner alone', async ({ holder, labels, holders }) => {
         const owner = owned(holder, wish);
         await take(holder, owner);
         const [before] = untimed(await holder.inspect('stock')).holders;

@@ -45,38 +45,44 @@ export function describeLeases(suite: Suite<Base>, features: AllFeatures): void 
       assertAtMost(ttlMs, LONG_MS);
     });
 
-    it('mints a larger token for every lease of a resource, on every instance', async ({ first, second }) => {
-      const tokens: number[] = [];
-      for (const [store, resource] of [
-        [first, 'a'],
-        [second, 'a'],
-        [first, 'a'],
-      ] as const) {
-        const owner = newOwner(store, resource);
-        tokens.push(await take(store, owner));
-        await store.release(owner);
-      }
-      assertGrowing(tokens);
-      assert.equal(tokens.every(Number.isSafeInteger), true);
-    });
+    it.onEveryServer(
+      'mints a larger token for every lease of a resource, on every instance',
+      async ({ first, second }) => {
+        const tokens: number[] = [];
+        for (const [store, resource] of [
+          [first, 'a'],
+          [second, 'a'],
+          [first, 'a'],
+        ] as const) {
+          const owner = newOwner(store, resource);
+          tokens.push(await take(store, owner));
+          await store.release(owner);
+        }
+        assertGrowing(tokens);
+        assert.equal(tokens.every(Number.isSafeInteger), true);
+      },
+    );
 
-    it('never mints a token below the clock, so that tokens grow even after all data was lost', async ({ first }) => {
-      const tenMicroseconds = (Date.UTC(2025, 0, 1) - Date.UTC(2020, 0, 1)) * 100;
-      const token = await take(first, newOwner(first, 'stock'));
-      assertAbove(token, tenMicroseconds * 32);
-      assert.equal(token % 32, 0);
-    });
+    it.onEveryServer(
+      'never mints a token below the clock, so that tokens grow even after all data was lost',
+      async ({ first }) => {
+        const tenMicroseconds = (Date.UTC(2025, 0, 1) - Date.UTC(2020, 0, 1)) * 100;
+        const token = await take(first, newOwner(first, 'stock'));
+        assertAbove(token, tenMicroseconds * 32);
+        assert.equal(token % 32, 0);
+      },
+    );
 
-    it('answers a command that is sent again with the same token, and starts the lease anew', async ({
-      subject,
-      first,
-    }) => {
-      const owner = newOwner(first, 'stock');
-      const token = await take(first, owner, SHORT_MS);
-      assertSameToken(await take(first, owner, LONG_MS), token, features);
-      await subject.pass(SHORT_MS * 2);
-      assert.equal(await first.verify(owner), true);
-    });
+    it.onEveryServer(
+      'answers a command that is sent again with the same token, and starts the lease anew',
+      async ({ subject, first }) => {
+        const owner = newOwner(first, 'stock');
+        const token = await take(first, owner, SHORT_MS);
+        assertSameToken(await take(first, owner, LONG_MS), token, features);
+        await subject.pass(SHORT_MS * 2);
+        assert.equal(await first.verify(owner), true);
+      },
+    );
 
     it('never makes a lease shorter by a command that comes late', async ({ first }) => {
       const owner = newOwner(first, 'stock');
@@ -108,13 +114,16 @@ export function describeLeases(suite: Suite<Base>, features: AllFeatures): void 
     }
 
     for (const mode of ['exclusive', 'reentrant'] as const) {
-      it(`grants a resource again when the ${mode} lease has expired`, async ({ subject, first, second }) => {
-        const dead = newOwner(first, 'stock', mode);
-        const token = await take(first, dead, SHORT_MS);
-        await subject.pass(SHORT_MS * 2);
-        assertAbove(await take(second, newOwner(second, 'stock')), token);
-        assert.equal(await first.verify(dead), false);
-      });
+      it.onEveryServer(
+        `grants a resource again when the ${mode} lease has expired`,
+        async ({ subject, first, second }) => {
+          const dead = newOwner(first, 'stock', mode);
+          const token = await take(first, dead, SHORT_MS);
+          await subject.pass(SHORT_MS * 2);
+          assertAbove(await take(second, newOwner(second, 'stock')), token);
+          assert.equal(await first.verify(dead), false);
+        },
+      );
     }
   });
 
@@ -126,7 +135,7 @@ export function describeLeases(suite: Suite<Base>, features: AllFeatures): void 
         return { owner, stranger: newOwner(second, 'stock', mode) };
       });
 
-      it('renews', async ({ second, stranger, first, owner }) => {
+      it.onEveryServer('renews', async ({ second, stranger, first, owner }) => {
         assert.equal(await second.renew(stranger, SHORT_MS), false);
         assertAbove((await first.inspect('stock')).ttlMs, SHORT_MS);
         assert.equal(await first.renew(owner, 2 * LONG_MS), true);
@@ -186,20 +195,20 @@ export function describeLeases(suite: Suite<Base>, features: AllFeatures): void 
 
   for (const mode of LOCK_MODES) {
     describe(`raiseToken in ${mode} mode`, () => {
-      it('makes the token of the lease larger, and all later ones; the lease does not get longer', async ({
-        first,
-        second,
-      }) => {
-        const owner = newOwner(first, 'stock', mode);
-        const raised = (await take(first, owner, LONG_MS / 2)) + 3_200_000_000;
-        for (const _sent of ['once', 'again']) assert.equal(await first.raiseToken(owner, raised), true);
-        assertMatches((await first.inspect('stock')).holders, [{ instanceId: 'first', fencingToken: raised }]);
-        assertAtMost((await first.inspect('stock')).ttlMs, LONG_MS / 2);
-        assert.equal(await first.raiseToken(owner, raised - 64), true);
-        assert.equal((await first.inspect('stock')).holders[0]!.fencingToken, raised);
-        await first.release(owner);
-        assertAbove(await take(second, newOwner(second, 'stock')), raised);
-      });
+      it.onEveryServer(
+        'makes the token of the lease larger, and all later ones; the lease does not get longer',
+        async ({ first, second }) => {
+          const owner = newOwner(first, 'stock', mode);
+          const raised = (await take(first, owner, LONG_MS / 2)) + 3_200_000_000;
+          for (const _sent of ['once', 'again']) assert.equal(await first.raiseToken(owner, raised), true);
+          assertMatches((await first.inspect('stock')).holders, [{ instanceId: 'first', fencingToken: raised }]);
+          assertAtMost((await first.inspect('stock')).ttlMs, LONG_MS / 2);
+          assert.equal(await first.raiseToken(owner, raised - 64), true);
+          assert.equal((await first.inspect('stock')).holders[0]!.fencingToken, raised);
+          await first.release(owner);
+          assertAbove(await take(second, newOwner(second, 'stock')), raised);
+        },
+      );
 
       it('returns false for another owner, but later tokens are larger all the same', async ({ first, second }) => {
         const owner = newOwner(first, 'stock', mode);
@@ -214,7 +223,7 @@ export function describeLeases(suite: Suite<Base>, features: AllFeatures): void 
   }
 
   describe('setDepth', () => {
-    it('sets what it is told, however often it is sent', async ({ first }) => {
+    it.onEveryServer('sets what it is told, however often it is sent', async ({ first }) => {
       const owner = newOwner(first, 'stock', 'reentrant');
       await take(first, owner);
       for (const depth of [2, 2, 3, 3, 2]) {
@@ -251,7 +260,7 @@ export function describeLeases(suite: Suite<Base>, features: AllFeatures): void 
     });
 
     for (const mode of ['exclusive', 'reentrant'] as const) {
-      it(`shows holders and waiters, and no secret (${mode})`, async ({ first, second }) => {
+      it.onEveryServer(`shows holders and waiters, and no secret (${mode})`, async ({ first, second }) => {
         const owner = newOwner(first, 'stock', mode);
         const waiter = newOwner(second, 'stock');
         const fencingToken = await take(first, owner);
@@ -271,7 +280,7 @@ export function describeLeases(suite: Suite<Base>, features: AllFeatures): void 
     }
   });
 
-  it('rejects every command after close', async ({ first }) => {
+  it.onEveryServer('rejects every command after close', async ({ first }) => {
     await first.close();
     const owner = newOwner(first, 'stock');
     const refusal = { name: 'LockStoreError', failure: 'refused', message: /closed/ };

@@ -21,26 +21,23 @@ export function describeLowerPermits(suite: Suite<Base>): void {
       },
     }));
 
-    it('grants the waiters that now fit, in their order, and the rest stays', async ({
-      world,
-      holder,
-      a,
-      b,
-      stateOf,
-    }) => {
-      const owner = await world.holding(world.holder, ALL);
-      const first = await world.queued(a, ONE);
-      const large = await world.queued(b, TWO);
-      const last = await world.queued(a, ONE);
-      assert.equal(await holder.lowerPermits(owner, 2), true);
-      await world.granted(a, first);
-      await world.noOtherIsGranted();
-      assertEquals(await stateOf(), [[2, 1], 0]);
-      assert.equal(await holder.release(owner), true);
-      await world.granted(b, large);
-      assert.equal(await a.store.release(first), true);
-      await world.granted(a, last);
-    });
+    it.onEveryServer(
+      'grants the waiters that now fit, in their order, and the rest stays',
+      async ({ world, holder, a, b, stateOf }) => {
+        const owner = await world.holding(world.holder, ALL);
+        const first = await world.queued(a, ONE);
+        const large = await world.queued(b, TWO);
+        const last = await world.queued(a, ONE);
+        assert.equal(await holder.lowerPermits(owner, 2), true);
+        await world.granted(a, first);
+        await world.noOtherIsGranted();
+        assertEquals(await stateOf(), [[2, 1], 0]);
+        assert.equal(await holder.release(owner), true);
+        await world.granted(b, large);
+        assert.equal(await a.store.release(first), true);
+        await world.granted(a, last);
+      },
+    );
 
     it('frees nothing twice, whenever a command comes again', async ({ subject, world, a, stateOf }) => {
       const owner = await world.holding(a, permits(5, 5));

@@ -35,7 +35,7 @@ export function describeOperators(suite: Suite<Base>, features: AllFeatures): vo
   const { describe, it } = inWorld;
 
   describe('probe', () => {
-    it('finds no problem on any server, and leaves nothing behind', async ({ subject, a }) => {
+    it.onEveryServer('finds no problem on any server, and leaves nothing behind', async ({ subject, a }) => {
       const { servers, needed, problems } = a.store.probe();
       assertEquals(problems, []);
       const answers = await Promise.all(servers);
@@ -52,7 +52,7 @@ export function describeOperators(suite: Suite<Base>, features: AllFeatures): vo
       assert.equal(await holder.verify(owner), true);
     });
 
-    it('says of a closed store that it is closed, and sends nothing', async ({ a }) => {
+    it.onEveryServer('says of a closed store that it is closed, and sends nothing', async ({ a }) => {
       await a.store.close();
       const { servers, problems } = a.store.probe();
       assertEquals(servers, []);
@@ -61,7 +61,7 @@ export function describeOperators(suite: Suite<Base>, features: AllFeatures): vo
   });
 
   describe('inspect', () => {
-    it('shows the waiters in order, with their modes, and no secret', async ({ world, a, b }) => {
+    it.onEveryServer('shows the waiters in order, with their modes, and no secret', async ({ world, a, b }) => {
       const owner = await world.holding(world.holder, WRITE);
       const waiters = [await world.queued(a, READ), await world.queued(b, WRITE), await world.queued(a, REENTRANT)];
       await world.queued(b, READ, { leaseMs: SHORT_MS });
@@ -175,7 +175,7 @@ export function describeOperators(suite: Suite<Base>, features: AllFeatures): vo
       listed: async (prefix: string, limit = 100) => (await holder.list(prefix, limit)).sort(),
     }));
 
-    it('shows what is held in any mode, each name once', async ({ world, a, b, listed }) => {
+    it.onEveryServer('shows what is held in any mode, each name once', async ({ world, a, b, listed }) => {
       const wishes = everyMode(features, permits(1, 2));
       for (const wish of wishes) await take(a.store, { ...newOwner(a.store, `order:${wish.mode}`), ...wish });
       await take(b.store, newOwner(b.store, 'order:read', 'read'));
@@ -229,7 +229,7 @@ export function describeOperators(suite: Suite<Base>, features: AllFeatures): vo
       });
     }
 
-    it('shows as many as asked for, and no more', async ({ holder, a, listed }) => {
+    it.onEveryServer('shows as many as asked for, and no more', async ({ holder, a, listed }) => {
       for (let i = 0; i < 30; i++) await take(a.store, newOwner(a.store, `order:${i}`));
       const some = await holder.list('order:', 7);
       assert.equal(new Set(some).size, 7);

@@ -24,7 +24,7 @@ export function describeReadWrite(suite: Suite<Base>, features: AllFeatures): vo
   const { describe, it } = suite.with(openQueueWorld);
 
   describe('readers', () => {
-    it('share, each with its own token and expiry', async ({ holder, a, b }) => {
+    it.onEveryServer('share, each with its own token and expiry', async ({ holder, a, b }) => {
       const [first, second] = [newOwner(a.store, 'stock', 'read'), newOwner(b.store, 'stock', 'read')];
       const tokens = [await take(a.store, first, 3 * LONG_MS), await take(b.store, second, LONG_MS)];
       assertAbove(tokens[1], tokens[0]!);
@@ -123,43 +123,40 @@ export function describeReadWrite(suite: Suite<Base>, features: AllFeatures): vo
     });
   }
 
-  it('readers directly behind each other are granted together, and the writer behind them is not', async ({
-    subject,
-    world,
-    holder,
-    a,
-    b,
-  }) => {
-    const writer = await world.holding(world.holder, WRITE);
-    const readers = [await world.queued(a, READ), await world.queued(b, READ), await world.queued(a, READ)];
-    const second = await world.queued(b, WRITE);
-    const late = await world.queued(a, READ);
-    await holder.release(writer);
-    await (oneQueue
-      ? world.granted(a, readers[0]!, readers[2]!)
-      : world.grantedInAnyOrder(a, readers[0]!, readers[2]!));
-    await world.granted(b, readers[1]!);
-    await world.noOtherIsGranted();
-    const holders = await world.holders();
-    assertEquals(oneQueue ? holders : holders.sort(), oneQueue ? ['a', 'b', 'a'] : ['a', 'a', 'b']);
-    const behind = [
-      { instanceId: 'b', mode: 'write' },
-      { instanceId: 'a', mode: 'read' },
-    ];
-    const { waiters } = untimed(await holder.inspect('stock'));
-    assert.equal(waiters.length, behind.length);
-    if (oneQueue) assertEquals(waiters, behind);
-    else assertContains(waiters, behind);
-    await a.store.release(readers[0]!);
-    await a.store.release(readers[2]!);
-    await world.noOtherIsGranted();
-    await b.store.release(readers[1]!);
-    await world.granted(b, second);
-    await b.store.release(second);
-    await world.granted(a, late);
-    await a.store.release(late);
-    assert.equal(await subject.isEmpty(), true);
-  });
+  it.onEveryServer(
+    'readers directly behind each other are granted together, and the writer behind them is not',
+    async ({ subject, world, holder, a, b }) => {
+      const writer = await world.holding(world.holder, WRITE);
+      const readers = [await world.queued(a, READ), await world.queued(b, READ), await world.queued(a, READ)];
+      const second = await world.queued(b, WRITE);
+      const late = await world.queued(a, READ);
+      await holder.release(writer);
+      await (oneQueue
+        ? world.granted(a, readers[0]!, readers[2]!)
+        : world.grantedInAnyOrder(a, readers[0]!, readers[2]!));
+      await world.granted(b, readers[1]!);
+      await world.noOtherIsGranted();
+      const holders = await world.holders();
+      assertEquals(oneQueue ? holders : holders.sort(), oneQueue ? ['a', 'b', 'a'] : ['a', 'a', 'b']);
+      const behind = [
+        { instanceId: 'b', mode: 'write' },
+        { instanceId: 'a', mode: 'read' },
+      ];
+      const { waiters } = untimed(await holder.inspect('stock'));
+      assert.equal(waiters.length, behind.length);
+      if (oneQueue) assertEquals(waiters, behind);
+      else assertContains(waiters, behind);
+      await a.store.release(readers[0]!);
+      await a.store.release(readers[2]!);
+      await world.noOtherIsGranted();
+      await b.store.release(readers[1]!);
+      await world.granted(b, second);
+      await b.store.release(second);
+      await world.granted(a, late);
+      await a.store.release(late);
+      assert.equal(await subject.isEmpty(), true);
+    },
+  );
 
   if (oneQueue) {
     it('readers that are granted together have different tokens, which grow in their order', async ({
@@ -181,7 +178,7 @@ export function describeReadWrite(suite: Suite<Base>, features: AllFeatures): vo
     });
   }
 
-  it('a release that is sent again grants nothing twice', async ({ world, holder, a, b }) => {
+  it.onEveryServer('a release that is sent again grants nothing twice', async ({ world, holder, a, b }) => {
     const writer = await world.holding(world.holder, WRITE);
     const reader = await world.queued(a, READ);
     await world.queued(b, WRITE);
@@ -192,7 +189,7 @@ export function describeReadWrite(suite: Suite<Base>, features: AllFeatures): vo
     await world.noOtherIsGranted();
   });
 
-  it('a reader that rotates stands behind the writer that waits', async ({ world, holder, a }) => {
+  it.onEveryServer('a reader that rotates stands behind the writer that waits', async ({ world, holder, a }) => {
     const reader = await world.holding(world.holder, READ);
     const writer = await world.queued(a, WRITE);
     const next = newOwner(holder, 'stock', 'read');

@@ -126,25 +126,24 @@ export function describeRetention(suite: Suite<Base>, features: AllFeatures): vo
         assert.equal(await subject.isEmpty(), true);
       });
 
-      it('tells the first waiters when it is free, each a second later than the one before it', async ({
-        world,
-        a,
-        b,
-      }) => {
-        const owner = await world.holding(a, wish);
-        const first = await world.queued(b, whole, { sentAt: 70.9 });
-        const second = await world.queued(a, whole, { sentAt: 80 });
-        await a.store.retain(owner, atLeast(LONG_MS / 2));
-        await eventually(() => assert.ok(a.grants.notices.length > 0 && b.grants.notices.length > 0));
-        const [[notice], [behind]] = [b.grants.notices, a.grants.notices];
-        assertEquals(notice, { resource: 'stock', owner: first.id, sentAt: 70, leftMs: ANY_NUMBER });
-        assertAtMost(notice!.leftMs, LONG_MS / 2);
-        assertAbove(notice!.leftMs, LONG_MS / 4);
-        assertEquals(behind, { resource: 'stock', owner: second.id, sentAt: 80, leftMs: ANY_NUMBER });
-        assertAtMost(behind!.leftMs, LONG_MS / 2 + 1_000);
-        assertAbove(behind!.leftMs, notice!.leftMs);
-        await world.noOtherIsGranted();
-      });
+      it.onEveryServer(
+        'tells the first waiters when it is free, each a second later than the one before it',
+        async ({ world, a, b }) => {
+          const owner = await world.holding(a, wish);
+          const first = await world.queued(b, whole, { sentAt: 70.9 });
+          const second = await world.queued(a, whole, { sentAt: 80 });
+          await a.store.retain(owner, atLeast(LONG_MS / 2));
+          await eventually(() => assert.ok(a.grants.notices.length > 0 && b.grants.notices.length > 0));
+          const [[notice], [behind]] = [b.grants.notices, a.grants.notices];
+          assertEquals(notice, { resource: 'stock', owner: first.id, sentAt: 70, leftMs: ANY_NUMBER });
+          assertAtMost(notice!.leftMs, LONG_MS / 2);
+          assertAbove(notice!.leftMs, LONG_MS / 4);
+          assertEquals(behind, { resource: 'stock', owner: second.id, sentAt: 80, leftMs: ANY_NUMBER });
+          assertAtMost(behind!.leftMs, LONG_MS / 2 + 1_000);
+          assertAbove(behind!.leftMs, notice!.leftMs);
+          await world.noOtherIsGranted();
+        },
+      );
 
       it('is told to the next ones when a waiter gives up', async ({ world, a, b }) => {
         const owner = await world.holding(a, wish);
@@ -164,15 +163,18 @@ export function describeRetention(suite: Suite<Base>, features: AllFeatures): vo
     });
   }
 
-  it('counts from the grant to the first owner, also after a transfer', async ({ subject, world, a, b, ttlMs }) => {
-    const owner = await world.holding(a, EXCLUSIVE);
-    const next = newOwner(b.store, 'stock');
-    await subject.pass(SHORT_MS);
-    await a.store.transfer(owner, { to: next.id, leaseMs: LONG_MS });
-    await b.store.retain(next, { minHoldMs: LONG_MS, leftMs: LONG_MS });
-    assertAtMost(await ttlMs(), LONG_MS - SHORT_MS);
-    assertAbove(await ttlMs(), LONG_MS / 2);
-  });
+  it.onEveryServer(
+    'counts from the grant to the first owner, also after a transfer',
+    async ({ subject, world, a, b, ttlMs }) => {
+      const owner = await world.holding(a, EXCLUSIVE);
+      const next = newOwner(b.store, 'stock');
+      await subject.pass(SHORT_MS);
+      await a.store.transfer(owner, { to: next.id, leaseMs: LONG_MS });
+      await b.store.retain(next, { minHoldMs: LONG_MS, leftMs: LONG_MS });
+      assertAtMost(await ttlMs(), LONG_MS - SHORT_MS);
+      assertAbove(await ttlMs(), LONG_MS / 2);
+    },
+  );
 
   it('keeps the share of one reader: others may join, and a writer waits', async ({ world, a, b }) => {
     const owner = await world.holding(a, READ);

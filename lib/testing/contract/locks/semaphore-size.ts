@@ -81,7 +81,7 @@ export function describeSemaphoreSize(suite: Suite<Base>): void {
   });
 
   describe('that is resized', () => {
-    it('grants the waiters for which there are permits now', async ({ world, holder, a, b }) => {
+    it.onEveryServer('grants the waiters for which there are permits now', async ({ world, holder, a, b }) => {
       await world.holding(world.holder, ALL);
       const waiters = [await world.queued(a, ONE), await world.queued(a, TWO)];
       await world.queued(b, ONE);

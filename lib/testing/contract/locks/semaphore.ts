@@ -57,18 +57,23 @@ export function describeSemaphore(suite: Suite<Base>, features: AllFeatures): vo
     }
   });
 
-  it('grants a permit that is released to the first waiter, and to no other', async ({ world, holder, a, b }) => {
-    const owner = await world.holding(world.holder, ONE);
-    await world.holding(world.holder, TWO);
-    const first = await world.queued(a, ONE);
-    await world.queued(b, ONE);
-    assert.equal(await holder.release(owner), true);
-    await world.granted(a, first);
-    await world.noOtherIsGranted();
-    assertEquals(untimed(await holder.inspect('stock')).waiters, [{ instanceId: 'b', mode: 'semaphore', permits: 1 }]);
-    assert.equal(await holder.release(owner), false);
-    await world.noOtherIsGranted();
-  });
+  it.onEveryServer(
+    'grants a permit that is released to the first waiter, and to no other',
+    async ({ world, holder, a, b }) => {
+      const owner = await world.holding(world.holder, ONE);
+      await world.holding(world.holder, TWO);
+      const first = await world.queued(a, ONE);
+      await world.queued(b, ONE);
+      assert.equal(await holder.release(owner), true);
+      await world.granted(a, first);
+      await world.noOtherIsGranted();
+      assertEquals(untimed(await holder.inspect('stock')).waiters, [
+        { instanceId: 'b', mode: 'semaphore', permits: 1 },
+      ]);
+      assert.equal(await holder.release(owner), false);
+      await world.noOtherIsGranted();
+    },
+  );
 
   it('has permits that were taken at once back at once', async ({ world, holder, a, b }) => {
     const owner = await world.holding(world.holder, ALL);
@@ -142,21 +147,18 @@ export function describeSemaphore(suite: Suite<Base>, features: AllFeatures): vo
     assertEquals((await holder.inspect('stock')).permits, { total: 3, available: 1 });
   });
 
-  it('passes over an instance that is gone: its permits go to the next waiter', async ({
-    subject,
-    world,
-    holder,
-    a,
-    b,
-  }) => {
-    const owner = await world.holding(world.holder, ALL);
-    await world.queued(a, TWO);
-    const waiters = [await world.queued(b, TWO), await world.queued(b, ONE)];
-    await subject.kill('a');
-    await holder.release(owner);
-    await world.granted(b, ...waiters);
-    assertEquals((await holder.inspect('stock')).permits, { total: 3, available: 0 });
-  });
+  it.onEveryServer(
+    'passes over an instance that is gone: its permits go to the next waiter',
+    async ({ subject, world, holder, a, b }) => {
+      const owner = await world.holding(world.holder, ALL);
+      await world.queued(a, TWO);
+      const waiters = [await world.queued(b, TWO), await world.queued(b, ONE)];
+      await subject.kill('a');
+      await holder.release(owner);
+      await world.granted(b, ...waiters);
+      assertEquals((await holder.inspect('stock')).permits, { total: 3, available: 0 });
+    },
+  );
 
   it('rotates permits to the next owner of an instance, which stands behind the waiters', async ({
     world,

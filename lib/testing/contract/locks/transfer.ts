@@ -154,7 +154,7 @@ export function describeTransfer(suite: Suite<Base>, features: AllFeatures): voi
     });
   }
 
-  it('passes one reader on and leaves the others as they are', async ({ world, holder, a, b }) => {
+  it.onEveryServer('passes one reader on and leaves the others as they are', async ({ world, holder, a, b }) => {
     const reader = await world.holding(a, READ, LONG_MS);
     const other = await world.holding(world.holder, READ, LONG_MS);
     const { id: to } = newOwner(b.store, 'stock');
@@ -183,27 +183,25 @@ export function describeTransfer(suite: Suite<Base>, features: AllFeatures): voi
   }
 
   describe('that is shared', () => {
-    it('leaves a reader in place beside the next one; the resource is free when both have released', async ({
-      world,
-      holder,
-      a,
-      b,
-    }) => {
-      const first = newOwner(a.store, 'stock', 'read');
-      const second = newOwner(b.store, 'stock', 'read');
-      const token = await take(a.store, first);
-      const terms = { to: second.id, leaseMs: 2 * LONG_MS, fencingToken: token + 1, share: true };
-      for (const _sent of ['once', 'again']) assert.equal(await a.store.transfer(first, terms), token + 1);
-      assertMatches(untimed(await holder.inspect('stock')).holders, [
-        { instanceId: 'a', fencingToken: token },
-        { instanceId: 'b', fencingToken: token + 1 },
-      ]);
-      const writer = await world.queued(world.holder, WRITE);
-      assert.equal(await a.store.release(first), true);
-      await world.noOtherIsGranted();
-      assert.equal(await b.store.release(second), true);
-      await world.granted(world.holder, writer);
-    });
+    it.onEveryServer(
+      'leaves a reader in place beside the next one; the resource is free when both have released',
+      async ({ world, holder, a, b }) => {
+        const first = newOwner(a.store, 'stock', 'read');
+        const second = newOwner(b.store, 'stock', 'read');
+        const token = await take(a.store, first);
+        const terms = { to: second.id, leaseMs: 2 * LONG_MS, fencingToken: token + 1, share: true };
+        for (const _sent of ['once', 'again']) assert.equal(await a.store.transfer(first, terms), token + 1);
+        assertMatches(untimed(await holder.inspect('stock')).holders, [
+          { instanceId: 'a', fencingToken: token },
+          { instanceId: 'b', fencingToken: token + 1 },
+        ]);
+        const writer = await world.queued(world.holder, WRITE);
+        assert.equal(await a.store.release(first), true);
+        await world.noOtherIsGranted();
+        assert.equal(await b.store.release(second), true);
+        await world.granted(world.holder, writer);
+      },
+    );
 
     for (const wish of [EXCLUSIVE, REENTRANT, WRITE]) {
       it(`is for readers only: refused in ${wish.mode} mode`, async ({ world, a, b }) => {
@@ -228,14 +226,17 @@ export function describeTransfer(suite: Suite<Base>, features: AllFeatures): voi
     assertEquals(await world.holders(), ['a', 'b']);
   });
 
-  it('is followed by a rotation as the lease of any owner is: the waiters come first', async ({ world, a, b }) => {
-    const first = await world.holding(a, EXCLUSIVE);
-    const second = newOwner(b.store, 'stock');
-    await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS });
-    const next = newOwner(b.store, 'stock');
-    const waiter = await world.queued(a, EXCLUSIVE);
-    const reply = await b.store.rotate(second, next, LONG_MS, PATIENT);
-    assertMatches(reply, { released: true, next: { status: 'queued' } });
-    await world.granted(a, waiter);
-  });
+  it.onEveryServer(
+    'is followed by a rotation as the lease of any owner is: the waiters come first',
+    async ({ world, a, b }) => {
+      const first = await world.holding(a, EXCLUSIVE);
+      const second = newOwner(b.store, 'stock');
+      await a.store.transfer(first, { to: second.id, leaseMs: LONG_MS });
+      const next = newOwner(b.store, 'stock');
+      const waiter = await world.queued(a, EXCLUSIVE);
+      const reply = await b.store.rotate(second, next, LONG_MS, PATIENT);
+      assertMatches(reply, { released: true, next: { status: 'queued' } });
+      await world.granted(a, waiter);
+    },
+  );
 }

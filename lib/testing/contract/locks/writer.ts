@@ -111,7 +111,7 @@ export function describeWriter(suite: Suite<Base>): void {
     assertEquals(await world.queue(), []);
   });
 
-  it('whose instance is gone is passed over', async ({ subject, world, holder, a, b }) => {
+  it.onEveryServer('whose instance is gone is passed over', async ({ subject, world, holder, a, b }) => {
     const first = await world.holding(world.holder, WRITE);
     await world.queued(a, READ);
     await world.queued(a, WRITE);

@@ -30,20 +30,26 @@ export function describeDueTicks(suite: Suite<Base>): void {
       return { now, due, runTick };
     });
 
-    it('grants one that is due now, or by as little early or late as clocks may be wrong', async ({ runTick }) => {
-      for (const inMs of [-LATE_MS + 5_000, 0, EARLY_MS - 5_000]) {
-        assertEquals([inMs, (await runTick(inMs)).status], [inMs, 'granted']);
-      }
-    });
+    it.onEveryServer(
+      'grants one that is due now, or by as little early or late as clocks may be wrong',
+      async ({ runTick }) => {
+        for (const inMs of [-LATE_MS + 5_000, 0, EARLY_MS - 5_000]) {
+          assertEquals([inMs, (await runTick(inMs)).status], [inMs, 'granted']);
+        }
+      },
+    );
 
-    it('refuses one that is too late, though nothing of it is remembered', async ({ subject, runTick }) => {
-      const reply = await runTick(-LATE_MS - 1_000);
-      assertEquals(reply, { status: 'late', lateMs: ANY_NUMBER });
-      assertAbove((reply as { lateMs: number }).lateMs, LATE_MS);
-      assert.equal(await subject.isEmpty(), true);
-    });
+    it.onEveryServer(
+      'refuses one that is too late, though nothing of it is remembered',
+      async ({ subject, runTick }) => {
+        const reply = await runTick(-LATE_MS - 1_000);
+        assertEquals(reply, { status: 'late', lateMs: ANY_NUMBER });
+        assertAbove((reply as { lateMs: number }).lateMs, LATE_MS);
+        assert.equal(await subject.isEmpty(), true);
+      },
+    );
 
-    it('refuses one that is due too far ahead, and never remembers it', async ({ subject, runTick }) => {
+    it.onEveryServer('refuses one that is due too far ahead, and never remembers it', async ({ subject, runTick }) => {
       const inFourYears = 4 * 366 * 24 * 60 * 60 * 1_000;
       for (const ahead of [EARLY_MS + 5_000, inFourYears]) {
         const reply = await runTick(ahead);
@@ -54,27 +60,24 @@ export function describeDueTicks(suite: Suite<Base>): void {
       assert.equal((await runTick(0)).status, 'granted');
     });
 
-    it('never starts one twice, however long a process stands still: it is remembered, or too late', async ({
-      subject,
-      now,
-      store,
-      tickStore,
-      runner,
-    }) => {
-      const brief = { earlyMs: SHORT_MS, lateMs: SHORT_MS };
-      const at = now;
-      const tick = { ...TICK, tick: 'now' };
-      const once = { keepMs: 2 * SHORT_MS + 1, leaseMs: SHORT_MS, due: { at, ...brief } };
-      let granted = 0;
-      for (let asked = 0; asked < 8; asked++) {
-        const one = newOwner(store, TICK.resource);
-        if ((await tickStore.claim(tick, wish(one, once))).status === 'granted') granted++;
-        await store.release(one);
-        await subject.pass(SHORT_MS / 2);
-      }
-      assertAtMost(granted, 1);
-      assert.equal((await tickStore.claim(tick, wish(runner, once))).status, 'late');
-    });
+    it.onEveryServer(
+      'never starts one twice, however long a process stands still: it is remembered, or too late',
+      async ({ subject, now, store, tickStore, runner }) => {
+        const brief = { earlyMs: SHORT_MS, lateMs: SHORT_MS };
+        const at = now;
+        const tick = { ...TICK, tick: 'now' };
+        const once = { keepMs: 2 * SHORT_MS + 1, leaseMs: SHORT_MS, due: { at, ...brief } };
+        let granted = 0;
+        for (let asked = 0; asked < 8; asked++) {
+          const one = newOwner(store, TICK.resource);
+          if ((await tickStore.claim(tick, wish(one, once))).status === 'granted') granted++;
+          await store.release(one);
+          await subject.pass(SHORT_MS / 2);
+        }
+        assertAtMost(granted, 1);
+        assert.equal((await tickStore.claim(tick, wish(runner, once))).status, 'late');
+      },
+    );
 
     it('grants none that is older than the last one, or the same again, though the claim is forgotten', async ({
       subject,
@@ -100,33 +103,31 @@ export function describeDueTicks(suite: Suite<Base>): void {
       assert.equal((await runTick(-2_000, { due: undefined })).status, 'granted');
     });
 
-    it('lets an older one run that was claimed in time: by its claimant, by a rescuer, or after it was returned', async ({
-      store,
-      due,
-      tickStore,
-      runTick,
-    }) => {
-      const earlier = newOwner(store, TICK.resource);
-      await take(store, earlier);
-      const [first, second, third] = [-3_000, -2_000, -1_000].map((inMs) => due(inMs, { overlap: 'wait' }));
-      for (const { tick, claim } of [first!, second!, third!]) {
-        assert.equal((await tickStore.claim(tick, claim)).status, 'claimed');
-      }
-      await tickStore.giveBack(second!.tick, second!.one, LONG_MS);
-      await store.release(earlier);
-      await runTick(0);
+    it.onEveryServer(
+      'lets an older one run that was claimed in time: by its claimant, by a rescuer, or after it was returned',
+      async ({ store, due, tickStore, runTick }) => {
+        const earlier = newOwner(store, TICK.resource);
+        await take(store, earlier);
+        const [first, second, third] = [-3_000, -2_000, -1_000].map((inMs) => due(inMs, { overlap: 'wait' }));
+        for (const { tick, claim } of [first!, second!, third!]) {
+          assert.equal((await tickStore.claim(tick, claim)).status, 'claimed');
+        }
+        await tickStore.giveBack(second!.tick, second!.one, LONG_MS);
+        await store.release(earlier);
+        await runTick(0);
 
-      assert.equal((await tickStore.claim(first!.tick, first!.claim)).status, 'granted');
-      await store.release(first!.one);
-      const again = due(-3_000, { takeOver: 'unfinished' });
-      assertMatches(await tickStore.claim(again.tick, again.claim), { status: 'granted', rerun: true });
-      await store.release(again.one);
-      assertMatches(await runTick(-2_000), { status: 'granted', rerun: false });
-      const standBy = due(-1_000, { takeOver: 'unbegun' });
-      assertMatches(await tickStore.claim(standBy.tick, standBy.claim), { status: 'granted', rerun: false });
-      await store.release(standBy.one);
-      assert.equal((await runTick(-500)).status, 'late');
-    });
+        assert.equal((await tickStore.claim(first!.tick, first!.claim)).status, 'granted');
+        await store.release(first!.one);
+        const again = due(-3_000, { takeOver: 'unfinished' });
+        assertMatches(await tickStore.claim(again.tick, again.claim), { status: 'granted', rerun: true });
+        await store.release(again.one);
+        assertMatches(await runTick(-2_000), { status: 'granted', rerun: false });
+        const standBy = due(-1_000, { takeOver: 'unbegun' });
+        assertMatches(await tickStore.claim(standBy.tick, standBy.claim), { status: 'granted', rerun: false });
+        await store.release(standBy.one);
+        assert.equal((await runTick(-500)).status, 'late');
+      },
+    );
 
     it('passes over a last one that lies beyond what clocks may be wrong: the clock of the server was set back', async ({
       now,

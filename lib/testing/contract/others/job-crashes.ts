@@ -28,7 +28,7 @@ export function describeJobCrashes(suite: Suite<Base>): void {
       assert.equal(runs[0]!.endedAt, undefined);
     });
 
-    it('tells a rerun beside the run that crashed', async ({ subject, one, at, two, look }) => {
+    it.onEveryServer('tells a rerun beside the run that crashed', async ({ subject, one, at, two, look }) => {
       await claim(one, at, ownerOf(one), {}, { leaseMs: SHORT_MS });
       await subject.pass(SHORT_MS);
       const owner = ownerOf(two);

@@ -31,7 +31,7 @@ export function describeJobHistory(suite: Suite<Base>): void {
   const { describe, it } = suite.with(openJobs);
 
   describe('the history', () => {
-    it('has a run from its claim on, and its end', async ({ subject, one, at, look }) => {
+    it.onEveryServer('has a run from its claim on, and its end', async ({ subject, one, at, look }) => {
       const owner = ownerOf(one);
       const before = await subject.now();
       const reply = await claim(one, at, owner);
@@ -58,7 +58,7 @@ export function describeJobHistory(suite: Suite<Base>): void {
       assert.equal(lastSuccessAt, runs[0]!.endedAt);
     });
 
-    it('frees the lock with the end, and grants it to the next waiter', async ({ one, at, two }) => {
+    it.onEveryServer('frees the lock with the end, and grants it to the next waiter', async ({ one, at, two }) => {
       const owner = ownerOf(one);
       const reply = await claim(one, at, owner);
       const waiter = ownerOf(two);

@@ -24,7 +24,7 @@ export function describeJobPauses(suite: Suite<Base>): void {
   const { describe, it } = withJobs;
 
   describe('a pause', () => {
-    it('is obeyed by each claim, with what its caller said', async ({ subject, two, one, at, look }) => {
+    it.onEveryServer('is obeyed by each claim, with what its caller said', async ({ subject, two, one, at, look }) => {
       const until = (await subject.now()) + DAY_MS;
       assert.equal(await two.jobs.pause(JOB, { by: 'Ada, on call', until }), undefined);
       assertEquals(await claim(one, at), { status: 'paused', by: 'Ada, on call', until });
@@ -83,7 +83,7 @@ export function describeJobPauses(suite: Suite<Base>): void {
       assert.equal(await end(one, owner, reply), true);
     });
 
-    it('ends by itself', async ({ subject, one, look, at }) => {
+    it.onEveryServer('ends by itself', async ({ subject, one, look, at }) => {
       await one.jobs.pause(JOB, { until: (await subject.now()) + SHORT_MS });
       await subject.pass(SHORT_MS);
       assert.equal((await look()).pause, undefined);

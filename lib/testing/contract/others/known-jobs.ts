@@ -34,13 +34,16 @@ export function describeKnownJobs(suite: Suite<Base>): void {
       assertEquals(await one.jobs.list(), []);
     });
 
-    it('begins with a registration: nothing before it was missed', async ({ one, registration, at, two, look }) => {
-      const [state] = await one.jobs.register([registration]);
-      assertMatches(state, { isKnown: true, schedule: SCHEDULE, next: at + MINUTE_MS, missed: 0, runs: [] });
-      assertAtLeast(state!.last, at);
-      assertEquals((await look()).instances, [{ instanceId: 'one', seenAt: ANY_NUMBER }]);
-      assertEquals(await two.jobs.list(), [JOB]);
-    });
+    it.onEveryServer(
+      'begins with a registration: nothing before it was missed',
+      async ({ one, registration, at, two, look }) => {
+        const [state] = await one.jobs.register([registration]);
+        assertMatches(state, { isKnown: true, schedule: SCHEDULE, next: at + MINUTE_MS, missed: 0, runs: [] });
+        assertAtLeast(state!.last, at);
+        assertEquals((await look()).instances, [{ instanceId: 'one', seenAt: ANY_NUMBER }]);
+        assertEquals(await two.jobs.list(), [JOB]);
+      },
+    );
 
     it('leaves the tick that was due last before that to one call by hand, and no older one', async ({
       one,
@@ -130,7 +133,7 @@ export function describeKnownJobs(suite: Suite<Base>): void {
       assertMatches(await look(), { schedule: 'another', next: time + 5 * MINUTE_MS });
     });
 
-    it('is of many jobs at once, in the order of the question', async ({ one, two }) => {
+    it.onEveryServer('is of many jobs at once, in the order of the question', async ({ one, two }) => {
       const names = Array.from({ length: 120 }, (_, index) => `cron:job ${index} {x}`);
       await one.jobs.register(names.map((resource) => ({ resource })));
       await two.jobs.register([{ resource: names[7]! }]);
@@ -143,13 +146,16 @@ export function describeKnownJobs(suite: Suite<Base>): void {
       assertEquals((await two.jobs.list()).toSorted(), names.toSorted());
     });
 
-    it('is listed of a job that an instance has registered or paused', async ({ one, two, at, look, registration }) => {
-      await run(one, at);
-      assertMatches(await look(), { isKnown: true });
-      assertEquals(await two.jobs.list(), []);
-      await one.jobs.register([registration]);
-      assertEquals(await two.jobs.list(), [JOB]);
-    });
+    it.onEveryServer(
+      'is listed of a job that an instance has registered or paused',
+      async ({ one, two, at, look, registration }) => {
+        await run(one, at);
+        assertMatches(await look(), { isKnown: true });
+        assertEquals(await two.jobs.list(), []);
+        await one.jobs.register([registration]);
+        assertEquals(await two.jobs.list(), [JOB]);
+      },
+    );
 
     it('has each instance that asks for a tick', async ({ one, at, two, look }) => {
       await run(one, at);

@@ -44,7 +44,7 @@ export function describeLatches(suite: Suite<Base>): void {
     assert.throws(() => listenTo(latches));
   });
 
-  it('is counted down by any client, and opens with the last count-down', async ({ latches, others }) => {
+  it.onEveryServer('is counted down by any client, and opens with the last count-down', async ({ latches, others }) => {
     assertEquals(await latches.countDown(IMPORT, 'a'), { count: 3, remaining: 2, ttlMs: ANY_NUMBER });
     assertMatches(await others.countDown(IMPORT, 'b'), { remaining: 1 });
     assertMatches(await others.read(IMPORT), { remaining: 1 });
@@ -68,41 +68,34 @@ export function describeLatches(suite: Suite<Base>): void {
     assertMatches(await latches.wait(IMPORT, LONG_MS), { remaining: 0 });
   });
 
-  it('tells each client that waits when it opens, once', async ({
-    latches,
-    others,
-    countDown,
-    heard,
-    heardByOthers,
-  }) => {
-    assertMatches(await latches.wait(IMPORT, LONG_MS), { count: 3, remaining: 3 });
-    await latches.wait(IMPORT, LONG_MS);
-    await others.wait(IMPORT, LONG_MS);
-    await countDown('a', 'b');
-    assertEquals([heard, heardByOthers], [[], []]);
-    await countDown('c', 'c', 'd');
-    await eventually(() => assertEquals([heard, heardByOthers], [['3 import'], ['3 import']]));
-  });
+  it.onEveryServer(
+    'tells each client that waits when it opens, once',
+    async ({ latches, others, countDown, heard, heardByOthers }) => {
+      assertMatches(await latches.wait(IMPORT, LONG_MS), { count: 3, remaining: 3 });
+      await latches.wait(IMPORT, LONG_MS);
+      await others.wait(IMPORT, LONG_MS);
+      await countDown('a', 'b');
+      assertEquals([heard, heardByOthers], [[], []]);
+      await countDown('c', 'c', 'd');
+      await eventually(() => assertEquals([heard, heardByOthers], [['3 import'], ['3 import']]));
+    },
+  );
 
-  it('tells no client that does not wait, whose place is over, or whose process has died', async ({
-    subject,
-    others,
-    latches,
-    countDown,
-    heard,
-    heardByOthers,
-  }) => {
-    const dead = await openLatches(subject, 'dead');
-    const heardByDead = listenTo(dead);
-    await dead.wait(IMPORT, LONG_MS);
-    await subject.kill('dead');
-    await others.wait(IMPORT, SHORT_MS);
-    await latches.wait(IMPORT, LONG_MS);
-    await subject.pass(SHORT_MS * 2);
-    await countDown('a', 'b', 'c');
-    await eventually(() => assertEquals(heard, ['3 import']));
-    assertEquals([heardByOthers, heardByDead], [[], []]);
-  });
+  it.onEveryServer(
+    'tells no client that does not wait, whose place is over, or whose process has died',
+    async ({ subject, others, latches, countDown, heard, heardByOthers }) => {
+      const dead = await openLatches(subject, 'dead');
+      const heardByDead = listenTo(dead);
+      await dead.wait(IMPORT, LONG_MS);
+      await subject.kill('dead');
+      await others.wait(IMPORT, SHORT_MS);
+      await latches.wait(IMPORT, LONG_MS);
+      await subject.pass(SHORT_MS * 2);
+      await countDown('a', 'b', 'c');
+      await eventually(() => assertEquals(heard, ['3 import']));
+      assertEquals([heardByOthers, heardByDead], [[], []]);
+    },
+  );
 
   it('changes nothing for a client that states another count', async ({ countDown, others, heardByOthers }) => {
     const wrong = { ...IMPORT, count: 2 };
@@ -155,7 +148,7 @@ export function describeLatches(suite: Suite<Base>): void {
     assertMatches(await latches.wait(brief, 10_000), { remaining: 0 });
   });
 
-  it('keeps latches, and the locks of the same names, apart', async ({ subject, latches }) => {
+  it.onEveryServer('keeps latches, and the locks of the same names, apart', async ({ subject, latches }) => {
     const { locks: store } = await subject.open('three');
     for (const name of ['import', 'import:latch', 'import}:latch', 'im port', 'import\n', '1 2 import']) {
       assertMatches(await latches.countDown({ ...IMPORT, name, count: 2 }, 'a'), { remaining: 1 });
@@ -166,7 +159,7 @@ export function describeLatches(suite: Suite<Base>): void {
     }
   });
 
-  it('tells of the latch by its name, for any name', async ({ latches, others, heard }) => {
+  it.onEveryServer('tells of the latch by its name, for any name', async ({ latches, others, heard }) => {
     const names = ['1 2 import', 'one/x 1 2 import', ' ', '%7B', '{a}', 'line\nbreak', '\u2028', 'latch 1 x', '🔒'];
     for (const name of names) {
       await latches.wait({ ...IMPORT, name, count: 1 }, LONG_MS);

@@ -38,21 +38,19 @@ export function describeMissedTicks(suite: Suite<Base>): void {
       assertMatches(await one.store.inspect(JOB), { mode: null });
     });
 
-    it('are found with how late the later tick is, or how early, by the clock of the store', async ({
-      subject,
-      two,
-      at,
-      ago,
-    }) => {
-      for (const time of [at, at + MINUTE_MS]) {
-        const before = await subject.now();
-        const reply = await claim(two, time, ownerOf(two), { previous: time - MINUTE_MS });
-        const { lateMs } = reply as Extract<TickReply, { status: 'gap' }>;
-        assertEquals(reply, { status: 'gap', last: ago(10), lateMs });
-        const now = time + lateMs;
-        assert.ok(before <= now && now <= (await subject.now()), `${lateMs} ms`);
-      }
-    });
+    it.onEveryServer(
+      'are found with how late the later tick is, or how early, by the clock of the store',
+      async ({ subject, two, at, ago }) => {
+        for (const time of [at, at + MINUTE_MS]) {
+          const before = await subject.now();
+          const reply = await claim(two, time, ownerOf(two), { previous: time - MINUTE_MS });
+          const { lateMs } = reply as Extract<TickReply, { status: 'gap' }>;
+          assertEquals(reply, { status: 'gap', last: ago(10), lateMs });
+          const now = time + lateMs;
+          assert.ok(before <= now && now <= (await subject.now()), `${lateMs} ms`);
+        }
+      },
+    );
 
     it('are not found where the tick before was accounted', async ({ two, ago }) => {
       assert.equal((await claim(two, ago(9))).status, 'granted');
@@ -69,7 +67,7 @@ export function describeMissedTicks(suite: Suite<Base>): void {
       assert.equal((await claim(one, at)).status, 'granted');
     });
 
-    it('are told by one instance, counted, and in the history', async ({ ago, one, two, look }) => {
+    it.onEveryServer('are told by one instance, counted, and in the history', async ({ ago, one, two, look }) => {
       const missed = missedOf({ after: ago(10), ticks: [ago(9), ago(8), ago(7)] });
       const replies = await Promise.all([one.jobs.noteMissed(missed), two.jobs.noteMissed(missed)]);
       const noted = {
@@ -230,7 +228,7 @@ export function describeMissedTicks(suite: Suite<Base>): void {
         assert.equal((await claimText(two, tick, ownerOf(two), 'catchUp')).status, 'granted');
       });
 
-      it('is owed again if it was given back', async ({ one, missed, tick, look, owed, two }) => {
+      it.onEveryServer('is owed again if it was given back', async ({ one, missed, tick, look, owed, two }) => {
         await one.jobs.noteMissed(missed);
         const owner = ownerOf(one);
         await claimText(one, tick, owner, 'catchUp');

@@ -9,7 +9,7 @@ export function describeTicks(suite: Suite<Base>): void {
   const ticks = suite.with(openTicks);
   const { describe, it } = ticks;
 
-  it('grants a tick with the lock of its job, in one step', async ({ tickStore, runner, store }) => {
+  it.onEveryServer('grants a tick with the lock of its job, in one step', async ({ tickStore, runner, store }) => {
     const reply = await tickStore.claim(TICK, wish(runner));
     assertEquals(reply, { status: 'granted', fencingToken: ANY_NUMBER, rerun: false });
     assertMatches(await store.inspect(TICK.resource), {
@@ -18,7 +18,7 @@ export function describeTicks(suite: Suite<Base>): void {
     });
   });
 
-  it('grants a re-sent claim again, with the same token', async ({ tickStore, runner }) => {
+  it.onEveryServer('grants a re-sent claim again, with the same token', async ({ tickStore, runner }) => {
     const reply = await tickStore.claim(TICK, wish(runner));
     assertEquals(await tickStore.claim(TICK, wish(runner)), reply);
   });
@@ -35,17 +35,14 @@ export function describeTicks(suite: Suite<Base>): void {
     assertAbove((reply as { ttlMs: number }).ttlMs, LONG_MS / 2);
   });
 
-  it('never starts a tick twice: not after it has run, and a late clock gets nothing', async ({
-    tickStore,
-    runner,
-    finish,
-    otherTickStore,
-    other,
-  }) => {
-    await tickStore.claim(TICK, wish(runner));
-    await finish();
-    assertEquals(await otherTickStore.claim(TICK, wish(other)), { status: 'finished' });
-  });
+  it.onEveryServer(
+    'never starts a tick twice: not after it has run, and a late clock gets nothing',
+    async ({ tickStore, runner, finish, otherTickStore, other }) => {
+      await tickStore.claim(TICK, wish(runner));
+      await finish();
+      assertEquals(await otherTickStore.claim(TICK, wish(other)), { status: 'finished' });
+    },
+  );
 
   it('forgets a tick after keepMs', async ({ subject, tickStore, runner, otherTickStore, other }) => {
     await tickStore.claim(TICK, wish(runner, { keepMs: SHORT_MS, leaseMs: SHORT_MS }));
@@ -84,7 +81,7 @@ export function describeTicks(suite: Suite<Base>): void {
     assert.equal((await otherTickStore.claim(TICK, wish(other))).status, 'granted');
   });
 
-  it('keeps jobs, and ticks of one job, apart', async ({ tickStore, runner, finish, store }) => {
+  it.onEveryServer('keeps jobs, and ticks of one job, apart', async ({ tickStore, runner, finish, store }) => {
     await tickStore.claim(TICK, wish(runner));
     await finish();
     assert.equal((await tickStore.claim(NEXT_TICK, wish(newOwner(store, TICK.resource)))).status, 'granted');
@@ -114,21 +111,17 @@ export function describeTicks(suite: Suite<Base>): void {
       assertEquals(await otherTickStore.claim(TICK, wish(other)), { status: 'finished' });
     });
 
-    it('claims the tick and gets the lock later (overlap: wait)', async ({
-      runner,
-      tickStore,
-      otherTickStore,
-      other,
-      store,
-      earlier,
-    }) => {
-      const waiting = wish(runner, { overlap: 'wait' });
-      assertEquals(await tickStore.claim(TICK, waiting), { status: 'claimed', ttlMs: ANY_NUMBER });
-      const reply = await otherTickStore.claim(TICK, wish(other, { overlap: 'wait' }));
-      assertMatches(reply, { status: 'taken', isBegun: false });
-      await store.release(earlier);
-      assertMatches(await tickStore.claim(TICK, waiting), { status: 'granted', rerun: false });
-    });
+    it.onEveryServer(
+      'claims the tick and gets the lock later (overlap: wait)',
+      async ({ runner, tickStore, otherTickStore, other, store, earlier }) => {
+        const waiting = wish(runner, { overlap: 'wait' });
+        assertEquals(await tickStore.claim(TICK, waiting), { status: 'claimed', ttlMs: ANY_NUMBER });
+        const reply = await otherTickStore.claim(TICK, wish(other, { overlap: 'wait' }));
+        assertMatches(reply, { status: 'taken', isBegun: false });
+        await store.release(earlier);
+        assertMatches(await tickStore.claim(TICK, waiting), { status: 'granted', rerun: false });
+      },
+    );
 
     describe('a tick that waits', () => {
       const asStandBy = { overlap: 'wait', takeOver: 'unbegun' } as const;
@@ -161,21 +154,17 @@ export function describeTicks(suite: Suite<Base>): void {
         });
       });
 
-      it('belongs to no instance when it is given back, and that run is no rerun', async ({
-        tickStore,
-        runner,
-        store,
-        earlier,
-        otherTickStore,
-        other,
-      }) => {
-        await tickStore.giveBack(TICK, runner, LONG_MS);
-        await store.release(earlier);
-        assertMatches(await otherTickStore.claim(TICK, wish(other)), { status: 'granted', rerun: false });
-        await tickStore.giveBack(TICK, runner, LONG_MS);
-        await otherTickStore.finish(TICK, other, LONG_MS);
-        assertEquals(await tickStore.claim(TICK, wish(runner)), { status: 'finished' });
-      });
+      it.onEveryServer(
+        'belongs to no instance when it is given back, and that run is no rerun',
+        async ({ tickStore, runner, store, earlier, otherTickStore, other }) => {
+          await tickStore.giveBack(TICK, runner, LONG_MS);
+          await store.release(earlier);
+          assertMatches(await otherTickStore.claim(TICK, wish(other)), { status: 'granted', rerun: false });
+          await tickStore.giveBack(TICK, runner, LONG_MS);
+          await otherTickStore.finish(TICK, other, LONG_MS);
+          assertEquals(await tickStore.claim(TICK, wish(runner)), { status: 'finished' });
+        },
+      );
 
       it('is still stood by for when it is given back before the lock is free', async ({
         tickStore,
@@ -217,13 +206,16 @@ export function describeTicks(suite: Suite<Base>): void {
       assert.equal((await otherTickStore.claim(TICK, wish(other, rescue))).status, 'taken');
     });
 
-    it('takes over a tick whose runner died', async ({ subject, tickStore, runner, otherTickStore, other }) => {
-      await tickStore.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));
-      assert.equal((await otherTickStore.claim(TICK, wish(other))).status, 'taken');
-      await subject.pass(SHORT_MS * 2);
-      assertEquals(await otherTickStore.claim(TICK, wish(other)), { status: 'taken', ttlMs: 0, isBegun: true });
-      assertMatches(await otherTickStore.claim(TICK, wish(other, rescue)), { status: 'granted', rerun: true });
-    });
+    it.onEveryServer(
+      'takes over a tick whose runner died',
+      async ({ subject, tickStore, runner, otherTickStore, other }) => {
+        await tickStore.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));
+        assert.equal((await otherTickStore.claim(TICK, wish(other))).status, 'taken');
+        await subject.pass(SHORT_MS * 2);
+        assertEquals(await otherTickStore.claim(TICK, wish(other)), { status: 'taken', ttlMs: 0, isBegun: true });
+        assertMatches(await otherTickStore.claim(TICK, wish(other, rescue)), { status: 'granted', rerun: true });
+      },
+    );
 
     it('leaves the dead runner nothing to finish', async ({ subject, tickStore, runner, otherTickStore, other }) => {
       await tickStore.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));

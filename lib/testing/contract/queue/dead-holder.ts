@@ -83,18 +83,21 @@ export function describeDeadHolder(suite: Suite<Base>): void {
     assert.equal((await a.grants.next()).owner, late.id);
   });
 
-  it('grants it to the waiter that asks if all before it are dead', async ({ subject, world, a, b, dead }) => {
-    await world.waiting(a);
-    const second = await world.waiting(b);
-    await world.waiting(b);
-    await subject.kill('a');
-    await world.leaseEnds(dead);
-    assert.equal((await b.store.acquire(second, LONG_MS, PATIENT)).status, 'granted');
-    assert.equal(await b.store.verify(second), true);
-    assertEquals(await world.queue(), ['b']);
-  });
+  it.onEveryServer(
+    'grants it to the waiter that asks if all before it are dead',
+    async ({ subject, world, a, b, dead }) => {
+      await world.waiting(a);
+      const second = await world.waiting(b);
+      await world.waiting(b);
+      await subject.kill('a');
+      await world.leaseEnds(dead);
+      assert.equal((await b.store.acquire(second, LONG_MS, PATIENT)).status, 'granted');
+      assert.equal(await b.store.verify(second), true);
+      assertEquals(await world.queue(), ['b']);
+    },
+  );
 
-  it('grants it to a newcomer if all waiters are dead', async ({ subject, world, a, b, dead }) => {
+  it.onEveryServer('grants it to a newcomer if all waiters are dead', async ({ subject, world, a, b, dead }) => {
     await world.waiting(a);
     await world.waiting(b, 'stock', { leaseMs: SHORT_MS });
     await subject.kill('a');

@@ -22,7 +22,7 @@ import type { Base, Suite } from '../suite.js';
 export function describeGrants(suite: Suite<Base>, features: AllFeatures): void {
   const { it } = suite.with(openQueueWorld);
 
-  it('go to the first in the queue, and to no other waiter', async ({ world, holder, a, b }) => {
+  it.onEveryServer('go to the first in the queue, and to no other waiter', async ({ world, holder, a, b }) => {
     const owner = await world.held();
     const first = await world.waiting(a);
     await world.waiting(b);
@@ -34,18 +34,21 @@ export function describeGrants(suite: Suite<Base>, features: AllFeatures): void 
     assert.equal(await world.grantBeforeNow(b), undefined);
   });
 
-  it('go round in the order in which the waiters came, of any instance', async ({ world, holder, a, b }) => {
-    let owner = await world.held();
-    let store = holder;
-    const line = [a, b, b, a, b].map((peer) => ({ peer, waiter: newOwner(peer.store, 'stock') }));
-    for (const { peer, waiter } of line) await enqueue(peer.store, waiter);
-    for (const { peer, waiter } of line) {
-      await store.release(owner);
-      assert.equal((await peer.grants.next()).owner, waiter.id);
-      [store, owner] = [peer.store, waiter];
-    }
-    assertEquals(await world.queue(), []);
-  });
+  it.onEveryServer(
+    'go round in the order in which the waiters came, of any instance',
+    async ({ world, holder, a, b }) => {
+      let owner = await world.held();
+      let store = holder;
+      const line = [a, b, b, a, b].map((peer) => ({ peer, waiter: newOwner(peer.store, 'stock') }));
+      for (const { peer, waiter } of line) await enqueue(peer.store, waiter);
+      for (const { peer, waiter } of line) {
+        await store.release(owner);
+        assert.equal((await peer.grants.next()).owner, waiter.id);
+        [store, owner] = [peer.store, waiter];
+      }
+      assertEquals(await world.queue(), []);
+    },
+  );
 
   it('have one listener: a second one is refused', ({ holder }) => {
     const listener = { granted: () => {}, reconnected: () => {} };
@@ -75,7 +78,7 @@ export function describeGrants(suite: Suite<Base>, features: AllFeatures): void 
     assert.equal(await world.grantBeforeNow(b), undefined);
   });
 
-  it('pass over an instance that is gone', async ({ subject, world, holder, a, b }) => {
+  it.onEveryServer('pass over an instance that is gone', async ({ subject, world, holder, a, b }) => {
     const owner = await world.held();
     await world.waiting(a);
     await world.waiting(a);
@@ -86,15 +89,18 @@ export function describeGrants(suite: Suite<Base>, features: AllFeatures): void 
     assertEquals(await world.queue(), []);
   });
 
-  it('go to no waiter if all are gone: the resource is free', async ({ subject, world, holder, a, b }) => {
-    const owner = await world.held();
-    await world.waiting(a);
-    await world.waiting(b, 'stock', { leaseMs: SHORT_MS });
-    await subject.kill('a');
-    await world.expire();
-    assert.equal(await holder.release(owner), true);
-    assert.equal(await subject.isEmpty(), true);
-  });
+  it.onEveryServer(
+    'go to no waiter if all are gone: the resource is free',
+    async ({ subject, world, holder, a, b }) => {
+      const owner = await world.held();
+      await world.waiting(a);
+      await world.waiting(b, 'stock', { leaseMs: SHORT_MS });
+      await subject.kill('a');
+      await world.expire();
+      assert.equal(await holder.release(owner), true);
+      assert.equal(await subject.isEmpty(), true);
+    },
+  );
 
   it('pass over a waiter that withdrew', async ({ world, holder, a, b }) => {
     const owner = await world.held();
@@ -106,21 +112,19 @@ export function describeGrants(suite: Suite<Base>, features: AllFeatures): void 
     assert.equal(await world.grantBeforeNow(a), undefined);
   });
 
-  it('go to the next waiter if the first withdraws without knowing that it was granted', async ({
-    world,
-    holder,
-    a,
-    b,
-  }) => {
-    const owner = await world.held();
-    const withdrawing = await world.waiting(a);
-    const next = await world.waiting(b);
-    await holder.release(owner);
-    assert.equal(await a.store.release(withdrawing), true);
-    assert.equal((await b.grants.next()).owner, next.id);
-  });
+  it.onEveryServer(
+    'go to the next waiter if the first withdraws without knowing that it was granted',
+    async ({ world, holder, a, b }) => {
+      const owner = await world.held();
+      const withdrawing = await world.waiting(a);
+      const next = await world.waiting(b);
+      await holder.release(owner);
+      assert.equal(await a.store.release(withdrawing), true);
+      assert.equal((await b.grants.next()).owner, next.id);
+    },
+  );
 
-  it('are found by asking again if the message was lost', async ({ world, holder, a }) => {
+  it.onEveryServer('are found by asking again if the message was lost', async ({ world, holder, a }) => {
     const owner = await world.held();
     const waiter = await world.waiting(a);
     await world.expire();
@@ -134,7 +138,7 @@ export function describeGrants(suite: Suite<Base>, features: AllFeatures): void 
     assertAbove((await holder.inspect('stock')).ttlMs, LONG_MS);
   });
 
-  it('are made once if the release is sent again', async ({ world, holder, a, b }) => {
+  it.onEveryServer('are made once if the release is sent again', async ({ world, holder, a, b }) => {
     const owner = await world.held();
     const first = await world.waiting(a);
     await world.waiting(b);
@@ -153,19 +157,18 @@ export function describeGrantMessages(suite: Suite<Base>, features: AllFeatures)
   const { describe, it } = inWorld;
 
   for (const resource of ['stock', '{a}:b %41\n\0 "é" 🔒 __proto__', '%7B 100 %', 'a b  c', '}', ' ']) {
-    it(`name the resource ${JSON.stringify(resource)} as it is, the waiter, its token and the time it asked`, async ({
-      world,
-      holder,
-      a,
-    }) => {
-      const owner = await world.held(resource);
-      const waiter = await world.waiting(a, resource, { sentAt: 1_234 });
-      await holder.release(owner);
-      const grant = await a.grants.next();
-      assertEquals(grant, { resource, owner: waiter.id, fencingToken: ANY_NUMBER, sentAt: 1_234 });
-      const { holders } = untimed(await holder.inspect(resource));
-      assertEquals(holders, [{ instanceId: 'a', fencingToken: grant.fencingToken, ttlMs: ANY_NUMBER, depth: 1 }]);
-    });
+    it.onEveryServer(
+      `name the resource ${JSON.stringify(resource)} as it is, the waiter, its token and the time it asked`,
+      async ({ world, holder, a }) => {
+        const owner = await world.held(resource);
+        const waiter = await world.waiting(a, resource, { sentAt: 1_234 });
+        await holder.release(owner);
+        const grant = await a.grants.next();
+        assertEquals(grant, { resource, owner: waiter.id, fencingToken: ANY_NUMBER, sentAt: 1_234 });
+        const { holders } = untimed(await holder.inspect(resource));
+        assertEquals(holders, [{ instanceId: 'a', fencingToken: grant.fencingToken, ttlMs: ANY_NUMBER, depth: 1 }]);
+      },
+    );
   }
 
   it('say when the waiter asked last, rounded down', async ({ world, holder, a }) => {
@@ -211,7 +214,7 @@ export function describeGrantMessages(suite: Suite<Base>, features: AllFeatures)
       },
     }));
 
-    it('for what is left of the time since the waiter asked', async ({ world, a, grantedTtlMs }) => {
+    it.onEveryServer('for what is left of the time since the waiter asked', async ({ world, a, grantedTtlMs }) => {
       const ttlMs = await grantedTtlMs(async () => {
         await world.waiting(a);
         await world.expire();
@@ -252,24 +255,23 @@ export function describeGrantMessages(suite: Suite<Base>, features: AllFeatures)
     assert.equal((await holder.inspect('stock')).holders[0]?.depth, 2);
   });
 
-  it('have larger tokens than the leases of the resource before, by message or by reply', async ({
-    world,
-    holder,
-    a,
-  }) => {
-    const tokens: number[] = [];
-    for (let i = 0; i < 3; i++) {
-      const owner = newOwner(holder, 'stock');
-      tokens.push(await take(holder, owner));
-      const waiter = await world.waiting(a);
-      await holder.release(owner);
-      tokens.push((await a.grants.next()).fencingToken);
-      await a.store.release(waiter);
-    }
-    assertGrowing(tokens);
-    assert.equal(
-      tokens.every((token) => Number.isSafeInteger(token) && token % 32 === 0),
-      true,
-    );
-  });
+  it.onEveryServer(
+    'have larger tokens than the leases of the resource before, by message or by reply',
+    async ({ world, holder, a }) => {
+      const tokens: number[] = [];
+      for (let i = 0; i < 3; i++) {
+        const owner = newOwner(holder, 'stock');
+        tokens.push(await take(holder, owner));
+        const waiter = await world.waiting(a);
+        await holder.release(owner);
+        tokens.push((await a.grants.next()).fencingToken);
+        await a.store.release(waiter);
+      }
+      assertGrowing(tokens);
+      assert.equal(
+        tokens.every((token) => Number.isSafeInteger(token) && token % 32 === 0),
+        true,
+      );
+    },
+  );
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { KEPT_AT_ONCE, type KeepReply, type LockOwner } from '../../../core/store/lock-store.js';
 import { LockStoreError } from '../../../core/store/store-error.js';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertEquals, assertMatches } from '../asserts.js';
-import { openQueueWorld, type InQueueWorld, type Peer } from '../queue-world.js';
+import { openQueueWorld, type Peer } from '../queue-world.js';
 import {
   enqueue,
   everyMode,
@@ -46,11 +46,7 @@ async function assertAsk(peer: Peer, ...waiters: LockOwner[]): Promise<void> {
  * of a store that does not do that pass without a command.
  */
 export function describeKeeping(suite: Suite<Base>, features: AllFeatures): void {
-  const inWorld = suite.with(openQueueWorld);
-  const it = (name: string, test: (world: InQueueWorld) => Promise<void>): void =>
-    inWorld.it(name, async (context) => {
-      if (context.a.store.keepPlaces) await test(context);
-    });
+  const { it } = suite.with(openQueueWorld).where(({ a }) => a.store.keepPlaces !== undefined);
 
   it('last for their leases from then on, and stay in their order', async ({ world, holder, a, b }) => {
     await world.held();
@@ -198,21 +194,20 @@ export function describeKeeping(suite: Suite<Base>, features: AllFeatures): void
     assert.equal(await a.store.release(waiter), true);
   });
 
-  it('are granted for what is left since they were kept, with that stamp, rounded down', async ({
-    world,
-    holder,
-    a,
-  }) => {
-    const owner = await world.held();
-    const waiter = await world.waiting(a, 'stock', { sentAt: 1_000 });
-    await keep(a, waiter, { leaseMs: 2 * LONG_MS, sentAt: 86_400_002.9 });
-    await world.expire();
-    await holder.release(owner);
-    assertMatches(await a.grants.next(), { owner: waiter.id, sentAt: 86_400_002 });
-    const { ttlMs } = await holder.inspect('stock');
-    assertAbove(ttlMs, LONG_MS);
-    assertAtMost(ttlMs, 2 * LONG_MS - SHORT_MS);
-  });
+  it.onEveryServer(
+    'are granted for what is left since they were kept, with that stamp, rounded down',
+    async ({ world, holder, a }) => {
+      const owner = await world.held();
+      const waiter = await world.waiting(a, 'stock', { sentAt: 1_000 });
+      await keep(a, waiter, { leaseMs: 2 * LONG_MS, sentAt: 86_400_002.9 });
+      await world.expire();
+      await holder.release(owner);
+      assertMatches(await a.grants.next(), { owner: waiter.id, sentAt: 86_400_002 });
+      const { ttlMs } = await holder.inspect('stock');
+      assertAbove(ttlMs, LONG_MS);
+      assertAtMost(ttlMs, 2 * LONG_MS - SHORT_MS);
+    },
+  );
 
   it('are granted for no longer than they were kept at last', async ({ world, holder, a }) => {
     const owner = await world.held();
@@ -305,26 +300,29 @@ export function describeKeeping(suite: Suite<Base>, features: AllFeatures): void
     });
   }
 
-  it(`are answered in the order of the question, ${KEPT_AT_ONCE} at once`, async ({ world, holder, a }) => {
-    const owner = await world.held();
-    const waiters = Array.from({ length: KEPT_AT_ONCE }, () => newOwner(a.store, 'stock'));
-    for (const waiter of waiters) await enqueue(a.store, waiter, { leaseMs: 2 * LONG_MS });
-    const withdrawn = waiters.filter((_, index) => index % 3 === 1);
-    for (const waiter of withdrawn) await a.store.release(waiter);
-    const asked = waiters.map((waiter) => ({ waiter, leaseMs: LONG_MS }));
-    const replies = await a.store.keepPlaces!(asked.reverse(), 7);
-    assert.equal(replies.length, KEPT_AT_ONCE);
-    for (const [index, { waiter }] of asked.entries()) {
-      const place = waiters.filter((other) => !withdrawn.includes(other)).indexOf(waiter) + 1;
-      const expected = place > 0 ? { status: 'kept', place } : { status: 'ask' };
-      assertMatches(replies[index], expected);
-    }
-    for (const { placeMs } of (await holder.inspect('stock')).waiters) assertAtMost(placeMs, LONG_MS);
-    await holder.release(owner);
-    assertMatches(await a.grants.next(), { owner: waiters[0]!.id, sentAt: 7 });
-  });
+  it.onEveryServer(
+    `are answered in the order of the question, ${KEPT_AT_ONCE} at once`,
+    async ({ world, holder, a }) => {
+      const owner = await world.held();
+      const waiters = Array.from({ length: KEPT_AT_ONCE }, () => newOwner(a.store, 'stock'));
+      for (const waiter of waiters) await enqueue(a.store, waiter, { leaseMs: 2 * LONG_MS });
+      const withdrawn = waiters.filter((_, index) => index % 3 === 1);
+      for (const waiter of withdrawn) await a.store.release(waiter);
+      const asked = waiters.map((waiter) => ({ waiter, leaseMs: LONG_MS }));
+      const replies = await a.store.keepPlaces!(asked.reverse(), 7);
+      assert.equal(replies.length, KEPT_AT_ONCE);
+      for (const [index, { waiter }] of asked.entries()) {
+        const place = waiters.filter((other) => !withdrawn.includes(other)).indexOf(waiter) + 1;
+        const expected = place > 0 ? { status: 'kept', place } : { status: 'ask' };
+        assertMatches(replies[index], expected);
+      }
+      for (const { placeMs } of (await holder.inspect('stock')).waiters) assertAtMost(placeMs, LONG_MS);
+      await holder.release(owner);
+      assertMatches(await a.grants.next(), { owner: waiters[0]!.id, sentAt: 7 });
+    },
+  );
 
-  it('of several resources are kept in one step, each for itself', async ({ world, a }) => {
+  it.onEveryServer('of several resources are kept in one step, each for itself', async ({ world, a }) => {
     const first = 'stock';
     // Those with one fence, as the caller has to choose them.
     const resources = ['order', 'price', first].filter((name) => a.store.fenceOf(name) === a.store.fenceOf(first));

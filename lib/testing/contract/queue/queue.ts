@@ -32,7 +32,7 @@ export function describeQueue(suite: Suite<Base>, features: AllFeatures): void {
     }
   });
 
-  it('keeps the place of a waiter that asks again', async ({ world, a, b }) => {
+  it.onEveryServer('keeps the place of a waiter that asks again', async ({ world, a, b }) => {
     await world.held();
     const first = await world.waiting(a);
     await world.waiting(b);
@@ -40,7 +40,7 @@ export function describeQueue(suite: Suite<Base>, features: AllFeatures): void {
     assertEquals(await world.queue(), ['a', 'b']);
   });
 
-  it('forgets a waiter that does not ask again in time', async ({ world, a, b }) => {
+  it.onEveryServer('forgets a waiter that does not ask again in time', async ({ world, a, b }) => {
     await world.held();
     const diligent = await world.waiting(a, 'stock', { leaseMs: SHORT_MS });
     await world.waiting(b, 'stock', { leaseMs: SHORT_MS });
@@ -75,7 +75,7 @@ export function describeQueue(suite: Suite<Base>, features: AllFeatures): void {
   });
 
   if (features.ticks) {
-    it('is left by a waiter that got the resource in another way', async ({ world, a, b }) => {
+    it.onEveryServer('is left by a waiter that got the resource in another way', async ({ world, a, b }) => {
       const owner = await world.held();
       const runner = await world.waiting(a);
       await world.waiting(b);

@@ -31,28 +31,24 @@ export function describeRotation(suite: Suite<Base>): void {
     assertEquals(await rotate(owner), { released: false, next: { status: 'granted', fencingToken } });
   });
 
-  it('grants the resource to the first in the queue; the next owner stands at its end', async ({
-    world,
-    holder,
-    a,
-    b,
-    rotate,
-    next,
-  }) => {
-    const owner = await world.held();
-    const first = await world.waiting(a);
-    const second = await world.waiting(b);
-    const reply = await rotate(owner);
-    assertMatches(reply, { released: true, next: QUEUED });
-    assertAbove((reply.next as { ttlMs: number }).ttlMs, LONG_MS / 2);
-    assert.equal((await a.grants.next()).owner, first.id);
-    assertEquals(await world.queue(), ['b', 'holder']);
-    await a.store.release(first);
-    assert.equal((await b.grants.next()).owner, second.id);
-    await b.store.release(second);
-    assertMatches(await world.holder.grants.next(), { owner: next.id, sentAt: 99 });
-    assert.equal(await holder.verify(next), true);
-  });
+  it.onEveryServer(
+    'grants the resource to the first in the queue; the next owner stands at its end',
+    async ({ world, holder, a, b, rotate, next }) => {
+      const owner = await world.held();
+      const first = await world.waiting(a);
+      const second = await world.waiting(b);
+      const reply = await rotate(owner);
+      assertMatches(reply, { released: true, next: QUEUED });
+      assertAbove((reply.next as { ttlMs: number }).ttlMs, LONG_MS / 2);
+      assert.equal((await a.grants.next()).owner, first.id);
+      assertEquals(await world.queue(), ['b', 'holder']);
+      await a.store.release(first);
+      assert.equal((await b.grants.next()).owner, second.id);
+      await b.store.release(second);
+      assertMatches(await world.holder.grants.next(), { owner: next.id, sentAt: 99 });
+      assert.equal(await holder.verify(next), true);
+    },
+  );
 
   it('changes nothing when it is sent again', async ({ world, a, b, rotate }) => {
     const owner = await world.held();
@@ -76,13 +72,16 @@ export function describeRotation(suite: Suite<Base>): void {
     assertEquals(await rotate(owner), { released: false, next: { status: 'granted', fencingToken } });
   });
 
-  it('grants the resource to the next owner if all waiters are dead', async ({ subject, world, a, rotate }) => {
-    const owner = await world.held();
-    await world.waiting(a);
-    await subject.kill('a');
-    assertMatches(await rotate(owner), { released: true, next: { status: 'granted' } });
-    assertEquals(await world.queue(), []);
-  });
+  it.onEveryServer(
+    'grants the resource to the next owner if all waiters are dead',
+    async ({ subject, world, a, rotate }) => {
+      const owner = await world.held();
+      await world.waiting(a);
+      await subject.kill('a');
+      assertMatches(await rotate(owner), { released: true, next: { status: 'granted' } });
+      assertEquals(await world.queue(), []);
+    },
+  );
 
   it('keeps the place of a next owner that stands in the queue already', async ({
     world,

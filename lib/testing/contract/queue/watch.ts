@@ -87,39 +87,35 @@ export function describeWatch(suite: Suite<Base>, features: AllFeatures): void {
   });
 
   for (const wish of everyMode(features)) {
-    it(`is told once when the last holder has gone, and nothing is left, in ${wish.mode} mode`, async ({
-      subject,
-      world,
-      holder,
-      b,
-      one,
-      two,
-    }) => {
-      const isShared = wish.mode === 'read' || wish.permits !== undefined;
-      const holders = [await world.holding(world.holder, wish)];
-      if (isShared) holders.push(await world.holding(b, { ...wish, ...(wish.permits && permits(1, 3)) }));
-      const { isFree, ttlMs, seen } = await one.look(7);
-      assertMatches(seen, { holderCount: holders.length });
-      assertEquals(seen!.holders.map(({ instanceId }) => instanceId).sort(), isShared ? ['b', 'holder'] : ['holder']);
-      assert.equal(isFree, false);
-      assertAbove(ttlMs, LONG_MS / 2);
-      assertAtMost(ttlMs, LONG_MS);
-      assert.equal(await two.begin(999), false);
-      const last = holders.pop()!;
-      for (const owner of holders) await holder.release(owner);
-      if (isShared) {
+    it.onEveryServer(
+      `is told once when the last holder has gone, and nothing is left, in ${wish.mode} mode`,
+      async ({ subject, world, holder, b, one, two }) => {
+        const isShared = wish.mode === 'read' || wish.permits !== undefined;
+        const holders = [await world.holding(world.holder, wish)];
+        if (isShared) holders.push(await world.holding(b, { ...wish, ...(wish.permits && permits(1, 3)) }));
+        const { isFree, ttlMs, seen } = await one.look(7);
+        assertMatches(seen, { holderCount: holders.length });
+        assertEquals(seen!.holders.map(({ instanceId }) => instanceId).sort(), isShared ? ['b', 'holder'] : ['holder']);
+        assert.equal(isFree, false);
+        assertAbove(ttlMs, LONG_MS / 2);
+        assertAtMost(ttlMs, LONG_MS);
+        assert.equal(await two.begin(999), false);
+        const last = holders.pop()!;
+        for (const owner of holders) await holder.release(owner);
+        if (isShared) {
+          await one.hasHeardNothing();
+          await b.store.release(last);
+        } else await holder.release(last);
+        await one.hasHeard(7);
+        await two.hasHeard(999);
+        assert.equal(await subject.isEmpty(), true);
+        await holder.release(await world.held());
         await one.hasHeardNothing();
-        await b.store.release(last);
-      } else await holder.release(last);
-      await one.hasHeard(7);
-      await two.hasHeard(999);
-      assert.equal(await subject.isEmpty(), true);
-      await holder.release(await world.held());
-      await one.hasHeardNothing();
-    });
+      },
+    );
   }
 
-  it('is told by the mark that it sent last, once for each resource', async ({ world, holder, one }) => {
+  it.onEveryServer('is told by the mark that it sent last, once for each resource', async ({ world, holder, one }) => {
     const [stock, orders] = [await world.held(), await world.held('orders')];
     await one.begin(1);
     await one.begin(2);
@@ -163,23 +159,20 @@ export function describeWatch(suite: Suite<Base>, features: AllFeatures): void {
     assert.equal(await subject.isEmpty(), true);
   });
 
-  it('is told nothing when its watch is over, or when its process has died', async ({
-    subject,
-    world,
-    holder,
-    one,
-    two,
-  }) => {
-    const owner = await world.held();
-    await one.begin(0, SHORT_MS);
-    await two.begin(0);
-    await subject.kill('b');
-    await world.expire();
-    await holder.release(owner);
-    await one.hasHeardNothing();
-    assertEquals(two.heard, []);
-    assert.equal(await subject.isEmpty(), true);
-  });
+  it.onEveryServer(
+    'is told nothing when its watch is over, or when its process has died',
+    async ({ subject, world, holder, one, two }) => {
+      const owner = await world.held();
+      await one.begin(0, SHORT_MS);
+      await two.begin(0);
+      await subject.kill('b');
+      await world.expire();
+      await holder.release(owner);
+      await one.hasHeardNothing();
+      assertEquals(two.heard, []);
+      assert.equal(await subject.isEmpty(), true);
+    },
+  );
 
   it('is told when the lease has ended, by the next caller', async ({ world, b, one }) => {
     const owner = await world.held();
@@ -190,14 +183,17 @@ export function describeWatch(suite: Suite<Base>, features: AllFeatures): void {
     assert.equal(await one.begin(), false);
   });
 
-  it('finds out itself that the lease has ended, and tells the others', async ({ subject, world, two, one }) => {
-    const owner = await world.held();
-    await two.begin(5);
-    await world.leaseEnds(owner);
-    assert.equal(await one.begin(), true);
-    await two.hasHeard(5);
-    assert.equal(await subject.isEmpty(), true);
-  });
+  it.onEveryServer(
+    'finds out itself that the lease has ended, and tells the others',
+    async ({ subject, world, two, one }) => {
+      const owner = await world.held();
+      await two.begin(5);
+      await world.leaseEnds(owner);
+      assert.equal(await one.begin(), true);
+      await two.hasHeard(5);
+      assert.equal(await subject.isEmpty(), true);
+    },
+  );
 
   it('grants the waiters what a dead holder has left', async ({ world, b, one }) => {
     const owner = await world.held();
@@ -257,7 +253,7 @@ export function describeWatch(suite: Suite<Base>, features: AllFeatures): void {
     assert.equal(await subject.isEmpty(), true);
   });
 
-  it('is told of the resource by its name, for any name', async ({ holder, one }) => {
+  it.onEveryServer('is told of the resource by its name, for any name', async ({ holder, one }) => {
     for (const resource of ['1 2 stock', ' ', '%7B', '{a}', 'line\nbreak', 'free 0 x', '🔒']) {
       const owner = newOwner(holder, resource);
       await take(holder, owner);

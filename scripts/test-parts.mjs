@@ -41,6 +41,27 @@ export const PARTS = {
   }),
 };
 
+/** What simulations and races take their seeds from. Chaos has one of its own, and prints it. */
+const SEEDS = ['SIMULATION_SEED', 'RACE_SEED'];
+
+/**
+ * The long form looks elsewhere each time, and says how to look there again.
+ *
+ * @param {string} name of the command
+ * @param {number} seed by chance
+ * @returns {Record<string, string>} for the environment
+ */
+export function seedsOf(name, seed) {
+  if (name !== 'long') return {};
+  const seeds = Object.fromEntries(SEEDS.map((variable) => [variable, process.env[variable] ?? String(seed)]));
+  console.log(
+    `The same again: ${Object.entries(seeds)
+      .map((entry) => entry.join('='))
+      .join(' ')} npm run test:long`,
+  );
+  return seeds;
+}
+
 function without(...patterns) {
   return ['--testPathIgnorePatterns', ...patterns];
 }

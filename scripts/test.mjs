@@ -2,17 +2,18 @@
 // npm run test:all         every test in its short form, then the package as its users get it: a quarter of an hour
 // npm run test:long        four times as many simulations, the long form of chaos, every consumer of the package: an hour
 // npm test -- <jest args>  a part of them: `npm test -- --selectProjects unit`, `npm test -- -t watchdog`
+import { randomInt } from 'node:crypto';
 import { inForeground, runCommand } from './command.mjs';
 import { jest } from './jest.mjs';
 import { root, setUp } from './setup.mjs';
 import { environmentOf } from './setup/find-redis.mjs';
-import { PARTS } from './test-parts.mjs';
+import { PARTS, seedsOf } from './test-parts.mjs';
 
 await runCommand(async () => {
   const [name, ...selection] = process.argv.slice(2);
   const parts = selection.length > 0 ? { jest: jest('--maxWorkers=2', ...selection) } : PARTS[name]();
   const redis = await setUp({ ownServer: true });
-  const env = { ...process.env, TEST_SPEED: name, ...environmentOf(redis) };
+  const env = { ...process.env, TEST_SPEED: name, ...seedsOf(name, randomInt(2 ** 31)), ...environmentOf(redis) };
 
   const results = {};
   for (const [part, args] of Object.entries(parts)) {

@@ -135,6 +135,7 @@ export const ROOMS = {
   'tools/chaos/storms/**': ['chaos storms'],
   'tools/chaos/storms-run.test.ts': ['chaos storms'],
   'tools/chaos/topologies-run.test.ts': ['chaos topologies'],
+  'tools/api/**': [],
   'tools/bench/**': [],
   'tools/commits/**': [],
   'tools/docs/**': ['site'],

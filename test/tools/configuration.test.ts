@@ -17,6 +17,7 @@ const among = (pattern: RegExp) => files.filter((path) => pattern.test(path));
 interface Step {
   uses?: string;
   run?: string;
+  env?: Record<string, string>;
   with?: Record<string, unknown>;
 }
 interface Job {
@@ -54,13 +55,19 @@ it.each(among(/(^|\/)(package(-lock)?|renovate)\.json$/))('%s is JSON', (path) =
   expect(JSON.parse(read(path))).toEqual(expect.any(Object));
 });
 
+/** What jobs may beside reading, by workflow. */
+const RIGHTS: Record<string, Record<string, Record<string, string>>> = {
+  'release.yml': { publish: { 'id-token': 'write' }, announce: { contents: 'write' } },
+  'nightly.yml': { checked: { contents: 'write' } },
+};
+
 describe.each(workflowFiles)('%s', (path) => {
   it('may only read, but for the jobs that say more', () => {
     const { permissions, jobs } = workflow(path);
     expect(permissions).toEqual({ contents: 'read' });
     const rights = Object.entries(jobs).map(([name, job]) => [name, job.permissions] as const);
     expect(Object.fromEntries(rights.filter(([, given]) => given !== undefined))).toEqual(
-      path.endsWith('/release.yml') ? { publish: { 'id-token': 'write' }, announce: { contents: 'write' } } : {},
+      RIGHTS[path.split('/').at(-1)!] ?? {},
     );
   });
 
@@ -69,7 +76,8 @@ describe.each(workflowFiles)('%s', (path) => {
   });
 
   it('ends each job after a time of its own', () => {
-    for (const job of Object.values(workflow(path).jobs)) expect(job['timeout-minutes']).toBeLessThanOrEqual(30);
+    const most = path.endsWith('/nightly.yml') ? 120 : 30;
+    for (const job of Object.values(workflow(path).jobs)) expect(job['timeout-minutes']).toBeLessThanOrEqual(most);
   });
 
   it('takes actions by their commit, with the version beside it', () => {
@@ -102,6 +110,24 @@ describe.each(workflowFiles)('%s', (path) => {
   });
 });
 
+describe('what each workflow checks', () => {
+  const runs = (name: string, job: string) =>
+    workflow(`.github/workflows/${name}.yml`).jobs[job]!.steps.flatMap(({ run }) => run ?? []);
+
+  it('is everything, at night and before a release', () => {
+    expect(runs('nightly', 'everything')).toContain('.ci/run --all');
+    expect(runs('nightly', 'long')).toContain('npm run test:long');
+    expect(runs('release', 'check')).toContain('.ci/run --all');
+  });
+
+  it('is what a change can break since what it is made to, with the history', () => {
+    const { steps } = workflow('.github/workflows/ci.yml').jobs['change']!;
+    const [checkout] = steps.filter(({ uses }) => uses?.startsWith('actions/checkout@'));
+    expect(checkout!.with).toMatchObject({ 'fetch-depth': 0 });
+    expect(steps.at(-1)).toMatchObject({ run: '.ci/run', env: { LANDED: expect.stringContaining('base.sha') } });
+  });
+});
+
 describe('the versions of .github/workflows/ci.yml', () => {
   const { jobs } = workflow('.github/workflows/ci.yml');
   const rows = jobs['versions']!.strategy!.matrix.include;
@@ -116,10 +142,10 @@ describe('the versions of .github/workflows/ci.yml', () => {
     expect(inRows(name)).toEqual(majors(manifest.peerDependencies[peer]!));
   });
 
-  it('include the oldest Node, in full where everything runs', () => {
+  it('include the oldest Node, in full where a change is checked', () => {
     const oldest = manifest.engines.node.replace('>=', '');
     expect(inRows('node')[0]).toBe(Number(oldest.split('.')[0]));
-    const [setup] = jobs['everything']!.steps.filter(({ uses }) => uses?.startsWith('actions/setup-node@'));
+    const [setup] = jobs['change']!.steps.filter(({ uses }) => uses?.startsWith('actions/setup-node@'));
     expect(String(setup!.with!['node-version'])).toBe(oldest);
   });
 });

@@ -3,7 +3,8 @@ import { execFile } from 'node:child_process';
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-const searchLimit = 200_000; // milliseconds
+/** Milliseconds, on a machine that does much else. */
+const searchLimit = 600_000;
 const trailLimit = 60_000;
 
 /** Ends all programs that run. */

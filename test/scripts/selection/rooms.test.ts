@@ -76,7 +76,6 @@ describe('the table of rooms', () => {
       'package.json',
       'renovate.json',
       'test/support',
-      'tools/api',
       'tools/lua',
       'tools/package',
       'tsconfig.esm.json',

@@ -15,6 +15,9 @@ const FOLDER = join(ROOT, 'docs/reference');
 const KINDS = { histogram: 'histogram', counter: 'counter', upDownCounter: 'up-down counter', gauge: 'gauge' };
 const TABLE = /<!-- generated: (options|errors|events|reasons|metrics|attributes) ?(.*?) -->\n[^]*?<!-- end -->/g;
 
+/** Nobody reads the source of such a table: as Prettier aligns it, half of it would be spaces. */
+const UNPADDED = '<!-- prettier-ignore -->';
+
 /** The pages as they should be, and what the declarations leave out. */
 export async function generateReference() {
   const pages = readdirSync(FOLDER)
@@ -35,7 +38,7 @@ export async function generateReference() {
     pages.map(async ({ path, text }) => {
       const fresh = text.replace(TABLE, (_, kind, query) => {
         const marker = `<!-- generated: ${[kind, query].filter(Boolean).join(' ')} -->`;
-        return [marker, '', renderers[kind](query), '', '<!-- end -->'].join('\n');
+        return [marker, '', UNPADDED, '', renderers[kind](query), '', '<!-- end -->'].join('\n');
       });
       return { path, text, fresh: await format(fresh, { ...(await resolveConfig(path)), filepath: path }) };
     }),

@@ -31,7 +31,7 @@ export async function compareWith(commit, options) {
   for (const scenario of SCENARIOS.filter(({ name }) => options.scenarios.includes(name))) {
     bench.say(`${scenario.name} ...`);
     const { rounds } = await scenario.run(bench);
-    for (const { metric } of scenario.compare) rows.push(comparison(scenario, metric, rounds));
+    for (const metric of scenario.compare) rows.push(comparison(scenario, metric, rounds));
   }
   await bench.fleets.dropAll();
   bench.say('counts ...');

@@ -1,12 +1,11 @@
 import { parseArgs } from 'node:util';
 
-export const USAGE = `npm run bench                        everything (about 32 minutes); writes the results, docs/operations/{benchmarks,benchmarks/network,capacity}.md
-npm run bench -- --quick             a smoke run of everything; writes nothing that is committed
-npm run bench -- --scenario <name>   only this one, or this group (may be repeated); writes results/partial.json
-npm run bench -- --against <commit>  this tree beside an earlier commit, and that one beside itself (7 minutes); writes nothing
+export const USAGE = `npm run bench                        everything (about 40 minutes)
+npm run bench -- --quick             a smoke run of everything
+npm run bench -- --scenario <name>   only this one, or this group (may be repeated)
+npm run bench -- --against <commit>  this tree beside an earlier commit, and that one beside itself (7 minutes)
+npm run bench -- --write-docs        what docs/operations/benchmarks.md shows, and writes it there
   --rounds <n>     rounds of each scenario (default 5; 1 with --quick; 15 with --against)
-  --write-docs     after a part: put its results into latest.json and the pages, beside those that are there
-  --docs-only      measure nothing, write the pages from latest.json and the notes
 `;
 
 /** The scenarios in which two builds can take turns. */
@@ -26,27 +25,20 @@ export function readOptions(args, known, groups = {}) {
       scenario: { type: 'string', multiple: true, default: [] },
       quick: { type: 'boolean', default: false },
       'write-docs': { type: 'boolean', default: false },
-      'docs-only': { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
-  const { quick, help, against } = values;
+  const { quick, help, against, 'write-docs': writeDocs } = values;
   const rounds = Number(values.rounds ?? (quick ? 1 : against ? 15 : 5));
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error(`--rounds takes a whole number, not ${values.rounds}`);
-  const chosen = values.scenario.flatMap((names) => names.split(',')).flatMap((name) => groups[name] ?? [name]);
+  if (writeDocs && (quick || against !== undefined || values.scenario.length > 0))
+    throw new Error('--write-docs chooses the scenarios itself, and takes only --rounds');
+  const wanted = writeDocs ? ['page'] : values.scenario.flatMap((names) => names.split(','));
+  const chosen = wanted.flatMap((name) => groups[name] ?? [name]);
   const choice = against === undefined ? known : known.filter((name) => COMPARABLE.includes(name));
   const unknown = chosen.find((name) => !choice.includes(name));
   if (unknown !== undefined)
     throw new Error(`No scenario is called ${unknown}. There are: ${[...Object.keys(groups), ...choice].join(', ')}`);
-  const isPart = chosen.length > 0;
-  return {
-    rounds,
-    quick,
-    help,
-    against,
-    isPart,
-    scenarios: isPart ? choice.filter((name) => chosen.includes(name)) : choice,
-    docsOnly: values['docs-only'],
-    writeDocs: !quick && against === undefined && (!isPart || values['write-docs']),
-  };
+  const scenarios = chosen.length > 0 ? choice.filter((name) => chosen.includes(name)) : choice;
+  return { rounds, quick, help, against, scenarios, writeDocs };
 }

@@ -1,28 +1,26 @@
 // The benchmark itself; scripts/bench.mjs starts it with REDIS_URL of a Redis of its own.
+import { readFileSync, writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { compareWith } from './against.mjs';
 import { Bench } from './bench.mjs';
 import { readOptions, USAGE } from './options.mjs';
 import { killAllWorkers } from './processes/worker-process.mjs';
 import { evaluate } from './report/evaluate.mjs';
 import { machine, versions } from './report/machine.mjs';
-import { readLatest, storeResults, writePages } from './report/store.mjs';
+import { pageWith } from './report/page.mjs';
 import { scenarioReport } from './report/table.mjs';
 import { GROUPS, SCENARIOS } from './scenarios/index.mjs';
+
+const PAGE = fileURLToPath(new URL('../../docs/operations/benchmarks.md', import.meta.url));
 
 const url = process.env.REDIS_URL;
 if (!url) throw new Error('REDIS_URL is missing: start this with `npm run bench`');
 
-const args = process.argv.slice(2);
-const options = readOptions(
-  args,
-  SCENARIOS.map(({ name }) => name),
-  GROUPS,
-);
-
-if (options.help || options.docsOnly) {
-  if (options.help) console.log(USAGE);
-  else for (const file of await writePages(await readLatest())) console.log(`written: ${file}`);
+const known = SCENARIOS.map(({ name }) => name);
+const options = readOptions(process.argv.slice(2), known, GROUPS);
+if (options.help) {
+  console.log(`${USAGE}\nScenarios: ${[...Object.keys(GROUPS), ...known].join(', ')}`);
   process.exit();
 }
 
@@ -35,34 +33,34 @@ if (options.against !== undefined) {
   process.exit(failures > 0 ? 1 : 0);
 }
 
-const startedAt = Date.now();
-const load = Number(loadavg()[0].toFixed(2));
-const bench = new Bench({ ...options, url, say });
-const results = {
-  commandLine: ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' '),
+const run = {
   date: new Date().toISOString(),
-  quick: options.quick,
+  load: loadavg()[0],
   rounds: options.rounds,
-  durationS: 0,
   machine: machine(),
   versions: await versions(url),
   scenarios: {},
 };
-
+const startedAt = Date.now();
+const bench = new Bench({ ...options, url, say });
 const reports = [];
 for (const scenario of SCENARIOS.filter(({ name }) => options.scenarios.includes(name))) {
   bench.say(`${scenario.name} ...`);
-  const measured = await scenario.run(bench);
-  const result = { date: new Date().toISOString(), load, ...evaluate(scenario, measured) };
-  results.scenarios[scenario.name] = result;
+  const result = evaluate(scenario, await scenario.run(bench));
+  run.scenarios[scenario.name] = result;
   reports.push(scenarioReport(scenario, result));
   bench.say(`\n${reports.at(-1)}`);
 }
 await bench.fleets.dropAll();
-results.durationS = Math.round((Date.now() - startedAt) / 1000);
 
 console.log(`\n${reports.join('\n')}`);
-for (const file of await storeResults(results, options)) console.log(`written: ${file}`);
+console.log(`${JSON.stringify(run.machine)} ${JSON.stringify(run.versions)}`);
+console.log(
+  `Load average before it began: ${run.load.toFixed(1)}. It took ${Math.round((Date.now() - startedAt) / 1000)} s.`,
+);
+if (options.writeDocs) {
+  writeFileSync(PAGE, pageWith(readFileSync(PAGE, 'utf8'), run, SCENARIOS));
+  console.log(`written: ${PAGE}`);
+}
 for (const failure of bench.failures) console.error(`FAILED  ${failure}`);
-console.log(`${results.durationS} s`);
 process.exit(bench.failures.length > 0 ? 1 : 0);

@@ -112,21 +112,6 @@ describe('the site in a browser', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('computes what the fleet of a reader needs, as the page says it of the same fleet', async () => {
-    await page.goto('/operations/capacity.html');
-    const calculator = page.locator('.capacity-calculator');
-    // The page has an example of three sizes, and the last one is 10,000 instances.
-    const example = page.locator('main table', { hasText: '10,000 instances' }).first();
-    await calculator.getByLabel('Instances', { exact: true }).fill('10000');
-    const computed = await calculator.locator('td:last-child').allInnerTexts();
-    expect(computed.length).toBeGreaterThan(10);
-    expect(computed).toEqual(await example.locator('tbody td:last-child').allInnerTexts());
-    await calculator.getByLabel('Primaries of a cluster').fill('5');
-    const ofNode = calculator.locator('tr', { hasText: 'to each node' }).locator('td').last();
-    expect(await ofNode.innerText()).toBe('12,000');
-    expect(complaints).toEqual([]);
-  });
-
   it('has the API, with what the types are and what the comments say', async () => {
     await page.goto('/');
     await page.locator('.VPNavBarMenu').getByRole('link', { name: 'API' }).click();

@@ -15,11 +15,10 @@ export async function redisUsage(redis) {
     received: read('total_net_input_bytes'),
     sent: read('total_net_output_bytes'),
     scripts: calls('evalsha'),
-    published: calls('publish') + calls('spublish'),
+    published: calls('publish'),
     connections: read('connected_clients'),
     clientBytes: read('mem_clients_normal'),
-    // What the nodes of a cluster tell one another is in no proportion to a fleet: it is there for a moment.
-    dataBytes: read('used_memory') - read('mem_clients_normal') - read('mem_cluster_links'),
+    dataBytes: read('used_memory') - read('mem_clients_normal'),
     answerBytes: text.length,
   };
 }

@@ -2,32 +2,19 @@
 // median of them is the result.
 import { spread } from '../measure/statistics.mjs';
 
-const KEPT_DIGITS = 4;
-
 /**
  * @param {object} scenario
  * @param {{ rounds: { order: string[], values: Record<string, any> }[], skipped?: string }} measured
- * @returns what stands in the results for a scenario
  */
 export function evaluate(scenario, measured) {
-  return shortened({
-    ...measured,
-    summary: summarize(scenario, measured.rounds),
-    targets: scenario.targets.map((target) => judge(target, measured.rounds)),
-  });
-}
-
-function summarize(scenario, rounds) {
+  const { rounds } = measured;
   const names = [...new Set(rounds.flatMap(({ values }) => Object.keys(values)))];
-  return Object.fromEntries(
-    names.map((name) => [
-      name,
-      summaryOf(
-        scenario,
-        rounds.map(({ values }) => values[name]),
-      ),
-    ]),
-  );
+  const resultsOf = (name) => rounds.map(({ values }) => values[name]);
+  return {
+    ...measured,
+    summary: Object.fromEntries(names.map((name) => [name, summaryOf(scenario, resultsOf(name))])),
+    targets: scenario.targets.map((target) => judge(target, rounds)),
+  };
 }
 
 function summaryOf(scenario, results) {
@@ -45,19 +32,11 @@ function summaryOf(scenario, results) {
 }
 
 /** @returns {{ text: string, limit: string, unit: string, passed: boolean | null, median?: number, min?: number, max?: number }} */
-export function judge({ text, of, atLeast, atMost, unit = 'x' }, rounds) {
+function judge({ text, of, atLeast, atMost, unit = 'x' }, rounds) {
   const numbers = rounds.map(({ values }) => of(values)).filter(Number.isFinite);
   const limit = atLeast === undefined ? `<= ${atMost}` : `>= ${atLeast}`;
   if (numbers.length === 0) return { text, limit, unit, passed: null };
   const result = spread(numbers);
   const passed = atLeast === undefined ? result.median <= atMost : result.median >= atLeast;
   return { text, limit, unit, passed, ...result };
-}
-
-/** Digits that are noise would only make every result a large difference to the last. */
-function shortened(value) {
-  if (typeof value === 'number') return Number(value.toPrecision(KEPT_DIGITS));
-  if (Array.isArray(value)) return value.map(shortened);
-  if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, shortened(part)]));
 }

@@ -17,19 +17,11 @@ const ROUNDS = 3;
 export const scenario = {
   name: 'commands',
   title: 'Commands to Redis for each lease',
-  meaning:
-    'How much work a lock is for a Redis that has other work too, and whether that grows with the number of waiters.',
   how:
     `Callers want one resource, with nothing to do under it; three rounds. The commands are counted on the wire, by a proxy before Redis that ` +
     'sees what clients send: scripts count as one, SUBSCRIBE and heartbeats count too. (`INFO commandstats` would count what scripts ' +
     'call as well, and `CLIENT LIST` has no count of commands in Redis 7.) Settings as chosen for `contended-empty`.',
   metrics: CASES.map(({ id, label }) => ({ id, label, digits: 2 })),
-  chart: { metric: 'waiters1000', unit: 'commands for each lease, 1,000 callers' },
-  compare: [
-    { metric: 'waiters32', better: 'less' },
-    { metric: 'waiters1000', better: 'less' },
-    { metric: 'waiters8x4', better: 'less' },
-  ],
   targets: CASES.map(({ id, label }) => ({
     text: `commands for a lease, ${label}`,
     of: (values) => values[OURS]?.[id],

@@ -4,7 +4,6 @@ import { ours, toLeastOfPeers, toMostOfPeers } from './ratios.mjs';
 export const scenario = {
   name: 'contended-2ms',
   title: 'One resource, 32 callers, 2 ms of work under the lock',
-  meaning: 'How much of the time the resource is in use while many callers wait for it.',
   how:
     'As above, with `setTimeout(2)` as the work. Its real length is measured (the column "section"): with a lock that costs nothing, ' +
     '1 / section leases would fit into a second. "In use" is how much of that was reached.',
@@ -13,11 +12,7 @@ export const scenario = {
     { id: 'sectionMs', label: 'section, ms', digits: 2 },
     { id: 'idealShare', label: 'in use', digits: 2 },
   ],
-  chart: { metric: 'leasesPerSecond', unit: 'leases/s' },
-  compare: [
-    { metric: 'leasesPerSecond', better: 'more' },
-    { metric: 'longestWaitMs', better: 'less' },
-  ],
+  compare: ['leasesPerSecond', 'longestWaitMs'],
   targets: [
     { text: 'leases/s, of the best peer', of: toMostOfPeers('leasesPerSecond'), atLeast: 1.1 },
     { text: 'in use', of: ours('idealShare'), atLeast: 0.95, unit: '' },

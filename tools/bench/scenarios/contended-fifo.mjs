@@ -21,8 +21,6 @@ const eachSeries = (target) =>
 export const scenario = {
   name: 'contended-fifo',
   title: 'First come, first served over all processes',
-  meaning:
-    'How even the waits are with `localHandOvers: 0`, for work where fairness matters more than the number of leases.',
   how:
     'Ours only, with `localHandOvers: 0`: 32 callers in four processes as in the contended scenarios. The fair share is the number of ' +
     'callers times the mean time for a lease: how long each caller waits if none ever overtakes another. The last column is by how ' +
@@ -34,7 +32,6 @@ export const scenario = {
     { id: 'longestToFairShare', label: 'longest / fair', digits: 2 },
     { id: 'processPercent', label: 'processes differ by, %', digits: 2 },
   ],
-  chart: { metric: 'longestToFairShare', unit: 'longest wait / fair share', limit: 1.5 },
   targets: [
     ...eachSeries({ text: 'longest wait, of the fair share', metric: 'longestToFairShare', atMost: 1.5 }),
     ...eachSeries({ text: 'leases of a process, from the mean', metric: 'processPercent', atMost: 2, unit: ' %' }),

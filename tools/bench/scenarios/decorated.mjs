@@ -6,7 +6,6 @@ const ROUND_MS = 2_500;
 export const scenario = {
   name: 'decorated',
   title: '@DistributedLock beside using()',
-  meaning: 'What the decorator adds to a call of the lock service with the same body.',
   how:
     'One process, one caller: a call of a method of a Nest provider that is decorated with `@DistributedLock`, then `locks.using()` ' +
     'with the same body, in turns, and the first one changes with every pair. The ratio is that of the medians of a round.',
@@ -14,7 +13,6 @@ export const scenario = {
     { id: 'p50Us', label: 'p50, µs', digits: 1 },
     { id: 'p99Us', label: 'p99, µs', digits: 1 },
   ],
-  chart: { metric: 'p50Us', unit: 'µs, p50', highlight: DECORATED },
   targets: [
     {
       text: 'decorated method, of using()',

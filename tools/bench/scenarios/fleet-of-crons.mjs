@@ -15,8 +15,6 @@ const PATIENCE = { timeoutMs: 120_000 };
 export const scenario = {
   name: 'fleet-of-crons',
   title: 'A fleet of 1,000 instances with 20 cron jobs',
-  meaning:
-    'What the ticks of a large fleet cost Redis when all of them are due in one second, and how fast all jobs are listed.',
   how:
     '1,000 instances, 250 in each of 4 processes, have 20 jobs whose tick is due at the same moment. Each has connections of its own ' +
     'and claims all 20: 20,000 claims, as `@SingletonCron` sends them, and 20 ends of runs. A tick before that one warms up. CPU is ' +
@@ -33,7 +31,6 @@ export const scenario = {
     { id: 'listCpuMs', label: 'CPU of Redis for it, ms', digits: 1 },
     { id: 'listOwnCpuMs', label: 'of its process, ms', digits: 1 },
   ],
-  chart: { metric: 'cpuPerClaimUs', unit: 'µs of Redis for a claim' },
   targets: [
     { text: 'unanswered claims', of: ours('unanswered'), atMost: 0, unit: '' },
     { text: 'runs too many or too few', of: ours('wrongRuns'), atMost: 0, unit: '' },

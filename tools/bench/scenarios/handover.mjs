@@ -10,7 +10,6 @@ const TOOK_TOO_LONG_MS = 5_000;
 export const scenario = {
   name: 'handover',
   title: 'From one process to the next',
-  meaning: 'How long a resource stays idle between its holder and the one that waits for it in another process.',
   how:
     'Two processes hand one resource to each other, 40 times in a round, on an otherwise idle machine: from the call of release in ' +
     'the one to the return of acquire in the other, by the clock both share; 300 more go before, without a pause. Before each ' +
@@ -22,8 +21,6 @@ export const scenario = {
     { id: 'pingP50Us', label: 'PING p50, µs', digits: 0 },
     { id: 'publishP50Us', label: 'PUBLISH to message, p50, µs', digits: 0 },
   ],
-  chart: { metric: 'p50Us', unit: 'µs, p50' },
-  compare: [{ metric: 'p50Us', better: 'less' }],
   targets: [
     {
       text: 'hand-over p50, of a bare PUBLISH',

@@ -8,8 +8,6 @@ const ROUNDS = 1;
 export const scenario = {
   name: 'held-10000',
   title: '10,000 leases held',
-  meaning:
-    'What an instance pays to keep very many leases alive: processor time, memory, and whether it keeps all of them.',
   how:
     'One process holds 10,000 leases of 30 s with the watchdog on for 26 s, in which each is renewed twice; one round. CPU is the ' +
     'processor time of the process in that time, heap is what `heapUsed` grows by after a garbage collection. Lost is how many are ' +
@@ -21,7 +19,6 @@ export const scenario = {
     { id: 'lost', label: 'lost', digits: 0 },
     { id: 'shortestLeftMs', label: 'time left, ms', digits: 0 },
   ],
-  chart: { ofTargets: true, unit: '% of what the target allows', limit: 100 },
   targets: [
     { text: 'CPU', of: ours('cpuPercent'), atMost: 10, unit: ' %' },
     { text: 'heap for a lease', of: ours('heapPerLeaseBytes'), atMost: 2_048, unit: ' bytes' },

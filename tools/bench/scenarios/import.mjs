@@ -20,12 +20,10 @@ const [ALONE, , TOGETHER] = Object.keys(IMPORTS);
 export const scenario = {
   name: 'import',
   title: 'The import of the package',
-  meaning: 'How much later an application starts, because it imports the package.',
   how:
     `A process of Node imports Nest, another one Nest and ioredis, another one Nest and this package, which imports ioredis: in turns, ` +
     `${STARTS} of each in a round. It is the time that the imports take in the process; the median of a round.`,
   metrics: [{ id: 'ms', label: 'ms', digits: 0 }],
-  chart: { metric: 'ms', unit: 'ms', highlight: TOGETHER },
   targets: [
     { text: "over Nest's own", of: (values) => values[TOGETHER]?.ms - values[ALONE]?.ms, atMost: 60, unit: ' ms' },
   ],

@@ -4,7 +4,6 @@ import { toMostOfPeers } from './ratios.mjs';
 export const scenario = {
   name: 'read-mostly',
   title: 'Readers and writers, 2 ms of work under the lock',
-  meaning: 'What it brings to let readers work side by side, and whether writers still get their turn.',
   how:
     'One resource, four processes with eight callers each; 95 of 100 calls read and 5 write, at random, with `setTimeout(2)` as the ' +
     "work. Ours uses the modes `'read'` and `'write'`. No other package here has a lock for readers, so with them every call locks " +
@@ -14,11 +13,6 @@ export const scenario = {
     { id: 'readsPerSecond', label: 'reads/s', digits: 0 },
     ...waitMetrics,
     { id: 'longestWriterWaitMs', label: 'longest wait of a writer, ms', digits: 0 },
-  ],
-  chart: { metric: 'readsPerSecond', unit: 'reads/s' },
-  compare: [
-    { metric: 'readsPerSecond', better: 'more' },
-    { metric: 'longestWriterWaitMs', better: 'less' },
   ],
   targets: [{ text: 'reads/s, of the best peer', of: toMostOfPeers('readsPerSecond'), atLeast: 5 }],
   run: (bench) => runContended(bench, 'read-mostly', { sectionMs: 2, readMostly: true }),

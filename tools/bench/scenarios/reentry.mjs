@@ -6,13 +6,10 @@ const ROUND_MS = 600;
 export const scenario = {
   name: 'reentry',
   title: 'Re-entry, and the checks a holder makes',
-  meaning:
-    'What it costs to lock a resource again that the caller holds already, and to ask about it in a loop. For information.',
   how:
     'One process, one caller that holds a reentrant lease. Re-entry is `locks.using()` inside of it, once (depth 2). The checks go to ' +
     'no Redis; each is the mean of many calls.',
   metrics: [{ id: 'us', label: 'µs for one', digits: 3 }],
-  chart: { metric: 'us', unit: 'µs' },
   targets: [],
   async run(bench) {
     const measure = () => inProcessOfOurs(bench, 'reenter', { ms: bench.ms(ROUND_MS) });

@@ -1,4 +1,5 @@
-// What uncontended-1, uncontended-64 and semaphore-1 share.
+// What the scenarios share in which no caller wants the lock of another one.
+import { contestant } from '../contestants/index.mjs';
 import { concat } from '../measure/exclusion.mjs';
 import { quantile, rotated } from '../measure/statistics.mjs';
 
@@ -38,6 +39,16 @@ export async function runThroughput(
     bench.say(`  round ${round + 1} of ${bench.rounds}`);
   }
   return { rounds };
+}
+
+/** The same on servers of their own, which are stopped after the processes that use them. */
+export async function runOnServers(bench, scenario, servers, names, work) {
+  try {
+    return await runThroughput(bench, scenario, work, names.map(contestant));
+  } finally {
+    await Promise.all(names.map((name) => bench.fleets.drop(name)));
+    await Promise.all(servers.map((server) => server.stop()));
+  }
 }
 
 function summary(slices) {

@@ -4,15 +4,13 @@ import { runThroughput, throughputMetrics } from './throughput.mjs';
 export const scenario = {
   name: 'uncontended-1',
   title: 'A free lock, one caller after the other',
-  meaning: 'What a lock costs when no other caller wants it: one acquire and one release, two round trips to Redis.',
   how:
     'One process, one caller, one resource that no other caller uses; acquire, release, and again. For `PING` an operation is one ' +
     'round trip, for the others acquire and release. In each round each contestant has five slices of 200 ms, side by side. Our lease ' +
     'carries a fencing token and is renewed; the raw pair has neither. `raw with a fencing token` has the token too: the same guarantee as ' +
     'ours, without the queue.',
   metrics: throughputMetrics,
-  chart: { metric: 'leasesPerSecond', unit: 'leases/s' },
-  compare: [{ metric: 'leasesPerSecond', better: 'more' }],
+  compare: ['leasesPerSecond'],
   targets: [
     { text: 'leases/s, of the raw pair', of: toContestant('raw', 'leasesPerSecond'), atLeast: 0.92 },
     {

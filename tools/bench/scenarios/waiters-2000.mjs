@@ -7,7 +7,6 @@ const ROUNDS = 3;
 export const scenario = {
   name: 'waiters-2000',
   title: '2,000 waiters in one process',
-  meaning: 'Whether a rush for one resource is served in order, and leaves nothing behind.',
   how:
     'One process holds a resource, 2,000 callers wait for it, then it is released; each releases as soon as it has its lease. Out of ' +
     'order is how many were served after one that came later. Heap and timers are compared with those before the rush, after a garbage ' +
@@ -20,7 +19,6 @@ export const scenario = {
     { id: 'timersLeft', label: 'timers left behind', digits: 0 },
     { id: 'listenersLeft', label: 'listeners left behind', digits: 0 },
   ],
-  chart: { metric: 'heapLeftKb', unit: 'KB of heap left behind', limit: 256 },
   targets: [
     { text: 'served out of order', of: ours('outOfOrder'), atMost: 0, unit: '' },
     { text: 'heap left behind', of: ours('heapLeftKb'), atMost: 256, unit: ' KB' },

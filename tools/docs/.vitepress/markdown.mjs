@@ -9,7 +9,6 @@ const repositoryUrl = (repository?.url ?? repository)?.replace(/^git\+/, '').rep
 /** @param {import('vitepress').MarkdownRenderer} md */
 export function useRepositoryMarkdown(md) {
   drawDiagrams(md);
-  showCalculator(md);
   linkWhatApiPagesName(md);
   md.core.ruler.push('repository-links', ({ tokens, env }) => {
     for (const { children } of tokens) if (children) followRepositoryLinks(children, env);
@@ -33,15 +32,6 @@ function drawDiagrams(md) {
     const { info, content } = tokens[index];
     if (info.trim() !== 'mermaid') return fence(tokens, index, ...rest);
     return `<MermaidDiagram source="${encodeURIComponent(content)}" />\n`;
-  };
-}
-
-/** GitHub shows nothing in its place. */
-function showCalculator(md) {
-  const { html_block: block } = md.renderer.rules;
-  md.renderer.rules.html_block = (tokens, index, ...rest) => {
-    const isCalculator = tokens[index].content.trim() === '<!-- capacity-calculator -->';
-    return isCalculator ? '<CapacityCalculator />\n' : block(tokens, index, ...rest);
   };
 }
 

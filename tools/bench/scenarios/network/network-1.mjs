@@ -11,7 +11,6 @@ export const scenario = {
   name: 'network-1',
   group: 'network',
   title: 'A free lock over a network, one caller after the other',
-  meaning: 'What a lock costs where Redis is on another machine: one acquire and one release.',
   how:
     'As [on one machine](../benchmarks.md#a-free-lock-one-caller-after-the-other), but every connection goes through a proxy that delays each ' +
     'byte, by 5 ms and then by 0.5 ms each way.',
@@ -19,8 +18,6 @@ export const scenario = {
     { id: 'p50Ms', label: 'p50, ms', digits: 2 },
     { id: 'leasesPerSecond', label: 'leases/s', digits: 0 },
   ]),
-  chart: { metric: 'farP50Ms', unit: 'ms, p50, 5 ms each way' },
-  compare: DISTANCES.map(({ id }) => ({ metric: idAt(id, 'p50Ms'), better: 'less' })),
   targets: [
     ...eachDistance('leases/s, of the raw pair', (id) => toContestant('raw', idAt(id, 'leasesPerSecond')), {
       atLeast: 0.97,

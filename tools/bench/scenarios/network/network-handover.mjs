@@ -9,8 +9,6 @@ export const scenario = {
   name: 'network-handover',
   group: 'network',
   title: 'From one process to the next, over a network',
-  meaning:
-    'How long a resource stays idle between its holder and the one that waits for it, both a network away from Redis.',
   how:
     'As [on one machine](../benchmarks.md#from-one-process-to-the-next), 20 times in a round. Delays as above. The shortest that is possible ' +
     'is one round trip: the release to Redis, and the message from there to the process that waits.',
@@ -18,8 +16,6 @@ export const scenario = {
     { id: 'p50Ms', label: 'p50, ms', digits: 2 },
     { id: 'pingP50Ms', label: 'PING p50, ms', digits: 2 },
   ]),
-  chart: { metric: 'farP50Ms', unit: 'ms, p50, 5 ms each way' },
-  compare: DISTANCES.map(({ id }) => ({ metric: idAt(id, 'p50Ms'), better: 'less' })),
   targets: DISTANCES.map(({ id, label }) => ({
     text: `hand-over p50, of the PING p50, ${label}`,
     of: (values) => values[OURS]?.[idAt(id, 'p50Ms')] / values[OURS]?.[idAt(id, 'pingP50Ms')],

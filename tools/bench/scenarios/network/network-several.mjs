@@ -21,7 +21,6 @@ export const scenario = {
   name: 'network-several',
   group: 'network',
   title: 'Several free resources over a network',
-  meaning: 'What it costs to lock several resources in one call, where Redis is on another machine.',
   how:
     'One process, one caller: acquire 2 (or 5) resources that no other caller uses in one call, release them, and again. `redlock` and ' +
     '`@sesamecare-oss/redlock` send one script with all keys; so does `redlock-universal`, with its `acquireBatch` and `releaseBatch`. ' +
@@ -29,8 +28,6 @@ export const scenario = {
   metrics: atEachDistance(
     COUNTS.map((count) => ({ id: `p50Of${count}`, label: `${count} resources, p50, ms`, digits: 2 })),
   ),
-  chart: { metric: 'farP50Of5', unit: 'ms, p50, 5 resources, 5 ms each way' },
-  compare: COUNTS.map((count) => ({ metric: `farP50Of${count}`, better: 'less' })),
   targets: COUNTS.map(target),
   async run(bench) {
     const everyone = EVERYONE.map((name) => contestant(name));

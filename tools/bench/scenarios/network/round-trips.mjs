@@ -22,7 +22,6 @@ export const scenario = {
   name: 'round-trips',
   group: 'network',
   title: 'Round trips of each operation',
-  meaning: 'How often an operation waits for the network, one time after another. Over a network that is its time.',
   how:
     `Every connection goes through a proxy that delays each byte by ${DELAY_MS} ms each way. The first four columns are times in ` +
     `multiples of a \`PING\` that goes the same way, measured in between. The last four are counted by the proxies, whatever ` +
@@ -37,7 +36,6 @@ export const scenario = {
       digits: 1,
     })),
   ],
-  chart: { metric: 'single', unit: 'round trips, one Redis' },
   targets: [
     counted('a lock: acquire'),
     counted('a lock: release'),

@@ -1,12 +1,8 @@
 import DefaultTheme from 'vitepress/theme';
-import { CapacityCalculator } from './capacity-calculator.mjs';
 import { MermaidDiagram } from './mermaid-diagram.mjs';
 
 /** @type {import('vitepress').Theme} */
 export default {
   extends: DefaultTheme,
-  enhanceApp: ({ app }) => {
-    app.component('MermaidDiagram', MermaidDiagram);
-    app.component('CapacityCalculator', CapacityCalculator);
-  },
+  enhanceApp: ({ app }) => app.component('MermaidDiagram', MermaidDiagram),
 };

@@ -1,4 +1,0 @@
-/** Those whose clients have `semaphore(permits)`. */
-export function semaphoreContestants(bench) {
-  return bench.contestants('ours', 'peer').filter(({ hasSemaphore }) => hasSemaphore);
-}

@@ -18,6 +18,7 @@ const shared = {
     '^nestjs-redis-lock/([\\w-]+)$': '<rootDir>/lib/$1.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
+  runner: '<rootDir>/test/support/together/runner.mjs',
   setupFiles: ['<rootDir>/test/support/order/forget-contexts.mjs'],
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/package/consumers'],
   transform: {

@@ -2,7 +2,6 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import type { CampaignOptions } from '../core/leader/campaign-options.js';
 import type { CountdownLatch, LatchOptions } from '../core/latch/countdown-latch.js';
 import type { LockObserver } from '../core/events/observers.js';
-import type { Latches } from '../core/latch/latches.js';
 import type { Leadership } from '../core/leader/leadership.js';
 import { type Lease, type LockedWork, type TryUsingResult, workBeforeOptions } from '../core/api/lease.js';
 import type { AdoptOptions } from '../core/lease/adoption.js';
@@ -18,49 +17,19 @@ import type { LockOptions } from '../core/api/lock-options.js';
 import type { LockState } from '../core/store/lock-state.js';
 import type { ResourceNames } from '../core/api/resource.js';
 import type { SingletonRunOptions, SingletonWork } from '../core/singleton/singleton-run-options.js';
-import type { SingletonRuns } from '../core/singleton/singleton-runs.js';
 import type { WaitUntilFreeOptions } from '../core/watch/wait-until-free.js';
 import { LockModuleMissingError } from '../core/api/errors.js';
 import { checkFunction } from '../core/api/validation.js';
 import { addInjected } from './injected-classes.js';
-
-/** What a lock service forwards to. */
-export interface ServiceParts {
-  readonly client: LockClient;
-  readonly singletonRuns: SingletonRuns;
-  readonly latches: Latches;
-}
-
-/** Exchanges what a lock service forwards to, for a test. @returns what it forwarded to before */
-export let exchangeParts: (service: RedisLockService, parts: ServiceParts) => ServiceParts;
+import { keepParts, type ServiceParts } from './service-parts.js';
 
 /** The locks of this application. */
 export class RedisLockService implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  #client: LockClient;
-  #singletonRuns: SingletonRuns;
-  #latches: Latches;
-  readonly #drainMs: number;
-  readonly #onStarted: (() => void) | undefined;
+  readonly #parts: ServiceParts;
 
-  static {
-    exchangeParts = (service, { client, singletonRuns, latches }) => {
-      const before = { client: service.#client, singletonRuns: service.#singletonRuns, latches: service.#latches };
-      service.#client = client;
-      service.#singletonRuns = singletonRuns;
-      service.#latches = latches;
-      return before;
-    };
-  }
-
-  constructor(
-    client: LockClient,
-    singletonRuns: SingletonRuns,
-    latches: Latches,
-    drainMs: number,
-    onStarted?: () => void,
-  ) {
+  constructor(parts: ServiceParts) {
     // JavaScript, and a provider of the class itself, may call it with anything.
-    if (typeof (client as Partial<LockClient> | undefined)?.using !== 'function') {
+    if (typeof (parts as { client?: Partial<LockClient> } | undefined)?.client?.using !== 'function') {
       throw new LockModuleMissingError(
         'RedisLockService is not made by new, and not listed as a provider: RedisLockModule makes it. Import ' +
           'RedisLockModule.forRoot({ connection: ... }) in the root module, and inject the service. In a unit test, use ' +
@@ -68,11 +37,8 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
         '',
       );
     }
-    this.#client = client;
-    this.#singletonRuns = singletonRuns;
-    this.#latches = latches;
-    this.#drainMs = drainMs;
-    this.#onStarted = onStarted;
+    this.#parts = parts;
+    keepParts(this, parts);
   }
 
   /**
@@ -91,7 +57,9 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws InvalidLockOptionsError when an option or a name is invalid
    */
   acquire(resource: ResourceNames, options?: LockOptions): Promise<Lease> {
-    return this.#client.withOrigin(this.acquire, (origin) => this.#client.acquire(resource, options, origin));
+    return this.#parts.client.withOrigin(this.acquire, (origin) =>
+      this.#parts.client.acquire(resource, options, origin),
+    );
   }
 
   /**
@@ -102,7 +70,9 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws the errors of {@link acquire}, except `LockBusyError`, `LockTimeoutError` and `LockQueueFullError`
    */
   tryAcquire(resource: ResourceNames, options?: LockOptions): Promise<Lease | null> {
-    return this.#client.withOrigin(this.tryAcquire, (origin) => this.#client.tryAcquire(resource, options, origin));
+    return this.#parts.client.withOrigin(this.tryAcquire, (origin) =>
+      this.#parts.client.tryAcquire(resource, options, origin),
+    );
   }
 
   /**
@@ -120,9 +90,9 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
     work?: LockedWork<T>,
   ): Promise<T> {
     // Not by optionsAndWork, which makes an array.
-    if (typeof optionsOrWork !== 'function') return this.#client.using(resource, optionsOrWork, work!);
+    if (typeof optionsOrWork !== 'function') return this.#parts.client.using(resource, optionsOrWork, work!);
     if (work !== undefined) return Promise.reject(workBeforeOptions('using'));
-    return this.#client.using(resource, undefined, optionsOrWork);
+    return this.#parts.client.using(resource, undefined, optionsOrWork);
   }
 
   /**
@@ -147,7 +117,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
     optionsOrWork: LockOptions | LockedWork<T> | undefined,
     work?: LockedWork<T>,
   ): Promise<TryUsingResult<T>> {
-    return this.#client.tryUsing(resource, optionsOrWork, work);
+    return this.#parts.client.tryUsing(resource, optionsOrWork, work);
   }
 
   /**
@@ -166,7 +136,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws InvalidLockOptionsError when an option or the name is invalid; nothing was sent
    */
   waitUntilFree(resource: string, options?: WaitUntilFreeOptions): Promise<void> {
-    return this.#client.watches.waitUntilFree(resource, options);
+    return this.#parts.client.watches.waitUntilFree(resource, options);
   }
 
   /**
@@ -175,7 +145,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * job. A lost lease is still returned: its `signal` has aborted, and `assertHeld()` throws.
    */
   current(resource?: string): Lease | undefined {
-    return this.#client.current(resource);
+    return this.#parts.client.current(resource);
   }
 
   /**
@@ -189,7 +159,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   currentOrThrow(): Lease;
   currentOrThrow(resource: string): Lease;
   currentOrThrow(...named: string[]): Lease {
-    return this.#client.currentOrThrow(...named);
+    return this.#parts.client.currentOrThrow(...named);
   }
 
   /**
@@ -202,7 +172,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws InvalidLockOptionsError when a name is invalid
    */
   assertLocked(resource: ResourceNames): void {
-    this.#client.assertLocked(resource);
+    this.#parts.client.assertLocked(resource);
   }
 
   /**
@@ -211,7 +181,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    */
   inspect(resource: string): Promise<LockState> {
-    return this.#client.operators.inspect(resource);
+    return this.#parts.client.operators.inspect(resource);
   }
 
   /**
@@ -222,7 +192,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws LockUnavailableError when Redis cannot be reached, refuses, or has too many keys for one `attemptTimeoutMs`
    */
   list(options?: ListOptions): Promise<LockState[]> {
-    return this.#client.operators.list(options);
+    return this.#parts.client.operators.list(options);
   }
 
   /**
@@ -235,7 +205,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws InvalidLockOptionsError when an option is invalid
    */
   health(options?: HealthOptions): Promise<LockHealth> {
-    return this.#client.health(options);
+    return this.#parts.client.health(options);
   }
 
   /**
@@ -246,7 +216,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws InvalidLockOptionsError when an option or the name is invalid
    */
   explain(resource: string, options?: ExplainOptions): Promise<LockExplanation> {
-    return this.#client.operators.explain(resource, options);
+    return this.#parts.client.operators.explain(resource, options);
   }
 
   /**
@@ -256,7 +226,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws InvalidLockOptionsError when an option is invalid
    */
   contention(options?: ContentionOptions): Contention {
-    return this.#client.operators.contention(options);
+    return this.#parts.client.operators.contention(options);
   }
 
   /**
@@ -268,7 +238,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    */
   forceRelease(resource: string, options: ForceReleaseOptions): Promise<boolean> {
-    return this.#client.operators.forceRelease(resource, options);
+    return this.#parts.client.operators.forceRelease(resource, options);
   }
 
   /**
@@ -278,7 +248,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws InvalidLockOptionsError when an option or the name is invalid
    */
   semaphore(resource: string, options: SemaphoreOptions): Semaphore {
-    return this.#client.semaphore(resource, options);
+    return this.#parts.client.semaphore(resource, options);
   }
 
   /**
@@ -292,7 +262,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws InvalidLockOptionsError when `transfer()` did not return this text
    */
   adopt(text: string, options?: AdoptOptions): Promise<Lease> {
-    return this.#client.withOrigin(this.adopt, (origin) => this.#client.adopt(text, options, origin));
+    return this.#parts.client.withOrigin(this.adopt, (origin) => this.#parts.client.adopt(text, options, origin));
   }
 
   /**
@@ -310,7 +280,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
     optionsOrWork: AdoptOptions | LockedWork<T> | undefined,
     work?: LockedWork<T>,
   ): Promise<T> {
-    return this.#client.usingAdopted(text, optionsOrWork, work);
+    return this.#parts.client.usingAdopted(text, optionsOrWork, work);
   }
 
   /**
@@ -321,7 +291,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    */
   observe(observer: LockObserver): () => void {
     checkFunction('observer', observer);
-    return this.#client.observers.add(observer);
+    return this.#parts.client.observers.add(observer);
   }
 
   /**
@@ -331,7 +301,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws LockUnavailableError when the tick could not be claimed within `lock.waitMs`
    */
   runSingleton<T>(options: SingletonRunOptions, work: SingletonWork<T>): Promise<T | undefined> {
-    return this.#singletonRuns.run(options, work);
+    return this.#parts.singletonRuns.run(options, work);
   }
 
   /**
@@ -350,12 +320,12 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    *   call
    */
   campaign(name: string, options?: CampaignOptions): Leadership {
-    return this.#client.campaign(name, options);
+    return this.#parts.client.campaign(name, options);
   }
 
   /** Returns the running campaign that {@link campaign} or `@LeaderOnly` began on this instance, or `undefined`. */
   leadership(name: string): Leadership | undefined {
-    return this.#client.leadership(name);
+    return this.#parts.client.leadership(name);
   }
 
   /**
@@ -366,22 +336,22 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * @throws InvalidLockOptionsError when an option or the name is invalid
    */
   latch(name: string, count: number, options?: LatchOptions): CountdownLatch {
-    return this.#latches.latch(name, count, options);
+    return this.#parts.latches.latch(name, count, options);
   }
 
   /** Called by Nest. From now on the connections keep the process alive; before, only running calls do. */
   onApplicationBootstrap(): void {
-    this.#onStarted?.();
+    this.#parts.onStarted?.();
   }
 
   /** Called by Nest. From now on the service is down, takes no new locks, and ends the waits. */
   onModuleDestroy(): void {
-    this.#client.beginShutdown();
+    this.#parts.client.beginShutdown();
   }
 
   /** Called by Nest. Waits up to `shutdown.drainMs` for running work, and closes the connections. */
   async beforeApplicationShutdown(): Promise<void> {
-    await this.#client.shutdown(this.#drainMs);
+    await this.#parts.client.shutdown(this.#parts.drainMs);
   }
 }
 

@@ -22,15 +22,3 @@ export interface TestPlace {
   /** The lock service has been created. @param injected what the application injects for it */
   created(client: LockClient, injected: object): void;
 }
-
-/** The key of a lock service for its place in a test. Others have none. */
-const PLACE = Symbol.for('nestjs-redis-lock:test-place:1');
-
-export function setTestPlace(service: object, place: TestPlace): void {
-  Object.defineProperty(service, PLACE, { value: place });
-}
-
-export function testPlaceOf(service: object): TestPlace | undefined {
-  // A test may have put anything in the place of the service.
-  return (service as { [PLACE]?: TestPlace } | null | undefined)?.[PLACE];
-}

@@ -4,7 +4,7 @@ import { isObject } from '../core/util/objects.js';
 import { quote } from '../core/util/quoted.js';
 import type { ResolvedModuleOptions } from '../nest/module/module-options.js';
 import type { RedisLockService } from '../nest/redis-lock.service.js';
-import { testPlaceOf } from '../nest/test-stores.js';
+import { partsOf } from '../nest/service-parts.js';
 import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from '../nest/tokens.js';
 import type { FleetPlace } from './fleet/fleet-place.js';
 import { TestKitError } from './fleet/test-kit-error.js';
@@ -26,7 +26,7 @@ export function testLocks(app: Pick<INestApplicationContext, 'get'>, name: strin
     const what = `The application has no lock service called ${quote(name)}`;
     throw found(app, getRedisLockToken()) === undefined ? notOnKit(what) : misnamed(what);
   }
-  const place = isObject(service) ? testPlaceOf(service) : undefined;
+  const place = partsOf(service)?.place;
   if (place === undefined) throw notOnKit(`The application keeps the locks of ${quote(name)} ${whereOf(app, name)}`);
   let locks = known.get(place);
   if (locks === undefined) known.set(place, (locks = new TestLocks(service, place as FleetPlace)));

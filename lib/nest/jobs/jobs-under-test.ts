@@ -5,6 +5,7 @@ import { cronTickAt, scheduleOf } from '../schedule/job-ticks.js';
 import { callManually, type FiredTick, type JobToRun, runFired } from '../schedule/run-job.js';
 import type { DecoratedJob, SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import type { ResolvedJobOptions } from '../schedule/singleton-options.js';
+import { partsOf } from '../service-parts.js';
 import type { AddedJobs } from './added-jobs.js';
 import type { CronJobLike } from '../schedule/cron-job-class.js';
 
@@ -26,15 +27,8 @@ export interface JobsUnderTest {
   find(name: string): JobUnderTest | undefined;
 }
 
-/** The key of a lock service for its jobs in a test. Others have none. */
-const JOBS = Symbol.for('nestjs-redis-lock:jobs-under-test:1');
-
-export function setJobsUnderTest(service: object, jobs: JobsUnderTest): void {
-  Object.defineProperty(service, JOBS, { value: jobs });
-}
-
 export function jobsUnderTestOf(service: object): JobsUnderTest | undefined {
-  return (service as { [JOBS]?: JobsUnderTest })[JOBS];
+  return partsOf(service)?.jobsUnderTest as JobsUnderTest | undefined;
 }
 
 /** Where the jobs of an application are found. */

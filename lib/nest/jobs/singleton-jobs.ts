@@ -10,9 +10,8 @@ import { checkFunction } from '../../core/api/validation.js';
 import { quote } from '../../core/util/quoted.js';
 import { addInjected } from '../injected-classes.js';
 import type { RedisLockService } from '../redis-lock.service.js';
-import { clockOf } from '../service-clock.js';
-import { testPlaceOf } from '../test-stores.js';
-import { checkMissedIsKept, jobRecordsOf, jobWatchOf } from '../schedule/job-watch.js';
+import { clockOf, partsOf } from '../service-parts.js';
+import { checkMissedIsKept, jobRecordsOf } from '../schedule/job-watch.js';
 import { callManually, type JobMethod, manualTick, runManually, runTick } from '../schedule/run-job.js';
 import type { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import type { AddedCronJob, AddedJob } from './added-job-options.js';
@@ -29,7 +28,7 @@ import {
   type RunNowOptions,
 } from './job-call-options.js';
 import { setCronTime } from '../schedule/job-schedules.js';
-import { jobsUnderTest, setJobsUnderTest } from './jobs-under-test.js';
+import { jobsUnderTest } from './jobs-under-test.js';
 import { watchAdded } from './watch-added.js';
 
 /** What the jobs of an application are found with. */
@@ -60,9 +59,10 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   constructor(deps: JobsDeps) {
     this.#deps = deps;
     const { service, explorer } = deps;
-    if (!testPlaceOf(service)) return;
+    const parts = partsOf(service);
+    if (!parts?.place) return;
     const [registry, names] = [() => this.#registry, () => this.#names()];
-    setJobsUnderTest(service, jobsUnderTest({ service, explorer, added: this.#added, registry, names }));
+    parts.jobsUnderTest = jobsUnderTest({ service, explorer, added: this.#added, registry, names });
   }
 
   /**
@@ -87,7 +87,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
       );
     }
     checkMissedIsKept(
-      jobWatchOf(this.#deps.service),
+      partsOf(this.#deps.service)?.jobs,
       (job as Partial<AddedCronJob> | undefined)?.onMissed,
       `The job ${quote(String(job?.name))}`,
     );
@@ -106,7 +106,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   remove(name: string): void {
     this.#checkAdded('remove', name);
     this.#added.remove(this.#scheduler(), name);
-    jobWatchOf(this.#deps.service)?.missed.remove(name);
+    partsOf(this.#deps.service)?.jobs?.missed.remove(name);
   }
 
   /**
@@ -136,7 +136,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     const place = { where: `SingletonJobs.reschedule(${quote(name)})`, option: 'cron' };
     setCronTime(job, { cronTime: cron, timeZone, utcOffset }, place);
     // At its next look, this instance tells the fleet the new schedule.
-    jobWatchOf(this.#deps.service)?.missed.unknown(name);
+    partsOf(this.#deps.service)?.jobs?.missed.unknown(name);
   }
 
   /**

@@ -3,8 +3,9 @@ import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import type { OwedRun } from '../../core/store/job-store.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { scheduleOf } from '../schedule/job-ticks.js';
-import { jobWatchOf, watchJob } from '../schedule/job-watch.js';
+import { watchJob } from '../schedule/job-watch.js';
 import { type JobToRun, runForMissed } from '../schedule/run-job.js';
+import { partsOf } from '../service-parts.js';
 import type { AddedJob } from './added-job-options.js';
 import type { AddedJobs } from './added-jobs.js';
 import type { CronJobLike } from '../schedule/cron-job-class.js';
@@ -16,7 +17,7 @@ export function watchAdded(
   toRun: JobToRun,
   { job: { cron, intervalMs }, registry }: { readonly job: AddedJob; readonly registry: SchedulerRegistry },
 ): void {
-  const watch = jobWatchOf(service);
+  const watch = partsOf(service)?.jobs;
   if (!watch || (typeof cron !== 'string' && intervalMs === undefined)) return;
   const { name, options } = toRun;
   const schedule = (): TickSchedule | undefined =>

@@ -29,13 +29,9 @@ import { loggerOf } from '../log/logger-of.js';
 import { hintAtShutdownHooks } from '../log/shutdown-hint.js';
 import { LockEventLog } from '../log/lock-event-log.js';
 import { StartLog } from '../log/start-log.js';
-import { setJobWatch } from '../schedule/job-watch.js';
-import { setClock } from '../service-clock.js';
-import { setTestPlace, type TestStores } from '../test-stores.js';
+import type { TestStores } from '../test-stores.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { RedisLockService } from '../redis-lock.service.js';
-import { setTransactionHooks } from '../transactions/transaction-order.js';
-import { setGroups } from './group.explorer.js';
 import { IN_MEMORY, type ResolvedModuleOptions } from './module-options.js';
 import type { ResolvedQuorum } from './store-options.js';
 
@@ -114,18 +110,19 @@ export async function createLockService(
     campaigns.started();
     if (!isInMemory) hintAtShutdownHooks(logger, defaults.leaseMs, client.closing);
   };
-  const singletonRuns = client.singletonRuns(stores.tickStore, stores.jobs);
-  const service = new RedisLockService(client, singletonRuns, client.latches(stores.latches), drainMs, started);
-  if (clock) setClock(service, clock);
-  if (place) {
-    place.created(client, service);
-    setTestPlace(service, place);
-  }
-  if (transactions) setTransactionHooks(service, transactions);
-  setGroups(service, client.observers.groups);
-  const { jobs } = stores;
-  const [missed, records] = [client.missedTicks(jobs), client.jobRecords(jobs)];
-  setJobWatch(service, { runs: singletonRuns, missed, records, refusal: jobs.refusal });
+  const { tickStore, jobs } = stores;
+  const service = new RedisLockService({
+    client,
+    singletonRuns: client.singletonRuns(tickStore, jobs),
+    latches: client.latches(stores.latches),
+    drainMs,
+    onStarted: started,
+    clock,
+    transactions,
+    jobs: { missed: client.missedTicks(jobs), records: client.jobRecords(jobs), refusal: jobs.refusal },
+    place,
+  });
+  place?.created(client, service);
   return service;
 }
 

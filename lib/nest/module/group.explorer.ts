@@ -7,20 +7,9 @@ import { handlerLocksOf, lockedHandlersOf } from '../handlers/handler-locks.js';
 import { leaderOnlyMethodsOf } from '../leader/leader.explorer.js';
 import { prototypeOf } from '../prototype-of.js';
 import { jobsOf } from '../schedule/singleton-job.explorer.js';
+import { groupsOf } from '../service-parts.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { lockedMethodsOf } from '../transactions/transaction-order.js';
-
-/** The key of a lock service for its groups. */
-const GROUPS = Symbol.for('nestjs-redis-lock:groups');
-
-export function setGroups(service: object, groups: Groups): void {
-  Object.defineProperty(service, GROUPS, { value: groups });
-}
-
-/** The groups of a lock service. A mock in a test has none. */
-export function groupsOf(service: object): Groups | undefined {
-  return (service as { [GROUPS]?: Groups })[GROUPS];
-}
 
 /**
  * Registers the groups of all decorated methods, jobs and leaderships when the application starts, before any call can

@@ -3,7 +3,7 @@ import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { OptionsOfFactory, RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './async-options.js';
 import { createLockService } from './create-lock-service.js';
-import { GroupExplorer, groupsOf } from './group.explorer.js';
+import { GroupExplorer } from './group.explorer.js';
 import { LeaderExplorer } from '../leader/leader.explorer.js';
 import { handlerLocksOf } from '../handlers/handler-locks.js';
 import { TransactionOrderExplorer } from '../transactions/transaction-order.explorer.js';
@@ -19,6 +19,7 @@ import {
   resolveModuleOptions,
 } from './module-options.js';
 import { RedisLockService } from '../redis-lock.service.js';
+import { groupsOf } from '../service-parts.js';
 import { inOtherCopies } from '../injected-classes.js';
 import { onlyRegistration, registrationProvider } from './registration.js';
 import { LockedTicksExplorer } from '../jobs/locked-ticks.explorer.js';

@@ -1,31 +1,10 @@
 import { Logger } from '@nestjs/common';
 import { InvalidLockOptionsError, LockUnavailableError } from '../../core/api/errors.js';
 import type { JobRecords } from '../../core/jobs/job-records.js';
-import type { MissedTicks } from '../../core/jobs/missed-ticks.js';
 import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
-import type { SingletonRuns } from '../../core/singleton/singleton-runs.js';
 import type { OwedRun } from '../../core/store/job-store.js';
+import { type JobWatch, partsOf } from '../service-parts.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
-
-/** What a lock service does for jobs that the store remembers. */
-export interface JobWatch {
-  readonly runs: SingletonRuns;
-  readonly missed: MissedTicks;
-  readonly records: JobRecords;
-  /** Why its store remembers no jobs. */
-  readonly refusal: string | undefined;
-}
-
-/** The key of a lock service for its jobs. A mock in a test has none. */
-const JOBS = Symbol.for('nestjs-redis-lock:job-watch');
-
-export function setJobWatch(service: object, watch: JobWatch): void {
-  Object.defineProperty(service, JOBS, { value: watch });
-}
-
-export function jobWatchOf(service: object): JobWatch | undefined {
-  return (service as { [JOBS]?: JobWatch })[JOBS];
-}
 
 /**
  * What the store of a lock service knows of jobs.
@@ -33,7 +12,7 @@ export function jobWatchOf(service: object): JobWatch | undefined {
  * @throws LockUnavailableError for the mock of a test
  */
 export function jobRecordsOf(service: object): JobRecords {
-  const watch = jobWatchOf(service);
+  const watch = partsOf(service)?.jobs;
   if (watch) return watch.records;
   throw new LockUnavailableError('', 'find jobs', 'failed', new Error('this lock service is a mock'));
 }

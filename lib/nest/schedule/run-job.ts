@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { TicksAround, TickSchedule } from '../../core/jobs/tick-schedule.js';
 import type { SingletonRun, SingletonRunOptions, SingletonWork } from '../../core/singleton/singleton-run-options.js';
 import type { RedisLockService } from '../redis-lock.service.js';
-import { clockOf } from '../service-clock.js';
-import { jobWatchOf } from './job-watch.js';
+import { clockOf, partsOf } from '../service-parts.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 
 /** The method of a job. It is called with its run. */
@@ -32,13 +31,15 @@ export function runTick(service: RedisLockService, { name, options, work }: JobT
   const { of, next, ...target } = tick;
   const run = { job: name, overlap, onCrash, spreadMs, ...history, lock, ...target };
   const doWork: SingletonWork<unknown> = (_lease, singletonRun) => work(singletonRun);
-  const watch = jobWatchOf(service);
+  const parts = partsOf(service);
+  const watch = parts?.jobs;
   if (!watch) return service.runSingleton(run, doWork);
+  const runs = parts!.singletonRuns;
   const at = target.due?.at;
   const onUnknown = (): void => watch.missed.unknown(name);
-  if (!of || at === undefined) return watch.runs.run(run, doWork, { next, onUnknown });
+  if (!of || at === undefined) return runs.run(run, doWork, { next, onUnknown });
   const { schedule, around } = of;
-  return watch.runs.run(run, doWork, {
+  return runs.run(run, doWork, {
     schedule: schedule.text,
     previous: around.before,
     next: around.after,
@@ -64,7 +65,7 @@ export function runForMissed(
     schedule: schedule?.text,
     next: schedule?.after(clockOf(service).wallNow()),
   } as const;
-  const runs = jobWatchOf(service)?.runs;
+  const runs = partsOf(service)?.singletonRuns;
   return runs ? runs.run(run, (_lease, singletonRun) => work(singletonRun), plan) : Promise.resolve();
 }
 

@@ -10,7 +10,7 @@ import {
 } from '../decorators/method.js';
 import { jobName, type JobTicks, schedulingOf, SINGLETON_JOB, type SingletonJob } from './singleton-job.explorer.js';
 import type { IsAny, Mistake, ResultMistake } from '../decorators/method-types.js';
-import { clockOf } from '../service-clock.js';
+import { clockOf } from '../service-parts.js';
 import {
   type JobMethod,
   overridingRun,

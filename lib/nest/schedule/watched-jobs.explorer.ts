@@ -1,7 +1,8 @@
 import type { OnApplicationBootstrap, OnModuleInit } from '@nestjs/common';
 import { quote } from '../../core/util/quoted.js';
 import type { RedisLockService } from '../redis-lock.service.js';
-import { checkMissedIsKept, jobWatchOf, watchJob } from './job-watch.js';
+import { partsOf } from '../service-parts.js';
+import { checkMissedIsKept, watchJob } from './job-watch.js';
 import { callManually } from './run-job.js';
 import type { DecoratedJob, SingletonJobExplorer } from './singleton-job.explorer.js';
 
@@ -13,14 +14,14 @@ export class WatchedJobsExplorer implements OnModuleInit, OnApplicationBootstrap
   ) {}
 
   onModuleInit(): void {
-    const watch = jobWatchOf(this.service);
+    const watch = partsOf(this.service)?.jobs;
     for (const { name, where, options } of this.explorer.jobs.values()) {
       checkMissedIsKept(watch, options.missed.onMissed, `The job ${quote(name)} (${where})`);
     }
   }
 
   onApplicationBootstrap(): void {
-    const watch = jobWatchOf(this.service);
+    const watch = partsOf(this.service)?.jobs;
     if (!watch) return;
     for (const job of this.explorer.jobs.values())
       watchJob(watch, { ...job, runOwed: ({ tick }) => runOwed(job, tick) });

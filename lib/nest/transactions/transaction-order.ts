@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { LockMode } from '../../core/api/lock-mode.js';
-import type { TransactionHooks } from '../../core/api/transactions.js';
+import { partsOf } from '../service-parts.js';
 import { callingTransaction } from './known-transactions.js';
 
 /** A method that a decorator runs under a lock. */
@@ -29,9 +29,6 @@ export interface LockedMethod {
 /** The metadata key of a prototype: its own methods that run under a lock. */
 const LOCKED_METHODS = 'nestjs-redis-lock:methods';
 
-/** Each copy of this package finds the hooks that another copy has set. */
-const HOOKS = Symbol.for('nestjs-redis-lock:transactions');
-
 export function addLockedMethod(prototype: object, method: LockedMethod): void {
   Reflect.defineMetadata(LOCKED_METHODS, [...lockedMethodsOf(prototype), method], prototype);
 }
@@ -39,11 +36,6 @@ export function addLockedMethod(prototype: object, method: LockedMethod): void {
 /** Those that the class declares itself. */
 export function lockedMethodsOf(prototype: object): readonly LockedMethod[] {
   return (Reflect.getOwnMetadata(LOCKED_METHODS, prototype) as LockedMethod[] | undefined) ?? [];
-}
-
-/** Lets the decorators know that the leases of a lock service last until the end of a transaction. */
-export function setTransactionHooks(service: object, hooks: TransactionHooks): void {
-  Object.defineProperty(service, HOOKS, { value: hooks });
 }
 
 /** What has been put in place of a locked method, by a decorator above. */
@@ -74,7 +66,7 @@ export function refusalOfFirstCall(
   if (method.ignoresTransaction) return undefined;
   const transaction = callingTransaction(running);
   if (!transaction) return undefined;
-  const hooks = (service as { [HOOKS]?: TransactionHooks })[HOOKS];
+  const hooks = partsOf(service)?.transactions;
   if (hooks?.current() !== undefined) return undefined;
   const { library, isDirect } = transaction;
   if (isDirect && methodAbove(prototype, method)) return wrongOrder(method, library, hooks !== undefined);

@@ -10,7 +10,6 @@ import {
 } from '../../nest/module/module-options.js';
 import { RedisLockService } from '../../nest/redis-lock.service.js';
 import { DEFAULT_NAME } from '../../nest/tokens.js';
-import { setTransactionHooks } from '../../nest/transactions/transaction-order.js';
 import { NO_CHANCE, STANDING_CLOCK } from './pass-through-clock.js';
 import { PassThroughGranting } from './pass-through-granting.js';
 import { PassThroughLatches, PassThroughStore, PassThroughTicks } from './pass-through-store.js';
@@ -102,14 +101,13 @@ export function passThroughLocks(given: PassThroughOptions = {}): RedisLockServi
     unclearNames: given.unclearNames ?? PASS_THROUGH_OPTIONS.defaults.unclearNames,
     granting: new PassThroughGranting(store, resolveLockOptions(undefined, defaults)),
   });
-  const service = new PassThroughService(
+  return new PassThroughService({
     client,
-    client.singletonRuns(new PassThroughTicks(store)),
-    client.latches(new PassThroughLatches()),
-    0,
-  );
-  if (transactions) setTransactionHooks(service, transactions);
-  return service;
+    singletonRuns: client.singletonRuns(new PassThroughTicks(store)),
+    latches: client.latches(new PassThroughLatches()),
+    drainMs: 0,
+    transactions,
+  });
 }
 
 /** It has nothing to close: time stands still, so a shutdown could not wait for work either. */

@@ -4,7 +4,7 @@ import type { StoreContext, StoreFactory } from 'nestjs-redis-lock/store';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
-import { clockOf } from '../../../lib/nest/service-clock.js';
+import { clockOf } from '../../../lib/nest/service-parts.js';
 import { TEST_STORES } from '../../../lib/nest/tokens.js';
 import { rejection } from '../../support/expect/eventually.js';
 import { FakeClock } from '../../support/world/fake-clock.js';

@@ -84,8 +84,8 @@ const MISTAKES: readonly (readonly [mistake: string, text: string, at: string, a
   [
     'a service made by new',
     `import { RedisLockService as Service } from 'nestjs-redis-lock'; export const made = new Service('redis://redis');`,
-    'new',
-    'Expected 4-5 arguments, but got 1.',
+    '',
+    "Argument of type 'string' is not assignable to parameter of type 'ServiceParts'.",
   ],
   [
     'a misspelt option of @DistributedLock',

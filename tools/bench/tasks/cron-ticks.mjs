@@ -1,5 +1,5 @@
 // Ticks of cron jobs, claimed as `@SingletonCron` claims them.
-import { jobWatchOf } from '../../../dist/modules/nest/schedule/job-watch.js';
+import { partsOf } from '../../../dist/modules/nest/service-parts.js';
 import { runTick } from '../../../dist/modules/nest/schedule/run-job.js';
 import { resolveJobOptions, TICK_OPTIONS } from '../../../dist/modules/nest/schedule/singleton-options.js';
 
@@ -19,7 +19,7 @@ export const tickAfter = SCHEDULE.after;
 
 /** Lets the fleet know jobs of these names, whose first tick is `next`. */
 export async function register(service, names, next = tickAfter(Date.now())) {
-  const { jobs } = jobWatchOf(service).runs;
+  const { jobs } = partsOf(service).singletonRuns;
   for (let from = 0; from < names.length; from += REGISTERED_AT_ONCE) {
     const some = names.slice(from, from + REGISTERED_AT_ONCE);
     await jobs.register(some.map((name) => ({ resource: `cron:${name}`, schedule: SCHEDULE.text, next })));

@@ -3,7 +3,7 @@ import { inRootContext } from '../../../core/util/async-contexts.js';
 import type { Clock } from '../../../core/util/clock.js';
 import { instanceOf } from '../../../core/store/owner-id.js';
 import type { MemoryServer } from '../../../memory/memory-server.js';
-import type { ServiceParts } from '../../../nest/redis-lock.service.js';
+import type { ForwardedTo } from '../../../nest/service-parts.js';
 import type { Gate, TestCommand, Verb } from '../../fleet/commands.js';
 import { SeededRandom } from '../../fleet/seeded-random.js';
 import { TestInstance } from '../../fleet/test-instance.js';
@@ -38,7 +38,7 @@ const NEVER = new Promise<never>(() => {});
 /** What a lock service forwards to while a schedule runs: a lock client for each actor, as if each were a process. */
 export class ActorProcess {
   readonly clock: ProcessClock;
-  readonly parts: ServiceParts;
+  readonly parts: ForwardedTo;
   readonly #instance: TestInstance;
   readonly #client: LockClient;
   /** How often a reentrant lock is entered, by owner id. */

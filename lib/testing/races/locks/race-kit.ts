@@ -2,7 +2,8 @@ import type { LockDefaults } from '../../../core/api/lock-options.js';
 import type { LockClientOptions } from '../../../core/lock-client.js';
 import { MemoryServer } from '../../../memory/memory-server.js';
 import type { ResolvedModuleOptions } from '../../../nest/module/module-options.js';
-import { exchangeParts, RedisLockService, type ServiceParts } from '../../../nest/redis-lock.service.js';
+import { RedisLockService } from '../../../nest/redis-lock.service.js';
+import { type ForwardedTo, partsOf } from '../../../nest/service-parts.js';
 import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from '../../../nest/tokens.js';
 import { ManualClock } from '../../fleet/manual-clock.js';
 import { ANYTHING, EVERYTHING, NOTHING } from '../schedule/access.js';
@@ -48,8 +49,7 @@ export class RaceKit implements SteppedTime {
    */
   locks(defaults: Partial<LockDefaults> = {}): RedisLockService {
     const name = this.#names++ === 0 ? DEFAULT_NAME : `service${this.#names}`;
-    const { client, singletonRuns, latches } = this.#parts(name, { defaults });
-    return new RedisLockService(client, singletonRuns, latches, 0);
+    return new RedisLockService({ ...this.#parts(name, { defaults }), drainMs: 0 });
   }
 
   /**
@@ -63,11 +63,10 @@ export class RaceKit implements SteppedTime {
   use(app: AppWithLocks, name: string = DEFAULT_NAME): RedisLockService {
     const [service, options] = found(app, name);
     const { defaults, group, labelGroups, unclearNames, transactions } = options;
-    const before = exchangeParts(
-      service,
-      this.#parts(name, { defaults, group, labelGroups, unclearNames, transactions }),
-    );
-    this.#undo.push(() => void exchangeParts(service, before));
+    const parts = partsOf(service)!;
+    const { client, singletonRuns, latches } = parts;
+    Object.assign(parts, this.#parts(name, { defaults, group, labelGroups, unclearNames, transactions }));
+    this.#undo.push(() => void Object.assign(parts, { client, singletonRuns, latches }));
     return service;
   }
 
@@ -97,9 +96,9 @@ export class RaceKit implements SteppedTime {
   }
 
   /** Parts that lead to those of the actor that uses them. */
-  #parts(service: string, options: Partial<LockClientOptions>): ServiceParts {
+  #parts(service: string, options: Partial<LockClientOptions>): ForwardedTo {
     const byActor = new Map<string, ActorProcess>();
-    const own = (): ServiceParts => {
+    const own = (): ForwardedTo => {
       const name = currentActor()?.actor.name ?? OUTSIDE;
       let process = byActor.get(name);
       if (process === undefined) {

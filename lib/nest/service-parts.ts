@@ -1,0 +1,61 @@
+import type { TransactionHooks } from '../core/api/transactions.js';
+import type { Groups } from '../core/events/groups.js';
+import type { JobRecords } from '../core/jobs/job-records.js';
+import type { MissedTicks } from '../core/jobs/missed-ticks.js';
+import type { Latches } from '../core/latch/latches.js';
+import type { LockClient } from '../core/lock-client.js';
+import type { SingletonRuns } from '../core/singleton/singleton-runs.js';
+import { type Clock, SYSTEM_CLOCK } from '../core/util/clock.js';
+import type { TestPlace } from './test-stores.js';
+
+/** What the calls of a lock service are forwarded to. A test may exchange it. */
+export interface ForwardedTo {
+  client: LockClient;
+  singletonRuns: SingletonRuns;
+  latches: Latches;
+}
+
+/** What a lock service does for jobs that the store remembers. */
+export interface JobWatch {
+  readonly missed: MissedTicks;
+  readonly records: JobRecords;
+  /** Why its store remembers no jobs. */
+  readonly refusal: string | undefined;
+}
+
+/** All that belongs to one lock service: the decorators and the explorers find it by the service. */
+export interface ServiceParts extends ForwardedTo {
+  readonly drainMs: number;
+  /** Called when the application has started. */
+  readonly onStarted?: (() => void) | undefined;
+  /** By which it counts. @default the system's */
+  readonly clock?: Clock | undefined;
+  /** Set where its leases last until the end of a transaction. */
+  readonly transactions?: TransactionHooks | undefined;
+  readonly jobs?: JobWatch | undefined;
+  /** Set in a test. */
+  readonly place?: TestPlace | undefined;
+  /** Set in a test, see `JobsUnderTest`. */
+  jobsUnderTest?: object;
+}
+
+/** Both copies of this package, ES module and CommonJS, find the parts of a service that one of them has made. */
+const PARTS = Symbol.for('nestjs-redis-lock:parts:1');
+
+export function keepParts(service: object, parts: ServiceParts): void {
+  Object.defineProperty(service, PARTS, { value: parts });
+}
+
+/** @returns nothing for what a test has put in the place of a lock service */
+export function partsOf(service: unknown): ServiceParts | undefined {
+  return (service as { [PARTS]?: ServiceParts } | null | undefined)?.[PARTS];
+}
+
+/** The clock by which a lock service counts, for what is timed around it. */
+export function clockOf(service: object): Clock {
+  return partsOf(service)?.clock ?? SYSTEM_CLOCK;
+}
+
+export function groupsOf(service: object): Groups | undefined {
+  return partsOf(service)?.client.observers.groups;
+}

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DistributedLock, RedisLockService } from '../../../lib/index.js';
+import { SingletonCron } from '../../../lib/schedule.js';
 import { exploreRaces, raced, RedisLockTestingModule, type RaceKit, racePoint } from '../../../lib/testing.js';
 
 @Injectable()
@@ -26,6 +27,11 @@ class Shop {
   @DistributedLock((order: string) => `order:${order}`)
   async pay(_order: string): Promise<void> {
     await this.carelessly();
+  }
+
+  @SingletonCron('0 0 1 1 *', { name: 'restock' })
+  async restock(): Promise<void> {
+    await this.repository.write((await this.repository.read()) + 1);
   }
 
   async carelessly(): Promise<void> {
@@ -73,6 +79,15 @@ describe('exploreRaces with an application that was started once', () => {
 
     const actors = { first: (shop: Shop) => shop.pay('7'), second: (shop: Shop) => shop.pay('8') };
     await expect(exploreRaces(setup, actors, { invariant })).rejects.toThrow('second asks for order:8 and gets it');
+  });
+
+  it('claims the ticks of its jobs in the schedule, and not in the application', async () => {
+    const restock = (shop: Shop): Promise<void> => shop.restock();
+    const once = (): boolean => repository.left === 2;
+    expect((await exploreRaces(setup, [restock, restock], { invariant: once })).exhausted).toBe(true);
+
+    const never = (): boolean => repository.left === 1;
+    await expect(exploreRaces(setup, [restock, restock], { invariant: never })).rejects.toThrow('claims the tick of');
   });
 
   it('keeps the options of the application, and gives it back as it was', async () => {

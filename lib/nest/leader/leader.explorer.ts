@@ -4,7 +4,7 @@ import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { campaignFor, sharedLeadership } from './shared-leadership.js';
-import { wrappersOf } from '../prototype-of.js';
+import { wrappersOf } from '../scan.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { quote } from '../../core/util/quoted.js';
 

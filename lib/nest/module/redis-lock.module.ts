@@ -2,14 +2,9 @@ import { type DynamicModule, Module, type ModuleMetadata, type Provider, type Ty
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { OptionsOfFactory, RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './async-options.js';
+import { BootChecks } from './boot-checks.js';
 import { createLockService } from './create-lock-service.js';
-import { GroupExplorer } from './group.explorer.js';
 import { LeaderExplorer } from '../leader/leader.explorer.js';
-import { handlerLocksOf } from '../handlers/handler-locks.js';
-import { TransactionOrderExplorer } from '../transactions/transaction-order.explorer.js';
-import { FieldFilterExplorer } from '../handlers/field-filter.explorer.js';
-import { GatewayFilterExplorer } from '../handlers/gateway-filter.explorer.js';
-import { LockHandlerExplorer } from '../handlers/lock-handler.explorer.js';
 import {
   checkExtras,
   mayShareKeys,
@@ -19,10 +14,10 @@ import {
   resolveModuleOptions,
 } from './module-options.js';
 import { RedisLockService } from '../redis-lock.service.js';
+import { Scan } from '../scan.js';
 import { groupsOf } from '../service-parts.js';
 import { inOtherCopies } from '../injected-classes.js';
 import { onlyRegistration, registrationProvider } from './registration.js';
-import { LockedTicksExplorer } from '../jobs/locked-ticks.explorer.js';
 import { SingletonJobs } from '../jobs/singleton-jobs.js';
 import { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import { WatchedJobsExplorer } from '../schedule/watched-jobs.explorer.js';
@@ -105,47 +100,22 @@ function createModule(
           { provide: token, useExisting: RedisLockService },
         ]
       : [{ provide: token, ...service }];
+  const bootChecks: Provider = {
+    provide: BootChecks,
+    inject: [DiscoveryService, token, getRedisLockOptionsToken(name)],
+    useFactory: (discovery: DiscoveryService, locks: object, { transactions }: ResolvedModuleOptions) =>
+      new BootChecks(new Scan(discovery, name), locks, transactions !== undefined),
+  };
   const leaderExplorer: Provider = {
     provide: LeaderExplorer,
     inject: [DiscoveryService, token],
     useFactory: (discovery: DiscoveryService, locks: RedisLockService) => new LeaderExplorer(discovery, locks, name),
-  };
-  const groupExplorer: Provider = {
-    provide: GroupExplorer,
-    inject: [DiscoveryService, token],
-    useFactory: (discovery: DiscoveryService, locks: object) => new GroupExplorer(discovery, locks, name),
-  };
-  const handlerExplorer: Provider = {
-    provide: LockHandlerExplorer,
-    inject: [DiscoveryService],
-    useFactory: (discovery: DiscoveryService) => new LockHandlerExplorer(discovery, name),
-  };
-  const fieldExplorer: Provider = {
-    provide: FieldFilterExplorer,
-    inject: [DiscoveryService],
-    useFactory: (discovery: DiscoveryService) => new FieldFilterExplorer(discovery, name),
-  };
-  const gatewayExplorer: Provider = {
-    provide: GatewayFilterExplorer,
-    inject: [DiscoveryService],
-    useFactory: (discovery: DiscoveryService) => new GatewayFilterExplorer(discovery, name),
-  };
-  const orderExplorer: Provider = {
-    provide: TransactionOrderExplorer,
-    inject: [DiscoveryService, getRedisLockOptionsToken(name)],
-    useFactory: (discovery: DiscoveryService, { transactions }: ResolvedModuleOptions) =>
-      new TransactionOrderExplorer(discovery, name, (method) => !!transactions || handlerLocksOf(method) !== undefined),
   };
   const jobExplorer: Provider = {
     provide: SingletonJobExplorer,
     inject: [DiscoveryService, getRedisLockOptionsToken(name)],
     useFactory: (discovery: DiscoveryService, options: ResolvedModuleOptions) =>
       new SingletonJobExplorer(discovery, name, mayShareKeys(options)),
-  };
-  const lockedTicks: Provider = {
-    provide: LockedTicksExplorer,
-    inject: [DiscoveryService],
-    useFactory: (discovery: DiscoveryService) => new LockedTicksExplorer(discovery, name),
   };
   const watchedJobs: Provider = {
     provide: WatchedJobsExplorer,
@@ -178,16 +148,11 @@ function createModule(
         { provide: TEST_STORES, useValue: null },
         ...providers,
         ...aliases,
-        groupExplorer,
+        bootChecks,
         jobExplorer,
         watchedJobs,
-        lockedTicks,
         ...jobProviders,
         leaderExplorer,
-        handlerExplorer,
-        fieldExplorer,
-        gatewayExplorer,
-        orderExplorer,
       ];
     },
     get exports() {

@@ -1,7 +1,7 @@
 import { type ForwardReference, type InjectionToken, Scope } from '@nestjs/common';
 import 'reflect-metadata';
 import { isObject } from '../../core/util/objects.js';
-import type { InstanceWrapper } from '../prototype-of.js';
+import type { InstanceWrapper } from '../scan.js';
 
 /** Where decorators of Nest keep the dependencies of a class that its constructor does not tell by types. */
 const OF_PARAMETERS = 'self:paramtypes';

@@ -4,7 +4,7 @@ import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
-import { prototypeOf, wrappersOf } from '../prototype-of.js';
+import { prototypeOf, wrappersOf } from '../scan.js';
 import { muteUnclaimedTicks } from '../log/scheduler-log.js';
 import { type ScheduleDecorator, scheduleDecoratorOf } from '../request/known-handlers.js';
 import { RequestScope } from '../request/request-scope.js';

@@ -3,7 +3,8 @@ import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { LockMode } from '../../core/api/lock-mode.js';
 import { partsOf } from '../service-parts.js';
-import { callingTransaction } from './known-transactions.js';
+import type { Scan } from '../scan.js';
+import { callingTransaction, libraryOfMethod } from './known-transactions.js';
 
 /** A method that a decorator runs under a lock. */
 export interface LockedMethod {
@@ -38,11 +39,27 @@ export function lockedMethodsOf(prototype: object): readonly LockedMethod[] {
   return (Reflect.getOwnMetadata(LOCKED_METHODS, prototype) as LockedMethod[] | undefined) ?? [];
 }
 
+/**
+ * Refuses locked methods with a known `@Transactional()` above the lock. What it cannot recognize, the first call of the
+ * method shows.
+ *
+ * @param isExempt whether a method is right all the same: `@LockHandler` is outside of every decorator, and the release
+ *   may wait for the transaction
+ * @throws InvalidLockOptionsError
+ */
+export function refuseWrongOrder(scan: Scan, isExempt: (method: object) => boolean): void {
+  for (const prototype of scan.allPrototypes()) {
+    for (const locked of lockedMethodsOf(prototype).filter(scan.isOurs)) {
+      const above = methodAbove(prototype, locked);
+      if (!above || locked.ignoresTransaction || isExempt(above)) continue;
+      const library = libraryOfMethod(above);
+      if (library) throw wrongOrder(locked, library);
+    }
+  }
+}
+
 /** What has been put in place of a locked method, by a decorator above. */
-export function methodAbove(
-  prototype: object,
-  { name, wrapped }: LockedMethod,
-): ((...args: never[]) => unknown) | undefined {
+function methodAbove(prototype: object, { name, wrapped }: LockedMethod): ((...args: never[]) => unknown) | undefined {
   const method: unknown = Object.getOwnPropertyDescriptor(prototype, name)?.value;
   return typeof method === 'function' && method !== wrapped ? (method as LockedMethod['wrapped']) : undefined;
 }
@@ -86,11 +103,7 @@ export function refusalOfFirstCall(
  *
  * @param hasHooks whether the module option transactions is set, and does not see this transaction
  */
-export function wrongOrder(
-  { where, decorator }: LockedMethod,
-  library: string,
-  hasHooks = false,
-): InvalidLockOptionsError {
+function wrongOrder({ where, decorator }: LockedMethod, library: string, hasHooks = false): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
     `${where}: @Transactional() of ${library} stands above ${decorator}, so the transaction is around the lock. The ` +
       `lock would be released before the commit, and the next holder would read old rows. Write ${decorator}() above ` +

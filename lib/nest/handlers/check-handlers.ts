@@ -1,5 +1,4 @@
-import { Logger, type OnModuleInit } from '@nestjs/common';
-import type { DiscoveryService } from '@nestjs/core';
+import { Logger } from '@nestjs/common';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { runsForFields, schemasWith } from './graphql-schemas.js';
 import { handlerLocksOf, hasLostItsLocks, lockedHandlersOf } from './handler-locks.js';
@@ -13,33 +12,32 @@ import {
   scheduleDecoratorOf,
 } from '../request/known-handlers.js';
 import { describeMethod } from '../decorators/method.js';
-import { type InstanceWrapper, prototypeOf } from '../prototype-of.js';
-import { DEFAULT_NAME } from '../tokens.js';
+import { type InstanceWrapper, prototypeOf, type Scan } from '../scan.js';
 
 const ANYWHERE = [...ON_GATEWAYS, ...OF_OTHER_PACKAGES];
 
 /**
  * Refuses methods with `@LockHandler` that Nest certainly runs no interceptors for, because no lock would be held.
- * Warns where that is not certain. One explorer for each lock service.
+ * Warns where that is not certain.
+ *
+ * @throws InvalidLockOptionsError
  */
-export class LockHandlerExplorer implements OnModuleInit {
+export function checkHandlers(scan: Scan): void {
+  new HandlerCheck(scan).run();
+}
+
+class HandlerCheck {
   readonly #logger = new Logger('RedisLockModule');
-  readonly #discovery: DiscoveryService;
-  readonly #lockService: string;
   /** The methods that are handlers. A controller may also be a provider, for others to inject. */
   readonly #handlers = new Set<object>();
   /** The methods that were warned of: one class may be a provider of several modules. */
   readonly #warnedOf = new Set<string>();
 
-  constructor(discovery: DiscoveryService, lockService: string) {
-    this.#discovery = discovery;
-    this.#lockService = lockService;
-  }
+  constructor(private readonly scan: Scan) {}
 
-  /** @throws InvalidLockOptionsError */
-  onModuleInit(): void {
-    for (const wrapper of this.#discovery.getControllers()) this.#checkClass(wrapper, [...ON_CONTROLLERS, ...ANYWHERE]);
-    for (const wrapper of this.#discovery.getProviders()) this.#checkClass(wrapper, ANYWHERE);
+  run(): void {
+    for (const wrapper of this.scan.controllers) this.#checkClass(wrapper, [...ON_CONTROLLERS, ...ANYWHERE]);
+    for (const wrapper of this.scan.providers) this.#checkClass(wrapper, ANYWHERE);
   }
 
   #checkClass(wrapper: InstanceWrapper, known: readonly string[]): void {
@@ -60,7 +58,7 @@ export class LockHandlerExplorer implements OnModuleInit {
     }
     // A subclass may override the method without the decorator.
     const plans = handlerLocksOf(method)?.plans ?? [];
-    if (!plans.some(({ lockService = DEFAULT_NAME }) => lockService === this.#lockService)) return;
+    if (!plans.some(this.scan.isOurs)) return;
     const where = describeMethod(prototype, name);
     if (hasMetadataOf(method, FIELD_RESOLVERS)) return this.#checkFieldResolver(where, module);
     if (hasMetadataOf(method, known)) return void this.#handlers.add(method);
@@ -99,7 +97,7 @@ export class LockHandlerExplorer implements OnModuleInit {
 
   /** @throws InvalidLockOptionsError if a GraphQL schema with this module runs no interceptors for field resolvers */
   #checkFieldResolver(where: string, module: unknown): void {
-    const schemas = schemasWith(module, this.#discovery.getProviders());
+    const schemas = schemasWith(module, this.scan.providers);
     if (schemas.length > 0 && schemas.every((schema) => runsForFields(schema, 'interceptors'))) return;
     throw neverRuns(
       where,

@@ -1,0 +1,82 @@
+import { Logger, type Type } from '@nestjs/common';
+import { isObject } from '../../core/util/objects.js';
+import { describeMethod } from '../decorators/method.js';
+import { FIELD_RESOLVERS, hasMetadataOf, ON_GATEWAYS } from '../request/known-handlers.js';
+import type { InstanceWrapper, Scan } from '../scan.js';
+import { runsForFields, schemasWith } from './graphql-schemas.js';
+import { methodsLockedBy } from './handler-locks.js';
+import { answersLockErrors, hasGlobalLockFilter } from './lock-filters.js';
+import { maskLockErrors } from './mask-lock-errors.js';
+
+type Methods = Record<string | symbol, object>;
+
+/**
+ * Warns of locked field resolvers and messages of gateways whose lock errors a filter should answer, but does not: Nest
+ * runs filters for field resolvers only where the options of the schema say so, and an `APP_FILTER` for no gateway. It
+ * cannot see filters of `useGlobalFilters`, because Nest does not inject them.
+ */
+export function warnOfUnansweredErrors(scan: Scan): void {
+  const { providers, lockService } = scan;
+  const filtersAll = hasGlobalLockFilter(providers);
+  // One class may be a provider of several modules.
+  const lines = new Set<string>();
+  for (const { metatype, host } of providers) {
+    if (!isClass(metatype)) continue;
+    for (const where of fieldsOf(metatype, lockService, filtersAll)) {
+      if (showsErrors(host, providers)) lines.add(ofField(where));
+    }
+    const messages = filtersAll ? messagesOf(metatype, lockService) : [];
+    if (messages.length > 0) lines.add(ofMessages(messages, metatype));
+  }
+  const logger = new Logger('RedisLockModule');
+  for (const line of lines) logger.warn(line);
+}
+
+/** The locked field resolvers of a class that a filter should answer for. */
+function fieldsOf(resolver: Type, lockService: string, filtersAll: boolean): string[] {
+  const prototype = resolver.prototype as Methods;
+  const filtersClass = filtersAll || answersLockErrors(resolver);
+  return methodsLockedBy(lockService, prototype)
+    .filter((name) => {
+      const method = prototype[name]!;
+      return hasMetadataOf(method, FIELD_RESOLVERS) && (filtersClass || answersLockErrors(method));
+    })
+    .map((name) => describeMethod(prototype, name));
+}
+
+/** Whether a GraphQL schema with this module sends the errors of field resolvers as they are. */
+function showsErrors(module: InstanceWrapper['host'], providers: InstanceWrapper[]): boolean {
+  return schemasWith(module?.metatype, providers).some(
+    (schema) => !runsForFields(schema, 'filters') && schema.transformSchema !== maskLockErrors,
+  );
+}
+
+/** The locked messages of a gateway that no filter of its own answers for. */
+function messagesOf(gateway: Type, lockService: string): string[] {
+  if (answersLockErrors(gateway)) return [];
+  const prototype = gateway.prototype as Methods;
+  return methodsLockedBy(lockService, prototype)
+    .filter((name) => hasMetadataOf(prototype[name]!, ON_GATEWAYS) && !answersLockErrors(prototype[name]!))
+    .map((name) => describeMethod(prototype, name));
+}
+
+function isClass(metatype: InstanceWrapper['metatype']): metatype is Type {
+  return typeof metatype === 'function' && isObject(metatype.prototype);
+}
+
+function ofField(where: string): string {
+  return (
+    `No exception filter answers the lock errors of ${where}: the method is a field resolver, and GraphQLModule runs ` +
+    `no filters for field resolvers. A client would be sent the message of the error, with the resource and ` +
+    `perhaps the address of Redis. Set the option fieldResolverEnhancers: ['filters'] of GraphQLModule, or ` +
+    `transformSchema: maskLockErrors. See docs/guide/with-graphql.md.`
+  );
+}
+
+function ofMessages(messages: readonly string[], gateway: Type): string {
+  return (
+    `No exception filter answers the lock errors of ${messages.join(', ')}: Nest runs no global filters for gateways, ` +
+    `so the LockExceptionFilter in APP_FILTER does not reach them. Put @UseFilters(LockExceptionFilter) on ` +
+    `${gateway.name}. See docs/guide/with-websockets.md.`
+  );
+}

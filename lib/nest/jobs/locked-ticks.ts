@@ -1,0 +1,47 @@
+import { Logger } from '@nestjs/common';
+import 'reflect-metadata';
+import { skippingDecoratorOf } from '../decorators/method.js';
+import { scheduleDecoratorOf } from '../request/known-handlers.js';
+import type { Scan } from '../scan.js';
+import { Scheduler, SINGLETON_JOB } from '../schedule/singleton-job.explorer.js';
+import { type LockedMethod, lockedMethodsOf } from '../transactions/transaction-order.js';
+
+type Methods = Readonly<Record<string | symbol, unknown>>;
+
+/**
+ * Warns of methods that `@nestjs/schedule` calls and that run under a lock: such a lock keeps no instance from running the
+ * tick.
+ */
+export function warnOfLockedTicks(scan: Scan): void {
+  const scheduler = new Scheduler(scan.discovery);
+  if (!scheduler.isImported) return;
+  const lines = new Set<string>();
+  for (const prototype of scan.prototypes() as Set<Methods>) {
+    for (let each: Methods | null = prototype; each; each = Object.getPrototypeOf(each) as Methods | null) {
+      for (const locked of lockedMethodsOf(each).filter(scan.isOurs)) {
+        const method = prototype[locked.name];
+        // A subclass may override the method without the decorators.
+        if (typeof method !== 'function' || method !== each[locked.name]) continue;
+        const line = lineFor(locked, method, scheduler);
+        if (line !== undefined) lines.add(line);
+      }
+    }
+  }
+  const logger = new Logger('RedisLockModule');
+  for (const line of lines) logger.warn(line);
+}
+
+function lineFor(locked: LockedMethod, method: object, scheduler: Scheduler): string | undefined {
+  const { skips, minHoldMs, where, decorator } = locked;
+  const schedule = scheduleDecoratorOf(method);
+  if (schedule === undefined) return undefined;
+  if (scheduler.switchedOffBy(method) !== undefined || Reflect.hasMetadata(SINGLETON_JOB, method)) return undefined;
+  if ((skips && minHoldMs > 0) || skippingDecoratorOf(method) === '@LeaderOnly') return undefined;
+  const instead = `To run each tick on one instance, use @Singleton${schedule} of nestjs-redis-lock/schedule in place of both`;
+  return skips
+    ? `${where} has @${schedule} and ${decorator}: an instance whose timer fires when the first run has ended runs ` +
+        `the tick again. ${instead}, or set minHoldMs to more than clocks and timers are apart. See docs/guide/cron.md.`
+    : `${where} has @${schedule} and ${decorator}: every instance runs each tick, and the lock only makes them take ` +
+        `turns. ${instead}. To keep it as it is, let a method with @${schedule} call another one with the lock. See ` +
+        'docs/guide/cron.md.';
+}

@@ -1,0 +1,53 @@
+import type { DiscoveryService } from '@nestjs/core';
+import { isObject } from '../core/util/objects.js';
+import { DEFAULT_NAME } from './tokens.js';
+
+/** A provider or a controller, as Nest's discovery finds it. */
+export type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/** The classes of an application, for the checks of one lock service when the application starts. */
+export class Scan {
+  /** @param lockService the name of the lock service */
+  constructor(
+    readonly discovery: DiscoveryService,
+    readonly lockService: string,
+  ) {}
+
+  get providers(): InstanceWrapper[] {
+    return this.discovery.getProviders();
+  }
+
+  get controllers(): InstanceWrapper[] {
+    return this.discovery.getControllers();
+  }
+
+  /** Whether a decorator is for this lock service. */
+  readonly isOurs = ({ lockService = DEFAULT_NAME }: { readonly lockService?: string | undefined }): boolean =>
+    lockService === this.lockService;
+
+  /** The prototypes of all classes, each once. */
+  prototypes(): Set<object> {
+    return new Set([...this.controllers, ...this.providers].map(prototypeOf).filter(isObject));
+  }
+
+  /** Those, and the prototypes of the classes that they extend. */
+  allPrototypes(): Set<object> {
+    const all = this.prototypes();
+    for (const each of all) {
+      const parent: unknown = Object.getPrototypeOf(each);
+      if (isObject(parent)) all.add(parent);
+    }
+    return all;
+  }
+}
+
+/** All providers and controllers of the application. */
+export function wrappersOf(discovery: DiscoveryService): InstanceWrapper[] {
+  return [...discovery.getProviders(), ...discovery.getControllers()];
+}
+
+/** Returns the prototype of its instance, or of its class where it has no instance yet: in another scope than the default. */
+export function prototypeOf({ instance, metatype }: InstanceWrapper): object | undefined {
+  const prototype: unknown = isObject(instance) ? Object.getPrototypeOf(instance) : metatype?.prototype;
+  return isObject(prototype) ? prototype : undefined;
+}

@@ -3,12 +3,12 @@ import { PARTS, readOptions } from './options.js';
 describe('the options of a chaos run', () => {
   it('are the long form of everything, with a seed by chance, where none is given', () => {
     const [one, other] = [readOptions([]), readOptions([])];
-    expect(one).toMatchObject({ form: 'long', names: [...PARTS], lanes: 2, writeDocs: false });
+    expect(one).toMatchObject({ form: 'long', names: [...PARTS], lanes: 2 });
     expect(one.seed).not.toBe(other.seed);
   });
 
   it('choose form, seed, parts and chapters', () => {
-    const args = '--form short --seed 7 --part faults --part cron --chapter sentinel --lanes 1 --write-docs'.split(' ');
+    const args = '--form short --seed 7 --part faults --part cron --chapter sentinel --lanes 1'.split(' ');
     expect(readOptions(args)).toEqual({
       help: false,
       form: 'short',
@@ -16,7 +16,6 @@ describe('the options of a chaos run', () => {
       names: ['faults', 'cron'],
       chapter: 'sentinel',
       lanes: 1,
-      writeDocs: true,
     });
   });
 

@@ -11,8 +11,7 @@ export const options = `npm run chaos -- [options]
   --seed <number>      what happens, and in which order (default: by chance, and told)
   --part <name>        only this part; may be given several times: ${PARTS.join(', ')}
   --chapter <text>     of faults and topologies only the chapters whose title has this text
-  --lanes <number>     how many chapters go on at the same time (default: 2)
-  --write-docs         write the table into docs/operations/reliability.md`;
+  --lanes <number>     how many chapters go on at the same time (default: 2)`;
 
 export interface ChaosOptions {
   readonly help: boolean;
@@ -21,7 +20,6 @@ export interface ChaosOptions {
   readonly names: readonly Part[];
   readonly chapter: string;
   readonly lanes: number;
-  readonly writeDocs: boolean;
 }
 
 /** @throws Error that says which argument is wrong, and what is allowed */
@@ -35,7 +33,6 @@ export function readOptions(args: string[]): ChaosOptions {
       part: { type: 'string', multiple: true, default: [...PARTS] },
       chapter: { type: 'string', default: '' },
       lanes: { type: 'string', default: '2' },
-      'write-docs': { type: 'boolean', default: false },
     },
   });
   const { help, form, seed, part: names, chapter, lanes } = values;
@@ -49,7 +46,6 @@ export function readOptions(args: string[]): ChaosOptions {
     names: names.filter(isPart),
     chapter,
     lanes: integer('--lanes', lanes, 1),
-    writeDocs: values['write-docs'],
   };
 }
 

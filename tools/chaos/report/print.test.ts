@@ -1,4 +1,4 @@
-import { complaintsOf, table, withTable } from './print.js';
+import { complaintsOf, table } from './print.js';
 import { atLeast, hasPassed, none } from './row.js';
 
 describe('the table', () => {
@@ -15,14 +15,6 @@ describe('the table', () => {
     expect(hasPassed({ rows, complaints: [] })).toBe(true);
     expect(hasPassed({ rows, complaints: ['an overlap'] })).toBe(false);
     expect(hasPassed({ rows: [...rows, none('violations', 1)], complaints: [] })).toBe(false);
-  });
-
-  it('stands in its place in the page, in place of the last one', () => {
-    const page = 'Seen:\n\n<!-- chaos: cron -->\n\nold\n\n<!-- /chaos: cron -->\n\nEnd.\n';
-    const written = withTable(page, 'cron', 'new');
-    expect(written).toBe('Seen:\n\n<!-- chaos: cron -->\n\nnew\n\n<!-- /chaos: cron -->\n\nEnd.\n');
-    expect(withTable(written, 'cron', 'new')).toBe(written);
-    expect(() => withTable(page, 'names', 'new')).toThrow('no place');
   });
 
   it('cuts a long list of complaints short, and says so', () => {

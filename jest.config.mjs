@@ -66,6 +66,7 @@ export default {
     },
     project('chaos', testsIn('tools/chaos')),
   ],
+  reporters: ['default', ...(process.env.TIMINGS_RECORD ? ['<rootDir>/test/support/order/record-timings.mjs'] : [])],
   testSequencer: '<rootDir>/test/support/order/longest-first.mjs',
   // How long a hanging test takes. What a test waits for has bounds of its own, which say what did not happen.
   testTimeout: process.env.TEST_SPEED === 'long' ? 1_200_000 : 60_000,

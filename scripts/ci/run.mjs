@@ -13,6 +13,7 @@ import { environmentOf } from '../setup/find-redis.mjs';
 import { ensureRedis } from '../setup/redis.mjs';
 import { Stages } from './stages.mjs';
 import { PARTS } from '../test-parts.mjs';
+import { slowerThanKept } from '../timings/kept.mjs';
 
 const NODE = process.execPath;
 const NPM_CI = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
@@ -37,6 +38,7 @@ await runCommand(async () => {
   const stages = new Stages();
   const passed = (await prepare(stages)) && (await test(stages, plan));
   console.log(`\n${stages.summary()}`);
+  if (plan.leftOut.length === 0) console.log(slowerThanKept('.ci/run --all', performance.now() / 1_000) ?? '');
   if (passed && plan.leftOut.length === 0) console.log(await howToClaim());
   return passed ? 0 : 1;
 });

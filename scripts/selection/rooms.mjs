@@ -114,6 +114,7 @@ export const ROOMS = {
   'test/telemetry/**': [],
   'test/testing/**': [],
   'test/tools/**': [],
+  'test/timings.json': [],
   'test/types/**': [],
   'test/stores/**': ['contract'],
   'test/support/prometheus/**': [],

@@ -1,46 +1,28 @@
 // The order of the test files: the longest first, so that no worker waits for one that another began last.
+import { relative } from 'node:path';
 import TestSequencer from '@jest/test-sequencer';
+import { readTimings } from '../../../scripts/timings/kept.mjs';
+import { root } from '../../../scripts/setup.mjs';
 
-/**
- * Files that take 20 s and more, the longest first. Where Jest has no times of an earlier run (on CI), it would go by the size of
- * a file, and most of these are small: what they wait for is elsewhere.
- */
-export const LONGEST = [
-  'test/docs/site/site.test.ts',
-  'test/stores/cluster.slow.test.ts',
-  'tools/chaos/short-run.test.ts',
-  'test/stores/sentinel.slow.test.ts',
-  'test/stores/redis.test.ts',
-  'test/docs/snippets.test.ts',
-  'tools/chaos/mutants/hunt.test.ts',
-  'tools/chaos/topologies-run.test.ts',
-  'test/quorum/faults.test.ts',
-  'test/redis/queue/crowds.test.ts',
-  'sample-app/test/demo.slow.test.ts',
-  'test/nest/schedule/cron-processes.slow.test.ts',
-  'test/stores/quorum-on-redis.slow.test.ts',
-  'test/stacks/databases/drivers/drivers.slow.test.ts',
-  'tools/chaos/cron/run-cron.test.ts',
-  'tools/chaos/leaks/leaks.test.ts',
-  'tools/chaos/storms-run.test.ts',
-  'test/nest/lifecycle/boot-process.slow.test.ts',
-  'test/stores/durable.slow.test.ts',
-  'test/docs/fencing-sql.slow.test.ts',
-  'test/stacks/types.slow.test.ts',
-  'test/nest/transactions/pglite.test.ts',
-  'test/core/leader/leadership-simulation.test.ts',
-  'test/core/singleton/singleton-simulation.test.ts',
-];
+/** A file that was never measured is taken for one of these seconds: behind the long ones, before the many that take none. */
+const OF_A_NEW_FILE = 2;
+const { files } = readTimings();
+
+/** @param {string} path of a test file */
+export function secondsOf(path) {
+  return files[relative(root, path)] ?? OF_A_NEW_FILE;
+}
 
 export default class LongestFirst extends TestSequencer {
   /** Files that failed in the run before stay in front. */
   sort(tests) {
-    const rank = (test) => (this.hasFailed(test) ? -1 : placeOf(test.path));
-    return super.sort(tests).sort((one, other) => rank(one) - rank(other));
+    const rank = (test) => (this.hasFailed(test) ? Infinity : secondsOf(test.path));
+    const ranked = super.sort(tests).map((test) => ({ test, rank: rank(test) }));
+    return ranked.sort((one, other) => compare(other.rank, one.rank)).map(({ test }) => test);
   }
 }
 
-function placeOf(path) {
-  const place = LONGEST.findIndex((file) => path.endsWith(`/${file}`));
-  return place < 0 ? LONGEST.length : place;
+/** Infinity minus Infinity is no number. */
+function compare(one, other) {
+  return one === other ? 0 : one - other;
 }

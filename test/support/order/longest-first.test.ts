@@ -1,11 +1,7 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../../../scripts/setup.mjs';
-import LongestFirst, { LONGEST } from './longest-first.mjs';
-
-it.each(LONGEST)('%s is a file', (file) => {
-  expect(existsSync(join(root, file))).toBe(true);
-});
+import { readTimings } from '../../../scripts/timings/kept.mjs';
+import LongestFirst from './longest-first.mjs';
 
 describe('the order of test files', () => {
   const context = { config: { cache: false }, hasteFS: { getSize: () => 100 } };
@@ -14,10 +10,12 @@ describe('the order of test files', () => {
     const sorted = new LongestFirst().sort(tests) as typeof tests;
     return sorted.map(({ path }) => path.slice(root.length));
   };
-  const [longest, next] = LONGEST as [string, string];
+  const measured = Object.entries(readTimings().files).sort(([, one], [, other]) => other - one);
+  const [longest, next, shortest] = [measured[0]![0], measured[1]![0], measured.at(-1)![0]];
 
-  it('begins with the longest', () => {
-    expect(order('test/a.test.ts', next, longest)).toEqual([longest, next, 'test/a.test.ts']);
+  it('begins with the longest, and has a new one before those that take no time', () => {
+    const expected = [longest, next, 'test/new.test.ts', shortest];
+    expect(order('test/new.test.ts', shortest, next, longest)).toEqual(expected);
   });
 
   it('begins with a file that failed in the run before', () => {

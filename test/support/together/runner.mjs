@@ -7,11 +7,13 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatResultsErrors } from 'jest-message-util';
 import JestRunner from 'jest-runner';
+import { secondsOf } from '../order/longest-first.mjs';
 
 /** Jest projects whose files take longer to load than to run. */
 const PROJECTS = new Set(['unit', 'nest']);
 /** With more of them, one worker would still be at a group when the others have nothing left to do. */
 const MOST_FILES = 12;
+const MOST_SECONDS = 10;
 /** What a file does with these reaches the modules and timers of the others, or hears of them. */
 const ALONE = /\bjest\.(?:resetModules\(|useFakeTimers\(|unstable_mockModule\(|spyOn\(globalThis\b)/;
 const BLOCKS = fileURLToPath(new URL('blocks.mjs', import.meta.url));
@@ -103,11 +105,20 @@ function groupsOf(tests) {
   const open = new Map();
   for (const test of tests) {
     const project = test.context.config.displayName?.name;
-    const key = `${project} ${dirname(test.path)}`;
-    const group = open.get(key);
-    if (!PROJECTS.has(project) || ALONE.test(readFileSync(test.path, 'utf8'))) groups.push([test]);
-    else if (group === undefined || group.length === MOST_FILES) groups.push(open.set(key, [test]).get(key));
-    else group.push(test);
+    const folder = `${project} ${dirname(test.path)}`;
+    if (!PROJECTS.has(project) || ALONE.test(readFileSync(test.path, 'utf8'))) {
+      groups.push([test]);
+      continue;
+    }
+    let group = open.get(folder);
+    const seconds = secondsOf(test.path);
+    if (group === undefined || group.tests.length === MOST_FILES || group.seconds + seconds > MOST_SECONDS) {
+      group = { tests: [], seconds: 0 };
+      open.set(folder, group);
+      groups.push(group.tests);
+    }
+    group.tests.push(test);
+    group.seconds += seconds;
   }
   return groups;
 }

@@ -16,17 +16,7 @@ const CONSUMER = 'nest12-esm-jest';
  */
 export const PARTS = {
   test: () => ({
-    tests: jest(
-      '--selectProjects',
-      'unit',
-      'stores',
-      'nest',
-      'docs',
-      'sample-app',
-      ...without(LONG, SLOW),
-      '--maxWorkers=3',
-    ),
-    package: [PACKAGE, CONSUMER],
+    tests: jest('--selectProjects', 'unit', 'stores', 'nest', 'docs', ...without(LONG, SLOW), '--maxWorkers=3'),
   }),
   // `tests` are patterns of test files that do not run.
   all: ({ tests = [], consumers = true } = {}) => ({

@@ -139,6 +139,7 @@ export const ROOMS = {
   'tools/api/**': [],
   'tools/bench/**': [],
   'tools/commits/**': [],
+  'tools/line-coverage/**': [],
   'tools/docs/**': ['site'],
   'tools/flakes/**': [],
   'tools/reference/**': ['site'],

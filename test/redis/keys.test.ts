@@ -1,77 +1,47 @@
-import fc from 'fast-check';
-import { decodeResource, encodeResource, Keys } from '../../lib/redis/keys.js';
+import { Keys } from '../../lib/redis/keys.js';
+import { fuzzKeys } from '../support/names/key-collisions.js';
+import { runs } from '../support/simulation/runs.js';
 
-/** Names that are made to collide. */
-const hostile = fc.oneof(
-  fc.string({ unit: 'grapheme', maxLength: 20 }),
-  fc.string({
-    unit: fc.constantFrom('{', '}', '%', ':', '7', 'B', 'D', '2', '5', '\0', '\n', 'waiters', 'tick', 'fence'),
-    maxLength: 8,
-  }),
-);
+const plain = (keys: Keys, resource: string): string => `${keys.prefix}:{${resource}}`;
+
+/** Ways to name keys that are not good enough. */
+const MUTANTS: [string, (keys: Keys, resource: string) => string][] = [
+  ['names as they are', plain],
+  ['only closing braces encoded', (keys, name) => plain(keys, name.replaceAll('}', '%7D'))],
+  [
+    'a percent sign left as it is',
+    (keys, name) =>
+      plain(
+        keys,
+        name.replace(/[{}]/g, (brace) => (brace === '{' ? '%7B' : '%7D')),
+      ),
+  ],
+  ['no case', (keys, name) => Keys.prototype.lock.call(keys, name.toLowerCase())],
+  ['one form for what looks alike', (keys, name) => Keys.prototype.lock.call(keys, name.normalize('NFC'))],
+  ['no hash tag', (keys, name) => Keys.prototype.lock.call(keys, name).replace(/[{}]/g, '')],
+  ['cut at 100 characters', (keys, name) => Keys.prototype.lock.call(keys, name.slice(0, 100))],
+  ['trimmed', (keys, name) => Keys.prototype.lock.call(keys, name.trim())],
+];
 
 describe('keys', () => {
-  it('encode a resource so that it can be decoded again', () => {
-    fc.assert(
-      fc.property(hostile, (name) => {
-        expect(decodeResource(encodeResource(name))).toBe(name);
-      }),
-      { seed: 20_260_101 },
-    );
+  it('are those of one name each, in one slot of a cluster, and what cannot be a name is refused', () => {
+    const { violations, names, refused } = fuzzKeys(runs(3_000), 20_260_101);
+    expect(violations).toEqual([]);
+    // It is about something.
+    expect(refused).toBeGreaterThan(names / 100);
   });
 
-  it('have no brace, no control character and no line break in an encoded resource', () => {
-    fc.assert(
-      fc.property(hostile, (name) => {
-        expect(encodeResource(name)).not.toMatch(/[{}\u0000-\u001f\u007f]/);
-      }),
-      { seed: 20_260_101 },
-    );
+  it.each(MUTANTS)('would be found: %s', (_what, lock) => {
+    class Mutant extends Keys {
+      override lock(resource: string): string {
+        return lock(this, resource);
+      }
+    }
+    expect(fuzzKeys(5_000, 1, (prefix) => new Mutant(prefix)).violations).toHaveLength(1);
   });
 
   it('leave ordinary names readable', () => {
     expect(new Keys('lock').lock('order:42 é🔒')).toBe('lock:{order:42 é🔒}');
-  });
-
-  it('never name the same thing for two resources', () => {
-    const keys = new Keys('lock');
-    const everything = (name: string, tick: string) => [
-      keys.lock(name),
-      keys.waiters(name),
-      keys.tick(name, tick),
-      keys.latch(name),
-      keys.latchWaiters(name),
-      keys.fence(keys.lock(name)),
-      keys.inbox(name),
-    ];
-    fc.assert(
-      fc.property(hostile, hostile, hostile, (a, b, tick) => {
-        fc.pre(a !== b);
-        const shared = everything(a, tick).filter((key) => everything(b, tick).includes(key));
-        expect(shared).toEqual([keys.fence(keys.lock(a))]);
-      }),
-      { seed: 20_260_101 },
-    );
-  });
-
-  it('keep everything of one resource in one slot of a cluster', () => {
-    const keys = new Keys('lock');
-    fc.assert(
-      fc.property(hostile, hostile, (name, tick) => {
-        fc.pre(name !== '');
-        const tag = (key: string) => /\{([^}]*)\}/.exec(key)?.[1];
-        const all = [
-          keys.lock(name),
-          keys.waiters(name),
-          keys.tick(name, tick),
-          keys.latch(name),
-          keys.latchWaiters(name),
-        ];
-        expect(new Set(all.map(tag)).size).toBe(1);
-        expect(tag(keys.lock(name))).toBe(encodeResource(name));
-      }),
-      { seed: 20_260_101 },
-    );
   });
 
   it.each([

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
-import { fuzzKeys, type KeyFuzz } from './key-collisions.js';
 import { startRedisServer } from '../../../scripts/redis-server.mjs';
+import { fuzzKeys, type KeyFuzz } from '../../../test/support/names/key-collisions.js';
 import { fuzzOptions, type OptionFuzz } from './options.js';
 import { watchArguments } from './sent-arguments.js';
 import { fuzzSharedNames, type SharedFuzz } from './shared-names.js';

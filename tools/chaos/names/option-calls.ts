@@ -14,7 +14,7 @@ import {
 } from 'nestjs-redis-lock';
 import { fence } from 'nestjs-redis-lock/fence';
 import { SingletonCron, SingletonInterval, SingletonTimeout } from 'nestjs-redis-lock/schedule';
-import { hostileName } from './hostile-names.js';
+import { hostileName } from '../../../test/support/names/hostile-names.js';
 import { optionsOf, strangeValue } from './option-values.js';
 
 /** What a call is made with: of any type, as those of a user without a compiler may be. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { hostileName } from './hostile-names.js';
+import { hostileName } from '../../../test/support/names/hostile-names.js';
 
 /** Both ends of every range there is, and their neighbours. */
 const NUMBERS = [

@@ -7,7 +7,13 @@ import { InvalidLockOptionsError, type Lease, RedisLockModule, RedisLockService 
 import { Deferred } from '../../../lib/core/util/promises.js';
 import { startRedisServer } from '../../../scripts/redis-server.mjs';
 import { JOB_RECORD } from '../world/leftovers.js';
-import { canBeTaken, keyPrefix, outerKeyPrefix, relatedNames } from './hostile-names.js';
+import {
+  canBeTaken,
+  HOSTILE_NAMES,
+  keyPrefix,
+  outerKeyPrefix,
+  relatedNames,
+} from '../../../test/support/names/hostile-names.js';
 
 /** What came of names that were held at the same time, on a Redis. */
 export interface SharedFuzz {
@@ -42,7 +48,8 @@ export async function fuzzSharedNames(names: number, seed: number): Promise<Shar
     numRuns: Math.ceil(names / NAMES_PER_ROUND),
   })) {
     result.rounds++;
-    const world = new SharedWorld(server.url, outer, prefix, drawn);
+    const names = result.rounds === 1 ? [...new Set([...HOSTILE_NAMES, ...drawn])] : drawn;
+    const world = new SharedWorld(server.url, outer, prefix, names);
     await world.run(seed + result.rounds).catch((error: unknown) => world.violations.push(String(error)));
     result.names += world.names.length;
     const where = `round ${result.rounds} of seed ${seed}, prefixes ${JSON.stringify([outer, prefix])}: `;
@@ -92,6 +99,7 @@ class SharedWorld {
     const module = RedisLockModule.forRoot({
       connection,
       keyPrefix: this.prefix,
+      unclearNames: 'allow',
       attemptTimeoutMs: 10_000,
       shutdown: { drainMs: 0 },
     });

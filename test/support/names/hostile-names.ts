@@ -1,6 +1,44 @@
 import fc from 'fast-check';
 import { decodeResource, encodeResource } from '../../../lib/redis/keys.js';
 
+/** Names that went wrong somewhere, or that would: tried each time, whatever is drawn. */
+export const HOSTILE_NAMES: readonly string[] = [
+  'plain',
+  'Plain',
+  'with space',
+  ' ',
+  'a:b',
+  'a:b:waiters',
+  'a}:waiters',
+  '{a}',
+  'a',
+  '}{',
+  '{}',
+  '%7B',
+  '%257B',
+  '{',
+  '%',
+  'new\nline',
+  'new\r\nline',
+  'nul\0byte',
+  'nul',
+  '\u007f',
+  'emoji 🔒',
+  'e\u0301',
+  '\u00e9',
+  '__proto__',
+  'constructor',
+  'fence',
+  'inbox:x',
+  'undefined',
+  '*',
+  '"quoted\'',
+  '\u2028',
+  'ü'.repeat(256), // 512 bytes
+  'x'.repeat(511),
+  'x'.repeat(512),
+];
+
 /** What our own keys, the patterns of SCAN, Lua, JavaScript, and terminals take for something else than text. */
 const PIECES = [
   ['{', '}', '{}', '}{', '{{', '}}', '}:', ':{'],

@@ -8,20 +8,6 @@ import { TcpProxy } from '../../support/network/tcp-proxy.js';
 import { track } from '../../support/expect/tracked.js';
 
 const LONG = { waitMs: 60_000 };
-const HOSTILE = [
-  'a',
-  'a:latch',
-  'a}:latch',
-  '{a}',
-  '%7Ba%7D',
-  'line\nbreak',
-  'nul\0',
-  ' ',
-  '1 2 a',
-  'latch 1 a',
-  '🔒',
-  '\u2028',
-];
 
 describe('a latch on Redis', () => {
   const redis = useRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
@@ -177,18 +163,6 @@ describe('a latch on Redis', () => {
     expect(await admin().get('lock:{x}:latch:waiters')).toBe('theirs');
     expect(await admin().pttl('lock:{x}:latch:waiters')).toBe(-1);
     await latch.wait({ waitMs: 0 });
-  });
-
-  it('of any name is a latch of its own, and tells those who wait for it alone', async () => {
-    const [a, b] = [await start(), await start()];
-    const calls = HOSTILE.map((name) => track(a.latches.latch(name, 1).wait(LONG)));
-    await eventually(async () => expect(await admin().dbsize()).toBe(2 * HOSTILE.length));
-    for (const [index, name] of HOSTILE.entries()) {
-      const states = calls.map(({ state }) => state);
-      expect(states).toEqual(HOSTILE.map((_, i) => (i < index ? 'fulfilled' : 'pending')));
-      await b.latches.latch(name, 1).countDown({ id: name });
-      await eventually(() => expect(calls[index]!.state).toBe('fulfilled'));
-    }
   });
 
   it('forgets those who died while they waited, when the next one comes', async () => {

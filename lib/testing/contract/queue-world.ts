@@ -6,7 +6,7 @@ import { GrantLog, type OwnedGrant } from './grant-log.js';
 import { enqueue, LONG_MS, newOwner, SHORT_MS, take, type Wish } from './requests.js';
 import { openedPart } from './opened-part.js';
 import type { StoreSubject } from './subject.js';
-import type { Base } from './suite.js';
+import type { Base, Suite } from './suite.js';
 
 /** One instance, and the grants that it is told of. */
 export class Peer {
@@ -137,3 +137,6 @@ export async function openQueueWorld({ subject }: Base) {
   const { a, b } = world;
   return { world, holder: world.holder.store, a, b };
 }
+
+/** Tests that each have a world of their own. */
+export type QueueSuite = Suite<Base & Awaited<ReturnType<typeof openQueueWorld>>>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { LockOwner } from '../../../core/store/lock-store.js';
 import { ANY_NUMBER, assertAbove, assertEquals, assertMatches } from '../asserts.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import {
   EXCLUSIVE,
   LONG_MS,
@@ -16,12 +16,9 @@ import {
   WRITE,
 } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
-import type { Base, Suite } from '../suite.js';
 
 /** What every lock store keeps to: a writer that becomes a reader. */
-export function describeDowngrade(suite: Suite<Base>, features: AllFeatures): void {
-  const { it } = suite.with(openQueueWorld);
-
+export function describeDowngrade({ it }: QueueSuite, features: AllFeatures): void {
   it.onEveryServer(
     'keeps the token, and admits the readers that are next, not the writer behind them',
     async ({ world, holder, a, b }) => {

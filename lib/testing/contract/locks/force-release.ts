@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict';
 import { assertEquals } from '../asserts.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import { everyMode, EXCLUSIVE, LONG_MS, newOwner, permits, take, WRITE } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
-import type { Base, Suite } from '../suite.js';
 
 /** What every lock store keeps to: an operator can end a lease. */
-export function describeForceRelease(suite: Suite<Base>, features: AllFeatures): void {
-  const { describe, it } = suite.with(openQueueWorld);
-
+export function describeForceRelease({ describe, it }: QueueSuite, features: AllFeatures): void {
   describe('forceRelease', () => {
     for (const wish of everyMode(features, permits(1, 1))) {
       it(`ends the lease with this token in ${wish.mode} mode, and grants the next`, async ({

@@ -3,7 +3,7 @@ import { HANDED_ON } from '../../../core/api/label.js';
 import type { LockOwner, LockStore } from '../../../core/store/lock-store.js';
 import type { LockState } from '../../../core/store/lock-state.js';
 import { assertAtMost, assertContains, assertEquals, assertLacks, assertMatches } from '../asserts.js';
-import { openQueueWorld, type Peer } from '../queue-world.js';
+import type { Peer, QueueSuite } from '../queue-world.js';
 import {
   everyMode,
   EXCLUSIVE,
@@ -20,19 +20,18 @@ import {
   WRITE,
 } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
-import type { Base, Suite } from '../suite.js';
 
 const PAY = '{"group":"Orders.pay","request":"7f } {"}';
 const REFUND = '{"group":"Orders.refund"}';
 const LABEL = { group: 'Orders.pay', request: '7f } {' };
 
 /** What every lock store keeps to: a label stands beside what its owner holds or waits for, and nowhere else. */
-export function describeLabels(suite: Suite<Base>, features: AllFeatures): void {
+export function describeLabels(suite: QueueSuite, features: AllFeatures): void {
   const owned = (store: LockStore, wish: Wish, label?: string): LockOwner => {
     const owner = { ...newOwner(store, 'stock'), ...wish };
     return label === undefined ? owner : { ...owner, label };
   };
-  const { describe, it } = suite.with(openQueueWorld).with(({ a }) => {
+  const { describe, it } = suite.with(({ a }) => {
     const holders = async (): Promise<LockState['holders']> => (await a.store.inspect('stock')).holders;
     const labels = async (): Promise<unknown[]> => (await holders()).map(({ label }) => label);
     return { holders, labels };

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import type { Holder } from '../../../core/api/holder.js';
 import { assertAtLeast, assertAtMost, assertBelow, assertEquals } from '../asserts.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import { EXCLUSIVE, everyMode, LONG_MS, newOwner, PATIENT, permits, SHORT_MS, take, WRITE } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
-import type { Base, Suite } from '../suite.js';
 
 /** Neither the length that was there before, nor that of another owner. */
 const OTHER_MS = LONG_MS / 2;
@@ -13,8 +12,8 @@ const OTHER_MS = LONG_MS / 2;
  * What every lock store keeps to: it stores how long a lease and a place are, so what is left tells when they were last
  * renewed.
  */
-export function describeLeaseLengths(suite: Suite<Base>, features: AllFeatures): void {
-  const { describe, it } = suite.with(openQueueWorld).with(({ b }) => ({
+export function describeLeaseLengths(suite: QueueSuite, features: AllFeatures): void {
+  const { describe, it } = suite.with(({ b }) => ({
     /** The only holder, as an instance sees it that has nothing to do with it. */
     seen: async (): Promise<Holder> => {
       const { holders } = await b.store.inspect('stock');

@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertEquals } from '../asserts.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import { LOCK_MODES, LONG_MS, permits, SHORT_MS, untimed } from '../requests.js';
-import type { Base, Suite } from '../suite.js';
 
 const ONE = permits(1, 3);
 const TWO = permits(2, 3);
 const ALL = permits(3, 3);
 
 /** What every lock store keeps to: a holder releases some of its permits. */
-export function describeLowerPermits(suite: Suite<Base>): void {
-  const inWorld = suite.with(openQueueWorld);
+export function describeLowerPermits(inWorld: QueueSuite): void {
   const { describe } = inWorld;
 
   describe('that releases some of its permits', () => {

@@ -12,7 +12,7 @@ import {
   assertMatches,
 } from '../asserts.js';
 import { describeForceRelease } from './force-release.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import {
   enqueue,
   everyMode,
@@ -27,11 +27,9 @@ import {
   WRITE,
 } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
-import type { Base, Suite } from '../suite.js';
 
 /** What every lock store keeps to: what operators see, and what they can do. */
-export function describeOperators(suite: Suite<Base>, features: AllFeatures): void {
-  const inWorld = suite.with(openQueueWorld);
+export function describeOperators(inWorld: QueueSuite, features: AllFeatures): void {
   const { describe, it } = inWorld;
 
   describe('probe', () => {
@@ -242,5 +240,5 @@ export function describeOperators(suite: Suite<Base>, features: AllFeatures): vo
     });
   });
 
-  describeForceRelease(suite, features);
+  describeForceRelease(inWorld, features);
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertContains, assertEquals, assertMatches } from '../asserts.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import {
   assertGrowing,
   assertSameToken,
@@ -16,12 +16,10 @@ import {
   WRITE,
 } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
-import type { Base, Suite } from '../suite.js';
 
 /** What every lock store keeps to: readers share, and no other holders do. */
-export function describeReadWrite(suite: Suite<Base>, features: AllFeatures): void {
+export function describeReadWrite({ describe, it }: QueueSuite, features: AllFeatures): void {
   const { oneQueue } = features;
-  const { describe, it } = suite.with(openQueueWorld);
 
   describe('readers', () => {
     it.onEveryServer('share, each with its own token and expiry', async ({ holder, a, b }) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { LockOwner } from '../../../core/store/lock-store.js';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertEquals, assertMatches } from '../asserts.js';
 import { eventually } from '../eventually.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import {
   everyMode,
   EXCLUSIVE,
@@ -17,7 +17,6 @@ import {
   WRITE,
 } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
-import type { Base, Suite } from '../suite.js';
 
 /** A minimum of this length, none of which is over as far as the process knows. */
 function atLeast(minHoldMs: number) {
@@ -25,8 +24,8 @@ function atLeast(minHoldMs: number) {
 }
 
 /** What every lock store keeps to: a resource that stays taken after its holder has released it. */
-export function describeRetention(suite: Suite<Base>, features: AllFeatures): void {
-  const { describe, it } = suite.with(openQueueWorld).with(({ holder, a }) => ({
+export function describeRetention(suite: QueueSuite, features: AllFeatures): void {
+  const { describe, it } = suite.with(({ holder, a }) => ({
     ttlMs: async (): Promise<number> => (await holder.inspect('stock')).ttlMs,
     asksAgain: (owner: LockOwner) => a.store.acquire(owner, LONG_MS, PATIENT),
   }));

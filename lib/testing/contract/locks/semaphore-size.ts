@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict';
 import { ANY_NUMBER, assertAbove, assertEquals, assertMatches } from '../asserts.js';
 import { describeLowerPermits } from './lower-permits.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import { LOCK_MODES, LONG_MS, PATIENT, permits, SHORT_MS, untimed } from '../requests.js';
-import type { Base, Suite } from '../suite.js';
 
 const ONE = permits(1, 3);
 const TWO = permits(2, 3);
 const ALL = permits(3, 3);
 
 /** What every lock store keeps to: how many permits there are, and what happens to requests that state another number. */
-export function describeSemaphoreSize(suite: Suite<Base>): void {
-  const inWorld = suite.with(openQueueWorld);
+export function describeSemaphoreSize(inWorld: QueueSuite): void {
   const { describe, it } = inWorld;
 
   describe('of another size', () => {
@@ -167,7 +165,7 @@ export function describeSemaphoreSize(suite: Suite<Base>): void {
     }
   });
 
-  describeLowerPermits(suite);
+  describeLowerPermits(inWorld);
 
   for (const mode of LOCK_MODES) {
     describe(`and a mutex in ${mode} mode`, () => {

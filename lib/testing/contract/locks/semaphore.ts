@@ -1,18 +1,15 @@
 import assert from 'node:assert/strict';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertEquals, assertExcludes, assertMatches } from '../asserts.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import { LONG_MS, newOwner, PATIENT, permits, SHORT_MS, take, untimed } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
-import type { Base, Suite } from '../suite.js';
 
 const ONE = permits(1, 3);
 const TWO = permits(2, 3);
 const ALL = permits(3, 3);
 
 /** What every lock store keeps to: as many permits are out as there are. */
-export function describeSemaphore(suite: Suite<Base>, features: AllFeatures): void {
-  const { it } = suite.with(openQueueWorld);
-
+export function describeSemaphore({ it }: QueueSuite, features: AllFeatures): void {
   it('has as many holders as permits, each with its own token and expiry', async ({ world, holder, a, b }) => {
     const tokens: number[] = [];
     for (const [{ store }, wish, leaseMs] of [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertEquals, assertMatches } from '../asserts.js';
 import { eventually } from '../eventually.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import {
   everyMode,
   EXCLUSIVE,
@@ -17,12 +17,9 @@ import {
   WRITE,
 } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
-import type { Base, Suite } from '../suite.js';
 
 /** What every lock store keeps to: a lease that passes from one owner to the next. */
-export function describeTransfer(suite: Suite<Base>, features: AllFeatures): void {
-  const { describe, it } = suite.with(openQueueWorld);
-
+export function describeTransfer({ describe, it }: QueueSuite, features: AllFeatures): void {
   for (const wish of everyMode(features)) {
     describe(`in ${wish.mode} mode`, () => {
       /** What no other holder can share. */

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
 import { assertAbove, assertEquals, assertMatches } from '../asserts.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import { LONG_MS, newOwner, PATIENT, READ, SHORT_MS, take, WRITE } from '../requests.js';
-import type { Base, Suite } from '../suite.js';
 
 /** What every lock store keeps to: a writer waits for the readers before it, and those that come after wait for the writer. */
-export function describeWriter(suite: Suite<Base>): void {
-  const { it } = suite.with(openQueueWorld);
-
+export function describeWriter({ it }: QueueSuite): void {
   it('has a depth, as a reentrant holder has', async ({ holder, a, b }) => {
     const writer = newOwner(a.store, 'stock', 'write');
     const fencingToken = await take(a.store, writer);

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
 import { ANY_NUMBER, assertAbove, assertEquals, assertMatches } from '../asserts.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import { enqueue, LONG_MS, newOwner, PATIENT, SHORT_MS, take, untimed } from '../requests.js';
-import type { Base, Suite } from '../suite.js';
 
 /**
  * What every lock store keeps to where the lease of a dead holder has ended while others wait: no message says so, and
  * the next command sets things right.
  */
-export function describeDeadHolder(suite: Suite<Base>): void {
-  const { it } = suite.with(openQueueWorld).with(async ({ world }) => ({ dead: await world.held() }));
+export function describeDeadHolder(suite: QueueSuite): void {
+  const { it } = suite.with(async ({ world }) => ({ dead: await world.held() }));
 
   it('shows a free resource, and the waiters', async ({ world, a, b, dead }) => {
     await world.waiting(a);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertEquals, assertMatches } from '../asserts.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import {
   assertGrowing,
   assertSameToken,
@@ -16,12 +16,9 @@ import {
   WRITE,
 } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
-import type { Base, Suite } from '../suite.js';
 
 /** What every lock store keeps to: which waiter is granted a resource that is released. */
-export function describeGrants(suite: Suite<Base>, features: AllFeatures): void {
-  const { it } = suite.with(openQueueWorld);
-
+export function describeGrants({ it }: QueueSuite, features: AllFeatures): void {
   it.onEveryServer('go to the first in the queue, and to no other waiter', async ({ world, holder, a, b }) => {
     const owner = await world.held();
     const first = await world.waiting(a);
@@ -152,8 +149,7 @@ export function describeGrants(suite: Suite<Base>, features: AllFeatures): void 
 }
 
 /** What every lock store keeps to: what a waiter is granted out of the queue, and what it is told. */
-export function describeGrantMessages(suite: Suite<Base>, features: AllFeatures): void {
-  const inWorld = suite.with(openQueueWorld);
+export function describeGrantMessages(inWorld: QueueSuite, features: AllFeatures): void {
   const { describe, it } = inWorld;
 
   for (const resource of ['stock', '{a}:b %41\n\0 "é" 🔒 __proto__', '%7B 100 %', 'a b  c', '}', ' ']) {

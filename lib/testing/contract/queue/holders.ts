@@ -12,18 +12,17 @@ import {
   assertLacks,
   assertMatches,
 } from '../asserts.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import { EXCLUSIVE, LONG_MS, newOwner, PATIENT, permits, READ, REENTRANT, SHORT_MS, take, WRITE } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
-import type { Base, Suite } from '../suite.js';
 
 function seenIn(reply: AcquireReply): Holders | undefined {
   return 'seen' in reply ? reply.seen : undefined;
 }
 
 /** What every lock store keeps to: what it tells a caller that is not granted about the holders, with the same answer. */
-export function describeHolders(suite: Suite<Base>, features: AllFeatures): void {
-  const { it } = suite.with(openQueueWorld).with(({ holder }) => ({
+export function describeHolders(suite: QueueSuite, features: AllFeatures): void {
+  const { it } = suite.with(({ holder }) => ({
     tokenOf: async (instanceId: string): Promise<number> => {
       const { holders } = await holder.inspect('stock');
       return holders.find((one) => one.instanceId === instanceId)!.fencingToken;

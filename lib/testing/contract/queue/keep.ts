@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { KEPT_AT_ONCE, type KeepReply, type LockOwner } from '../../../core/store/lock-store.js';
 import { LockStoreError } from '../../../core/store/store-error.js';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertEquals, assertMatches } from '../asserts.js';
-import { openQueueWorld, type Peer } from '../queue-world.js';
+import type { Peer, QueueSuite } from '../queue-world.js';
 import {
   enqueue,
   everyMode,
@@ -17,7 +17,6 @@ import {
   WRITE,
 } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
-import type { Base, Suite } from '../suite.js';
 
 const LABEL = '{"group":"Orders.pay"}';
 
@@ -45,8 +44,8 @@ async function assertAsk(peer: Peer, ...waiters: LockOwner[]): Promise<void> {
  * What every lock store keeps to that keeps places in queues without asking for the resource: nothing else changes. Tests
  * of a store that does not do that pass without a command.
  */
-export function describeKeeping(suite: Suite<Base>, features: AllFeatures): void {
-  const { it } = suite.with(openQueueWorld).where(({ a }) => a.store.keepPlaces !== undefined);
+export function describeKeeping(suite: QueueSuite, features: AllFeatures): void {
+  const { it } = suite.where(({ a }) => a.store.keepPlaces !== undefined);
 
   it('last for their leases from then on, and stay in their order', async ({ world, holder, a, b }) => {
     await world.held();

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import { ANY_NUMBER, ANYTHING, assertAbove, assertEquals, assertMatches } from '../asserts.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import { enqueue, LONG_MS, newOwner, PATIENT, SHORT_MS, take } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
-import type { Base, Suite } from '../suite.js';
 
 /** What every lock store keeps to: which waiters stand in the queue of a resource, and where. */
-export function describeQueue(suite: Suite<Base>, features: AllFeatures): void {
-  const inWorld = suite.with(openQueueWorld);
+export function describeQueue(inWorld: QueueSuite, features: AllFeatures): void {
   const { describe, it } = inWorld;
 
   it('is joined at its end, by as many waiters of an instance as ask', async ({ world, a, b }) => {

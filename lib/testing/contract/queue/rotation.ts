@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
 import type { LockOwner, RotateReply } from '../../../core/store/lock-store.js';
 import { ANY_NUMBER, ANYTHING, assertAbove, assertEquals, assertMatches } from '../asserts.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import { enqueue, LONG_MS, newOwner, PATIENT, take } from '../requests.js';
-import type { Base, Suite } from '../suite.js';
 
 const QUEUED = { status: 'queued', ttlMs: ANY_NUMBER, seen: ANYTHING };
 
 /** What every lock store keeps to: a release and the next owner's acquire, in one step. */
-export function describeRotation(suite: Suite<Base>): void {
-  const { describe, it } = suite.with(openQueueWorld).with(({ holder }) => {
+export function describeRotation(suite: QueueSuite): void {
+  const { describe, it } = suite.with(({ holder }) => {
     const next = newOwner(holder, 'stock');
     const rotate = (owner: LockOwner, to = next): Promise<RotateReply> =>
       holder.rotate(owner, to, LONG_MS, { ...PATIENT, sentAt: 99.5 });

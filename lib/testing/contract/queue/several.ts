@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import type { AcquireReply, LockOwner, LockStore, Queueing, SeveralReply } from '../../../core/store/lock-store.js';
 import { assertEquals, assertMatches } from '../asserts.js';
-import { openQueueWorld } from '../queue-world.js';
+import type { QueueSuite } from '../queue-world.js';
 import { enqueue, LOCK_MODES, LONG_MS, newOwner, PATIENT, permits, SHORT_MS, take, untimed } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
-import type { Base, Suite } from '../suite.js';
 
 const LABEL = '{"group":"Orders.pay"}';
 
@@ -23,8 +22,8 @@ function firstOf({ first }: SeveralReply): AcquireReply {
  * What every lock store keeps to that acquires several resources in one round trip: it grants, queues and writes what
  * single commands would. Tests of a store that does not do that pass without a command.
  */
-export function describeSeveral(suite: Suite<Base>, features: AllFeatures): void {
-  const several = suite.with(openQueueWorld).where(({ a }) => a.store.acquireSeveral !== undefined);
+export function describeSeveral(suite: QueueSuite, features: AllFeatures): void {
+  const several = suite.where(({ a }) => a.store.acquireSeveral !== undefined);
   const { it } = several.with(({ a: { store } }) => {
     /** Asks, and checks that each token it is told of is in the store, and that nothing else is held. */
     const acquire = async (

@@ -3,10 +3,9 @@ import type { LockOwner } from '../../../core/store/lock-store.js';
 import type { Watcher, WatchReply } from '../../../core/store/watch-store.js';
 import { assertAbove, assertAtMost, assertEquals, assertMatches } from '../asserts.js';
 import { eventually } from '../eventually.js';
-import { openQueueWorld, type Peer, type QueueWorld } from '../queue-world.js';
+import type { Peer, QueueWorld, QueueSuite } from '../queue-world.js';
 import { everyMode, EXCLUSIVE, LONG_MS, newOwner, PATIENT, permits, SHORT_MS, take } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
-import type { Base, Suite } from '../suite.js';
 
 /** The watches of one client, and what it hears. */
 class Watching {
@@ -70,9 +69,9 @@ class Watching {
 /**
  * What every lock store keeps to: waiting until a resource is free, without taking it.
  */
-export function describeWatch(suite: Suite<Base>, features: AllFeatures): void {
+export function describeWatch(suite: QueueSuite, features: AllFeatures): void {
   const { servers } = features;
-  const { it } = suite.with(openQueueWorld).with(({ world, a, b }) => ({
+  const { it } = suite.with(({ world, a, b }) => ({
     one: new Watching(world, a, servers),
     two: new Watching(world, b, servers),
   }));

@@ -25,33 +25,40 @@ import { describeRotation } from '../queue/rotation.js';
 import { describeHolders } from '../queue/holders.js';
 import { describeSeveral } from '../queue/several.js';
 import { describeWatch } from '../queue/watch.js';
+import { openQueueWorld, type QueueSuite } from '../queue-world.js';
 import { type AllFeatures, type ContractRunner, type StoreFeatures, type StoreSubjectFactory } from '../subject.js';
 import { type Base, type Suite, suiteOf } from '../suite.js';
 import { type LockStoreFeatures, type LockStorePart, readFeatures, readParts } from './features.js';
 
 type Part = readonly [title: string, describePart: (suite: Suite<Base>, features: AllFeatures) => void];
 
+/** A part whose tests have three instances each that want the same things. */
+const inQueueWorld =
+  (describePart: (suite: QueueSuite, features: AllFeatures) => void): Part[1] =>
+  (suite, features) =>
+    describePart(suite.with(openQueueWorld), features);
+
 const LOCK_PARTS: Readonly<Record<LockStorePart, Part>> = {
   leases: ['a lease', describeLeases],
-  readWrite: ['a read/write lock', describeReadWrite],
-  writer: ['a writer', describeWriter],
-  downgrade: ['downgrade', describeDowngrade],
-  queue: ['the queue', describeQueue],
-  grants: ['grants', describeGrants],
-  grantMessages: ['messages about grants', describeGrantMessages],
-  keep: ['kept places', describeKeeping],
-  deadHolder: ['a dead holder', describeDeadHolder],
-  rotate: ['rotate', describeRotation],
-  several: ['several resources at once', describeSeveral],
-  holders: ['what is seen of the holders', describeHolders],
-  label: ['the label', describeLabels],
-  semaphore: ['a semaphore', describeSemaphore],
-  semaphoreSize: ['the size of a semaphore', describeSemaphoreSize],
-  retain: ['retain', describeRetention],
-  transfer: ['transfer', describeTransfer],
-  operators: ['an operator', describeOperators],
-  watch: ['a watcher', describeWatch],
-  leaseLengths: ['the length of a lease', describeLeaseLengths],
+  readWrite: ['a read/write lock', inQueueWorld(describeReadWrite)],
+  writer: ['a writer', inQueueWorld(describeWriter)],
+  downgrade: ['downgrade', inQueueWorld(describeDowngrade)],
+  queue: ['the queue', inQueueWorld(describeQueue)],
+  grants: ['grants', inQueueWorld(describeGrants)],
+  grantMessages: ['messages about grants', inQueueWorld(describeGrantMessages)],
+  keep: ['kept places', inQueueWorld(describeKeeping)],
+  deadHolder: ['a dead holder', inQueueWorld(describeDeadHolder)],
+  rotate: ['rotate', inQueueWorld(describeRotation)],
+  several: ['several resources at once', inQueueWorld(describeSeveral)],
+  holders: ['what is seen of the holders', inQueueWorld(describeHolders)],
+  label: ['the label', inQueueWorld(describeLabels)],
+  semaphore: ['a semaphore', inQueueWorld(describeSemaphore)],
+  semaphoreSize: ['the size of a semaphore', inQueueWorld(describeSemaphoreSize)],
+  retain: ['retain', inQueueWorld(describeRetention)],
+  transfer: ['transfer', inQueueWorld(describeTransfer)],
+  operators: ['an operator', inQueueWorld(describeOperators)],
+  watch: ['a watcher', inQueueWorld(describeWatch)],
+  leaseLengths: ['the length of a lease', inQueueWorld(describeLeaseLengths)],
 };
 
 /** The parts that only a store with semaphores has. */

@@ -12,7 +12,7 @@ import type { CommandPath, Gate, TestCommand } from './commands.js';
 import type { PlannedFailure } from './failures.js';
 import { InstanceClock } from './instance-clock.js';
 import { TestLockStore } from './test-lock-store.js';
-import { TestJobStore, TestLatchStore, TestTickStore } from './test-ports.js';
+import { testJobs, testLatches, testTicks } from './test-ports.js';
 
 /** The fleet of an instance, as the instance sees it. */
 export interface Surroundings {
@@ -60,9 +60,9 @@ export class TestInstance implements CommandPath {
     this.#inner = inner;
     this.stores = {
       locks: new TestLockStore(inner, this),
-      ticks: new TestTickStore(new MemoryTickStore(server), this),
-      jobs: new TestJobStore(new MemoryJobStore(inner), this),
-      latches: new TestLatchStore(new MemoryLatchStore(inner), this),
+      ticks: testTicks(new MemoryTickStore(server), this),
+      jobs: testJobs(new MemoryJobStore(inner), this),
+      latches: testLatches(new MemoryLatchStore(inner), this),
       clock: this.clock,
       random,
     };

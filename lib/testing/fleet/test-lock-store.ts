@@ -1,23 +1,37 @@
-import type {
-  AcquireReply,
-  KeepReply,
-  KeptPlace,
-  LockOwner,
-  LockStore,
-  Queueing,
-  Retention,
-  RotateReply,
-  Transfer,
-} from '../../core/store/lock-store.js';
+import type { KeepReply, KeptPlace, LockOwner, LockStore } from '../../core/store/lock-store.js';
 import type { GrantListener, Hearing } from '../../core/store/hearing.js';
-import type { LockState } from '../../core/store/lock-state.js';
 import type { LockStoreError } from '../../core/store/store-error.js';
 import type { StoreProbe } from '../../core/store/store-probe.js';
-import type { FreedListener, Watcher, WatchReply } from '../../core/store/watch-store.js';
-import type { CommandPath, TestCommand, Verb } from './commands.js';
+import type { FreedListener } from '../../core/store/watch-store.js';
+import type { CommandPath } from './commands.js';
+import { ForwardedLocks, type LockCommand, sendBy, type Told } from './forwarded.js';
+
+const by = ({ resource, id: owner }: LockOwner) => ({ resource, owner });
+const about = (resource: string) => ({ resource });
+
+/** What each command tells of itself. */
+const TOLD: Told<LockStore, LockCommand> = {
+  acquire: (waiter, leaseMs, queueing) => ({ ...by(waiter), leaseMs, queueing: queueing !== undefined }),
+  rotate: (owner, waiter, leaseMs) => ({ ...by(owner), leaseMs, queueing: true, next: waiter.id }),
+  setDepth: (owner, depth, leaseMs) => ({ ...by(owner), depth, leaseMs }),
+  renew: (owner, leaseMs) => ({ ...by(owner), leaseMs }),
+  release: by,
+  retain: (owner, retention) => ({ ...by(owner), retention }),
+  label: (owner, label) => ({ ...by(owner), label }),
+  verify: by,
+  downgrade: (owner, leaseMs) => ({ ...by(owner), leaseMs }),
+  raiseToken: by,
+  transfer: (owner, { leaseMs, to }) => ({ ...by(owner), leaseMs, next: to }),
+  lowerPermits: (owner, count) => ({ ...by(owner), count }),
+  resize: about,
+  inspect: about,
+  list: about,
+  forceRelease: about,
+  watch: ({ resource, id: owner }, leaseMs) => ({ resource, owner, leaseMs }),
+};
 
 /** The lock store of one instance of a fleet: each command and each message passes the path of the instance. */
-export class TestLockStore implements LockStore {
+export class TestLockStore extends ForwardedLocks implements LockStore {
   readonly instanceId: string;
   readonly clientId: string;
   /** Set where the store behind has it. */
@@ -28,20 +42,22 @@ export class TestLockStore implements LockStore {
     protected readonly inner: LockStore,
     private readonly path: CommandPath,
   ) {
+    super(inner, sendBy(path, TOLD));
     this.instanceId = inner.instanceId;
     this.clientId = inner.clientId;
-    this.forwardKeeping();
+    this.#forwardKeeping();
   }
 
   /** From now on, places are kept in one command, whose resource is the list of their names. */
-  protected forwardKeeping(): void {
+  #forwardKeeping(): void {
     const { inner, path } = this;
     const { keepPlaces, hearing } = inner;
     if (!keepPlaces || !hearing) return;
     this.keepPlaces = (places, sentAt) => {
       const resource = places.map(({ waiter }) => waiter.resource).join();
       const { waiter, leaseMs } = places[0]!;
-      return this.#send('keep', { resource, id: waiter.id }, { leaseMs }, () => keepPlaces.call(inner, places, sentAt));
+      const command = { verb: 'keep', resource, owner: waiter.id, leaseMs } as const;
+      return path.send(command, () => keepPlaces.call(inner, places, sentAt));
     };
     this.hearing = {
       get quietMs() {
@@ -52,80 +68,6 @@ export class TestLockStore implements LockStore {
       },
       rely: (isRelied) => hearing.rely(isRelied),
     };
-  }
-
-  acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
-    return this.#send('acquire', waiter, { leaseMs, queueing: queueing !== undefined }, () =>
-      this.inner.acquire(waiter, leaseMs, queueing),
-    );
-  }
-
-  rotate(owner: LockOwner, waiter: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
-    return this.#send('rotate', owner, { leaseMs, queueing: true, next: waiter.id }, () =>
-      this.inner.rotate(owner, waiter, leaseMs, queueing),
-    );
-  }
-
-  setDepth(owner: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
-    return this.#send('setDepth', owner, { depth, leaseMs }, () => this.inner.setDepth(owner, depth, leaseMs));
-  }
-
-  renew(owner: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
-    return this.#send('renew', owner, { leaseMs }, () => this.inner.renew(owner, leaseMs, exactly));
-  }
-
-  release(owner: LockOwner): Promise<boolean> {
-    return this.#send('release', owner, {}, () => this.inner.release(owner));
-  }
-
-  retain(owner: LockOwner, retention: Retention): Promise<boolean> {
-    return this.#send('retain', owner, { retention }, () => this.inner.retain(owner, retention));
-  }
-
-  label(owner: LockOwner, label: string | undefined): Promise<boolean> {
-    return this.#send('label', owner, { label }, () => this.inner.label(owner, label));
-  }
-
-  verify(owner: LockOwner): Promise<boolean> {
-    return this.#send('verify', owner, {}, () => this.inner.verify(owner));
-  }
-
-  downgrade(owner: LockOwner, leaseMs: number): Promise<boolean> {
-    return this.#send('downgrade', owner, { leaseMs }, () => this.inner.downgrade(owner, leaseMs));
-  }
-
-  raiseToken(owner: LockOwner, fencingToken: number): Promise<boolean> {
-    return this.#send('raiseToken', owner, {}, () => this.inner.raiseToken(owner, fencingToken));
-  }
-
-  transfer(owner: LockOwner, transfer: Transfer): Promise<number | null> {
-    return this.#send('transfer', owner, { leaseMs: transfer.leaseMs, next: transfer.to }, () =>
-      this.inner.transfer(owner, transfer),
-    );
-  }
-
-  lowerPermits(owner: LockOwner, count: number): Promise<boolean> {
-    return this.#send('lowerPermits', owner, { count }, () => this.inner.lowerPermits(owner, count));
-  }
-
-  resize(resource: string, total: number): Promise<boolean> {
-    return this.#send('resize', { resource }, {}, () => this.inner.resize(resource, total));
-  }
-
-  inspect(resource: string): Promise<LockState> {
-    return this.#send('inspect', { resource }, {}, () => this.inner.inspect(resource));
-  }
-
-  list(prefix: string, limit: number): Promise<string[]> {
-    return this.#send('list', { resource: prefix }, {}, () => this.inner.list(prefix, limit));
-  }
-
-  forceRelease(resource: string, fencingToken: number): Promise<boolean> {
-    return this.#send('forceRelease', { resource }, {}, () => this.inner.forceRelease(resource, fencingToken));
-  }
-
-  watch(watcher: Watcher, watchMs: number): Promise<WatchReply> {
-    return this.#send('watch', watcher, { leaseMs: watchMs }, () => this.inner.watch(watcher, watchMs));
   }
 
   listen(listener: GrantListener): void {
@@ -165,14 +107,5 @@ export class TestLockStore implements LockStore {
   async close(): Promise<void> {
     await this.inner.close();
     this.path.closed();
-  }
-
-  #send<T>(
-    verb: Verb,
-    { resource, id: owner }: { readonly resource: string; readonly id?: string },
-    details: Partial<TestCommand>,
-    execute: () => Promise<T>,
-  ): Promise<T> {
-    return this.path.send({ verb, resource, owner, ...details }, execute);
   }
 }

@@ -1,18 +1,10 @@
 import type { Clock } from '../../../lib/core/util/clock.js';
-import type {
-  AcquireReply,
-  LockStore,
-  LockOwner,
-  Queueing,
-  Retention,
-  RotateReply,
-  Transfer,
-} from '../../../lib/core/store/lock-store.js';
+import { ForwardedLocks } from '../../../lib/testing/fleet/forwarded.js';
+import type { LockStore } from '../../../lib/core/store/lock-store.js';
 import type { GrantListener } from '../../../lib/core/store/hearing.js';
-import type { LockState } from '../../../lib/core/store/lock-state.js';
 import { LockStoreError, type StoreFailure } from '../../../lib/core/store/store-error.js';
 import type { ServerHealth, StoreProbe } from '../../../lib/core/store/store-probe.js';
-import type { FreedListener, Watcher, WatchReply } from '../../../lib/core/store/watch-store.js';
+import type { FreedListener } from '../../../lib/core/store/watch-store.js';
 import type { ProcessClock } from '../simulation/simulated-process.js';
 
 /** How far away a store is, and what is the matter with it. May change at any time. */
@@ -31,7 +23,7 @@ export interface Distance {
 }
 
 /** A store at a distance: every command, reply and message takes its time, each its own, so that they overtake one another. */
-export class DistantStore implements LockStore {
+export class DistantStore extends ForwardedLocks implements LockStore {
   readonly instanceId: string;
   readonly clientId: string;
   /** How many commands were sent to it. */
@@ -46,6 +38,7 @@ export class DistantStore implements LockStore {
     /** What comes back is read when the process goes on. */
     private readonly home: Pick<ProcessClock, 'whenAwake'> = { whenAwake: (read) => read() },
   ) {
+    super(inner, (_verb, _args, execute) => this.#send(execute));
     this.instanceId = inner.instanceId;
     this.clientId = inner.clientId;
   }
@@ -56,68 +49,12 @@ export class DistantStore implements LockStore {
     for (const arrive of this.#waiting.splice(0)) arrive();
   }
 
-  acquire(newOwner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
-    return this.#send(() => this.inner.acquire(newOwner, leaseMs, queueing));
-  }
-
-  rotate(owner: LockOwner, newOwner: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
-    return this.#send(() => this.inner.rotate(owner, newOwner, leaseMs, queueing));
-  }
-
-  setDepth(owner: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
-    return this.#send(() => this.inner.setDepth(owner, depth, leaseMs));
-  }
-
-  renew(owner: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
-    return this.#send(() => this.inner.renew(owner, leaseMs, exactly));
-  }
-
-  release(owner: LockOwner): Promise<boolean> {
-    return this.#send(() => this.inner.release(owner));
-  }
-
-  retain(owner: LockOwner, retention: Retention): Promise<boolean> {
-    return this.#send(() => this.inner.retain(owner, retention));
-  }
-
-  label(owner: LockOwner, label: string | undefined): Promise<boolean> {
-    return this.#send(() => this.inner.label(owner, label));
-  }
-
-  verify(owner: LockOwner): Promise<boolean> {
-    return this.#send(() => this.inner.verify(owner));
-  }
-
-  downgrade(owner: LockOwner, leaseMs: number): Promise<boolean> {
-    return this.#send(() => this.inner.downgrade(owner, leaseMs));
-  }
-
-  raiseToken(owner: LockOwner, fencingToken: number): Promise<boolean> {
-    return this.#send(() => this.inner.raiseToken(owner, fencingToken));
-  }
-
-  transfer(owner: LockOwner, transfer: Transfer): Promise<number | null> {
-    return this.#send(() => this.inner.transfer(owner, transfer));
-  }
-
-  lowerPermits(owner: LockOwner, count: number): Promise<boolean> {
-    return this.#send(() => this.inner.lowerPermits(owner, count));
-  }
-
-  resize(resource: string, total: number): Promise<boolean> {
-    return this.#send(() => this.inner.resize(resource, total));
-  }
-
   fenceOf(resource: string): string {
     return this.inner.fenceOf(resource);
   }
 
   trouble(): LockStoreError | undefined {
     return this.distance.isDown ? new LockStoreError('notExecuted', 'not connected') : undefined;
-  }
-
-  inspect(resource: string): Promise<LockState> {
-    return this.#send(() => this.inner.inspect(resource));
   }
 
   probe(): StoreProbe {
@@ -130,24 +67,12 @@ export class DistantStore implements LockStore {
     return { ...probe, servers: [answer] };
   }
 
-  list(prefix: string, limit: number): Promise<string[]> {
-    return this.#send(() => this.inner.list(prefix, limit));
-  }
-
-  forceRelease(resource: string, fencingToken: number): Promise<boolean> {
-    return this.#send(() => this.inner.forceRelease(resource, fencingToken));
-  }
-
   listen(listener: GrantListener): void {
     this.inner.listen({
       granted: (grant) => this.#onTheWay(() => this.home.whenAwake(() => listener.granted(grant))),
       retained: (notice) => this.#onTheWay(() => this.home.whenAwake(() => listener.retained?.(notice))),
       reconnected: () => listener.reconnected(),
     });
-  }
-
-  watch(watcher: Watcher, watchMs: number): Promise<WatchReply> {
-    return this.#send(() => this.inner.watch(watcher, watchMs));
   }
 
   listenForFreed(listener: FreedListener): void {

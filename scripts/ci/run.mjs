@@ -58,7 +58,7 @@ async function prepare(stages) {
   return stages.failed.length === 0;
 }
 
-/** The tests wait more than they work. What only works has the time that they leave. */
+/** The tests wait more than they work. What has no time-outs of its own has the time that they leave. */
 async function test(stages, { runs, leftOut }) {
   const redis = await ensureRedis({ ownServer: true });
   const env = { ...process.env, TEST_SPEED: 'all', ...environmentOf(redis) };
@@ -70,7 +70,7 @@ async function test(stages, { runs, leftOut }) {
   };
   const behind = async () => {
     await stages.behind('publint, are the types wrong', 'npm', ['run', '--silent', 'check:package']);
-    await stages.behind('package', NODE, parts.package, { env });
+    await stages.beside('package', NODE, parts.package, { env });
     await stages.behind('benchmark: its own tests', NODE, ['--test', ...testsOf('tools/bench')], { env });
     if (runs.includes('model')) await stages.behind('model', 'npm', ['run', '--silent', 'model']);
   };

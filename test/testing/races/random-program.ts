@@ -111,6 +111,8 @@ export interface Reached {
   readonly outcomes: ReadonlySet<string>;
   readonly schedules: number;
   readonly stopped: number;
+  /** Whether the search has come to its end. */
+  readonly isComplete: boolean;
 }
 
 export interface ReachOptions {
@@ -121,11 +123,12 @@ export interface ReachOptions {
   readonly faults?: readonly FaultKind[];
 }
 
-/** Runs all schedules of a search. */
-export async function reach(actors: Program, search: Search, options: ReachOptions): Promise<Reached> {
+/** Runs all schedules of a search, or the first `most` of them. */
+export async function reach(actors: Program, search: Search, options: ReachOptions, most = Infinity): Promise<Reached> {
   const outcomes = new Set<string>();
   let schedules = 0;
   let stopped = 0;
+  let isComplete = false;
   do {
     const kit = new RaceKit();
     const run = new Run(kit.locks());
@@ -149,8 +152,9 @@ export async function reach(actors: Program, search: Search, options: ReachOptio
       schedules++;
       outcomes.add(`${ending} ${run.outcome}`);
     }
-  } while (search.next());
-  return { outcomes, schedules, stopped };
+    isComplete = !search.next();
+  } while (!isComplete && schedules < most);
+  return { outcomes, schedules, stopped, isComplete };
 }
 
 function faultsOf(schedule: Schedule, run: Run): Fault[] {

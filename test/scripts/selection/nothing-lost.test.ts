@@ -43,10 +43,10 @@ const inChaos: Mutant[] = [
     breaks: sourcesOf(file),
     caughtBy: 'tools/chaos/cron/run-cron.test.ts',
   })),
-  ...[...read('tools/chaos/names/names.test.ts').matchAll(/^ {2}\['([^']+)', \(keys/gm)].map(([, name]) => ({
+  ...[...read('test/redis/keys.test.ts').matchAll(/^ {2}\[\s*'([^']+)',\s*\(keys/gm)].map(([, name]) => ({
     name: name!,
     breaks: ['lib/redis/keys.ts'],
-    caughtBy: 'tools/chaos/names/names.test.ts',
+    caughtBy: 'test/redis/keys.test.ts',
   })),
 ];
 
@@ -103,7 +103,7 @@ const inStores: Mutant[] = [...read('test/testing/contract/broken-stores.ts').ma
 );
 
 describe.each([
-  ['chaos', inChaos, 35],
+  ['chaos, and of the names of keys', inChaos, 38],
   ['the model', inModel, 32],
   ['the contract of the stores', inStores, 20],
 ] as const)('mutants of %s', (_, mutants, least) => {

@@ -15,7 +15,7 @@ await runCommand(async () => {
   const from = performance.now();
   const codes = await Promise.all(STATIC.map(npmRun));
   if (process.argv.includes('--static')) return Math.max(...codes);
-  codes.push(await inForeground(process.execPath, UNIT, { cwd: root }));
+  codes.push(await inForeground(process.execPath, UNIT, { cwd: root, env: { ...process.env, TEST_SPEED: 'check' } }));
   console.log(slowerThanKept('npm run check', (performance.now() - from) / 1_000) ?? '');
   return Math.max(...codes);
 });

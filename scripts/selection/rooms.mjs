@@ -117,6 +117,7 @@ export const ROOMS = {
   'test/timings.json': [],
   'test/types/**': [],
   'test/stores/**': ['contract'],
+  'test/support/names/**': ['chaos names'],
   'test/support/prometheus/**': [],
   'test/support/redisson/**': [stack('redisson')],
   'test/support/sql/**': [stack('databases')],

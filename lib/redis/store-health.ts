@@ -1,9 +1,8 @@
 import { asStoreError } from '../core/store/store-error.js';
-import type { StoreProbe, StoreProblem } from '../core/store/store-probe.js';
+import type { ServerHealth, StoreProbe, StoreProblem } from '../core/store/store-probe.js';
 import type { Connection, LockServer } from './connection/connection.js';
 import type { ServerConnection } from './connection/server-connection.js';
-import { problemOf } from './health/health-problems.js';
-import { ServerProbes, type ServerQuestions } from './health/server-probes.js';
+import { problemOf, problemsOfRights } from './health/health-problems.js';
 import { type Keys, waitersOf } from './keys.js';
 import { findMissingRights, type MissingRights, type RightsInUse } from './script/missing-rights.js';
 
@@ -67,4 +66,44 @@ export class StoreHealth {
     const names = { probeKey, fence: keys.fence(probeKey), channel: keys.inbox(clientId), prefix };
     return findMissingRights(client, { ...names, ...demands });
   }
+}
+
+/** What is asked of one server. */
+interface ServerQuestions {
+  /** Runs the script that writes, on the server that has its key. Rejects with a `LockStoreError`. */
+  readonly write: () => Promise<unknown>;
+  /** Which rights the user lacks there; `undefined` without a connection. Never rejects. */
+  readonly rights: () => Promise<MissingRights | undefined>;
+  /** The key of the fence that the script reads. */
+  readonly fence: string;
+}
+
+/** At most one probe of each server is under way. Where a server hangs, later checks wait for the same answer. */
+class ServerProbes {
+  readonly #pending = new WeakMap<ServerConnection, Promise<ServerHealth>>();
+
+  /** Never rejects. */
+  of(server: ServerConnection, questions: ServerQuestions): Promise<ServerHealth> {
+    const pending = this.#pending.get(server);
+    if (pending) return pending;
+    const answer = ask(questions).finally(() => this.#pending.delete(server));
+    this.#pending.set(server, answer);
+    return answer;
+  }
+}
+
+async function ask({ write, rights, fence }: ServerQuestions): Promise<ServerHealth> {
+  const sentAt = performance.now();
+  // Both are written before the first reply.
+  const written = write().then(
+    () => ({ roundTripMs: performance.now() - sentAt }),
+    (error: unknown) => asStoreError(error),
+  );
+  const [outcome, missing] = await Promise.all([written, rights()]);
+  const refused = missing ? problemsOfRights(missing) : [];
+  if (!(outcome instanceof Error)) return { ...outcome, problems: refused };
+  const problem = problemOf(outcome, fence);
+  // The rights say which one is missing.
+  const isNamed = refused.some(({ code, isFatal }) => isFatal && code === problem.code);
+  return { problems: isNamed ? refused : [problem, ...refused] };
 }

@@ -1,8 +1,9 @@
+import { OTHER_GROUP } from '../core/api/label.js';
 import type { LockMode } from '../core/api/lock-mode.js';
-import { BoundedNames } from './bounded-names.js';
-import { JobSeries } from './job-series.js';
+import { MAX_GROUPS } from '../core/events/groups.js';
+import { escapeText } from '../core/util/quoted.js';
 import { LockSeries } from './lock-series.js';
-import { LockAttribute, LockMetric } from './names.js';
+import { LOCK_METRICS, LockAttribute, LockMetric } from './names.js';
 import { type Attributes, type Series, SeriesBy, type SeriesTable } from './series.js';
 
 const { Group, HolderGroup, Job, Leadership, Mode, Service } = LockAttribute;
@@ -58,5 +59,50 @@ export class ServiceSeries<A> {
       this.#blocked.set(group, series);
     }
     return series.of(holderGroup);
+  }
+}
+
+const { Outcome, Reason } = LockAttribute;
+
+/** The series of one singleton job. */
+class JobSeries<A> {
+  readonly attributes: A;
+  readonly runs: SeriesBy<A>;
+  readonly skipped: SeriesBy<A>;
+  readonly missed: Series<A>;
+  readonly lastSuccess: Series<A>;
+
+  constructor(table: SeriesTable<A>, attributes: Attributes) {
+    this.attributes = table.sink.attributesOf(attributes);
+    this.runs = new SeriesBy(table, LockMetric.JobRuns, attributes, Outcome);
+    this.skipped = new SeriesBy(table, LockMetric.JobSkipped, attributes, Reason);
+    this.missed = table.add(LockMetric.JobMissed, attributes);
+    this.lastSuccess = table.add(LockMetric.JobLastSuccess, attributes);
+    for (const outcome of LOCK_METRICS[LockMetric.JobRuns].values![Outcome]!) this.runs.of(outcome);
+    for (const reason of LOCK_METRICS[LockMetric.JobSkipped].values![Reason]!) this.skipped.of(reason);
+  }
+}
+
+/**
+ * One value for each name. Names that come with calls get the places that the registered names leave. All further names
+ * share one value, `_other`.
+ */
+class BoundedNames<T> {
+  readonly #known = new Map<string, T>();
+
+  constructor(private readonly create: (name: string) => T) {}
+
+  /** For a name that the program has. */
+  register(name: string): T {
+    // Exporters print control characters as they are, and so do tools that read what was scraped.
+    const shown = escapeText(name);
+    let known = this.#known.get(shown);
+    if (known === undefined) this.#known.set(shown, (known = this.create(shown)));
+    return known;
+  }
+
+  of(name: string): T {
+    const known = this.#known.get(name) ?? this.#known.get(escapeText(name));
+    return known ?? this.register(this.#known.size < MAX_GROUPS ? name : OTHER_GROUP);
   }
 }

@@ -1,15 +1,17 @@
 import type { Lease } from '../core/api/lease.js';
 import { checkInteger } from '../core/api/validation.js';
+import type { LockState } from '../core/store/lock-state.js';
+import { readState } from '../memory/memory-server.js';
 import type { RedisLockService } from '../nest/redis-lock.service.js';
-import { type FailingVerb, planFailure, type TestFailure } from './fleet/failures.js';
 import { LockAssertions } from './assertions/lock-assertions.js';
-import { seenBy } from './seen-by.js';
+import type { LocksUnderTest } from './assertions/locks-under-test.js';
+import { type FailingVerb, planFailure, type TestFailure } from './fleet/failures.js';
 import type { FleetPlace } from './fleet/fleet-place.js';
-import { type HeldElsewhere, holdElsewhere, type HoldElsewhereOptions } from './hold-elsewhere.js';
 import type { LockLog } from './fleet/lock-log.js';
+import type { TestFleet } from './fleet/test-fleet.js';
+import { type HeldElsewhere, holdElsewhere, type HoldElsewhereOptions } from './hold-elsewhere.js';
 import { TestJobs } from './jobs/test-jobs.js';
 import { lose, type TestLossReason } from './lose.js';
-import type { TestFleet } from './fleet/test-fleet.js';
 
 /** What a test sees and does with the locks of an application. */
 export class TestLocks extends LockAssertions {
@@ -105,4 +107,18 @@ export class TestLocks extends LockAssertions {
   idle(): Promise<void> {
     return this.fleet.idle();
   }
+}
+
+/** What is held by the applications of a fleet, as a lock service of one of them would find it. */
+function seenBy({ fleet, instance }: FleetPlace): Pick<LocksUnderTest, 'instanceId' | 'states' | 'unmetFailures'> {
+  const { instanceId, server } = instance;
+  const { clientId } = instance.stores.locks;
+  // One that has closed is no longer of the fleet.
+  const instances = () => new Set([instance, ...fleet.instances.filter(({ service }) => service === instance.service)]);
+  return {
+    instanceId,
+    states: (): LockState[] => server.locks.resources().map((resource) => readState(server, resource, clientId)),
+    unmetFailures: () =>
+      [...instances()].flatMap((each) => each.unmetFailures.map(({ text }) => `${text} of ${each.instanceId}`)),
+  };
 }

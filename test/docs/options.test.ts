@@ -53,7 +53,7 @@ import {
   RESUME_OPTIONS,
   RUN_NOW_OPTIONS,
 } from '../../lib/nest/jobs/job-call-options.js';
-import { LEADER_ONLY_OPTIONS, resolveLeaderOnly } from '../../lib/nest/leader/leader-only-options.js';
+import { LEADER_ONLY_OPTIONS, resolveLeaderOnly } from '../../lib/nest/leader/leader-only.decorator.js';
 import { createLockService } from '../../lib/nest/module/create-lock-service.js';
 import {
   EXTRA_OPTIONS,

@@ -1,6 +1,12 @@
 import { aborted, unavailable, waitedForStore } from '../acquiring/acquire-errors.js';
-import { askUntil, ask } from '../store/ask.js';
-import { AttemptLog, failurePause, givesUpAt } from '../places/attempts.js';
+import { PendingCall } from '../acquiring/pending-call.js';
+import { lookOnce, PLACE_MS, SharedWait, type WaitDeps } from '../acquiring/shared-wait.js';
+import { LockShutdownError } from '../api/errors.js';
+import { checkIsKept } from '../api/resource.js';
+import type { Runtime } from '../holding/runtime.js';
+import { AttemptLog, failurePause, givesUpAt, heartbeatPause } from '../places/attempts.js';
+import { ask, askUntil } from '../store/ask.js';
+import type { LatchListener, LatchSpec, LatchState, LatchStore } from '../store/latch-store.js';
 import {
   checkCountDown,
   checkLatch,
@@ -10,14 +16,7 @@ import {
   type LatchOptions,
   type LatchWaitOptions,
 } from './countdown-latch.js';
-import { LockShutdownError } from '../api/errors.js';
 import { notOpened, otherCount } from './latch-errors.js';
-import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../store/latch-store.js';
-import { PendingCall } from '../acquiring/pending-call.js';
-import { LatchWatch, type LatchDeps } from './latch-watch.js';
-import { lookOnce } from '../acquiring/shared-wait.js';
-import type { Runtime } from '../holding/runtime.js';
-import { checkIsKept } from '../api/resource.js';
 
 /** The latches of one process on one store. */
 export class Latches implements LatchListener {
@@ -142,4 +141,44 @@ function agreed(spec: LatchSpec, state: LatchState): LatchState {
 
 function watchKey({ name, count }: Pick<LatchSpec, 'name' | 'count'>): string {
   return `${count} ${name}`;
+}
+
+/** What latches need. */
+type LatchDeps = WaitDeps & { readonly store: LatchStore };
+
+/** All calls of this process that wait for one latch. */
+class LatchWatch extends SharedWait<LatchState> {
+  #remaining: number;
+
+  constructor(
+    readonly spec: LatchSpec,
+    protected readonly deps: LatchDeps,
+    onEnd: () => void,
+  ) {
+    super(spec.name, onEnd);
+    this.#remaining = spec.count;
+  }
+
+  /** An open latch that expires stays for as long as its place, for the clients that have not seen it. */
+  protected send(): Promise<LatchState> {
+    return this.deps.store.wait(this.spec, PLACE_MS);
+  }
+
+  protected onReply(attempt: number, state: LatchState): void {
+    if (this.isOver) return;
+    if (state.count !== this.spec.count) {
+      this.end((call) => call.fail(otherCount(this.spec, state)));
+    } else if (state.remaining === 0) {
+      // An open latch stays open: a late reply is as good.
+      this.end((call) => call.succeed());
+    } else {
+      this.log.busy({ ttlMs: state.ttlMs });
+      this.#remaining = state.remaining;
+      if (this.isLatest(attempt)) this.askLater(heartbeatPause(Infinity, PLACE_MS, this.deps.random));
+    }
+  }
+
+  protected inVain(waitedMs: number, attempts: number): Error {
+    return notOpened(this.spec, this.#remaining, waitedMs, attempts, this.log.holderTtlMs);
+  }
 }

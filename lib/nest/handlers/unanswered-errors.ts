@@ -1,11 +1,14 @@
 import { Logger, type Type } from '@nestjs/common';
+import type { DiscoveryService } from '@nestjs/core';
+import 'reflect-metadata';
+import { LockError } from '../../core/api/errors.js';
 import { isObject } from '../../core/util/objects.js';
 import { describeMethod } from '../decorators/method.js';
 import { FIELD_RESOLVERS, hasMetadataOf, ON_GATEWAYS } from '../request/known-handlers.js';
 import type { InstanceWrapper, Scan } from '../scan.js';
 import { runsForFields, schemasWith } from './graphql-schemas.js';
 import { methodsLockedBy } from './handler-locks.js';
-import { answersLockErrors, hasGlobalLockFilter } from './lock-filters.js';
+import { LockExceptionFilter } from './lock-exception.filter.js';
 import { maskLockErrors } from './mask-lock-errors.js';
 
 type Methods = Record<string | symbol, object>;
@@ -79,4 +82,33 @@ function ofMessages(messages: readonly string[], gateway: Type): string {
     `so the LockExceptionFilter in APP_FILTER does not reach them. Put @UseFilters(LockExceptionFilter) on ` +
     `${gateway.name}. See docs/guide/with-websockets.md.`
   );
+}
+
+/** The keys under which Nest keeps the filters of a class or a method, and what a filter catches. */
+const FILTERS = '__exceptionFilters__';
+const CAUGHT = '__filterCatchExceptions__';
+
+/** Whether the `LockExceptionFilter` is an `APP_FILTER`. Filters of `useGlobalFilters` are not seen: Nest hides them. */
+function hasGlobalLockFilter(providers: ReturnType<DiscoveryService['getProviders']>): boolean {
+  return providers.some(({ token, instance, metatype }) => {
+    if (!String(token).startsWith('APP_FILTER')) return false;
+    return instance instanceof LockExceptionFilter || metatype === LockExceptionFilter;
+  });
+}
+
+/** Whether a filter on this class or method catches lock errors: those alone, or with others. */
+function answersLockErrors(decorated: object): boolean {
+  const filters = (Reflect.getMetadata(FILTERS, decorated) ?? []) as object[];
+  return filters.some((filter) => {
+    const filterClass = typeof filter === 'function' ? filter : filter.constructor;
+    const caught = (Reflect.getMetadata(CAUGHT, filterClass) ?? []) as (new () => unknown)[];
+    return caught.length === 0 || caught.some((type) => isKindOf(LockError, type) || isKindOf(type, LockError));
+  });
+}
+
+function isKindOf(type: object, base: object): boolean {
+  for (let each: object | null = type; each; each = Object.getPrototypeOf(each) as object | null) {
+    if (each === base) return true;
+  }
+  return false;
 }

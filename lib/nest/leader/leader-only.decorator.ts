@@ -1,12 +1,13 @@
 import 'reflect-metadata';
-import { type LeaderOnlyOptions, resolveLeaderOnly } from './leader-only-options.js';
-import { LEADER_ONLY, type LeaderOnlyMethod, leaderOnlyMethodsOf } from './leader.explorer.js';
+import { LOCK_OPTIONS } from '../../core/api/lock-options.js';
+import { checked, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
+import { leaderResource } from '../../core/api/resource.js';
 import { runUnder } from '../decorators/lock-call.js';
-import { declareLockService, describeMethod, markAsSkipping, wrapMethod } from '../decorators/method.js';
+import { checkIsFilledIn, LOCK_SERVICE, ON_LOST } from '../decorators/lock-plan.js';
 import type { LockedMethodDecorator } from '../decorators/method-types.js';
+import { declareLockService, describeMethod, markAsSkipping, wrapMethod } from '../decorators/method.js';
+import { LEADER_ONLY, type LeaderOnlyMethod, leaderOnlyMethodsOf } from './leader.explorer.js';
 import { sharedLeadership } from './shared-leadership.js';
-
-export type { LeaderOnlyOptions } from './leader-only-options.js';
 
 /**
  * Decorates an async method that may return `undefined`. TypeScript refuses a method that is not async, or whose return
@@ -45,4 +46,69 @@ export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodD
     // Kept on the class, because a decorator above may replace the method.
     Reflect.defineMetadata(LEADER_ONLY, [...leaderOnlyMethodsOf(target), method], target);
   };
+}
+
+/** What `@LeaderOnly` takes instead of a name. */
+export interface LeaderOnlyOptions {
+  /**
+   * The leadership that the instances campaign for. All methods with the same name run on the same instance. Its lock
+   * is `leader:<name>`.
+   *
+   * @allowed text of 1 to 505 bytes
+   */
+  name: string;
+  /**
+   * The lease of the leadership. When the leader dies, there is no leader for this long. All methods with one name
+   * share one value.
+   *
+   * @allowed 50 ms to 24 h
+   * @default 30000
+   */
+  leaseMs?: number;
+  /**
+   * What happens when the lease is lost while the method runs. `'abort'`: its `signal` aborts, and the result of the
+   * method stands. `'throw'`: the call also rejects with `LeaseLostError` after the method has ended, even if an API
+   * that was given the signal failed with its own `AbortError`.
+   *
+   * @default 'abort'
+   */
+  onLost?: 'abort' | 'throw';
+  /**
+   * Which lock service to use: the `service` of its registration.
+   *
+   * @allowed text
+   * @default the default one
+   */
+  service?: string;
+}
+
+/** Checked options, with their defaults. */
+interface ResolvedLeaderOnly {
+  readonly name: string;
+  readonly leaseMs: number | undefined;
+  readonly onLost: 'abort' | 'throw';
+  readonly lockService: string | undefined;
+}
+
+/** The name is checked with the decorated method, for the message. */
+export const LEADER_ONLY_OPTIONS = new OptionTable({
+  name: checked<string>(),
+  leaseMs: LOCK_OPTIONS.options.leaseMs,
+  onLost: ON_LOST,
+  service: LOCK_SERVICE,
+} satisfies OptionsOf<LeaderOnlyOptions>);
+
+/**
+ * Checks the options of the decorator, when the class is defined.
+ *
+ * @param where the decorated method, for messages
+ * @throws InvalidLockOptionsError
+ */
+export function resolveLeaderOnly(given: string | LeaderOnlyOptions, where: string): ResolvedLeaderOnly {
+  const options = typeof given === 'string' ? { name: given } : given;
+  LEADER_ONLY_OPTIONS.check(`The leadership of ${where}`, options);
+  const { name, leaseMs, onLost = LEADER_ONLY_OPTIONS.defaults.onLost, service: lockService } = options;
+  leaderResource(name, `the leadership of ${where}`);
+  checkIsFilledIn('name', name, `the leadership of ${where}`);
+  return { name, leaseMs, onLost, lockService };
 }

@@ -1,9 +1,9 @@
 import type { Redis, RedisOptions } from 'ioredis';
+import { Deferred } from '../../core/util/promises.js';
 import { ServerConnection, type ServerOptions } from '../connection/server-connection.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
 import type { Durability } from './durability.js';
 import { DurablePool } from './durable-pool.js';
-import { KeyOrder } from './key-order.js';
 
 /** A server whose durable commands count only when enough replicas have them. Those use connections of their own. */
 class DurableServer extends ServerConnection {
@@ -68,4 +68,31 @@ export function openServer(
   return durability
     ? new DurableServer(model, safeOptions, options, durability)
     : new ServerConnection(model, safeOptions, options);
+}
+
+/**
+ * Keeps the commands for one key in order, although they use different connections. A command is sent when the one
+ * before it was executed, or will never be.
+ */
+export class KeyOrder {
+  readonly #last = new Map<string, Deferred<void>>();
+
+  /** The number of keys with a command under way. */
+  get size(): number {
+    return this.#last.size;
+  }
+
+  /** @param send gets a function to call when the command was executed, if that is before it is settled */
+  run<T>(key: string, send: (executed: () => void) => Promise<T>): Promise<T> {
+    const before = this.#last.get(key);
+    const own = new Deferred<void>();
+    const executed = (): void => {
+      if (this.#last.get(key) === own) this.#last.delete(key);
+      own.resolve();
+    };
+    this.#last.set(key, own);
+    const result = before ? before.promise.then(() => send(executed)) : send(executed);
+    result.then(executed, executed);
+    return result;
+  }
 }

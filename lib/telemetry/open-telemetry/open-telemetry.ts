@@ -3,7 +3,7 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { checked, flag, type Option, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { describeValue } from '../../core/api/validation.js';
 import type { LockTelemetry } from '../../core/events/telemetry.js';
-import { spanTelemetry } from '../spans/span-telemetry.js';
+import { LockSpans } from '../spans/lock-spans.js';
 import { OpenTelemetryMetrics } from './metrics.js';
 
 /** The name of the meter. */
@@ -105,4 +105,14 @@ function provider<T>(method: string): Option<T> {
       option,
     );
   });
+}
+
+/**
+ * Makes spans of acquisitions, holds and runs of jobs.
+ *
+ * @param provider default: the one that is registered, also if that happens later
+ * @param renewalSpans whether renewals are spans, too
+ */
+export function spanTelemetry(provider?: TracerProvider, renewalSpans = false): LockTelemetry {
+  return { start: (source) => source.trace(new LockSpans(provider, renewalSpans)) };
 }

@@ -1,7 +1,10 @@
+import type { JobStore } from '../../core/store/job-store.js';
+import type { LatchStore } from '../../core/store/latch-store.js';
 import type { LockOwner } from '../../core/store/lock-store.js';
-import { LockStoreError } from '../../core/store/store-error.js';
 import type { LockStores } from '../../core/store/lock-stores.js';
-import type { Clock } from '../../core/util/clock.js';
+import { LockStoreError } from '../../core/store/store-error.js';
+import type { TickStore } from '../../core/store/tick-store.js';
+import { type Clock, SYSTEM_CLOCK, type Timer } from '../../core/util/clock.js';
 import type { Random } from '../../core/util/random.js';
 import { MemoryJobStore } from '../../memory/memory-job-store.js';
 import { MemoryLatchStore } from '../../memory/memory-latch-store.js';
@@ -10,9 +13,8 @@ import type { MemoryServer } from '../../memory/memory-server.js';
 import { MemoryTickStore } from '../../memory/memory-tick-store.js';
 import type { CommandPath, Gate, TestCommand } from './commands.js';
 import type { PlannedFailure } from './failures.js';
-import { InstanceClock } from './instance-clock.js';
+import { throughPath, type Told } from './forwarded.js';
 import { TestLockStore } from './test-lock-store.js';
-import { testJobs, testLatches, testTicks } from './test-ports.js';
 
 /** The fleet of an instance, as the instance sees it. */
 export interface Surroundings {
@@ -141,5 +143,78 @@ export class TestInstance implements CommandPath {
 
   closed(): void {
     this.fleet.left(this);
+  }
+}
+
+const OF_TICKS: Told<TickStore, keyof TickStore> = {
+  claim: ({ resource }, { owner }) => ({ resource, owner: owner.id }),
+  finish: ({ resource }, owner) => ({ resource, owner: owner.id }),
+  giveBack: ({ resource }, owner) => ({ resource, owner: owner.id }),
+};
+
+const ofJob = (resource: string) => ({ verb: 'job', resource }) as const;
+
+const OF_JOBS: Told<JobStore, Exclude<keyof JobStore, 'refusal'>> = {
+  // It releases the lock of the job.
+  end: ({ owner }) => ({ verb: 'release', resource: owner.resource, owner: owner.id }),
+  noteMissed: ({ resource }) => ofJob(resource),
+  look: (resources) => ofJob(resources.join()),
+  pause: ofJob,
+  resume: ofJob,
+  register: (jobs) => ofJob(jobs.map(({ resource }) => resource).join()),
+  list: () => ofJob(''),
+};
+
+const ofLatch = ({ name }: { readonly name: string }) => ({ verb: 'latch', resource: name }) as const;
+
+const OF_LATCHES: Told<LatchStore, 'countDown' | 'wait' | 'read'> = {
+  countDown: ofLatch,
+  wait: ofLatch,
+  read: ofLatch,
+};
+
+/** The tick store of one instance of a fleet. */
+function testTicks(inner: TickStore, path: CommandPath): TickStore {
+  return throughPath(inner, OF_TICKS, path);
+}
+
+/** What is remembered of jobs, for one instance of a fleet. */
+function testJobs(inner: JobStore, path: CommandPath): JobStore {
+  return throughPath(inner, OF_JOBS, path);
+}
+
+/** The latches of one instance of a fleet. */
+function testLatches(inner: LatchStore, path: CommandPath): LatchStore {
+  return {
+    ...throughPath(inner, OF_LATCHES, path),
+    trouble: (name) => path.trouble() ?? inner.trouble(name),
+    listen(listener) {
+      path.onReconnected(() => listener.reconnected());
+      inner.listen({
+        opened: (name, count) => path.deliver(name, () => listener.opened(name, count)),
+        reconnected: () => listener.reconnected(),
+      });
+    },
+  };
+}
+
+/** The clock of a fleet, as one of its lock services sees it. */
+class InstanceClock implements Clock {
+  /** Set when the application closes: it must not wait for a time that stands still. */
+  isClosing = false;
+
+  constructor(private readonly clock: Clock) {}
+
+  now(): number {
+    return this.clock.now();
+  }
+
+  wallNow(): number {
+    return this.clock.wallNow();
+  }
+
+  setTimer(callback: () => void, delayMs: number, options?: { background?: boolean }): Timer {
+    const clock = this.isClosing ? SYSTEM_CLOCK : this.clock;
+    return clock.setTimer(callback, delayMs, options);
   }
 }

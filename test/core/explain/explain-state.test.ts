@@ -1,4 +1,4 @@
-import { explainState } from '../../../lib/core/explain/explain-state.js';
+import { explainState } from '../../../lib/core/explain/explainer.js';
 import type { Wanted } from '../../../lib/core/explain/likely-cause.js';
 import type { OwnHold, OwnPart } from '../../../lib/core/explain/own-part.js';
 import type { Holder } from '../../../lib/core/api/holder.js';

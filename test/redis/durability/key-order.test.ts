@@ -1,5 +1,5 @@
 import { Deferred } from '../../../lib/core/util/promises.js';
-import { KeyOrder } from '../../../lib/redis/durability/key-order.js';
+import { KeyOrder } from '../../../lib/redis/durability/durable-server.js';
 import { rejection } from '../../support/expect/eventually.js';
 
 describe('commands that leave by different connections', () => {

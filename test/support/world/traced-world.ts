@@ -7,7 +7,7 @@ import {
   type Sampler,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
-import { spanTelemetry } from '../../../lib/telemetry/spans/span-telemetry.js';
+import { spanTelemetry } from '../../../lib/telemetry/open-telemetry/open-telemetry.js';
 import type { LockTelemetry } from '../../../lib/core/events/telemetry.js';
 
 /** A span as a test reads it. */

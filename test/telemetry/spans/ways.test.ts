@@ -5,7 +5,7 @@ import type { LockTelemetry } from '../../../lib/core/events/telemetry.js';
 import type { LockTracer } from '../../../lib/core/events/lock-tracer.js';
 import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
 import { TransactionScope } from '../../../lib/nest/transactions/transaction-scope.js';
-import { spanTelemetry } from '../../../lib/telemetry/spans/span-telemetry.js';
+import { spanTelemetry } from '../../../lib/telemetry/open-telemetry/open-telemetry.js';
 import { LockWorld } from '../../support/world/lock-world.js';
 import { TracedWorld, useAsyncContexts } from '../../support/world/traced-world.js';
 

@@ -1,17 +1,16 @@
 import type { LockDefaults } from '../../../core/api/lock-options.js';
 import type { LockClientOptions } from '../../../core/lock-client.js';
-import { MemoryServer } from '../../../memory/memory-server.js';
+import { MemoryServer, readState } from '../../../memory/memory-server.js';
 import type { ResolvedModuleOptions } from '../../../nest/module/module-options.js';
 import { RedisLockService } from '../../../nest/redis-lock.service.js';
 import { type ForwardedTo, partsOf } from '../../../nest/service-parts.js';
 import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from '../../../nest/tokens.js';
 import { ManualClock } from '../../fleet/manual-clock.js';
 import { ANYTHING, EVERYTHING, NOTHING } from '../schedule/access.js';
-import { ActorProcess } from './actor-process.js';
-import { findDeadlock } from './deadlock.js';
-import { RaceToolError } from '../schedule/race-errors.js';
 import { type ActorTurns, currentActor } from '../schedule/race-context.js';
+import { RaceToolError } from '../schedule/race-errors.js';
 import type { Fault, SteppedTime } from '../schedule/schedule.js';
+import { ActorProcess } from './actor-process.js';
 
 /** What can go wrong with an actor: it dies; it stands still for longer than its lease; its lock is lost. */
 export type FaultKind = 'kill' | 'stall' | 'lose';
@@ -204,4 +203,54 @@ function found(app: AppWithLocks, name: string): [RedisLockService, ResolvedModu
       { cause },
     );
   }
+}
+
+/** What an actor waits for. */
+interface Wait {
+  readonly resource: string;
+  readonly holders: readonly string[];
+}
+
+/**
+ * Looks for actors that wait for each other in a circle. Their waits end by their `waitMs` only.
+ *
+ * @returns what each of them waits for, for the story
+ */
+function findDeadlock(servers: Iterable<MemoryServer>): string | undefined {
+  const waits = waitsIn(servers);
+  for (const actor of waits.keys()) {
+    const circle = circleFrom(actor, waits, []);
+    if (circle) return circle.join('; ');
+  }
+  return undefined;
+}
+
+function waitsIn(servers: Iterable<MemoryServer>): Map<string, Wait[]> {
+  const waits = new Map<string, Wait[]>();
+  for (const server of servers) {
+    for (const resource of server.locks.resources()) {
+      const { holders, waiters } = readState(server, resource, '');
+      const wait: Wait = { resource, holders: holders.map(({ instanceId }) => instanceId) };
+      for (const { instanceId } of waiters) waits.set(instanceId, [...(waits.get(instanceId) ?? []), wait]);
+    }
+  }
+  return waits;
+}
+
+/** @param path the actors from the first one of the circle on, each with what it waits for */
+function circleFrom(
+  actor: string,
+  waits: ReadonlyMap<string, readonly Wait[]>,
+  path: readonly (readonly [actor: string, text: string])[],
+): string[] | undefined {
+  for (const { resource, holders } of waits.get(actor) ?? []) {
+    for (const holder of holders) {
+      const further = [...path, [actor, `${actor} waits for ${resource}, which ${holder} holds`] as const];
+      if (holder === further[0]![0]) return further.map(([, text]) => text);
+      if (further.some(([name]) => name === holder)) continue;
+      const circle = circleFrom(holder, waits, further);
+      if (circle) return circle;
+    }
+  }
+  return undefined;
 }

@@ -64,7 +64,7 @@ interface Scale {
 }
 
 const SCALES: Readonly<Record<Form, Scale>> = {
-  short: { steady: { chapters: 2, each: 1, holds: 4_500 }, losses: 3, others: 1 },
+  short: { steady: { chapters: 2, each: 2, holds: 4_500 }, losses: 3, others: 1 },
   long: { steady: { chapters: 8, each: 5, holds: 40_000 }, losses: 40, others: 40 },
 };
 

@@ -1,4 +1,4 @@
-// npm run check               format, lint, types, and the tests that need no server: what to run before a commit, 40 s
+// npm run check               format, lint, types, and the tests that need no server: what to run before a commit: a minute and a half
 // npm run check -- --static   without the tests
 import { spawn } from 'node:child_process';
 import { inForeground, runCommand } from './command.mjs';

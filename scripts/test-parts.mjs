@@ -9,14 +9,14 @@ const PACKAGE = join(root, 'test/package/run.mjs');
 const CONSUMER = 'nest12-esm-jest';
 
 /**
- * Arguments for Node. Most suites wait more than they work, so three share two cores. Those of chaos torment many processes, keep two
- * cores busy, and go on by themselves.
+ * Arguments for Node. Most suites wait more than they work, so three or four share two cores. Those of chaos torment many processes, keep
+ * two cores busy, and go on by themselves.
  *
  * @type {Record<string, (without?: { tests?: readonly string[], consumers?: boolean }) => Record<string, readonly string[]>>}
  */
 export const PARTS = {
   test: () => ({
-    tests: jest('--selectProjects', 'unit', 'stores', 'nest', 'docs', ...without(LONG, SLOW), '--maxWorkers=3'),
+    tests: jest('--selectProjects', 'unit', 'stores', 'nest', 'docs', ...without(LONG, SLOW), '--maxWorkers=4'),
   }),
   // `tests` are patterns of test files that do not run.
   all: ({ tests = [], consumers = true } = {}) => ({

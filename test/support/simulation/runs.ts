@@ -1,9 +1,9 @@
-/** `npm run test:long` tries four times as much as `npm test` and CI, `npm run check` a quarter. */
-const TIMES = { long: 4, check: 1 / 4 }[process.env['TEST_SPEED'] ?? ''] ?? 1;
+/** `npm run test:long` tries four times as much as CI and `npm run test:all`; what is run after each change, a quarter. */
+const TIMES = { long: 4, test: 1 / 4, check: 1 / 4 }[process.env['TEST_SPEED'] ?? ''] ?? 1;
 
 /**
  * How many plans, seeds or histories to try.
- * @param count how many there are in `npm test`; `RUNS=<number>` replaces it
+ * @param count how many there are in CI; `RUNS=<number>` replaces it
  */
 export function runs(count: number): number {
   const told = process.env['RUNS'];

@@ -7,38 +7,32 @@ export type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[numbe
 
 /** The classes of an application, for the checks of one lock service when the application starts. */
 export class Scan {
+  readonly providers: readonly InstanceWrapper[];
+  readonly controllers: readonly InstanceWrapper[];
+  /** The prototypes of all classes, each once. */
+  readonly prototypes: ReadonlySet<object>;
+  /** Those, and the prototypes of the classes that they extend. */
+  readonly allPrototypes: ReadonlySet<object>;
+
   /** @param lockService the name of the lock service */
   constructor(
-    readonly discovery: DiscoveryService,
-    readonly lockService: string,
-  ) {}
-
-  get providers(): InstanceWrapper[] {
-    return this.discovery.getProviders();
-  }
-
-  get controllers(): InstanceWrapper[] {
-    return this.discovery.getControllers();
+    discovery: DiscoveryService,
+    private readonly lockService: string,
+  ) {
+    this.providers = discovery.getProviders();
+    this.controllers = discovery.getControllers();
+    this.prototypes = new Set([...this.controllers, ...this.providers].map(prototypeOf).filter(isObject));
+    const all = new Set(this.prototypes);
+    for (const each of all) {
+      const parent: unknown = Object.getPrototypeOf(each);
+      if (isObject(parent)) all.add(parent);
+    }
+    this.allPrototypes = all;
   }
 
   /** Whether a decorator is for this lock service. */
   readonly isOurs = ({ lockService = DEFAULT_NAME }: { readonly lockService?: string | undefined }): boolean =>
     lockService === this.lockService;
-
-  /** The prototypes of all classes, each once. */
-  prototypes(): Set<object> {
-    return new Set([...this.controllers, ...this.providers].map(prototypeOf).filter(isObject));
-  }
-
-  /** Those, and the prototypes of the classes that they extend. */
-  allPrototypes(): Set<object> {
-    const all = this.prototypes();
-    for (const each of all) {
-      const parent: unknown = Object.getPrototypeOf(each);
-      if (isObject(parent)) all.add(parent);
-    }
-    return all;
-  }
 }
 
 /** All providers and controllers of the application. */

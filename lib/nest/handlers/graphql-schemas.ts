@@ -1,4 +1,4 @@
-import type { DiscoveryService } from '@nestjs/core';
+import type { InstanceWrapper } from '../scan.js';
 
 /** The token under which `@nestjs/graphql` provides its options. */
 const GRAPHQL_OPTIONS = 'GqlModuleOptions';
@@ -12,10 +12,7 @@ export interface GraphqlOptions {
 }
 
 /** The options of each GraphQL schema that serves the resolvers of a module. */
-export function schemasWith(
-  module: unknown,
-  providers: ReturnType<DiscoveryService['getProviders']>,
-): readonly GraphqlOptions[] {
+export function schemasWith(module: unknown, providers: readonly InstanceWrapper[]): readonly GraphqlOptions[] {
   return providers
     .filter(({ token }) => token === GRAPHQL_OPTIONS)
     .map(({ instance }) => (instance ?? {}) as GraphqlOptions)

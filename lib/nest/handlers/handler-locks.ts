@@ -2,7 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import 'reflect-metadata';
 import type { Handler } from '../request/intercepted-call.js';
 import type { LockPlan } from '../decorators/lock-plan.js';
-import { DEFAULT_NAME } from '../tokens.js';
+import type { Scan } from '../scan.js';
 import { lockedMethodsOf } from '../transactions/transaction-order.js';
 
 /** The metadata key of `@LockHandler`, on the method. */
@@ -56,9 +56,7 @@ export function hasLostItsLocks(prototype: object, name: string | symbol): boole
 }
 
 /** The names of the methods that a lock service locks, with any decorator of ours. Inherited ones are among them. */
-export function methodsLockedBy(service: string, prototype: object): readonly (string | symbol)[] {
-  const isOurs = ({ lockService = DEFAULT_NAME }: { lockService?: string | undefined }): boolean =>
-    lockService === service;
+export function methodsLockedBy({ isOurs }: Scan, prototype: object): readonly (string | symbol)[] {
   const methods = prototype as Record<string | symbol, object>;
   const names = lockedHandlersOf(prototype).filter((name) => handlerLocksOf(methods[name]!)?.plans.some(isOurs));
   for (let each: object | null = prototype; each; each = Object.getPrototypeOf(each) as object | null) {

@@ -1,5 +1,4 @@
 import { Logger, type Type } from '@nestjs/common';
-import type { DiscoveryService } from '@nestjs/core';
 import 'reflect-metadata';
 import { LockError } from '../../core/api/errors.js';
 import { isObject } from '../../core/util/objects.js';
@@ -19,16 +18,15 @@ type Methods = Record<string | symbol, object>;
  * cannot see filters of `useGlobalFilters`, because Nest does not inject them.
  */
 export function warnOfUnansweredErrors(scan: Scan): void {
-  const { providers, lockService } = scan;
+  const { providers } = scan;
   const filtersAll = hasGlobalLockFilter(providers);
   // One class may be a provider of several modules.
   const lines = new Set<string>();
   for (const { metatype, host } of providers) {
     if (!isClass(metatype)) continue;
-    for (const where of fieldsOf(metatype, lockService, filtersAll)) {
-      if (showsErrors(host, providers)) lines.add(ofField(where));
-    }
-    const messages = filtersAll ? messagesOf(metatype, lockService) : [];
+    const fields = fieldsOf(metatype, scan, filtersAll);
+    if (fields.length > 0 && showsErrors(host, providers)) fields.forEach((where) => lines.add(ofField(where)));
+    const messages = filtersAll ? messagesOf(metatype, scan) : [];
     if (messages.length > 0) lines.add(ofMessages(messages, metatype));
   }
   const logger = new Logger('RedisLockModule');
@@ -36,10 +34,10 @@ export function warnOfUnansweredErrors(scan: Scan): void {
 }
 
 /** The locked field resolvers of a class that a filter should answer for. */
-function fieldsOf(resolver: Type, lockService: string, filtersAll: boolean): string[] {
+function fieldsOf(resolver: Type, scan: Scan, filtersAll: boolean): string[] {
   const prototype = resolver.prototype as Methods;
   const filtersClass = filtersAll || answersLockErrors(resolver);
-  return methodsLockedBy(lockService, prototype)
+  return methodsLockedBy(scan, prototype)
     .filter((name) => {
       const method = prototype[name]!;
       return hasMetadataOf(method, FIELD_RESOLVERS) && (filtersClass || answersLockErrors(method));
@@ -48,17 +46,17 @@ function fieldsOf(resolver: Type, lockService: string, filtersAll: boolean): str
 }
 
 /** Whether a GraphQL schema with this module sends the errors of field resolvers as they are. */
-function showsErrors(module: InstanceWrapper['host'], providers: InstanceWrapper[]): boolean {
+function showsErrors(module: InstanceWrapper['host'], providers: Scan['providers']): boolean {
   return schemasWith(module?.metatype, providers).some(
     (schema) => !runsForFields(schema, 'filters') && schema.transformSchema !== maskLockErrors,
   );
 }
 
 /** The locked messages of a gateway that no filter of its own answers for. */
-function messagesOf(gateway: Type, lockService: string): string[] {
+function messagesOf(gateway: Type, scan: Scan): string[] {
   if (answersLockErrors(gateway)) return [];
   const prototype = gateway.prototype as Methods;
-  return methodsLockedBy(lockService, prototype)
+  return methodsLockedBy(scan, prototype)
     .filter((name) => hasMetadataOf(prototype[name]!, ON_GATEWAYS) && !answersLockErrors(prototype[name]!))
     .map((name) => describeMethod(prototype, name));
 }
@@ -89,7 +87,7 @@ const FILTERS = '__exceptionFilters__';
 const CAUGHT = '__filterCatchExceptions__';
 
 /** Whether the `LockExceptionFilter` is an `APP_FILTER`. Filters of `useGlobalFilters` are not seen: Nest hides them. */
-function hasGlobalLockFilter(providers: ReturnType<DiscoveryService['getProviders']>): boolean {
+function hasGlobalLockFilter(providers: Scan['providers']): boolean {
   return providers.some(({ token, instance, metatype }) => {
     if (!String(token).startsWith('APP_FILTER')) return false;
     return instance instanceof LockExceptionFilter || metatype === LockExceptionFilter;

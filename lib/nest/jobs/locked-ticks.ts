@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import type { DiscoveryService } from '@nestjs/core';
 import 'reflect-metadata';
 import { skippingDecoratorOf } from '../decorators/method.js';
 import { scheduleDecoratorOf } from '../request/known-handlers.js';
@@ -12,11 +13,11 @@ type Methods = Readonly<Record<string | symbol, unknown>>;
  * Warns of methods that `@nestjs/schedule` calls and that run under a lock: such a lock keeps no instance from running the
  * tick.
  */
-export function warnOfLockedTicks(scan: Scan): void {
-  const scheduler = new Scheduler(scan.discovery);
+export function warnOfLockedTicks(scan: Scan, discovery: DiscoveryService): void {
+  const scheduler = new Scheduler(discovery);
   if (!scheduler.isImported) return;
   const lines = new Set<string>();
-  for (const prototype of scan.prototypes() as Set<Methods>) {
+  for (const prototype of scan.prototypes as ReadonlySet<Methods>) {
     for (let each: Methods | null = prototype; each; each = Object.getPrototypeOf(each) as Methods | null) {
       for (const locked of lockedMethodsOf(each).filter(scan.isOurs)) {
         const method = prototype[locked.name];

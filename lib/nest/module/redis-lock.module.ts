@@ -14,7 +14,6 @@ import {
   resolveModuleOptions,
 } from './module-options.js';
 import { RedisLockService } from '../redis-lock.service.js';
-import { Scan } from '../scan.js';
 import { groupsOf } from '../service-parts.js';
 import { inOtherCopies } from '../injected-classes.js';
 import { onlyRegistration, registrationProvider } from './registration.js';
@@ -104,7 +103,7 @@ function createModule(
     provide: BootChecks,
     inject: [DiscoveryService, token, getRedisLockOptionsToken(name)],
     useFactory: (discovery: DiscoveryService, locks: object, { transactions }: ResolvedModuleOptions) =>
-      new BootChecks(new Scan(discovery, name), locks, transactions !== undefined),
+      new BootChecks(discovery, name, locks, transactions !== undefined),
   };
   const leaderExplorer: Provider = {
     provide: LeaderExplorer,

@@ -33,8 +33,8 @@ export function runTick(service: RedisLockService, { name, options, work }: JobT
   const doWork: SingletonWork<unknown> = (_lease, singletonRun) => work(singletonRun);
   const parts = partsOf(service);
   const watch = parts?.jobs;
-  if (!watch) return service.runSingleton(run, doWork);
-  const runs = parts!.singletonRuns;
+  if (!parts || !watch) return service.runSingleton(run, doWork);
+  const runs = parts.singletonRuns;
   const at = target.due?.at;
   const onUnknown = (): void => watch.missed.unknown(name);
   if (!of || at === undefined) return runs.run(run, doWork, { next, onUnknown });

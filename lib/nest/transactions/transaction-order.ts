@@ -47,7 +47,7 @@ export function lockedMethodsOf(prototype: object): readonly LockedMethod[] {
  * @throws InvalidLockOptionsError
  */
 export function refuseWrongOrder(scan: Scan, isExempt: (method: object) => boolean): void {
-  for (const prototype of scan.allPrototypes()) {
+  for (const prototype of scan.allPrototypes) {
     for (const locked of lockedMethodsOf(prototype).filter(scan.isOurs)) {
       const above = methodAbove(prototype, locked);
       if (!above || locked.ignoresTransaction || isExempt(above)) continue;

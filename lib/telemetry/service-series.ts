@@ -6,7 +6,7 @@ import { LockSeries } from './lock-series.js';
 import { LOCK_METRICS, LockAttribute, LockMetric } from './names.js';
 import { type Attributes, type Series, SeriesBy, type SeriesTable } from './series.js';
 
-const { Group, HolderGroup, Job, Leadership, Mode, Service } = LockAttribute;
+const { Group, HolderGroup, Job, Leadership, Mode, Outcome, Reason, Service } = LockAttribute;
 
 /** The series of a leadership, and how many campaigns of this process lead. There are two for a moment at a change. */
 export interface LeaderSeries<A> {
@@ -61,8 +61,6 @@ export class ServiceSeries<A> {
     return series.of(holderGroup);
   }
 }
-
-const { Outcome, Reason } = LockAttribute;
 
 /** The series of one singleton job. */
 class JobSeries<A> {

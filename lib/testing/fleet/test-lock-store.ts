@@ -6,7 +6,7 @@ import type { FreedListener } from '../../core/store/watch-store.js';
 import type { CommandPath } from './commands.js';
 import { ForwardedLocks, type LockCommand, sendBy, type Told } from './forwarded.js';
 
-const by = ({ resource, id: owner }: LockOwner) => ({ resource, owner });
+const by = ({ resource, id: owner }: Pick<LockOwner, 'resource' | 'id'>) => ({ resource, owner });
 const about = (resource: string) => ({ resource });
 
 /** What each command tells of itself. */
@@ -27,7 +27,7 @@ const TOLD: Told<LockStore, LockCommand> = {
   inspect: about,
   list: about,
   forceRelease: about,
-  watch: ({ resource, id: owner }, leaseMs) => ({ resource, owner, leaseMs }),
+  watch: (watcher, leaseMs) => ({ ...by(watcher), leaseMs }),
 };
 
 /** The lock store of one instance of a fleet: each command and each message passes the path of the instance. */

@@ -1,5 +1,6 @@
 // The stages of a long run: some one after the other, some beside each other.
 import { spawn } from 'node:child_process';
+import { inForeground } from '../command.mjs';
 import { root } from '../setup.mjs';
 
 /** So that what works in the background has the time in which those in front wait. */
@@ -21,20 +22,17 @@ export class Stages {
   /** Prints what the command prints while it runs. */
   front(name, command, args, options) {
     console.log(`\n=== ${name} (${this.#seconds()} s)`);
-    return this.#run(name, command, args, { ...options, stdio: 'inherit' });
+    return this.#noted(name, () => inForeground(command, args, { cwd: root, ...options }));
   }
 
   /** Runs a command beside others. What it prints is shown when it has ended, so that they do not speak at once. */
   async beside(name, command, args, options) {
     let output = '';
-    const read = (stream) => stream.on('data', (chunk) => (output += chunk));
-    const { code, seconds } = await this.#run(
-      name,
-      command,
-      args,
-      { ...options, stdio: ['ignore', 'pipe', 'pipe'] },
-      read,
-    );
+    const { code, seconds } = await this.#noted(name, () => {
+      const child = spawn(command, args, { cwd: root, ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
+      return new Promise((resolve, reject) => child.on('error', reject).on('close', (exit) => resolve(exit ?? 1)));
+    });
     console.log(
       `\n=== ${name}: ${code === 0 ? 'passed' : 'FAILED'} after ${seconds} s (${this.#seconds()} s)\n${output}`,
     );
@@ -45,16 +43,12 @@ export class Stages {
     return this.beside(name, 'nice', ['-n', BEHIND, command, ...args].map(String), options);
   }
 
-  async #run(name, command, args, options, read) {
+  /** @param run runs a command. @returns its exit code */
+  async #noted(name, run) {
     const from = performance.now();
-    const child = spawn(command, args, { cwd: root, ...options });
-    if (read) [child.stdout, child.stderr].forEach(read);
-    const code = await new Promise((resolve) => {
-      child.on('error', (error) => {
-        console.error(`${name}: ${error.message}`);
-        resolve(1);
-      });
-      child.on('close', (exit) => resolve(exit ?? 1));
+    const code = await run().catch((error) => {
+      console.error(`${name}: ${error.message}`);
+      return 1;
     });
     const result = { code, seconds: Math.round((performance.now() - from) / 1_000) };
     this.#results.set(name, result);

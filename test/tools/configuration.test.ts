@@ -1,17 +1,11 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDocument } from 'yaml';
 import { root } from '../../scripts/setup.mjs';
+import { repositoryFiles } from '../support/process/repository-files.js';
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
-const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
-  cwd: root,
-  encoding: 'utf8',
-})
-  .trim()
-  .split('\n')
-  .filter((path) => existsSync(join(root, path)));
+const files = repositoryFiles();
 const among = (pattern: RegExp) => files.filter((path) => pattern.test(path));
 
 interface Step {

@@ -1,7 +1,7 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { root } from '../../scripts/setup.mjs';
+import { repositoryFiles } from '../support/process/repository-files.js';
 
 type Dependencies = Record<string, string>;
 interface Manifest {
@@ -16,13 +16,7 @@ interface Lock {
 const read = <T>(path: string) => JSON.parse(readFileSync(join(root, path), 'utf8')) as T;
 
 /** Each folder with dependencies of its own: the project, and the stacks that `npm ci` does not install. */
-const stacks = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*package.json'], {
-  cwd: root,
-  encoding: 'utf8',
-})
-  .trim()
-  .split('\n')
-  .filter((path) => existsSync(join(root, path)))
+const stacks = repositoryFiles('*package.json')
   .map((path) => [dirname(path), read<Manifest>(path)] as const)
   .filter(([, { dependencies, devDependencies }]) => dependencies !== undefined || devDependencies !== undefined);
 

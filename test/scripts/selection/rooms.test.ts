@@ -1,18 +1,12 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { ROOMS as ROOMS_OF_LIB } from '../../../.dependency-cruiser.mjs';
 import { ROOMS, roomOf, suitesFor } from '../../../scripts/selection/rooms.mjs';
 import { ALL, STACKS, SUITES, suiteOf, testPatterns } from '../../../scripts/selection/suites.mjs';
 import { root } from '../../../scripts/setup.mjs';
+import { repositoryFiles } from '../../support/process/repository-files.js';
 
-const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
-  cwd: root,
-  encoding: 'utf8',
-})
-  .trim()
-  .split('\n')
-  .filter((path) => existsSync(join(root, path)));
+const files = repositoryFiles();
 
 describe('the room of a file', () => {
   it.each([

@@ -5,7 +5,7 @@
 // Code that imports only itself, Node and ioredis is in dist/cjs alone, and dist/esm imports it from there: so an error class
 // exists once in a process that uses both formats. Nest 12 has ES modules only, so the code that imports it is in both.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, isAbsolute, join, relative } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
@@ -29,7 +29,13 @@ const SHARED = {
     if (code !== 'THIS_IS_UNDEFINED') throw new Error(message);
   },
 };
-const OUTPUT = { dir: dist, minifyInternalExports: false, hoistTransitiveImports: false };
+const OUTPUT = {
+  dir: dist,
+  minifyInternalExports: false,
+  hoistTransitiveImports: false,
+  // What CommonJS loads late: require() is for bundlers, too, and needs no file of its own beside theirs.
+  dynamicImportInCjs: false,
+};
 
 for (const folder of Object.keys(FOLDERS)) rmSync(join(dist, folder), { recursive: true, force: true });
 compile();
@@ -61,9 +67,14 @@ async function bundleCode() {
   const ofBothFormats = modulesOfBothFormats(Object.values(entries));
   const bundle = await rollup({ ...SHARED, input: entries, preserveEntrySignatures: 'exports-only' });
   const generateBundle = (_options, files) => {
-    for (const [path, chunk] of Object.entries(files)) {
+    const isOfRoom = ({ fileName }) => fileName.startsWith(NAMES);
+    const chunks = Object.values(files);
+    const imported = new Set(chunks.filter((chunk) => !isOfRoom(chunk)).flatMap((chunk) => chunk.imports));
+    for (const chunk of chunks) {
       checkClassNames(chunk);
-      if (path.startsWith(NAMES)) chunk.code = namesOf(chunk);
+      if (!isOfRoom(chunk)) continue;
+      if (imported.has(chunk.fileName)) chunk.code = namesOf(chunk);
+      else delete files[chunk.fileName];
     }
   };
   const code = { ...OUTPUT, esModule: true, generatedCode: 'es2015', plugins: [{ name: 'names', generateBundle }] };
@@ -99,10 +110,15 @@ function filesOf(ofBothFormats, folder, folderOfBoth, extension) {
   const isOfBothFormats = ({ moduleIds }) => moduleIds.some((id) => ofBothFormats.has(id));
   return {
     entryFileNames: `${folder}/[name]${extension}`,
-    // The rooms import each other in one direction, so each can be a file.
-    manualChunks: (id) => (ofBothFormats.has(id) ? roomOf(id) : undefined),
+    // The rooms import each other in one direction, so each can be a file. What is loaded late is one, too.
+    manualChunks: (id, { getModuleInfo }) => {
+      if (!ofBothFormats.has(id)) return undefined;
+      return getModuleInfo(id).dynamicImporters.length > 0 ? basename(id, extension) : roomOf(id);
+    },
     chunkFileNames: (chunk) =>
-      `${isOfBothFormats(chunk) ? folderOfBoth : `${folder}/parts`}/${nameOf(chunk)}${extension}`,
+      isOfBothFormats(chunk)
+        ? `${folderOfBoth}/${chunk.name}${extension}`
+        : `${folder}/parts/${nameOf(chunk)}${extension}`,
   };
 }
 

@@ -1,4 +1,4 @@
-import type { LockStoreError } from './store-error.js';
+import { LockStoreError } from './store-error.js';
 
 /** A latch as one caller describes it. */
 export interface LatchSpec {
@@ -50,4 +50,30 @@ export interface LatchStore {
    * @throws Error if it has one already
    */
   listen(listener: LatchListener): void;
+}
+
+/** Refuses every command: a quorum has no latches, and neither has a store of one's own that returned none. */
+export class RefusedLatchStore implements LatchStore {
+  /** @param refusal why there are no latches, and what to do instead; part of the error message */
+  constructor(readonly refusal: string) {}
+
+  countDown(): Promise<LatchState> {
+    return this.#refuse();
+  }
+
+  wait(): Promise<LatchState> {
+    return this.#refuse();
+  }
+
+  read(): Promise<LatchState> {
+    return this.#refuse();
+  }
+
+  trouble(): undefined {}
+
+  listen(): void {}
+
+  #refuse(): Promise<never> {
+    return Promise.reject(new LockStoreError('refused', this.refusal));
+  }
 }

@@ -375,7 +375,7 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
     );
   }
   // A node that has lost its data must not vote for a second holder.
-  const isMajority = quorum !== undefined && quorum.names.length > 1;
+  const isMajority = quorum !== undefined && quorum.connections().length > 1;
   const restartQuarantineMs = options.restartQuarantineMs ?? (isMajority ? defaults.leaseMs : undefined);
   return {
     connection: () => connection,

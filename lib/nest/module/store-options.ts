@@ -2,9 +2,8 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { type LeaseLimit, type LockDefaults, MAX_LEASE_MS, MIN_LEASE_MS } from '../../core/api/lock-options.js';
 import { checked, flag, integer, milliseconds, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { checkInteger, describeValue } from '../../core/api/validation.js';
-import { describeConnection, type RedisConnectionOption } from '../../redis/connection/connection-options.js';
+import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
 import type { Durability } from '../../redis/durability/durability.js';
-import { normalizeAddress } from '../../redis/script/address.js';
 
 /** Several independent primaries, as the module option `quorum` states them. */
 export type QuorumOptions = {
@@ -34,14 +33,13 @@ export type QuorumOptions = {
 export interface ResolvedQuorum {
   /** A function, so that a log of the module or of its container shows no password. */
   readonly connections: () => readonly RedisConnectionOption[];
-  /** The name of each node in messages. */
-  readonly names: readonly string[];
   readonly fencing: boolean;
   readonly nodeTimeoutMs: number;
 }
 
 const MOST_NODES = 9;
-const NODES = 'quorum.connections';
+/** The option that an error about a node names. */
+export const NODES = 'quorum.connections';
 
 export const QUORUM_OPTIONS = new OptionTable({
   connections: checked<readonly RedisConnectionOption[]>().required(),
@@ -67,19 +65,9 @@ export function resolveQuorum(quorum: QuorumOptions | undefined, leaseMs: number
   if (connections.length === 0 || connections.length > MOST_NODES) {
     throw invalid(NODES, `${NODES} must have 1 to ${MOST_NODES} connections, not ${connections.length}`);
   }
-  const names = (connections as readonly RedisConnectionOption[]).map(checkNode);
-  const seen = names.map(normalizeAddress);
-  const twice = seen.findIndex((name, index) => seen.indexOf(name) !== index);
-  if (twice !== -1) {
-    throw invalid(
-      NODES,
-      `${NODES}[${twice}] is ${names[twice]}, and so is ${NODES}[${seen.indexOf(seen[twice]!)}]: the vote of one server ` +
-        'must not count twice, and another database of the same server is not another server',
-    );
-  }
+  (connections as readonly RedisConnectionOption[]).forEach(checkNode);
   return {
     connections: () => connections,
-    names,
     fencing: fencing ?? QUORUM_OPTIONS.defaults.fencing,
     nodeTimeoutMs: nodeTimeoutMs ?? Math.round(Math.min(500, Math.max(50, leaseMs / 100))),
   };
@@ -96,8 +84,8 @@ export function checkIsInQuorum(options: object): void {
   );
 }
 
-/** Returns the address of a node, for messages. @throws InvalidLockOptionsError */
-function checkNode(connection: RedisConnectionOption, index: number): string {
+/** What can be said of a node without a look at its address. @throws InvalidLockOptionsError */
+function checkNode(connection: RedisConnectionOption, index: number): void {
   const option = `${NODES}[${index}]`;
   const { isCluster, cluster } = Object(connection) as { isCluster?: unknown; cluster?: unknown };
   if ((connection as unknown) === 'memory:') throw invalid(NODES, `${option} must be a Redis, not 'memory:'`);
@@ -107,12 +95,6 @@ function checkNode(connection: RedisConnectionOption, index: number): string {
       `${option} must be one independent primary, not a Cluster: use the option connection for a Cluster`,
     );
   }
-  try {
-    return describeConnection(connection);
-  } catch (error) {
-    if (!(error instanceof InvalidLockOptionsError)) throw error;
-    throw invalid(NODES, error.message.replace(/^connection/, option).replace(/\.$/, ''));
-  }
 }
 
 /** Describes a value without its text, which may be a URL with a password. */
@@ -120,7 +102,7 @@ function describe(value: unknown): string {
   return typeof value === 'string' ? 'a string' : describeValue(value);
 }
 
-function invalid(option: string, message: string): InvalidLockOptionsError {
+export function invalid(option: string, message: string): InvalidLockOptionsError {
   return new InvalidLockOptionsError(`${message}.`, option);
 }
 

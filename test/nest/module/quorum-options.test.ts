@@ -115,13 +115,10 @@ const bad: [string, object, string, string][] = [
 ];
 
 describe('a quorum', () => {
-  it.each(bad)('is refused with %s, without a word of the password', (_, options, option, message) => {
-    let error: InvalidLockOptionsError | undefined;
-    try {
-      RedisLockModule.forRoot(options as never);
-    } catch (thrown) {
-      error = thrown as InvalidLockOptionsError;
-    }
+  it.each(bad)('is refused at boot with %s, without a word of the password', async (_, options, option, message) => {
+    const start = async () =>
+      Test.createTestingModule({ imports: [RedisLockModule.forRoot(options as never)] }).compile();
+    const error = await rejection(start());
     expect(error).toBeInstanceOf(InvalidLockOptionsError);
     expect(error).toMatchObject({ option, message: expect.stringContaining(message) });
     expect(inspect(error)).not.toContain(SECRET);

@@ -9,6 +9,23 @@ test('require gives everything but the cron decorators', () => {
   }
 });
 
+test('an application that keeps its locks in memory loads no ioredis', async () => {
+  const { NestFactory } = await import('@nestjs/core');
+  const module = lock.RedisLockModule.forRoot({ connection: 'memory:' });
+  const app = await NestFactory.createApplicationContext(module, { logger: false });
+  assert.equal(await app.get(lock.RedisLockService).using('stock', () => 'sold'), 'sold');
+  await app.close();
+  const loaded = Object.keys(require.cache);
+  assert.ok(
+    loaded.some((file) => /nestjs-redis-lock.+memory\.js$/.test(file)),
+    'what is loaded is seen here',
+  );
+  assert.deepEqual(
+    loaded.filter((file) => /[\\/](?:ioredis|redis\.js)(?:[\\/]|$)/.test(file)),
+    [],
+  );
+});
+
 const NEEDED: Record<string, RegExp> = {
   schedule: /@nestjs\/schedule/,
   telemetry: /@opentelemetry\/api/,

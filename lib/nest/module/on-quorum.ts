@@ -1,0 +1,74 @@
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { RefusedJobStore } from '../../core/store/job-store.js';
+import { RefusedLatchStore } from '../../core/store/latch-store.js';
+import { SYSTEM_CLOCK } from '../../core/util/clock.js';
+import { SystemRandom } from '../../core/util/random.js';
+import { QuorumLockStore } from '../../quorum/quorum-lock-store.js';
+import { QuorumTickStore } from '../../quorum/quorum-tick-store.js';
+import { describeConnection, type RedisConnectionOption } from '../../redis/connection/connection-options.js';
+import { createClientId, RedisLockStore } from '../../redis/redis-lock-store.js';
+import { RedisTickStore } from '../../redis/redis-tick-store.js';
+import { normalizeAddress } from '../../redis/script/address.js';
+import type { StartLog } from '../log/start-log.js';
+import type { ResolvedModuleOptions } from './module-options.js';
+import { connectAll, logWhenConnected } from './on-redis.js';
+import { invalid, NODES, type ResolvedQuorum } from './store-options.js';
+
+const NO_LATCHES =
+  'a quorum keeps no latches: no single node could say which process was the last to count down. ' +
+  'Keep latches on one Redis: register the module a second time, with a connection and a name of its own';
+
+const NO_JOBS =
+  'a quorum keeps no records of jobs: no single node could say what was claimed last. Its ticks run as without them. ' +
+  'For history, pauses and missed ticks, keep jobs on one Redis: register the module a second time, with a connection ' +
+  'and a name of its own';
+
+/** Begins to connect to all nodes, and waits a moment for them. */
+export async function createOnQuorum(
+  { keyPrefix, instanceId, defaults }: ResolvedModuleOptions,
+  { connections, fencing, nodeTimeoutMs }: ResolvedQuorum,
+  log: StartLog,
+) {
+  const names = namesOf(connections());
+  const clientId = createClientId(instanceId);
+  const { leaseMs, restartQuarantineMs } = defaults;
+  const shared = { keyPrefix, instanceId, clientId, leaseMs, restartQuarantineMs, inBackground: true };
+  const stores = connections().map((connection) => new RedisLockStore({ ...shared, connection }));
+  const clock = SYSTEM_CLOCK;
+  const random = new SystemRandom();
+  const nodes = stores.map((store, index) => ({ name: names[index]!, store }));
+  const store = new QuorumLockStore({ nodes, clock, random, nodeTimeoutMs, fencing });
+  const tickNodes = stores.map((node) => new RedisTickStore(node));
+  const reached = await connectAll(stores, defaults.attemptTimeoutMs, log);
+  const troubles = stores.filter((_, index) => !reached[index]).map((node) => node.describeTrouble());
+  if (troubles.length > 0) {
+    log.unreachableNodes(stores.length, troubles);
+    logWhenConnected(stores, log);
+  }
+  const ticks = new QuorumTickStore(store, tickNodes, clock, random);
+  const keepAlive = () => stores.forEach((node) => node.keepAlive());
+  const latches = new RefusedLatchStore(NO_LATCHES);
+  return { locks: store, ticks, latches, jobs: new RefusedJobStore(NO_JOBS), keepAlive };
+}
+
+/** Returns what messages call each node. @throws InvalidLockOptionsError for an address that leads nowhere, or twice to one server */
+function namesOf(connections: readonly RedisConnectionOption[]): readonly string[] {
+  const names = connections.map(nameOf);
+  const seen = names.map(normalizeAddress);
+  const twice = seen.findIndex((name, index) => seen.indexOf(name) !== index);
+  if (twice === -1) return names;
+  throw invalid(
+    NODES,
+    `${NODES}[${twice}] is ${names[twice]}, and so is ${NODES}[${seen.indexOf(seen[twice]!)}]: the vote of one server ` +
+      'must not count twice, and another database of the same server is not another server',
+  );
+}
+
+function nameOf(connection: RedisConnectionOption, index: number): string {
+  try {
+    return describeConnection(connection);
+  } catch (error) {
+    if (!(error instanceof InvalidLockOptionsError)) throw error;
+    throw invalid(NODES, error.message.replace(/^connection/, `${NODES}[${index}]`).replace(/\.$/, ''));
+  }
+}

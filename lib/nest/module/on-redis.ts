@@ -1,0 +1,89 @@
+import { SYSTEM_CLOCK } from '../../core/util/clock.js';
+import { RedisJobStore } from '../../redis/redis-job-store.js';
+import { RedisLatchStore } from '../../redis/redis-latch-store.js';
+import { RedisLockStore } from '../../redis/redis-lock-store.js';
+import { RedisTickStore } from '../../redis/redis-tick-store.js';
+import type { MissingRights } from '../../redis/script/missing-rights.js';
+import type { StartLog } from '../log/start-log.js';
+import type { ResolvedModuleOptions } from './module-options.js';
+
+export async function createOnRedis(options: ResolvedModuleOptions, log: StartLog) {
+  const { keyPrefix, instanceId, defaults, durability } = options;
+  const { leaseMs, restartQuarantineMs } = defaults;
+  const store = new RedisLockStore({
+    connection: options.connection()!,
+    keyPrefix,
+    instanceId,
+    leaseMs,
+    durability,
+    restartQuarantineMs,
+    inBackground: true,
+  });
+  const [isReached] = await connectAll([store], defaults.attemptTimeoutMs, log);
+  if (!isReached) {
+    log.unreachable(store.describeTrouble());
+    logWhenConnected([store], log);
+  }
+  const keepAlive = () => store.keepAlive();
+  const latches = new RedisLatchStore(store);
+  return { locks: store, ticks: new RedisTickStore(store), latches, jobs: new RedisJobStore(store), keepAlive };
+}
+
+/**
+ * Begins to connect, and asks once what the Redis user may not do.
+ *
+ * @returns which of the stores are connected within `patienceMs`
+ */
+export async function connectAll(
+  stores: readonly RedisLockStore[],
+  patienceMs: number,
+  log: StartLog,
+): Promise<readonly boolean[]> {
+  const giveUpAt = performance.now() + patienceMs;
+  const reached = await Promise.all(stores.map((store) => store.start(patienceMs)));
+  const logRights = async (some: readonly RedisLockStore[]): Promise<void> =>
+    logMissingRights((await Promise.all(some.map((store) => store.missingRights()))).flat(), log);
+  stores
+    .filter((_, index) => !reached[index])
+    .forEach((store) => void store.whenStarted().then(() => logRights([store])));
+  const asked = logRights(stores.filter((_, index) => reached[index]));
+  // A Redis that hangs just now: the line comes when it answers.
+  await within(giveUpAt - performance.now(), asked);
+  const refusal = stores.find((store) => store.inboxRefusal)?.inboxRefusal;
+  if (refusal) log.noInbox(refusal);
+  return reached;
+}
+
+/** Logs that the trouble of the start is over. */
+export function logWhenConnected(stores: readonly RedisLockStore[], log: StartLog): void {
+  const since = SYSTEM_CLOCK.now();
+  void Promise.all(stores.map((store) => store.whenStarted())).then(() =>
+    log.connected(stores.length, SYSTEM_CLOCK.now() - since),
+  );
+}
+
+/** Logs a line for all servers that lack the same rights, and one for each that is a node of a cluster. */
+function logMissingRights(found: readonly MissingRights[], log: StartLog): void {
+  for (const { server, isOfCluster } of found) if (isOfCluster) log.nodeOfCluster(server);
+  const serversByRules = new Map<string, MissingRights[]>();
+  for (const each of found) {
+    const rules = [...each.needed, '', ...each.helpful].join(' ');
+    serversByRules.set(rules, [...(serversByRules.get(rules) ?? []), each]);
+  }
+  for (const servers of serversByRules.values()) {
+    log.missingRights(
+      servers[0]!,
+      servers.map(({ server }) => server),
+    );
+  }
+}
+
+/** Resolves with the promise, or earlier when the time is over. The timer keeps the process alive until then. */
+async function within(ms: number, promise: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, Math.max(0, ms));
+  });
+  await Promise.race([promise, timeout]);
+  clearTimeout(timer);
+}

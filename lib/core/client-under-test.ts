@@ -19,9 +19,9 @@ export class ClientUnderTest {
 
   /** How many releases have no answer yet, also where no caller waits for one. Looks at every lease. */
   countReleasing(): number {
-    const { active, orphanReleases, foreignLocks } = this.deps;
+    const { active, orphanReleases } = this.deps;
     const ending = active.list().filter((hold) => hold.isReleased).length;
-    return ending + orphanReleases.size + foreignLocks.size;
+    return ending + orphanReleases.size;
   }
 
   /** Acquires any resource, also that of a leadership or of a job: in a test, another application has it. */

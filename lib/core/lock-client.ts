@@ -227,11 +227,11 @@ export class LockClient {
 
   /** How much this process holds, waits for and still has to release at this moment. */
   stats(): LockStats {
-    const { localQueues, watchdog, orphanReleases, alarms, foreignLocks } = this.#deps;
+    const { localQueues, watchdog, orphanReleases, alarms } = this.#deps;
     return {
       resources: localQueues.size,
       leases: watchdog.size,
-      orphanReleases: orphanReleases.size + foreignLocks.size,
+      orphanReleases: orphanReleases.size,
       lateGrants: orphanReleases.departed,
       alarms: alarms.size,
     };
@@ -429,7 +429,7 @@ export class LockClient {
     for (const hold of active.list()) hold.lose('shutdown');
     await active.whenEmpty(clock, SHUTDOWN_GRACE_MS);
     await orphanReleases.settle(defaults.attemptTimeoutMs);
-    await foreignLocks.close(defaults.attemptTimeoutMs);
+    await foreignLocks.close();
     watchdog.stop();
     leaks.stop();
     alarms.stop();

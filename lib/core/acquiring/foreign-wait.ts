@@ -6,7 +6,6 @@ import type { ResolvedLockOptions } from '../api/lock-options.js';
 import { NO_HOLDERS } from '../api/holder.js';
 import type { ForeignHold } from '../holding/foreign-hold.js';
 import type { Grant } from '../holding/hold.js';
-import type { ForeignLocks } from '../holding/foreign-locks.js';
 import { AttemptLog, failurePause, givesUpAt, grantedTooLate } from '../places/attempts.js';
 import { withTimeout } from '../store/ask.js';
 import { LockStoreError } from '../store/store-error.js';
@@ -83,11 +82,7 @@ export interface ForeignWait {
  *
  * @throws LockBusyError, LockTimeoutError, LockUnavailableError, LockAbortedError, LockShutdownError
  */
-export async function acquireForeign(
-  foreign: ForeignHold,
-  wait: ForeignWait,
-  deps: Runtime & { readonly foreignLocks: ForeignLocks },
-): Promise<void> {
+export async function acquireForeign(foreign: ForeignHold, wait: ForeignWait, deps: Runtime): Promise<void> {
   const attempts = new ForeignAttempts(foreign, wait, deps);
   try {
     while (!(await attempts.next()));
@@ -106,13 +101,12 @@ class ForeignAttempts {
   /** Whether another run of the same job has it, by the last answer. It has ended, or ends soon. */
   #isOurs = false;
   #answeredAt = -Infinity;
-  #isOver = false;
   #isToldOf = false;
 
   constructor(
     private readonly foreign: ForeignHold,
     private readonly wait: ForeignWait,
-    private readonly deps: Runtime & { readonly foreignLocks: ForeignLocks },
+    private readonly deps: Runtime,
   ) {}
 
   /** Asks once, and pauses if that was in vain. @returns whether it is held now */
@@ -137,8 +131,7 @@ class ForeignAttempts {
 
   /** What was granted, or may still be, is released. */
   giveUp(): void {
-    this.#isOver = true;
-    if (this.#log.isAmbiguous) this.deps.foreignLocks.withdraw(this.foreign, this.wait.options);
+    if (this.#log.isAmbiguous) this.deps.orphanReleases.start(this.foreign.owner, this.wait.options);
   }
 
   get #giveUpAt(): number {
@@ -167,7 +160,9 @@ class ForeignAttempts {
       this.#lookForServer();
       return false;
     }
-    this.#releaseLate(command);
+    // An answer may come after the release that should have ended it.
+    const granted = command.then(({ status }) => ({ status: status === 'held' ? 'granted' : status }));
+    deps.orphanReleases.refuseLateGrant(granted, foreign.owner, options);
     if (answer.outcome === 'timeout') {
       this.#log.unanswered(answer.error);
       const trouble = foreign.describeTrouble();
@@ -194,16 +189,6 @@ class ForeignAttempts {
     this.#answeredAt = clock.now();
     this.#log.busy({ ttlMs: reply.ttlMs });
     return false;
-  }
-
-  /** An answer may come after the release that should have ended it. */
-  #releaseLate(command: Promise<ForeignReply>): void {
-    command.then(
-      ({ status }) => {
-        if (status === 'held' && this.#isOver) this.deps.foreignLocks.withdraw(this.foreign, this.wait.options);
-      },
-      () => {},
-    );
   }
 
   /** No holder is known: the other library names none. */

@@ -1,20 +1,25 @@
 import type { ForeignClaim, ForeignLock, ForeignReply } from '../api/foreign-lock.js';
+import type { LockOwner } from '../store/lock-store.js';
 import type { Clock } from '../util/clock.js';
 import { quote } from '../util/quoted.js';
-import { retentionSince, validUntil } from './store-lease.js';
+import { type LocalHolder, type RenewalTrouble, type RenewedLease, retentionSince, validUntil } from './store-lease.js';
 
 /**
  * The lock of another library that a hold has beside its own lock, and the deadline until which this process can trust
  * it. The claim promises that no renewal makes the lease shorter. So the deadline only moves forward.
  */
-export class ForeignHold {
-  /** How many renewals in a row have failed, and when the first of them was sent. Kept by the watchdog. */
-  failures = 0;
-  failingSince = 0;
+export class ForeignHold implements RenewedLease {
+  /** The hold that has it beside its own lock. */
+  holders: readonly LocalHolder[] = [];
+  trouble: RenewalTrouble | undefined;
+  /** How long the resource stays taken at least, counted from the grant; 0 for no minimum. */
+  minHoldMs = 0;
   #deadline = -Infinity;
   #heldSince = 0;
 
+  /** @param owner stands for its claim where releases are sent again */
   constructor(
+    readonly owner: LockOwner,
     readonly lock: ForeignLock,
     readonly key: string,
     private readonly claim: ForeignClaim,
@@ -24,6 +29,10 @@ export class ForeignHold {
   /** For messages. */
   get name(): string {
     return `the lock ${quote(this.key)} of ${this.lock.library} (alsoLock)`;
+  }
+
+  get renewal(): string {
+    return `renew ${this.name} beside`;
   }
 
   /** The monotonic time after which an old process may hold it. */
@@ -50,9 +59,12 @@ export class ForeignHold {
     return isOwner;
   }
 
-  /** @param minHoldMs how long the resource stays taken at least, counted from the grant */
-  release(minHoldMs: number): Promise<boolean> {
-    return this.claim.release(retentionSince(this.#heldSince, minHoldMs, this.clock.now())?.leftMs ?? 0);
+  takenOver(): void {
+    for (const holder of this.holders) holder.lose('foreignLost');
+  }
+
+  release(): Promise<boolean> {
+    return this.claim.release(retentionSince(this.#heldSince, this.minHoldMs, this.clock.now())?.leftMs ?? 0);
   }
 
   /** Why no command can be sent now; `undefined` if one can, or where that is not known. */

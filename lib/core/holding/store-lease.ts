@@ -30,15 +30,15 @@ export interface RenewalTrouble {
   readonly cause: LockStoreError;
 }
 
-/** A lock of another library, as the watchdog sees it. */
-export interface ForeignRenewal {
-  /** For messages. */
-  readonly name: string;
-  /** How many renewals in a row have failed, and when the first of them was sent. */
-  failures: number;
-  failingSince: number;
-  /** @returns whether this process still has it */
-  renew(leaseMs: number, sentAt: number): Promise<boolean>;
+/** A lease that the watchdog renews: of our lock, or of a lock that its holder has beside it. */
+export interface RenewedLease {
+  readonly holders: readonly LocalHolder[];
+  /** Set by the watchdog, while renewals fail. */
+  trouble: RenewalTrouble | undefined;
+  /** What its renewal is called in messages, before the name of the resource. */
+  readonly renewal: string;
+  /** It does not belong to this process any more. */
+  takenOver(): void;
 }
 
 /** What holds the lock by a store lease: a reader beside others, or the only holder. */
@@ -51,7 +51,7 @@ export interface LocalHolder extends Due {
   /** Whether the watchdog renews it. */
   readonly renewable: boolean;
   /** The lock of another library that is renewed with it. */
-  readonly foreign?: ForeignRenewal | undefined;
+  readonly foreign?: (RenewedLease & { renew(leaseMs: number, sentAt: number): Promise<boolean> }) | undefined;
   /** The monotonic time after which another process may hold the lock. */
   readonly deadline: number;
   /** When the observers are to be told that it is held for long, on the monotonic clock; `Infinity` for never. */
@@ -85,7 +85,7 @@ type HandOverOptions = Pick<
  * The lease of one lock as the store has it, and the deadline until which this process can trust it. Leases of this
  * process can follow one another on it, or read side by side, without asking the store.
  */
-export class StoreLease {
+export class StoreLease implements RenewedLease {
   /** One holder, or several readers. */
   holders: readonly LocalHolder[] = [];
   /** The mode that it has in the store. */
@@ -116,7 +116,6 @@ export class StoreLease {
    * Whether an attempt to acquire it may still be executed, and grant its owner anew what it has transferred by then.
    */
   mayComeBack = false;
-  /** Set by the watchdog, while renewals fail. */
   trouble: RenewalTrouble | undefined;
   /** The label that the store shows, as far as this process knows. Only set where a holder has had one. */
   declare label?: string;
@@ -279,6 +278,10 @@ export class StoreLease {
   /** Since when Redis has confirmed no renewal that was sent; not set where none is open. */
   get unconfirmedSince(): number | undefined {
     return this.trouble?.since ?? this.#unanswered?.[0]?.sentAt;
+  }
+
+  get renewal(): string {
+    return 'renew';
   }
 
   /** Redis says that it does not belong to this process any more. */

@@ -7,7 +7,7 @@ import type { Traces } from '../tracing/traces.js';
 import { asStoreError, type LockStoreError } from '../store/store-error.js';
 import type { LockStore } from '../store/lock-store.js';
 import { bringLabel } from './labels.js';
-import type { ForeignRenewal, LocalHolder, StoreLease } from './store-lease.js';
+import type { LocalHolder, RenewedLease } from './store-lease.js';
 
 /** The shortest pause before a failed renewal is tried again; the longest is a second. */
 const SHORTEST_RETRY_MS = 10;
@@ -227,47 +227,33 @@ export class Watchdog {
     // No time-out of its own: without an answer by then, the next renewal is due, and the deadline decides.
     storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
     const leaseMs = holder.renewalMs();
-    if (holder.foreign !== undefined) this.#renewForeign(holder, holder.foreign, leaseMs, sentAt);
+    const { foreign } = holder;
+    if (foreign !== undefined) this.#heed(foreign.renew(leaseMs, sentAt), foreign, sentAt);
     if (storeLease.label !== holder.label || storeLease.holders.length > 1) bringLabel(storeLease, this.store);
     const renew = (): Promise<boolean> =>
       storeLease.renewBy(leaseMs, () => this.store.renew(storeLease.owner, leaseMs), false, sentAt);
     const renewed = this.traces.wantsRenewals ? this.traces.renewal(holder, 'watchdog', renew) : renew();
-    renewed.then(
-      (isOwner) => {
-        this.observers.answered();
-        if (!isOwner) storeLease.takenOver();
-        else if (storeLease.trouble) this.#renewedAgain(storeLease);
-      },
-      (reason: unknown) => {
-        const cause = asStoreError(reason);
-        this.lastFailureAt = this.clock.now();
-        const { since = sentAt, failures = 0 } = storeLease.trouble ?? {};
-        storeLease.trouble = { since, failures: failures + 1, cause };
-        const present = storeLease.holders.find((each) => each.isHeld());
-        if (!present) return;
-        this.#renewSoon(present);
-        this.#tellOfFailure(present, 'renew', cause);
-      },
-    );
+    this.#heed(renewed, storeLease, sentAt, this.observers);
   }
 
-  #renewForeign(holder: LocalHolder, foreign: ForeignRenewal, leaseMs: number, sentAt: number): void {
-    foreign.renew(leaseMs, sentAt).then(
+  /** @param observers are told that Redis has answered */
+  #heed(renewed: Promise<boolean>, lease: RenewedLease, sentAt: number, observers?: LockObservers): void {
+    renewed.then(
       (isOwner) => {
-        if (!isOwner) return holder.lose('foreignLost');
-        const { failures, failingSince } = foreign;
-        foreign.failures = 0;
-        if (failures === 0 || !holder.isHeld()) return;
-        this.#tellOfRecovery(holder, failures, failingSince);
+        observers?.answered();
+        if (!isOwner) lease.takenOver();
+        else if (lease.trouble) this.#renewedAgain(lease);
       },
       (reason: unknown) => {
         const cause = asStoreError(reason);
         this.lastFailureAt = this.clock.now();
-        if (foreign.failures++ === 0) foreign.failingSince = sentAt;
-        if (!holder.isHeld()) return;
-        // Both are renewed again: one of them could not be trusted without the other.
-        this.#renewSoon(holder);
-        this.#tellOfFailure(holder, `renew ${foreign.name} beside`, cause);
+        const { since = sentAt, failures = 0 } = lease.trouble ?? {};
+        lease.trouble = { since, failures: failures + 1, cause };
+        const present = lease.holders.find((each) => each.isHeld());
+        if (!present) return;
+        // Of two locks that are held together, both are renewed: one could not be trusted without the other.
+        this.#renewSoon(present);
+        this.#tellOfFailure(present, lease.renewal, cause);
       },
     );
   }
@@ -280,23 +266,18 @@ export class Watchdog {
     this.watch(holder);
   }
 
-  #renewedAgain(storeLease: StoreLease): void {
-    const { failures, since } = storeLease.trouble!;
-    storeLease.trouble = undefined;
-    const present = storeLease.holders.find((each) => each.isHeld());
-    if (!present) return;
-    this.#tellOfRecovery(present, failures, since);
+  #renewedAgain(lease: RenewedLease): void {
+    const { failures, since } = lease.trouble!;
+    lease.trouble = undefined;
+    const present = lease.holders.find((each) => each.isHeld());
+    if (!present || !this.observers.wants('renewalRecovered')) return;
+    const failedForMs = this.clock.now() - since;
+    this.observers.emit({ type: 'renewalRecovered', ...this.observers.describe(present), failures, failedForMs });
   }
 
   #tellOfFailure(holder: LocalHolder, operation: string, cause: LockStoreError): void {
     if (!this.observers.wants('renewalFailed')) return;
     const error = new LockUnavailableError(holder.storeLease.owner.resource, operation, 'failed', cause);
     this.observers.emit({ type: 'renewalFailed', ...this.observers.describe(holder), error });
-  }
-
-  #tellOfRecovery(holder: LocalHolder, failures: number, since: number): void {
-    if (!this.observers.wants('renewalRecovered')) return;
-    const failedForMs = this.clock.now() - since;
-    this.observers.emit({ type: 'renewalRecovered', ...this.observers.describe(holder), failures, failedForMs });
   }
 }

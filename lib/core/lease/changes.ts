@@ -1,4 +1,5 @@
 import { type Answer, ask, retryUnexecuted, type Settled } from '../store/ask.js';
+import type { ForeignHold } from '../holding/foreign-hold.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import { InvalidLockOptionsError, type LockUnavailableError } from '../api/errors.js';
@@ -44,17 +45,30 @@ export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number, opera
     return renewed;
   };
   await ask(alarms, send, attemptTimeoutMs, operation, owner.resource, () => hold.isHeld());
+  if (hold.foreign && hold.isHeld()) await renewForeign(hold, hold.foreign, deps, operation, lastsMs);
   if (!hold.isHeld()) return;
-  const { foreign } = hold;
-  if (foreign) {
-    const renew = (): Promise<boolean> => foreign.renew(hold.renewalMs(lastsMs));
-    const isOwner = await ask(alarms, renew, attemptTimeoutMs, operation, owner.resource, () => hold.isHeld());
-    if (!isOwner) hold.lose('foreignLost');
-    if (!hold.isHeld()) return;
-  }
   storeLease.leaseMs = lastsMs;
   storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
   watchdog.watch(hold);
+}
+
+/**
+ * Renews the lock that a hold has beside its own, which is lost where this process has that one no more.
+ *
+ * @param operation for the error
+ * @throws LockUnavailableError when its server does not answer
+ */
+export async function renewForeign(
+  hold: Hold,
+  foreign: ForeignHold,
+  { alarms }: LeaseDeps,
+  operation: string,
+  leaseMs?: number,
+): Promise<void> {
+  const renew = (): Promise<boolean> => foreign.renew(hold.renewalMs(leaseMs));
+  const { attemptTimeoutMs, owner } = hold;
+  if (!(await ask(alarms, renew, attemptTimeoutMs, operation, owner.resource, () => hold.isHeld())))
+    foreign.takenOver();
 }
 
 /** Of a fixed lease, at most this part may have passed while its call waited for others: the round trips take time, too. */

@@ -50,10 +50,9 @@ export async function waitForForeign(
   deps: LeaseDeps,
 ): Promise<ForeignHold> {
   const { resource } = waiting.owner;
-  const { foreignLocks } = deps;
   const closing = deps.closingHere();
   // First, because opening it may throw.
-  const foreign = foreignLocks.claim(also);
+  const foreign = deps.foreignLocks.claim(resource, also);
   const over = new AbortController();
   const abort = (): void => over.abort();
   waiting.onOver(abort);
@@ -77,7 +76,7 @@ export async function waitForForeign(
     if (!waiting.isHeld()) throw waiting.lossError();
     return foreign;
   } catch (error) {
-    foreignLocks.withdraw(foreign, options);
+    deps.orphanReleases.start(foreign.owner, options);
     throw error;
   }
 }

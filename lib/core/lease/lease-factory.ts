@@ -157,7 +157,7 @@ export class LeaseFactory {
       endWait(waiting, this.deps);
     } catch (error) {
       noteWait(error, startedAt, grant.hasWaited ?? false);
-      if (foreign) this.deps.foreignLocks.withdraw(foreign, options);
+      if (foreign) this.deps.orphanReleases.start(foreign.owner, options);
       await how.failed?.(error, waiting);
       await abandon(waiting, this.deps);
       throw error;
@@ -178,7 +178,10 @@ export class LeaseFactory {
     const { storeLease, waitedMs, attempts, grantedAt } = grant;
     const { traces, observers } = this.deps;
     const hold = new Hold(storeLease, options, this.deps.clock, this.#losses, caller, grantedAt);
-    hold.foreign = foreign;
+    if (foreign !== undefined) {
+      hold.foreign = foreign;
+      foreign.holders = [hold];
+    }
     // A fixed lease ends by itself, so a shutdown waits for it only if work runs under it (see bind).
     if (hold.renewable) this.deps.active.add(hold);
     this.deps.watchdog.watch(hold);

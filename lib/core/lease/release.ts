@@ -60,14 +60,17 @@ async function releaseBoth(hold: Hold, foreign: ForeignHold, deps: LeaseDeps, wa
   const { resource } = owner;
   // Ours is not renewed any more.
   const patienceMs = Math.max(1, Math.min(attemptTimeoutMs, storeLease.deadline - hold.endedAt));
-  const answer = await deps.foreignLocks.release(foreign, hold, storeLease.minHoldMs, patienceMs);
+  foreign.minHoldMs = storeLease.minHoldMs;
+  const send = (): Promise<boolean> => foreign.release();
+  const answer = await retryUnexecuted(deps.alarms, send(), patienceMs, send);
+  if (answer.outcome !== 'answered') deps.orphanReleases.start(foreign.owner, hold);
   const isLost = wasHeld && answer.outcome === 'answered' && !answer.value;
   if (isLost) {
     const error = new LeaseLostError(resource, 'foreignLost', fencingToken, explainForeignLost(foreign.name));
     tellOfLoss(hold, deps, heldMs, error);
   }
   await releaseOurs(hold, deps, wasHeld && !isLost);
-  if (answer.outcome === 'answered' || answer.outcome === 'aborted') return;
+  if (answer.outcome === 'answered') return;
   const { outcome, error: cause } = answer;
   const error = new LockUnavailableError(resource, `release ${foreign.name} beside`, outcome, cause);
   tellOfFailedRelease(hold, deps, heldMs, error, false);

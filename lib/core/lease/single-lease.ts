@@ -7,7 +7,7 @@ import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { EnteredLease } from '../holding/lock-context.js';
 import { releaseHold, releaseEntry } from './release.js';
-import { downgrade, extend, notOfSemaphore, releasePermits, tooManyPermits } from './changes.js';
+import { downgrade, extend, notOfSemaphore, releasePermits, renewForeign, tooManyPermits } from './changes.js';
 import { transfer } from './transfer.js';
 import { checkLeaseLimit, LEASE_LENGTH, type LockMode } from '../api/lock-options.js';
 import { type Lease, readTransferOptions, type TransferOptions } from '../api/lease.js';
@@ -126,10 +126,8 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     const isOwner = await this.#ask('verify', () => this.deps.store.verify(this.hold.owner));
     // All holders of this process have lost it.
     if (!isOwner) this.hold.storeLease.takenOver();
-    const { foreign } = this.hold;
-    if (foreign && this.hold.isHeld() && !(await this.#ask('verify', () => foreign.renew(this.hold.renewalMs())))) {
-      this.hold.lose('foreignLost');
-    }
+    const { hold, deps } = this;
+    if (hold.foreign && hold.isHeld()) await renewForeign(hold, hold.foreign, deps, 'verify');
     return this.isHeld();
   }
 

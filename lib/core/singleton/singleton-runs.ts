@@ -170,7 +170,7 @@ export class SingletonRuns {
     const grant = { storeLease, attempts: 1, waitedMs: deps.clock.now() - startedAt };
     const { also } = attempt;
     const lease = await (also
-      ? this.#holdBoth(attempt, grant, asRun(also, owner.resource, { fencingToken, rerun }))
+      ? this.#holdBoth(attempt, grant, asRun(also, { fencingToken, rerun }))
       : this.#take(attempt, (options, caller) => leases.hold(grant, options, caller)));
     if (lease === undefined) return undefined;
     if (followed)
@@ -282,8 +282,8 @@ function standsBy({ overlap, onCrash }: SingletonRunOptions, { isBegun }: { isBe
  * The lock of the old code, for a run. An old process that has it runs the tick, so it is not waited for. A tick that was
  * granted before is none of the old processes: while its runner had their lock, they skipped it.
  */
-function asRun(also: AlsoLock, resource: string, { fencingToken, rerun }: Omit<GrantedTick, 'status'>): AlsoLock {
-  return { ...also, run: { resource, token: fencingToken }, isBusyFinal: !rerun, isPatient: rerun };
+function asRun(also: AlsoLock, { fencingToken, rerun }: Omit<GrantedTick, 'status'>): AlsoLock {
+  return { ...also, runToken: fencingToken, isBusyFinal: !rerun, isPatient: rerun };
 }
 
 /** Whether the run failed with its lease lost: that counts as a crash. */

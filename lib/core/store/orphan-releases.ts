@@ -23,9 +23,10 @@ interface Pending {
   readonly commands: number;
 }
 
-/** Knows for how long a resource stays taken if it is released now. */
+/** What the release of an owner does beside freeing the resource. */
 export interface Retained {
-  retention(): Retention | undefined;
+  /** For how long the resource stays taken if it is released now. */
+  retention?(): Retention | undefined;
   /** Another command that releases it. Only set where that is not the plain one. */
   readonly releasedBy?: { release(): Promise<boolean> };
 }
@@ -161,7 +162,7 @@ export class OrphanReleases {
   #release(owner: LockOwner): Promise<boolean> {
     const retained = this.#retained.get(owner);
     if (retained?.releasedBy) return retained.releasedBy.release();
-    const retention = retained?.retention();
+    const retention = retained?.retention?.();
     return retention ? this.store.retain(owner, retention) : this.store.release(owner);
   }
 }

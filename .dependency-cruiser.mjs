@@ -38,7 +38,7 @@ export const ROOMS = {
   'core/util': { rooms: [], why: 'Time, chance and waiting know nothing about locks.' },
   'core/api': { rooms: ['core/util'], why: 'What users name depends on nothing that does the work.' },
   'core/events': { rooms: API, why: 'What is reported does not know what reports it, or who listens.' },
-  'core/tracing': { rooms: EVENTS, why: 'What is published does not know what publishes it, or who subscribes.' },
+  'core/tracing': { rooms: EVENTS, why: 'What follows a lock does not know what it follows, or who listens.' },
   'core/store': { rooms: TRACING, why: 'The ports to a store do not know who asks.' },
   'core/places': {
     rooms: STORE,

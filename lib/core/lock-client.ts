@@ -63,7 +63,7 @@ import { type OpenTransaction, TransactionLeases } from './lease/transaction-lea
 import type { TransactionHooks } from './api/transactions.js';
 import { Watchdog } from './holding/watchdog.js';
 import { LockWatches } from './watch/lock-watches.js';
-import { Traces } from './tracing/traces.js';
+import { Observation } from './tracing/observation.js';
 import { OrphanReleases } from './store/orphan-releases.js';
 import { PlaceKeeper } from './places/place-keeper.js';
 import { quote } from './util/quoted.js';
@@ -137,14 +137,14 @@ export class LockClient {
     // Every poller listens to one, and Node would warn of a leak at more than ten.
     setMaxListeners(0, closing, drained);
     const context = new LockContext();
-    const traces = new Traces(observers, clock);
+    const observation = new Observation(observers, clock);
     const runtime: Runtime = {
       store,
       clock,
       random,
       alarms,
       observers,
-      traces,
+      observation,
       orphanReleases,
       places: new PlaceKeeper({ store, clock, random, alarms }),
       closing,
@@ -153,17 +153,20 @@ export class LockClient {
       heldHere: () => context.held(),
       defaults,
     };
-    const watchdog = new Watchdog(store, clock, observers, traces);
+    const watchdog = new Watchdog(store, clock, observers, observation);
     const active = new ActiveHolds();
     const localQueues = granting.queues(runtime);
-    const leaks = new Leaks(active, observers, clock, watchdog, options.onLeak ?? 'warn', traces.followed);
+    const leaks = new Leaks(active, observers, clock, watchdog, options.onLeak ?? 'warn', observation);
     const foreignLocks = new ForeignLocks(runtime, (lock, context) => granting.open(lock, context));
     const deps = { ...runtime, localQueues, watchdog, active, context, leaks, foreignLocks };
     const leases = new LeaseFactory(deps);
     leases.labelsGroups = options.labelGroups ?? false;
     if (options.transactions) {
-      leases.transactions = new TransactionLeases(options.transactions, context, traces, (lease, work, transaction) =>
-        leases.runUnder(lease, work, transaction),
+      leases.transactions = new TransactionLeases(
+        options.transactions,
+        context,
+        observation,
+        (lease, work, transaction) => leases.runUnder(lease, work, transaction),
       );
     }
     const acquire = (resource: string, lock: ResolvedLockOptions) => granting.lead(resource, lock, leases);
@@ -181,7 +184,7 @@ export class LockClient {
     this.#tryDefaults = { ...defaults, waitMs: 0 };
     this.#telemetries = new Telemetries(
       observers,
-      traces,
+      observation,
       { stats: () => this.stats(), onBlocked: (listener) => this.operators.onBlocked(listener) },
       warn,
     );

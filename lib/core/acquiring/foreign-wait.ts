@@ -117,8 +117,7 @@ class ForeignAttempts {
     if (signal.aborted) throw this.#abortedError();
     if (options.waitMs === 0 || (this.#isBusyFinal && this.#log.last === 'busy')) throw this.#inVain();
     const leftMs = this.#giveUpAt - clock.now();
-    const { traces } = this.deps;
-    if (traces.wantsAcquires) traces.waits(options, () => NO_HOLDERS);
+    options.followed?.waits(() => NO_HOLDERS);
     this.#tellOfWait();
     this.#tellOfLongWait();
     if (leftMs > 0) await this.#pause(leftMs);

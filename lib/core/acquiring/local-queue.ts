@@ -6,13 +6,13 @@ import { isWaitTold, tellOfLongWait, tellOfWait } from './waits.js';
 import { grant, type PendingCall, type WaiterListener, WaitingCalls } from './pending-call.js';
 import { StoreWaiter } from './store-waiter.js';
 import {
+  followWaits,
   fullHere,
   holdersNow,
   noteReasons,
   type QueueFacts,
   queueFull,
-  traceSlowHolder,
-  traceWaits,
+  tellOfSlowHolder,
 } from './why-waiting.js';
 import { LockShutdownError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
@@ -59,7 +59,7 @@ export class LocalQueue implements WaiterListener {
     this.#waiting.add(call);
     // First: an observer that is told may end the call.
     call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.#waitsLong(call)));
-    if (this.deps.traces.wantsAcquires) traceWaits(this.deps, this.#facts, [call]);
+    if (call.options.followed) followWaits(this.#facts, [call]);
     this.#tellOfWait(call);
   }
 
@@ -92,7 +92,7 @@ export class LocalQueue implements WaiterListener {
    */
   release(hold: Hold, onHandedOver: () => void): Promise<boolean> | undefined {
     const { owner, storeLease, backgroundRelease } = hold;
-    if (this.deps.traces.hasTracer && this.size > 0) traceSlowHolder(this.deps, hold, this.calls);
+    if (this.deps.observation.hasTracer && this.size > 0) tellOfSlowHolder(this.deps, hold, this.calls);
     if (storeLease.removeHolder(hold)) {
       onHandedOver();
       return undefined;
@@ -241,7 +241,7 @@ export class LocalQueue implements WaiterListener {
 
   waitsOn(now: number): void {
     const { call } = this.#waiter!;
-    if (this.deps.traces.wantsAcquires) traceWaits(this.deps, this.#facts, this.calls);
+    if (this.deps.observation.followsCalls) followWaits(this.#facts, this.calls);
     this.#tellOfWait(call, now);
     this.deps.observers.onAnswer?.(this.resource, this.log.holders(now));
     this.#tellOf(call, now);

@@ -117,7 +117,7 @@ export class Polling {
       // Each answer passes over more waiters that have died, so this comes to an end.
       if (poller.isOpen && (options.waitMs === 0 || leftMs(clock.now()) > 0)) continue;
       const delayMs = this.#nextPause(poller);
-      if (this.deps.traces.wantsAcquires) this.deps.traces.waits(options, (now) => log.holders(now));
+      options.followed?.waits((now) => log.holders(now));
       this.#tellOfWait(poller);
       this.#waiting.add(poller);
       this.deps.observers.onAnswer?.(owner.resource, log.holders());

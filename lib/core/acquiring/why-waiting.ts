@@ -72,16 +72,16 @@ export function ownHolder(
 }
 
 /** Tells what follows the calls for whom they wait, as far as it is known without asking. */
-export function traceWaits({ traces }: Pick<Runtime, 'traces'>, facts: QueueFacts, calls: Iterable<PendingCall>): void {
-  for (const { options } of calls) traces.waits(options, (now) => holdersNow(facts, now));
+export function followWaits(facts: QueueFacts, calls: Iterable<PendingCall>): void {
+  for (const { options } of calls) options.followed?.waits((now) => holdersNow(facts, now));
 }
 
 /**
  * A hold ends, for which the calls have waited. Leases are passed on in memory without a look at the calls behind the
  * next one, so a slow holder would be missed by them.
  */
-export function traceSlowHolder(
-  { traces, store, clock }: Pick<Runtime, 'traces' | 'store' | 'clock'>,
+export function tellOfSlowHolder(
+  { store, clock }: Pick<Runtime, 'store' | 'clock'>,
   hold: Hold,
   calls: Iterable<PendingCall>,
 ): void {
@@ -91,5 +91,5 @@ export function traceSlowHolder(
   const { storeLease, fencingToken } = hold;
   const [holder] = ownHolder(storeLease, store.instanceId, now).holders;
   for (const { options } of calls)
-    traces.waits(options, () => ({ holders: [{ ...holder!, fencingToken, heldMs }], holderCount: 1 }), now);
+    options.followed?.waits(() => ({ holders: [{ ...holder!, fencingToken, heldMs }], holderCount: 1 }), now);
 }

@@ -1,4 +1,5 @@
 import { InvalidLockOptionsError } from './errors.js';
+import type { Holders } from './holder.js';
 import { checkAlsoLock, checkForeignLock, type ForeignLock, isForeignMode } from './foreign-lock.js';
 import { checkLabel, encodeLabel } from './given-label.js';
 import { checkGroup } from './resource.js';
@@ -271,6 +272,14 @@ export interface ResolvedLockOptions extends Omit<LockDefaults, 'alsoLock' | 'wa
   readonly label?: string | undefined;
   /** If the call says so. */
   readonly warnAfterMs?: number | undefined;
+  /** What follows the call. Only a call that is followed has this property. */
+  readonly followed?: WaitFollower;
+}
+
+/** Hears of the holders that a call waits for. */
+export interface WaitFollower {
+  /** @param holders called at once, with the time */
+  waits(holders: (now: number) => Holders, now?: number): void;
 }
 
 /** @throws InvalidLockOptionsError that names the option, the value and what is allowed */

@@ -11,6 +11,8 @@ import {
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import type { Origin } from '../util/call-site.js';
 import type { LockOwner } from '../store/lock-store.js';
+import type { FollowedHold } from '../tracing/followers.js';
+import type { PublishedRelease } from '../tracing/publications.js';
 import type { ForeignHold } from './foreign-hold.js';
 import { type LocalHolder, type StoreLease, leaseFor, validUntil } from './store-lease.js';
 
@@ -60,6 +62,9 @@ export class Hold implements LocalHolder {
 
   /** The lock of another library that is held beside this one. */
   foreign: ForeignHold | undefined;
+  /** What follows it, and its release. Only set where something does. */
+  declare followed?: FollowedHold | undefined;
+  declare releasing?: PublishedRelease;
   #isRenewedNoMore = false;
   #endsAt: number;
   #state: 'held' | 'released' | 'transferred' | 'lost' = 'held';

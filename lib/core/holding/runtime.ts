@@ -1,6 +1,6 @@
 import type { LockObservers } from '../events/observers.js';
 import type { LockDefaults } from '../api/lock-options.js';
-import type { Traces } from '../tracing/traces.js';
+import type { Observation } from '../tracing/observation.js';
 import type { Alarms } from '../util/alarms.js';
 import type { Clock } from '../util/clock.js';
 import type { Random } from '../util/random.js';
@@ -17,7 +17,7 @@ export interface Runtime {
   /** The time limits of commands and waits. */
   readonly alarms: Alarms;
   readonly observers: LockObservers;
-  readonly traces: Traces;
+  readonly observation: Observation;
   /** Releases of acquisitions that were given up and may have succeeded unnoticed. */
   readonly orphanReleases: OrphanReleases;
   /** The places of this process in the queues of the store. */

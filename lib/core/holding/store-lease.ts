@@ -10,6 +10,7 @@ import {
 } from '../api/lock-options.js';
 import { asStoreError, type LockStoreError } from '../store/store-error.js';
 import type { LockOwner, Retention } from '../store/lock-store.js';
+import type { FollowedHold } from '../tracing/followers.js';
 
 /** A renewal that was sent. */
 interface Renewal {
@@ -48,6 +49,8 @@ export interface LocalHolder extends Due {
   readonly fencingToken: number;
   /** As it is stored. Only set where it has one. */
   readonly label?: string | undefined;
+  /** What follows it. Only set where something does. */
+  readonly followed?: FollowedHold | undefined;
   /** Whether the watchdog renews it. */
   readonly renewable: boolean;
   /** The lock of another library that is renewed with it. */

@@ -3,7 +3,7 @@ import { DueQueue } from '../util/alarms.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { LockEventOf } from '../events/events.js';
 import type { LockObservers } from '../events/observers.js';
-import type { Traces } from '../tracing/traces.js';
+import type { Observation } from '../tracing/observation.js';
 import { asStoreError, type LockStoreError } from '../store/store-error.js';
 import type { LockStore } from '../store/lock-store.js';
 import { bringLabel } from './labels.js';
@@ -62,7 +62,7 @@ export class Watchdog {
     private readonly store: LockStore,
     private readonly clock: Clock,
     private readonly observers: LockObservers,
-    private readonly traces: Traces,
+    private readonly observation: Observation,
   ) {}
 
   /** How many leases it watches. */
@@ -232,7 +232,8 @@ export class Watchdog {
     if (storeLease.label !== holder.label || storeLease.holders.length > 1) bringLabel(storeLease, this.store);
     const renew = (): Promise<boolean> =>
       storeLease.renewBy(leaseMs, () => this.store.renew(storeLease.owner, leaseMs), false, sentAt);
-    const renewed = this.traces.wantsRenewals ? this.traces.renewal(holder, 'watchdog', renew) : renew();
+    const { observation } = this;
+    const renewed = observation.followsRenewals ? observation.renewal(holder, 'watchdog', renew) : renew();
     this.#heed(renewed, storeLease, sentAt, this.observers);
   }
 

@@ -95,15 +95,15 @@ export class Adoption {
   }
 
   #adoptOne(part: LeaseTransfer, given: ResolvedLockOptions): Promise<SingleLease> {
-    const { traces } = this.deps;
+    const { observation } = this.deps;
     const { resource, mode, permits, minHoldMs } = part;
     const text = given.label ?? part.label;
     const options = { ...given, mode, permits, minHoldMs, ...(text !== undefined && { label: text }) };
-    if (!traces.wantsAcquires) return this.#take(part, options);
+    if (!observation.followsCalls) return this.#take(part, options);
     // Outside of the trace: what the holder does later is no part of the adoption.
     const caller = currentContext();
     const from = readLabel(part.label).label?.traceparent;
-    return traces.acquire(resource, options, 'adoption', (traced) => this.#take(part, traced, caller), from);
+    return observation.call(resource, options, 'adoption', (followed) => this.#take(part, followed, caller), from);
   }
 
   /** Sends the same command until it is answered. A repetition is harmless, because each names the same new owner. */

@@ -3,7 +3,7 @@ import { callSiteOf, type Origin, recordOrigin } from '../util/call-site.js';
 import type { Clock, Timer } from '../util/clock.js';
 import type { LockObservers } from '../events/observers.js';
 import type { Hold } from '../holding/hold.js';
-import type { FollowedLocks } from '../tracing/followed-locks.js';
+import type { Observation } from '../tracing/observation.js';
 import type { Watchdog } from '../holding/watchdog.js';
 
 /** What happens to a leaked lease: it is renewed for as long as the process lives, or no more. */
@@ -43,7 +43,7 @@ export class Leaks {
     private readonly clock: Clock,
     private readonly watchdog: Watchdog,
     private readonly onLeak: OnLeak,
-    private readonly followed: FollowedLocks,
+    private readonly observation: Observation,
   ) {}
 
   /**
@@ -112,8 +112,7 @@ export class Leaks {
     const isRenewed = this.onLeak === 'warn';
     const heldMs = this.clock.now() - hold.acquiredAt;
     this.observers.emit({ type: 'leaked', ...this.observers.describe(hold), heldMs, callSite, isRenewed });
-    // Its span would never be exported.
-    this.followed.ended(hold, { outcome: 'leaked', heldMs, error: undefined });
+    this.observation.leaked(hold, heldMs);
     if (isRenewed || !hold.isHeld()) return;
     hold.renewNoMore();
     this.watchdog.watch(hold);

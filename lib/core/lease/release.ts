@@ -6,6 +6,7 @@ import type { ForeignHold } from '../holding/foreign-hold.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import { releaseInStore } from '../holding/release-in-store.js';
+import type { PublishedRelease } from '../tracing/publications.js';
 
 const OVER = Promise.resolve();
 const HANDED_OVER = { outcome: 'answered', value: true } as const;
@@ -16,13 +17,14 @@ const HANDED_OVER = { outcome: 'answered', value: true } as const;
  * @throws LockUnavailableError when it is not known whether the lock was released
  */
 export function releaseHold(hold: Hold, deps: LeaseDeps): Promise<void> {
-  const { traces } = deps;
-  const ended = traces.wantsReleases
-    ? traces.release(hold, 'call', () => releaseAll(hold, deps))
-    : releaseAll(hold, deps);
+  const ended = deps.observation.followsReleases ? releaseFollowed(hold, deps) : releaseAll(hold, deps);
   if (!hold.backgroundRelease) return ended;
   ended.catch(() => {}); // the observers know
   return OVER;
+}
+
+function releaseFollowed(hold: Hold, deps: LeaseDeps): Promise<void> {
+  return deps.observation.release(hold, 'call', () => releaseAll(hold, deps));
 }
 
 function releaseAll(hold: Hold, deps: LeaseDeps): Promise<void> {
@@ -78,7 +80,13 @@ async function releaseBoth(hold: Hold, foreign: ForeignHold, deps: LeaseDeps, wa
 }
 
 /** One of several leases on a hold ends. If Redis misses this, the last release still frees the lock. */
-export async function releaseEntry(hold: Hold, deps: LeaseDeps): Promise<void> {
+export function releaseEntry(hold: Hold, deps: LeaseDeps): Promise<void> {
+  const { observation } = deps;
+  if (!observation.followsReleases) return tellOfEntry(hold, deps);
+  return observation.release(hold, 'reentry', () => tellOfEntry(hold, deps));
+}
+
+async function tellOfEntry(hold: Hold, deps: LeaseDeps): Promise<void> {
   // Only readers are left: the last writing entry has ended.
   if (hold.mode === 'write' && hold.writers === 0 && hold.isHeld()) return void (await downgrade(hold, deps));
   tellDepth(hold, deps);
@@ -88,15 +96,15 @@ export async function releaseEntry(hold: Hold, deps: LeaseDeps): Promise<void> {
 function conclude(hold: Hold, deps: LeaseDeps, answer: Settled<boolean>, wasHeld: boolean, heldMs: number): void {
   const { owner, fencingToken } = hold;
   const { resource } = owner;
-  const { active, observers, orphanReleases, traces } = deps;
+  const { active, observers, orphanReleases, observation } = deps;
   active.delete(hold);
-  if (traces.wantsReleases) tellOfRelease(hold, deps, answer, wasHeld);
+  if (hold.releasing) tellOfRelease(hold.releasing, answer, wasHeld);
   if (!wasHeld) {
     if (observers.wants('releasedAfterLoss'))
       observers.emit({ type: 'releasedAfterLoss', ...observers.describe(hold) });
   } else if (answer.outcome === 'answered') {
     if (!answer.value) return tellOfLoss(hold, deps, heldMs, new LeaseLostError(resource, 'takenOver', fencingToken));
-    if (traces.wantsHolds) traces.ended(hold, 'released');
+    observation.ended(hold, 'released');
     if (observers.wants('released')) {
       // Written out: to spread one object into another costs half a microsecond.
       const { mode, group } = hold.options;
@@ -113,25 +121,25 @@ function conclude(hold: Hold, deps: LeaseDeps, answer: Settled<boolean>, wasHeld
   } else {
     const error = new LockUnavailableError(resource, 'release', answer.outcome, answer.error);
     orphanReleases.start(owner, hold);
-    if (traces.wantsHolds) traces.ended(hold, 'released', error);
+    observation.ended(hold, 'released', error);
     tellOfFailedRelease(hold, deps, heldMs, error, !deps.watchdog.hasLeft(hold));
     throw error;
   }
 }
 
-function tellOfRelease(hold: Hold, { traces }: LeaseDeps, answer: Settled<boolean>, wasHeld: boolean): void {
+function tellOfRelease(release: PublishedRelease, answer: Settled<boolean>, wasHeld: boolean): void {
   const isLost = answer.outcome === 'answered' && !answer.value;
   // A failure comes with the error.
-  if (!wasHeld) traces.released(hold, 'afterLoss');
+  if (!wasHeld) release.is('afterLoss');
   else if (answer.outcome === 'answered') {
-    traces.released(hold, isLost ? 'lost' : 'released', answer === HANDED_OVER);
+    release.is(isLost ? 'lost' : 'released', answer === HANDED_OVER);
   }
 }
 
 /** The release has found that it was lost before. */
-function tellOfLoss(hold: Hold, { observers, traces }: LeaseDeps, heldMs: number, error: LeaseLostError): void {
-  if (traces.wantsReleases) traces.released(hold, 'lost');
-  if (traces.wantsHolds) traces.ended(hold, 'lost', error);
+function tellOfLoss(hold: Hold, { observers, observation }: LeaseDeps, heldMs: number, error: LeaseLostError): void {
+  hold.releasing?.is('lost');
+  observation.ended(hold, 'lost', error);
   if (!observers.wants('lost')) return;
   observers.emit({ type: 'lost', ...observers.describe(hold), heldMs, reason: error.reason, error });
 }

@@ -136,8 +136,8 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     checkLeaseLimit(leaseMs, this.deps.defaults);
     this.assertHeld();
     const { hold, deps } = this;
-    if (!deps.traces.wantsRenewals) await extend(hold, deps, leaseMs);
-    else await deps.traces.renewal(hold, 'extend', () => extend(hold, deps, leaseMs).then(() => hold.isHeld()));
+    if (!deps.observation.followsRenewals) await extend(hold, deps, leaseMs);
+    else await deps.observation.renewal(hold, 'extend', () => extend(hold, deps, leaseMs).then(() => hold.isHeld()));
     this.assertHeld();
   }
 
@@ -226,7 +226,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
         deps.watchdog.unwatch(hold);
         deps.active.delete(hold);
         deps.localQueues.transferred(hold, hasShared);
-        if (isEnd && deps.traces.wantsHolds) deps.traces.ended(hold, 'transferred');
+        if (isEnd) deps.observation.ended(hold, 'transferred');
         if (!isEnd || !deps.observers.wants('transferred')) return;
         const heldMs = hold.endedAt - hold.acquiredAt;
         deps.observers.emit({ type: 'transferred', ...deps.observers.describe(hold), heldMs });
@@ -287,8 +287,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     hold.depth--;
     if (this.#mode === 'write') hold.writers--;
     if (hold.depth === 0) return releaseHold(hold, deps);
-    if (!deps.traces.wantsReleases) return releaseEntry(hold, deps);
-    return deps.traces.release(hold, 'reentry', () => releaseEntry(hold, deps));
+    return releaseEntry(hold, deps);
   }
 
   /** @throws LockUnavailableError */

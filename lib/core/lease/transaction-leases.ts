@@ -9,7 +9,7 @@ import type { LockContext } from '../holding/lock-context.js';
 import { alsoLockOf } from '../holding/foreign-locks.js';
 import { CompositeLease } from './composite-lease.js';
 import { checkForeignKeys, checkHasForeign } from './foreign-checks.js';
-import type { Traces } from '../tracing/traces.js';
+import type { Observation } from '../tracing/observation.js';
 import type { SingleLease } from './single-lease.js';
 
 /** Acquires what a transaction does not have yet; `null` where a call that may be refused was refused. */
@@ -24,7 +24,7 @@ export class TransactionLeases {
   constructor(
     private readonly hooks: TransactionHooks,
     private readonly context: LockContext,
-    private readonly traces: Traces,
+    private readonly observation: Observation,
     private readonly runUnder: RunUnder,
   ) {}
 
@@ -36,7 +36,7 @@ export class TransactionLeases {
     if (typeof transaction !== 'object') throw noTransaction(transaction);
     const known = this.#open.get(transaction);
     if (known) return known.hasEnded ? undefined : known;
-    const open = new OpenTransaction(this.context, this.traces, this.runUnder);
+    const open = new OpenTransaction(this.context, this.observation, this.runUnder);
     this.hooks.runOnEnd(transaction, () => open.end());
     this.#open.set(transaction, open);
     return open;
@@ -61,7 +61,7 @@ export class OpenTransaction {
 
   constructor(
     private readonly context: LockContext,
-    private readonly traces: Traces,
+    private readonly observation: Observation,
     private readonly runUnder: RunUnder,
   ) {}
 
@@ -176,8 +176,8 @@ export class OpenTransaction {
     if (kept.length === 0) this.#kept.delete(name);
     keptHolds.delete(lease!.hold);
     lease!.hold.storeLease.raiseMinHold(options.minHoldMs);
-    if (this.traces.wantsAcquires) {
-      void this.traces.acquire(name, options, 'transaction', () => Promise.resolve(lease!));
+    if (this.observation.followsCalls) {
+      void this.observation.call(name, options, 'transaction', () => Promise.resolve(lease!));
     }
     return [lease!];
   }

@@ -12,7 +12,7 @@ import type { JobNote, JobStore } from '../store/job-store.js';
 import { createOwnerId } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
 import { quote } from '../util/quoted.js';
-import type { RunTraces } from '../tracing/tracers.js';
+import type { RunFollowers } from '../tracing/followers.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
@@ -70,9 +70,12 @@ export class SingletonRuns {
       note: this.#noteOf(options, plan),
       hasBegun: false,
     };
-    const { traces } = this.deps;
-    if (!traces.wantsTicks) return this.#run(attempt, work);
-    return traces.tick(attempt, describeTick(this.deps.observers, options), () => this.#run(attempt, work));
+    const { observation, observers } = this.deps;
+    if (!observation.followsTicks) return this.#run(attempt, work);
+    return observation.tick(describeTick(observers, options), (tick) => {
+      attempt.published = tick;
+      return this.#run(attempt, work);
+    });
   }
 
   #noteOf(options: SingletonRunOptions, { schedule, previous, next, ...plan }: RunPlan): JobNote | undefined {
@@ -145,11 +148,11 @@ export class SingletonRuns {
     reply: GrantedTick,
     work: SingletonWork<T>,
   ): Promise<T | undefined> {
-    const { traces, observers } = this.deps;
-    if (!traces.hasTracer) return this.#runTick(attempt, sentAt, reply, work);
+    const { observation, observers } = this.deps;
+    if (!observation.hasTracer) return this.#runTick(attempt, sentAt, reply, work);
     const { options, owner, lock } = attempt;
     const run = { job: options.job, tick: options.tick, rerun: reply.rerun };
-    return traces.followed.runTick(observers.describeCall(owner.resource, lock), run, (followed) =>
+    return observation.run(observers.describeCall(owner.resource, lock), run, (followed) =>
       this.#runTick(attempt, sentAt, reply, work, followed),
     );
   }
@@ -159,7 +162,7 @@ export class SingletonRuns {
     sentAt: number,
     { fencingToken, rerun, missed }: GrantedTick,
     work: SingletonWork<T>,
-    followed?: RunTraces,
+    followed?: RunFollowers,
   ): Promise<T | undefined> {
     const { deps, leases } = this;
     const { options, owner, lock, startedAt } = attempt;
@@ -174,7 +177,7 @@ export class SingletonRuns {
       : this.#take(attempt, (options, caller) => leases.hold(grant, options, caller)));
     if (lease === undefined) return undefined;
     if (followed)
-      deps.traces.followed.tickHeld(followed, lease.hold, { fencingToken, waitedMs: grant.waitedMs, attempts: 1 });
+      deps.observation.runHeld(followed, lease.hold, { fencingToken, waitedMs: grant.waitedMs, attempts: 1 });
     const catchUp = attempt.plan.kind === 'catchUp';
     const described = {
       ...describeTick(this.deps.observers, options),
@@ -208,7 +211,7 @@ export class SingletonRuns {
         ending?.endedAs(outcome);
         cutOff?.cancel();
         if (!failed || !died) await this.#claims.finish(attempt, lease);
-        if (deps.traces.wantsTicks) deps.traces.tickIs(attempt, { fencingToken, rerun, ranMs, outcome });
+        attempt.published?.is({ fencingToken, rerun, ranMs, outcome });
         deps.observers.emit({ type: 'tickFinished', ...described, rerun, ranMs, outcome });
       }
     });
@@ -219,11 +222,11 @@ export class SingletonRuns {
     { owner, lock }: TickAttempt,
     take: (options: ResolvedLockOptions, caller?: AsyncContext) => SingleLease | Promise<SingleLease>,
   ): SingleLease | Promise<SingleLease> {
-    const { traces } = this.deps;
-    if (!traces.wantsAcquires) return take(lock);
+    const { observation } = this.deps;
+    if (!observation.followsCalls) return take(lock);
     // Outside of the trace: the work is no part of the acquisition.
     const caller = currentContext();
-    return traces.acquire(owner.resource, lock, 'tick', async (options) => take(options, caller));
+    return observation.call(owner.resource, lock, 'tick', async (options) => take(options, caller));
   }
 
   /**
@@ -250,7 +253,7 @@ export class SingletonRuns {
     } catch (error) {
       const described = describeTick(this.deps.observers, options);
       if (options.manual || error instanceof LeaseLostError) throw error;
-      if (isOld(error)) this.deps.traces.tickIs(attempt, { outcome: 'skipped', reason: 'foreign' });
+      if (isOld(error)) attempt.published?.is({ outcome: 'skipped', reason: 'foreign' });
       if (isOld(error)) this.deps.observers.emit({ type: 'tickSkipped', ...described, reason: 'foreign' });
       else if (error instanceof LockError) this.deps.observers.emit({ type: 'tickFailed', ...described, error });
       if (isOld(error) || error instanceof LockShutdownError) return undefined;

@@ -3,9 +3,9 @@ import type { TickReply } from '../store/tick-store.js';
 import { describeTick, type TickAttempt } from './tick-claims.js';
 
 /** Tells the observers why a tick does not run on this instance. */
-export function tellOfSkipped(attempt: TickAttempt, reply: TickReply, { observers, clock, traces }: LeaseDeps): void {
+export function tellOfSkipped(attempt: TickAttempt, reply: TickReply, { observers, clock }: LeaseDeps): void {
   const { options, due } = attempt;
-  if (traces.wantsTicks) traces.tickIs(attempt, { outcome: 'skipped', reason: reasonOf(reply) });
+  attempt.published?.is({ outcome: 'skipped', reason: reasonOf(reply) });
   if (!observers.wants('tickSkipped')) return;
   const event = { type: 'tickSkipped', ...describeTick(observers, options) } as const;
   if (reply.status === 'late' || reply.status === 'early') {

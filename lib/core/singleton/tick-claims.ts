@@ -8,6 +8,7 @@ import type { TickClaim, TickReply, TickStore } from '../store/tick-store.js';
 import { validUntil } from '../holding/store-lease.js';
 import type { LockObservers } from '../events/observers.js';
 import type { SingleLease } from '../lease/single-lease.js';
+import type { PublishedTick } from '../tracing/publications.js';
 import { pause } from '../util/promises.js';
 import type { ResolvedSingletonRun, RunPlan, SingletonRunOptions } from './singleton-run-options.js';
 
@@ -26,6 +27,8 @@ export interface TickAttempt extends ResolvedSingletonRun {
   readonly closing: AbortSignal;
   /** Whether the work was called. */
   hasBegun: boolean;
+  /** What publishes the tick. Only set where the channel has subscribers. */
+  published?: PublishedTick;
 }
 
 /** A reply, and when the command it answers was sent. */

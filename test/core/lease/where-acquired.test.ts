@@ -2,14 +2,20 @@ import { ActiveHolds } from '../../../lib/core/holding/active-holds.js';
 import { LockObservers } from '../../../lib/core/events/observers.js';
 import { callSiteOf } from '../../../lib/core/util/call-site.js';
 import { Leaks } from '../../../lib/core/lease/leaks.js';
-import { FollowedLocks } from '../../../lib/core/tracing/followed-locks.js';
+import { Observation } from '../../../lib/core/tracing/observation.js';
 import type { Watchdog } from '../../../lib/core/holding/watchdog.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
+
+function leaksBy(clock: FakeClock): Leaks {
+  const observers = new LockObservers();
+  const observation = new Observation(observers, clock);
+  return new Leaks(new ActiveHolds(), observers, clock, {} as Watchdog, 'warn', observation);
+}
 
 describe('where a lease was acquired', () => {
   it('is recorded for so many calls in half a second, because a stack is dear', async () => {
     const clock = new FakeClock();
-    const leaks = new Leaks(new ActiveHolds(), new LockObservers(), clock, {} as Watchdog, 'warn', new FollowedLocks());
+    const leaks = leaksBy(clock);
     const acquire = () => leaks.withOrigin(acquire, (origin) => origin).stack;
     const caller = (): boolean => acquire() !== undefined;
     const recorded = () => Array.from({ length: 250 }, caller).filter(Boolean).length;
@@ -24,7 +30,7 @@ describe('where a lease was acquired', () => {
 
   it('is recorded behind the command, because the store is at work by then', () => {
     const clock = new FakeClock();
-    const leaks = new Leaks(new ActiveHolds(), new LockObservers(), clock, {} as Watchdog, 'warn', new FollowedLocks());
+    const leaks = leaksBy(clock);
     let stackAtCommand: string | undefined = 'no command was sent';
     const acquire = () =>
       leaks.withOrigin(acquire, (origin) => {

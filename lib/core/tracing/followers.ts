@@ -1,0 +1,116 @@
+import type { HoldTrace, RunTrace, TracedEnd } from '../events/lock-tracer.js';
+import { type AsyncContext, currentContext } from '../util/async-contexts.js';
+import type { PublishedHold } from './publications.js';
+
+/** A tracer, or what it has made, with the one that hears of its errors. */
+export interface Guarded<T> {
+  readonly each: T;
+  readonly failed: (error: unknown) => void;
+}
+
+/** What follows the same, as one. None of their errors reaches a caller, and no work runs twice. */
+export type Followers<T> = readonly Guarded<T>[];
+
+interface Running {
+  run<T>(work: () => T): T;
+}
+
+/** What follows one lease. */
+export class FollowedHold {
+  /** Whether work has run under it. What comes later has a context of its own. */
+  hasRun = false;
+
+  constructor(
+    readonly traces: Followers<HoldTrace>,
+    /** Where the channel has subscribers. */
+    readonly published: PublishedHold | undefined,
+  ) {}
+
+  run<T>(work: () => T): T {
+    this.hasRun = true;
+    return runIn(this.traces, work);
+  }
+
+  ended(end: TracedEnd): void {
+    tell(this.traces, (each) => each.ended(end));
+    this.published?.ended(end);
+  }
+}
+
+/** What follows one run of a job. */
+export type RunFollowers = Followers<RunTrace>;
+
+/** What they make of something, as far as they follow it. */
+export function made<T, Made>(followers: Followers<T>, make: (each: T) => Made | undefined): Guarded<Made>[] {
+  const all: Guarded<Made>[] = [];
+  for (const { each, failed } of followers) {
+    const one = guard(failed, () => make(each));
+    if (one !== undefined) all.push({ each: one, failed });
+  }
+  return all;
+}
+
+export function tell<T>(followers: Followers<T>, call: (each: T) => void): void {
+  for (const { each, failed } of followers) guard(failed, () => call(each));
+}
+
+export function guard<T>(failed: (error: unknown) => void, call: () => T): T | undefined {
+  try {
+    const result = call();
+    // TypeScript accepts an async function for most of these.
+    if (result instanceof Promise) result.catch(failed);
+    return result;
+  } catch (error) {
+    failed(error);
+    return undefined;
+  }
+}
+
+/** Runs an operation in the context of each of them, and tells them there how it ended, before its caller knows. */
+export function follow<T extends Running, R>(
+  followers: Followers<T>,
+  operation: () => Promise<R>,
+  ended: (each: T, result: R) => void,
+  failed: (each: T, error: unknown) => void,
+): Promise<R> {
+  const hasFailed = (error: unknown): never => {
+    tell(followers, (each) => failed(each, error));
+    throw error;
+  };
+  let inside: AsyncContext | undefined;
+  try {
+    return runIn(followers, () => {
+      inside = currentContext();
+      return operation().then((result) => {
+        tell(followers, (each) => ended(each, result));
+        return result;
+      }, hasFailed);
+    });
+  } catch (error) {
+    return inside!.runInAsyncScope(hasFailed, undefined, error);
+  }
+}
+
+/** Runs the work in the context of each of them, the first one outermost. It runs once, whatever they do with it. */
+export function runIn<R>(followers: Followers<Running>, work: () => R): R {
+  let result: { readonly value: R } | { readonly error: unknown } | undefined;
+  const once = (): void => {
+    if (result) return;
+    try {
+      result = { value: work() };
+    } catch (error) {
+      result = { error };
+    }
+  };
+  let inAll = once;
+  for (const { each, failed } of followers.toReversed()) {
+    const inner = inAll;
+    inAll = () => guard(failed, () => each.run(inner));
+  }
+  inAll();
+  once();
+  // It has run by now.
+  const known = result!;
+  if ('error' in known) throw known.error;
+  return known.value;
+}

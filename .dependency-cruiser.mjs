@@ -1,6 +1,6 @@
 /**
  * Which room of lib/ may import which. `npm run lint` checks every import, type-only ones included; a wrong arrow or a circle fails it.
- * test/tools/arrows.test.ts proves that each arrow which is not in this table is refused.
+ * test/tools/arrows.slow.test.ts proves that each arrow which is not in this table is refused.
  */
 
 const API = ['core/api', 'core/util'];

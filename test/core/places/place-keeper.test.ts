@@ -37,22 +37,22 @@ describe('the places of a process in the queues of the store', () => {
   }
 
   describe('while messages arrive', () => {
-    it('are kept 64 with a command, and nothing else is sent for 5,000 waits', async () => {
-      const waiting = await waitForMany(5_000);
+    it('are kept 64 with a command, and nothing else is sent for 2,560 waits', async () => {
+      const waiting = await waitForMany(2_560);
       await world.clock.advance(30_000);
       const since = world.clock.now();
       b.store.commands.length = 0;
       await world.clock.advance(60_000);
       expect(new Set(b.store.commands.map(({ verb }) => verb))).toEqual(new Set(['keep']));
       // Each place at a third of 30 s, and up to a quarter later.
-      expect(sizes(since).length).toBeLessThanOrEqual((60 / 10) * Math.ceil(5_000 / 64) * 1.1);
-      expect(sizes(since).reduce((sum, size) => sum + size, 0)).toBeGreaterThanOrEqual(5_000 * 4);
+      expect(sizes(since).length).toBeLessThanOrEqual((60 / 10) * Math.ceil(2_560 / 64) * 1.1);
+      expect(sizes(since).reduce((sum, size) => sum + size, 0)).toBeGreaterThanOrEqual(2_560 * 4);
       expect(Math.max(...sizes(since))).toBe(64);
       // Up to four follow one another, so that the process and the store wake up less often.
       const moments = new Set(sent('keep', since).map(({ sentAt }) => sentAt)).size;
       expect(moments).toBeLessThan(sizes(since).length / 3);
       expect(waiting.every(({ state }) => state === 'pending')).toBe(true);
-      expect(world.server.listWaiters('r4999')).toEqual(['b']);
+      expect(world.server.listWaiters('r2559')).toEqual(['b']);
     }, 60_000);
 
     it('are kept by one command in ten seconds, for the candidates of 20 leaderships', async () => {
@@ -80,12 +80,12 @@ describe('the places of a process in the queues of the store', () => {
     );
 
     describe('cost at most twice the commands of waits and leases of one length', () => {
-      /** How many commands b sends in a minute, for its waits for 640 resources. */
+      /** How many commands b sends in a minute, for its waits for 256 resources. */
       async function commandsOf(prepare: (name: string) => Promise<unknown>, options: LockOptions): Promise<number> {
         world = new LockWorld();
         [a, b] = [world.instance('a'), world.instance('b')];
-        await Promise.all(names(640).map(prepare));
-        for (const name of names(640)) wait(name, options);
+        await Promise.all(names(256).map(prepare));
+        for (const name of names(256)) wait(name, options);
         await settle();
         await world.clock.advance(40_000);
         b.store.commands.length = 0;

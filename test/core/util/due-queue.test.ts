@@ -42,7 +42,7 @@ describe('the due queue', () => {
       fc.property(steps, (all: readonly Step[]) => {
         const queue = new DueQueue<Entry>();
         const model: Entry[] = [];
-        const earliest = () => Math.min(...model.map((entry) => entry.dueAt));
+        const earliest = () => (model.length > 0 ? Math.min(...model.map((entry) => entry.dueAt)) : undefined);
         for (const step of all) {
           if (step.kind === 'put') {
             const entry = new Entry(step.dueAt);
@@ -64,9 +64,9 @@ describe('the due queue', () => {
               model.splice(model.indexOf(entry), 1);
             }
           }
-          expect(queue.size).toBe(model.length);
-          if (model.length > 0) expect(queue.first()!.dueAt).toBe(earliest());
-          else expect(queue.first()).toBeUndefined();
+          // Compared without expect(), which would take most of the time of the suite.
+          const isRight = queue.size === model.length && queue.first()?.dueAt === earliest();
+          if (!isRight) expect([queue.size, queue.first()?.dueAt]).toEqual([model.length, earliest()]);
         }
         expect(drain(queue)).toEqual(model.map((entry) => entry.dueAt).sort((x, y) => x - y));
       }),

@@ -6,11 +6,13 @@ describe('a map whose entries expire', () => {
     const clock = new FakeClock();
     const map = new ExpiringMap<number>(clock);
     map.set('lives for long', 0, 3_600_000);
+    let most = 0;
     for (let n = 0; n < 10_000; n++) {
       map.set(`key ${n}`, n, 10);
       clock.standStill(1);
-      expect(map.room).toBeLessThan(50);
+      most = Math.max(most, map.room);
     }
+    expect(most).toBeLessThan(50);
     expect(map.get('lives for long')).toBe(0);
     expect(map.get('key 9998')).toBe(9_998);
     expect(map.get('key 9980')).toBeUndefined();
@@ -20,11 +22,13 @@ describe('a map whose entries expire', () => {
     const clock = new FakeClock();
     const map = new ExpiringMap<number>(clock);
     for (let n = 0; n < 1_000; n++) map.set(`lives ${n}`, n, 3_600_000);
+    let most = 0;
     for (let n = 0; n < 20_000; n++) {
       map.set(`key ${n}`, n, 10);
       clock.standStill(1);
-      expect(map.room).toBeLessThan(2_000);
+      most = Math.max(most, map.room);
     }
+    expect(most).toBeLessThan(2_000);
     expect(map.get('lives 0')).toBe(0);
   });
 });

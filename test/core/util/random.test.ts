@@ -23,7 +23,7 @@ describe('the random part of an owner id', () => {
     const random = new SystemRandom();
     const ids = Array.from({ length: 10_000 }, () => random.id());
     expect(new Set(ids).size).toBe(ids.length);
-    for (const id of ids) expect(id).toMatch(/^[\w-]{22}$/);
+    expect(ids.filter((id) => !/^[\w-]{22}$/.test(id))).toEqual([]);
     // Every bit comes up: none is left at what the buffer began with.
     const seen = Buffer.alloc(16);
     for (const id of ids) Buffer.from(id, 'base64url').forEach((byte, index) => (seen[index]! |= byte));

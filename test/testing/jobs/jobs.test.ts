@@ -57,7 +57,7 @@ class Reports {
     this.runs.push(run);
   }
 
-  @SingletonInterval('poll', 60_000)
+  @SingletonInterval('poll', 600_000)
   async poll(run: SingletonRun): Promise<void> {
     this.runs.push(run);
   }

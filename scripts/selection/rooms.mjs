@@ -1,7 +1,7 @@
 // Which suites a change to a room of the repository can break, beside those that run for each change.
 import { ALL, stack, STACKS } from './suites.mjs';
 
-const CHAOS = ['chaos cron', 'chaos names', 'chaos leaks', 'chaos storms', 'chaos topologies'];
+const CHAOS = ['chaos mutants', 'chaos cron', 'chaos names', 'chaos leaks', 'chaos storms', 'chaos topologies'];
 const ALL_STACKS = [...STACKS.map(stack), 'stack types'];
 /** How Nest calls what is decorated. */
 const CALLS = [
@@ -19,9 +19,13 @@ const CALLS = [
 /** Locks of other libraries, held beside ours. */
 const MIGRATION = ['migration', 'migration-guides', 'migration-nest11', 'redisson'].map(stack);
 /** What a user names, or sees of it in an editor. */
-const PUBLIC = ['stack types', 'consumers'];
+const PUBLIC = ['stack types', 'consumers', 'editor', 'snippets'];
+/** What is written with the decorators and the module. */
+const APPLICATIONS = ['processes', 'sample app', ...PUBLIC];
 /** What every call goes through, on any store. */
-const CALL = ['contract', ...CHAOS];
+const CALL = ['contract', 'servers', 'processes', 'sample app', ...CHAOS];
+/** What stands beside locks: the cron and the mutants of chaos do not use it. */
+const BESIDE_LOCKS = CALL.filter((suite) => suite !== 'chaos cron' && suite !== 'chaos mutants');
 /** What the model of the protocol speaks of. */
 const PROTOCOL = ['model', ...CALL];
 
@@ -32,65 +36,73 @@ const PROTOCOL = ['model', ...CALL];
  * @type {Readonly<Record<string, readonly string[]>>}
  */
 export const ROOMS = {
-  'lib/': [...ALL_STACKS, 'consumers', 'site'],
+  'lib/': [...ALL_STACKS, ...APPLICATIONS, 'servers', 'races', 'site'],
 
   'lib/core/': [...CALL, ...MIGRATION],
-  'lib/core/util/': [...CALL, stack('redisson')],
-  'lib/core/api/': [...CALL, ...ALL_STACKS, 'consumers', 'site'],
-  'lib/core/events/': ['chaos leaks', stack('tracing'), stack('redisson'), ...PUBLIC],
-  'lib/core/tracing/': [stack('tracing'), ...PUBLIC],
-  'lib/core/store/': [...PROTOCOL, ...MIGRATION],
+  'lib/core/util/': [...CALL, 'races', stack('redisson')],
+  'lib/core/api/': [...CALL, ...ALL_STACKS, ...PUBLIC, 'races', 'site'],
+  'lib/core/events/': [
+    'servers',
+    'processes',
+    'sample app',
+    'chaos leaks',
+    stack('tracing'),
+    stack('redisson'),
+    ...PUBLIC,
+  ],
+  'lib/core/tracing/': ['servers', stack('tracing'), ...PUBLIC],
+  'lib/core/store/': [...PROTOCOL, ...MIGRATION, 'races', 'snippets'],
   'lib/core/places/': PROTOCOL,
   'lib/core/holding/': [...PROTOCOL, stack('contexts')],
   'lib/core/acquiring/': PROTOCOL,
   'lib/core/lease/': [...PROTOCOL, ...MIGRATION],
-  'lib/core/semaphore/': ['contract', 'chaos names', 'chaos leaks', 'chaos storms', 'chaos topologies'],
-  'lib/core/leader/': ['contract', 'chaos names', 'chaos leaks', 'chaos storms', 'chaos topologies'],
-  'lib/core/latch/': ['contract', 'chaos names', 'chaos leaks', 'chaos storms', 'chaos topologies'],
-  'lib/core/watch/': ['contract', 'chaos names', 'chaos leaks', 'chaos storms', 'chaos topologies'],
+  'lib/core/semaphore/': BESIDE_LOCKS,
+  'lib/core/leader/': BESIDE_LOCKS,
+  'lib/core/latch/': BESIDE_LOCKS,
+  'lib/core/watch/': BESIDE_LOCKS,
   'lib/core/singleton/': [...CALL, ...MIGRATION],
-  'lib/core/jobs/': ['contract', 'chaos cron', 'chaos leaks', 'chaos names'],
-  'lib/core/contention/': ['chaos leaks'],
-  'lib/core/explain/': ['contract'],
-  'lib/core/health/': ['contract', 'chaos storms'],
+  'lib/core/jobs/': ['contract', 'servers', 'processes', 'sample app', 'chaos cron', 'chaos leaks', 'chaos names'],
+  'lib/core/contention/': ['servers', 'sample app', 'chaos leaks'],
+  'lib/core/explain/': ['contract', 'sample app'],
+  'lib/core/health/': ['contract', 'servers', 'sample app', 'chaos storms'],
 
-  'lib/memory/': ['contract', 'chaos cron', 'consumers'],
+  'lib/memory/': ['contract', 'servers', 'races', 'snippets', 'chaos cron', 'consumers'],
   'lib/quorum/': [...CALL, ...MIGRATION],
 
-  'lib/redis/': [...CALL, ...MIGRATION, stack('ioredis')],
+  'lib/redis/': [...CALL, ...MIGRATION, stack('ioredis'), 'snippets'],
   'lib/redis/lua/**': [...PROTOCOL, ...MIGRATION],
   'lib/redis/script/': [...PROTOCOL, ...MIGRATION, stack('ioredis')],
   'lib/redis/connection/': [...CALL, ...MIGRATION, stack('ioredis')],
-  'lib/redis/durability/': ['contract', 'chaos leaks', 'chaos storms', 'chaos topologies', stack('ioredis')],
+  'lib/redis/durability/': ['contract', 'servers', 'chaos leaks', 'chaos storms', 'chaos topologies', stack('ioredis')],
   'lib/redis/topology/': [...CALL, ...MIGRATION, stack('ioredis')],
-  'lib/redis/fence/': ['chaos names', 'chaos leaks', stack('databases'), ...PUBLIC],
-  'lib/redis/health/': ['contract', 'chaos storms', 'chaos topologies'],
+  'lib/redis/fence/': ['servers', 'chaos names', 'chaos leaks', stack('databases'), ...PUBLIC],
+  'lib/redis/health/': ['contract', 'servers', 'chaos storms', 'chaos topologies'],
 
-  'lib/migration/': [...MIGRATION, ...PUBLIC],
-  'lib/telemetry/**': [stack('tracing'), ...PUBLIC],
-  'lib/health/': PUBLIC,
+  'lib/migration/': [...MIGRATION, 'servers', ...PUBLIC],
+  'lib/telemetry/**': [stack('tracing'), 'sample app', ...PUBLIC],
+  'lib/health/': ['sample app', ...PUBLIC],
 
-  'lib/nest/': [...ALL_STACKS, 'consumers', 'chaos leaks', 'chaos names', 'chaos storms'],
-  'lib/nest/module/': [...ALL_STACKS, 'consumers', 'chaos leaks', 'chaos names', 'chaos storms'],
-  'lib/nest/decorators/': [...ALL_STACKS, 'consumers'],
-  'lib/nest/request/': [...CALLS, 'consumers'],
-  'lib/nest/handlers/': [...CALLS, stack('databases'), stack('tracing'), ...PUBLIC],
-  'lib/nest/transactions/': [stack('databases'), stack('contexts'), ...PUBLIC],
-  'lib/nest/leader/': [stack('contexts'), ...PUBLIC],
-  'lib/nest/schedule/': ['chaos cron', 'chaos names', stack('tracing'), ...MIGRATION, ...PUBLIC],
-  'lib/nest/jobs/': ['chaos cron', stack('tracing'), ...PUBLIC],
-  'lib/nest/log/': ['consumers'],
+  'lib/nest/': [...ALL_STACKS, ...APPLICATIONS, 'servers', 'races', 'chaos leaks', 'chaos names', 'chaos storms'],
+  'lib/nest/module/': [...ALL_STACKS, ...APPLICATIONS, 'servers', 'chaos leaks', 'chaos names', 'chaos storms'],
+  'lib/nest/decorators/': [...ALL_STACKS, ...APPLICATIONS],
+  'lib/nest/request/': [...CALLS, ...APPLICATIONS],
+  'lib/nest/handlers/': [...CALLS, stack('databases'), stack('tracing'), ...APPLICATIONS],
+  'lib/nest/transactions/': [stack('databases'), stack('contexts'), ...APPLICATIONS],
+  'lib/nest/leader/': [stack('contexts'), ...APPLICATIONS],
+  'lib/nest/schedule/': ['servers', 'chaos cron', 'chaos names', stack('tracing'), ...MIGRATION, ...APPLICATIONS],
+  'lib/nest/jobs/': ['servers', 'chaos cron', stack('tracing'), ...APPLICATIONS],
+  'lib/nest/log/': APPLICATIONS,
 
-  'lib/testing/**': PUBLIC,
-  'lib/testing/contract/**': ['contract', ...PUBLIC],
+  'lib/testing/**': ['races', 'sample app', ...PUBLIC],
+  'lib/testing/contract/**': ['contract', 'servers', 'races', ...PUBLIC],
 
-  'docs/**': ['site'],
-  'docs/guide/fencing.md': ['site', stack('databases')],
-  'docs/guide/fencing-drivers.md': ['site', stack('databases')],
-  'docs/guide/testing.md': ['site', 'consumers'],
-  'docs/migration/from-redisson.md': ['site', stack('redisson')],
-  'docs/operations/acl.md': ['site', 'consumers'],
-  'README.md': ['site', 'consumers'],
+  'docs/**': ['site', 'snippets', 'sample app'],
+  'docs/guide/fencing.md': ['site', 'snippets', stack('databases')],
+  'docs/guide/fencing-drivers.md': ['site', 'snippets', stack('databases')],
+  'docs/guide/testing.md': ['site', 'snippets', 'consumers'],
+  'docs/migration/from-redisson.md': ['site', 'snippets', stack('redisson')],
+  'docs/operations/acl.md': ['site', 'snippets', 'servers', 'consumers'],
+  'README.md': ['site', 'snippets', 'consumers'],
   'CONTRIBUTING.md': ['site'],
   'SECURITY.md': ['site'],
   // A page of the site, too. Nearly every change adds a line to it, and test/tools/packed-files.test.ts follows its links.
@@ -99,26 +111,27 @@ export const ROOMS = {
   'api.md': [],
   '.github/**': [],
 
-  'sample-app/**': [],
+  'sample-app/**': ['sample app', 'site', 'snippets'],
 
   'test/core/**': [],
-  'test/docs/**': [],
-  'test/docs/guides.ts': ['site', stack('databases'), stack('redisson')],
+  'test/docs/**': ['snippets'],
+  'test/docs/guides.ts': ['site', 'snippets', 'sample app', stack('databases'), stack('redisson')],
   'test/docs/site/**': ['site'],
   'test/migration/**': [],
-  'test/nest/**': [],
-  'test/nest/nest-apps.ts': ALL_STACKS,
+  'test/nest/**': ['processes', 'editor'],
+  'test/nest/nest-apps.ts': [...ALL_STACKS, 'processes', 'servers'],
   'test/quorum/**': [],
-  'test/redis/**': [],
+  'test/quorum/servers/**': ['servers'],
+  'test/redis/**': ['servers'],
   'test/scripts/**': [],
   'test/telemetry/**': [],
-  'test/testing/**': [],
+  'test/testing/**': ['races', 'snippets'],
   'test/tools/**': [],
   'test/timings.json': [],
-  'test/types/**': [],
+  'test/types/**': ['editor'],
   'test/stores/**': ['contract'],
-  'test/support/names/**': ['chaos names'],
-  'test/support/prometheus/**': [],
+  'test/support/names/**': ['servers', 'chaos names'],
+  'test/support/prometheus/**': ['sample app'],
   'test/support/redisson/**': [stack('redisson')],
   'test/support/sql/**': [stack('databases')],
   'test/package/**': ['consumers'],
@@ -141,11 +154,11 @@ export const ROOMS = {
   'tools/bench/**': [],
   'tools/commits/**': [],
   'tools/line-coverage/**': [],
-  'tools/docs/**': ['site'],
+  'tools/docs/**': ['site', 'snippets'],
   'tools/flakes/**': [],
-  'tools/reference/**': ['site'],
+  'tools/reference/**': ['site', 'snippets'],
   'tools/release/**': [],
-  'tools/walk/**': [],
+  'tools/walk/**': ['snippets'],
 };
 
 /**

@@ -35,6 +35,34 @@ export const SUITES = {
   model: [],
   /** The contract of a store on Sentinel, on a cluster, with `durability`, and on a quorum of Redis servers. */
   contract: ['cluster', 'durable', 'quorum-on-redis', 'sentinel'].map((name) => `test/stores/${name}.slow.test.ts`),
+  /** What Redis does: faults, hand-overs between processes, rights, topologies. The contract on one Redis runs for each change. */
+  servers: [
+    ...['faults', 'leases', 'processes', 'queue', 'rights', 'topologies', 'wire'].map((room) => `test/redis/${room}/`),
+    'test/quorum/servers/',
+  ],
+  /** Applications of Nest as processes of their own. */
+  processes: [
+    'leader/leader-processes',
+    'lifecycle/boot-process',
+    'lifecycle/closed-process',
+    'lifecycle/leaks-process',
+    'lifecycle/shutdown-process',
+    'schedule/cron-processes',
+    'schedule/interval-processes',
+    'secrets/secrets-in-trouble',
+    'secrets/secrets-process',
+  ].map((name) => `test/nest/${name}.slow.test.ts`),
+  /** What an editor and the compiler say, and all code of the docs. */
+  editor: ['hovers', 'types'].map((name) => `test/nest/types/${name}.slow.test.ts`),
+  snippets: [
+    ...['fencing-sql', 'reference', 'snippets', 'walk'].map((name) => `test/docs/${name}.slow.test.ts`),
+    'test/testing/contract/node-test.slow.test.ts',
+  ],
+  'sample app': ['sample-app/test/'],
+  /** Of all orders of the race explorer, those that it leaves out. */
+  races: ['test/testing/races/pruning.slow.test.ts'],
+  /** Each mutant of the library is caught. */
+  'chaos mutants': ['tools/chaos/mutants/'],
   'chaos cron': ['tools/chaos/cron/'],
   'chaos names': ['tools/chaos/names/'],
   'chaos leaks': ['tools/chaos/leaks/'],

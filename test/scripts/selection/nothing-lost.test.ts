@@ -118,7 +118,22 @@ describe.each([
 });
 
 /** Tests of faults that run where the change is, and not for each one. */
+const CONNECTIONS = [
+  'package.json',
+  'lib/redis/create-connection.ts',
+  'lib/redis/connection/handshake.ts',
+  'lib/redis/durability/durable-server.ts',
+  'lib/redis/topology/primary-connection.ts',
+  'lib/quorum/quorum-lock-store.ts',
+];
 const BY_ROOM: Readonly<Record<string, readonly string[]>> = {
+  'test/redis/faults/refused-handshakes.test.ts': CONNECTIONS,
+  'test/redis/topologies/durability.test.ts': CONNECTIONS,
+  'test/redis/faults/one-wrong-job.test.ts': [
+    'lib/redis/redis-job-store.ts',
+    'lib/core/jobs/missed-ticks.ts',
+    'lib/nest/schedule/due-ticks.ts',
+  ],
   'test/stacks/ioredis/old-versions.slow.test.ts': [
     'package.json',
     'lib/redis/connection/server-connection.ts',

@@ -27,12 +27,22 @@ describe('what a run does', () => {
 
   it('is what the changed rooms can break, together', () => {
     expect(plan('lib/nest/transactions/cls.ts').runs).toEqual([
+      'processes',
+      'editor',
+      'snippets',
+      'sample app',
       'stack contexts',
       'stack databases',
       'stack types',
       'consumers',
     ]);
-    expect(plan('docs/guide/cron.md', 'tools/model/lock.pml', 'test/core/a.test.ts').runs).toEqual(['model', 'site']);
+    expect(plan('lib/redis/health/probe.ts', 'tools/model/lock.pml', 'test/core/a.test.ts').runs).toEqual([
+      'model',
+      'contract',
+      'servers',
+      'chaos storms',
+      'chaos topologies',
+    ]);
   });
 
   it('is everything, where one changed file has no line', () => {
@@ -52,8 +62,8 @@ describe('what a run does', () => {
       'Since 0123456789ab, of which everything was checked: 2 files have changed.',
       'Rooms that can break a suite: lib/core/explain/.',
       'Rooms whose suites run for each change: CHANGELOG.md.',
-      'Runs for this change: contract.',
-      expect.stringMatching(/^Left out, because no changed room can break it: model, chaos cron, .*, \d+ more\.$/),
+      'Runs for this change: contract, sample app.',
+      expect.stringMatching(/^Left out, because no changed room can break it: model, servers, .*, \d+ more\.$/),
     ]);
   });
 });

@@ -29,10 +29,10 @@ export type { GrantListener, PushedGrant } from './core/store/hearing.js';
 export type { FreedListener, FreedMessage, Watcher, WatchReply } from './core/store/watch-store.js';
 export type { ServerHealth, StoreProbe } from './core/store/store-probe.js';
 
-// Ticks and the history of jobs
-export type { Tick, TickClaim, TickReply, TickStore } from './core/store/tick-store.js';
+// Jobs: the claims of their ticks, and what is remembered of them
+export type { ClaimEnd, Tick, TickClaim, TickReply, JobNote } from './core/store/job-claims.js';
 export type {
-  JobNote,
+  JobClaims,
   JobPause,
   JobRegistration,
   JobState,

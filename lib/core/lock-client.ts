@@ -43,7 +43,6 @@ import { SingletonRuns } from './singleton/singleton-runs.js';
 import { JobRecords } from './jobs/job-records.js';
 import { MissedTicks } from './jobs/missed-ticks.js';
 import type { JobStore } from './store/job-store.js';
-import type { TickStore } from './store/tick-store.js';
 import type { LatchStore } from './store/latch-store.js';
 import { Latches } from './latch/latches.js';
 import { type Random, SystemRandom } from './util/random.js';
@@ -203,9 +202,9 @@ export class LockClient {
     return new ClientUnderTest(this.#deps, this.#leases);
   }
 
-  /** The singleton runs of this process whose ticks are in this store. @param jobs remembers them */
-  singletonRuns(tickStore: TickStore, jobs?: JobStore): SingletonRuns {
-    return new SingletonRuns(this.#deps, this.#leases, tickStore, jobs);
+  /** The singleton runs of this process whose ticks are in this store. */
+  singletonRuns(jobs: JobStore): SingletonRuns {
+    return new SingletonRuns(this.#deps, this.#leases, jobs);
   }
 
   /** What operators see of jobs, and change. @param jobs remembers them */

@@ -11,17 +11,37 @@ import {
   type RunEnd,
   type StoredRun,
 } from '../core/store/job-store.js';
-import { LAST_TICK_KEEP_MS } from '../core/store/tick-store.js';
+import {
+  type ClaimEnd,
+  LAST_TICK_KEEP_MS,
+  type Tick,
+  type TickClaim,
+  type TickReply,
+} from '../core/store/job-claims.js';
+import type { LockOwner } from '../core/store/lock-store.js';
+import { MemoryClaims } from './memory-claims.js';
 import { addRuns, type MemoryJob } from './memory-jobs.js';
 import type { MemoryLockStore } from './memory-lock-store.js';
 import type { MemoryServer } from './memory-server.js';
 
-/** What is remembered of jobs, in the memory of **one process**, for tests without Redis. */
+/** What is known of jobs, in the memory of **one process**, for tests without Redis. */
 export class MemoryJobStore implements JobStore {
-  constructor(private readonly store: MemoryLockStore) {}
+  constructor(
+    private readonly store: MemoryLockStore,
+    private readonly claims = new MemoryClaims(store.connected()),
+  ) {}
 
-  async end(run: RunEnd): Promise<boolean> {
-    const { owner, fencingToken, outcome, errorName, errorCode, errorMessage } = run;
+  claim(tick: Tick, claim: TickClaim): Promise<TickReply> {
+    return this.claims.claim(tick, claim);
+  }
+
+  async end(owner: LockOwner, ended: { readonly claim?: ClaimEnd; readonly run?: RunEnd }): Promise<boolean> {
+    await this.claims.end(owner, ended);
+    return ended.run ? this.#endRun(owner, ended.run) : true;
+  }
+
+  async #endRun(owner: LockOwner, run: RunEnd): Promise<boolean> {
+    const { fencingToken, outcome, errorName, errorCode, errorMessage } = run;
     const { jobs, clock } = this.#server;
     const released = await this.store.release(owner);
     const job = jobs.get(owner.resource);
@@ -47,7 +67,7 @@ export class MemoryJobStore implements JobStore {
     return released;
   }
 
-  async noteMissed(missed: MissedNote): Promise<MissedReply> {
+  async note(missed: MissedNote): Promise<MissedReply> {
     const { resource, schedule, after, historySize, runWithinMs, next } = missed;
     const { jobs, lastTicks, clock } = this.#server;
     const now = clock.wallNow();

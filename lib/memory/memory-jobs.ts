@@ -4,11 +4,11 @@ import {
   catchUpOf,
   JOB_KEEP_MS,
   type JobPause,
-  type MissedSpan,
   type OwedRun,
   type StoredRun,
   type TimedPause,
 } from '../core/store/job-store.js';
+import type { MissedSpan } from '../core/store/job-claims.js';
 
 /** What is known of one job, as in Redis; see lua/include/job-record.lua. */
 export interface MemoryJob {

@@ -1,11 +1,5 @@
-import {
-  catchUpTick,
-  type JobPause,
-  type MissedSpan,
-  type OwedRun,
-  type StoredRun,
-  type TimedPause,
-} from '../core/store/job-store.js';
+import { catchUpTick, type JobPause, type OwedRun, type StoredRun, type TimedPause } from '../core/store/job-store.js';
+import type { MissedSpan } from '../core/store/job-claims.js';
 
 // How the scripts write what they know of a job; see lua/include/job-runs.lua and job-record.lua.
 

@@ -1,5 +1,6 @@
 import { chunks } from '../core/util/objects.js';
 import {
+  catchUpOf,
   JOB_KEEP_MS,
   type JobPause,
   type JobRegistration,
@@ -12,10 +13,34 @@ import {
   type RunEnd,
   type StoredRun,
 } from '../core/store/job-store.js';
-import { LAST_TICK_KEEP_MS } from '../core/store/tick-store.js';
-import { encodeField, readOwed, readPause, readRun, readTimedPauses } from './job-entries.js';
+import {
+  type ClaimChange,
+  type ClaimEnd,
+  type ClaimNode,
+  LAST_TICK_KEEP_MS,
+  type Tick,
+  type TickClaim,
+  type TickDue,
+  type TickReply,
+  type JobNote,
+} from '../core/store/job-claims.js';
+import type { LockOwner } from '../core/store/lock-store.js';
+import { sealOfOwner } from './grant-seal.js';
+import { encodeField, readOwed, readPause, readRun, readSpan, readTimedPauses } from './job-entries.js';
+import type { Keys } from './keys.js';
 import type { RedisLockStore } from './redis-lock-store.js';
-import { END_RUN, INDEX_JOBS, LOOK_JOBS, NOTE_MISSED, PAUSE_JOB, REGISTER_JOB } from './script/scripts.js';
+import {
+  CLAIM_TICK,
+  type ClaimReply,
+  END_RUN,
+  EXCHANGE_CLAIM,
+  FINISH_TICK,
+  INDEX_JOBS,
+  LOOK_JOBS,
+  NOTE_MISSED,
+  PAUSE_JOB,
+  REGISTER_JOB,
+} from './script/scripts.js';
 
 /** How long the index of all jobs outlives the last registration. */
 const INDEX_KEEP_MS = 400 * 24 * 60 * 60 * 1000;
@@ -26,24 +51,88 @@ const NAMES_PER_SCRIPT = 1_000;
 /** So many texts the reply has for each job; see lua/look-jobs.lua. */
 const TEXTS_PER_JOB = 4;
 
-/** What Redis remembers of jobs: a few keys beside the lock of each, and an index of all. */
-export class RedisJobStore implements JobStore {
+/**
+ * What Redis knows of jobs. Beside the lock of each: a key for each tick that is claimed, and a few for what is
+ * remembered; and an index of all. They expire by themselves.
+ */
+export class RedisJobStore implements JobStore, ClaimNode {
   constructor(private readonly store: RedisLockStore) {}
 
-  end(run: RunEnd, lazily?: boolean): Promise<boolean> {
+  async claim({ resource, tick }: Tick, claim: TickClaim): Promise<TickReply> {
     const { keys } = this.store;
-    const { owner, fencingToken, outcome, errorName, errorCode, errorMessage } = run;
-    const texts = [errorName, errorCode, errorMessage].map(encodeField).join(' ');
-    return this.store.endRun(
-      END_RUN,
-      owner.resource,
-      [keys.jobRuns(owner.resource), keys.jobRecord(owner.resource)],
-      [owner.id, fencingToken, outcome, texts],
-      lazily,
+    const { owner, leaseMs, keepMs, overlap, takeOver, due, note } = claim;
+    const lock = keys.lock(resource);
+    const known = [lock, keys.tick(resource, tick), keys.fence(lock), keys.lastTick(resource)];
+    const args = [owner.id, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due)];
+    const [status, value, flag, text, isNew] = await this.store.run<ClaimReply>(
+      CLAIM_TICK,
+      note ? [...known, ...jobKeys(keys, resource)] : known,
+      note ? [...args, ...noteArgs(note, tick)] : args,
     );
+    switch (status) {
+      case 'granted':
+        return {
+          status,
+          fencingToken: value,
+          rerun: flag === 1,
+          ...(text && { missed: readSpan(text) }),
+          ...(isNew === 1 && { isNew: true }),
+        };
+      case 'claimed':
+        return { status, ttlMs: value };
+      case 'taken':
+        return { status, ttlMs: value, isBegun: flag === 1 };
+      case 'late':
+      case 'early':
+        return { status, lateMs: value };
+      case 'paused':
+        return { status, ...(text && { by: text }), ...(value > 0 && { until: value }) };
+      case 'gap':
+        return { status, last: value, lateMs: flag };
+      default:
+        return { status };
+    }
   }
 
-  async noteMissed(missed: MissedNote): Promise<MissedReply> {
+  async end(
+    owner: LockOwner,
+    { claim, run }: { readonly claim?: ClaimEnd; readonly run?: RunEnd },
+    lazily?: boolean,
+  ): Promise<boolean> {
+    if (claim) await this.#endClaim(owner, claim);
+    return run ? this.#endRun(owner, run, lazily) : true;
+  }
+
+  async #endClaim({ resource, id }: LockOwner, { tick, to, keepMs }: ClaimEnd): Promise<void> {
+    const { keys } = this.store;
+    const claim = keys.tick(resource, tick);
+    // A run that was granted and never began is taken out of the history.
+    const own = to === 'returned' ? [claim, keys.jobRuns(resource), keys.jobRecord(resource)] : [claim];
+    const entry = to === 'returned' ? [encodeField(tick), catchUpOf(tick) ?? ''] : [];
+    await this.store.run(FINISH_TICK, own, [id, keepMs, to, ...entry]);
+  }
+
+  #endRun({ resource, id }: LockOwner, run: RunEnd, lazily?: boolean): Promise<boolean> {
+    const { keys } = this.store;
+    const { fencingToken, outcome, errorName, errorCode, errorMessage } = run;
+    const texts = [errorName, errorCode, errorMessage].map(encodeField).join(' ');
+    const own = [keys.jobRuns(resource), keys.jobRecord(resource)];
+    return this.store.endRun(END_RUN, resource, own, [id, fencingToken, outcome, texts], lazily);
+  }
+
+  async exchange({ resource, tick }: Tick, change: ClaimChange): Promise<string | null> {
+    const { keys } = this.store;
+    const { owner, to = '', from = '', force, drop = '', keepMs = '', mostMs = '', due, isJudged } = change;
+    const standing = await this.store.run<string | null>(
+      EXCHANGE_CLAIM,
+      [keys.tick(resource, tick), keys.lastTick(resource)],
+      [to, from, force ? 1 : 0, drop, keepMs, ...dueArgs(due), due && isJudged ? 1 : 0, mostMs],
+    );
+    const seal = sealOfOwner(owner);
+    return standing?.startsWith(seal) ? owner + standing.slice(seal.length) : standing;
+  }
+
+  async note(missed: MissedNote): Promise<MissedReply> {
     const { keys, clientId } = this.store;
     const { resource, schedule, after, ticks, earlier, historySize, runWithinMs = '', next = '' } = missed;
     const terms = [schedule, after, historySize, runWithinMs, next, JOB_KEEP_MS, LAST_TICK_KEEP_MS, clientId];
@@ -187,4 +276,17 @@ function readInstances(text: string): JobState['instances'] {
 
 function finite(text: string | undefined): number | undefined {
   return text && /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function dueArgs(due: TickDue | undefined): readonly (string | number)[] {
+  return due ? [due.at, due.earlyMs, due.lateMs, LAST_TICK_KEEP_MS] : ['', '', '', ''];
+}
+
+function jobKeys(keys: Keys, resource: string): string[] {
+  return [keys.jobRuns(resource), keys.jobRecord(resource), keys.jobPause(resource), keys.jobInstances(resource)];
+}
+
+function noteArgs({ kind, historySize, schedule, previous, next }: JobNote, tick: string): (string | number)[] {
+  const before = kind === 'catchUp' ? catchUpOf(tick) : schedule === undefined ? undefined : previous;
+  return [kind, historySize, schedule ?? '', before ?? '', next ?? '', JOB_KEEP_MS, encodeField(tick)];
 }

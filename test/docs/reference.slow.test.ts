@@ -7,7 +7,7 @@ import { LockError, type LockEvent } from '../../lib/index.js';
 import * as schedule from '../../lib/schedule.js';
 import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
-import { RedisTickStore } from '../../lib/redis/redis-tick-store.js';
+import { RedisJobStore } from '../../lib/redis/redis-job-store.js';
 import { useRedis } from '../support/redis/redis-server.js';
 import { readDeclarations } from '../../tools/reference/declarations.mjs';
 import { gapsIn, generateReference } from '../../tools/reference/reference.mjs';
@@ -208,12 +208,12 @@ describe('the ACL user of docs/operations/acl.md', () => {
   });
 
   it('may run singleton jobs', async () => {
-    const tickStore = new RedisTickStore(store);
+    const jobs = new RedisJobStore(store);
     const tick = { resource: 'cron:job', tick: '1' };
     const owner = { resource: 'cron:job', id: `${store.clientId}/3`, mode: 'exclusive' as const };
     const claim = { owner, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
-    expect(await tickStore.claim(tick, claim)).toMatchObject({ status: 'granted' });
-    await expect(tickStore.finish(tick, owner, 1_000)).resolves.toBeUndefined();
+    expect(await jobs.claim(tick, claim)).toMatchObject({ status: 'granted' });
+    await expect(jobs.end(owner, { claim: { tick: tick.tick, to: 'finished', keepMs: 1_000 } })).resolves.toBe(true);
   });
 
   it('may use latches', async () => {

@@ -225,11 +225,11 @@ describe('a singleton job that also takes the lock of the old cron job', () => {
       const [a] = fleet.members('a');
       const { server: place } = fleet.world;
       const jobs = new MemoryJobStore(new MemoryLockStore({ instanceId: 'a', server: place }));
-      const runs = (a!.instance.locks as LockClient).singletonRuns(a!.tickStore, jobs);
+      const runs = (a!.instance.locks as LockClient).singletonRuns(jobs);
       const [resource, schedule] = ['cron:report', '* * * * * UTC'];
       const [known] = await jobs.register([{ resource, schedule, next: undefined }]);
       const missed = { resource, schedule, after: known!.last!, ticks: [known!.last! + 1], historySize: 10 };
-      const told = await jobs.noteMissed({ ...missed, runWithinMs: 3_600_000 });
+      const told = await jobs.note({ ...missed, runWithinMs: 3_600_000 });
       const owedNow = async () => (await jobs.look([resource], 0))[0]!.owed;
       let count = 0;
       const catchUp = () =>

@@ -1,18 +1,18 @@
 import { SystemClock } from '../../lib/core/util/clock.js';
 import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../lib/memory/memory-server.js';
-import { MemoryTickStore } from '../../lib/memory/memory-tick-store.js';
+import { MemoryClaims } from '../../lib/memory/memory-claims.js';
 import { QuorumLockStore } from '../../lib/quorum/quorum-lock-store.js';
-import { QuorumTickStore } from '../../lib/quorum/quorum-tick-store.js';
+import { QuorumClaims } from '../../lib/quorum/quorum-claims.js';
 import { SystemRandom } from '../../lib/core/util/random.js';
-import type { ClaimChange, TickNode, TickClaim } from '../../lib/core/store/tick-store.js';
+import type { ClaimChange, ClaimNode, TickClaim } from '../../lib/core/store/job-claims.js';
 
 const LEASE_MS = 30_000;
 const KEEP_MS = 120_000;
 
 describe('ticks that are times, on a quorum', () => {
   let stores: QuorumLockStore[];
-  let nodes: MemoryTickStore[];
+  let nodes: MemoryClaims[];
   let servers: MemoryServer[];
   let now: number;
   let wallNow: number;
@@ -23,14 +23,14 @@ describe('ticks that are times, on a quorum', () => {
     const clock = new SystemClock();
     const ofServers = { ...withMethods(clock), wallNow: () => wallNow };
     servers = Array.from({ length: 3 }, () => new MemoryServer(ofServers));
-    nodes = servers.map((server) => new MemoryTickStore(server));
+    nodes = servers.map((server) => new MemoryClaims(server));
     stores = [];
   });
   afterEach(async () => {
     for (const store of stores) await store.close();
   });
 
-  function open(instanceId: string, claims: readonly TickNode[] = nodes) {
+  function open(instanceId: string, claims: readonly ClaimNode[] = nodes) {
     const clock = new SystemClock();
     const random = new SystemRandom();
     const members = servers.map((server, index) => ({
@@ -41,7 +41,7 @@ describe('ticks that are times, on a quorum', () => {
     stores.push(store);
     return {
       store,
-      tickStore: new QuorumTickStore(store, claims, clock, random),
+      jobs: new QuorumClaims(store, claims, clock, random),
       owner: `${instanceId}/1/${random.id()}`,
     };
   }
@@ -60,7 +60,7 @@ describe('ticks that are times, on a quorum', () => {
     // with it.
     const rivals = ['one/1/x first', 'two/1/x second'];
     let splits = 0;
-    const claims = nodes.map((node, index): TickNode => {
+    const claims = nodes.map((node, index): ClaimNode => {
       const rival = rivals[index];
       return {
         async exchange(tick, change: ClaimChange) {
@@ -74,13 +74,13 @@ describe('ticks that are times, on a quorum', () => {
     });
     const busy = open('busy');
     await busy.store.acquire({ resource, id: busy.owner, mode: 'exclusive' }, LEASE_MS);
-    const { tickStore, owner } = open('three', claims);
-    expect(await tickStore.claim(target(), wish(owner))).toMatchObject({ status: 'claimed' });
+    const { jobs, owner } = open('three', claims);
+    expect(await jobs.claim(target(), wish(owner))).toMatchObject({ status: 'claimed' });
   });
 
   it('refuses a tick that is too late at a majority, though it was given back at one node', async () => {
     const once = open('once');
-    expect(await once.tickStore.claim(target(), wish(once.owner))).toMatchObject({ status: 'granted' });
+    expect(await once.jobs.claim(target(), wish(once.owner))).toMatchObject({ status: 'granted' });
     await once.store.release({ resource, id: once.owner, mode: 'exclusive' });
     // Longer than two nodes remember it; at the third, a claim of another process was given back late.
     for (const [index, { claims }] of servers.entries()) {
@@ -89,7 +89,7 @@ describe('ticks that are times, on a quorum', () => {
     }
     wallNow += 60_000;
     const stopped = open('stopped');
-    expect(await stopped.tickStore.claim(target(), wish(stopped.owner))).toMatchObject({ status: 'late' });
+    expect(await stopped.jobs.claim(target(), wish(stopped.owner))).toMatchObject({ status: 'late' });
   });
 });
 

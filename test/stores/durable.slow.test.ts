@@ -1,10 +1,6 @@
 import { eventually } from '../support/expect/eventually.js';
 import { startRedis } from '../support/redis/redis-server.js';
-import {
-  describeJobStore,
-  describeLockStore,
-  describeTickStore,
-} from '../../lib/testing/contract/stores/describe-stores.js';
+import { describeJobStore, describeLockStore } from '../../lib/testing/contract/stores/describe-stores.js';
 import { onEveryServer } from './subjects/every-server.js';
 import { useSubjectsOn } from './subjects/on-redis.js';
 import { oneRedis } from './subjects/one-redis.js';
@@ -32,6 +28,5 @@ describe('the Redis lock store, when a replica has to have each grant', () => {
   describeLockStore(onEveryServer, onRedis, {
     parts: ['leases', 'readWrite', 'writer', 'downgrade', 'several', 'transfer'],
   });
-  describe('the tick store', () => describeTickStore(onEveryServer, onRedis));
   describe('the job store', () => describeJobStore(onEveryServer, onRedis));
 });

@@ -2,7 +2,7 @@ import { MemoryJobStore } from '../../lib/memory/memory-job-store.js';
 import { MemoryLatchStore } from '../../lib/memory/memory-latch-store.js';
 import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../lib/memory/memory-server.js';
-import { MemoryTickStore } from '../../lib/memory/memory-tick-store.js';
+import { MemoryClaims } from '../../lib/memory/memory-claims.js';
 import { FakeClock } from '../support/world/fake-clock.js';
 import { GrantLog } from '../../lib/testing/contract/grant-log.js';
 import { describeStoreModel } from './histories/store-model.contract.js';
@@ -11,7 +11,6 @@ import {
   describeJobStore,
   describeLatchStore,
   describeLockStore,
-  describeTickStore,
 } from '../../lib/testing/contract/stores/describe-stores.js';
 import { describeLatchHistories, type LatchSubject } from './histories/latch-histories.contract.js';
 import { runs } from '../support/simulation/runs.js';
@@ -26,7 +25,6 @@ async function inMemory(): Promise<LatchSubject> {
       stores.push(store);
       return {
         locks: store,
-        ticks: new MemoryTickStore(server),
         latches: new MemoryLatchStore(store),
         jobs: new MemoryJobStore(store),
       };
@@ -72,8 +70,6 @@ describe('the in-memory lock store', () => {
   });
 });
 
-describe('the in-memory tick store', () => describeTickStore({ describe, it }, inMemory));
-
 describe('the in-memory job store', () => describeJobStore({ describe, it }, inMemory));
 
 describe('the in-memory latch store', () => {
@@ -103,7 +99,7 @@ describe('the in-memory server', () => {
       await jobs.register([{ resource: 'job', schedule: 'weekly UTC', next: clock.wallNow() + 168 * HOUR_MS }]);
       await clock.advance(hours * HOUR_MS);
       const [at, next] = [clock.wallNow(), clock.wallNow() + HOUR_MS];
-      await new MemoryTickStore(server).claim(
+      await new MemoryClaims(server).claim(
         { resource: 'job', tick: 'now' },
         {
           owner: { resource: 'job', id: 'old/1', mode: 'exclusive' },
@@ -122,11 +118,11 @@ describe('the in-memory server', () => {
   it('keeps no ticks of the past', async () => {
     const clock = new FakeClock();
     const server = new MemoryServer(clock);
-    const tickStore = new MemoryTickStore(server);
+    const claims = new MemoryClaims(server);
     for (let minute = 0; minute < 100; minute++) {
       const owner = { resource: 'job', id: `one/${minute}`, mode: 'exclusive' as const };
       const claim = { owner, leaseMs: 50, keepMs: 90_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
-      await tickStore.claim({ resource: 'job', tick: `minute ${minute}` }, claim);
+      await claims.claim({ resource: 'job', tick: `minute ${minute}` }, claim);
       await clock.advance(60_000);
     }
     expect(server.claims.size).toBe(1);

@@ -1,4 +1,4 @@
-import { describeLockStore, describeTickStore } from '../../lib/testing/contract/stores/describe-stores.js';
+import { describeJobStore, describeLockStore } from '../../lib/testing/contract/stores/describe-stores.js';
 import { onEveryServer } from './subjects/every-server.js';
 import { useQuorumOnRedis } from './subjects/quorum-on-redis.js';
 
@@ -10,5 +10,5 @@ describe('a quorum of three Redis servers', () => {
     servers: 3,
     parts: ['leases', 'grants', 'readWrite', 'retain', 'watch'],
   });
-  describe('the tick store', () => describeTickStore(onEveryServer, onRedis));
+  describe('the job store', () => describeJobStore(onEveryServer, onRedis, { records: false }));
 });

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SystemClock } from '../../lib/core/util/clock.js';
 import { FakeClock } from '../support/world/fake-clock.js';
 import { quorumInMemory } from './subjects/quorum-in-memory.js';
-import { describeLockStore, describeTickStore } from '../../lib/testing/contract/stores/describe-stores.js';
+import { describeJobStore, describeLockStore } from '../../lib/testing/contract/stores/describe-stores.js';
 import type { StoreSubject } from '../../lib/testing/contract/subject.js';
 
 async function inMemory(): Promise<StoreSubject> {
@@ -15,6 +15,6 @@ describe('a quorum of three in-memory stores', () => {
   describeLockStore({ describe, it }, inMemory, { semaphores: false, servers: 3 });
 });
 
-describe('the tick store of a quorum', () => {
-  describeTickStore({ describe, it }, async () => quorumInMemory(3, new SystemClock(), sleep));
+describe('the job store of a quorum', () => {
+  describeJobStore({ describe, it }, async () => quorumInMemory(3, new SystemClock(), sleep), { records: false });
 });

@@ -5,7 +5,7 @@ import { lockMetrics } from 'nestjs-redis-lock/prom-client';
 import { openTelemetry } from 'nestjs-redis-lock/telemetry';
 import { GROUP } from '../../lib/core/api/resource.js';
 import { MAX_GROUPS } from '../../lib/core/events/groups.js';
-import { MemoryTickStore } from '../../lib/memory/memory-tick-store.js';
+import { claimsOn } from '../support/world/forgetful.js';
 import { fitting, HOSTILE_TEXTS, unsafeIn } from '../support/expect/hostile-texts.js';
 import { settle } from '../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../support/world/lock-world.js';
@@ -62,7 +62,7 @@ describe('what Prometheus scrapes of names that are hostile', () => {
   it('is what was counted, one line a series, with no text of a resource or of a neighbour as it is', async () => {
     const { telemetry, scrape } = useBoth();
     const { locks } = world.instance('a', { telemetry, service: 'shop "1"\\\n\u0000\u202e' });
-    const jobs = locks.singletonRuns(new MemoryTickStore(world.server));
+    const jobs = locks.singletonRuns(claimsOn(world.server));
     for (let i = 0; i < 2 * MAX_GROUPS; i++) await locks.using(`group-${i}:7`, undefined, () => {});
     await useAll(locks);
     for (const text of TEXTS) {

@@ -39,7 +39,7 @@ export class MissedNotes {
    */
   async send(watched: Watched, missed: MissedNote): Promise<MissedReply> {
     watched.unanswered = missed;
-    const reply = await this.#ask('account missed ticks of', watched, () => this.store.noteMissed(missed));
+    const reply = await this.#ask('account missed ticks of', watched, () => this.store.note(missed));
     watched.unanswered = undefined;
     const told = `${missed.after} ${missed.ticks.at(-1)} ${missed.schedule}`;
     if (reply.status === 'noted' && reply.missed && watched.told !== told) {

@@ -1,5 +1,5 @@
 import type { MissedNote, OwedRun } from '../store/job-store.js';
-import { LONGEST_EARLY_MS } from '../store/tick-store.js';
+import { LONGEST_EARLY_MS } from '../store/job-claims.js';
 import type { TickSchedule } from './tick-schedule.js';
 
 /** A job of this process, that is watched for missed ticks. */

@@ -34,7 +34,7 @@ export class RunEnding implements StoreRelease {
 
   release(lazily?: boolean): Promise<boolean> {
     const { owner, fencingToken } = this;
-    return this.jobs.end({ owner, fencingToken, outcome: this.#outcome, ...this.#error }, lazily);
+    return this.jobs.end(owner, { run: { fencingToken, outcome: this.#outcome, ...this.#error } }, lazily);
   }
 }
 

@@ -6,7 +6,6 @@ import {
 } from '../api/lock-options.js';
 import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';
 import type { Lease } from '../api/lease.js';
-import type { JobNote, MissedSpan, RunKind } from '../store/job-store.js';
 import { checkResource, jobResource } from '../api/resource.js';
 import { InvalidLockOptionsError } from '../api/errors.js';
 import {
@@ -16,7 +15,10 @@ import {
   type TickDue,
   windowMs,
   type Tick,
-} from '../store/tick-store.js';
+  type JobNote,
+  type MissedSpan,
+  type RunKind,
+} from '../store/job-claims.js';
 import { checked, count, flag, milliseconds, oneOf, type OptionsOf, OptionTable } from '../api/option-table.js';
 
 /** When a tick is due by its schedule. */

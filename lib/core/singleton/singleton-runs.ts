@@ -8,7 +8,7 @@ import type { LeaseDeps } from '../lease/lease-deps.js';
 import type { LeaseFactory } from '../lease/lease-factory.js';
 import { isGenerator, refuseGenerator } from '../api/lease.js';
 import { checkWork } from '../api/validation.js';
-import type { JobNote, JobStore } from '../store/job-store.js';
+import type { JobStore } from '../store/job-store.js';
 import { createOwnerId } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
 import { quote } from '../util/quoted.js';
@@ -26,7 +26,7 @@ import {
 } from './singleton-run-options.js';
 import { describeTick, TickClaims, type TickAttempt } from './tick-claims.js';
 import { tellOfSkipped } from './skipped-tick.js';
-import type { TickClaim, TickReply, TickStore } from '../store/tick-store.js';
+import type { TickClaim, TickReply, JobNote } from '../store/job-claims.js';
 
 type GrantedTick = Extract<TickReply, { status: 'granted' }>;
 
@@ -37,11 +37,9 @@ export class SingletonRuns {
   constructor(
     private readonly deps: LeaseDeps,
     private readonly leases: LeaseFactory,
-    tickStore: TickStore,
-    /** Remembers the jobs, if a store does. */
-    readonly jobs?: JobStore,
+    readonly jobs: JobStore,
   ) {
-    this.#claims = new TickClaims(deps, tickStore);
+    this.#claims = new TickClaims(deps, jobs);
   }
 
   /**
@@ -79,7 +77,7 @@ export class SingletonRuns {
   }
 
   #noteOf(options: SingletonRunOptions, { schedule, previous, next, ...plan }: RunPlan): JobNote | undefined {
-    if (this.jobs === undefined || this.jobs.refusal !== undefined) return undefined;
+    if (this.jobs.refusal !== undefined) return undefined;
     const { historySize = SINGLETON_RUN_OPTIONS.defaults.historySize, manual = false } = options;
     const kind = manual ? 'manual' : (plan.kind ?? 'tick');
     return { kind, historySize, schedule, previous, next };
@@ -168,7 +166,7 @@ export class SingletonRuns {
     const { options, owner, lock, startedAt } = attempt;
     const { job, tick, manual = false } = options;
     const storeLease = new StoreLease(owner, fencingToken, sentAt, lock, deps.clock);
-    const ending = attempt.note && new RunEnding(this.jobs!, owner, fencingToken, options.historyMessages ?? false);
+    const ending = attempt.note && new RunEnding(this.jobs, owner, fencingToken, options.historyMessages ?? false);
     if (ending) storeLease.releasedBy = ending;
     const grant = { storeLease, attempts: 1, waitedMs: deps.clock.now() - startedAt };
     const { also } = attempt;

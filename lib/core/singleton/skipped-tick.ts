@@ -1,5 +1,5 @@
 import type { LeaseDeps } from '../lease/lease-deps.js';
-import type { TickReply } from '../store/tick-store.js';
+import type { TickReply } from '../store/job-claims.js';
 import { describeTick, type TickAttempt } from './tick-claims.js';
 
 /** Tells the observers why a tick does not run on this instance. */

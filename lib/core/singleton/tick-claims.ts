@@ -1,10 +1,10 @@
-import type { JobNote } from '../store/job-store.js';
+import type { JobStore } from '../store/job-store.js';
 import { askUntil } from '../store/ask.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { LeaseDeps } from '../lease/lease-deps.js';
 import { LockStoreError } from '../store/store-error.js';
 import type { LockOwner } from '../store/lock-store.js';
-import type { TickClaim, TickReply, TickStore } from '../store/tick-store.js';
+import type { TickClaim, TickReply, JobNote } from '../store/job-claims.js';
 import { validUntil } from '../holding/store-lease.js';
 import type { LockObservers } from '../events/observers.js';
 import type { SingleLease } from '../lease/single-lease.js';
@@ -12,7 +12,7 @@ import type { PublishedTick } from '../tracing/publications.js';
 import { pause } from '../util/promises.js';
 import type { ResolvedSingletonRun, RunPlan, SingletonRunOptions } from './singleton-run-options.js';
 
-/** The pauses between two questions to the tick store: after a failure, and while an earlier run holds the lock. */
+/** The pauses between two questions to the store: after a failure, and while an earlier run holds the lock. */
 const RETRY_PAUSE_MS = 50;
 const OVERLAP_PAUSE_MS = 250;
 
@@ -37,14 +37,14 @@ interface Claimed {
   readonly sentAt: number;
 }
 
-/** Asks the tick store for ticks: the claims of this process, and that a tick has run. */
+/** Asks the store for ticks: the claims of this process, and that a tick has run. */
 export class TickClaims {
   /** By job: aborts when the newest attempt has its answer, or gives up. */
   readonly #claiming = new Map<string, AbortSignal>();
 
   constructor(
     private readonly deps: LeaseDeps,
-    private readonly tickStore: TickStore,
+    private readonly jobs: JobStore,
   ) {}
 
   /** How long until the next question is worth its cost: at the latest when the lease of a dead runner ends. */
@@ -110,7 +110,7 @@ export class TickClaims {
   }
 
   /**
-   * Asks the tick store until it answers. Resolves to `undefined` when the application shuts down meanwhile.
+   * Asks the store until it answers. Resolves to `undefined` when the application shuts down meanwhile.
    *
    * @param since when `waitMs` began
    */
@@ -119,7 +119,7 @@ export class TickClaims {
     takeOver: TickClaim['takeOver'],
     since = this.deps.clock.now(),
   ): Promise<Claimed | undefined> {
-    const { deps, tickStore } = this;
+    const { deps, jobs } = this;
     const { clock } = deps;
     const { lock, target, owner, keepMs, options, due, note, closing } = attempt;
     const claim: TickClaim = { owner, leaseMs: lock.leaseMs, keepMs, overlap: options.overlap, takeOver, due, note };
@@ -128,7 +128,7 @@ export class TickClaims {
     const answer = await askUntil(deps.alarms, clock, {
       send() {
         sentAt = clock.now();
-        return tickStore.claim(target, claim);
+        return jobs.claim(target, claim);
       },
       timeoutMs: lock.attemptTimeoutMs,
       // The last attempt begins at the end of `waitMs`, or less than a pause later.
@@ -156,7 +156,8 @@ export class TickClaims {
    * lock of the job are given up, so that any instance may have the tick.
    */
   forget({ owner, lock, target, keepMs }: TickAttempt): undefined {
-    this.deps.orphanReleases.start(owner, lock, () => this.tickStore.giveBack(target, owner, keepMs));
+    const claim = { tick: target.tick, to: 'returned', keepMs } as const;
+    this.deps.orphanReleases.start(owner, lock, () => this.jobs.end(owner, { claim }));
   }
 
   #unclaimed(
@@ -177,8 +178,9 @@ export class TickClaims {
   ): Promise<void> {
     if (options.onCrash === 'skip') return;
     const { alarms, clock, closing } = this.deps;
+    const claim = { tick: target.tick, to: 'finished', keepMs } as const;
     await askUntil(alarms, clock, {
-      send: () => this.tickStore.finish(target, owner, keepMs),
+      send: () => this.jobs.end(owner, { claim }),
       // Leaves time for more than one try within the lease.
       timeoutMs: Math.min(lock.attemptTimeoutMs, lock.leaseMs / 3),
       giveUpAt: clock.now() + lock.leaseMs + RETRY_PAUSE_MS,

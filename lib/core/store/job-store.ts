@@ -1,8 +1,6 @@
+import type { ClaimEnd, MissedSpan, Tick, TickClaim, TickReply } from './job-claims.js';
 import type { LockOwner } from './lock-store.js';
 import { LockStoreError } from './store-error.js';
-
-/** What a run is for. `tick`: one tick. `manual`: a call of `runNow`. `catchUp`: all ticks that were missed. */
-export type RunKind = 'tick' | 'manual' | 'catchUp';
 
 /**
  * How a run ended. `lost`: its lease was lost before it ended. `crashed`: its process told no end, and the lease is
@@ -38,14 +36,6 @@ export interface RunRecord {
   readonly errorMessage?: string;
 }
 
-/** The ticks that no instance claimed. */
-export interface MissedSpan {
-  readonly count: number;
-  /** When the first and the last of them were due, in milliseconds since the Unix epoch. */
-  readonly first: number;
-  readonly last: number;
-}
-
 /** The text of the catch-up for missed ticks, as `tick` of its claim. @param last when the last of them was due */
 export function catchUpTick(last: number): string {
   return `catch-up:${new Date(last).toISOString()}`;
@@ -75,33 +65,6 @@ export interface JobPause {
   readonly until?: number;
 }
 
-/**
- * What a claim tells the record of its job. Without it, a claim neither reads nor writes the record. With `historySize: 0`
- * and neither `schedule` nor `next`, it makes no record: it obeys a pause, and keeps a record that is there.
- */
-export interface JobNote {
-  readonly kind: RunKind;
-  /** How many entries the history keeps; 0 for none. */
-  readonly historySize: number;
-  /**
-   * The cron text with its time zone. Not set for jobs whose ticks have no order: intervals, and texts of the user.
-   * Needs `due` in the claim.
-   *
-   * A claim leaves another schedule in the record, with its next tick, as long as instances come to the ticks of that one:
-   * until its next tick can be claimed no longer (`due.lateMs` after it), and at most until two days after an instance
-   * with that schedule last told a next tick, by `register` or by a claim, also by one that was not granted because
-   * another instance had the tick. So in a rolling deployment an old release does not take the place of what the new one
-   * has registered.
-   */
-  readonly schedule?: string | undefined;
-  /** When the tick before this one was due by the same schedule, in milliseconds since the Unix epoch. */
-  readonly previous?: number | undefined;
-  /**
-   * When the next tick is due, in milliseconds since the Unix epoch. The record lasts until a week after it.
-   */
-  readonly next?: number | undefined;
-}
-
 /** How long a record outlives the next tick that is due, and the time of the last command. */
 export const JOB_KEEP_MS = 7 * 24 * 60 * 60 * 1000;
 /** How many missed ticks one command names at most. */
@@ -111,8 +74,6 @@ export const MOST_TIMED_PAUSES = 16;
 
 /** How a run ended, as its process tells the store. */
 export interface RunEnd {
-  /** The owner of the job's lock. It is released in the same step. */
-  readonly owner: LockOwner;
   readonly fencingToken: number;
   /** `none`: it never began, so its entry is deleted. */
   readonly outcome: 'ok' | 'error' | 'lost' | 'none';
@@ -149,7 +110,7 @@ export interface MissedNote {
   readonly next?: number | undefined;
 }
 
-/** The answer to {@link JobStore.noteMissed}. */
+/** The answer to {@link JobStore.note}. */
 export type MissedReply =
   /**
    * They are accounted, by this command. Ticks that were due during a pause are not counted, so `missed` is not set if
@@ -218,21 +179,40 @@ export interface JobState {
 }
 
 /**
- * What core needs from a store that remembers jobs: their history, their pauses, and which ticks were missed. Every
- * method but `list` and `register` is one atomic step for each job. A rejection is a `LockStoreError`.
+ * What core needs to start each tick once in the whole fleet. Claiming the tick and taking the job's lock are one
+ * atomic step: if a tick is claimed and the lock is free, the runner is dead. Idempotent by owner. A rejection is a
+ * `LockStoreError`.
  */
-export interface JobStore {
-  /** Why this store remembers no jobs, and what to do instead. Then claims carry no note. Not set if it does. */
-  readonly refusal?: string;
+export interface JobClaims {
+  claim(tick: Tick, claim: TickClaim): Promise<TickReply>;
   /**
-   * Releases the lock of the job, and notes how its run ended. Idempotent.
+   * Tells the store what has ended. With both, the claim comes first. Idempotent.
    *
+   * @param ended `claim`: what becomes of the claim of the tick. `run`: the lock of the job is released, and the history
+   *   notes in the same step how the run ended
    * @param lazily no caller waits for the answer, so the command may leave together with the next one
-   * @returns false if this owner did not hold the lock; then no lock was changed. The end is noted all the same
+   * @returns false if a run was told whose owner did not hold the lock; then no lock was changed. Its end is noted all the
+   *   same
    */
-  end(run: RunEnd, lazily?: boolean): Promise<boolean>;
+  end(
+    owner: LockOwner,
+    ended: { readonly claim?: ClaimEnd; readonly run?: RunEnd },
+    lazily?: boolean,
+  ): Promise<boolean>;
+}
+
+/**
+ * What core needs of singleton jobs: their claims, and what is remembered of them: their history, their pauses, and which
+ * ticks were missed. Every method but `list` and `register` is one atomic step for each job.
+ */
+export interface JobStore extends JobClaims {
+  /**
+   * Why this store remembers no jobs, and what to do instead. Then claims carry no note, and no run is told. Not set if
+   * it does.
+   */
+  readonly refusal?: string;
   /** Accounts ticks that no instance claimed. Of all instances that tell them, one is answered `noted`. */
-  noteMissed(missed: MissedNote): Promise<MissedReply>;
+  note(missed: MissedNote): Promise<MissedReply>;
   /**
    * What is known of jobs. A job that is not known has no runs and no instances.
    *
@@ -285,40 +265,23 @@ export function readHistory(
   return { runs: runs.slice(0, limit), ...(running && { running }) };
 }
 
-/** Where no jobs are remembered. */
-export class RefusedJobStore implements JobStore {
-  /** @param refusal why, and what to do instead; part of the error message */
-  constructor(readonly refusal: string) {}
-
-  end(): Promise<never> {
-    return this.#refuse();
-  }
-
-  noteMissed(): Promise<never> {
-    return this.#refuse();
-  }
-
-  look(): Promise<never> {
-    return this.#refuse();
-  }
-
-  pause(): Promise<never> {
-    return this.#refuse();
-  }
-
-  resume(): Promise<never> {
-    return this.#refuse();
-  }
-
-  register(): Promise<never> {
-    return this.#refuse();
-  }
-
-  list(): Promise<never> {
-    return this.#refuse();
-  }
-
-  #refuse(): Promise<never> {
-    return Promise.reject(new LockStoreError('refused', this.refusal));
-  }
+/**
+ * A job store that remembers no jobs.
+ *
+ * @param refusal why, and what to do instead; part of the error message
+ * @param claims where its claims are; without them, they are refused as well
+ */
+export function withoutRecords(refusal: string, claims?: JobClaims): JobStore {
+  const refuse = (): Promise<never> => Promise.reject(new LockStoreError('refused', refusal));
+  return {
+    refusal,
+    claim: claims ? (...args) => claims.claim(...args) : refuse,
+    end: claims ? (...args) => claims.end(...args) : refuse,
+    note: refuse,
+    look: refuse,
+    pause: refuse,
+    resume: refuse,
+    register: refuse,
+    list: refuse,
+  };
 }

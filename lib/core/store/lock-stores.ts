@@ -3,19 +3,20 @@ import type { LockDefaults } from '../api/lock-options.js';
 import { describeValue } from '../api/validation.js';
 import type { Clock } from '../util/clock.js';
 import type { Random } from '../util/random.js';
-import type { JobStore } from './job-store.js';
+import type { JobClaims, JobStore } from './job-store.js';
 import type { LatchStore } from './latch-store.js';
 import type { LockStore } from './lock-store.js';
-import type { TickStore } from './tick-store.js';
 
 /** Where a lock service keeps its locks: a store of your own. */
 export interface LockStores {
   /** The lock service closes it when the application shuts down. */
   readonly locks: LockStore;
-  /** Of singleton jobs. @default none: `runSingleton` and decorated jobs are refused */
-  readonly ticks?: TickStore | undefined;
-  /** What is remembered of singleton jobs. @default none: history, pauses and missed ticks are refused */
-  readonly jobs?: JobStore | undefined;
+  /**
+   * Of singleton jobs. With `claim` and `end` only, ticks run, and history, pauses and missed ticks are refused.
+   *
+   * @default none: `runSingleton` and decorated jobs are refused
+   */
+  readonly jobs?: JobStore | JobClaims | undefined;
   /** @default none: latches are refused */
   readonly latches?: LatchStore | undefined;
   /** The time by which this process counts leases, waits and renewals. @default the system's */
@@ -63,14 +64,28 @@ export const LOCK_COMMANDS = [
 /** What each port must have to be called one. */
 const METHODS = {
   locks: [...LOCK_COMMANDS, 'fenceOf', 'trouble', 'probe', 'listen', 'listenForFreed', 'close'],
-  ticks: ['claim', 'finish', 'giveBack'],
-  jobs: ['end', 'noteMissed', 'look', 'pause', 'resume', 'register', 'list'],
+  jobs: ['claim', 'end'],
   latches: ['countDown', 'wait', 'read', 'trouble', 'listen'],
   clock: ['now', 'wallNow', 'setTimer'],
   random: ['id', 'fraction'],
 } as const satisfies {
   readonly [K in keyof Required<LockStores>]: readonly (keyof NonNullable<LockStores[K]>)[];
 };
+
+/** What a job store has that remembers jobs: all of these, or none. */
+const RECORD_METHODS = [
+  'note',
+  'look',
+  'pause',
+  'resume',
+  'register',
+  'list',
+] as const satisfies readonly (keyof JobStore)[];
+
+/** Whether jobs are remembered there. */
+export function hasRecords(jobs: JobStore | JobClaims): jobs is JobStore {
+  return RECORD_METHODS.some((method) => method in jobs);
+}
 
 /**
  * Checks what a {@link StoreFactory} returned.
@@ -79,18 +94,17 @@ const METHODS = {
  */
 export function checkLockStores(stores: unknown, instanceId: string): asserts stores is LockStores {
   if (typeof stores !== 'object' || stores === null) {
-    throw invalid(
-      `store must return { locks, ticks?, jobs?, latches?, clock?, random? }, not ${describeValue(stores)}`,
-    );
+    throw invalid(`store must return { locks, jobs?, latches?, clock?, random? }, not ${describeValue(stores)}`);
   }
   const given = stores as Record<string, unknown>;
   for (const [part, methods] of Object.entries(METHODS)) {
     const value = given[part];
     if (value === undefined && part !== 'locks') continue;
-    const missing = methods.filter((method) => typeof Object(value)[method] !== 'function');
+    const wanted = part === 'jobs' && hasRecords(Object(value)) ? [...methods, ...RECORD_METHODS] : methods;
+    const missing = wanted.filter((method) => typeof Object(value)[method] !== 'function');
     if (missing.length === 0) continue;
     throw invalid(
-      `${part} in the result of store must have the methods ${methods.join(', ')}. It lacks ${missing.join(', ')}`,
+      `${part} in the result of store must have the methods ${wanted.join(', ')}. It lacks ${missing.join(', ')}`,
     );
   }
   const { clientId, instanceId: own } = given['locks'] as LockStore;

@@ -25,7 +25,7 @@ export async function createLockService(
   const { group, labelGroups, unclearNames, telemetry, contention } = options;
   const logger = loggerOf(name);
   const warn = (line: string): void => logger.warn(line);
-  const { locks: store, ticks, jobs, latches, clock, random } = stores;
+  const { locks: store, jobs, latches, clock, random } = stores;
   const client = new LockClient({
     store,
     ...(clock && { clock }),
@@ -53,7 +53,7 @@ export async function createLockService(
   };
   const service = new RedisLockService({
     client,
-    singletonRuns: client.singletonRuns(ticks, jobs),
+    singletonRuns: client.singletonRuns(jobs),
     latches: client.latches(latches),
     drainMs,
     onStarted: started,

@@ -2,7 +2,6 @@ import { MemoryJobStore } from '../../memory/memory-job-store.js';
 import { MemoryLatchStore } from '../../memory/memory-latch-store.js';
 import { MemoryLockStore } from '../../memory/memory-lock-store.js';
 import { MemoryServer } from '../../memory/memory-server.js';
-import { MemoryTickStore } from '../../memory/memory-tick-store.js';
 import type { StartLog } from '../log/start-log.js';
 import type { ResolvedModuleOptions } from './module-options.js';
 
@@ -12,7 +11,6 @@ export function createInMemory({ instanceId }: ResolvedModuleOptions, log: Start
   const store = new MemoryLockStore({ instanceId, server });
   return {
     locks: store,
-    ticks: new MemoryTickStore(server),
     latches: new MemoryLatchStore(store),
     jobs: new MemoryJobStore(store),
   };

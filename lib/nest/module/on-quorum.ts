@@ -1,13 +1,13 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { RefusedJobStore } from '../../core/store/job-store.js';
+import { withoutRecords } from '../../core/store/job-store.js';
 import { RefusedLatchStore } from '../../core/store/latch-store.js';
 import { SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { SystemRandom } from '../../core/util/random.js';
 import { QuorumLockStore } from '../../quorum/quorum-lock-store.js';
-import { QuorumTickStore } from '../../quorum/quorum-tick-store.js';
+import { QuorumClaims } from '../../quorum/quorum-claims.js';
 import { describeConnection, type RedisConnectionOption } from '../../redis/connection/connection-options.js';
 import { createClientId, RedisLockStore } from '../../redis/redis-lock-store.js';
-import { RedisTickStore } from '../../redis/redis-tick-store.js';
+import { RedisJobStore } from '../../redis/redis-job-store.js';
 import { normalizeAddress } from '../../redis/script/address.js';
 import type { StartLog } from '../log/start-log.js';
 import type { ResolvedModuleOptions } from './module-options.js';
@@ -38,17 +38,17 @@ export async function createOnQuorum(
   const random = new SystemRandom();
   const nodes = stores.map((store, index) => ({ name: names[index]!, store }));
   const store = new QuorumLockStore({ nodes, clock, random, nodeTimeoutMs, fencing });
-  const tickNodes = stores.map((node) => new RedisTickStore(node));
+  const claimNodes = stores.map((node) => new RedisJobStore(node));
   const reached = await connectAll(stores, defaults.attemptTimeoutMs, log);
   const troubles = stores.filter((_, index) => !reached[index]).map((node) => node.describeTrouble());
   if (troubles.length > 0) {
     log.unreachableNodes(stores.length, troubles);
     logWhenConnected(stores, log);
   }
-  const ticks = new QuorumTickStore(store, tickNodes, clock, random);
+  const jobs = withoutRecords(NO_JOBS, new QuorumClaims(store, claimNodes, clock, random));
   const keepAlive = () => stores.forEach((node) => node.keepAlive());
   const latches = new RefusedLatchStore(NO_LATCHES);
-  return { locks: store, ticks, latches, jobs: new RefusedJobStore(NO_JOBS), keepAlive };
+  return { locks: store, jobs, latches, keepAlive };
 }
 
 /** Returns what messages call each node. @throws InvalidLockOptionsError for an address that leads nowhere, or twice to one server */

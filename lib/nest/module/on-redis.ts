@@ -2,7 +2,6 @@ import { SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { RedisJobStore } from '../../redis/redis-job-store.js';
 import { RedisLatchStore } from '../../redis/redis-latch-store.js';
 import { RedisLockStore } from '../../redis/redis-lock-store.js';
-import { RedisTickStore } from '../../redis/redis-tick-store.js';
 import type { MissingRights } from '../../redis/script/missing-rights.js';
 import type { StartLog } from '../log/start-log.js';
 import type { ResolvedModuleOptions } from './module-options.js';
@@ -26,7 +25,7 @@ export async function createOnRedis(options: ResolvedModuleOptions, log: StartLo
   }
   const keepAlive = () => store.keepAlive();
   const latches = new RedisLatchStore(store);
-  return { locks: store, ticks: new RedisTickStore(store), latches, jobs: new RedisJobStore(store), keepAlive };
+  return { locks: store, latches, jobs: new RedisJobStore(store), keepAlive };
 }
 
 /**

@@ -1,26 +1,26 @@
-import { RefusedJobStore } from '../../core/store/job-store.js';
+import { type JobStore, withoutRecords } from '../../core/store/job-store.js';
 import { RefusedLatchStore } from '../../core/store/latch-store.js';
 import {
   checkLockStores,
+  hasRecords,
   type LockStores,
   type StoreContext,
   type StoreFactory,
 } from '../../core/store/lock-stores.js';
-import { RefusedTickStore } from '../../core/store/tick-store.js';
 import type { StartLog } from '../log/start-log.js';
 import { IN_MEMORY, type ResolvedModuleOptions } from './module-options.js';
 
-const NO_TICKS =
-  'the option store returned no ticks, so nothing could say which instance runs a tick. Return a TickStore as ticks';
+const NO_OWN_JOBS =
+  'the option store returned no jobs, so nothing could say which instance runs a tick. Return a JobStore as jobs';
 
-const NO_RECORDS =
-  'the option store returned no jobs, so nothing remembers them. Their ticks run as without them. For history, pauses ' +
-  'and missed ticks, return a JobStore as jobs';
+const NO_OWN_RECORDS =
+  'the option store returned jobs with claim and end only, so nothing remembers them. Their ticks run all the same. For ' +
+  'history, pauses and missed ticks, return a JobStore as jobs';
 
 const NO_OWN_LATCHES = 'the option store returned no latches. Return a LatchStore as latches';
 
 /** Where one registration of the module keeps its locks, jobs and latches: what is not there refuses, with the reason. */
-export type Stores = LockStores & { readonly [K in 'ticks' | 'jobs' | 'latches']: NonNullable<LockStores[K]> } & {
+export type Stores = LockStores & { readonly latches: NonNullable<LockStores['latches']>; readonly jobs: JobStore } & {
   /**
    * Called when the application has started: from then on, the connections keep the process alive. Not before, because
    * Nest does not report a start that fails, and such a process must be able to exit.
@@ -50,11 +50,10 @@ async function createOwn(context: StoreContext, create: StoreFactory): Promise<S
   return withRefusals(stores);
 }
 
-export function withRefusals({ locks, ticks, jobs, latches, clock, random }: LockStores): Stores {
+export function withRefusals({ locks, jobs, latches, clock, random }: LockStores): Stores {
   return {
     locks,
-    ticks: ticks ?? new RefusedTickStore(NO_TICKS),
-    jobs: jobs ?? new RefusedJobStore(ticks ? NO_RECORDS : NO_TICKS),
+    jobs: jobs && hasRecords(jobs) ? jobs : withoutRecords(jobs ? NO_OWN_RECORDS : NO_OWN_JOBS, jobs),
     latches: latches ?? new RefusedLatchStore(NO_OWN_LATCHES),
     clock,
     random,

@@ -1,5 +1,5 @@
 import type { AcquireReply, RotateReply, SeveralReply } from '../../core/store/lock-store.js';
-import type { TickReply } from '../../core/store/tick-store.js';
+import type { TickReply } from '../../core/store/job-claims.js';
 import type { WatchReply } from '../../core/store/watch-store.js';
 import { defineScript, type DurableOutcome } from './script.js';
 

@@ -5,8 +5,6 @@ export function openedPart<T>(part: T | undefined, name: keyof LockStores): T {
   if (part !== undefined) return part;
   throw new Error(
     `open() returned no \`${name}\`, which this test needs. Return one, or leave these tests out: ` +
-      (name === 'ticks'
-        ? 'do not call describeTickStore and describeJobStore, and set ticks: false.'
-        : `do not test ${name}.`),
+      (name === 'jobs' ? 'do not call describeJobStore, and set jobs: false.' : `do not test ${name}.`),
   );
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { AcquireReply, LockOwner, LockStore, Queueing } from '../../core/store/lock-store.js';
-import type { TickStore } from '../../core/store/tick-store.js';
+import type { JobClaims } from '../../core/store/job-store.js';
 import { GrantLog, type OwnedGrant } from './grant-log.js';
 import { enqueue, LONG_MS, newOwner, SHORT_MS, take, type Wish } from './requests.js';
 import { openedPart } from './opened-part.js';
@@ -14,14 +14,14 @@ export class Peer {
 
   constructor(
     readonly store: LockStore,
-    private readonly ticksOrNone: TickStore | undefined,
+    private readonly jobsOrNone: JobClaims | undefined,
   ) {
     this.grants = new GrantLog(store);
   }
 
   /** @throws if the store has none */
-  get ticks(): TickStore {
-    return openedPart(this.ticksOrNone, 'ticks');
+  get jobs(): JobClaims {
+    return openedPart(this.jobsOrNone, 'jobs');
   }
 }
 
@@ -29,8 +29,8 @@ export class Peer {
 export class QueueWorld {
   static async open(subject: StoreSubject): Promise<QueueWorld> {
     const peer = async (instanceId: string): Promise<Peer> => {
-      const { locks, ticks } = await subject.open(instanceId);
-      return new Peer(locks, ticks);
+      const { locks, jobs } = await subject.open(instanceId);
+      return new Peer(locks, jobs);
     };
     return new QueueWorld(subject, await peer('holder'), await peer('a'), await peer('b'));
   }

@@ -9,8 +9,8 @@ export interface ContractRunner {
 /** An empty place for locks, such as a new database or a new key prefix, and the time that passes there. */
 export interface StoreSubject {
   /**
-   * Opens the stores of one more instance, in the same place, as the module option `store` does. `describeTickStore` and
-   * `describeJobStore` need `ticks`, `describeJobStore` also `jobs`, `describeLatchStore` `latches`.
+   * Opens the stores of one more instance, in the same place, as the module option `store` does. `describeJobStore` needs
+   * `jobs`, `describeLatchStore` `latches`.
    */
   open(instanceId: string): LockStores | Promise<LockStores>;
   /**
@@ -47,12 +47,19 @@ export interface StoreFeatures {
    */
   readonly semaphores?: boolean;
   /**
-   * Whether `open` returns `ticks`. If not, the few tests of locks that claim a tick are left out.
+   * Whether `open` returns `jobs`. If not, the few tests of locks that claim a tick are left out.
    *
    * @allowed `true`, `false`
    * @default true
    */
-  readonly ticks?: boolean;
+  readonly jobs?: boolean;
+  /**
+   * Whether `jobs` remembers them: history, pauses, missed ticks. If not, `describeJobStore` tests `claim` and `end` only.
+   *
+   * @allowed `true`, `false`
+   * @default true
+   */
+  readonly records?: boolean;
   /**
    * Whether there is one queue, whose owner mints all tokens. With several, as on a quorum, waiters that are granted
    * together have tokens in any order, and the answer to a waiter has no place in the queue.

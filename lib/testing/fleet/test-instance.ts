@@ -3,14 +3,12 @@ import type { LatchStore } from '../../core/store/latch-store.js';
 import type { LockOwner } from '../../core/store/lock-store.js';
 import type { LockStores } from '../../core/store/lock-stores.js';
 import { LockStoreError } from '../../core/store/store-error.js';
-import type { TickStore } from '../../core/store/tick-store.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../../core/util/clock.js';
 import type { Random } from '../../core/util/random.js';
 import { MemoryJobStore } from '../../memory/memory-job-store.js';
 import { MemoryLatchStore } from '../../memory/memory-latch-store.js';
 import { MemoryLockStore } from '../../memory/memory-lock-store.js';
 import type { MemoryServer } from '../../memory/memory-server.js';
-import { MemoryTickStore } from '../../memory/memory-tick-store.js';
 import type { CommandPath, Gate, TestCommand } from './commands.js';
 import type { PlannedFailure } from './failures.js';
 import { throughPath, type Told } from './forwarded.js';
@@ -33,7 +31,7 @@ const TURNS_OF_AN_ANSWER = 20;
 /** One lock service of one application, on the server of its fleet. */
 export class TestInstance implements CommandPath {
   readonly clock: InstanceClock;
-  readonly stores: LockStores;
+  readonly stores: LockStores & { readonly jobs: JobStore };
   /** Stands before every command and message, if it is set. */
   gate: Gate | undefined;
   /** The lock service that its application injects. None for what stands for another application. */
@@ -62,7 +60,6 @@ export class TestInstance implements CommandPath {
     this.#inner = inner;
     this.stores = {
       locks: new TestLockStore(inner, this),
-      ticks: testTicks(new MemoryTickStore(server), this),
       jobs: testJobs(new MemoryJobStore(inner), this),
       latches: testLatches(new MemoryLatchStore(inner), this),
       clock: this.clock,
@@ -146,18 +143,17 @@ export class TestInstance implements CommandPath {
   }
 }
 
-const OF_TICKS: Told<TickStore, keyof TickStore> = {
-  claim: ({ resource }, { owner }) => ({ resource, owner: owner.id }),
-  finish: ({ resource }, owner) => ({ resource, owner: owner.id }),
-  giveBack: ({ resource }, owner) => ({ resource, owner: owner.id }),
-};
-
 const ofJob = (resource: string) => ({ verb: 'job', resource }) as const;
 
 const OF_JOBS: Told<JobStore, Exclude<keyof JobStore, 'refusal'>> = {
-  // It releases the lock of the job.
-  end: ({ owner }) => ({ verb: 'release', resource: owner.resource, owner: owner.id }),
-  noteMissed: ({ resource }) => ofJob(resource),
+  claim: ({ resource }, { owner }) => ({ resource, owner: owner.id }),
+  // With a run, it releases the lock of the job.
+  end: ({ resource, id }, { claim, run }) => ({
+    verb: run ? 'release' : claim?.to === 'finished' ? 'finish' : 'giveBack',
+    resource,
+    owner: id,
+  }),
+  note: ({ resource }) => ofJob(resource),
   look: (resources) => ofJob(resources.join()),
   pause: ofJob,
   resume: ofJob,
@@ -173,12 +169,7 @@ const OF_LATCHES: Told<LatchStore, 'countDown' | 'wait' | 'read'> = {
   read: ofLatch,
 };
 
-/** The tick store of one instance of a fleet. */
-function testTicks(inner: TickStore, path: CommandPath): TickStore {
-  return throughPath(inner, OF_TICKS, path);
-}
-
-/** What is remembered of jobs, for one instance of a fleet. */
+/** The jobs of one instance of a fleet. */
 function testJobs(inner: JobStore, path: CommandPath): JobStore {
   return throughPath(inner, OF_JOBS, path);
 }

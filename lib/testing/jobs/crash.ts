@@ -1,10 +1,10 @@
 import { createOwnerId } from '../../core/store/owner-id.js';
 import type { LockOwner } from '../../core/store/lock-store.js';
-import type { Tick } from '../../core/store/tick-store.js';
+import type { Tick } from '../../core/store/job-claims.js';
 import { SystemRandom } from '../../core/util/random.js';
 import { MemoryLockStore } from '../../memory/memory-lock-store.js';
 import type { MemoryServer } from '../../memory/memory-server.js';
-import { MemoryTickStore } from '../../memory/memory-tick-store.js';
+import { MemoryClaims } from '../../memory/memory-claims.js';
 
 const LEASE_MS = 30_000;
 const KEEP_MS = 366 * 24 * 60 * 60 * 1_000;
@@ -17,21 +17,22 @@ const KEEP_MS = 366 * 24 * 60 * 60 * 1_000;
  */
 export async function crash(server: MemoryServer, tick: Tick): Promise<string | undefined> {
   const locks = new MemoryLockStore({ instanceId: 'crashed', server });
-  const ticks = new MemoryTickStore(server);
+  const claims = new MemoryClaims(server);
+  const returned = { claim: { tick: tick.tick, to: 'returned', keepMs: KEEP_MS } } as const;
   const random = new SystemRandom();
   try {
     let owner: LockOwner | undefined;
     // The first one begins the run, and the second one reruns it: so the claim says that it is a rerun.
     for (const takeOver of ['nothing', 'unfinished'] as const) {
       owner = { resource: tick.resource, id: createOwnerId(locks.clientId, random), mode: 'exclusive' };
-      const reply = await ticks.claim(tick, { owner, leaseMs: LEASE_MS, keepMs: KEEP_MS, overlap: 'wait', takeOver });
+      const reply = await claims.claim(tick, { owner, leaseMs: LEASE_MS, keepMs: KEEP_MS, overlap: 'wait', takeOver });
       if (reply.status !== 'granted') {
-        if (reply.status === 'claimed') await ticks.giveBack(tick, owner, KEEP_MS);
+        if (reply.status === 'claimed') await claims.end(owner, returned);
         return reply.status;
       }
       await locks.release(owner);
     }
-    await ticks.giveBack(tick, owner!, KEEP_MS);
+    await claims.end(owner!, returned);
     return undefined;
   } finally {
     await locks.close();

@@ -1,4 +1,4 @@
-import { LAST_TICK_KEEP_MS } from '../../core/store/tick-store.js';
+import { LAST_TICK_KEEP_MS } from '../../core/store/job-claims.js';
 import type { MemoryServer } from '../../memory/memory-server.js';
 import type { JobUnderTest } from '../../nest/jobs/jobs-under-test.js';
 import type { TestFleet } from '../fleet/test-fleet.js';

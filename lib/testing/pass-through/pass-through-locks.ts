@@ -2,6 +2,7 @@ import { resolveLockDefaults, resolveLockOptions } from '../../core/api/lock-opt
 import { type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import type { CountdownLatch, LatchOptions, LatchWaitOptions } from '../../core/latch/countdown-latch.js';
 import { LockClient } from '../../core/lock-client.js';
+import { withoutRecords } from '../../core/store/job-store.js';
 import {
   EXTRA_OPTIONS,
   MODULE_OPTIONS,
@@ -12,7 +13,7 @@ import { RedisLockService } from '../../nest/redis-lock.service.js';
 import { DEFAULT_NAME } from '../../nest/tokens.js';
 import { NO_CHANCE, STANDING_CLOCK } from './pass-through-clock.js';
 import { PassThroughGranting } from './pass-through-granting.js';
-import { PassThroughLatches, PassThroughStore, PassThroughTicks } from './pass-through-store.js';
+import { PassThroughLatches, PassThroughStore, PassThroughClaims } from './pass-through-store.js';
 
 /**
  * Those options of `RedisLockModule.forRoot` that decide which calls are refused, and what a call tells. Pass what your
@@ -103,7 +104,7 @@ export function passThroughLocks(given: PassThroughOptions = {}): RedisLockServi
   });
   return new PassThroughService({
     client,
-    singletonRuns: client.singletonRuns(new PassThroughTicks(store)),
+    singletonRuns: client.singletonRuns(withoutRecords('such locks remember no jobs', new PassThroughClaims(store))),
     latches: client.latches(new PassThroughLatches()),
     drainMs: 0,
     transactions,

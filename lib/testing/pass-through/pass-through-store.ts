@@ -5,7 +5,8 @@ import type { AcquireReply, LockOwner, LockStore, RotateReply, Transfer } from '
 import type { LockState } from '../../core/store/lock-state.js';
 import { instanceOf } from '../../core/store/owner-id.js';
 import type { StoreProbe } from '../../core/store/store-probe.js';
-import type { Tick, TickClaim, TickReply, TickStore } from '../../core/store/tick-store.js';
+import type { Tick, TickClaim, TickReply } from '../../core/store/job-claims.js';
+import type { JobClaims } from '../../core/store/job-store.js';
 import type { WatchReply } from '../../core/store/watch-store.js';
 
 /** What an owner holds, as the store remembers it. */
@@ -184,16 +185,16 @@ function describe({ id, mode, fencingToken, depth, permits, label, grantedAt }: 
 }
 
 /** Grants every tick, also one that has run already. */
-export class PassThroughTicks implements TickStore {
+export class PassThroughClaims implements JobClaims {
   constructor(private readonly store: PassThroughStore) {}
 
   async claim(_tick: Tick, { owner }: TickClaim): Promise<TickReply> {
     return { status: 'granted', fencingToken: this.store.grant(owner), rerun: false };
   }
 
-  async finish(): Promise<void> {}
-
-  async giveBack(): Promise<void> {}
+  async end(): Promise<boolean> {
+    return true;
+  }
 }
 
 /** Counts, but lets every wait pass. */

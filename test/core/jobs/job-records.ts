@@ -32,7 +32,7 @@ export class JobRecords {
   /** It does not answer when missed ticks of these are noted. */
   readonly unnoted = new Set<string>();
   refusals = 0;
-  /** The next answer to `noteMissed` does not arrive. */
+  /** The next answer to `note` does not arrive. */
   losesAnswer = false;
   /** What was told last, and by which process. */
   #told: readonly unknown[] = [];
@@ -80,15 +80,16 @@ export class JobRecords {
           check(...resources);
           return resources.map((resource) => this.#stateOf(resource));
         }),
-      noteMissed: (missed) =>
-        command('noteMissed', () => {
+      note: (missed) =>
+        command('note', () => {
           check(missed.resource);
           if (this.unnoted.has(missed.resource)) throw new LockStoreError('unknown', 'no answer');
-          const reply = this.#noteMissed(missed, process);
+          const reply = this.#note(missed, process);
           if (!this.losesAnswer) return reply;
           this.losesAnswer = false;
           throw new LockStoreError('unknown', 'the connection was lost');
         }),
+      claim: unused,
       end: unused,
       pause: unused,
       resume: unused,
@@ -128,7 +129,7 @@ export class JobRecords {
     };
   }
 
-  #noteMissed(missed: MissedNote, teller: object): MissedReply {
+  #note(missed: MissedNote, teller: object): MissedReply {
     const record = this.byResource.get(missed.resource);
     const owedBefore = record?.owed && { owed: record.owed };
     const { ticks, earlier } = missed;

@@ -248,7 +248,7 @@ describe('ticks that no instance claimed', () => {
         catchUp: false,
       },
     ]);
-    expect(records.commands).toEqual(['register', 'noteMissed']);
+    expect(records.commands).toEqual(['register', 'note']);
     await world.clock.advance(30 * MINUTE);
     expect(toldBy(process)).toHaveLength(1);
   });
@@ -361,7 +361,7 @@ describe('ticks that no instance claimed', () => {
     );
     const all = (ticks.at(-1)! - Math.floor(after / 1_000) * 1_000) / 1_000;
     expect(told!.count).toBe(all - inPauses.reduce((sum, count) => sum + count));
-    expect(records.commands).toEqual(['register', 'look', 'noteMissed']);
+    expect(records.commands).toEqual(['register', 'look', 'note']);
   });
 
   it('are told though the answer of the store was lost', async () => {

@@ -1,7 +1,7 @@
 import { LockShutdownError } from '../../../lib/core/api/errors.js';
 import { MemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
-import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
+import { claimsOn } from '../../support/world/forgetful.js';
 import { fakeForeignLock, FakeForeignServer } from '../../support/world/fake-foreign-lock.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
@@ -86,15 +86,15 @@ describe('a call from inside of work that a shutdown drains', () => {
   });
 
   it('runs a singleton job', async () => {
-    const runs = a.locks.singletonRuns(new MemoryTickStore(world.server));
+    const runs = a.locks.singletonRuns(claimsOn(world.server));
     const job = { job: 'report', overlap: 'skip', onCrash: 'retry', keepMs: 60_000, lock: {} } as const;
     const { working, shutdown } = await drained(() =>
       runs.run({ ...job, tick: 'one' }, async () => (await a.locks.acquire('inner')).release()),
     );
     expect([working.error, working.state, shutdown.state]).toEqual([undefined, 'fulfilled', 'fulfilled']);
-    expect(
-      await b.locks.singletonRuns(new MemoryTickStore(world.server)).run({ ...job, tick: 'one' }, () => 'again'),
-    ).toBe(undefined);
+    expect(await b.locks.singletonRuns(claimsOn(world.server)).run({ ...job, tick: 'one' }, () => 'again')).toBe(
+      undefined,
+    );
   });
 
   it.each([

@@ -1,6 +1,6 @@
 import { LeaseLostError } from '../../../lib/core/api/lease-errors.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
-import type { TickReply } from '../../../lib/core/store/tick-store.js';
+import type { TickReply } from '../../../lib/core/store/job-claims.js';
 import { eventsOf } from '../../support/world/lock-world.js';
 import { answered, lostOnTheWay, replyLost } from '../../support/world/scripted-store.js';
 import { Fleet, LEASE_MS, type Member } from '../../support/world/singleton-fleet.js';

@@ -1,5 +1,5 @@
 import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
-import { windowMs } from '../../../lib/core/store/tick-store.js';
+import { windowMs } from '../../../lib/core/store/job-claims.js';
 import { eventsOf } from '../../support/world/lock-world.js';
 import { answered, executedWhen, failing, lostOnTheWay } from '../../support/world/scripted-store.js';
 import { ProcessClock } from '../../support/simulation/simulated-process.js';

@@ -1,14 +1,13 @@
 import { LockClient } from '../../../lib/core/lock-client.js';
 import type { SingletonRunOptions, SingletonWork } from '../../../lib/core/singleton/singleton-run-options.js';
 import type { SingletonRuns } from '../../../lib/core/singleton/singleton-runs.js';
-import { catchUpTick, type JobStore, RefusedJobStore, type RunRecord } from '../../../lib/core/store/job-store.js';
+import { catchUpTick, type JobStore, withoutRecords, type RunRecord } from '../../../lib/core/store/job-store.js';
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import type { LockEvent } from '../../../lib/core/events/events.js';
 import { MemoryJobStore } from '../../../lib/memory/memory-job-store.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
-import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 
 const JOB = 'cron:report';
@@ -38,7 +37,7 @@ describe('the history of a job', () => {
     return {
       locks: client,
       jobs: jobStore,
-      runs: client.singletonRuns(new MemoryTickStore(server), jobStore),
+      runs: client.singletonRuns(jobStore),
     };
   }
 
@@ -174,7 +173,7 @@ describe('the history of a job', () => {
   });
 
   it('is kept nowhere on a store that refuses it, and the ticks run', async () => {
-    const { runs: plain } = instance('ben', () => new RefusedJobStore('none here'));
+    const { runs: plain } = instance('ben', (inner) => withoutRecords('none here', inner));
     expect(await plain.run(optionsOf(), () => 'ran')).toBe('ran');
     expect(await history()).toEqual([]);
   });
@@ -198,7 +197,7 @@ describe('the history of a job', () => {
       const onGap = (after: number) => {
         gaps.push(after);
         const missed = { resource: JOB, schedule: SCHEDULE, after, ticks: [at(-1)], historySize: 10, runWithinMs: 1e9 };
-        return jobs.noteMissed(missed).then(() => true);
+        return jobs.note(missed).then(() => true);
       };
       expect(await runs.run(tickOf(at(0)), () => 'ran', { ...planOf(at(0)), onGap })).toBe('ran');
       expect(gaps).toEqual([at(-5)]);
@@ -211,7 +210,7 @@ describe('the history of a job', () => {
       const cause = new LockStoreError('unknown', 'the answer was lost');
       const onGap = async (after: number) => {
         if (failures++ < times) throw new LockUnavailableError(JOB, 'account missed ticks of', 'failed', cause);
-        await jobs.noteMissed({ resource: JOB, schedule: SCHEDULE, after, ticks, historySize: 10 });
+        await jobs.note({ resource: JOB, schedule: SCHEDULE, after, ticks, historySize: 10 });
         return true;
       };
       return { onGap, failures: () => failures, cause };
@@ -307,7 +306,7 @@ describe('the history of a job', () => {
 
     it('a catch-up is told which ones it is for', async () => {
       const ticks = [at(-3), at(-2)];
-      await jobs.noteMissed({
+      await jobs.note({
         resource: JOB,
         schedule: SCHEDULE,
         after: at(-5),

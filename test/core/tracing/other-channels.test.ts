@@ -3,7 +3,7 @@ import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { LeaseLostError } from '../../../lib/core/api/lease-errors.js';
 import type { SingletonRuns } from '../../../lib/core/singleton/singleton-runs.js';
 import type { LockReleaseTrace, LockRenewTrace, LockTickTrace } from '../../../lib/core/tracing/contexts.js';
-import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
+import { claimsOn } from '../../support/world/forgetful.js';
 import { ChannelRecorder } from '../../support/world/channel-recorder.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { failing } from '../../support/world/scripted-store.js';
@@ -116,7 +116,7 @@ describe('the channel nestjs-redis-lock:tick', () => {
     keepMs: 120_000,
     lock: {},
   } as const;
-  const runsOf = ({ locks }: Instance): SingletonRuns => locks.singletonRuns(new MemoryTickStore(world.server));
+  const runsOf = ({ locks }: Instance): SingletonRuns => locks.singletonRuns(claimsOn(world.server));
 
   it('publishes a tick that runs here, and one that another instance has claimed', async () => {
     const { recorder, ends } = record<LockTickTrace>('nestjs-redis-lock:tick');

@@ -2,7 +2,7 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { InvalidLockOptionsError, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
 import type { StoreContext, StoreFactory } from 'nestjs-redis-lock/store';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
-import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
+import { MemoryClaims } from '../../../lib/memory/memory-claims.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { clockOf } from '../../../lib/nest/service-parts.js';
 import { TEST_STORES } from '../../../lib/nest/tokens.js';
@@ -68,16 +68,21 @@ describe('the option store', () => {
   });
 
   it.each([
-    [
-      'nothing',
-      () => undefined,
-      'store must return { locks, ticks?, jobs?, latches?, clock?, random? }, not undefined.',
-    ],
+    ['nothing', () => undefined, 'store must return { locks, jobs?, latches?, clock?, random? }, not undefined.'],
     ['no locks', () => ({}), 'locks in the result of store must have the methods acquire, rotate'],
     [
-      'half a tick store',
-      ({ instanceId }: StoreContext) => ({ locks: new MemoryLockStore({ instanceId }), ticks: { claim: () => {} } }),
-      'ticks in the result of store must have the methods claim, finish, giveBack. It lacks finish, giveBack.',
+      'claims without their end',
+      ({ instanceId }: StoreContext) => ({ locks: new MemoryLockStore({ instanceId }), jobs: { claim: () => {} } }),
+      'jobs in the result of store must have the methods claim, end. It lacks end.',
+    ],
+    [
+      'half of the records of jobs',
+      ({ instanceId }: StoreContext) => ({
+        locks: new MemoryLockStore({ instanceId }),
+        jobs: { claim: () => {}, end: () => {}, pause: () => {}, resume: () => {} },
+      }),
+      'jobs in the result of store must have the methods claim, end, note, look, pause, resume, register, list. ' +
+        'It lacks note, look, register, list.',
     ],
     [
       'another instance id',
@@ -136,7 +141,7 @@ describe('the option store', () => {
     const locks = await start({
       store: ({ instanceId }: StoreContext) => ({
         locks: new MemoryLockStore({ instanceId, server }),
-        ticks: new MemoryTickStore(server),
+        jobs: new MemoryClaims(server),
       }),
     });
     await expect(locks.runSingleton(nightly, async () => 'ran')).resolves.toBe('ran');

@@ -1,4 +1,5 @@
-import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
+import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
+import { forgetful } from '../../support/world/forgetful.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
@@ -15,7 +16,7 @@ describe('a process that closes while Redis is far away', () => {
       connection: proxy.url,
       defaults: { leaseMs: 60_000, attemptTimeoutMs: 2_000 },
     });
-    const runs = locks.singletonRuns(new RedisTickStore(store));
+    const runs = locks.singletonRuns(forgetful(new RedisJobStore(store)));
     const job = { job: 'report', overlap: 'skip', onCrash: 'skip', keepMs: 60_000, lock: {} } as const;
     await runs.run({ ...job, tick: 'one' }, () => {});
     await (await locks.acquire('x')).release(); // Redis knows this script, and not yet the one that gives a tick back
@@ -35,7 +36,9 @@ describe('a process that closes while Redis is far away', () => {
     await eventually(async () => expect(await clients()).toBe(1)); // all that was sent has arrived
     expect(await admin().exists('lock:{cron:report}')).toBe(0);
     const next = await start();
-    const ran = next.locks.singletonRuns(new RedisTickStore(next.store)).run({ ...job, tick: 'two' }, () => 'ran');
+    const ran = next.locks
+      .singletonRuns(forgetful(new RedisJobStore(next.store)))
+      .run({ ...job, tick: 'two' }, () => 'ran');
     expect(await ran).toBe('ran');
   });
 });

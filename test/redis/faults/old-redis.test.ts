@@ -3,7 +3,6 @@ import { inspect } from 'node:util';
 import { LockUnavailableError } from '../../../lib/index.js';
 import type { ForeignLock } from '../../../lib/migration.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
-import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { redisson, redlock, setNx } from '../../../lib/migration.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { TcpProxy } from '../../support/network/tcp-proxy.js';
@@ -85,7 +84,7 @@ describe('alsoLock, and the Redis of the other library', () => {
 
     it('runs one tick after another, while the key of the first one stays', async () => {
       const { locks, store } = await instance();
-      const runs = locks.singletonRuns(new RedisTickStore(store), new RedisJobStore(store));
+      const runs = locks.singletonRuns(new RedisJobStore(store));
       const alsoLock = setNx({ client: old().url, key: 'job', keepMs: 60_000 });
       const run = (tick: string) =>
         runs.run(
@@ -103,7 +102,7 @@ describe('alsoLock, and the Redis of the other library', () => {
   it('a run whose own lock is in another database is no other run of the job: what it holds is left to it', async () => {
     const runsIn = async (db: number) => {
       const { locks, store } = await instance({ connection: `${ours().url}/${db}` });
-      return locks.singletonRuns(new RedisTickStore(store), new RedisJobStore(store));
+      return locks.singletonRuns(new RedisJobStore(store));
     };
     const [one, two] = [await runsIn(1), await runsIn(2)];
     const alsoLock = setNx({ client: old().url, key: 'job' });

@@ -2,7 +2,6 @@ import type { LockOwner } from '../../../lib/core/store/lock-store.js';
 import { createOwnerId } from '../../../lib/core/store/owner-id.js';
 import { SystemRandom } from '../../../lib/core/util/random.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
-import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { instancesOf } from '../../support/redis/instances-of.js';
 import { type LockInstance, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
@@ -101,36 +100,35 @@ describe('the ACL line of docs/operations/acl.md', () => {
     },
     () => latches.latch('latch', 2).remaining(),
     async () => {
-      const tickStore = new RedisTickStore(store);
+      const jobs = new RedisJobStore(store);
       const owner = {
         resource: 'job',
         id: createOwnerId(store.clientId, new SystemRandom()),
         mode: 'exclusive' as const,
       };
       const tick = { resource: 'job', tick: '1' };
-      await tickStore.claim(tick, {
+      await jobs.claim(tick, {
         owner,
         leaseMs: 1_000,
         keepMs: 1_000,
         overlap: 'skip',
         takeOver: 'nothing',
       });
-      await tickStore.finish(tick, owner, 1_000);
+      await jobs.end(owner, { claim: { tick: tick.tick, to: 'finished', keepMs: 1_000 } });
       await store.release(owner);
     },
     async () => {
       const jobs = new RedisJobStore(store);
-      const tickStore = new RedisTickStore(store);
       const times = { leaseMs: 1_000, keepMs: 1_000 };
       const note = { kind: 'tick', historySize: 1 } as const;
       const claims = ['1', '2'].map(async (name, index) => {
         const id = createOwnerId(store.clientId, new SystemRandom());
         const owner = { resource: `job ${index}`, id, mode: 'exclusive' as const };
         const tick = { resource: owner.resource, tick: name };
-        await tickStore.claim(tick, { owner, ...times, overlap: 'skip', takeOver: 'nothing', note });
+        await jobs.claim(tick, { owner, ...times, overlap: 'skip', takeOver: 'nothing', note });
         const [state] = await jobs.look([owner.resource], 1);
         const fencingToken = state?.running?.fencingToken ?? 0;
-        await jobs.end({ owner, fencingToken, outcome: index === 0 ? 'ok' : 'none' });
+        await jobs.end(owner, { run: { fencingToken, outcome: index === 0 ? 'ok' : 'none' } });
       });
       await Promise.all(claims);
     },

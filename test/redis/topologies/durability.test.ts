@@ -1,6 +1,6 @@
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { LockStoreError } from '../../../lib/core/store/store-error.js';
-import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
+import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
 import { untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
@@ -180,7 +180,7 @@ describe('with durability, on a primary and its replica', () => {
 
   it('a tick is not claimed, or noted as run, where no replica has it', async () => {
     const { store } = await start({ durability: { replicas: 1, timeoutMs: 500 } });
-    const tickStore = new RedisTickStore(store);
+    const jobs = new RedisJobStore(store);
     const tick = { resource: 'cron:job', tick: '1' };
     const owner = { resource: tick.resource, id: `${store.clientId}/1`, mode: 'exclusive' as const };
     const claim = {
@@ -191,15 +191,17 @@ describe('with durability, on a primary and its replica', () => {
       takeOver: 'nothing' as const,
     };
     pair.stall();
-    expect(await rejection(tickStore.claim(tick, claim))).toMatchObject({ failure: 'unknown' });
+    expect(await rejection(jobs.claim(tick, claim))).toMatchObject({ failure: 'unknown' });
     pair.heal();
-    expect(await tickStore.claim(tick, claim)).toMatchObject({ status: 'granted' });
+    expect(await jobs.claim(tick, claim)).toMatchObject({ status: 'granted' });
     pair.stall();
     for (let i = 0; i < 2; i++) {
-      expect(await rejection(tickStore.finish(tick, owner, 10_000))).toBeInstanceOf(LockStoreError);
+      expect(
+        await rejection(jobs.end(owner, { claim: { tick: tick.tick, to: 'finished', keepMs: 10_000 } })),
+      ).toBeInstanceOf(LockStoreError);
     }
     pair.heal();
-    await tickStore.finish(tick, owner, 10_000);
+    await jobs.end(owner, { claim: { tick: tick.tick, to: 'finished', keepMs: 10_000 } });
     expect(await pair.replicaAdmin.get('lock:{cron:job}:tick:1')).toBe('finished');
   });
 });

@@ -1,8 +1,6 @@
-import type { LockClient } from '../../../lib/core/lock-client.js';
 import type { SingletonRunOptions } from '../../../lib/core/singleton/singleton-run-options.js';
-import type { JobStore } from '../../../lib/core/store/job-store.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
-import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
+import { forgetful } from '../../support/world/forgetful.js';
 import { REGISTER_JOB } from '../../../lib/redis/script/scripts.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
@@ -28,11 +26,7 @@ describe('what the record of a job costs', () => {
   async function open() {
     const { locks, store } = await start();
     const jobs = new RedisJobStore(store);
-    return { store, jobs, with: runsOf(locks, jobs), without: runsOf(locks, undefined) };
-
-    function runsOf(client: LockClient, jobStore: JobStore | undefined) {
-      return client.singletonRuns(new RedisTickStore(store), jobStore);
-    }
+    return { store, jobs, with: locks.singletonRuns(jobs), without: locks.singletonRuns(forgetful(jobs)) };
   }
 
   it.each([

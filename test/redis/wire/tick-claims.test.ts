@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
-import type { TickNode } from '../../../lib/core/store/tick-store.js';
+import { MemoryClaims } from '../../../lib/memory/memory-claims.js';
+import type { ClaimNode } from '../../../lib/core/store/job-claims.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
-import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
+import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { lockConnection } from '../../support/redis/lock-user.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
@@ -12,14 +12,14 @@ const KEEP_MS = 60_000;
 describe.each(['Redis', 'memory'])('claims of ticks in %s', (where) => {
   const redis = useRedis();
   let store: RedisLockStore | undefined;
-  let claims: TickNode;
+  let claims: ClaimNode;
 
   beforeEach(async () => {
-    if (where === 'memory') return void (claims = new MemoryTickStore());
+    if (where === 'memory') return void (claims = new MemoryClaims());
     const keyPrefix = `claims-${randomUUID()}`;
     store = new RedisLockStore({ connection: lockConnection(redis().url), keyPrefix, instanceId: 'a', leaseMs: 1_000 });
     expect(await store.start(10_000)).toBe(true);
-    claims = new RedisTickStore(store);
+    claims = new RedisJobStore(store);
   });
   afterEach(() => store?.close());
 

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { createOwnerId } from '../../../lib/core/store/owner-id.js';
 import { SystemRandom } from '../../../lib/core/util/random.js';
-import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
+import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { ASKING, ScriptRunner } from '../../../lib/redis/script/script-runner.js';
 import * as everyScript from '../../../lib/redis/script/scripts.js';
 import { Instruments } from '../../support/expect/instruments.js';
@@ -45,7 +45,7 @@ describe('what traces and other instruments see of a command', () => {
 
   it('is no owner of a claim that a node of a quorum keeps', async () => {
     const [{ store }, other] = [await start(), await start()];
-    const claims = [store, other.store].map((each) => new RedisTickStore(each));
+    const claims = [store, other.store].map((each) => new RedisJobStore(each));
     const newOwnerId = (clientId: string): string => createOwnerId(clientId, new SystemRandom());
     const [owner, rival] = [newOwnerId(store.clientId), newOwnerId(other.store.clientId)];
     const tick = { resource: 'cron:report', tick: 'now' };

@@ -5,7 +5,6 @@ import type { Durability } from '../../../lib/redis/durability/durability.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
-import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
 import * as scripts from '../../../lib/redis/script/scripts.js';
 import { describeStoreModel } from '../histories/store-model.contract.js';
 import type { ContractRunner } from '../../../lib/testing/contract/subject.js';
@@ -14,7 +13,6 @@ import {
   describeJobStore,
   describeLatchStore,
   describeLockStore,
-  describeTickStore,
 } from '../../../lib/testing/contract/stores/describe-stores.js';
 import { describeLatchHistories, type LatchSubject } from '../histories/latch-histories.contract.js';
 import { runs } from '../../support/simulation/runs.js';
@@ -76,7 +74,6 @@ export function useSubjectsOn(
         if (!(await store.start(10_000))) throw new Error(store.describeTrouble());
         return {
           locks: store,
-          ticks: new RedisTickStore(store),
           latches: new RedisLatchStore(store),
           jobs: new RedisJobStore(store),
         };
@@ -135,7 +132,6 @@ export function describeOnRedis(
     });
   });
 
-  describe('the Redis tick store', () => describeTickStore(runner, onRedis));
   describe('the Redis job store', () => describeJobStore(runner, onRedis));
   describe('the Redis latch store', () => {
     describeLatchStore(runner, onRedis);

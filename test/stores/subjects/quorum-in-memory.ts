@@ -1,9 +1,9 @@
 import { type Clock, SystemClock } from '../../../lib/core/util/clock.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
-import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
+import { MemoryClaims } from '../../../lib/memory/memory-claims.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
-import { QuorumTickStore } from '../../../lib/quorum/quorum-tick-store.js';
+import { QuorumClaims } from '../../../lib/quorum/quorum-claims.js';
 import { SystemRandom } from '../../../lib/core/util/random.js';
 import type { StoreSubject } from '../../../lib/testing/contract/subject.js';
 
@@ -30,9 +30,9 @@ export function quorumInMemory(nodes: number, clock: Clock, pass: (ms: number) =
       const random = new SystemRandom();
       const store = new QuorumLockStore({ nodes: members, clock: fromZero, random, nodeTimeoutMs: 100, fencing: true });
       stores.push(store);
-      const claims = servers.map((server) => new MemoryTickStore(server));
-      const ticks = new QuorumTickStore(store, claims, new SystemClock(), random);
-      return { locks: store, ticks };
+      const claims = servers.map((server) => new MemoryClaims(server));
+      const jobs = new QuorumClaims(store, claims, new SystemClock(), random);
+      return { locks: store, jobs };
     },
     async kill(instanceId) {
       await stores.find((store) => store.instanceId === instanceId)?.close();

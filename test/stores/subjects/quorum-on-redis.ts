@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { SystemClock } from '../../../lib/core/util/clock.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
-import { QuorumTickStore } from '../../../lib/quorum/quorum-tick-store.js';
+import { QuorumClaims } from '../../../lib/quorum/quorum-claims.js';
 import { SystemRandom } from '../../../lib/core/util/random.js';
 import { createClientId, RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
-import { RedisTickStore } from '../../../lib/redis/redis-tick-store.js';
+import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { lockConnection } from '../../support/redis/lock-user.js';
 import { useServers } from '../../support/redis/quorum-servers.js';
 import { passOnServer, timeOf } from './on-redis.js';
@@ -41,9 +41,9 @@ export function useQuorumOnRedis(nodes: number): () => Promise<StoreSubject> {
         // Nobody is to be left out because the machine is busy.
         const quorum = new QuorumLockStore({ ...deps, nodes: members, nodeTimeoutMs: 2_000, fencing: true });
         opened.push({ quorum, stores });
-        const claims = stores.map((store) => new RedisTickStore(store));
-        const ticks = new QuorumTickStore(quorum, claims, deps.clock, deps.random);
-        return { locks: quorum, ticks };
+        const claims = stores.map((store) => new RedisJobStore(store));
+        const jobs = new QuorumClaims(quorum, claims, deps.clock, deps.random);
+        return { locks: quorum, jobs };
       },
       async kill(instanceId) {
         const { quorum, stores } = opened.find(({ quorum: { instanceId: id } }) => id === instanceId)!;

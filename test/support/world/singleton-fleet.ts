@@ -1,18 +1,20 @@
-import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
+import type { ClaimEnd, Tick, TickClaim, TickReply } from '../../../lib/core/store/job-claims.js';
+import type { JobClaims } from '../../../lib/core/store/job-store.js';
+import { MemoryClaims } from '../../../lib/memory/memory-claims.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import type { LockClientOptions } from '../../../lib/core/lock-client.js';
 import type { LockOwner } from '../../../lib/core/store/lock-store.js';
 import type { SingletonRunOptions } from '../../../lib/core/singleton/singleton-run-options.js';
 import type { SingletonRuns } from '../../../lib/core/singleton/singleton-runs.js';
-import type { Tick, TickClaim, TickStore, TickReply } from '../../../lib/core/store/tick-store.js';
 import { type Instance, LockWorld } from './lock-world.js';
 import { answered, type Fate, lostOnTheWay } from './scripted-store.js';
+import { forgetful } from './forgetful.js';
 import { track, type Tracked } from '../expect/tracked.js';
 
 type TickVerb = 'claim' | 'finish' | 'giveBack';
 
-/** A tick store in front of another one: the test decides what becomes of each command. */
-export class ScriptedLedger implements TickStore {
+/** The claims of a job store, in front of others: the test decides what becomes of each command. */
+export class ScriptedLedger implements JobClaims {
   readonly claims: { readonly claim: TickClaim; readonly sentAt: number }[] = [];
   readonly finishes: LockOwner[] = [];
   readonly returns: LockOwner[] = [];
@@ -20,7 +22,7 @@ export class ScriptedLedger implements TickStore {
   readonly #next: Record<TickVerb, Fate[]> = { claim: [], finish: [], giveBack: [] };
 
   constructor(
-    private readonly inner: TickStore,
+    private readonly inner: JobClaims,
     private readonly now: () => number,
   ) {}
 
@@ -34,14 +36,10 @@ export class ScriptedLedger implements TickStore {
     return (this.#next.claim.shift() ?? this.fates.claim)(() => this.inner.claim(tick, claim));
   }
 
-  finish(tick: Tick, owner: LockOwner, keepMs: number): Promise<void> {
-    this.finishes.push(owner);
-    return (this.#next.finish.shift() ?? this.fates.finish)(() => this.inner.finish(tick, owner, keepMs));
-  }
-
-  giveBack(tick: Tick, owner: LockOwner, keepMs: number): Promise<void> {
-    this.returns.push(owner);
-    return (this.#next.giveBack.shift() ?? this.fates.giveBack)(() => this.inner.giveBack(tick, owner, keepMs));
+  end(owner: LockOwner, ended: { readonly claim?: ClaimEnd }): Promise<boolean> {
+    const verb = ended.claim?.to === 'finished' ? 'finish' : 'giveBack';
+    (verb === 'finish' ? this.finishes : this.returns).push(owner);
+    return (this.#next[verb].shift() ?? this.fates[verb])(() => this.inner.end(owner, ended));
   }
 }
 
@@ -64,11 +62,11 @@ export class Member {
     readonly name: string,
     readonly instance: Instance,
     private readonly fleet: Fleet,
-    change: (tickStore: TickStore) => TickStore = (tickStore) => tickStore,
+    change: (claims: JobClaims) => JobClaims = (claims) => claims,
   ) {
     const { clock, server } = fleet.world;
-    this.tickStore = new ScriptedLedger(change(new MemoryTickStore(server)), () => clock.now());
-    this.singletons = instance.locks.singletonRuns(this.tickStore);
+    this.tickStore = new ScriptedLedger(change(new MemoryClaims(server)), () => clock.now());
+    this.singletons = instance.locks.singletonRuns(forgetful(this.tickStore));
   }
 
   /** The scheduler fires a tick of the fleet's job, which takes `lastingMs`. */
@@ -109,8 +107,8 @@ export class Fleet {
     this.job = { job: 'report', overlap: 'skip', onCrash: 'skip', keepMs: 600_000, lock, ...changes };
   }
 
-  /** @param change puts something in place of the member's own tick store */
-  member(name: string, options?: Partial<LockClientOptions>, change?: (tickStore: TickStore) => TickStore): Member {
+  /** @param change puts something in place of the member's own claims */
+  member(name: string, options?: Partial<LockClientOptions>, change?: (claims: JobClaims) => JobClaims): Member {
     return new Member(name, this.world.instance(name, options), this, change);
   }
 

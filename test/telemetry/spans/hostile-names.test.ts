@@ -1,5 +1,5 @@
 import { GROUP } from '../../../lib/core/api/resource.js';
-import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
+import { claimsOn } from '../../support/world/forgetful.js';
 import { fitting, HOSTILE_TEXTS, textsIn, unsafeIn } from '../../support/expect/hostile-texts.js';
 import { rejection } from '../../support/expect/eventually.js';
 import { LockWorld } from '../../support/world/lock-world.js';
@@ -22,7 +22,7 @@ it.each(Object.entries(HOSTILE_TEXTS))('spans show nothing of %s as it is', asyn
   await locks.using(name, undefined, () => {});
   const fail = () => Promise.reject(new Error(text));
   const run = { tick: fitting(text, 100), overlap: 'skip', onCrash: 'skip', keepMs: 60_000, lock: {} } as const;
-  await rejection(locks.singletonRuns(new MemoryTickStore(world.server)).run({ ...run, job: name }, fail));
+  await rejection(locks.singletonRuns(claimsOn(world.server)).run({ ...run, job: name }, fail));
 
   const { spans } = traced;
   expect(spans.length).toBeGreaterThanOrEqual(4);

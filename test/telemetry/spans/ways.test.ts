@@ -3,7 +3,7 @@ import { jest } from '@jest/globals';
 import { context, createContextKey, isSpanContextValid, ProxyTracer, trace } from '@opentelemetry/api';
 import type { LockTelemetry } from '../../../lib/core/events/telemetry.js';
 import type { LockTracer } from '../../../lib/core/events/lock-tracer.js';
-import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
+import { claimsOn } from '../../support/world/forgetful.js';
 import { TransactionScope } from '../../../lib/nest/transactions/transaction-scope.js';
 import { spanTelemetry } from '../../../lib/telemetry/open-telemetry/open-telemetry.js';
 import { LockWorld } from '../../support/world/lock-world.js';
@@ -94,7 +94,7 @@ describe('a run of a job', () => {
   const startJob = () => {
     const started = start();
     const { locks, world } = started;
-    return { ...started, runs: locks.singletonRuns(new MemoryTickStore(world.server)) };
+    return { ...started, runs: locks.singletonRuns(claimsOn(world.server)) };
   };
 
   it('is a new root with a link to what has called it, and has the hold and the work below it', async () => {
@@ -197,7 +197,7 @@ describe('a tracer that throws', () => {
     await expect(locks.using('order:7', {}, () => Promise.reject(new Error('work failed')))).rejects.toThrow(
       'work failed',
     );
-    const runsOfJobs = locks.singletonRuns(new MemoryTickStore(world.server));
+    const runsOfJobs = locks.singletonRuns(claimsOn(world.server));
     expect(await runsOfJobs.run(TICK, work)).toBe(3);
     const lease = await locks.acquire('order:8');
     expect(await locks.tryAcquire('order:8')).toBeNull();

@@ -11,20 +11,20 @@ import type {
 } from '../../../lib/core/store/lock-store.js';
 import type { GrantListener } from '../../../lib/core/store/hearing.js';
 import type { LockState } from '../../../lib/core/store/lock-state.js';
-import type { Tick, TickClaim, TickReply } from '../../../lib/core/store/tick-store.js';
+import type { Tick, TickClaim, TickReply } from '../../../lib/core/store/job-claims.js';
 import type { Watcher, WatchReply } from '../../../lib/core/store/watch-store.js';
 import { MemoryJobStore } from '../../../lib/memory/memory-job-store.js';
 import { MemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
-import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
+import { MemoryClaims } from '../../../lib/memory/memory-claims.js';
 import type { StoreSubject } from '../../../lib/testing/contract/subject.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 
 /** What differs from the memory store. */
 export interface Parts {
   locks?: typeof MemoryLockStore;
-  ticks?: (locks: MemoryLockStore) => MemoryTickStore;
+  claims?: (locks: MemoryLockStore) => MemoryClaims;
   jobs?: (locks: MemoryLockStore) => MemoryJobStore;
   latches?: (locks: MemoryLockStore) => MemoryLatchStore;
   server?: (server: MemoryServer) => void;
@@ -32,7 +32,7 @@ export interface Parts {
 }
 
 /** The memory store, with some parts of it replaced. */
-export function memoryWith({ locks: Locks = MemoryLockStore, ticks, jobs, latches, server, subject }: Parts) {
+export function memoryWith({ locks: Locks = MemoryLockStore, claims, jobs, latches, server, subject }: Parts) {
   return (): StoreSubject => {
     const clock = new FakeClock();
     const place = new MemoryServer(clock);
@@ -44,8 +44,7 @@ export function memoryWith({ locks: Locks = MemoryLockStore, ticks, jobs, latche
         opened.push(locks);
         return {
           locks,
-          ticks: ticks?.(locks) ?? new MemoryTickStore(place),
-          jobs: jobs?.(locks) ?? new MemoryJobStore(locks),
+          jobs: jobs?.(locks) ?? new MemoryJobStore(locks, claims?.(locks)),
           latches: latches?.(locks) ?? new MemoryLatchStore(locks),
         };
       },
@@ -203,11 +202,11 @@ export const BROKEN_LOCKS: Readonly<Record<string, Parts>> = {
   'leaves records behind': { subject: { isEmpty: async () => false } },
 };
 
-/** Ways in which a tick store may be wrong. */
-export const BROKEN_TICKS: Readonly<Record<string, Parts>> = {
+/** Ways in which a job store may be wrong. */
+export const BROKEN_JOBS: Readonly<Record<string, Parts>> = {
   'grants a claimed tick to a second claimant': {
-    ticks: (locks) =>
-      new (class extends MemoryTickStore {
+    claims: (locks) =>
+      new (class extends MemoryClaims {
         override async claim(tick: Tick, claim: TickClaim): Promise<TickReply> {
           const reply = await super.claim(tick, claim);
           if (reply.status !== 'finished' && reply.status !== 'taken') return reply;
@@ -216,20 +215,16 @@ export const BROKEN_TICKS: Readonly<Record<string, Parts>> = {
       })(locks.connected()),
   },
   'starts a tick however late it is': {
-    ticks: (locks) =>
-      new (class extends MemoryTickStore {
+    claims: (locks) =>
+      new (class extends MemoryClaims {
         override claim(tick: Tick, { due: _, ...claim }: TickClaim): Promise<TickReply> {
           return super.claim(tick, claim);
         }
       })(locks.connected()),
   },
-};
-
-/** Ways in which a job store may be wrong. */
-export const BROKEN_JOBS: Readonly<Record<string, Parts>> = {
   'does not know a pause when a tick is claimed': {
-    ticks: (locks) =>
-      new (class extends MemoryTickStore {
+    claims: (locks) =>
+      new (class extends MemoryClaims {
         override async claim(tick: Tick, claim: TickClaim): Promise<TickReply> {
           const reply = await super.claim(tick, claim);
           return reply.status === 'paused'

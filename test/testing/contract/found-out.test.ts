@@ -2,10 +2,9 @@ import {
   describeJobStore,
   describeLatchStore,
   describeLockStore,
-  describeTickStore,
 } from '../../../lib/testing/contract/stores/describe-stores.js';
 import { isOnEveryServer } from '../../../lib/testing/contract/suite.js';
-import { BROKEN_JOBS, BROKEN_LATCHES, BROKEN_LOCKS, BROKEN_TICKS, memoryWith } from './broken-stores.js';
+import { BROKEN_JOBS, BROKEN_LATCHES, BROKEN_LOCKS, memoryWith } from './broken-stores.js';
 import { CollectedTests } from './collected-tests.js';
 
 /** Which test finds it first: one that is marked for every server, or else another one. */
@@ -55,7 +54,6 @@ const FOUND_BY_OTHERS: Readonly<Record<string, string>> = {
 
 describe.each([
   ['locks', describeLockStore, BROKEN_LOCKS],
-  ['ticks', describeTickStore, BROKEN_TICKS],
   ['jobs', describeJobStore, BROKEN_JOBS],
   ['latches', describeLatchStore, BROKEN_LATCHES],
 ] as const)('the contract of a store of %s', (_, describeStore, broken) => {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execFile } from 'node:child_process';
-import { describeLockStore, describeTickStore } from '../../../lib/testing/contract/stores/describe-stores.js';
+import { describeJobStore, describeLockStore } from '../../../lib/testing/contract/stores/describe-stores.js';
 import { blocksOf } from '../../docs/guides.js';
 import { compileSnippet } from '../../docs/snippet-program.js';
 import { memoryWith } from './broken-stores.js';
@@ -38,7 +38,7 @@ describe('the contract in node:test, as docs/guide/own-store.md shows it', () =>
     const { code, output } = await run([]);
     const { all } = new CollectedTests((runner) => {
       describeLockStore(runner, memoryWith({}), { semaphores: false });
-      describeTickStore(runner, memoryWith({}));
+      describeJobStore(runner, memoryWith({}), { records: false });
     });
     expect(output).toContain(`# pass ${all.length}\n# fail 0\n`);
     expect(code).toBe(0);

@@ -1,7 +1,7 @@
 // Preloaded into the process that runs the test of docs/guide/own-store.md: the schema that the reader has.
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
-import { MemoryTickStore } from '../../../lib/memory/memory-tick-store.js';
+import { MemoryClaims } from '../../../lib/memory/memory-claims.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 import { BROKEN_LOCKS } from './broken-stores.js';
 
@@ -15,7 +15,7 @@ async function createSchema() {
     async openStores(instanceId: string) {
       const locks = new Locks({ instanceId, server });
       opened.push(locks);
-      return { locks, ticks: new MemoryTickStore(server) };
+      return { locks, jobs: new MemoryClaims(server) };
     },
     closeStores: async (instanceId: string) => opened.find((one) => one.instanceId === instanceId)?.close(),
     now: async () => clock.wallNow(),

@@ -4,7 +4,6 @@ import {
   describeJobStore,
   describeLatchStore,
   describeLockStore,
-  describeTickStore,
 } from '../../../lib/testing/contract/stores/describe-stores.js';
 import type { ContractRunner, StoreSubject } from '../../../lib/testing/contract/subject.js';
 import { type Base, isOnEveryServer, type Suite, suiteOf } from '../../../lib/testing/contract/suite.js';
@@ -135,25 +134,25 @@ describe('the contract', () => {
   });
 
   it.each([
-    [[undefined], /^describe in the first argument of describeTickStore must be a function, not undefined/],
-    [[{ it }], /^describe in the first argument of describeTickStore must be a function, not undefined/],
-    [[{ describe }], /^it in the first argument of describeTickStore must be a function, not undefined/],
+    [[undefined], /^describe in the first argument of describeJobStore must be a function, not undefined/],
+    [[{ it }], /^describe in the first argument of describeJobStore must be a function, not undefined/],
+    [[{ describe }], /^it in the first argument of describeJobStore must be a function, not undefined/],
     [[{ describe, it }, memoryWith({})()], /^create must be a function, not an object/],
     [
       [{ describe, it }, memoryWith({}), { semaphore: false }],
-      /features of describeTickStore .*"semaphore".*semaphores/,
+      /features of describeJobStore .*"semaphore".*semaphores/,
     ],
-    [[{ describe, it }, memoryWith({}), { parts: ['leases'] }], /features of describeTickStore .*"parts"/],
+    [[{ describe, it }, memoryWith({}), { parts: ['leases'] }], /features of describeJobStore .*"parts"/],
     [[{ describe, it }, memoryWith({}), { timeoutMs: 0 }], /^timeoutMs must be an integer from 1 to 2147483647/],
     [[{ describe, it }, memoryWith({}), { servers: 1.5 }], /^servers must be an integer of 1 or more/],
   ])('refuses what it cannot use: %#', (args, message) => {
-    expect(() => (describeTickStore as (...args: unknown[]) => void)(...args)).toThrow(message);
+    expect(() => (describeJobStore as (...args: unknown[]) => void)(...args)).toThrow(message);
   });
 
   it('takes the module node:test as it is, which is a function', () => {
     const names: string[] = [];
     const likeNodeTest = Object.assign(() => {}, { describe: () => {}, it: (name: string) => void names.push(name) });
-    describeTickStore(likeNodeTest, memoryWith({}));
+    describeJobStore(likeNodeTest, memoryWith({}));
     expect(names.length).toBeGreaterThan(0);
   });
 
@@ -162,11 +161,11 @@ describe('the contract', () => {
     expect(call).toThrow('parts must be an array with at least one part, not an array of 0');
   });
 
-  it('has no test of semaphores, ticks or one queue for a store without them', () => {
+  it('has no test of semaphores, jobs or one queue for a store without them', () => {
     const all = namesOf((runner) => describeLockStore(runner, memoryWith({})));
     for (const [feature, about] of [
       ['semaphores', /semaphore|permits/],
-      ['ticks', /claim|another way/],
+      ['jobs', /claim|another way/],
       ['oneQueue', /place in line|different tokens/],
     ] as const) {
       const names = namesOf((runner) => describeLockStore(runner, memoryWith({}), { [feature]: false }));
@@ -180,7 +179,7 @@ describe('the contract', () => {
   it('has marked tests in each part that talks to a server in a way of its own, and few of them', () => {
     const all = new CollectedTests((runner) => {
       describeLockStore(runner, memoryWith({}));
-      for (const describeStore of [describeTickStore, describeJobStore, describeLatchStore]) {
+      for (const describeStore of [describeJobStore, describeLatchStore]) {
         runner.describe(describeStore.name, () => describeStore(runner, memoryWith({})));
       }
     }).all.map(({ name, run }) => ({ part: name.split(' > ')[0], isMarked: isOnEveryServer(run) }));
@@ -204,6 +203,6 @@ describe('the contract', () => {
     };
     const tests = new CollectedTests((runner) => describeJobStore(runner, withoutJobs));
     expect((await tests.firstFailure())?.error.message).toMatch(/^open\(\) returned no `jobs`, which this test needs/);
-    expect(() => openedPart(undefined, 'ticks')).toThrow(/set ticks: false/);
+    expect(() => openedPart(undefined, 'jobs')).toThrow(/set jobs: false/);
   });
 });

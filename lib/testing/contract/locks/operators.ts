@@ -202,11 +202,11 @@ export function describeOperators(inWorld: QueueSuite, features: AllFeatures): v
       assertEquals(await listed(''), ['held']);
     });
 
-    if (features.ticks) {
+    if (features.jobs) {
       it('shows nothing of claimed ticks, but the lock of a job that runs', async ({ a, listed }) => {
         const owner = newOwner(a.store, 'job');
         const claim = { owner, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
-        await a.ticks.claim({ resource: 'job', tick: 'noon' }, claim);
+        await a.jobs.claim({ resource: 'job', tick: 'noon' }, claim);
         assertEquals(await listed(''), ['job']);
         await a.store.release(owner);
         assertEquals(await listed(''), []);

@@ -208,13 +208,13 @@ export function describeReadWrite({ describe, it }: QueueSuite, features: AllFea
     assertEquals(await world.holders(), ['a', 'holder']);
   });
 
-  if (features.ticks) {
+  if (features.jobs) {
     for (const wish of [READ, WRITE]) {
       it(`is not free for the claim of a tick, in ${wish.mode} mode`, async ({ world, a }) => {
         await world.holding(world.holder, wish);
         const owner = newOwner(a.store, 'stock');
         const claim = { owner, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'wait', takeOver: 'nothing' } as const;
-        const reply = await a.ticks.claim({ resource: 'stock', tick: 'noon' }, claim);
+        const reply = await a.jobs.claim({ resource: 'stock', tick: 'noon' }, claim);
         assertEquals(reply, { status: 'claimed', ttlMs: ANY_NUMBER });
         assertEquals(await world.holders(), ['holder']);
       });

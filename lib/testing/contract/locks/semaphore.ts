@@ -174,7 +174,7 @@ export function describeSemaphore({ it }: QueueSuite, features: AllFeatures): vo
     await world.granted(world.holder, next);
   });
 
-  if (features.ticks) {
+  if (features.jobs) {
     it('drops a waiter for permits of what is a lock by now', async ({ world, a, b }) => {
       const owner = await world.holding(world.holder, ALL);
       const waiter = await world.queued(a, ONE);
@@ -182,7 +182,7 @@ export function describeSemaphore({ it }: QueueSuite, features: AllFeatures): vo
       await world.leaseEnds(owner);
       const runner = newOwner(b.store, 'stock');
       const claim = { owner: runner, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
-      assert.equal((await b.ticks.claim({ resource: 'stock', tick: 'noon' }, claim)).status, 'granted');
+      assert.equal((await b.jobs.claim({ resource: 'stock', tick: 'noon' }, claim)).status, 'granted');
       const found = { mode: 'exclusive', total: 1 };
       assertMatches(await b.store.acquire(second, LONG_MS, PATIENT), { status: 'mismatch', found });
       assertExcludes(await world.queue(), 'b');
@@ -192,12 +192,12 @@ export function describeSemaphore({ it }: QueueSuite, features: AllFeatures): vo
     });
   }
 
-  if (features.ticks) {
+  if (features.jobs) {
     it('is not free for the claim of a tick until the first of the leases ends', async ({ world, a, b }) => {
       await world.holding(a, ONE);
       const owner = newOwner(b.store, 'stock');
       const claim = { owner, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
-      assertEquals(await b.ticks.claim({ resource: 'stock', tick: 'noon' }, claim), { status: 'overlap' });
+      assertEquals(await b.jobs.claim({ resource: 'stock', tick: 'noon' }, claim), { status: 'overlap' });
       assertEquals(await world.holders(), ['a']);
     });
   }

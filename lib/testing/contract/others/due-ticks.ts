@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
-import type { TickClaim, TickReply } from '../../../core/store/tick-store.js';
+import type { TickClaim, TickReply } from '../../../core/store/job-claims.js';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertBelow, assertEquals, assertMatches } from '../asserts.js';
-import { LONG_MS, newOwner, SHORT_MS, take } from '../requests.js';
+import { newOwner, SHORT_MS, take } from '../requests.js';
 import type { Base, Suite } from '../suite.js';
-import { openTicks, TICK, wish } from './tick-world.js';
+import { giveBack, openTicks, TICK, wish } from './tick-world.js';
 
-/** What every tick store keeps to: whether a tick of a schedule may start, by the clock of the store. */
+/** What every job store keeps to: whether a tick of a schedule may start, by the clock of the store. */
 export function describeDueTicks(suite: Suite<Base>): void {
   suite.describe('for a tick that is a time', () => {
     const EARLY_MS = 20_000;
     const LATE_MS = 30_000;
-    const { it } = suite.with(openTicks).with(async ({ subject, store, tickStore }) => {
+    const { it } = suite.with(openTicks).with(async ({ subject, store, jobs }) => {
       const now = await subject.now();
       /** A tick of the job that is due in this time, and the wish of a new owner for it. */
       const due = (inMs: number, changes: Partial<TickClaim> = {}) => {
@@ -23,7 +23,7 @@ export function describeDueTicks(suite: Suite<Base>): void {
       /** Claims it, and ends its run. */
       const runTick = async (inMs: number, changes: Partial<TickClaim> = {}): Promise<TickReply> => {
         const { tick, claim, one } = due(inMs, changes);
-        const reply = await tickStore.claim(tick, claim);
+        const reply = await jobs.claim(tick, claim);
         await store.release(one);
         return reply;
       };
@@ -62,7 +62,7 @@ export function describeDueTicks(suite: Suite<Base>): void {
 
     it.onEveryServer(
       'never starts one twice, however long a process stands still: it is remembered, or too late',
-      async ({ subject, now, store, tickStore, runner }) => {
+      async ({ subject, now, store, jobs, runner }) => {
         const brief = { earlyMs: SHORT_MS, lateMs: SHORT_MS };
         const at = now;
         const tick = { ...TICK, tick: 'now' };
@@ -70,12 +70,12 @@ export function describeDueTicks(suite: Suite<Base>): void {
         let granted = 0;
         for (let asked = 0; asked < 8; asked++) {
           const one = newOwner(store, TICK.resource);
-          if ((await tickStore.claim(tick, wish(one, once))).status === 'granted') granted++;
+          if ((await jobs.claim(tick, wish(one, once))).status === 'granted') granted++;
           await store.release(one);
           await subject.pass(SHORT_MS / 2);
         }
         assertAtMost(granted, 1);
-        assert.equal((await tickStore.claim(tick, wish(runner, once))).status, 'late');
+        assert.equal((await jobs.claim(tick, wish(runner, once))).status, 'late');
       },
     );
 
@@ -94,36 +94,36 @@ export function describeDueTicks(suite: Suite<Base>): void {
       runTick,
       due,
       store,
-      tickStore,
+      jobs,
     }) => {
       await runTick(0);
       const { tick, claim } = due(-1_000);
       const owner = newOwner(store, 'job:draw');
-      assert.equal((await tickStore.claim({ ...tick, resource: 'job:draw' }, { ...claim, owner })).status, 'granted');
+      assert.equal((await jobs.claim({ ...tick, resource: 'job:draw' }, { ...claim, owner })).status, 'granted');
       assert.equal((await runTick(-2_000, { due: undefined })).status, 'granted');
     });
 
     it.onEveryServer(
       'lets an older one run that was claimed in time: by its claimant, by a rescuer, or after it was returned',
-      async ({ store, due, tickStore, runTick }) => {
+      async ({ store, due, jobs, runTick }) => {
         const earlier = newOwner(store, TICK.resource);
         await take(store, earlier);
         const [first, second, third] = [-3_000, -2_000, -1_000].map((inMs) => due(inMs, { overlap: 'wait' }));
         for (const { tick, claim } of [first!, second!, third!]) {
-          assert.equal((await tickStore.claim(tick, claim)).status, 'claimed');
+          assert.equal((await jobs.claim(tick, claim)).status, 'claimed');
         }
-        await tickStore.giveBack(second!.tick, second!.one, LONG_MS);
+        await giveBack(jobs, second!.one, second!.tick);
         await store.release(earlier);
         await runTick(0);
 
-        assert.equal((await tickStore.claim(first!.tick, first!.claim)).status, 'granted');
+        assert.equal((await jobs.claim(first!.tick, first!.claim)).status, 'granted');
         await store.release(first!.one);
         const again = due(-3_000, { takeOver: 'unfinished' });
-        assertMatches(await tickStore.claim(again.tick, again.claim), { status: 'granted', rerun: true });
+        assertMatches(await jobs.claim(again.tick, again.claim), { status: 'granted', rerun: true });
         await store.release(again.one);
         assertMatches(await runTick(-2_000), { status: 'granted', rerun: false });
         const standBy = due(-1_000, { takeOver: 'unbegun' });
-        assertMatches(await tickStore.claim(standBy.tick, standBy.claim), { status: 'granted', rerun: false });
+        assertMatches(await jobs.claim(standBy.tick, standBy.claim), { status: 'granted', rerun: false });
         await store.release(standBy.one);
         assert.equal((await runTick(-500)).status, 'late');
       },

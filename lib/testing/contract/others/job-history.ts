@@ -25,6 +25,7 @@ import {
   SCHEDULE,
   tickAt,
 } from './job-world.js';
+import { giveBack } from './tick-world.js';
 
 /** What every job store keeps to: each run is in the history, with its end. */
 export function describeJobHistory(suite: Suite<Base>): void {
@@ -98,7 +99,7 @@ export function describeJobHistory(suite: Suite<Base>): void {
       const owner = ownerOf(one);
       const reply = await claim(one, at, owner, { historySize: 1_000 });
       const ticks = Array.from({ length: 200 }, (_, index) => at + (index + 1) * MINUTE_MS);
-      await two.jobs.noteMissed(missedOf({ after: at, ticks, historySize: 1_000 }));
+      await two.jobs.note(missedOf({ after: at, ticks, historySize: 1_000 }));
       await end(one, owner, reply);
       assertMatches((await look(1_000)).runs.at(-1), { tick: tickAt(at).tick, outcome: 'ok' });
     });
@@ -106,7 +107,7 @@ export function describeJobHistory(suite: Suite<Base>): void {
     it('shows the run that goes on behind any number of missed ticks', async ({ one, at, two, look }) => {
       await claim(one, at, ownerOf(one), { historySize: 1_000 });
       const ticks = Array.from({ length: 200 }, (_, index) => at + (index + 1) * MINUTE_MS);
-      await two.jobs.noteMissed(missedOf({ after: at, ticks, historySize: 1_000 }));
+      await two.jobs.note(missedOf({ after: at, ticks, historySize: 1_000 }));
       assertMatches((await look(2)).running, { tick: tickAt(at).tick, instanceId: 'one' });
       assert.equal((await look(2)).runs.length, 2);
     });
@@ -121,7 +122,7 @@ export function describeJobHistory(suite: Suite<Base>): void {
       await one.jobs.register([{ resource: JOB }]);
       const owner = ownerOf(one);
       const note = { kind: 'manual', historySize: 0 } as const;
-      const reply = await one.ticks.claim({ resource: JOB, tick: 'manual:1' }, claimOf(owner, note));
+      const reply = await one.jobs.claim({ resource: JOB, tick: 'manual:1' }, claimOf(owner, note));
       await end(one, owner, reply);
       assertAbove((await look()).lastSuccessAt, 0);
     });
@@ -130,21 +131,21 @@ export function describeJobHistory(suite: Suite<Base>): void {
       const note = { kind: 'tick', historySize: 0 } as const;
       const order = { resource: JOB, tick: 'order 7' };
       const owner = ownerOf(one);
-      const reply = await one.ticks.claim(order, claimOf(owner, note));
+      const reply = await one.jobs.claim(order, claimOf(owner, note));
       assert.equal(reply.status, 'granted');
-      assert.equal((await two.ticks.claim(order, claimOf(ownerOf(two), note))).status, 'taken');
+      assert.equal((await two.jobs.claim(order, claimOf(ownerOf(two), note))).status, 'taken');
       assert.equal(await end(one, owner, reply), true);
       assertMatches(await look(), { isKnown: false, runs: [], instances: [] });
       assertEquals(await one.jobs.list(), []);
       // It obeys a pause all the same.
       await two.jobs.pause(JOB, { by: 'Ada' });
-      assertEquals(await one.ticks.claim({ ...order, tick: 'order 8' }, claimOf(ownerOf(one), note)), {
+      assertEquals(await one.jobs.claim({ ...order, tick: 'order 8' }, claimOf(ownerOf(one), note)), {
         status: 'paused',
         by: 'Ada',
       });
       await two.jobs.resume(JOB);
       assert.equal(
-        (await one.ticks.claim({ ...order, tick: 'order 9' }, claimOf(ownerOf(one), note))).status,
+        (await one.jobs.claim({ ...order, tick: 'order 9' }, claimOf(ownerOf(one), note))).status,
         'granted',
       );
       assertMatches(await look(), { isKnown: false, instances: [] });
@@ -183,13 +184,13 @@ export function describeJobHistory(suite: Suite<Base>): void {
       await run(one, at - MINUTE_MS);
       const owner = ownerOf(one);
       await claim(one, at, owner);
-      await one.ticks.giveBack(tickAt(at), owner, LONG_MS);
+      await giveBack(one.jobs, owner, tickAt(at));
       assertMatches((await look()).runs, [{ tick: tickAt(at - MINUTE_MS).tick }]);
     });
 
     it('keeps a run of another instance when a tick is given back', async ({ one, at, two, look }) => {
       await claim(one, at, ownerOf(one));
-      await two.ticks.giveBack(tickAt(at), ownerOf(two), LONG_MS);
+      await giveBack(two.jobs, ownerOf(two), tickAt(at));
       assert.equal((await look()).runs.length, 1);
     });
 

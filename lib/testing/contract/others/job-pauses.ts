@@ -132,7 +132,7 @@ export function describeJobPauses(suite: Suite<Base>): void {
       await one.jobs.pause(JOB, {});
       const between = first + 1;
       const ticks = [first - 1, between, second - 1];
-      const reply = await one.jobs.noteMissed(missedOf({ after, ticks }));
+      const reply = await one.jobs.note(missedOf({ after, ticks }));
       assertEquals(reply, { status: 'noted', missed: { count: 1, first: between, last: between, ticks: [between] } });
       assertMatches(await look(), { missed: 1, last: second - 1 });
     });
@@ -140,13 +140,13 @@ export function describeJobPauses(suite: Suite<Base>): void {
     it('lasts no longer than the one that took its place', async ({ subject, one, after, pauseBriefly }) => {
       await one.jobs.pause(JOB, { until: (await subject.now()) + DAY_MS });
       const tick = (await pauseBriefly()) + 1;
-      assertMatches(await one.jobs.noteMissed(missedOf({ after, ticks: [tick] })), { missed: { ticks: [tick] } });
+      assertMatches(await one.jobs.note(missedOf({ after, ticks: [tick] })), { missed: { ticks: [tick] } });
     });
 
     it('is forgotten with the next pause, once its ticks are accounted', async ({ one, after, pauseBriefly, look }) => {
       const first = await pauseBriefly();
       assertEquals((await look()).timedPauses, [{ from: ANY_NUMBER, until: first }]);
-      await one.jobs.noteMissed(missedOf({ after, ticks: [first] }));
+      await one.jobs.note(missedOf({ after, ticks: [first] }));
       const second = await pauseBriefly();
       assertEquals((await look()).timedPauses, [{ from: ANY_NUMBER, until: second }]);
     });

@@ -1,6 +1,6 @@
-import type { JobNote, JobState, JobStore, MissedNote, RunEnd } from '../../../core/store/job-store.js';
+import type { JobState, JobStore, MissedNote, RunEnd } from '../../../core/store/job-store.js';
 import type { LockOwner, LockStore } from '../../../core/store/lock-store.js';
-import type { Tick, TickClaim, TickReply, TickStore } from '../../../core/store/tick-store.js';
+import type { Tick, TickClaim, TickReply, JobNote } from '../../../core/store/job-claims.js';
 import { openedPart } from '../opened-part.js';
 import { LONG_MS, newOwner } from '../requests.js';
 import type { Base } from '../suite.js';
@@ -15,15 +15,14 @@ export type Granted = Extract<TickReply, { status: 'granted' }>;
 /** One instance. */
 export interface JobPeer {
   readonly store: LockStore;
-  readonly ticks: TickStore;
   readonly jobs: JobStore;
 }
 
 /** Two instances that know one job. */
 export async function openJobs({ subject }: Base) {
   const open = async (instanceId: string): Promise<JobPeer> => {
-    const { locks, ticks, jobs } = await subject.open(instanceId);
-    return { store: locks, ticks: openedPart(ticks, 'ticks'), jobs: openedPart(jobs, 'jobs') };
+    const { locks, jobs } = await subject.open(instanceId);
+    return { store: locks, jobs: openedPart(jobs, 'jobs') as JobStore };
   };
   const one = await open('one');
   const two = await open('two');
@@ -57,7 +56,7 @@ export function claim(
   changes: Partial<TickClaim> = {},
 ): Promise<TickReply> {
   const due = { at: time, earlyMs: MINUTE_MS, lateMs: DAY_MS };
-  return by.ticks.claim(tickAt(time), claimOf(owner, noteOf(time, note), { due, ...changes }));
+  return by.jobs.claim(tickAt(time), claimOf(owner, noteOf(time, note), { due, ...changes }));
 }
 
 /** Claims a tick whose text is no time. */
@@ -67,7 +66,7 @@ export const claimText = (
   owner: LockOwner,
   kind: JobNote['kind'],
   changes: Partial<TickClaim> = {},
-) => by.ticks.claim({ resource: JOB, tick }, claimOf(owner, { kind, historySize: 100 }, changes));
+) => by.jobs.claim({ resource: JOB, tick }, claimOf(owner, { kind, historySize: 100 }, changes));
 
 export async function end(
   by: JobPeer,
@@ -76,7 +75,7 @@ export async function end(
   changes: Partial<RunEnd> = {},
 ): Promise<boolean> {
   const { fencingToken } = reply as Granted;
-  return by.jobs.end({ owner, fencingToken, outcome: 'ok', ...changes });
+  return by.jobs.end(owner, { run: { fencingToken, outcome: 'ok', ...changes } });
 }
 
 /** A run from its claim to its end. */

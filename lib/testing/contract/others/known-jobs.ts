@@ -75,9 +75,7 @@ export function describeKnownJobs(suite: Suite<Base>): void {
       look,
     }) => {
       await run(one, at - 5 * MINUTE_MS);
-      await one.jobs.noteMissed(
-        missedOf({ after: at - 5 * MINUTE_MS, ticks: [at - 4 * MINUTE_MS], runWithinMs: DAY_MS }),
-      );
+      await one.jobs.note(missedOf({ after: at - 5 * MINUTE_MS, ticks: [at - 4 * MINUTE_MS], runWithinMs: DAY_MS }));
       await two.jobs.register([registration]);
       assertMatches(await look(), { last: at - 4 * MINUTE_MS, missed: 1, owed: { count: 1 } });
       await two.jobs.register([{ ...registration, schedule: 'another' }]);
@@ -98,7 +96,7 @@ export function describeKnownJobs(suite: Suite<Base>): void {
       const old = { schedule: 'another', next: at + 9 * MINUTE_MS };
       assertMatches(await claim(two, at, undefined, old), { status: 'granted' });
       assertMatches(await look(), { schedule: SCHEDULE, next: at + MINUTE_MS });
-      await two.ticks.claim(
+      await two.jobs.claim(
         { resource: JOB, tick: 'interval' },
         claimOf(ownerOf(two), noteOf(at, { schedule: undefined, next: at })),
       );

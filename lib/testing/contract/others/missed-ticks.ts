@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { catchUpTick } from '../../../core/store/job-store.js';
-import type { TickReply } from '../../../core/store/tick-store.js';
+import type { TickReply } from '../../../core/store/job-claims.js';
 import { ANY_NUMBER, assertContains, assertEquals, assertExcludes, assertMatches } from '../asserts.js';
 import { LONG_MS, SHORT_MS } from '../requests.js';
 import type { Base, Suite } from '../suite.js';
@@ -17,6 +17,7 @@ import {
   run,
   tickAt,
 } from './job-world.js';
+import { finishClaim, giveBack } from './tick-world.js';
 
 /** What every job store keeps to: ticks that no instance ran are told once, and caught up once. */
 export function describeMissedTicks(suite: Suite<Base>): void {
@@ -57,7 +58,7 @@ export function describeMissedTicks(suite: Suite<Base>): void {
     });
 
     it('are not found by another schedule, which takes the place of the first', async ({ one, ago, two, look, at }) => {
-      await one.jobs.noteMissed(missedOf({ after: ago(10), ticks: [ago(9)], runWithinMs: DAY_MS }));
+      await one.jobs.note(missedOf({ after: ago(10), ticks: [ago(9)], runWithinMs: DAY_MS }));
       const owner = ownerOf(two);
       // No instance has asked for the ticks of the first for longer than they may be late.
       const due = { at: ago(2), earlyMs: MINUTE_MS, lateMs: 5 * MINUTE_MS };
@@ -69,7 +70,7 @@ export function describeMissedTicks(suite: Suite<Base>): void {
 
     it.onEveryServer('are told by one instance, counted, and in the history', async ({ ago, one, two, look }) => {
       const missed = missedOf({ after: ago(10), ticks: [ago(9), ago(8), ago(7)] });
-      const replies = await Promise.all([one.jobs.noteMissed(missed), two.jobs.noteMissed(missed)]);
+      const replies = await Promise.all([one.jobs.note(missed), two.jobs.note(missed)]);
       const noted = {
         status: 'noted',
         missed: { count: 3, first: ago(9), last: ago(7), ticks: [ago(9), ago(8), ago(7)] },
@@ -93,31 +94,31 @@ export function describeMissedTicks(suite: Suite<Base>): void {
       two,
     }) => {
       const missed = missedOf({ after: ago(10), ticks: [ago(9), ago(8)], runWithinMs: DAY_MS });
-      const reply = await one.jobs.noteMissed(missed);
+      const reply = await one.jobs.note(missed);
       assertMatches(reply, { status: 'noted', missed: { count: 2 }, owed: { count: 2 } });
       const state = await look();
-      assertEquals(await one.jobs.noteMissed(missed), reply);
-      assert.equal((await two.jobs.noteMissed(missed)).status, 'stale');
+      assertEquals(await one.jobs.note(missed), reply);
+      assert.equal((await two.jobs.note(missed)).status, 'stale');
       assertEquals(await look(), { ...state, now: ANY_NUMBER });
-      await one.jobs.noteMissed(missedOf({ after: ago(8), ticks: [ago(7)] }));
-      assert.equal((await one.jobs.noteMissed(missed)).status, 'stale');
+      await one.jobs.note(missedOf({ after: ago(8), ticks: [ago(7)] }));
+      assert.equal((await one.jobs.note(missed)).status, 'stale');
     });
 
     it('are never granted to a late instance', async ({ one, ago, two }) => {
-      await one.jobs.noteMissed(missedOf({ after: ago(10), ticks: [ago(9)] }));
+      await one.jobs.note(missedOf({ after: ago(10), ticks: [ago(9)] }));
       assert.equal((await claim(two, ago(9))).status, 'late');
     });
 
     it('are not told of another schedule, or of a job that is not known', async ({ ago, one, look }) => {
       const missed = missedOf({ after: ago(10), ticks: [ago(9)] });
-      assertEquals(await one.jobs.noteMissed({ ...missed, schedule: 'another' }), { status: 'stale' });
-      assertEquals(await one.jobs.noteMissed({ ...missed, resource: 'cron:unknown' }), { status: 'stale' });
+      assertEquals(await one.jobs.note({ ...missed, schedule: 'another' }), { status: 'stale' });
+      assertEquals(await one.jobs.note({ ...missed, resource: 'cron:unknown' }), { status: 'stale' });
       assert.equal((await look()).missed, 0);
     });
 
     it('count those before the ones that are named', async ({ ago, one, look }) => {
       const earlier = { count: 5_000, first: ago(10) + 1, last: ago(3) };
-      const reply = await one.jobs.noteMissed(missedOf({ after: ago(10), ticks: [ago(2), ago(1)], earlier }));
+      const reply = await one.jobs.note(missedOf({ after: ago(10), ticks: [ago(2), ago(1)], earlier }));
       assertMatches(reply, {
         missed: { count: 5_002, first: ago(10) + 1, last: ago(1), ticks: [ago(2), ago(1)] },
       });
@@ -134,15 +135,15 @@ export function describeMissedTicks(suite: Suite<Base>): void {
       const during = (await subject.now()) + MINUTE_MS;
       const earlier = { count: 2, first: ago(9), last: ago(8) };
       const missed = missedOf({ after: ago(10), ticks: [during], earlier, runWithinMs: DAY_MS });
-      const reply = await one.jobs.noteMissed(missed);
+      const reply = await one.jobs.note(missed);
       assertMatches(reply, { status: 'noted', missed: { ...earlier, ticks: [] }, owed: earlier });
       assertMatches(await look(), { missed: 2, last: during, owed: earlier, runs: [{ outcome: 'ok' }] });
-      assertEquals(await one.jobs.noteMissed(missed), reply);
+      assertEquals(await one.jobs.note(missed), reply);
     });
 
     it('are a thousand at once, and the history stays as long as it is', async ({ ago, one, look }) => {
       const ticks = Array.from({ length: 1_000 }, (_, index) => ago(10) + 100 + index);
-      const reply = await one.jobs.noteMissed(missedOf({ after: ago(10), ticks, historySize: 20 }));
+      const reply = await one.jobs.note(missedOf({ after: ago(10), ticks, historySize: 20 }));
       assertMatches(reply, { missed: { count: 1_000 } });
       const { runs } = await look(1_000);
       assert.equal(runs.length, 20);
@@ -153,9 +154,7 @@ export function describeMissedTicks(suite: Suite<Base>): void {
       await one.jobs.pause(JOB, {});
       const { pause } = await look();
       const during = pause!.at + 1;
-      const reply = await one.jobs.noteMissed(
-        missedOf({ after: ago(10), ticks: [ago(9), during], runWithinMs: DAY_MS }),
-      );
+      const reply = await one.jobs.note(missedOf({ after: ago(10), ticks: [ago(9), during], runWithinMs: DAY_MS }));
       assertMatches(reply, { missed: { count: 1, first: ago(9), last: ago(9), ticks: [ago(9)] } });
       assertMatches(await look(), { missed: 1, last: during });
     });
@@ -167,7 +166,7 @@ export function describeMissedTicks(suite: Suite<Base>): void {
       await one.jobs.pause(JOB, { until });
       await subject.pass(lastsMs);
       const during = until - 1;
-      const reply = await one.jobs.noteMissed(missedOf({ after: ago(10), ticks: [during] }));
+      const reply = await one.jobs.note(missedOf({ after: ago(10), ticks: [during] }));
       assertEquals(reply, { status: 'noted' });
       assertMatches(await look(), { missed: 0, last: during });
     });
@@ -183,26 +182,26 @@ export function describeMissedTicks(suite: Suite<Base>): void {
       });
 
       it('is owed, and told to every instance', async ({ one, missed, owed, two, look }) => {
-        assertMatches(await one.jobs.noteMissed(missed), { status: 'noted', owed: owed });
-        assertEquals(await two.jobs.noteMissed(missed), { status: 'stale', owed: owed });
+        assertMatches(await one.jobs.note(missed), { status: 'noted', owed: owed });
+        assertEquals(await two.jobs.note(missed), { status: 'stale', owed: owed });
         assertEquals((await look()).owed, owed);
       });
 
       it('runs once', async ({ one, missed, tick, ago, two, look }) => {
-        await one.jobs.noteMissed(missed);
+        await one.jobs.note(missed);
         const owner = ownerOf(one);
         const reply = await claimText(one, tick, owner, 'catchUp');
         assertMatches(reply, { status: 'granted', missed: { count: 2, first: ago(9), last: ago(8) } });
         assert.equal((await claimText(two, tick, ownerOf(two), 'catchUp')).status, 'taken');
         assert.equal((await look()).owed, undefined);
         await end(one, owner, reply);
-        await one.ticks.finish({ resource: JOB, tick: tick }, owner, LONG_MS);
+        await finishClaim(one.jobs, owner, { resource: JOB, tick });
         assert.equal((await claimText(two, tick, ownerOf(two), 'catchUp')).status, 'finished');
         assertMatches((await look()).runs[0], { tick: tick, catchUp: true, outcome: 'ok' });
       });
 
       it('is not shut out by a newer tick that ran already', async ({ one, missed, ago, tick }) => {
-        await one.jobs.noteMissed(missed);
+        await one.jobs.note(missed);
         await run(one, ago(7));
         assert.equal((await claimText(one, tick, ownerOf(one), 'catchUp')).status, 'granted');
       });
@@ -216,7 +215,7 @@ export function describeMissedTicks(suite: Suite<Base>): void {
         look,
         owed,
       }) => {
-        await one.jobs.noteMissed(missed);
+        await one.jobs.note(missed);
         const owner = ownerOf(one);
         const reply = await claim(one, ago(7), owner);
         assert.equal((await claimText(two, tick, ownerOf(two), 'catchUp')).status, 'overlap');
@@ -229,10 +228,10 @@ export function describeMissedTicks(suite: Suite<Base>): void {
       });
 
       it.onEveryServer('is owed again if it was given back', async ({ one, missed, tick, look, owed, two }) => {
-        await one.jobs.noteMissed(missed);
+        await one.jobs.note(missed);
         const owner = ownerOf(one);
         await claimText(one, tick, owner, 'catchUp');
-        await one.ticks.giveBack({ resource: JOB, tick: tick }, owner, LONG_MS);
+        await giveBack(one.jobs, owner, { resource: JOB, tick });
         await one.store.release(owner);
         assertMatches(await look(), { owed: owed });
         assert.equal((await claimText(two, tick, ownerOf(two), 'catchUp')).status, 'granted');
@@ -248,7 +247,7 @@ export function describeMissedTicks(suite: Suite<Base>): void {
           owed,
           tick,
         }) => {
-          await one.jobs.noteMissed(missed);
+          await one.jobs.note(missed);
           const owner = ownerOf(one);
           await claimText(one, tick, owner, 'catchUp', { leaseMs: SHORT_MS });
           await subject.pass(SHORT_MS);
@@ -265,18 +264,18 @@ export function describeMissedTicks(suite: Suite<Base>): void {
       }
 
       it('is the one for all that was missed since', async ({ one, missed, ago, look, tick }) => {
-        await one.jobs.noteMissed(missed);
-        await one.jobs.noteMissed(missedOf({ after: ago(8), ticks: [ago(7)], runWithinMs: DAY_MS }));
+        await one.jobs.note(missed);
+        await one.jobs.note(missedOf({ after: ago(8), ticks: [ago(7)], runWithinMs: DAY_MS }));
         const all = { count: 3, first: ago(9), last: ago(7), tick: catchUpTick(ago(7)), until: ago(7) + DAY_MS };
         assertEquals((await look()).owed, all);
         assert.equal((await claimText(one, tick, ownerOf(one), 'catchUp')).status, 'finished');
       });
 
       it('is not owed for what is too old, and not for ever', async ({ subject, one, ago, look, tick }) => {
-        await one.jobs.noteMissed(missedOf({ after: ago(10), ticks: [ago(9)], runWithinMs: MINUTE_MS }));
+        await one.jobs.note(missedOf({ after: ago(10), ticks: [ago(9)], runWithinMs: MINUTE_MS }));
         assert.equal((await look()).owed, undefined);
         const soon = (await subject.now()) - ago(8) + SHORT_MS;
-        await one.jobs.noteMissed(missedOf({ after: ago(9), ticks: [ago(8)], runWithinMs: soon }));
+        await one.jobs.note(missedOf({ after: ago(9), ticks: [ago(8)], runWithinMs: soon }));
         assert.notEqual((await look()).owed, undefined);
         await subject.pass(SHORT_MS + 1);
         assert.equal((await look()).owed, undefined);

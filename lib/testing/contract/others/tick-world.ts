@@ -1,5 +1,6 @@
 import type { LockOwner } from '../../../core/store/lock-store.js';
-import type { TickClaim } from '../../../core/store/tick-store.js';
+import type { Tick, TickClaim } from '../../../core/store/job-claims.js';
+import type { JobClaims } from '../../../core/store/job-store.js';
 import { openedPart } from '../opened-part.js';
 import { LONG_MS, newOwner } from '../requests.js';
 import type { Base } from '../suite.js';
@@ -11,21 +12,31 @@ export function wish(owner: LockOwner, changes: Partial<TickClaim> = {}): TickCl
   return { owner, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing', ...changes };
 }
 
+/** The tick has run. */
+export function finishClaim(jobs: JobClaims, owner: LockOwner, { tick }: Tick): Promise<boolean> {
+  return jobs.end(owner, { claim: { tick, to: 'finished', keepMs: LONG_MS } });
+}
+
+/** The owner has not begun the run, and never will. */
+export function giveBack(jobs: JobClaims, owner: LockOwner, { tick }: Tick): Promise<boolean> {
+  return jobs.end(owner, { claim: { tick, to: 'returned', keepMs: LONG_MS } });
+}
+
 /** Two instances that claim the ticks of one job: a runner on the first, and another owner on the second. */
 export async function openTicks({ subject }: Base) {
-  const { locks: store, ticks: ofOne } = await subject.open('one');
-  const { locks: otherStore, ticks: ofTwo } = await subject.open('two');
-  const tickStore = openedPart(ofOne, 'ticks');
+  const { locks: store, jobs: ofOne } = await subject.open('one');
+  const { locks: otherStore, jobs: ofTwo } = await subject.open('two');
+  const jobs = openedPart(ofOne, 'jobs');
   const runner = newOwner(store, TICK.resource);
   return {
     store,
-    tickStore,
-    otherTickStore: openedPart(ofTwo, 'ticks'),
+    jobs,
+    otherJobs: openedPart(ofTwo, 'jobs'),
     runner,
     other: newOwner(otherStore, TICK.resource),
     /** The run of the runner is over. */
     finish: async (tick = TICK): Promise<void> => {
-      await tickStore.finish(tick, runner, LONG_MS);
+      await finishClaim(jobs, runner, tick);
       await store.release(runner);
     },
   };

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { ANY_NUMBER, assertAbove, assertEquals, assertMatches } from '../asserts.js';
 import { LONG_MS, newOwner, SHORT_MS, take } from '../requests.js';
 import type { Base, Suite } from '../suite.js';
-import { NEXT_TICK, openTicks, TICK, wish } from './tick-world.js';
+import { finishClaim, giveBack, NEXT_TICK, openTicks, TICK, wish } from './tick-world.js';
 
-/** What every tick store keeps to: a tick starts once. */
+/** What every job store keeps to: a tick starts once. */
 export function describeTicks(suite: Suite<Base>): void {
   const ticks = suite.with(openTicks);
   const { describe, it } = ticks;
 
-  it.onEveryServer('grants a tick with the lock of its job, in one step', async ({ tickStore, runner, store }) => {
-    const reply = await tickStore.claim(TICK, wish(runner));
+  it.onEveryServer('grants a tick with the lock of its job, in one step', async ({ jobs, runner, store }) => {
+    const reply = await jobs.claim(TICK, wish(runner));
     assertEquals(reply, { status: 'granted', fencingToken: ANY_NUMBER, rerun: false });
     assertMatches(await store.inspect(TICK.resource), {
       mode: 'exclusive',
@@ -18,75 +18,75 @@ export function describeTicks(suite: Suite<Base>): void {
     });
   });
 
-  it.onEveryServer('grants a re-sent claim again, with the same token', async ({ tickStore, runner }) => {
-    const reply = await tickStore.claim(TICK, wish(runner));
-    assertEquals(await tickStore.claim(TICK, wish(runner)), reply);
+  it.onEveryServer('grants a re-sent claim again, with the same token', async ({ jobs, runner }) => {
+    const reply = await jobs.claim(TICK, wish(runner));
+    assertEquals(await jobs.claim(TICK, wish(runner)), reply);
   });
 
   it('tells the others that the tick is taken, and for how long its lock lasts', async ({
-    tickStore,
+    jobs,
     runner,
-    otherTickStore,
+    otherJobs,
     other,
   }) => {
-    await tickStore.claim(TICK, wish(runner));
-    const reply = await otherTickStore.claim(TICK, wish(other));
+    await jobs.claim(TICK, wish(runner));
+    const reply = await otherJobs.claim(TICK, wish(other));
     assertEquals(reply, { status: 'taken', ttlMs: ANY_NUMBER, isBegun: true });
     assertAbove((reply as { ttlMs: number }).ttlMs, LONG_MS / 2);
   });
 
   it.onEveryServer(
     'never starts a tick twice: not after it has run, and a late clock gets nothing',
-    async ({ tickStore, runner, finish, otherTickStore, other }) => {
-      await tickStore.claim(TICK, wish(runner));
+    async ({ jobs, runner, finish, otherJobs, other }) => {
+      await jobs.claim(TICK, wish(runner));
       await finish();
-      assertEquals(await otherTickStore.claim(TICK, wish(other)), { status: 'finished' });
+      assertEquals(await otherJobs.claim(TICK, wish(other)), { status: 'finished' });
     },
   );
 
-  it('forgets a tick after keepMs', async ({ subject, tickStore, runner, otherTickStore, other }) => {
-    await tickStore.claim(TICK, wish(runner, { keepMs: SHORT_MS, leaseMs: SHORT_MS }));
+  it('forgets a tick after keepMs', async ({ subject, jobs, runner, otherJobs, other }) => {
+    await jobs.claim(TICK, wish(runner, { keepMs: SHORT_MS, leaseMs: SHORT_MS }));
     await subject.pass(SHORT_MS * 2);
-    assert.equal((await otherTickStore.claim(TICK, wish(other))).status, 'granted');
+    assert.equal((await otherJobs.claim(TICK, wish(other))).status, 'granted');
   });
 
   it('remembers a tick no longer than the instance that asks would, if it is no time', async ({
     subject,
-    tickStore,
+    jobs,
     runner,
-    otherTickStore,
+    otherJobs,
     other,
     store,
   }) => {
-    await tickStore.claim(TICK, wish(runner));
+    await jobs.claim(TICK, wish(runner));
     await store.release(runner);
     const asker = wish(other, { keepMs: SHORT_MS });
-    assert.equal((await otherTickStore.claim(TICK, asker)).status, 'taken');
+    assert.equal((await otherJobs.claim(TICK, asker)).status, 'taken');
     await subject.pass(SHORT_MS * 2);
-    assert.equal((await otherTickStore.claim(TICK, asker)).status, 'granted');
+    assert.equal((await otherJobs.claim(TICK, asker)).status, 'granted');
   });
 
   it('remembers a tick no longer for an instance that asks with a longer time', async ({
     subject,
-    tickStore,
+    jobs,
     runner,
-    otherTickStore,
+    otherJobs,
     other,
     store,
   }) => {
-    await tickStore.claim(TICK, wish(runner, { keepMs: SHORT_MS }));
+    await jobs.claim(TICK, wish(runner, { keepMs: SHORT_MS }));
     await store.release(runner);
-    assert.equal((await otherTickStore.claim(TICK, wish(other))).status, 'taken');
+    assert.equal((await otherJobs.claim(TICK, wish(other))).status, 'taken');
     await subject.pass(SHORT_MS * 2);
-    assert.equal((await otherTickStore.claim(TICK, wish(other))).status, 'granted');
+    assert.equal((await otherJobs.claim(TICK, wish(other))).status, 'granted');
   });
 
-  it.onEveryServer('keeps jobs, and ticks of one job, apart', async ({ tickStore, runner, finish, store }) => {
-    await tickStore.claim(TICK, wish(runner));
+  it.onEveryServer('keeps jobs, and ticks of one job, apart', async ({ jobs, runner, finish, store }) => {
+    await jobs.claim(TICK, wish(runner));
     await finish();
-    assert.equal((await tickStore.claim(NEXT_TICK, wish(newOwner(store, TICK.resource)))).status, 'granted');
+    assert.equal((await jobs.claim(NEXT_TICK, wish(newOwner(store, TICK.resource)))).status, 'granted');
     const elsewhere = { ...TICK, resource: 'job:draw' };
-    assert.equal((await tickStore.claim(elsewhere, wish(newOwner(store, 'job:draw')))).status, 'granted');
+    assert.equal((await jobs.claim(elsewhere, wish(newOwner(store, 'job:draw')))).status, 'granted');
   });
 
   describe('while an earlier run holds the lock', () => {
@@ -98,57 +98,57 @@ export function describeTicks(suite: Suite<Base>): void {
     const { describe, it } = duringRun;
 
     it('drops the tick for all instances (overlap: skip)', async ({
-      tickStore,
+      jobs,
       runner,
-      otherTickStore,
+      otherJobs,
       other,
       store,
       earlier,
     }) => {
-      assertEquals(await tickStore.claim(TICK, wish(runner)), { status: 'overlap' });
-      assertEquals(await otherTickStore.claim(TICK, wish(other)), { status: 'finished' });
+      assertEquals(await jobs.claim(TICK, wish(runner)), { status: 'overlap' });
+      assertEquals(await otherJobs.claim(TICK, wish(other)), { status: 'finished' });
       await store.release(earlier);
-      assertEquals(await otherTickStore.claim(TICK, wish(other)), { status: 'finished' });
+      assertEquals(await otherJobs.claim(TICK, wish(other)), { status: 'finished' });
     });
 
     it.onEveryServer(
       'claims the tick and gets the lock later (overlap: wait)',
-      async ({ runner, tickStore, otherTickStore, other, store, earlier }) => {
+      async ({ runner, jobs, otherJobs, other, store, earlier }) => {
         const waiting = wish(runner, { overlap: 'wait' });
-        assertEquals(await tickStore.claim(TICK, waiting), { status: 'claimed', ttlMs: ANY_NUMBER });
-        const reply = await otherTickStore.claim(TICK, wish(other, { overlap: 'wait' }));
+        assertEquals(await jobs.claim(TICK, waiting), { status: 'claimed', ttlMs: ANY_NUMBER });
+        const reply = await otherJobs.claim(TICK, wish(other, { overlap: 'wait' }));
         assertMatches(reply, { status: 'taken', isBegun: false });
         await store.release(earlier);
-        assertMatches(await tickStore.claim(TICK, waiting), { status: 'granted', rerun: false });
+        assertMatches(await jobs.claim(TICK, waiting), { status: 'granted', rerun: false });
       },
     );
 
     describe('a tick that waits', () => {
       const asStandBy = { overlap: 'wait', takeOver: 'unbegun' } as const;
 
-      const { it } = duringRun.with(async ({ tickStore, runner }) => {
-        await tickStore.claim(TICK, wish(runner, { overlap: 'wait' }));
+      const { it } = duringRun.with(async ({ jobs, runner }) => {
+        await jobs.claim(TICK, wish(runner, { overlap: 'wait' }));
         return {};
       });
 
       it('is taken over by an instance that stands by, as soon as the lock is free: no run of it had begun', async ({
-        otherTickStore,
+        otherJobs,
         other,
         store,
         earlier,
-        tickStore,
+        jobs,
         runner,
       }) => {
-        assertMatches(await otherTickStore.claim(TICK, wish(other, asStandBy)), {
+        assertMatches(await otherJobs.claim(TICK, wish(other, asStandBy)), {
           status: 'taken',
           isBegun: false,
         });
         await store.release(earlier);
-        assertMatches(await otherTickStore.claim(TICK, wish(other, asStandBy)), {
+        assertMatches(await otherJobs.claim(TICK, wish(other, asStandBy)), {
           status: 'granted',
           rerun: false,
         });
-        assertMatches(await tickStore.claim(TICK, wish(runner, { overlap: 'wait' })), {
+        assertMatches(await jobs.claim(TICK, wish(runner, { overlap: 'wait' })), {
           status: 'taken',
           isBegun: true,
         });
@@ -156,28 +156,28 @@ export function describeTicks(suite: Suite<Base>): void {
 
       it.onEveryServer(
         'belongs to no instance when it is given back, and that run is no rerun',
-        async ({ tickStore, runner, store, earlier, otherTickStore, other }) => {
-          await tickStore.giveBack(TICK, runner, LONG_MS);
+        async ({ jobs, runner, store, earlier, otherJobs, other }) => {
+          await giveBack(jobs, runner, TICK);
           await store.release(earlier);
-          assertMatches(await otherTickStore.claim(TICK, wish(other)), { status: 'granted', rerun: false });
-          await tickStore.giveBack(TICK, runner, LONG_MS);
-          await otherTickStore.finish(TICK, other, LONG_MS);
-          assertEquals(await tickStore.claim(TICK, wish(runner)), { status: 'finished' });
+          assertMatches(await otherJobs.claim(TICK, wish(other)), { status: 'granted', rerun: false });
+          await giveBack(jobs, runner, TICK);
+          await finishClaim(otherJobs, other, TICK);
+          assertEquals(await jobs.claim(TICK, wish(runner)), { status: 'finished' });
         },
       );
 
       it('is still stood by for when it is given back before the lock is free', async ({
-        tickStore,
+        jobs,
         runner,
-        otherTickStore,
+        otherJobs,
         other,
         store,
         earlier,
       }) => {
-        await tickStore.giveBack(TICK, runner, LONG_MS);
-        assert.match((await otherTickStore.claim(TICK, wish(other, asStandBy))).status, /taken|claimed/);
+        await giveBack(jobs, runner, TICK);
+        assert.match((await otherJobs.claim(TICK, wish(other, asStandBy))).status, /taken|claimed/);
         await store.release(earlier);
-        assertMatches(await otherTickStore.claim(TICK, wish(other, asStandBy)), {
+        assertMatches(await otherJobs.claim(TICK, wish(other, asStandBy)), {
           status: 'granted',
           rerun: false,
         });
@@ -186,78 +186,75 @@ export function describeTicks(suite: Suite<Base>): void {
   });
 
   it('does not let a run that was granted be taken over by one that only takes what has not begun', async ({
-    tickStore,
+    jobs,
     runner,
     store,
-    otherTickStore,
+    otherJobs,
     other,
   }) => {
-    await tickStore.claim(TICK, wish(runner));
+    await jobs.claim(TICK, wish(runner));
     await store.release(runner);
-    const reply = await otherTickStore.claim(TICK, wish(other, { takeOver: 'unbegun' }));
+    const reply = await otherJobs.claim(TICK, wish(other, { takeOver: 'unbegun' }));
     assertEquals(reply, { status: 'taken', ttlMs: 0, isBegun: true });
   });
 
   describe('a rescuer', () => {
     const rescue = { takeOver: 'unfinished' as const };
 
-    it('waits as long as the runner holds the lock', async ({ tickStore, runner, otherTickStore, other }) => {
-      await tickStore.claim(TICK, wish(runner));
-      assert.equal((await otherTickStore.claim(TICK, wish(other, rescue))).status, 'taken');
+    it('waits as long as the runner holds the lock', async ({ jobs, runner, otherJobs, other }) => {
+      await jobs.claim(TICK, wish(runner));
+      assert.equal((await otherJobs.claim(TICK, wish(other, rescue))).status, 'taken');
     });
 
-    it.onEveryServer(
-      'takes over a tick whose runner died',
-      async ({ subject, tickStore, runner, otherTickStore, other }) => {
-        await tickStore.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));
-        assert.equal((await otherTickStore.claim(TICK, wish(other))).status, 'taken');
-        await subject.pass(SHORT_MS * 2);
-        assertEquals(await otherTickStore.claim(TICK, wish(other)), { status: 'taken', ttlMs: 0, isBegun: true });
-        assertMatches(await otherTickStore.claim(TICK, wish(other, rescue)), { status: 'granted', rerun: true });
-      },
-    );
-
-    it('leaves the dead runner nothing to finish', async ({ subject, tickStore, runner, otherTickStore, other }) => {
-      await tickStore.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));
+    it.onEveryServer('takes over a tick whose runner died', async ({ subject, jobs, runner, otherJobs, other }) => {
+      await jobs.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));
+      assert.equal((await otherJobs.claim(TICK, wish(other))).status, 'taken');
       await subject.pass(SHORT_MS * 2);
-      await otherTickStore.claim(TICK, wish(other, rescue));
-      await tickStore.finish(TICK, runner, LONG_MS);
-      assert.equal((await tickStore.claim(TICK, wish(runner))).status, 'taken');
+      assertEquals(await otherJobs.claim(TICK, wish(other)), { status: 'taken', ttlMs: 0, isBegun: true });
+      assertMatches(await otherJobs.claim(TICK, wish(other, rescue)), { status: 'granted', rerun: true });
+    });
+
+    it('leaves the dead runner nothing to finish', async ({ subject, jobs, runner, otherJobs, other }) => {
+      await jobs.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));
+      await subject.pass(SHORT_MS * 2);
+      await otherJobs.claim(TICK, wish(other, rescue));
+      await finishClaim(jobs, runner, TICK);
+      assert.equal((await jobs.claim(TICK, wish(runner))).status, 'taken');
     });
 
     it('keeps the claim from being forgotten, however long the run takes', async ({
       subject,
-      tickStore,
+      jobs,
       runner,
-      otherTickStore,
+      otherJobs,
       other,
     }) => {
-      await tickStore.claim(TICK, wish(runner, { keepMs: 1_000 }));
+      await jobs.claim(TICK, wish(runner, { keepMs: 1_000 }));
       await subject.pass(100);
-      await otherTickStore.claim(TICK, wish(other, rescue));
+      await otherJobs.claim(TICK, wish(other, rescue));
       await subject.pass(1_000);
-      assert.equal((await otherTickStore.claim(TICK, wish(other))).status, 'taken');
+      assert.equal((await otherJobs.claim(TICK, wish(other))).status, 'taken');
     });
 
     it('has nothing to do for a tick that has run or is forgotten', async ({
-      otherTickStore,
+      otherJobs,
       other,
-      tickStore,
+      jobs,
       runner,
       finish,
     }) => {
-      assertEquals(await otherTickStore.claim(TICK, wish(other, rescue)), { status: 'finished' });
-      await tickStore.claim(TICK, wish(runner));
+      assertEquals(await otherJobs.claim(TICK, wish(other, rescue)), { status: 'finished' });
+      await jobs.claim(TICK, wish(runner));
       await finish();
-      assertEquals(await otherTickStore.claim(TICK, wish(other, rescue)), { status: 'finished' });
+      assertEquals(await otherJobs.claim(TICK, wish(other, rescue)), { status: 'finished' });
     });
   });
 
-  it('finishes only the claim of the owner that says so', async ({ tickStore, runner, otherTickStore, other }) => {
-    await tickStore.claim(TICK, wish(runner));
-    await otherTickStore.finish(TICK, other, LONG_MS);
-    assert.equal((await otherTickStore.claim(TICK, wish(other))).status, 'taken');
-    await otherTickStore.finish(NEXT_TICK, other, LONG_MS);
-    assert.equal((await otherTickStore.claim(NEXT_TICK, wish(other))).status, 'overlap');
+  it('finishes only the claim of the owner that says so', async ({ jobs, runner, otherJobs, other }) => {
+    await jobs.claim(TICK, wish(runner));
+    await finishClaim(otherJobs, other, TICK);
+    assert.equal((await otherJobs.claim(TICK, wish(other))).status, 'taken');
+    await finishClaim(otherJobs, other, NEXT_TICK);
+    assert.equal((await otherJobs.claim(NEXT_TICK, wish(other))).status, 'overlap');
   });
 }

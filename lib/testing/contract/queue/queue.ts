@@ -72,7 +72,7 @@ export function describeQueue(inWorld: QueueSuite, features: AllFeatures): void 
     assertEquals(await world.queue(), ['a']);
   });
 
-  if (features.ticks) {
+  if (features.jobs) {
     it.onEveryServer('is left by a waiter that got the resource in another way', async ({ world, a, b }) => {
       const owner = await world.held();
       const runner = await world.waiting(a);
@@ -85,7 +85,7 @@ export function describeQueue(inWorld: QueueSuite, features: AllFeatures): void 
         overlap: 'skip',
         takeOver: 'nothing',
       } as const;
-      assert.equal((await a.ticks.claim({ resource: 'stock', tick: 'noon' }, claim)).status, 'granted');
+      assert.equal((await a.jobs.claim({ resource: 'stock', tick: 'noon' }, claim)).status, 'granted');
       assert.equal((await a.store.acquire(runner, LONG_MS, PATIENT)).status, 'granted');
       assertEquals(await world.queue(), ['b']);
     });

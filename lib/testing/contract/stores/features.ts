@@ -42,7 +42,8 @@ const LONGEST_MS = 2 ** 31 - 1;
 
 const FEATURES = {
   semaphores: flag().default(true),
-  ticks: flag().default(true),
+  jobs: flag().default(true),
+  records: flag().default(true),
   oneQueue: flag().default(true),
   servers: count(1, 'servers').default(1),
   timeoutMs: milliseconds(1, LONGEST_MS).default(60_000),
@@ -72,10 +73,11 @@ export function readFeatures(
   checkFunction('create', create);
   const table = where === 'describeLockStore' ? LOCK_STORE_FEATURES : STORE_FEATURES;
   table.check(`the features of ${where}`, features);
-  const { semaphores, ticks, oneQueue, servers, timeoutMs } = STORE_FEATURES.defaults;
+  const { semaphores, jobs, records, oneQueue, servers, timeoutMs } = STORE_FEATURES.defaults;
   return {
     semaphores: features.semaphores ?? semaphores,
-    ticks: features.ticks ?? ticks,
+    jobs: features.jobs ?? jobs,
+    records: features.records ?? records,
     oneQueue: features.oneQueue ?? oneQueue,
     servers: features.servers ?? servers,
     timeoutMs: features.timeoutMs ?? timeoutMs,

@@ -60,9 +60,9 @@ export class ActorProcess {
     const surroundings = { clock: this.clock, isDown: false, sent: () => {}, left: () => {} };
     this.#instance = new TestInstance(name, service, server, surroundings, random);
     this.#instance.gate = this.#gate;
-    const { locks, ticks, jobs, latches } = this.#instance.stores;
+    const { locks, jobs, latches } = this.#instance.stores;
     this.#client = new LockClient({ ...options, service, store: locks, clock: this.clock, random });
-    const singletonRuns = this.#client.singletonRuns(ticks!, jobs);
+    const singletonRuns = this.#client.singletonRuns(jobs);
     this.parts = { client: this.#client, singletonRuns, latches: this.#client.latches(latches!) };
   }
 

@@ -1,33 +1,33 @@
 import type { JobStore } from '../../../../lib/core/store/job-store.js';
-import type { TickStore } from '../../../../lib/core/store/tick-store.js';
+import type { ClaimEnd } from '../../../../lib/core/store/job-claims.js';
+import type { LockOwner } from '../../../../lib/core/store/lock-store.js';
 import type { MemoryServer } from '../../../../lib/memory/memory-server.js';
 import type { JobSimulationOptions } from './job-simulation.js';
 import { RETRIED_JOBS, RETURNED_JOBS } from './simulated-record.js';
 
-interface BrokenStore extends Pick<JobSimulationOptions, 'breakTicks' | 'breakJobs'> {
+interface BrokenStore extends Pick<JobSimulationOptions, 'breakJobs'> {
   /** Which rule finds it out. */
   readonly rule: string;
   /** In which simulation. */
   readonly options?: Partial<JobSimulationOptions>;
 }
 
+/** A claim that ends. */
+interface End {
+  readonly jobs: JobStore;
+  readonly owner: LockOwner;
+  readonly claim: ClaimEnd;
+}
+
 const LONG_MS = 1e9;
 /** Many shutdowns, and many ticks that have not begun. */
 const RETURNED = { jobs: RETURNED_JOBS, calmMs: 2_000 };
 
-function ticksWith(change: (ticks: TickStore, server: MemoryServer) => Partial<TickStore>) {
-  return (ticks: TickStore, server: MemoryServer): TickStore => ({
-    claim: (tick, claim) => ticks.claim(tick, claim),
-    finish: (tick, owner, keepMs) => ticks.finish(tick, owner, keepMs),
-    giveBack: (tick, owner, keepMs) => ticks.giveBack(tick, owner, keepMs),
-    ...change(ticks, server),
-  });
-}
-
 function jobsWith(change: (jobs: JobStore, server: MemoryServer) => Partial<JobStore>) {
   return (jobs: JobStore, server: MemoryServer): JobStore => ({
-    end: (run, lazily) => jobs.end(run, lazily),
-    noteMissed: (missed) => jobs.noteMissed(missed),
+    claim: (tick, claim) => jobs.claim(tick, claim),
+    end: (...args) => jobs.end(...args),
+    note: (missed) => jobs.note(missed),
     look: (...args) => jobs.look(...args),
     pause: (resource, pause) => jobs.pause(resource, pause),
     resume: (resource) => jobs.resume(resource),
@@ -37,14 +37,26 @@ function jobsWith(change: (jobs: JobStore, server: MemoryServer) => Partial<JobS
   });
 }
 
+/** Does something else where a tick is given back. */
+function returningWith(change: (giveBack: () => Promise<boolean>, end: End, server: MemoryServer) => Promise<boolean>) {
+  return jobsWith((jobs, server) => ({
+    end(owner, ended) {
+      const giveBack = (): Promise<boolean> => jobs.end(owner, ended);
+      const { claim } = ended;
+      if (claim?.to !== 'returned') return giveBack();
+      return change(giveBack, { jobs, owner, claim }, server);
+    },
+  }));
+}
+
 /** Does not see a pause of some claims. */
-function pauseIgnored(isIgnored: (claim: Parameters<TickStore['claim']>[1]) => boolean) {
-  return ticksWith((ticks, { jobs: { pauses } }) => ({
+function pauseIgnored(isIgnored: (claim: Parameters<JobStore['claim']>[1]) => boolean) {
+  return jobsWith((jobs, { jobs: { pauses } }) => ({
     claim(tick, claim) {
       const pause = pauses.get(tick.resource);
-      if (!pause || !isIgnored(claim)) return ticks.claim(tick, claim);
+      if (!pause || !isIgnored(claim)) return jobs.claim(tick, claim);
       pauses.delete(tick.resource);
-      const reply = ticks.claim(tick, claim);
+      const reply = jobs.claim(tick, claim);
       pauses.set(tick.resource, pause, LONG_MS);
       return reply;
     },
@@ -53,21 +65,21 @@ function pauseIgnored(isIgnored: (claim: Parameters<TickStore['claim']>[1]) => b
 
 /** Stores that are wrong, each in its own way. */
 export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
-  'ticks do not heed a pause': { rule: 'paused', breakTicks: pauseIgnored(({ note }) => note?.kind === 'tick') },
+  'ticks do not heed a pause': { rule: 'paused', breakJobs: pauseIgnored(({ note }) => note?.kind === 'tick') },
   'a catch-up does not heed a pause': {
     rule: 'paused',
-    breakTicks: pauseIgnored(({ note }) => note?.kind === 'catchUp'),
+    breakJobs: pauseIgnored(({ note }) => note?.kind === 'catchUp'),
   },
   'a take-over does not heed a pause': {
     rule: 'paused',
-    breakTicks: pauseIgnored(({ takeOver }) => takeOver !== 'nothing'),
+    breakJobs: pauseIgnored(({ takeOver }) => takeOver !== 'nothing'),
     options: { jobs: RETRIED_JOBS, calmMs: 2_000 },
   },
   'the history is one run too short': {
     rule: 'history',
-    breakTicks: ticksWith((ticks) => ({
+    breakJobs: jobsWith((jobs) => ({
       claim: (tick, { note, ...claim }) =>
-        ticks.claim(tick, { ...claim, note: note && { ...note, historySize: note.historySize - 1 } }),
+        jobs.claim(tick, { ...claim, note: note && { ...note, historySize: note.historySize - 1 } }),
     })),
   },
   'a full history loses its newest run': {
@@ -94,17 +106,17 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   'the end is noted of the newest run, whichever it was': {
     rule: 'history',
     breakJobs: jobsWith((jobs, server) => ({
-      end(run) {
-        const newest = server.jobs.get(run.owner.resource)?.runs[0]?.fencingToken;
-        return jobs.end({ ...run, fencingToken: newest ?? run.fencingToken });
+      end(owner, { run, ...ended }) {
+        const newest = server.jobs.get(owner.resource)?.runs[0]?.fencingToken;
+        return jobs.end(owner, run ? { ...ended, run: { ...run, fencingToken: newest ?? run.fencingToken } } : ended);
       },
     })),
   },
   'missed ticks are told by each that asks': {
     rule: 'told twice',
     breakJobs: jobsWith((jobs) => ({
-      async noteMissed(missed) {
-        const reply = await jobs.noteMissed(missed);
+      async note(missed) {
+        const reply = await jobs.note(missed);
         if (reply.status === 'noted') return reply;
         const { ticks, earlier } = missed;
         const first = earlier?.first ?? ticks[0]!;
@@ -115,16 +127,16 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   },
   'missed ticks are passed over': {
     rule: 'not told',
-    breakTicks: ticksWith((ticks) => ({
+    breakJobs: jobsWith((jobs) => ({
       claim: (tick, { note, ...claim }) =>
-        ticks.claim(tick, { ...claim, note: note && { ...note, previous: undefined } }),
+        jobs.claim(tick, { ...claim, note: note && { ...note, previous: undefined } }),
     })),
   },
   'a catch-up is owed again once it was granted': {
     rule: 'catch-up',
-    breakTicks: ticksWith((ticks, server) => ({
+    breakJobs: jobsWith((jobs, server) => ({
       async claim(tick, claim) {
-        const reply = await ticks.claim(tick, claim);
+        const reply = await jobs.claim(tick, claim);
         const job = server.jobs.get(tick.resource);
         if (claim.note?.kind === 'catchUp' && reply.status === 'granted') job!.owed = job!.span!.last;
         return reply;
@@ -133,27 +145,27 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   },
   'each that asks for a catch-up gets one of its own': {
     rule: 'catch-up',
-    breakTicks: ticksWith((ticks) => ({
+    breakJobs: jobsWith((jobs) => ({
       claim: (tick, claim) =>
         claim.note?.kind === 'catchUp'
-          ? ticks.claim({ ...tick, tick: claim.owner.id }, { ...claim, note: { ...claim.note, kind: 'manual' } })
-          : ticks.claim(tick, claim),
+          ? jobs.claim({ ...tick, tick: claim.owner.id }, { ...claim, note: { ...claim.note, kind: 'manual' } })
+          : jobs.claim(tick, claim),
     })),
   },
   'no catch-up is owed': {
     rule: 'catch-up',
     breakJobs: jobsWith((jobs) => ({
-      noteMissed: (missed) => jobs.noteMissed({ ...missed, runWithinMs: undefined }),
+      note: (missed) => jobs.note({ ...missed, runWithinMs: undefined }),
     })),
   },
   'a late tick is granted': {
     rule: 'missed and granted',
-    breakTicks: ticksWith((ticks, { lastTicks }) => ({
+    breakJobs: jobsWith((jobs, { lastTicks }) => ({
       claim(tick, claim) {
         const last = lastTicks.get(tick.resource);
-        if (!claim.due || last === undefined || claim.due.at > last) return ticks.claim(tick, claim);
+        if (!claim.due || last === undefined || claim.due.at > last) return jobs.claim(tick, claim);
         lastTicks.delete(tick.resource);
-        const reply = ticks.claim(tick, { ...claim, due: { ...claim.due, lateMs: LONG_MS } });
+        const reply = jobs.claim(tick, { ...claim, due: { ...claim.due, lateMs: LONG_MS } });
         lastTicks.set(tick.resource, last, LONG_MS);
         return reply;
       },
@@ -161,9 +173,9 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   },
   'a manual run is counted as a tick': {
     rule: 'last tick',
-    breakTicks: ticksWith((ticks, { lastTicks, clock }) => ({
+    breakJobs: jobsWith((jobs, { lastTicks, clock }) => ({
       claim(tick, claim) {
-        const reply = ticks.claim(tick, claim);
+        const reply = jobs.claim(tick, claim);
         if (claim.note?.kind === 'manual') lastTicks.set(tick.resource, clock.wallNow(), LONG_MS);
         return reply;
       },
@@ -171,51 +183,45 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   },
   'a tick that is given back takes the last tick with it': {
     rule: 'last tick',
-    breakTicks: ticksWith((ticks, { lastTicks }) => ({
-      giveBack(tick, owner, keepMs) {
-        const due = Date.parse(tick.tick);
-        if (lastTicks.get(tick.resource) === due) lastTicks.set(tick.resource, due - 1, LONG_MS);
-        return ticks.giveBack(tick, owner, keepMs);
-      },
-    })),
+    breakJobs: returningWith((giveBack, { owner, claim }, { lastTicks }) => {
+      const due = Date.parse(claim.tick);
+      if (lastTicks.get(owner.resource) === due) lastTicks.set(owner.resource, due - 1, LONG_MS);
+      return giveBack();
+    }),
   },
   'a tick that is given back is over': {
     rule: 'given back',
-    breakTicks: ticksWith((ticks) => ({
-      giveBack: (tick, owner, keepMs) => ticks.finish(tick, owner, keepMs),
-    })),
+    breakJobs: returningWith((_, { jobs, owner, claim }) => jobs.end(owner, { claim: { ...claim, to: 'finished' } })),
     options: RETURNED,
   },
   'a tick that is given back counts as one that has begun': {
     rule: 'given back',
-    breakTicks: ticksWith((ticks, { claims }) => ({
-      async giveBack(tick, owner, keepMs) {
-        await ticks.giveBack(tick, owner, keepMs);
-        const key = JSON.stringify([tick.resource, tick.tick]);
-        if (claims.get(key) === 'returned') claims.replace(key, 'returned reruns');
-      },
-    })),
+    breakJobs: returningWith(async (giveBack, { owner, claim }, { claims }) => {
+      await giveBack();
+      const key = JSON.stringify([owner.resource, claim.tick]);
+      if (claims.get(key) === 'returned') claims.replace(key, 'returned reruns');
+      return true;
+    }),
     options: RETURNED,
   },
   'a run that is given back stays in the history': {
     rule: 'history',
-    breakTicks: ticksWith((ticks, { jobs }) => ({
-      async giveBack(tick, owner, keepMs) {
-        const runs = jobs.get(tick.resource)?.runs ?? [];
-        const before = [...runs];
-        await ticks.giveBack(tick, owner, keepMs);
-        runs.splice(0, runs.length, ...before);
-      },
-    })),
+    breakJobs: returningWith(async (giveBack, { owner }, { jobs }) => {
+      const runs = jobs.get(owner.resource)?.runs ?? [];
+      const before = [...runs];
+      await giveBack();
+      runs.splice(0, runs.length, ...before);
+      return true;
+    }),
     options: RETURNED,
   },
   'a run that was granted too late, and is refused then, stays in the history': {
     rule: 'history',
-    breakTicks: ticksWith((ticks, { jobs }) => ({
+    breakJobs: jobsWith((jobs, { jobs: records }) => ({
       async claim(tick, claim) {
-        const runs = jobs.get(tick.resource)?.runs ?? [];
+        const runs = records.get(tick.resource)?.runs ?? [];
         const before = [...runs];
-        const reply = await ticks.claim(tick, claim);
+        const reply = await jobs.claim(tick, claim);
         if (reply.status === 'paused' || reply.status === 'overlap') runs.splice(0, runs.length, ...before);
         return reply;
       },
@@ -224,9 +230,9 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   },
   'what was missed before an early tick is told at once': {
     rule: 'told early',
-    breakTicks: ticksWith((ticks) => ({
+    breakJobs: jobsWith((jobs) => ({
       async claim(tick, claim) {
-        const reply = await ticks.claim(tick, claim);
+        const reply = await jobs.claim(tick, claim);
         return reply.status === 'gap' ? { ...reply, lateMs: 0 } : reply;
       },
     })),
@@ -270,10 +276,10 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   'what was due during a pause that is over is told as missed': {
     rule: 'told wrongly',
     breakJobs: jobsWith((jobs, server) => ({
-      noteMissed(missed) {
+      note(missed) {
         const job = server.jobs.get(missed.resource);
         if (job) job.timedPauses = [];
-        return jobs.noteMissed(missed);
+        return jobs.note(missed);
       },
     })),
   },

@@ -3,7 +3,6 @@ import { LockStoreError } from '../../../../lib/core/store/store-error.js';
 import { catchUpTick, type JobStore, type OwedRun } from '../../../../lib/core/store/job-store.js';
 import type { RunPlan, SingletonRunOptions } from '../../../../lib/core/singleton/singleton-run-options.js';
 import type { SingletonRuns } from '../../../../lib/core/singleton/singleton-runs.js';
-import type { TickStore } from '../../../../lib/core/store/tick-store.js';
 import { Network, ProcessClock } from '../../../../test/support/simulation/simulated-process.js';
 import { type Instance, LockWorld } from '../../../../test/support/world/lock-world.js';
 import { type Fate, lostOnTheWay } from '../../../../test/support/world/scripted-store.js';
@@ -19,7 +18,7 @@ export interface JobWorld extends SimulatedWorld {
   /** Which of its ticks fires. */
   firingsOf(job: RememberedJob): SimulatedSchedule;
   /** What a process with this name talks to. */
-  stores(name: string): { readonly ticks: TickStore; readonly jobs: JobStore };
+  jobStore(name: string): JobStore;
 }
 
 interface Firing {
@@ -64,8 +63,8 @@ export class JobProcess {
     const fate: Fate = (execute) =>
       this.#isDead ? lostOnTheWay(execute) : this.network.commandFate(() => refusedWhile(world.isAway, execute));
     this.instance.store.all(fate);
-    const { ticks, jobs: jobStore } = onTheWay(world.stores(name), fate);
-    this.#singletons = this.instance.locks.singletonRuns(ticks, jobStore);
+    const jobStore = onTheWay(world.jobStore(name), fate);
+    this.#singletons = this.instance.locks.singletonRuns(jobStore);
     this.#missed = this.instance.locks.missedTicks(jobStore);
     this.scheduler = new SimulatedScheduler(world, { name } as never, this.clock);
     for (const job of jobs) this.#schedule(job);
@@ -171,21 +170,15 @@ async function refusedWhile<T>(isAway: boolean, execute: () => Promise<T>): Prom
 }
 
 /** Each command has its fate on the way. */
-function onTheWay({ ticks, jobs }: ReturnType<JobWorld['stores']>, fate: Fate): ReturnType<JobWorld['stores']> {
+function onTheWay(jobs: JobStore, fate: Fate): JobStore {
   return {
-    ticks: {
-      claim: (tick, claim) => fate(() => ticks.claim(tick, claim)),
-      finish: (tick, owner, keepMs) => fate(() => ticks.finish(tick, owner, keepMs)),
-      giveBack: (tick, owner, keepMs) => fate(() => ticks.giveBack(tick, owner, keepMs)),
-    },
-    jobs: {
-      end: (run, lazily) => fate(() => jobs.end(run, lazily)),
-      noteMissed: (missed) => fate(() => jobs.noteMissed(missed)),
-      look: (...args) => fate(() => jobs.look(...args)),
-      pause: (resource, pause) => fate(() => jobs.pause(resource, pause)),
-      resume: (resource) => fate(() => jobs.resume(resource)),
-      register: (registrations) => fate(() => jobs.register(registrations)),
-      list: () => fate(() => jobs.list()),
-    },
+    claim: (tick, claim) => fate(() => jobs.claim(tick, claim)),
+    end: (...args) => fate(() => jobs.end(...args)),
+    note: (missed) => fate(() => jobs.note(missed)),
+    look: (...args) => fate(() => jobs.look(...args)),
+    pause: (resource, pause) => fate(() => jobs.pause(resource, pause)),
+    resume: (resource) => fate(() => jobs.resume(resource)),
+    register: (registrations) => fate(() => jobs.register(registrations)),
+    list: () => fate(() => jobs.list()),
   };
 }

@@ -1,9 +1,7 @@
 import type { JobStore } from '../../../../lib/core/store/job-store.js';
-import type { TickStore } from '../../../../lib/core/store/tick-store.js';
 import { MemoryJobStore } from '../../../../lib/memory/memory-job-store.js';
 import { MemoryLockStore } from '../../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../../lib/memory/memory-server.js';
-import { MemoryTickStore } from '../../../../lib/memory/memory-tick-store.js';
 import { LockWorld } from '../../../../test/support/world/lock-world.js';
 import { SeededRandom } from '../../../../test/support/world/seeded-random.js';
 import { SimulatedSchedule } from '../simulation/simulated-job.js';
@@ -29,7 +27,6 @@ export interface JobSimulationOptions {
   /** Whether it ends once the store has deviated from the books. @default false */
   readonly endsEarly?: boolean;
   /** Broken stores in place of those of each process, to see that they are found out. */
-  readonly breakTicks?: (ticks: TickStore, server: MemoryServer) => TickStore;
   readonly breakJobs?: (jobs: JobStore, server: MemoryServer) => JobStore;
 }
 
@@ -85,7 +82,7 @@ export class JobSimulation implements JobWorld {
     this.jobs = options.jobs ?? REMEMBERED_JOBS;
     this.#schedules = new Map(this.jobs.map((job) => [job, new EverySoOften(job.everySeconds * 1_000)]));
     this.witness = new StoreWitness(this.lockWorld.server, this.jobs);
-    this.#operator = this.stores('operator').jobs;
+    this.#operator = this.jobStore('operator');
   }
 
   now(): number {
@@ -107,14 +104,11 @@ export class JobSimulation implements JobWorld {
     return firings;
   }
 
-  stores(name: string): { ticks: TickStore; jobs: JobStore } {
+  jobStore(name: string): JobStore {
     const { server } = this.lockWorld;
-    const { breakTicks = (ticks) => ticks, breakJobs = (jobs) => jobs } = this.options;
+    const { breakJobs = (jobs) => jobs } = this.options;
     const jobs = new MemoryJobStore(new MemoryLockStore({ instanceId: name, server }));
-    return {
-      ticks: this.witness.tickStore(breakTicks(new MemoryTickStore(server), server)),
-      jobs: this.witness.jobStore(breakJobs(jobs, server), name),
-    };
+    return this.witness.jobStore(breakJobs(jobs, server), name);
   }
 
   async run(): Promise<void> {

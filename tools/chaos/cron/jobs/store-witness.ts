@@ -8,7 +8,7 @@ import {
   type RunRecord,
 } from '../../../../lib/core/store/job-store.js';
 import { instanceOf } from '../../../../lib/core/store/owner-id.js';
-import type { Tick, TickClaim, TickReply, TickStore } from '../../../../lib/core/store/tick-store.js';
+import type { Tick, TickClaim, TickReply } from '../../../../lib/core/store/job-claims.js';
 import type { MemoryServer } from '../../../../lib/memory/memory-server.js';
 import type { Omission } from '../../checkers/ticks/missed-ticks.js';
 import { EverySoOften, type RememberedJob } from './simulated-record.js';
@@ -58,7 +58,7 @@ export class StoreWitness {
       (this.#jobs as Map<string, WitnessedJob>).set(resource, new WitnessedJob(job));
   }
 
-  tickStore(inner: TickStore): TickStore {
+  jobStore(inner: JobStore, instance: string): JobStore {
     return {
       claim: async (tick, claim) => {
         const job = this.#job(tick.resource);
@@ -67,32 +67,25 @@ export class StoreWitness {
         this.#checkLast(job, `the claim of ${tick.tick}, ${reply.status}`);
         return reply;
       },
-      finish: async (tick, owner, keepMs) => {
-        await inner.finish(tick, owner, keepMs);
-        this.#jobs.get(tick.resource)!.finish(tick.tick, owner.id);
-      },
-      giveBack: async (tick, owner, keepMs) => {
-        const job = this.#job(tick.resource);
-        await inner.giveBack(tick, owner, keepMs);
-        this.#checkLast(job, `${tick.tick} was given back`);
-        if (job.openRun(tick.tick, owner.id)) this.counts.returnedRuns++;
-        if (job.giveBack(tick.tick, owner.id, this.#now + keepMs)) this.counts.returned++;
-      },
-    };
-  }
-
-  jobStore(inner: JobStore, instance: string): JobStore {
-    return {
-      end: async (run, lazily) => {
-        const job = this.#job(run.owner.resource);
-        const wasHeld = await inner.end(run, lazily);
-        this.#checkLast(job, 'the end of a run');
-        this.#ended(job, run);
+      end: async (owner, ended, lazily) => {
+        const job = this.#job(owner.resource);
+        const wasHeld = await inner.end(owner, ended, lazily);
+        const { claim, run } = ended;
+        if (claim?.to === 'finished') job.finish(claim.tick, owner.id);
+        if (claim?.to === 'returned') {
+          this.#checkLast(job, `${claim.tick} was given back`);
+          if (job.openRun(claim.tick, owner.id)) this.counts.returnedRuns++;
+          if (job.giveBack(claim.tick, owner.id, this.#now + claim.keepMs)) this.counts.returned++;
+        }
+        if (run) {
+          this.#checkLast(job, 'the end of a run');
+          this.#ended(job, run);
+        }
         return wasHeld;
       },
-      noteMissed: async (missed) => {
+      note: async (missed) => {
         const job = this.#job(missed.resource);
-        const reply = await inner.noteMissed(missed);
+        const reply = await inner.note(missed);
         if (reply.status === 'noted') this.#noted(job, missed, reply, instance);
         this.#checkOwed(job, reply.owed);
         this.#checkLast(job, `missed ticks, ${reply.status}`);

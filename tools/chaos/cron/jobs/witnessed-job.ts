@@ -1,6 +1,6 @@
 import { jobResource } from '../../../../lib/core/api/resource.js';
-import { catchUpOf, type MissedSpan, type RunRecord } from '../../../../lib/core/store/job-store.js';
-import type { TickReply } from '../../../../lib/core/store/tick-store.js';
+import { catchUpOf, type RunRecord } from '../../../../lib/core/store/job-store.js';
+import type { TickReply, MissedSpan } from '../../../../lib/core/store/job-claims.js';
 import { EverySoOften, type RememberedJob } from './simulated-record.js';
 
 /** A run, or a missed tick, as the witness saw it. Without an end, it crashed or still holds the lock. */

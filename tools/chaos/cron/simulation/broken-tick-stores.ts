@@ -1,4 +1,5 @@
-import type { TickStore } from '../../../../lib/core/store/tick-store.js';
+import type { ClaimEnd } from '../../../../lib/core/store/job-claims.js';
+import type { JobClaims } from '../../../../lib/core/store/job-store.js';
 import type { CronSimulationOptions } from './cron-simulation.js';
 import { RARE_JOBS } from './simulated-job.js';
 
@@ -13,19 +14,23 @@ export const LONG_PAUSES = {
 interface BrokenLedger {
   /** Which rule finds it out. */
   readonly rule: string;
-  breakLedger(tickStore: TickStore): TickStore;
+  breakLedger(claims: JobClaims): JobClaims;
   /** In which simulation. */
   readonly options?: Partial<CronSimulationOptions>;
 }
 
 let forged = 0;
 
+/** Remembers for this time only that the tick has run. */
+function kept(claim: ClaimEnd, keepMs: number): ClaimEnd {
+  return claim.to === 'finished' ? { ...claim, keepMs } : claim;
+}
+
 /** Takes any tick that it does not remember. */
-export function unjudged(tickStore: TickStore): TickStore {
+export function unjudged(claims: JobClaims): JobClaims {
   return {
-    claim: (tick, claim) => tickStore.claim(tick, { ...claim, due: undefined }),
-    finish: (tick, owner, keepMs) => tickStore.finish(tick, owner, keepMs),
-    giveBack: (tick, owner, keepMs) => tickStore.giveBack(tick, owner, keepMs),
+    claim: (tick, claim) => claims.claim(tick, { ...claim, due: undefined }),
+    end: (owner, ended) => claims.end(owner, ended),
   };
 }
 
@@ -33,18 +38,16 @@ export function unjudged(tickStore: TickStore): TickStore {
 export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
   'it forgets a claim at once': {
     rule: 'duplicate',
-    breakLedger: (tickStore) => ({
-      claim: (tick, claim) => tickStore.claim(tick, { ...claim, keepMs: 1 }),
-      finish: (tick, owner) => tickStore.finish(tick, owner, 1),
-      giveBack: (tick, owner, keepMs) => tickStore.giveBack(tick, owner, keepMs),
+    breakLedger: (claims) => ({
+      claim: (tick, claim) => claims.claim(tick, { ...claim, keepMs: 1 }),
+      end: (owner, { claim }) => claims.end(owner, { claim: kept(claim!, 1) }),
     }),
   },
   'it remembers a claim for less than the clocks are apart': {
     rule: 'duplicate',
-    breakLedger: (tickStore) => ({
-      claim: (tick, claim) => tickStore.claim(tick, { ...claim, keepMs: 20_000 }),
-      finish: (tick, owner) => tickStore.finish(tick, owner, 20_000),
-      giveBack: (tick, owner, keepMs) => tickStore.giveBack(tick, owner, keepMs),
+    breakLedger: (claims) => ({
+      claim: (tick, claim) => claims.claim(tick, { ...claim, keepMs: 20_000 }),
+      end: (owner, { claim }) => claims.end(owner, { claim: kept(claim!, 20_000) }),
     }),
   },
   'it remembers a claim for as long as ever, but does not judge a tick by the time': {
@@ -54,41 +57,37 @@ export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
   },
   'it knows a tick by the time it is asked': {
     rule: 'duplicate',
-    breakLedger: (tickStore) => ({
-      claim: (tick, claim) => tickStore.claim({ ...tick, tick: claim.owner.id }, claim),
-      finish: (tick, owner, keepMs) => tickStore.finish({ ...tick, tick: owner.id }, owner, keepMs),
-      giveBack: (tick, owner, keepMs) => tickStore.giveBack({ ...tick, tick: owner.id }, owner, keepMs),
+    breakLedger: (claims) => ({
+      claim: (tick, claim) => claims.claim({ ...tick, tick: claim.owner.id }, claim),
+      end: (owner, { claim }) => claims.end(owner, { claim: { ...claim!, tick: owner.id } }),
     }),
   },
   'it gives a rescuer the tick of a runner who lives': {
     rule: 'overlap',
-    breakLedger: (tickStore) => ({
+    breakLedger: (claims) => ({
       async claim(tick, claim) {
-        const reply = await tickStore.claim(tick, claim);
+        const reply = await claims.claim(tick, claim);
         if (reply.status !== 'taken' || claim.takeOver === 'nothing' || reply.ttlMs === 0) return reply;
         return { status: 'granted', fencingToken: 2 ** 52 + ++forged, rerun: true };
       },
-      finish: (tick, owner, keepMs) => tickStore.finish(tick, owner, keepMs),
-      giveBack: (tick, owner, keepMs) => tickStore.giveBack(tick, owner, keepMs),
+      end: (owner, ended) => claims.end(owner, ended),
     }),
   },
   'it does not note that a run has ended': {
     rule: 'rerun of a whole run',
-    breakLedger: (tickStore) => ({
-      claim: (tick, claim) => tickStore.claim(tick, claim),
-      finish: () => Promise.resolve(),
-      giveBack: (tick, owner, keepMs) => tickStore.giveBack(tick, owner, keepMs),
+    breakLedger: (claims) => ({
+      claim: (tick, claim) => claims.claim(tick, claim),
+      end: async (owner, ended) => ended.claim?.to === 'finished' || claims.end(owner, ended),
     }),
   },
   'it loses a claim that must wait': {
     rule: 'missed',
-    breakLedger: (tickStore) => ({
+    breakLedger: (claims) => ({
       async claim(tick, claim) {
-        const reply = await tickStore.claim(tick, claim);
+        const reply = await claims.claim(tick, claim);
         return reply.status === 'claimed' ? { status: 'overlap' } : reply;
       },
-      finish: (tick, owner, keepMs) => tickStore.finish(tick, owner, keepMs),
-      giveBack: (tick, owner, keepMs) => tickStore.giveBack(tick, owner, keepMs),
+      end: (owner, ended) => claims.end(owner, ended),
     }),
   },
 };

@@ -1,4 +1,4 @@
-import type { TickStore } from '../../../../lib/core/store/tick-store.js';
+import type { JobClaims } from '../../../../lib/core/store/job-store.js';
 import { Network, ProcessClock } from '../../../../test/support/simulation/simulated-process.js';
 import { SeededRandom } from '../../../../test/support/world/seeded-random.js';
 import { Fleet, type Member } from '../../../../test/support/world/singleton-fleet.js';
@@ -21,8 +21,8 @@ export interface CronSimulationOptions {
   readonly longestPauseMs?: number;
   /** The mean time between two incidents. @default 30 s */
   readonly calmMs?: number;
-  /** A broken tick store in place of a member's own, to see that it is found out. */
-  readonly breakLedger?: (tickStore: TickStore) => TickStore;
+  /** Broken claims in place of a member's own, to see that it is found out. */
+  readonly breakLedger?: (claims: JobClaims) => JobClaims;
 }
 
 const LEASE_MS = 3_000;

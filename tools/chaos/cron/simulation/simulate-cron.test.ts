@@ -45,7 +45,7 @@ describe(`a simulated fleet with wrong clocks, pauses and kills (${repeatWith})`
   });
 });
 
-describe('a simulated fleet whose tick store is broken is found out', () => {
+describe('a simulated fleet whose claims are broken is found out', () => {
   it.each(Object.entries(brokenLedgers))('%s', async (_, { rule, breakLedger, options }) => {
     const { violations } = await run({ ticks: 600, seed: 1, breakLedger, ...options });
     expect(violations.map((violation) => violation.rule)).toContain(rule);

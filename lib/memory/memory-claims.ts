@@ -1,5 +1,5 @@
 import { MemoryServer } from './memory-server.js';
-import { catchUpOf, type JobNote, type MissedSpan } from '../core/store/job-store.js';
+import { catchUpOf, type JobClaims } from '../core/store/job-store.js';
 import type { LockOwner } from '../core/store/lock-store.js';
 import { instanceOf } from '../core/store/owner-id.js';
 import { addRuns, dropOpenRun, forgetRun, type MemoryJob } from './memory-jobs.js';
@@ -12,16 +12,18 @@ import {
   RETURNED,
   returnedFrom,
   RUNS,
-  type TickNode,
+  type ClaimEnd,
+  type ClaimNode,
   type DueRefusal,
   LAST_TICK_KEEP_MS,
   refusalOf,
   type TickDue,
   type Tick,
   type TickClaim,
-  type TickStore,
   type TickReply,
-} from '../core/store/tick-store.js';
+  type JobNote,
+  type MissedSpan,
+} from '../core/store/job-claims.js';
 
 /** See {@link JobNote.schedule}; as in lua/claim-tick.lua. */
 const SCHEDULE_STANDS_MS = 2 * 24 * 60 * 60 * 1000;
@@ -32,7 +34,7 @@ const DUE_STANDS_MS = 60_000;
  * Claims of ticks in the memory of **one process**, for tests without Redis. Pass it the server of the lock store: the
  * claim of a tick takes the job's lock there in the same step.
  */
-export class MemoryTickStore implements TickStore, TickNode {
+export class MemoryClaims implements JobClaims, ClaimNode {
   constructor(private readonly server: MemoryServer = new MemoryServer()) {}
 
   async claim(
@@ -167,19 +169,17 @@ export class MemoryTickStore implements TickStore, TickNode {
     job.owed = undefined;
   }
 
-  async finish(tick: Tick, { id: owner }: LockOwner, keepMs: number): Promise<void> {
-    const { claims } = this.server;
-    const key = claimKey(tick);
-    if (readClaim(claims.get(key)).claimant === owner) claims.set(key, FINISHED, keepMs);
-  }
-
-  async giveBack(tick: Tick, { id: owner }: LockOwner, keepMs: number): Promise<void> {
-    const { claims } = this.server;
-    const key = claimKey(tick);
+  async end({ resource, id }: LockOwner, { claim: ended }: { readonly claim?: ClaimEnd }): Promise<boolean> {
+    if (!ended) return true;
+    const { claims, jobs } = this.server;
+    const { tick, to, keepMs } = ended;
+    const key = claimKey({ resource, tick });
     const claim = claims.get(key);
-    if (claim === undefined || readClaim(claim).claimant !== owner) return;
-    claims.set(key, returnedFrom(claim), keepMs);
-    if (readClaim(claim).state !== '') forgetRun(this.server.jobs.get(tick.resource), tick.tick);
+    const { claimant, state } = readClaim(claim);
+    if (claim === undefined || claimant !== id) return true;
+    claims.set(key, to === 'finished' ? FINISHED : returnedFrom(claim), keepMs);
+    if (to === 'returned' && state !== '') forgetRun(jobs.get(resource), tick);
+    return true;
   }
 
   async exchange(

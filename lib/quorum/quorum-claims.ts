@@ -3,6 +3,7 @@ import type { Clock } from '../core/util/clock.js';
 import { LockStoreError } from '../core/store/store-error.js';
 import type { LockOwner } from '../core/store/lock-store.js';
 import { pause } from '../core/util/promises.js';
+import type { JobClaims } from '../core/store/job-store.js';
 import type { QuorumLockStore } from './quorum-lock-store.js';
 import { askAll } from './operators.js';
 import { majorityOf } from './majority.js';
@@ -17,13 +18,13 @@ import {
   RETURNED,
   returnedFrom,
   RUNS,
-  type TickNode,
+  type ClaimEnd,
+  type ClaimNode,
   type DueRefusal,
   type Tick,
   type TickClaim,
-  type TickStore,
   type TickReply,
-} from '../core/store/tick-store.js';
+} from '../core/store/job-claims.js';
 
 /** How often a claim looks for claims that other instances are about to write, and the pauses in between. */
 const MOST_LOOKS = 4;
@@ -55,13 +56,13 @@ interface Claims {
  * node in common, and that node accepts a tick only once (see {@link windowMs}): so no tick starts twice. A tick that a
  * majority refuses is not written anywhere.
  */
-export class QuorumTickStore implements TickStore {
+export class QuorumClaims implements JobClaims {
   readonly #majority: number;
 
   /** @param claims the claims at each node of the store, in the order of the nodes */
   constructor(
     private readonly store: QuorumLockStore,
-    private readonly claims: readonly TickNode[],
+    private readonly claims: readonly ClaimNode[],
     private readonly clock: Clock,
     private readonly random: Random,
   ) {
@@ -97,25 +98,17 @@ export class QuorumTickStore implements TickStore {
     }
   }
 
-  finish(tick: Tick, owner: LockOwner, keepMs: number): Promise<void> {
-    return this.#end(tick, owner, keepMs, () => FINISHED);
-  }
-
-  giveBack(tick: Tick, owner: LockOwner, keepMs: number): Promise<void> {
-    return this.#end(tick, owner, keepMs, returnedFrom);
-  }
-
-  async #end(
-    tick: Tick,
-    { id: owner }: LockOwner,
-    keepMs: number,
-    stateAfter: (text: string) => string,
-  ): Promise<void> {
+  async end({ resource, id: owner }: LockOwner, { claim }: { readonly claim?: ClaimEnd }): Promise<boolean> {
+    if (!claim) return true;
+    const { to: ending, keepMs } = claim;
+    const tick = { resource, tick: claim.tick };
     const texts = await this.#exchange(tick, { owner });
     await this.#each(tick, (index) => {
       const text = texts[index];
-      return text && isClaimOf(text, owner) ? { owner, to: stateAfter(text), from: text, keepMs } : { owner };
+      if (!text || !isClaimOf(text, owner)) return { owner };
+      return { owner, to: ending === 'finished' ? FINISHED : returnedFrom(text), from: text, keepMs };
     });
+    return true;
   }
 
   /** Decides under the job's lock: no other instance does at the same time. */

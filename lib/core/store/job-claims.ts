@@ -1,6 +1,4 @@
-import type { JobNote, MissedSpan } from './job-store.js';
 import type { LockOwner } from './lock-store.js';
-import { LockStoreError } from './store-error.js';
 
 /** One tick of one singleton job. */
 export interface Tick {
@@ -8,6 +6,44 @@ export interface Tick {
   readonly resource: string;
   /** Which tick: the same text on every instance, such as the nominal time. */
   readonly tick: string;
+}
+
+/** What a run is for. `tick`: one tick. `manual`: a call of `runNow`. `catchUp`: all ticks that were missed. */
+export type RunKind = 'tick' | 'manual' | 'catchUp';
+
+/** The ticks that no instance claimed. */
+export interface MissedSpan {
+  readonly count: number;
+  /** When the first and the last of them were due, in milliseconds since the Unix epoch. */
+  readonly first: number;
+  readonly last: number;
+}
+
+/**
+ * What a claim tells the record of its job. Without it, a claim neither reads nor writes the record. With `historySize: 0`
+ * and neither `schedule` nor `next`, it makes no record: it obeys a pause, and keeps a record that is there.
+ */
+export interface JobNote {
+  readonly kind: RunKind;
+  /** How many entries the history keeps; 0 for none. */
+  readonly historySize: number;
+  /**
+   * The cron text with its time zone. Not set for jobs whose ticks have no order: intervals, and texts of the user.
+   * Needs `due` in the claim.
+   *
+   * A claim leaves another schedule in the record, with its next tick, as long as instances come to the ticks of that one:
+   * until its next tick can be claimed no longer (`due.lateMs` after it), and at most until two days after an instance
+   * with that schedule last told a next tick, by `register` or by a claim, also by one that was not granted because
+   * another instance had the tick. So in a rolling deployment an old release does not take the place of what the new one
+   * has registered.
+   */
+  readonly schedule?: string | undefined;
+  /** When the tick before this one was due by the same schedule, in milliseconds since the Unix epoch. */
+  readonly previous?: number | undefined;
+  /**
+   * When the next tick is due, in milliseconds since the Unix epoch. The record lasts until a week after it.
+   */
+  readonly next?: number | undefined;
 }
 
 /** A request of an instance for a tick. */
@@ -34,7 +70,7 @@ export interface TickClaim {
   readonly note?: JobNote | undefined;
 }
 
-/** The tick store's answer to a claim. */
+/** The store's answer to a claim. */
 export type TickReply =
   /**
    * The claimant has the tick and the job's lock. Run the job. `rerun`: the run was granted to another claimant before,
@@ -70,7 +106,7 @@ export type TickReply =
   | { readonly status: 'paused'; readonly by?: string | undefined; readonly until?: number | undefined }
   /**
    * Ticks were missed between the last accounted one and this one. Nothing was changed. Tell them by
-   * `JobStore.noteMissed`, and claim again. `lateMs` is how late this tick is by the store's clock: while it is below 0,
+   * `JobStore.note`, and claim again. `lateMs` is how late this tick is by the store's clock: while it is below 0,
    * those before it may not be due yet, or another instance is about to claim them.
    */
   | { readonly status: 'gap'; readonly last: number; readonly lateMs: number }
@@ -79,39 +115,16 @@ export type TickReply =
   /** The tick is too late, a later tick of the job was claimed, or it is due too far ahead. Nothing was changed. */
   | DueRefusal;
 
-/**
- * What core needs to start each tick once in the whole fleet. Claiming the tick and taking the job's lock are one
- * atomic step: if a tick is claimed and the lock is free, the runner is dead. Idempotent by owner. A rejection is a
- * `LockStoreError`.
- */
-export interface TickStore {
-  claim(tick: Tick, claim: TickClaim): Promise<TickReply>;
-  /** Marks the tick as run, if this owner still has it: no process reruns it. */
-  finish(tick: Tick, owner: LockOwner, keepMs: number): Promise<void>;
-  /** Returns the tick to all instances, if this owner still has it. The owner has not begun the run and never will. */
-  giveBack(tick: Tick, owner: LockOwner, keepMs: number): Promise<void>;
-}
-
-/** Where no ticks are kept. */
-export class RefusedTickStore implements TickStore {
-  /** @param refusal why, and what to do instead; part of the error message */
-  constructor(readonly refusal: string) {}
-
-  claim(): Promise<never> {
-    return this.#refuse();
-  }
-
-  finish(): Promise<never> {
-    return this.#refuse();
-  }
-
-  giveBack(): Promise<never> {
-    return this.#refuse();
-  }
-
-  #refuse(): Promise<never> {
-    return Promise.reject(new LockStoreError('refused', this.refusal));
-  }
+/** What becomes of the claim of a tick, if its owner still has it. */
+export interface ClaimEnd {
+  readonly tick: string;
+  /**
+   * `finished`: it has run, and no process reruns it. `returned`: all instances may have it, because the owner has not
+   * begun the run and never will.
+   */
+  readonly to: 'finished' | 'returned';
+  /** How long this is remembered, in milliseconds. */
+  readonly keepMs: number;
 }
 
 /** When a tick of a schedule is due, and how much earlier or later it may start, by the store's clock. */
@@ -202,12 +215,12 @@ export interface ClaimChange {
   readonly mostMs?: number | undefined;
   /** When the tick is due. If a claim is written, the store also notes this as the last tick of the job. */
   readonly due?: TickDue | undefined;
-  /** Whether an unclaimed tick is refused if it is late or early; see {@link TickNode.exchange}. */
+  /** Whether an unclaimed tick is refused if it is late or early; see {@link ClaimNode.exchange}. */
   readonly isJudged?: boolean;
 }
 
 /** The claims of ticks at one node of a quorum, without the locks of the jobs. A rejection is a `LockStoreError`. */
-export interface TickNode {
+export interface ClaimNode {
   /**
    * Changes the claim in one step, if the change allows it.
    *

@@ -1,5 +1,4 @@
 import { LocalQueues } from './acquiring/local-queues.js';
-import type { ForeignClient, ForeignContext, ForeignLock } from './api/foreign-lock.js';
 import { LockNotHeldError } from './api/lease-errors.js';
 import type { Lease } from './api/lease.js';
 import type { ResolvedLockOptions } from './api/lock-options.js';
@@ -21,8 +20,6 @@ export interface Granting {
    * @throws LockNotHeldError
    */
   leaseFor(resource: string | undefined, context: LockContext, leases: LeaseFactory): Lease;
-  /** Opens the locks of another library. */
-  open(lock: ForeignLock, context: ForeignContext): ForeignClient;
 }
 
 /** The store grants a resource to one call at a time. */
@@ -32,5 +29,4 @@ export const GRANTED_BY_STORE: Granting = {
   leaseFor(resource, context) {
     throw new LockNotHeldError(resource, context.resources());
   },
-  open: (lock, context) => lock.open(context),
 };

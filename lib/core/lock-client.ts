@@ -1,6 +1,5 @@
 import { setMaxListeners } from 'node:events';
 import { LeaseFactory } from './lease/lease-factory.js';
-import { ForeignLocks } from './holding/foreign-locks.js';
 import { ActiveHolds } from './holding/active-holds.js';
 import { drain } from './holding/drain.js';
 import { Alarms } from './util/alarms.js';
@@ -21,7 +20,7 @@ import type { Leadership } from './leader/leadership.js';
 import { type Lease, type LockedWork, optionsAndWork, type TryUsingResult } from './api/lease.js';
 import { Leaks, type OnLeak } from './lease/leaks.js';
 import type { Origin } from './util/call-site.js';
-import type { LeaseDeps } from './lease/lease-deps.js';
+import { type LeaseDeps, NO_SECOND_LOCKS, type SecondLocks } from './lease/lease-deps.js';
 import { LockContext } from './holding/lock-context.js';
 import {
   fillLockOptions,
@@ -56,7 +55,6 @@ import {
 } from './api/resource.js';
 import { Semaphore } from './semaphore/semaphore.js';
 import { checkSemaphoreOptions, type SemaphoreOptions } from './semaphore/semaphore-options.js';
-import { checkMayAdopt } from './lease/foreign-checks.js';
 import { decodeLeases } from './lease/transfer-text.js';
 import { type OpenTransaction, TransactionLeases } from './lease/transaction-leases.js';
 import type { TransactionHooks } from './api/transactions.js';
@@ -92,6 +90,8 @@ export interface LockClientOptions {
   readonly warn?: (line: string) => void;
   /** How resources are granted. @default by the store */
   readonly granting?: Granting;
+  /** What takes the locks of `alsoLock`. @default refuses them */
+  readonly secondLocks?: (runtime: Runtime) => SecondLocks;
 }
 
 /** How long work may take to release its locks after its signal has aborted at a shutdown. */
@@ -156,16 +156,13 @@ export class LockClient {
     const active = new ActiveHolds();
     const localQueues = granting.queues(runtime);
     const leaks = new Leaks(active, observers, clock, watchdog, options.onLeak ?? 'warn', observation);
-    const foreignLocks = new ForeignLocks(runtime, (lock, context) => granting.open(lock, context));
-    const deps = { ...runtime, localQueues, watchdog, active, context, leaks, foreignLocks };
+    const secondLocks = options.secondLocks?.(runtime) ?? NO_SECOND_LOCKS;
+    const deps = { ...runtime, localQueues, watchdog, active, context, leaks, secondLocks };
     const leases = new LeaseFactory(deps);
     leases.labelsGroups = options.labelGroups ?? false;
     if (options.transactions) {
-      leases.transactions = new TransactionLeases(
-        options.transactions,
-        context,
-        observation,
-        (lease, work, transaction) => leases.runUnder(lease, work, transaction),
+      leases.transactions = new TransactionLeases(options.transactions, deps, (lease, work, transaction) =>
+        leases.runUnder(lease, work, transaction),
       );
     }
     const acquire = (resource: string, lock: ResolvedLockOptions) => granting.lead(resource, lock, leases);
@@ -389,7 +386,8 @@ export class LockClient {
   async adopt(text: string, options: AdoptOptions = {}, origin?: Origin): Promise<SingleLease | CompositeLease> {
     ADOPT_OPTIONS.check('adopt', options);
     const decoded = decodeLeases(text);
-    for (const part of decoded) checkMayAdopt(part, this.#deps.defaults);
+    const { alsoLock } = this.#deps.defaults;
+    if (alsoLock) for (const part of decoded) this.#deps.secondLocks.checkMayAdopt(part, alsoLock);
     const parts = decoded.map((part) => ({ ...part, minHoldMs: options.minHoldMs ?? part.minHoldMs }));
     const leaseMs = options.leaseMs ?? parts.reduce((longest, part) => Math.max(longest, part.leaseMs), 0);
     // The terms are checked for the part that stays taken longest.
@@ -424,14 +422,14 @@ export class LockClient {
   }
 
   async #drainAndClose(drainMs: number): Promise<void> {
-    const { store, clock, alarms, defaults, active, leaks, watchdog, orphanReleases, foreignLocks } = this.#deps;
+    const { store, clock, alarms, defaults, active, leaks, watchdog, orphanReleases, secondLocks } = this.#deps;
     this.beginShutdown();
     await drain(this.#deps, drainMs);
     this.#drained.abort();
     for (const hold of active.list()) hold.lose('shutdown');
     await active.whenEmpty(clock, SHUTDOWN_GRACE_MS);
     await orphanReleases.settle(defaults.attemptTimeoutMs);
-    await foreignLocks.close();
+    await secondLocks.close();
     watchdog.stop();
     leaks.stop();
     alarms.stop();

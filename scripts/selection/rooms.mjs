@@ -79,6 +79,7 @@ export const ROOMS = {
   'lib/redis/health/': ['contract', 'servers', 'chaos storms', 'chaos topologies'],
 
   'lib/migration/': [...MIGRATION, 'servers', ...PUBLIC],
+  'lib/migration/both/': [...MIGRATION, 'servers', ...PUBLIC],
   'lib/telemetry/**': [stack('tracing'), 'sample app', ...PUBLIC],
   'lib/health/': ['sample app', ...PUBLIC],
 

@@ -75,14 +75,6 @@ export function explainNotRenewed(leaseMs: number, facts: NotRenewedFacts): stri
   return `${silence}. Raise ${lease} if leases have to outlive such an outage`;
 }
 
-/** @param name the lock of the other library */
-export function explainForeignLost(name: string): string {
-  return (
-    `${name} was lost: it was deleted or taken over, or no renewal was confirmed before its deadline. ` +
-    'Look for old code that deletes a key without comparing its value, and whether its Redis answers'
-  );
-}
-
 /**
  * The lease ended during the work, or before the work began; then it does not begin. Another holder may have the
  * resource now.

@@ -31,7 +31,7 @@ export interface RenewalTrouble {
   readonly cause: LockStoreError;
 }
 
-/** A lease that the watchdog renews: of our lock, or of a lock that its holder has beside it. */
+/** A lease that the watchdog renews: of our lock, or of a second one that its holder has beside it. */
 export interface RenewedLease {
   readonly holders: readonly LocalHolder[];
   /** Set by the watchdog, while renewals fail. */
@@ -53,8 +53,8 @@ export interface LocalHolder extends Due {
   readonly followed?: FollowedHold | undefined;
   /** Whether the watchdog renews it. */
   readonly renewable: boolean;
-  /** The lock of another library that is renewed with it. */
-  readonly foreign?: (RenewedLease & { renew(leaseMs: number, sentAt: number): Promise<boolean> }) | undefined;
+  /** What it holds beside this lease. It is renewed with it. */
+  readonly second?: (RenewedLease & { renew(leaseMs: number, sentAt: number): Promise<boolean> }) | undefined;
   /** The monotonic time after which another process may hold the lock. */
   readonly deadline: number;
   /** When the observers are to be told that it is held for long, on the monotonic clock; `Infinity` for never. */

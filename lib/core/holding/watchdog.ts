@@ -227,8 +227,8 @@ export class Watchdog {
     // No time-out of its own: without an answer by then, the next renewal is due, and the deadline decides.
     storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
     const leaseMs = holder.renewalMs();
-    const { foreign } = holder;
-    if (foreign !== undefined) this.#heed(foreign.renew(leaseMs, sentAt), foreign, sentAt);
+    const { second } = holder;
+    if (second !== undefined) this.#heed(second.renew(leaseMs, sentAt), second, sentAt);
     if (storeLease.label !== holder.label || storeLease.holders.length > 1) bringLabel(storeLease, this.store);
     const renew = (): Promise<boolean> =>
       storeLease.renewBy(leaseMs, () => this.store.renew(storeLease.owner, leaseMs), false, sentAt);

@@ -1,6 +1,5 @@
 import { type Answer, ask, retryUnexecuted, type Settled } from '../store/ask.js';
-import type { ForeignHold } from '../holding/foreign-hold.js';
-import type { Hold } from '../holding/hold.js';
+import type { Hold, SecondLease } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import { InvalidLockOptionsError, type LockUnavailableError } from '../api/errors.js';
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
@@ -45,7 +44,7 @@ export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number, opera
     return renewed;
   };
   await ask(alarms, send, attemptTimeoutMs, operation, owner.resource, () => hold.isHeld());
-  if (hold.foreign && hold.isHeld()) await renewForeign(hold, hold.foreign, deps, operation, lastsMs);
+  if (hold.second && hold.isHeld()) await renewSecond(hold, hold.second, deps, operation, lastsMs);
   if (!hold.isHeld()) return;
   storeLease.leaseMs = lastsMs;
   storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
@@ -53,22 +52,21 @@ export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number, opera
 }
 
 /**
- * Renews the lock that a hold has beside its own, which is lost where this process has that one no more.
+ * Renews the second lock of a hold, which is lost where this process has that one no more.
  *
  * @param operation for the error
  * @throws LockUnavailableError when its server does not answer
  */
-export async function renewForeign(
+export async function renewSecond(
   hold: Hold,
-  foreign: ForeignHold,
+  second: SecondLease,
   { alarms }: LeaseDeps,
   operation: string,
   leaseMs?: number,
 ): Promise<void> {
-  const renew = (): Promise<boolean> => foreign.renew(hold.renewalMs(leaseMs));
+  const renew = (): Promise<boolean> => second.renew(hold.renewalMs(leaseMs));
   const { attemptTimeoutMs, owner } = hold;
-  if (!(await ask(alarms, renew, attemptTimeoutMs, operation, owner.resource, () => hold.isHeld())))
-    foreign.takenOver();
+  if (!(await ask(alarms, renew, attemptTimeoutMs, operation, owner.resource, () => hold.isHeld()))) second.takenOver();
 }
 
 /** Of a fixed lease, at most this part may have passed while its call waited for others: the round trips take time, too. */

@@ -5,34 +5,18 @@ import { labelWithGroup } from '../api/label.js';
 import type { LeaseLostError } from '../api/lease-errors.js';
 import { LockShutdownError, quoteResource } from '../api/errors.js';
 import { SingleLease } from './single-lease.js';
-import { type Grant, Hold, type LossListener } from '../holding/hold.js';
-import type { ForeignHold } from '../holding/foreign-hold.js';
-import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';
+import { type Grant, Hold, type LossListener, type SecondLease } from '../holding/hold.js';
 import { cutShort } from '../acquiring/acquire-errors.js';
 import { completeError, tellOfFailure } from '../acquiring/failed-calls.js';
 import { thrownBy } from '../acquiring/strategy-faults.js';
 import { noteWait, waitBefore } from '../acquiring/waits.js';
-import { checkForeignKeys, checkIsNotOwn } from './foreign-checks.js';
-import { abandon, beginWait, endWait, waitForForeign } from './foreign-lease.js';
 import type { Origin } from '../util/call-site.js';
-import type { LeaseDeps } from './lease-deps.js';
+import type { LeaseDeps, SecondLock, SecondLockCall } from './lease-deps.js';
 import { SeveralParts } from '../holding/several-parts.js';
 import { checkOwnPermits, checkReentry, enterAgain } from './reentry.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
 import { isGenerator, type LockedWork, refuseGenerator } from '../api/lease.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-
-/** What {@link LeaseFactory.holdBoth} may be told. */
-interface HowToHoldBoth {
-  /** The async context of the call that acquires both. */
-  readonly caller?: AsyncContext | undefined;
-  /** Of a call whose lease the user has to release. */
-  readonly origin?: Origin | undefined;
-  /** When the `waitMs` of the call began. @default what the grant says */
-  readonly startedAt?: number;
-  /** Called when the other lock is not had, before ours is released. */
-  readonly failed?: (error: unknown, waiting: Hold) => Promise<void>;
-}
 
 /** Makes leases: of one resource, of several at once, or by entering again a lock that this async context holds. */
 export class LeaseFactory {
@@ -121,18 +105,19 @@ export class LeaseFactory {
     const { context } = this.deps;
     if (options.permits) checkOwnPermits(resource, options.permits, context);
     const held = options.permits ? undefined : context.hold(resource);
-    const also = options.alsoLock === undefined ? undefined : alsoLockOf(options.alsoLock, resource);
+    const { alsoLock } = options;
+    const second = alsoLock === undefined ? undefined : this.deps.secondLocks.of(alsoLock, resource);
     // A call that takes a semaphore for a lock asks the store, which refuses it.
-    if (isLock(held)) return enterAgain(held, options, also, this.deps);
+    if (isLock(held)) return enterAgain(held, options, second, this.deps);
     const transaction = this.transactions?.current();
-    if (also) checkIsNotOwn(resource, also, context, transaction);
+    second?.checkIsNotOwn(context, transaction);
     transaction?.checkIsFree(resource, options);
     if (this.deps.closing.aborted && this.deps.closingHere().aborted)
       return Promise.reject(new LockShutdownError(resource));
     // The grant may come in any context, such as that of the call that releases, or of a connection.
     const caller = outside ?? currentContext();
     const take = (grant: Grant): SingleLease | Promise<SingleLease> => {
-      if (also) return caller.runInAsyncScope(() => this.holdBoth(grant, options, also, { caller, origin }));
+      if (second) return caller.runInAsyncScope(() => this.holdBoth(second, { grant, options, caller }, origin));
       const lease = this.hold(grant, options, caller);
       return origin ? this.#tracked(lease, origin) : lease;
     };
@@ -147,34 +132,17 @@ export class LeaseFactory {
   }
 
   /**
-   * Takes charge of a lock that the store has granted, once the lock of the other library is held too. Until then ours
-   * is renewed, whatever the options say of the lease. Both or none are held in the end.
+   * Takes charge of a lock that the store has granted, once the second one is held too.
    *
-   * @throws LockError of the kind that says why the other one was not had
+   * @throws LockError of the kind that says why the second one was not had; then neither is held
    */
   async holdBoth(
-    grant: Grant,
-    options: ResolvedLockOptions,
-    also: AlsoLock,
-    how: HowToHoldBoth = {},
+    second: SecondLock,
+    call: Omit<SecondLockCall<SingleLease>, 'take'>,
+    origin?: Origin,
   ): Promise<SingleLease> {
-    const { clock } = this.deps;
-    const { caller, origin, startedAt = clock.now() - grant.waitedMs } = how;
-    const waiting = beginWait(grant, options, this.deps, caller);
-    let foreign: ForeignHold | undefined;
-    try {
-      foreign = await waitForForeign(waiting, { options, also, startedAt, grant }, this.deps);
-      endWait(waiting, this.deps);
-    } catch (error) {
-      noteWait(error, startedAt, grant.hasWaited ?? false);
-      if (foreign) this.deps.orphanReleases.start(foreign.owner, options);
-      await how.failed?.(error, waiting);
-      await abandon(waiting, this.deps);
-      throw error;
-    }
-    const grantedAt = clock.now();
-    const both = { ...grant, waitedMs: grantedAt - startedAt, grantedAt };
-    const lease = this.hold(both, options, caller, foreign);
+    const take = (grant: Grant, held: SecondLease): SingleLease => this.hold(grant, call.options, call.caller, held);
+    const lease = await second.acquire({ ...call, take }, this.deps);
     return origin ? this.#tracked(lease, origin) : lease;
   }
 
@@ -182,15 +150,15 @@ export class LeaseFactory {
    * Takes charge of a lock that the store has granted.
    *
    * @param caller the async context of the call that has acquired it
-   * @param foreign the lock of the other library that is held beside it
+   * @param second what is held beside it
    */
-  hold(grant: Grant, options: ResolvedLockOptions, caller?: AsyncContext, foreign?: ForeignHold): SingleLease {
+  hold(grant: Grant, options: ResolvedLockOptions, caller?: AsyncContext, second?: SecondLease): SingleLease {
     const { storeLease, waitedMs, attempts, grantedAt } = grant;
     const { observation, observers } = this.deps;
     const hold = new Hold(storeLease, options, this.deps.clock, this.#losses, caller, grantedAt);
-    if (foreign !== undefined) {
-      hold.foreign = foreign;
-      foreign.holders = [hold];
+    if (second !== undefined) {
+      hold.second = second;
+      second.holders = [hold];
     }
     // A fixed lease ends by itself, so a shutdown waits for it only if work runs under it (see bind).
     if (hold.renewable) this.deps.active.add(hold);
@@ -254,7 +222,7 @@ export class LeaseFactory {
     origin: Origin | undefined,
   ): Promise<CompositeLease> {
     for (const name of names) this.#checkPart(name, options);
-    if (options.alsoLock !== undefined) checkForeignKeys(names, options.alsoLock);
+    if (options.alsoLock !== undefined) this.deps.secondLocks.checkNames(names, options.alsoLock);
     const startedAt = this.deps.clock.now();
     const giveUpAt = startedAt + options.waitMs;
     const leases: SingleLease[] = [];

@@ -1,12 +1,10 @@
 import { LockReentryError } from '../api/lease-errors.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { LockMode, PermitRequest, ResolvedLockOptions } from '../api/lock-options.js';
-import type { AlsoLock } from '../holding/foreign-locks.js';
 import type { Hold } from '../holding/hold.js';
 import type { LockContext } from '../holding/lock-context.js';
 import { sendDepth, tellDepth } from './changes.js';
-import { checkHasForeign } from './foreign-checks.js';
-import type { LeaseDeps } from './lease-deps.js';
+import type { LeaseDeps, SecondLock } from './lease-deps.js';
 import { SingleLease } from './single-lease.js';
 
 /** @throws LockReentryError when this context, which holds the lock, cannot enter again */
@@ -33,12 +31,12 @@ export function checkOwnPermits(resource: string, { count, total }: PermitReques
 export async function enterAgain(
   hold: Hold,
   options: ResolvedLockOptions,
-  also: AlsoLock | undefined,
+  second: SecondLock | undefined,
   deps: LeaseDeps,
 ): Promise<SingleLease> {
   const { resource } = hold.owner;
   checkReentry(hold, options);
-  if (also) checkHasForeign(hold, also);
+  second?.checkIsHeldBy(hold);
   hold.depth++;
   if (options.mode === 'write') hold.writers++;
   const lease = new SingleLease(hold, deps, options.mode);

@@ -1,9 +1,8 @@
 import { retryUnexecuted, type Settled } from '../store/ask.js';
 import { downgrade, tellDepth } from './changes.js';
-import { explainForeignLost, LeaseLostError } from '../api/lease-errors.js';
+import { LeaseLostError } from '../api/lease-errors.js';
 import { LockUnavailableError } from '../api/errors.js';
-import type { ForeignHold } from '../holding/foreign-hold.js';
-import type { Hold } from '../holding/hold.js';
+import type { Hold, SecondLease } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import { releaseInStore } from '../holding/release-in-store.js';
 import type { PublishedRelease } from '../tracing/publications.js';
@@ -30,8 +29,8 @@ function releaseFollowed(hold: Hold, deps: LeaseDeps): Promise<void> {
 function releaseAll(hold: Hold, deps: LeaseDeps): Promise<void> {
   const wasHeld = hold.end();
   const { endedAt } = hold;
-  if (hold.foreign === undefined) return releaseOurs(hold, deps, wasHeld, endedAt);
-  return releaseBoth(hold, hold.foreign, deps, wasHeld);
+  if (hold.second === undefined) return releaseOurs(hold, deps, wasHeld, endedAt);
+  return releaseBoth(hold, hold.second, deps, wasHeld);
 }
 
 function releaseOurs(hold: Hold, deps: LeaseDeps, wasHeld: boolean, sentAt?: number): Promise<void> {
@@ -50,31 +49,31 @@ function releaseOurs(hold: Hold, deps: LeaseDeps, wasHeld: boolean, sentAt?: num
 }
 
 /**
- * The lock of the other library first: a new process that is granted ours would otherwise find that one still taken,
- * and pause. An old process may get it in between, and the next new one waits for it. The work has ended before.
+ * The second lock first: a process that is granted ours would otherwise find that one still taken, and pause. A process
+ * that takes only that one may get it in between, and the next one waits for it. The work has ended before.
  *
  * @throws LockUnavailableError when it is not known whether both were released
  */
-async function releaseBoth(hold: Hold, foreign: ForeignHold, deps: LeaseDeps, wasHeld: boolean): Promise<void> {
+async function releaseBoth(hold: Hold, second: SecondLease, deps: LeaseDeps, wasHeld: boolean): Promise<void> {
   const { owner, fencingToken, attemptTimeoutMs, storeLease } = hold;
   deps.watchdog.unwatch(hold);
   const heldMs = hold.endedAt - hold.acquiredAt;
   const { resource } = owner;
   // Ours is not renewed any more.
   const patienceMs = Math.max(1, Math.min(attemptTimeoutMs, storeLease.deadline - hold.endedAt));
-  foreign.minHoldMs = storeLease.minHoldMs;
-  const send = (): Promise<boolean> => foreign.release();
+  second.minHoldMs = storeLease.minHoldMs;
+  const send = (): Promise<boolean> => second.release();
   const answer = await retryUnexecuted(deps.alarms, send(), patienceMs, send);
-  if (answer.outcome !== 'answered') deps.orphanReleases.start(foreign.owner, hold);
+  if (answer.outcome !== 'answered') deps.orphanReleases.start(second.owner, hold);
   const isLost = wasHeld && answer.outcome === 'answered' && !answer.value;
   if (isLost) {
-    const error = new LeaseLostError(resource, 'foreignLost', fencingToken, explainForeignLost(foreign.name));
+    const error = new LeaseLostError(resource, 'foreignLost', fencingToken, second.lossText);
     tellOfLoss(hold, deps, heldMs, error);
   }
   await releaseOurs(hold, deps, wasHeld && !isLost);
   if (answer.outcome === 'answered') return;
   const { outcome, error: cause } = answer;
-  const error = new LockUnavailableError(resource, `release ${foreign.name} beside`, outcome, cause);
+  const error = new LockUnavailableError(resource, `release ${second.name} beside`, outcome, cause);
   tellOfFailedRelease(hold, deps, heldMs, error, false);
   throw error;
 }

@@ -1,13 +1,13 @@
 import { inspect, type InspectOptions } from 'node:util';
 import { ask } from '../store/ask.js';
 import { currentContext } from '../util/async-contexts.js';
-import { InvalidLockOptionsError, LockUnavailableError, quoteResource } from '../api/errors.js';
+import { InvalidLockOptionsError, LockUnavailableError } from '../api/errors.js';
 import { LockReentryError } from '../api/lease-errors.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { EnteredLease } from '../holding/lock-context.js';
 import { releaseHold, releaseEntry } from './release.js';
-import { downgrade, extend, notOfSemaphore, releasePermits, renewForeign, tooManyPermits } from './changes.js';
+import { downgrade, extend, notOfSemaphore, releasePermits, renewSecond, tooManyPermits } from './changes.js';
 import { transfer } from './transfer.js';
 import { checkLeaseLimit, LEASE_LENGTH, type LockMode } from '../api/lock-options.js';
 import { type Lease, readTransferOptions, type TransferOptions } from '../api/lease.js';
@@ -41,14 +41,6 @@ export abstract class PrintableLease {
   [inspect.custom](this: Lease & PrintableLease, _depth: number, options: InspectOptions): string {
     return `Lease ${escapeUnsafe(inspect(this.toJSON(), options))}`;
   }
-}
-
-function notTransferable(resource: string, foreign: string): InvalidLockOptionsError {
-  return new InvalidLockOptionsError(
-    `The lease of ${quoteResource(resource)} cannot be transferred: it has ${foreign} too, which stays with this ` +
-      'process. Release the lease, and let the job acquire the lock itself.',
-    'alsoLock',
-  );
 }
 
 /** The lease of one resource. */
@@ -127,7 +119,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     // All holders of this process have lost it.
     if (!isOwner) this.hold.storeLease.takenOver();
     const { hold, deps } = this;
-    if (hold.foreign && hold.isHeld()) await renewForeign(hold, hold.foreign, deps, 'verify');
+    if (hold.second && hold.isHeld()) await renewSecond(hold, hold.second, deps, 'verify');
     return this.isHeld();
   }
 
@@ -207,8 +199,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
   checkMayTransfer(): void {
     this.assertHeld();
     if (this.hold.depth > 1) throw LockReentryError.sharedByOthers(this.resource, 'transferred');
-    const { foreign } = this.hold;
-    if (foreign) throw notTransferable(this.resource, foreign.name);
+    this.hold.second?.refuseTransfer();
   }
 
   /** @throws LeaseLostError, LockReentryError, LockUnavailableError; see {@link Lease.transfer} */

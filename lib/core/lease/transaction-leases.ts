@@ -5,16 +5,14 @@ import type { LockOptions, ResolvedLockOptions } from '../api/lock-options.js';
 import type { TransactionHooks } from '../api/transactions.js';
 import { describeValue } from '../api/validation.js';
 import type { Hold } from '../holding/hold.js';
-import type { LockContext } from '../holding/lock-context.js';
-import { alsoLockOf } from '../holding/foreign-locks.js';
 import { CompositeLease } from './composite-lease.js';
-import { checkForeignKeys, checkHasForeign } from './foreign-checks.js';
-import type { Observation } from '../tracing/observation.js';
+import type { LeaseDeps } from './lease-deps.js';
 import type { SingleLease } from './single-lease.js';
 
 /** Acquires what a transaction does not have yet; `null` where a call that may be refused was refused. */
 type AcquireRest<L> = (names: readonly string[]) => Promise<L>;
 type AnyLease = SingleLease | CompositeLease;
+type Deps = Pick<LeaseDeps, 'context' | 'observation' | 'secondLocks'>;
 type RunUnder = <T>(lease: AnyLease, work: LockedWork<T>, transaction: OpenTransaction) => Promise<T>;
 
 /** The leases that the transactions of this process keep until they end. */
@@ -23,8 +21,7 @@ export class TransactionLeases {
 
   constructor(
     private readonly hooks: TransactionHooks,
-    private readonly context: LockContext,
-    private readonly observation: Observation,
+    private readonly deps: Deps,
     private readonly runUnder: RunUnder,
   ) {}
 
@@ -36,7 +33,7 @@ export class TransactionLeases {
     if (typeof transaction !== 'object') throw noTransaction(transaction);
     const known = this.#open.get(transaction);
     if (known) return known.hasEnded ? undefined : known;
-    const open = new OpenTransaction(this.context, this.observation, this.runUnder);
+    const open = new OpenTransaction(this.deps, this.runUnder);
     this.hooks.runOnEnd(transaction, () => open.end());
     this.#open.set(transaction, open);
     return open;
@@ -60,8 +57,7 @@ export class OpenTransaction {
   #hasEnded = false;
 
   constructor(
-    private readonly context: LockContext,
-    private readonly observation: Observation,
+    private readonly deps: Deps,
     private readonly runUnder: RunUnder,
   ) {}
 
@@ -131,7 +127,7 @@ export class OpenTransaction {
 
   /** Two calls of one transaction at the same time: the second would wait for the end of the transaction. */
   #claim(names: readonly string[]): readonly string[] {
-    const outside = names.filter((name) => this.context.hold(name) === undefined);
+    const outside = names.filter((name) => this.deps.context.hold(name) === undefined);
     const claimed = outside.find((name) => this.#claimed.has(name));
     if (claimed !== undefined) throw LockReentryError.keptByTransaction(claimed);
     for (const name of outside) this.#claimed.add(name);
@@ -144,7 +140,7 @@ export class OpenTransaction {
     acquire: AcquireRest<L>,
   ): Promise<AnyLease | null> {
     // A part of them may be kept already, and another part not.
-    if (options.alsoLock && names.length > 1) checkForeignKeys(names, options.alsoLock);
+    if (options.alsoLock && names.length > 1) this.deps.secondLocks.checkNames(names, options.alsoLock);
     const kept: SingleLease[] = [];
     let lease: AnyLease | null = null;
     try {
@@ -163,21 +159,20 @@ export class OpenTransaction {
   /** Takes back a lease that the work may run under. @throws LeaseLostError, LockReentryError, InvalidLockOptionsError */
   #take(name: string, options: ResolvedLockOptions): SingleLease[] {
     const kept = this.#kept.get(name);
-    if (!kept || this.context.hold(name)) return [];
+    if (!kept || this.deps.context.hold(name)) return [];
     const at = kept.findIndex((lease) => fits(lease, options));
     if (at < 0) {
       this.checkIsFree(name, options);
       return [];
     }
     kept[at]!.assertHeld();
-    const also = alsoLockOf(options.alsoLock, name);
-    if (also) checkHasForeign(kept[at]!.hold, also);
+    if (options.alsoLock) this.deps.secondLocks.of(options.alsoLock, name)?.checkIsHeldBy(kept[at]!.hold);
     const [lease] = kept.splice(at, 1);
     if (kept.length === 0) this.#kept.delete(name);
     keptHolds.delete(lease!.hold);
     lease!.hold.storeLease.raiseMinHold(options.minHoldMs);
-    if (this.observation.followsCalls) {
-      void this.observation.call(name, options, 'transaction', () => Promise.resolve(lease!));
+    if (this.deps.observation.followsCalls) {
+      void this.deps.observation.call(name, options, 'transaction', () => Promise.resolve(lease!));
     }
     return [lease!];
   }

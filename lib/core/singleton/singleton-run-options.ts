@@ -4,7 +4,6 @@ import {
   type ResolvedLockOptions,
   resolveLockOptions,
 } from '../api/lock-options.js';
-import { type AlsoLock, alsoLockOf } from '../holding/foreign-locks.js';
 import type { Lease } from '../api/lease.js';
 import { checkResource, jobResource } from '../api/resource.js';
 import { InvalidLockOptionsError } from '../api/errors.js';
@@ -150,8 +149,6 @@ export interface ResolvedSingletonRun {
   readonly keepMs: number;
   readonly target: Tick;
   readonly due: TickDue | undefined;
-  /** The lock of the old code for this job. */
-  readonly also: AlsoLock | undefined;
 }
 
 export const OVERLAP = oneOf(['skip', 'wait'] as const);
@@ -205,8 +202,7 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Lock
   const due = time === undefined ? undefined : resolveDue(time, lock.waitMs, spreadMs);
   // A claim that is forgotten before its lock expires could never be taken over.
   const leastMs = Math.max(onCrash === 'retry' ? 2 * lock.leaseMs : 0, due ? windowMs(due) : 0);
-  const also = alsoLockOf(lock.alsoLock, target.resource);
-  return { options, lock, keepMs: Math.max(keepMs, leastMs), target, due, also };
+  return { options, lock, keepMs: Math.max(keepMs, leastMs), target, due };
 }
 
 function resolveDue({ at, maxClockSkewMs }: TickTime, waitMs: number, spreadMs: number): TickDue {

@@ -1,10 +1,9 @@
 import type { Timer } from '../util/clock.js';
 import { LockBusyError, LockError, LockShutdownError } from '../api/errors.js';
 import { LeaseLostError, LockReentryError } from '../api/lease-errors.js';
-import type { AlsoLock } from '../holding/foreign-locks.js';
 import type { Grant, Hold } from '../holding/hold.js';
 import type { SingleLease } from '../lease/single-lease.js';
-import type { LeaseDeps } from '../lease/lease-deps.js';
+import type { LeaseDeps, SecondLock } from '../lease/lease-deps.js';
 import type { LeaseFactory } from '../lease/lease-factory.js';
 import { isGenerator, refuseGenerator } from '../api/lease.js';
 import { checkWork } from '../api/validation.js';
@@ -56,11 +55,14 @@ export class SingletonRuns {
     checkWork(work, 'runSingleton');
     const resolved = resolveSingletonRun(options, this.deps.defaults);
     const { resource } = resolved.target;
+    const { alsoLock } = resolved.lock;
+    const second = alsoLock && this.deps.secondLocks.of(alsoLock, resource);
     const { spreadMs = 0 } = options;
     const closing = this.deps.closingHere();
     if (spreadMs > 0) await this.#spread(spreadMs, closing);
     const attempt: TickAttempt = {
       ...resolved,
+      second,
       owner: { resource, id: createOwnerId(this.deps.store.clientId, this.deps.random), mode: 'exclusive' },
       startedAt: this.deps.clock.now(),
       closing,
@@ -169,9 +171,9 @@ export class SingletonRuns {
     const ending = attempt.note && new RunEnding(this.jobs, owner, fencingToken, options.historyMessages ?? false);
     if (ending) storeLease.releasedBy = ending;
     const grant = { storeLease, attempts: 1, waitedMs: deps.clock.now() - startedAt };
-    const { also } = attempt;
-    const lease = await (also
-      ? this.#holdBoth(attempt, grant, asRun(also, { fencingToken, rerun }))
+    const { second } = attempt;
+    const lease = await (second
+      ? this.#holdBoth(attempt, grant, second, { fencingToken, rerun })
       : this.#take(attempt, (options, caller) => leases.hold(grant, options, caller)));
     if (lease === undefined) return undefined;
     if (followed)
@@ -234,7 +236,12 @@ export class SingletonRuns {
    * @throws LeaseLostError when the lock of the job was lost meanwhile; the claim is still its own
    * @throws LockError when the lock could not be asked for; then any instance may have the tick
    */
-  async #holdBoth(attempt: TickAttempt, grant: Grant, also: AlsoLock): Promise<SingleLease | undefined> {
+  async #holdBoth(
+    attempt: TickAttempt,
+    grant: Grant,
+    second: SecondLock,
+    run: { readonly fencingToken: number; readonly rerun: boolean },
+  ): Promise<SingleLease | undefined> {
     const { options } = attempt;
     // A rerun that has waited for the old lock in vain (LOCK_TIMEOUT) does not know that the old process ran the tick.
     const isOld = (error: unknown): boolean =>
@@ -245,8 +252,8 @@ export class SingletonRuns {
     };
     try {
       const startedAt = this.deps.clock.now();
-      return await this.#take(attempt, (lock, caller) =>
-        this.leases.holdBoth(grant, lock, also, { startedAt, failed, caller }),
+      return await this.#take(attempt, (options, caller) =>
+        this.leases.holdBoth(second, { grant, options, startedAt, failed, caller, run }),
       );
     } catch (error) {
       const described = describeTick(this.deps.observers, options);
@@ -277,14 +284,6 @@ export class SingletonRuns {
  */
 function standsBy({ overlap, onCrash }: SingletonRunOptions, { isBegun }: { isBegun: boolean }): boolean {
   return onCrash === 'retry' || (overlap === 'wait' && !isBegun);
-}
-
-/**
- * The lock of the old code, for a run. An old process that has it runs the tick, so it is not waited for. A tick that was
- * granted before is none of the old processes: while its runner had their lock, they skipped it.
- */
-function asRun(also: AlsoLock, { fencingToken, rerun }: Omit<GrantedTick, 'status'>): AlsoLock {
-  return { ...also, runToken: fencingToken, isBusyFinal: !rerun, isPatient: rerun };
 }
 
 /** Whether the run failed with its lease lost: that counts as a crash. */

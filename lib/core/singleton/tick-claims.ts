@@ -1,7 +1,7 @@
 import type { JobStore } from '../store/job-store.js';
 import { askUntil } from '../store/ask.js';
 import { LockUnavailableError } from '../api/errors.js';
-import type { LeaseDeps } from '../lease/lease-deps.js';
+import type { LeaseDeps, SecondLock } from '../lease/lease-deps.js';
 import { LockStoreError } from '../store/store-error.js';
 import type { LockOwner } from '../store/lock-store.js';
 import type { TickClaim, TickReply, JobNote } from '../store/job-claims.js';
@@ -19,6 +19,8 @@ const OVERLAP_PAUSE_MS = 250;
 /** The attempt of this instance to run one tick. */
 export interface TickAttempt extends ResolvedSingletonRun {
   readonly owner: LockOwner;
+  /** What the run takes beside the lock of the job. */
+  readonly second: SecondLock | undefined;
   readonly plan: RunPlan;
   /** Where the store remembers jobs. */
   readonly note: JobNote | undefined;

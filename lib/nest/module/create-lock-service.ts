@@ -1,4 +1,5 @@
 import { LockClient } from '../../core/lock-client.js';
+import { AlsoLocks } from '../../migration/both/also-locks.js';
 import { CampaignLog } from '../leader/campaign-log.js';
 import { loggerOf } from '../log/logger-of.js';
 import { hintAtShutdownHooks } from '../log/shutdown-hint.js';
@@ -40,6 +41,7 @@ export async function createLockService(
     telemetry: place ? [...telemetry, place.telemetry] : telemetry,
     contention,
     warn,
+    secondLocks: (runtime) => new AlsoLocks(runtime),
   });
   new LockEventLog(name, clock).listenTo(client.observers, client.closing, () => client.countWaiting());
   for (const observer of observers) client.observers.add(observer);

@@ -1,5 +1,4 @@
 import { LocalQueues } from '../../core/acquiring/local-queues.js';
-import type { ForeignClient, ForeignReply } from '../../core/api/foreign-lock.js';
 import type { Lease } from '../../core/api/lease.js';
 import type { ResolvedLockOptions } from '../../core/api/lock-options.js';
 import type { Granting } from '../../core/granting.js';
@@ -15,16 +14,6 @@ import type { PassThroughStore } from './pass-through-store.js';
 
 /** The resource of the lease that `currentOrThrow()` returns outside of any lock. */
 const ASSUMED = 'unit-test';
-
-/** Stands in for the locks of other libraries. */
-const FOREIGN: ForeignClient = {
-  claim: () => ({
-    tryAcquire: async (): Promise<ForeignReply> => ({ status: 'held' }),
-    renew: async () => true,
-    release: async () => true,
-  }),
-  close: async () => {},
-};
 
 /** Lets every call pass: nothing is busy, and no call waits. */
 export class PassThroughGranting implements Granting {
@@ -51,10 +40,6 @@ export class PassThroughGranting implements Granting {
     const lease = this.#pass(resource, this.plainOptions, leases, true);
     this.#assumed.set(resource, lease);
     return lease;
-  }
-
-  open(): ForeignClient {
-    return FOREIGN;
   }
 
   #pass(resource: string, options: ResolvedLockOptions, leases: LeaseFactory, isAssumed = false): SingleLease {

@@ -1,8 +1,10 @@
+import type { ForeignClient, ForeignReply } from '../../core/api/foreign-lock.js';
 import { resolveLockDefaults, resolveLockOptions } from '../../core/api/lock-options.js';
 import { type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import type { CountdownLatch, LatchOptions, LatchWaitOptions } from '../../core/latch/countdown-latch.js';
 import { LockClient } from '../../core/lock-client.js';
 import { withoutRecords } from '../../core/store/job-store.js';
+import { AlsoLocks } from '../../migration/both/also-locks.js';
 import {
   EXTRA_OPTIONS,
   MODULE_OPTIONS,
@@ -101,6 +103,7 @@ export function passThroughLocks(given: PassThroughOptions = {}): RedisLockServi
     labelGroups: given.labelGroups ?? PASS_THROUGH_OPTIONS.defaults.labelGroups,
     unclearNames: given.unclearNames ?? PASS_THROUGH_OPTIONS.defaults.unclearNames,
     granting: new PassThroughGranting(store, resolveLockOptions(undefined, defaults)),
+    secondLocks: (runtime) => new AlsoLocks(runtime, () => FOREIGN),
   });
   return new PassThroughService({
     client,
@@ -110,6 +113,16 @@ export function passThroughLocks(given: PassThroughOptions = {}): RedisLockServi
     transactions,
   });
 }
+
+/** Stands in for the locks of other libraries. */
+const FOREIGN: ForeignClient = {
+  claim: () => ({
+    tryAcquire: async (): Promise<ForeignReply> => ({ status: 'held' }),
+    renew: async () => true,
+    release: async () => true,
+  }),
+  close: async () => {},
+};
 
 /** It has nothing to close: time stands still, so a shutdown could not wait for work either. */
 class PassThroughClient extends LockClient {

@@ -3,6 +3,7 @@ import { LockBusyError } from '../../../lib/core/api/errors.js';
 import type { LockEvent } from '../../../lib/core/events/events.js';
 import type { LeaseLostError } from '../../../lib/core/api/lease-errors.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
+import { AlsoLocks } from '../../../lib/migration/both/also-locks.js';
 import { redisson } from '../../../lib/migration/redisson.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
@@ -35,7 +36,11 @@ describe('alsoLock with redisson(), beside the actor that behaves as RedissonLoc
     });
     const client = { port: redis().port, username: 'java', password: PASSWORD };
     const alsoLock = redisson({ client, key: (resource) => (resource.startsWith('own:') ? undefined : resource) });
-    locks = new LockClient({ store, defaults: { leaseMs: LONG_MS, waitMs: 30_000, alsoLock } });
+    locks = new LockClient({
+      store,
+      defaults: { leaseMs: LONG_MS, waitMs: 30_000, alsoLock },
+      secondLocks: (runtime) => new AlsoLocks(runtime),
+    });
     events = [];
     locks.observers.add((event) => events.push(event));
     await store.start(5_000);

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { Redisson } from 'node-redisson';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
+import { AlsoLocks } from '../../../lib/migration/both/also-locks.js';
 import { settle } from '../../../lib/core/util/promises.js';
 import { redisson } from '../../../lib/migration/redisson.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
@@ -44,7 +45,8 @@ const CALLERS: Record<Library, (port: number, leaseMs: number) => Caller> = {
 function ours(port: number, leaseMs: number, alsoLock?: ReturnType<typeof redisson>): Caller {
   const instanceId = `process-${process.pid}`;
   const store = new RedisLockStore({ connection: { port }, keyPrefix: 'lock', instanceId, leaseMs });
-  const locks = new LockClient({ store, defaults: { leaseMs, waitMs: 60_000, alsoLock } });
+  const defaults = { leaseMs, waitMs: 60_000, alsoLock };
+  const locks = new LockClient({ store, defaults, secondLocks: (runtime) => new AlsoLocks(runtime) });
   const started = store.start(5_000);
   const leases = new Map<string, Lease>();
   return {

@@ -4,6 +4,7 @@ import type { Clock } from '../../../lib/core/util/clock.js';
 import type { LockEvent } from '../../../lib/core/events/events.js';
 import type { Latches } from '../../../lib/core/latch/latches.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
+import { AlsoLocks } from '../../../lib/migration/both/also-locks.js';
 import type { LockDefaults } from '../../../lib/core/api/lock-options.js';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
@@ -71,6 +72,7 @@ export function useInstances(
       store,
       defaults,
       observers,
+      secondLocks: (runtime) => new AlsoLocks(runtime),
       ...(clock && { clock }),
       ...(unclearNames && { unclearNames }),
       ...(warn && { warn }),

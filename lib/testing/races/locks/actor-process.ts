@@ -1,4 +1,6 @@
+import type { Runtime } from '../../../core/holding/runtime.js';
 import { LockClient, type LockClientOptions } from '../../../core/lock-client.js';
+import { AlsoLocks } from '../../../migration/both/also-locks.js';
 import { inRootContext } from '../../../core/util/async-contexts.js';
 import type { Clock } from '../../../core/util/clock.js';
 import { instanceOf } from '../../../core/store/owner-id.js';
@@ -61,7 +63,8 @@ export class ActorProcess {
     this.#instance = new TestInstance(name, service, server, surroundings, random);
     this.#instance.gate = this.#gate;
     const { locks, jobs, latches } = this.#instance.stores;
-    this.#client = new LockClient({ ...options, service, store: locks, clock: this.clock, random });
+    const secondLocks = (runtime: Runtime) => new AlsoLocks(runtime);
+    this.#client = new LockClient({ ...options, service, store: locks, clock: this.clock, random, secondLocks });
     const singletonRuns = this.#client.singletonRuns(jobs);
     this.parts = { client: this.#client, singletonRuns, latches: this.#client.latches(latches!) };
   }

@@ -1,17 +1,17 @@
-import { aborted, waitedForStore } from './acquire-errors.js';
-import { isWaitTold, LONG_WAIT_MS, tellOfLongWait, tellOfWait } from './waits.js';
-import { LockBusyError, LockTimeoutError, LockUnavailableError } from '../api/errors.js';
-import type { ForeignReply } from '../api/foreign-lock.js';
-import type { ResolvedLockOptions } from '../api/lock-options.js';
-import { NO_HOLDERS } from '../api/holder.js';
-import type { ForeignHold } from '../holding/foreign-hold.js';
-import type { Grant } from '../holding/hold.js';
-import { AttemptLog, failurePause, givesUpAt, grantedTooLate } from '../places/attempts.js';
-import { withTimeout } from '../store/ask.js';
-import { LockStoreError } from '../store/store-error.js';
-import type { Runtime } from '../holding/runtime.js';
-import { jitter } from '../util/backoff.js';
-import { pause } from '../util/promises.js';
+import { aborted, waitedForStore } from '../../core/acquiring/acquire-errors.js';
+import { isWaitTold, LONG_WAIT_MS, tellOfLongWait, tellOfWait } from '../../core/acquiring/waits.js';
+import { LockBusyError, LockTimeoutError, LockUnavailableError } from '../../core/api/errors.js';
+import type { ForeignReply } from '../../core/api/foreign-lock.js';
+import type { ResolvedLockOptions } from '../../core/api/lock-options.js';
+import { NO_HOLDERS } from '../../core/api/holder.js';
+import type { ForeignHold } from './foreign-hold.js';
+import type { Grant } from '../../core/holding/hold.js';
+import { AttemptLog, failurePause, givesUpAt, grantedTooLate } from '../../core/places/attempts.js';
+import { withTimeout } from '../../core/store/ask.js';
+import { LockStoreError } from '../../core/store/store-error.js';
+import type { Runtime } from '../../core/holding/runtime.js';
+import { jitter } from '../../core/util/backoff.js';
+import { pause } from '../../core/util/promises.js';
 
 /**
  * How long a call waits for a foreign holder before it asks again, at most: its lock may be released early. Only one

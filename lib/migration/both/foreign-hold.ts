@@ -1,23 +1,22 @@
-import type { ForeignClaim, ForeignLock, ForeignReply } from '../api/foreign-lock.js';
-import type { LockOwner } from '../store/lock-store.js';
-import type { Clock } from '../util/clock.js';
-import { quote } from '../util/quoted.js';
-import { type LocalHolder, type RenewalTrouble, type RenewedLease, retentionSince, validUntil } from './store-lease.js';
+import type { ForeignClaim, ForeignLock, ForeignReply } from '../../core/api/foreign-lock.js';
+import type { LockOwner } from '../../core/store/lock-store.js';
+import type { Clock } from '../../core/util/clock.js';
+import { quote } from '../../core/util/quoted.js';
+import type { SecondLease } from '../../core/holding/hold.js';
+import { type LocalHolder, type RenewalTrouble, retentionSince, validUntil } from '../../core/holding/store-lease.js';
+import { InvalidLockOptionsError, quoteResource } from '../../core/api/errors.js';
 
 /**
  * The lock of another library that a hold has beside its own lock, and the deadline until which this process can trust
  * it. The claim promises that no renewal makes the lease shorter. So the deadline only moves forward.
  */
-export class ForeignHold implements RenewedLease {
-  /** The hold that has it beside its own lock. */
+export class ForeignHold implements SecondLease {
   holders: readonly LocalHolder[] = [];
   trouble: RenewalTrouble | undefined;
-  /** How long the resource stays taken at least, counted from the grant; 0 for no minimum. */
   minHoldMs = 0;
   #deadline = -Infinity;
   #heldSince = 0;
 
-  /** @param owner stands for its claim where releases are sent again */
   constructor(
     readonly owner: LockOwner,
     readonly lock: ForeignLock,
@@ -26,7 +25,6 @@ export class ForeignHold implements RenewedLease {
     private readonly clock: Clock,
   ) {}
 
-  /** For messages. */
   get name(): string {
     return `the lock ${quote(this.key)} of ${this.lock.library} (alsoLock)`;
   }
@@ -35,9 +33,15 @@ export class ForeignHold implements RenewedLease {
     return `renew ${this.name} beside`;
   }
 
-  /** The monotonic time after which an old process may hold it. */
   get deadline(): number {
     return this.#deadline;
+  }
+
+  get lossText(): string {
+    return (
+      `${this.name} was lost: it was deleted or taken over, or no renewal was confirmed before its deadline. ` +
+      'Look for old code that deletes a key without comparing its value, and whether its Redis answers'
+    );
   }
 
   async acquire(leaseMs: number, signal: AbortSignal): Promise<ForeignReply> {
@@ -50,7 +54,7 @@ export class ForeignHold implements RenewedLease {
     return reply;
   }
 
-  /** A confirmation after the deadline changes nothing: the lock is lost. @returns whether this process still has it */
+  /** A confirmation after the deadline changes nothing: the lock is lost. */
   async renew(leaseMs: number, sentAt = this.clock.now()): Promise<boolean> {
     const isOwner = await this.claim.renew(leaseMs);
     if (isOwner && this.clock.now() < this.#deadline) {
@@ -65,6 +69,14 @@ export class ForeignHold implements RenewedLease {
 
   release(): Promise<boolean> {
     return this.claim.release(retentionSince(this.#heldSince, this.minHoldMs, this.clock.now())?.leftMs ?? 0);
+  }
+
+  refuseTransfer(): never {
+    throw new InvalidLockOptionsError(
+      `The lease of ${quoteResource(this.owner.resource)} cannot be transferred: it has ${this.name} too, which stays ` +
+        'with this process. Release the lease, and let the job acquire the lock itself.',
+      'alsoLock',
+    );
   }
 
   /** Why no command can be sent now; `undefined` if one can, or where that is not known. */

@@ -33,19 +33,29 @@ const ready = new Map<string, string>();
  * @throws where it does not import what is replaced
  */
 export function programOf(main: URL, replaced?: Replaced): string {
+  return programsOf(main, [replaced])[0]!;
+}
+
+/** The same program several times, with another file replaced in each: much faster than one after the other. */
+export function programsOf(main: URL, variants: readonly (Replaced | undefined)[]): readonly string[] {
   const path = fileURLToPath(main);
-  const name = `${hash(path).slice(0, 16)}${replaced ? `-${replaced.name}` : ''}`;
-  const changes = JSON.stringify(replaced ? { file: fileURLToPath(replaced.file), text: replaced.text } : null);
-  const program = fileURLToPath(new URL(`${name}.mjs`, FOLDER));
-  if (ready.get(program) === changes) return program;
   const madeBy = [bundler, compiler].map((file) => readFileSync(file, 'utf8'));
-  const madeOf = hash([...madeBy, changes].join('\0'));
-  if (!isUpToDate(program, madeOf)) {
+  const wanted = variants.map((variant) => {
+    const replaced = variant ? { file: fileURLToPath(variant.file), text: variant.text } : null;
+    const name = `${hash(path).slice(0, 16)}${variant ? `-${variant.name}` : ''}`;
+    const program = fileURLToPath(new URL(`${name}.mjs`, FOLDER));
+    return { program, replaced, changes: JSON.stringify(replaced) };
+  });
+  const missing = wanted
+    .filter(({ program, changes }) => ready.get(program) !== changes)
+    .map(({ changes, ...rest }) => ({ ...rest, changes: hash([...madeBy, changes].join('\0')) }))
+    .filter(({ program, changes }) => !isUpToDate(program, changes));
+  if (missing.length > 0) {
     const env = { ...process.env, NODE_OPTIONS: '' };
-    execFileSync(process.execPath, [bundler, path, program, changes, madeOf], { env });
+    execFileSync(process.execPath, [bundler, path], { env, input: JSON.stringify(missing) });
   }
-  ready.set(program, changes);
-  return program;
+  for (const { program, changes } of wanted) ready.set(program, changes);
+  return wanted.map(({ program }) => program);
 }
 
 function isUpToDate(program: string, changes: string): boolean {

@@ -4,7 +4,7 @@ import type { Verdict } from '../checkers/violation.js';
 import { History } from '../history/history.js';
 import { ChaosRedis } from '../servers/chaos-redis.js';
 import { standalone } from '../world/standalone.js';
-import { workerProgram } from '../world/worker-process.js';
+import { prepareWorkers } from '../world/worker-process.js';
 import { World } from '../world/world.js';
 import { LOCK_MUTANTS, type LockMutant } from './lock-mutants.mjs';
 import { replacedBy } from './replaced-by.js';
@@ -60,7 +60,7 @@ export async function huntMutants({ seed, only }: HuntOptions): Promise<HuntResu
   const left = all.filter(({ mutant, scenario }) => {
     return isPlayable(scenario) && (!only || only.includes(mutant?.name ?? scenario));
   });
-  for (const { mutant } of left) workerProgram(mutant && replacedBy(mutant));
+  prepareWorkers(left.map(({ mutant }) => mutant && replacedBy(mutant)));
   const results: HuntResult[] = [];
   const hunters = Array.from({ length: AT_ONCE }, async () => {
     await using redis = await ChaosRedis.start({ persistence: 'none' });

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { atExit } from '../../../test/support/process/at-exit.js';
-import { programOf, type Replaced } from '../../../test/support/process/program.js';
+import { programOf, programsOf, type Replaced } from '../../../test/support/process/program.js';
 import type { Command, HandedOver, Message, WorkerSettings } from '../worker/settings.js';
 
 const main = new URL('../worker/main.ts', import.meta.url);
@@ -10,13 +10,14 @@ const main = new URL('../worker/main.ts', import.meta.url);
 const CLOSE_MS = 15_000;
 const KEPT_OUTPUT = 4_000;
 
-/**
- * What the workers run: to make it takes a while, in which the network of worlds that are at work does not go on.
- *
- * @param replaced a broken file of the library
- */
+/** What the workers run. @param replaced a broken file of the library */
 export function workerProgram(replaced?: Replaced): string {
   return programOf(main, replaced);
+}
+
+/** Makes what the workers run. It takes a while, in which the network of worlds that are at work does not go on. */
+export function prepareWorkers(variants: readonly (Replaced | undefined)[]): void {
+  programsOf(main, variants);
 }
 
 /** One process of the application, as the harness sees it. */

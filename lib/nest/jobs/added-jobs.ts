@@ -10,9 +10,11 @@ import {
   intervalTick,
   jobTickOf,
   resolveIntervalOptions,
+  scheduleOf,
 } from '../schedule/job-ticks.js';
-import type { CronTimeLike } from '../schedule/nominal-tick.js';
-import type { JobMethod, JobTick, JobToRun } from '../schedule/run-job.js';
+import type { RedisLockService } from '../redis-lock.service.js';
+import { clockOf } from '../service-parts.js';
+import { type Job, type JobMethod, type JobTick, runJob } from '../schedule/run-job.js';
 import { type ResolvedJobOptions, resolveJobOptions } from '../schedule/singleton-options.js';
 import {
   ADDED_CRON_OPTIONS,
@@ -24,20 +26,26 @@ import {
   fleetOptionsOf,
 } from './added-job-options.js';
 import type { CronJobClass, CronJobLike } from '../schedule/cron-job-class.js';
-import { cronJobOf, describeTime, invalidSchedule, keepDate, type Place, timeOf } from '../schedule/job-schedules.js';
+import {
+  cronJobOf,
+  describeTime,
+  invalidSchedule,
+  keepDate,
+  type Place,
+  type Schedule,
+  timeOf,
+} from '../schedule/job-schedules.js';
 
 /** What the added jobs of an application need of it. */
 export interface Surroundings {
   readonly registry: SchedulerRegistry;
   readonly cronJobs: CronJobClass | undefined;
-  /** Runs a tick that fires now. */
-  readonly run: (job: JobToRun, tick: JobTick) => Promise<unknown>;
-  /** Milliseconds since the Unix epoch, by the clock of the lock service. */
-  readonly wallNow: () => number;
+  readonly service: RedisLockService;
 }
 
 /** A job that was added, and where it stands in the scheduler's registry. */
-interface AddedEntry extends JobToRun {
+interface Entry {
+  readonly job: Job;
   readonly kind: 'cron' | 'interval';
   /** Added with `at`. */
   readonly isOnce: boolean;
@@ -45,15 +53,21 @@ interface AddedEntry extends JobToRun {
   readonly scheduled: unknown;
 }
 
+/** What an added job does at a tick. */
+interface Added {
+  readonly work: JobMethod;
+  readonly fire: (job: Job) => Promise<void>;
+}
+
 /** The jobs that an application has added while it runs. They stand in the scheduler's registry under their names. */
 export class AddedJobs {
   /** As `@nestjs/schedule` logs the errors of decorated jobs. */
   readonly #logger = new Logger('Scheduler');
-  readonly #entries = new Map<string, AddedEntry>();
+  readonly #entries = new Map<string, Entry>();
 
   /** The added job of this name. One that was deleted in the scheduler's registry is none any more. */
-  find(registry: SchedulerRegistry, name: string): JobToRun | undefined {
-    return this.#entry(registry, name);
+  find(registry: SchedulerRegistry, name: string): Job | undefined {
+    return this.#entry(registry, name)?.job;
   }
 
   names(registry: SchedulerRegistry): string[] {
@@ -64,7 +78,7 @@ export class AddedJobs {
    * @returns the job
    * @throws InvalidLockOptionsError when an option is invalid or the name is taken; then nothing was changed
    */
-  add(job: AddedJob, work: JobMethod, surroundings: Surroundings): JobToRun {
+  add(job: AddedJob, work: JobMethod, surroundings: Surroundings): Job {
     const kind = checkAddedJob(job);
     const where = `SingletonJobs.add({ name: ${quote(job.name)} })`;
     const { registry } = surroundings;
@@ -101,7 +115,7 @@ export class AddedJobs {
     return true;
   }
 
-  #entry(registry: SchedulerRegistry, name: string): AddedEntry | undefined {
+  #entry(registry: SchedulerRegistry, name: string): Entry | undefined {
     const entry = this.#entries.get(name);
     if (!entry) return undefined;
     if (registry.doesExist(entry.kind, name)) {
@@ -123,20 +137,20 @@ export class AddedJobs {
   }
 
   #addInterval(
-    { intervalMs, ...job }: AddedIntervalJob,
+    { intervalMs, ...added }: AddedIntervalJob,
     work: JobMethod,
     where: string,
-    { registry, run, wallNow }: Surroundings,
-  ): JobToRun {
-    const options = resolveIntervalOptions(fleetOptionsOf({ intervalMs, ...job }), intervalMs, where);
-    const { name } = job;
-    const toRun = { name, options, work };
-    const fire = (): void => void this.#logged(run(toRun, intervalTick(intervalMs, wallNow())));
+    { registry, service }: Surroundings,
+  ): Job {
+    const options = resolveIntervalOptions(fleetOptionsOf({ intervalMs, ...added }), intervalMs, where);
+    const { name } = added;
+    const tickAt = (wallNow: number): JobTick => intervalTick(intervalMs, wallNow);
+    const job = jobOf(service, { name, options, schedule: undefined, tickAt }, work);
     // Not in the context of the caller, which may be a request.
-    const timer = inRootContext(() => setInterval(fire, intervalMs));
+    const timer = inRootContext(() => setInterval(() => void this.#fire(service, job), intervalMs));
     registry.addInterval(name, timer);
-    this.#entries.set(name, { ...toRun, kind: 'interval', isOnce: false, scheduled: timer });
-    return toRun;
+    this.#entries.set(name, { job, kind: 'interval', isOnce: false, scheduled: timer });
+    return job;
   }
 
   #addCron(
@@ -145,12 +159,10 @@ export class AddedJobs {
     work: JobMethod,
     where: string,
     surroundings: Surroundings,
-  ): JobToRun {
-    const { run, wallNow } = surroundings;
-    const toRun = { name, options, work };
-    const fire = (time: CronTimeLike) => this.#logged(run(toRun, jobTickOf(cronTickAt(time, wallNow()), options)));
-    this.#schedule(toRun, { cronTime: cron, timeZone, utcOffset }, fire, { where, option: 'cron' }, surroundings);
-    return toRun;
+  ): Job {
+    const fire = (job: Job): Promise<void> => this.#fire(surroundings.service, job);
+    const source = { cronTime: cron, timeZone, utcOffset };
+    return this.#schedule({ name, options, work, fire }, source, { where, option: 'cron' }, surroundings).job;
   }
 
   /** A job that runs once leaves no trace: many may be added, with new names. */
@@ -160,49 +172,60 @@ export class AddedJobs {
     work: JobMethod,
     where: string,
     surroundings: Surroundings,
-  ): JobToRun {
-    const due = dateOf(at, where);
-    const { registry, run, wallNow } = surroundings;
-    const toRun = { name, options, work };
-    const fire = async (time: CronTimeLike): Promise<void> => {
-      await this.#logged(run(toRun, jobTickOf(cronTickAt(time, wallNow()), options)));
+  ): Job {
+    const { registry, service } = surroundings;
+    const fire = async (job: Job): Promise<void> => {
+      const { cronTime } = entry.scheduled;
+      await this.#fire(service, job);
       // Meanwhile it may have got another date, and another job may have its name.
-      if (this.#entry(registry, name) === added && added.scheduled.cronTime === time) this.remove(registry, name);
+      if (this.#entry(registry, name) === entry && entry.scheduled.cronTime === cronTime) this.remove(registry, name);
     };
-    const added = this.#schedule(toRun, { cronTime: due }, fire, { where, option: 'at' }, surroundings);
-    return toRun;
+    const source = { cronTime: dateOf(at, where) };
+    const entry = this.#schedule({ name, options, work, fire }, source, { where, option: 'at' }, surroundings);
+    return entry.job;
   }
 
   #schedule(
-    toRun: JobToRun,
-    schedule: { cronTime: unknown; timeZone?: string | undefined; utcOffset?: number | undefined },
-    fire: (cronTime: CronTimeLike) => Promise<void>,
+    { name, options, work, fire }: Pick<Job, 'name' | 'options'> & Added,
+    source: Schedule,
     place: Place,
-    { registry, cronJobs }: Surroundings,
-  ): AddedEntry & { readonly scheduled: CronJobLike } {
-    const { name } = toRun;
-    const job = cronJobOf(cronJobs, place, { ...schedule, name, onTick: () => fire(job.cronTime) });
-    registry.addCronJob(name, job as never);
+    { registry, cronJobs, service }: Surroundings,
+  ): Entry & { readonly scheduled: CronJobLike } {
+    const scheduled = cronJobOf(cronJobs, place, { ...source, name, onTick: () => fire(job) });
+    const tickAt = (wallNow: number): JobTick => jobTickOf(cronTickAt(scheduled.cronTime, wallNow), options);
+    const schedule = () => (this.find(registry, name) === job ? scheduleOf(scheduled) : undefined);
+    const isOrdered = typeof source.cronTime === 'string';
+    const job = jobOf(service, { name, options, schedule: isOrdered ? schedule : undefined, tickAt }, work);
+    registry.addCronJob(name, scheduled as never);
     try {
-      inRootContext(() => job.start());
+      inRootContext(() => scheduled.start());
     } catch (error) {
       registry.deleteCronJob(name);
-      throw invalidSchedule(schedule, place, error);
+      throw invalidSchedule(source, place, error);
     }
-    keepDate(job.cronTime);
-    const entry = { ...toRun, kind: 'cron', isOnce: place.option === 'at', scheduled: job } as const;
+    keepDate(scheduled.cronTime);
+    const entry = { job, kind: 'cron', isOnce: place.option === 'at', scheduled } as const;
     this.#entries.set(name, entry);
     return entry;
   }
 
   /** That a tick could not be claimed is in the log of the lock service, which counts such failures. */
-  async #logged(tick: Promise<unknown>): Promise<void> {
+  async #fire(service: RedisLockService, job: Job): Promise<void> {
     try {
-      await tick;
+      await job.run({ kind: 'tick', tick: job.tickAt(clockOf(service).wallNow()) });
     } catch (error) {
       if (!isUnclaimed(error)) this.#logger.error(error);
     }
   }
+}
+
+function jobOf(service: RedisLockService, job: Omit<Job, 'run'>, work: JobMethod): Job {
+  const { name, options } = job;
+  const run: Job['run'] = async (occasion) => ({
+    result: await runJob(service, { name, options, work }, occasion),
+    isTaken: true,
+  });
+  return { ...job, run };
 }
 
 function dateOf(at: AddedDateJob['at'], where: string): Date {

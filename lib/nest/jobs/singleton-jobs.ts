@@ -11,8 +11,8 @@ import { quote } from '../../core/util/quoted.js';
 import { addInjected } from '../injected-classes.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { clockOf, partsOf } from '../service-parts.js';
-import { checkMissedIsKept, jobRecordsOf } from '../schedule/job-watch.js';
-import { callManually, type JobMethod, manualTick, runManually, runTick } from '../schedule/run-job.js';
+import { checkMissedIsKept, jobRecordsOf, watchJob } from '../schedule/job-watch.js';
+import { type Job, type JobMethod, manually } from '../schedule/run-job.js';
 import type { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import type { AddedCronJob, AddedJob } from './added-job-options.js';
 import { AddedJobs, type Surroundings } from './added-jobs.js';
@@ -28,8 +28,7 @@ import {
   type RunNowOptions,
 } from './job-call-options.js';
 import { setCronTime } from '../schedule/job-schedules.js';
-import { jobsUnderTest } from './jobs-under-test.js';
-import { watchAdded } from './watch-added.js';
+import type { JobsUnderTest } from './jobs-under-test.js';
 
 /** What the jobs of an application are found with. */
 interface JobsDeps {
@@ -58,11 +57,14 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
 
   constructor(deps: JobsDeps) {
     this.#deps = deps;
-    const { service, explorer } = deps;
+    const { service } = deps;
     const parts = partsOf(service);
     if (!parts?.place) return;
-    const [registry, names] = [() => this.#registry, () => this.#names()];
-    parts.jobsUnderTest = jobsUnderTest({ service, explorer, added: this.#added, registry, names });
+    parts.jobsUnderTest = {
+      service,
+      names: () => this.#names(),
+      find: (name) => this.#find(name),
+    } satisfies JobsUnderTest;
   }
 
   /**
@@ -93,7 +95,8 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     );
     const added = this.#added.add(job, work, surroundings);
     this.#deps.onAdded(added.name);
-    watchAdded(this.#deps.service, this.#added, added, { job, registry: surroundings.registry });
+    // One on a single date misses no tick, and leaves no trace.
+    if (added.schedule || job.intervalMs !== undefined) watchJob(this.#deps.service, added);
   }
 
   /**
@@ -121,8 +124,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     this.#checkRuns('reschedule');
     jobResource(name);
     const registry = this.#scheduler();
-    const known = this.#added.find(registry, name) ?? this.#deps.explorer.jobs.get(name);
-    if (!known) throw JobNotFoundError.unknown(name, 'This instance', this.#names());
+    if (!this.#find(name)) throw JobNotFoundError.unknown(name, 'This instance', this.#names());
     if (!registry.doesExist('cron', name)) {
       throw new InvalidLockOptionsError(
         `The job ${quote(name)} has no cron expression in the SchedulerRegistry. Remove it and add it again, or give ` +
@@ -155,21 +157,14 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     this.#checkRuns('runNow');
     RUN_NOW_OPTIONS.check('runNow', options);
     jobResource(name);
-    const tick = manualTick(clockOf(this.#deps.service).wallNow(), options.by);
-    const added = this.#registry && this.#added.find(this.#registry, name);
+    const job = this.#find(name);
     const records = jobRecordsOf(this.#deps.service);
-    const tell = (): void => records.tell(name, { ...options, command: 'runNow' });
-    if (added) {
-      tell();
-      return runManually(this.#deps.service, added, tick);
-    }
-    const decorated = this.#deps.explorer.jobs.get(name);
-    if (!decorated) throw await records.notHere(name, new Set(this.#names()));
-    tell();
-    const { result, isTaken } = await callManually(name, tick, decorated.call);
+    if (!job) throw await records.notHere(name, new Set(this.#names()));
+    records.tell(name, { ...options, command: 'runNow' });
+    const { result, isTaken } = await job.run(manually(clockOf(this.#deps.service).wallNow(), options.by));
     if (isTaken) return result;
     throw new InvalidLockOptionsError(
-      `${decorated.where} was called, but the job did not run: a decorator above it has returned without it, as ` +
+      `${job.where} was called, but the job did not run: a decorator above it has returned without it, as ` +
         '@LeaderOnly does on an instance that does not lead, or has replaced the method. Ask the instance that leads, or ' +
         'put that decorator below.',
       'decorator',
@@ -273,9 +268,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   #surroundings(): Surroundings {
     const { service, discovery } = this.#deps;
     const registry = this.#scheduler();
-    const cronJobs = cronJobClass(registry, discovery);
-    const wallNow = (): number => clockOf(service).wallNow();
-    return { registry, cronJobs, run: (job, tick) => runTick(service, job, tick), wallNow };
+    return { registry, cronJobs: cronJobClass(registry, discovery), service };
   }
 
   #scheduler(): SchedulerRegistry {
@@ -312,6 +305,10 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
         'instead, or stop it in the SchedulerRegistry.',
       'name',
     );
+  }
+
+  #find(name: string): Job | undefined {
+    return (this.#registry && this.#added.find(this.#registry, name)) ?? this.#deps.explorer.jobs.get(name);
   }
 
   /** The names of the jobs that this instance can run. */

@@ -27,11 +27,12 @@ export function cronTickAt(cronTime: CronTimeLike, now: number): CronTick {
 /** What the fleet is asked for, for a tick of a cron job. */
 export function jobTickOf({ at, cronTime }: CronTick, { maxClockSkewMs, spreadMs }: ResolvedJobOptions): JobTick {
   const schedule = cronTime && cronTicksOf(cronTime);
-  const of = schedule && { schedule, around: schedule.around(at) };
-  const tick = { tick: new Date(at).toISOString(), keepMs: maxClockSkewMs, due: { at, maxClockSkewMs }, of };
-  const next = spreadMs > 0 ? of?.around.after : undefined;
+  const { before: previous, after: next } = schedule?.around(at) ?? {};
+  const due = { at, maxClockSkewMs };
+  const tick = { tick: new Date(at).toISOString(), keepMs: maxClockSkewMs, due, schedule, previous, next };
   // The claim of the next tick makes this one late, so it must not come first.
-  return next === undefined ? tick : { ...tick, spreadMs: Math.min(spreadMs, Math.floor((next - at) / 2)) };
+  if (spreadMs === 0 || next === undefined) return tick;
+  return { ...tick, spreadMs: Math.min(spreadMs, Math.floor((next - at) / 2)) };
 }
 
 const cronTicks = new WeakMap<CronTimeLike, CronTicks>();

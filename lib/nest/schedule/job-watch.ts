@@ -1,10 +1,9 @@
 import { Logger } from '@nestjs/common';
 import { InvalidLockOptionsError, LockUnavailableError } from '../../core/api/errors.js';
 import type { JobRecords } from '../../core/jobs/job-records.js';
-import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
-import type { OwedRun } from '../../core/store/job-store.js';
+import type { RedisLockService } from '../redis-lock.service.js';
 import { type JobWatch, partsOf } from '../service-parts.js';
-import type { ResolvedJobOptions } from './singleton-options.js';
+import { forMissed, type Job } from './run-job.js';
 
 /**
  * What the store of a lock service knows of jobs.
@@ -30,21 +29,13 @@ export function checkMissedIsKept(watch: JobWatch | undefined, onMissed: unknown
   );
 }
 
-/** A job of this process, and how it is run for ticks that were missed. */
-export interface JobToWatch {
-  readonly name: string;
-  readonly options: ResolvedJobOptions;
-  /** When its ticks are due, as it is scheduled at the moment. Not set for jobs whose ticks have no order. */
-  readonly schedule: (() => TickSchedule | undefined) | undefined;
-  readonly runOwed: (owed: OwedRun) => Promise<unknown>;
-}
-
-/** Watches a job from now on. */
-export function watchJob({ missed }: JobWatch, { name, options, schedule, runOwed }: JobToWatch): void {
+/** Watches a job from now on, and runs it for ticks that were missed. */
+export function watchJob(service: RedisLockService, job: Job): void {
+  const { name, options, schedule } = job;
   const { graceMs, onMissed, missedWithinMs } = options.missed;
   // As `@nestjs/schedule` logs the errors of its jobs.
   const logger = new Logger('Scheduler');
-  missed.add({
+  partsOf(service)?.jobs?.missed.add({
     job: name,
     historySize: options.history.historySize ?? 0,
     // An instance may still be waiting for its random part of spreadMs.
@@ -52,6 +43,6 @@ export function watchJob({ missed }: JobWatch, { name, options, schedule, runOwe
     onMissed,
     missedWithinMs,
     schedule: schedule ?? (() => undefined),
-    runOwed: (owed) => runOwed(owed).catch((error: unknown) => logger.error(error)),
+    runOwed: ({ tick }) => job.run(forMissed(service, job, tick)).catch((error: unknown) => logger.error(error)),
   });
 }

@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
-import type { TicksAround, TickSchedule } from '../../core/jobs/tick-schedule.js';
+import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import type { SingletonRun, SingletonRunOptions, SingletonWork } from '../../core/singleton/singleton-run-options.js';
+import type { RunKind } from '../../core/store/job-claims.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { clockOf, partsOf } from '../service-parts.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
@@ -9,162 +10,126 @@ import type { ResolvedJobOptions } from './singleton-options.js';
 /** The method of a job. It is called with its run. */
 export type JobMethod = (run: SingletonRun) => unknown;
 
-/** A tick that fires now. `spreadMs`: the longest delay of this one. */
+/** A job of this process: a decorated method, or one that was added while the application runs. */
+export interface Job {
+  /** The name of the job in the fleet. */
+  readonly name: string;
+  /** Of a decorated one: the class and the method, for messages. */
+  readonly where?: string;
+  readonly options: ResolvedJobOptions;
+  /** When its ticks are due, as it is scheduled at the moment. Not set where ticks have no order. */
+  readonly schedule: (() => TickSchedule | undefined) | undefined;
+  /** The tick that fires at a time. @param wallNow milliseconds since the Unix epoch */
+  tickAt(wallNow: number): JobTick;
+  /**
+   * Runs it, with all decorators that its method has, if this instance gets the tick.
+   *
+   * @returns its result, and whether the decorator of the job was reached
+   */
+  run(occasion: Occasion): Promise<{ readonly result: unknown; readonly isTaken: boolean }>;
+}
+
+/** Which tick is asked for. `spreadMs`: the longest delay of this one. */
 export interface JobTick extends Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due' | 'spreadMs'> {
-  /** The schedule that the tick belongs to, with the ticks before and after it. Not set where ticks have no order. */
-  readonly of?: { readonly schedule: TickSchedule; readonly around: TicksAround } | undefined;
-  /** When the next tick is due, where the tick belongs to no schedule. */
+  /** The schedule that the tick belongs to. Not set where ticks have no order. */
+  readonly schedule?: TickSchedule | undefined;
+  /** When the tick before it was due by that schedule. */
+  readonly previous?: number | undefined;
+  /** When the next tick is due. */
   readonly next?: number | undefined;
 }
 
-/** A job, as one instance runs it: a decorated method, or one that was added while the application runs. */
-export interface JobToRun {
-  /** The name of the job in the fleet. */
-  readonly name: string;
-  readonly options: ResolvedJobOptions;
-  readonly work: JobMethod;
+/** Why a job runs now: a timer fires, an operator asks for it, or ticks were missed. */
+export interface Occasion {
+  readonly kind: RunKind;
+  readonly tick: JobTick;
+  /** Called when this instance has the tick, before the work. */
+  readonly begins?: (() => void) | undefined;
 }
 
-/** Runs a tick of a job if this instance gets it. Every tick of every job comes this way. */
-export function runTick(service: RedisLockService, { name, options, work }: JobToRun, tick: JobTick): Promise<unknown> {
-  const { overlap, onCrash, spreadMs, history, lock } = options;
-  const { of, next, ...target } = tick;
-  const run = { job: name, overlap, onCrash, spreadMs, ...history, lock, ...target };
-  const doWork: SingletonWork<unknown> = (_lease, singletonRun) => work(singletonRun);
+/** Runs a job if this instance gets the tick. Every run of every job comes this way. */
+export function runJob(
+  service: RedisLockService,
+  { name, options, work }: Pick<Job, 'name' | 'options'> & { readonly work: JobMethod },
+  { kind, tick, begins }: Occasion,
+): Promise<unknown> {
+  const { overlap, spreadMs, history, lock } = options;
+  const { schedule, previous, next, ...target } = tick;
+  const isTick = kind === 'tick';
+  // No other instance knows the tick of a manual run, so none could run it again after a crash.
+  const onCrash = kind === 'manual' ? 'skip' : options.onCrash;
+  const run = { job: name, overlap, onCrash, ...(isTick && { spreadMs }), ...history, lock, ...target };
+  const doWork: SingletonWork<unknown> = (_lease, singletonRun) => {
+    begins?.();
+    return work(singletonRun);
+  };
   const parts = partsOf(service);
   const watch = parts?.jobs;
-  if (!parts || !watch) return service.runSingleton(run, doWork);
+  if (kind === 'manual') return service.runSingleton({ ...run, manual: true }, doWork);
+  // Without a store that remembers jobs, no tick is known to be missed.
+  if (!parts || !watch) return isTick ? service.runSingleton(run, doWork) : Promise.resolve();
   const runs = parts.singletonRuns;
-  const at = target.due?.at;
+  const plan = { kind, schedule: schedule?.text, previous, next };
+  if (!isTick) return runs.run(run, doWork, plan);
   const onUnknown = (): void => watch.missed.unknown(name);
-  if (!of || at === undefined) return runs.run(run, doWork, { next, onUnknown });
-  const { schedule, around } = of;
+  const at = target.due?.at;
+  if (!schedule || at === undefined) return runs.run(run, doWork, { next, onUnknown });
   return runs.run(run, doWork, {
-    schedule: schedule.text,
-    previous: around.before,
-    next: around.after,
+    ...plan,
     onGap: (after) => watch.missed.close(name, after, at, schedule),
-    onAccounted: () => watch.missed.accounted(name, at, around.after),
+    onAccounted: () => watch.missed.accounted(name, at, next),
     onUnknown,
   });
 }
 
-/**
- * Runs a job once for all ticks that were missed, if this instance gets that run. The record of the job in the store
- * grants it once, however long a claim is remembered.
- */
-export function runForMissed(
-  service: RedisLockService,
-  { name, options, work }: JobToRun,
-  { tick, schedule }: OwedTick,
-): Promise<unknown> {
-  const { overlap, onCrash, history, lock } = options;
-  const run = { job: name, tick, overlap, onCrash, keepMs: MANUAL_KEEP_MS, ...history, lock };
-  const plan = {
-    kind: 'catchUp',
-    schedule: schedule?.text,
-    next: schedule?.after(clockOf(service).wallNow()),
-  } as const;
-  const runs = partsOf(service)?.singletonRuns;
-  return runs ? runs.run(run, (_lease, singletonRun) => work(singletonRun), plan) : Promise.resolve();
-}
+/** How long the claim of a run that has a text of its own is remembered: for an answer that is lost, and the same command again. */
+const OWN_KEEP_MS = 60_000;
 
-/** A tick of its own for a manual run. The text says when, and by whom. */
-export function manualTick(now: number, by: string | undefined): string {
+/** A manual run. The text of its tick says when, and by whom. */
+export function manually(now: number, by: string | undefined): Occasion {
   const id = `manual:${new Date(now).toISOString()}:${randomUUID().slice(0, 8)}`;
-  return by === undefined ? id : `${id} by ${by}`;
+  return { kind: 'manual', tick: { tick: by === undefined ? id : `${id} by ${by}`, keepMs: OWN_KEEP_MS } };
 }
-
-/** How long the claim of a manual run is remembered: for an answer that is lost, and the same command again. */
-const MANUAL_KEEP_MS = 60_000;
 
 /**
- * Runs a job because a person or a program asks for it. No other instance knows this tick, so none could run it again
- * after a crash.
+ * The one run for all ticks that were missed. The record of the job in the store grants it once, however long a claim is
+ * remembered.
  */
-export function runManually(
-  service: RedisLockService,
-  { name, options, work }: JobToRun,
-  tick: string,
-): Promise<unknown> {
-  const { overlap, history, lock } = options;
-  const run = {
-    job: name,
-    tick,
-    overlap,
-    onCrash: 'skip',
-    keepMs: MANUAL_KEEP_MS,
-    manual: true,
-    ...history,
-    lock,
-  } as const;
-  return service.runSingleton(run, (_lease, singletonRun) => work(singletonRun));
+export function forMissed(service: RedisLockService, job: Pick<Job, 'schedule'>, tick: string): Occasion {
+  const schedule = job.schedule?.();
+  const next = schedule?.after(clockOf(service).wallNow());
+  return { kind: 'catchUp', tick: { tick, keepMs: OWN_KEEP_MS, schedule, next } };
 }
 
-/** The run for missed ticks. */
-export interface OwedTick {
-  readonly tick: string;
-  readonly schedule: TickSchedule | undefined;
-}
-
-/** A tick that a test fires, in place of a timer. */
-export interface FiredTick {
-  readonly tick: JobTick;
-  /** Called when this instance has the tick, before the method. */
-  readonly begins: () => void;
-}
-
-/** Runs a tick that a test fires, if this instance gets it. */
-export function runFired(service: RedisLockService, job: JobToRun, { tick, begins }: FiredTick): Promise<unknown> {
-  const work = (run: SingletonRun): unknown => {
-    begins();
-    return job.work(run);
-  };
-  return runTick(service, { ...job, work }, tick);
-}
-
-/** Why a decorated method runs where no timer calls it. Without `owed` and `fired`, an operator asks for it. */
-interface ManualReason {
-  /** Of a run for missed ticks. */
-  readonly owed?: OwedTick | undefined;
-  /** Of a test. */
-  readonly fired?: FiredTick | undefined;
-}
-
-/** A run of a decorated method that no timer begins, on its way through the decorators above. */
-interface ManualRun extends ManualReason {
+/** A call of a decorated method for a reason that the method cannot know, on its way through the decorators above. */
+interface Errand {
   readonly job: string;
-  readonly tick: string;
+  readonly occasion: Occasion;
   isTaken: boolean;
 }
 
-const STORAGE_KEY = Symbol.for('nestjs-redis-lock:manual-runs:1');
-const shared = globalThis as { [STORAGE_KEY]?: AsyncLocalStorage<ManualRun> };
+const STORAGE_KEY = Symbol.for('nestjs-redis-lock:manual-runs:2');
+const shared = globalThis as { [STORAGE_KEY]?: AsyncLocalStorage<Errand> };
 /** Shared with other copies of this package: one may have decorated the method that another one calls. */
-const manualRuns = (shared[STORAGE_KEY] ??= new AsyncLocalStorage());
+const errands = (shared[STORAGE_KEY] ??= new AsyncLocalStorage());
 
 /**
- * Calls a decorated method as a manual run. It is called by its name, so other decorators above do their part.
+ * Calls a decorated method for an occasion. It is called by its name, so other decorators above do their part.
  *
  * @returns its result, and whether the decorator of the job was reached
  */
-export async function callManually(
-  job: string,
-  tick: string,
-  call: () => unknown,
-  reason: ManualReason = {},
-): Promise<{ readonly result: unknown; readonly isTaken: boolean }> {
-  const run: ManualRun = { job, tick, ...reason, isTaken: false };
-  const result = await manualRuns.run(run, call);
-  return { result, isTaken: run.isTaken };
+export async function callFor(job: string, occasion: Occasion, call: () => unknown): ReturnType<Job['run']> {
+  const errand: Errand = { job, occasion, isTaken: false };
+  const result = await errands.run(errand, call);
+  return { result, isTaken: errand.isTaken };
 }
 
-/** The manual run that this call of the job's method is, or `undefined`. What it calls is none. */
-export function takeManualTick(job: string): Pick<ManualRun, 'tick' | 'owed' | 'fired'> | undefined {
-  const run = manualRuns.getStore();
-  if (run?.job !== job || run.isTaken) return undefined;
-  run.isTaken = true;
-  return run;
+/** What this call of the job's method is for; `undefined` where its timer calls it, or the user. What it calls is none. */
+export function takeOccasion(job: string): Occasion | undefined {
+  const errand = errands.getStore();
+  if (errand?.job !== job || errand.isTaken) return undefined;
+  errand.isTaken = true;
+  return errand.occasion;
 }
 
 /** A decorated method that runs as a job now. */

@@ -9,7 +9,7 @@ import { muteUnclaimedTicks } from '../log/scheduler-log.js';
 import { type ScheduleDecorator, scheduleDecoratorOf } from '../request/known-handlers.js';
 import { RequestScope } from '../request/request-scope.js';
 import { DEFAULT_NAME } from '../tokens.js';
-import type { JobTick } from './run-job.js';
+import { callFor, type Job, type JobTick } from './run-job.js';
 import { describeJob, type ResolvedJobOptions } from './singleton-options.js';
 
 /** The metadata key of a singleton job, on the method. */
@@ -37,21 +37,6 @@ export interface SingletonJob {
   readonly decorator: string;
   /** What the scheduler was told of the method. */
   readonly scheduling: ReadonlyMap<unknown, unknown>;
-}
-
-/** A singleton job of this application, and the object that has its method. */
-export interface DecoratedJob {
-  /** The name of the job in the fleet. */
-  readonly name: string;
-  /** The class and the method, for messages. */
-  readonly where: string;
-  /** Calls the method, with all decorators that it has. */
-  readonly call: () => unknown;
-  readonly options: ResolvedJobOptions;
-  /** When its ticks are due, as it is scheduled at the moment. Not set where ticks have no order. */
-  readonly schedule: (() => TickSchedule | undefined) | undefined;
-  /** The tick that fires at a time. @param wallNow milliseconds since the Unix epoch */
-  readonly tickAt: (wallNow: number) => JobTick;
 }
 
 /** Returns the name of the job in the fleet: its own, or class and method. */
@@ -131,7 +116,7 @@ export class SingletonJobExplorer implements OnModuleInit {
   readonly #discovery: DiscoveryService;
   readonly #lockService: string;
   readonly #areKeysShared: boolean;
-  readonly #jobs = new Map<string, DecoratedJob>();
+  readonly #jobs = new Map<string, Job>();
   #scheduler: Scheduler | undefined;
 
   /** @param areKeysShared whether another application could use the same keys by accident */
@@ -143,7 +128,7 @@ export class SingletonJobExplorer implements OnModuleInit {
   }
 
   /** The decorated jobs of this application that can run: none on request-scoped providers. By name. */
-  get jobs(): ReadonlyMap<string, DecoratedJob> {
+  get jobs(): ReadonlyMap<string, Job> {
     return this.#jobs;
   }
 
@@ -228,11 +213,17 @@ export class SingletonJobExplorer implements OnModuleInit {
     );
   }
 
-  #decorated({ job: { method: key, options, ticks }, method, name, where }: FoundJob, instance: object): DecoratedJob {
+  #decorated({ job: { method: key, options, ticks }, method, name, where }: FoundJob, instance: object): Job {
     const call = (): unknown => (instance as Record<string, () => unknown>)[key]!();
     const schedule = ticks.schedule && (() => (this.#isSwitchedOff(method) ? undefined : ticks.schedule!(instance)));
-    const tickAt = (wallNow: number): JobTick => ticks.now(instance, wallNow);
-    return { name, where, call, options, schedule, tickAt };
+    return {
+      name,
+      where,
+      options,
+      schedule,
+      tickAt: (wallNow) => ticks.now(instance, wallNow),
+      run: (occasion) => callFor(name, occasion, call),
+    };
   }
 }
 

@@ -11,16 +11,7 @@ import {
 import { jobName, type JobTicks, schedulingOf, SINGLETON_JOB, type SingletonJob } from './singleton-job.explorer.js';
 import type { IsAny, Mistake, ResultMistake } from '../decorators/method-types.js';
 import { clockOf } from '../service-parts.js';
-import {
-  type JobMethod,
-  overridingRun,
-  runFired,
-  runForMissed,
-  runManually,
-  runMethod,
-  runTick,
-  takeManualTick,
-} from './run-job.js';
+import { type JobMethod, overridingRun, runJob, runMethod, takeOccasion } from './run-job.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 
 /**
@@ -93,11 +84,8 @@ export function singletonMethod(
           if (overriding) return original.call(this, overriding);
           const name = jobName(own, this);
           const work = (run: SingletonRun): unknown => runMethod(this, own, run, () => original.call(this, run));
-          const toRun = { name, options, work };
-          const manual = takeManualTick(name);
-          if (!manual) return runTick(service, toRun, ticks.now(this, clockOf(service).wallNow()));
-          if (manual.fired) return runFired(service, toRun, manual.fired);
-          return manual.owed ? runForMissed(service, toRun, manual.owed) : runManually(service, toRun, manual.tick);
+          const tickNow = () => ticks.now(this, clockOf(service).wallNow());
+          return runJob(service, { name, options, work }, takeOccasion(name) ?? { kind: 'tick', tick: tickNow() });
         },
     );
     const wrapped = descriptor.value as object;

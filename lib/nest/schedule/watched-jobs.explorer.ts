@@ -3,8 +3,7 @@ import { quote } from '../../core/util/quoted.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { partsOf } from '../service-parts.js';
 import { checkMissedIsKept, watchJob } from './job-watch.js';
-import { callManually } from './run-job.js';
-import type { DecoratedJob, SingletonJobExplorer } from './singleton-job.explorer.js';
+import type { SingletonJobExplorer } from './singleton-job.explorer.js';
 
 /** Watches the decorated jobs of an application once it has started. One for each lock service. */
 export class WatchedJobsExplorer implements OnModuleInit, OnApplicationBootstrap {
@@ -23,13 +22,7 @@ export class WatchedJobsExplorer implements OnModuleInit, OnApplicationBootstrap
   onApplicationBootstrap(): void {
     const watch = partsOf(this.service)?.jobs;
     if (!watch) return;
-    for (const job of this.explorer.jobs.values())
-      watchJob(watch, { ...job, runOwed: ({ tick }) => runOwed(job, tick) });
+    for (const job of this.explorer.jobs.values()) watchJob(this.service, job);
     watch.missed.start();
   }
-}
-
-/** Calls the method, so that other decorators above do their part. */
-async function runOwed({ name, call, schedule }: DecoratedJob, tick: string): Promise<void> {
-  await callManually(name, tick, call, { owed: { tick, schedule: schedule?.() } });
 }

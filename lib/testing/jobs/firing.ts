@@ -1,6 +1,7 @@
 import type { LockEvent } from '../../core/events/events.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
-import type { JobsUnderTest, JobUnderTest } from '../../nest/jobs/jobs-under-test.js';
+import type { JobsUnderTest } from '../../nest/jobs/jobs-under-test.js';
+import type { Job } from '../../nest/schedule/run-job.js';
 
 /**
  * Why an application did not run a tick: a reason of the event `tickSkipped`, or `'standsBy'`: it waits to run the tick
@@ -38,7 +39,7 @@ export type Ending =
 const KEEP_MS = 366 * 24 * 60 * 60 * 1_000;
 
 /** Fires a tick on one application, as its timer does. */
-export async function fire({ service }: JobsUnderTest, name: string, job: JobUnderTest, tick: string): Promise<Ending> {
+export async function fire({ service }: JobsUnderTest, name: string, job: Job, tick: string): Promise<Ending> {
   let hasBegun = false;
   let reason: NotRunReason | undefined;
   const stop = service.observe((event) => {
@@ -47,8 +48,8 @@ export async function fire({ service }: JobsUnderTest, name: string, job: JobUnd
   const begins = (): void => void (hasBegun = true);
   try {
     // Not in the context of the test, which may hold a lock.
-    const call = (): ReturnType<JobUnderTest['fire']> =>
-      job.fire({ tick: { tick, keepMs: KEEP_MS, spreadMs: 0 }, begins });
+    const call = (): ReturnType<Job['run']> =>
+      job.run({ kind: 'tick', tick: { tick, keepMs: KEEP_MS, spreadMs: 0 }, begins });
     const { result, isTaken } = await inRootContext(call);
     if (hasBegun) return { ran: true, result };
     return { ran: false, reason: reason ?? (isTaken ? 'closed' : 'notReached') };

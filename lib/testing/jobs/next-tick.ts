@@ -1,6 +1,6 @@
 import { LAST_TICK_KEEP_MS } from '../../core/store/job-claims.js';
 import type { MemoryServer } from '../../memory/memory-server.js';
-import type { JobUnderTest } from '../../nest/jobs/jobs-under-test.js';
+import type { Job } from '../../nest/schedule/run-job.js';
 import type { TestFleet } from '../fleet/test-fleet.js';
 
 /** The ticks of a job that a test has fired in a fleet. */
@@ -24,11 +24,11 @@ export function firedTicksOf(fleet: TestFleet, id: string): FiredTicks {
 const SECOND_MS = 1_000;
 
 /** The next tick of the job that was not fired yet. A job on a single date has no other one. */
-export function nextTick(ticks: FiredTicks, job: JobUnderTest, wallNow: number): string {
+export function nextTick(ticks: FiredTicks, job: Job, wallNow: number): string {
   const { schedule } = job;
   if (schedule) return newOne(ticks, () => nextTime(ticks, schedule()?.after(Math.max(ticks.last, wallNow)), wallNow));
-  const { tick, isDue } = job.tickAt(wallNow);
-  if (isDue) return tick;
+  const { tick, due } = job.tickAt(wallNow);
+  if (due) return tick;
   let number = ticks.texts.size;
   return newOne(ticks, () => `${tick}:${++number}`);
 }

@@ -3,7 +3,8 @@ import { checkResource, jobResource } from '../../core/api/resource.js';
 import { nearest } from '../../core/api/validation.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
 import { settle } from '../../core/util/promises.js';
-import { type JobsUnderTest, jobsUnderTestOf, type JobUnderTest } from '../../nest/jobs/jobs-under-test.js';
+import { type JobsUnderTest, jobsUnderTestOf } from '../../nest/jobs/jobs-under-test.js';
+import type { Job } from '../../nest/schedule/run-job.js';
 import { DEFAULT_NAME, getRedisLockToken } from '../../nest/tokens.js';
 import type { FleetPlace } from '../fleet/fleet-place.js';
 import type { TestInstance } from '../fleet/test-instance.js';
@@ -17,7 +18,7 @@ import { RUN_JOB_OPTIONS, type RunJobOptions } from './run-job-options.js';
 interface JobHere {
   readonly instance: TestInstance;
   readonly jobs: JobsUnderTest;
-  readonly job: JobUnderTest;
+  readonly job: Job;
 }
 
 /** The singleton jobs of a fleet, under the control of a test. No time passes: a tick may be due in the future. */
@@ -122,7 +123,7 @@ export class TestJobs {
     throw new TestKitError('invalid', `as of jobs.run is ${what}. The fleet has these: ${quoteSome(names, 20)}.`);
   }
 
-  #next(name: string, job: JobUnderTest): string {
+  #next(name: string, job: Job): string {
     const { fleet } = this.#place;
     return this.#noted(name, nextTick(this.#ticks(name), job, fleet.clock.wallNow()));
   }
@@ -174,7 +175,7 @@ function outcomeOf(tick: string, all: readonly JobHere[], endings: ReadonlyMap<T
 }
 
 /** Of a cron job, each form of a time is one tick. */
-function tickText(name: string, job: JobUnderTest, given: string): string {
+function tickText(name: string, job: Job, given: string): string {
   const text = checkResource(given, 'jobs.run as its tick');
   if (!job.schedule) return text;
   const at = Date.parse(text);

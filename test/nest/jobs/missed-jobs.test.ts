@@ -1,4 +1,4 @@
-import { InvalidLockOptionsError, type LockEvent, RedisLockModule } from 'nestjs-redis-lock';
+import { InvalidLockOptionsError, type LockEvent, RedisLockModule, type RedisLockService } from 'nestjs-redis-lock';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { SingletonCron, SingletonInterval, SingletonJobs, type SingletonRun } from 'nestjs-redis-lock/schedule';
 import { Redis } from 'ioredis';
@@ -6,6 +6,7 @@ import type { MissedTicks } from '../../../lib/core/jobs/missed-ticks.js';
 import type { WatchedJob } from '../../../lib/core/jobs/watched-job.js';
 import { watchJob } from '../../../lib/nest/schedule/job-watch.js';
 import { resolveJobOptions, TICK_OPTIONS } from '../../../lib/nest/schedule/singleton-options.js';
+import { keepParts, type ServiceParts } from '../../../lib/nest/service-parts.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 import { inMemory, useApps } from '../nest-apps.js';
@@ -166,8 +167,9 @@ describe('a job that is watched', () => {
     const added: WatchedJob[] = [];
     const missed = { add: (job: WatchedJob) => added.push(job) } as unknown as MissedTicks;
     const options = resolveJobOptions({ spreadMs }, 'Jobs.run', TICK_OPTIONS);
-    const watch = { missed, runs: undefined as never, records: undefined as never, refusal: undefined };
-    watchJob(watch, { name: 'job', options, schedule, runOwed: async () => {} });
+    const service = {} as RedisLockService;
+    keepParts(service, { jobs: { missed } } as unknown as ServiceParts);
+    watchJob(service, { name: 'job', options, schedule, tickAt: undefined as never, run: undefined as never });
     expect(added).toMatchObject([{ job: 'job', graceMs, historySize: 100, onMissed: 'skip' }]);
   });
 });

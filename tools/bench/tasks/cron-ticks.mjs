@@ -1,6 +1,6 @@
 // Ticks of cron jobs, claimed as `@SingletonCron` claims them.
 import { partsOf } from '../../../dist/modules/nest/service-parts.js';
-import { runTick } from '../../../dist/modules/nest/schedule/run-job.js';
+import { runJob } from '../../../dist/modules/nest/schedule/run-job.js';
 import { resolveJobOptions, TICK_OPTIONS } from '../../../dist/modules/nest/schedule/singleton-options.js';
 
 const SECOND_MS = 1_000;
@@ -33,7 +33,7 @@ export async function register(service, names, next = tickAfter(Date.now())) {
  */
 export function runOnce(service, name, { at, before }, work = () => {}) {
   const due = { at, maxClockSkewMs: options.maxClockSkewMs };
-  const of = { schedule: SCHEDULE, around: { before, after: at + SECOND_MS } };
-  const claimed = { tick: new Date(at).toISOString(), keepMs: options.maxClockSkewMs, due, of };
-  return runTick(service, { name, options, work }, claimed);
+  const around = { schedule: SCHEDULE, previous: before, next: at + SECOND_MS };
+  const tick = { tick: new Date(at).toISOString(), keepMs: options.maxClockSkewMs, due, ...around };
+  return runJob(service, { name, options, work }, { kind: 'tick', tick });
 }

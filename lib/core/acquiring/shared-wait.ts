@@ -1,5 +1,6 @@
 import { aborted, unavailable, waitedForStore } from './acquire-errors.js';
-import { Asker, AttemptLog } from '../places/attempts.js';
+import { Asker } from './asker.js';
+import { AttemptLog } from '../places/attempts.js';
 import { LockShutdownError } from '../api/errors.js';
 import type { LockStoreError } from '../store/store-error.js';
 import type { PendingCall, WaitingTogether, WaitLimits } from './pending-call.js';

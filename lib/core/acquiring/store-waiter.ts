@@ -1,4 +1,5 @@
-import { Asker, heartbeatPause, type AttemptLog, grantedTooLate, lookPause } from '../places/attempts.js';
+import { Asker } from './asker.js';
+import { type AttemptLog, grantedTooLate, heartbeatPause, lookPause } from '../places/attempts.js';
 import { NEWS_MS, type PendingCall, type WaiterListener } from './pending-call.js';
 import type { AcquireReply, LockOwner, QueuedPlace } from '../store/lock-store.js';
 import { asStoreError, LockStoreError } from '../store/store-error.js';

@@ -1,11 +1,13 @@
-import { type AskerDeps, failurePause, HEARTBEAT_MS } from './attempts.js';
+import { failurePause, HEARTBEAT_MS } from './attempts.js';
 import { type Batch, type Group, keepPeriodMs, Place, type QueuedWaiter, takeDue, timeoutOf } from './place.js';
 import { asStoreError, LockStoreError } from '../store/store-error.js';
 import type { Hearing } from '../store/hearing.js';
 import { KEPT_AT_ONCE, type KeepReply, type LockStore } from '../store/lock-store.js';
-import { alarmThat, DueQueue } from '../util/alarms.js';
+import { type Alarms, alarmThat, DueQueue } from '../util/alarms.js';
 import { inRootContext } from '../util/async-contexts.js';
 import { jitter } from '../util/backoff.js';
+import type { Clock } from '../util/clock.js';
+import type { Random } from '../util/random.js';
 
 /** How many commands of a group may be under way at a time. The next one is sent when one of them is answered. */
 const MOST_OF_GROUP = 4;
@@ -32,7 +34,14 @@ export class PlaceKeeper {
   /** How many waiters have a place. */
   #size = 0;
 
-  constructor(private readonly deps: AskerDeps & { readonly store: LockStore }) {}
+  constructor(
+    private readonly deps: {
+      readonly store: LockStore;
+      readonly clock: Clock;
+      readonly random: Random;
+      readonly alarms: Alarms;
+    },
+  ) {}
 
   /**
    * The store has said that the waiter is in the queue. Its place is kept from now on, until the waiter asks by itself.

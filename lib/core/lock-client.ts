@@ -289,7 +289,10 @@ export class LockClient {
   ): Promise<TryUsingResult<T>> {
     const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'tryUsing');
     const transaction = this.#leases.transactions?.current(options);
-    if (transaction) return this.#tryUsingIn(transaction, resource, options, work);
+    if (transaction) {
+      const ran = await this.#usingIn(transaction, 'tryUsing', resource, options, work);
+      return ran ? { ran: true, value: ran.value } : { ran: false };
+    }
     const lease = await this.tryAcquire(resource, options);
     return lease ? { ran: true, value: await this.#leases.runUnder(lease, work) } : { ran: false };
   }
@@ -297,34 +300,27 @@ export class LockClient {
   async using<T>(resource: ResourceNames, options: LockOptions | undefined, work: LockedWork<T>): Promise<T> {
     checkWork(work);
     const transaction = this.#leases.transactions?.current(options);
-    if (transaction) return this.#usingIn(transaction, resource, options, work);
+    // It is never refused without an error.
+    if (transaction) return (await this.#usingIn(transaction, 'using', resource, options, work))!.value;
     return this.#leases.runUnder(await this.acquire(resource, options), work);
   }
 
-  async #usingIn<T>(
+  #usingIn<T>(
     transaction: OpenTransaction,
+    call: 'using' | 'tryUsing',
     resource: ResourceNames,
     options: LockOptions | undefined,
     work: LockedWork<T>,
-  ): Promise<T> {
-    const names = this.#namesOf(resource, 'using', options);
-    const resolved = resolveLockOptions(options ?? undefined, this.#deps.defaults);
-    const acquire = (rest: readonly string[]) => this.#leases.acquire(rest, resolved);
-    // It is never refused without an error.
-    return (await transaction.using(names, resolved, acquire, work))!.value;
-  }
-
-  async #tryUsingIn<T>(
-    transaction: OpenTransaction,
-    resource: ResourceNames,
-    options: LockOptions | undefined,
-    work: LockedWork<T>,
-  ): Promise<TryUsingResult<T>> {
-    const names = this.#namesOf(resource, 'tryUsing', options);
-    const resolved = resolveLockOptions(options ?? undefined, this.#tryDefaults);
-    const acquire = (rest: readonly string[]) => this.#leases.acquire(rest, resolved).catch(nullIfBusy);
-    const ran = await transaction.using(names, resolved, acquire, work);
-    return ran ? { ran: true, value: ran.value } : { ran: false };
+  ): Promise<{ value: T } | undefined> {
+    const mayBeRefused = call === 'tryUsing';
+    const names = this.#namesOf(resource, call, options);
+    const defaults = mayBeRefused ? this.#tryDefaults : this.#deps.defaults;
+    const resolved = resolveLockOptions(options ?? undefined, defaults);
+    const acquire = (rest: readonly string[]): Promise<SingleLease | CompositeLease | null> => {
+      const lease = this.#leases.acquire(rest, resolved);
+      return mayBeRefused ? lease.catch(nullIfBusy) : lease;
+    };
+    return transaction.using(names, resolved, acquire, work);
   }
 
   campaign(name: string, options?: CampaignOptions): Leadership {

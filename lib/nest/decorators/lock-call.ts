@@ -25,7 +25,7 @@ export async function runLocked<T>(
   let began = false;
   const underLease = (lease: Lease): Promise<T> => {
     began = true;
-    return runUnder(lease, plan.onLost, work);
+    return runUnlessLost(lease, plan.onLost, work);
   };
   try {
     return await plan.using(service, resources, underLease, signal);
@@ -51,7 +51,7 @@ function checkHeld(lease: Lease): void {
  * Does the work. With `onLost: 'throw'`, it rejects with the loss of the lease, also where the work failed because the
  * signal of the lease aborted.
  */
-export async function runUnder<L extends Lease, T>(
+export async function runUnlessLost<L extends Lease, T>(
   lease: L,
   onLost: LockPlan<never>['onLost'],
   work: (lease: L) => T | Promise<T>,

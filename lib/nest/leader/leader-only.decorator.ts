@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { LOCK_OPTIONS } from '../../core/api/lock-options.js';
 import { checked, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { leaderResource } from '../../core/api/resource.js';
-import { runUnder } from '../decorators/lock-call.js';
+import { runUnlessLost } from '../decorators/lock-call.js';
 import { checkIsFilledIn, LOCK_SERVICE, ON_LOST } from '../decorators/lock-plan.js';
 import type { LockedMethodDecorator } from '../decorators/method-types.js';
 import { declareLockService, describeMethod, markAsSkipping, wrapMethod } from '../decorators/method.js';
@@ -38,7 +38,7 @@ export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodD
       (original) =>
         async function (this: object, ...args: unknown[]) {
           const leadership = sharedLeadership(lockServiceOf(this, where), name, leaseMs);
-          return leadership.run((term) => runUnder(term, onLost, () => original.apply(this, args)));
+          return leadership.run((term) => runUnlessLost(term, onLost, () => original.apply(this, args)));
         },
     );
     markAsSkipping(descriptor.value as object, '@LeaderOnly');

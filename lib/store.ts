@@ -25,8 +25,8 @@ export type {
   Transfer,
 } from './core/store/lock-store.js';
 export type { Holders } from './core/api/holder.js';
-export type { GrantListener, PushedGrant } from './core/store/hearing.js';
-export type { FreedListener, FreedMessage, Watcher, WatchReply } from './core/store/watch-store.js';
+export type { PushedGrant, StoreListener } from './core/store/hearing.js';
+export type { FreedMessage, Watcher, WatchReply } from './core/store/watch-store.js';
 export type { ServerHealth, StoreProbe } from './core/store/store-probe.js';
 
 // Jobs: the claims of their ticks, and what is remembered of them
@@ -43,4 +43,4 @@ export type {
 } from './core/store/job-store.js';
 
 // Latches
-export type { LatchListener, LatchSpec, LatchState, LatchStore } from './core/store/latch-store.js';
+export type { LatchSpec, LatchState, LatchStore } from './core/store/latch-store.js';

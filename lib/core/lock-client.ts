@@ -104,6 +104,7 @@ export class LockClient {
   readonly operators: OperatorsView;
   /** What waits for resources without taking them. */
   readonly watches: LockWatches;
+  readonly #latches: Latches[] = [];
   readonly #closing = new AbortController();
   readonly #drained = new AbortController();
   readonly #deps: LeaseDeps;
@@ -169,6 +170,14 @@ export class LockClient {
     this.observers = observers;
     this.operators = new OperatorsView(deps, options.contention);
     this.watches = new LockWatches(deps);
+    store.listen({
+      granted: (grant) => localQueues.granted(grant),
+      retained: (notice) => localQueues.retained(notice),
+      freed: (message) => this.watches.freed(message),
+      opened: (name, count) => this.#latches.forEach((latches) => latches.opened(name, count)),
+      unproven: () => localQueues.unproven(),
+      reconnected: () => [localQueues, this.watches, ...this.#latches].forEach((each) => each.reconnected()),
+    });
     this.#deps = deps;
     this.#leases = leases;
     this.#granting = granting;
@@ -216,7 +225,9 @@ export class LockClient {
 
   /** The latches of this process in this store. */
   latches(store: LatchStore): Latches {
-    return new Latches(this.#deps, store);
+    const latches = new Latches(this.#deps, store);
+    this.#latches.push(latches);
+    return latches;
   }
 
   /** How many calls wait for a resource, without the candidates of leaderships. Looks at every resource in use. */

@@ -1,6 +1,6 @@
 import type { MemoryLockStore } from './memory-lock-store.js';
 import type { MemoryLatch, MemoryServer } from './memory-server.js';
-import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../core/store/latch-store.js';
+import type { LatchState, LatchStore, LatchSpec } from '../core/store/latch-store.js';
 
 /**
  * Latches in the memory of **one process**, for tests without Redis. It uses the server of the lock store and is closed
@@ -36,10 +36,6 @@ export class MemoryLatchStore implements LatchStore {
   }
 
   trouble(): undefined {}
-
-  listen(listener: LatchListener): void {
-    this.store.listenForLatches(listener);
-  }
 }
 
 function created({ count }: LatchSpec): MemoryLatch {

@@ -1,9 +1,8 @@
 import { fencingTickOf } from '../core/store/fencing-token.js';
 import type { MemoryLock, MemoryMember } from './memory-lock.js';
 import { keptId, MemoryServer, readState } from './memory-server.js';
-import type { LatchListener } from '../core/store/latch-store.js';
 import { closedProbe, type StoreProbe } from '../core/store/store-probe.js';
-import type { FreedListener, Watcher, WatchReply } from '../core/store/watch-store.js';
+import type { Watcher, WatchReply } from '../core/store/watch-store.js';
 import type {
   AcquireReply,
   KeepReply,
@@ -18,7 +17,7 @@ import type {
   Transfer,
 } from '../core/store/lock-store.js';
 import { closedStore } from '../core/store/store-error.js';
-import { type GrantListener, type Hearing, onlyListener } from '../core/store/hearing.js';
+import { type Hearing, onlyListener, type StoreListener } from '../core/store/hearing.js';
 import type { LockState } from '../core/store/lock-state.js';
 
 export interface MemoryLockStoreOptions {
@@ -46,9 +45,7 @@ export class MemoryLockStore implements LockStore {
   readonly hearing = HEARS_ALL;
   readonly #server: MemoryServer;
   readonly #closeInbox: () => void;
-  #listener: GrantListener | undefined;
-  #latchListener: LatchListener | undefined;
-  #freedListener: FreedListener | undefined;
+  #listener: StoreListener | undefined;
   #isClosed = false;
 
   constructor({ instanceId, server = new MemoryServer(), clientId }: MemoryLockStoreOptions) {
@@ -58,8 +55,8 @@ export class MemoryLockStore implements LockStore {
     this.#closeInbox = server.openInbox(this.clientId, {
       granted: (grant) => this.#listener?.granted(grant),
       retained: (notice) => this.#listener?.retained?.(notice),
-      latchOpened: (name, count) => this.#latchListener?.opened(name, count),
-      freed: (message) => this.#freedListener?.freed(message),
+      freed: (message) => this.#listener?.freed?.(message),
+      opened: (name, count) => this.#listener?.opened?.(name, count),
     });
   }
 
@@ -248,16 +245,8 @@ export class MemoryLockStore implements LockStore {
     return this.#server;
   }
 
-  listen(listener: GrantListener): void {
+  listen(listener: StoreListener): void {
     this.#listener = onlyListener(this.#listener, listener);
-  }
-
-  listenForLatches(listener: LatchListener): void {
-    this.#latchListener = onlyListener(this.#latchListener, listener);
-  }
-
-  listenForFreed(listener: FreedListener): void {
-    this.#freedListener = onlyListener(this.#freedListener, listener);
   }
 
   async close(): Promise<void> {

@@ -5,9 +5,9 @@ import { readLabel } from '../core/api/label.js';
 import { MemoryLock, type LockRequest } from './memory-lock.js';
 import { MemoryJobs } from './memory-jobs.js';
 import { MemoryQueues } from './memory-queues.js';
-import type { FreedMessage, Watcher } from '../core/store/watch-store.js';
+import type { Watcher } from '../core/store/watch-store.js';
 import type { LockOwner } from '../core/store/lock-store.js';
-import type { PushedGrant, RetentionNotice } from '../core/store/hearing.js';
+import type { StoreListener } from '../core/store/hearing.js';
 import type { LockState, LockWaiter } from '../core/store/lock-state.js';
 import { clientOf, instanceOf } from '../core/store/owner-id.js';
 
@@ -19,13 +19,8 @@ export interface MemoryLatch {
   isOpen: boolean;
 }
 
-/** Receives the messages for a client. */
-interface MemoryInbox {
-  granted(grant: PushedGrant): void;
-  retained(notice: RetentionNotice): void;
-  latchOpened(name: string, count: number): void;
-  freed(message: FreedMessage): void;
-}
+/** Receives the messages for a client. None is missed, so there is no new connection. */
+type MemoryInbox = Omit<Required<StoreListener>, 'unproven' | 'reconnected'>;
 
 /** A watcher of a resource, until its watch ends. */
 interface MemoryWatcher extends Watcher {
@@ -173,7 +168,7 @@ export class MemoryServer {
 
   /** Tells a client, later, that a latch is open. */
   tellOpened(clientId: string, name: string, count: number): void {
-    void later(() => this.#inboxes.get(clientId)?.latchOpened(name, count));
+    void later(() => this.#inboxes.get(clientId)?.opened(name, count));
   }
 
   /**

@@ -9,11 +9,11 @@ import type {
   RotateReply,
   Transfer,
 } from '../core/store/lock-store.js';
-import { type GrantListener, onlyListener, type PushedGrant, type RetentionNotice } from '../core/store/hearing.js';
+import { onlyListener, type PushedGrant, type RetentionNotice, type StoreListener } from '../core/store/hearing.js';
 import type { LockState } from '../core/store/lock-state.js';
 import { LockStoreError, asStoreError } from '../core/store/store-error.js';
 import { closedProbe, type StoreProbe } from '../core/store/store-probe.js';
-import type { FreedListener, Watcher, WatchReply } from '../core/store/watch-store.js';
+import type { Watcher, WatchReply } from '../core/store/watch-store.js';
 import { pause } from '../core/util/promises.js';
 import type { Random } from '../core/util/random.js';
 import type { Candidate } from './candidate.js';
@@ -60,8 +60,7 @@ export class QuorumLockStore implements LockStore {
   readonly nodes: readonly QuorumNode[];
   readonly #deps: QuorumDeps;
   readonly #candidates: Candidates;
-  #listener: GrantListener | undefined;
-  #freedListener: FreedListener | undefined;
+  #listener: StoreListener | undefined;
   #isClosed = false;
 
   constructor({ nodes, clock, random, nodeTimeoutMs, fencing = false }: QuorumLockStoreOptions) {
@@ -81,12 +80,9 @@ export class QuorumLockStore implements LockStore {
       node.store.listen({
         granted: (grant) => this.#onGrantMessage(index, grant),
         retained: (notice) => this.#onRetained(index, notice),
-        reconnected: () => this.#listener?.reconnected(),
-      });
-      node.store.listenForFreed({
         // Free at one node: at how many of them, an answer tells.
-        freed: (message) => this.#freedListener?.freed({ ...message, mark: undefined }),
-        reconnected: () => this.#freedListener?.reconnected(),
+        freed: (message) => this.#listener?.freed?.({ ...message, mark: undefined }),
+        reconnected: () => this.#listener?.reconnected(),
       });
     });
   }
@@ -252,12 +248,8 @@ export class QuorumLockStore implements LockStore {
     return forceReleaseOnNodes(this.nodes, this.#deps, resource, fencingToken);
   }
 
-  listen(listener: GrantListener): void {
+  listen(listener: StoreListener): void {
     this.#listener = onlyListener(this.#listener, listener);
-  }
-
-  listenForFreed(listener: FreedListener): void {
-    this.#freedListener = onlyListener(this.#freedListener, listener);
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,6 @@
 import { inRootContext } from '../core/util/async-contexts.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../core/util/clock.js';
-import type { Hearing, PushedGrant, RetentionNotice } from '../core/store/hearing.js';
+import type { Hearing, PushedGrant, RetentionNotice, StoreListener } from '../core/store/hearing.js';
 import type { StoreProblem } from '../core/store/store-probe.js';
 import type { FreedMessage } from '../core/store/watch-store.js';
 import type { Connection } from './connection/connection.js';
@@ -84,18 +84,6 @@ function readGrant(message: string): PushedGrant | undefined {
   };
 }
 
-/** Receives what arrives in an {@link Inbox}. */
-export interface InboxListener {
-  granted(grant: PushedGrant): void;
-  retained(notice: RetentionNotice): void;
-  latchOpened(name: string, count: number): void;
-  freed(message: FreedMessage): void;
-  /** From now on, messages may be lost. */
-  unproven(): void;
-  /** The connection is new: messages may have been missed. */
-  reconnected(): void;
-}
-
 /**
  * The channel on which this instance learns of its grants, and of what it waits for without taking it: latches that
  * open, resources that are free. There is one subscription, made at start-up, whatever the instance waits for.
@@ -116,7 +104,7 @@ export class Inbox {
     private readonly connection: Connection,
     channel: string,
     keyAt: InboxProbesDeps['keyAt'],
-    private readonly listener: InboxListener,
+    private readonly listener: Required<StoreListener>,
     private readonly clock: Clock = SYSTEM_CLOCK,
   ) {
     const { subscriber } = connection;
@@ -129,7 +117,7 @@ export class Inbox {
       else if ('notice' in said) listener.retained(said.notice);
       else if ('freed' in said) listener.freed(said.freed);
       else if ('probe' in said) this.#probes.arrived(said.probe);
-      else listener.latchOpened(said.latch.name, said.latch.count);
+      else listener.opened(said.latch.name, said.latch.count);
     });
     // A promise, too, keeps the async context in which it was made.
     this.opened = inRootContext(() => this.#open(connection, channel));

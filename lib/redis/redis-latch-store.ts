@@ -1,5 +1,5 @@
 import type { LockStoreError } from '../core/store/store-error.js';
-import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../core/store/latch-store.js';
+import type { LatchState, LatchStore, LatchSpec } from '../core/store/latch-store.js';
 import type { RedisLockStore } from './redis-lock-store.js';
 import { COUNT_DOWN, READ_LATCH, WAIT_FOR_LATCH } from './script/scripts.js';
 
@@ -36,10 +36,6 @@ export class RedisLatchStore implements LatchStore {
 
   trouble(name: string): LockStoreError | undefined {
     return this.store.troubleAt(this.store.keys.latch(name));
-  }
-
-  listen(listener: LatchListener): void {
-    this.store.listenForLatches(listener);
   }
 
   #keys(name: string): string[] {

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { LatchListener } from '../core/store/latch-store.js';
 import type {
   AcquireReply,
   KeepReply,
@@ -13,9 +12,9 @@ import type {
   Transfer,
 } from '../core/store/lock-store.js';
 import { closedStore, type LockStoreError } from '../core/store/store-error.js';
-import { type GrantListener, type Hearing, onlyListener } from '../core/store/hearing.js';
+import { type Hearing, onlyListener, type StoreListener } from '../core/store/hearing.js';
 import type { LockState } from '../core/store/lock-state.js';
-import type { FreedListener, Watcher, WatchReply } from '../core/store/watch-store.js';
+import type { Watcher, WatchReply } from '../core/store/watch-store.js';
 import { closedProbe, type StoreProbe } from '../core/store/store-probe.js';
 import { Inbox } from './inbox.js';
 import { StoreHealth } from './store-health.js';
@@ -92,9 +91,7 @@ export class RedisLockStore implements LockStore {
   readonly #readAcquired = (reply: unknown): AcquireReply => readAcquireReply(reply, this.clientId);
   readonly #readSeveral = (reply: unknown): SeveralReply => readSeveralReply(reply, this.clientId);
   readonly #readRotated = (reply: unknown): RotateReply => readRotateReply(reply, this.clientId);
-  #listener: GrantListener | undefined;
-  #latchListener: LatchListener | undefined;
-  #freedListener: FreedListener | undefined;
+  #listener: StoreListener | undefined;
   #isClosed = false;
 
   constructor(options: RedisLockStoreOptions) {
@@ -118,14 +115,10 @@ export class RedisLockStore implements LockStore {
       // Another process wrote the grant and has not waited for the replicas. With durability, the waiter has to ask.
       granted: (grant) => this.#listener?.granted(isDurable ? { ...grant, sentAt: -Infinity } : grant),
       retained: (notice) => this.#listener?.retained?.(notice),
-      latchOpened: (name, count) => this.#latchListener?.opened(name, count),
-      freed: (message) => this.#freedListener?.freed(message),
+      freed: (message) => this.#listener?.freed?.(message),
+      opened: (name, count) => this.#listener?.opened?.(name, count),
       unproven: () => this.#listener?.unproven?.(),
-      reconnected: () => {
-        this.#listener?.reconnected();
-        this.#latchListener?.reconnected();
-        this.#freedListener?.reconnected();
-      },
+      reconnected: () => this.#listener?.reconnected(),
     });
   }
 
@@ -339,16 +332,8 @@ export class RedisLockStore implements LockStore {
     return this.run(FORCE_RELEASE, keys, [fencingToken], (reply) => this.#passedOn(keys, reply));
   }
 
-  listen(listener: GrantListener): void {
+  listen(listener: StoreListener): void {
     this.#listener = onlyListener(this.#listener, listener);
-  }
-
-  listenForLatches(listener: LatchListener): void {
-    this.#latchListener = onlyListener(this.#latchListener, listener);
-  }
-
-  listenForFreed(listener: FreedListener): void {
-    this.#freedListener = onlyListener(this.#freedListener, listener);
   }
 
   /** From now on, the connections keep the process alive. */

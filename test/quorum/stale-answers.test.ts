@@ -1,6 +1,6 @@
 import { Deferred } from '../../lib/core/util/promises.js';
 import type { AcquireReply, LockStore, LockOwner } from '../../lib/core/store/lock-store.js';
-import type { GrantListener, PushedGrant } from '../../lib/core/store/hearing.js';
+import type { PushedGrant, StoreListener } from '../../lib/core/store/hearing.js';
 import { QuorumLockStore } from '../../lib/quorum/quorum-lock-store.js';
 import { FakeClock } from '../support/world/fake-clock.js';
 import { SeededRandom } from '../support/world/seeded-random.js';
@@ -13,7 +13,7 @@ class SlowNode {
   readonly asked: { readonly owner: string; readonly reply: Deferred<AcquireReply> }[] = [];
   readonly released: string[] = [];
   gotBack = false;
-  #listener: GrantListener | undefined;
+  #listener: StoreListener | undefined;
   /** What is given back is never answered. */
   readonly store = {
     instanceId: 'process-1',
@@ -24,8 +24,7 @@ class SlowNode {
       this.released.push(owner);
       return new Promise(() => {});
     },
-    listen: (listener: GrantListener) => (this.#listener = listener),
-    listenForFreed: () => {},
+    listen: (listener: StoreListener) => (this.#listener = listener),
     close: async () => {},
   } as unknown as LockStore;
 

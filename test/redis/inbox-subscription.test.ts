@@ -21,7 +21,7 @@ class Subscribed extends EventEmitter {
     const connection = { subscriber: this, isConnected: true, onConnected: () => {}, serverInTurn: () => undefined };
     const { reconnected } = this;
     const ignore = (): void => {};
-    const listener = { granted: ignore, retained: ignore, latchOpened: ignore, freed: ignore, unproven: ignore };
+    const listener = { granted: ignore, retained: ignore, opened: ignore, freed: ignore, unproven: ignore };
     this.inbox = new Inbox(
       connection as unknown as Connection,
       'inbox',

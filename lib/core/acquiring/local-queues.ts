@@ -4,7 +4,7 @@ import type { Grant, Hold } from '../holding/hold.js';
 import { LocalQueue } from './local-queue.js';
 import { isExpectedToWait } from './waits.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { GrantListener, PushedGrant, RetentionNotice } from '../store/hearing.js';
+import type { PushedGrant, RetentionNotice } from '../store/hearing.js';
 import { Polling } from './polling.js';
 import { releaseInStore } from '../holding/release-in-store.js';
 import type { Runtime } from '../holding/runtime.js';
@@ -12,13 +12,12 @@ import type { SeveralParts } from '../holding/several-parts.js';
 import type { LocalHolder, StoreLease } from '../holding/store-lease.js';
 
 /** Decides which call of this process gets which resource: a queue for each resource, and the calls that poll. */
-export class LocalQueues implements GrantListener {
+export class LocalQueues {
   readonly #queues = new Map<string, LocalQueue>();
   protected readonly polling: Polling;
 
   constructor(private readonly deps: Runtime) {
     this.polling = new Polling(deps);
-    deps.store.listen(this);
     for (const end of [deps.closing, deps.drained]) {
       end.addEventListener('abort', () => {
         for (const queue of this.#queues.values()) queue.close(end);

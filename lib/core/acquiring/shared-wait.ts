@@ -3,7 +3,7 @@ import { Asker } from './asker.js';
 import { AttemptLog } from '../places/attempts.js';
 import { LockShutdownError } from '../api/errors.js';
 import type { LockStoreError } from '../store/store-error.js';
-import type { PendingCall, WaitingTogether, WaitLimits } from './pending-call.js';
+import { PendingCall, type WaitingTogether, type WaitLimits } from './pending-call.js';
 import type { Runtime } from '../holding/runtime.js';
 import { mergeSignals } from '../util/signals.js';
 import { withTimeout } from '../store/ask.js';
@@ -143,6 +143,65 @@ export abstract class SharedWait<Reply> extends Asker<Reply> implements WaitingT
     this.calls.delete(call);
     call.fail(error);
     if (this.calls.size === 0) this.end(() => {});
+  }
+}
+
+/** How one call waits. */
+interface SharedWaitOptions {
+  readonly name: string;
+  readonly waitMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** All that calls of this process wait for in common. */
+export class SharedWaits<Wait extends SharedWait<unknown>> {
+  readonly #waits = new Map<string, Wait>();
+
+  constructor(private readonly deps: WaitDeps) {
+    for (const end of [deps.closing, deps.drained]) {
+      end.addEventListener('abort', () => {
+        for (const wait of this.#waits.values()) wait.close(end);
+      });
+    }
+  }
+
+  get size(): number {
+    return this.#waits.size;
+  }
+
+  get(key: string): Wait | undefined {
+    return this.#waits.get(key);
+  }
+
+  /** @throws LockAbortedError, LockShutdownError where the call is over before it begins */
+  checkMayWait({ name, signal }: SharedWaitOptions): void {
+    const closing = this.deps.closingHere();
+    if (closing.aborted || signal?.aborted) throw aborted(name, closing, signal);
+  }
+
+  /**
+   * Lets a call wait with those that wait for the same.
+   *
+   * @param key what is the same
+   * @param begin makes the wait of the first call
+   */
+  join(key: string, { name, waitMs, signal }: SharedWaitOptions, begin: (onEnd: () => void) => Wait): Promise<void> {
+    const { clock, alarms, defaults, drained, closingHere } = this.deps;
+    const { unavailableMs } = defaults;
+    const closing = closingHere();
+    return new Promise((resolve, reject) => {
+      const outcome = { succeeded: resolve, failed: reject };
+      let wait = this.#waits.get(key);
+      if (wait === undefined) this.#waits.set(key, (wait = begin(() => this.#waits.delete(key))));
+      const call = new PendingCall({ waitMs, unavailableMs, signal }, clock.now(), outcome, alarms, wait);
+      call.isInWork = closing === drained;
+      wait.join(call, () => aborted(name, closing, signal));
+    });
+  }
+
+  /** Messages may have been missed. */
+  reconnected(): void {
+    for (const wait of this.#waits.values()) wait.ask();
   }
 }
 

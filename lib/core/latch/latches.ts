@@ -1,12 +1,11 @@
-import { aborted, unavailable, waitedForStore } from '../acquiring/acquire-errors.js';
-import { PendingCall } from '../acquiring/pending-call.js';
-import { lookOnce, PLACE_MS, SharedWait, type WaitDeps } from '../acquiring/shared-wait.js';
+import { unavailable, waitedForStore } from '../acquiring/acquire-errors.js';
+import { lookOnce, PLACE_MS, SharedWait, SharedWaits, type WaitDeps } from '../acquiring/shared-wait.js';
 import { LockShutdownError } from '../api/errors.js';
 import { checkIsKept } from '../api/resource.js';
 import type { Runtime } from '../holding/runtime.js';
 import { AttemptLog, failurePause, givesUpAt, heartbeatPause } from '../places/attempts.js';
 import { ask, askUntil } from '../store/ask.js';
-import type { LatchListener, LatchSpec, LatchState, LatchStore } from '../store/latch-store.js';
+import type { LatchSpec, LatchState, LatchStore } from '../store/latch-store.js';
 import {
   checkCountDown,
   checkLatch,
@@ -19,19 +18,14 @@ import {
 import { notOpened, otherCount } from './latch-errors.js';
 
 /** The latches of one process on one store. */
-export class Latches implements LatchListener {
-  /** What calls of this process wait for. */
-  readonly #watches = new Map<string, LatchWatch>();
+export class Latches {
+  /** Callers that state different counts do not wait together: one of them is wrong. */
+  readonly #waits: SharedWaits<LatchWatch>;
   readonly #deps: LatchDeps;
 
   constructor({ clock, random, alarms, defaults, closing, drained, closingHere }: Runtime, store: LatchStore) {
     this.#deps = { clock, random, alarms, defaults, closing, drained, closingHere, store };
-    store.listen(this);
-    for (const end of [closing, drained]) {
-      end.addEventListener('abort', () => {
-        for (const watch of this.#watches.values()) watch.close(end);
-      });
-    }
+    this.#waits = new SharedWaits(this.#deps);
   }
 
   /** @throws InvalidLockOptionsError when an option or the name cannot be right */
@@ -49,16 +43,16 @@ export class Latches implements LatchListener {
 
   /** How many latches calls of this process wait for. */
   get size(): number {
-    return this.#watches.size;
+    return this.#waits.size;
   }
 
   /** The message may be about an earlier latch of this name, or forged: so the store is asked. */
   opened(name: string, count: number): void {
-    this.#watches.get(watchKey({ name, count }))?.look();
+    this.#waits.get(watchKey({ name, count }))?.look();
   }
 
   reconnected(): void {
-    for (const watch of this.#watches.values()) watch.ask();
+    this.#waits.reconnected();
   }
 
   async #countDown(spec: LatchSpec, options: CountDownOptions | undefined): Promise<number> {
@@ -98,20 +92,11 @@ export class Latches implements LatchListener {
   }
 
   async #wait(spec: LatchSpec, options: LatchWaitOptions | undefined): Promise<void> {
-    const { clock, alarms, defaults, drained, closingHere } = this.#deps;
-    const closing = closingHere();
-    const { waitMs = defaults.waitMs, signal } = checkLatchWait(options);
-    const abortedBy = () => aborted(spec.name, closing, signal);
-    if (closing.aborted || signal?.aborted) throw abortedBy();
+    const { waitMs = this.#deps.defaults.waitMs, signal } = checkLatchWait(options);
+    const wait = { name: spec.name, waitMs, signal };
+    this.#waits.checkMayWait(wait);
     if (waitMs === 0) return this.#look(spec, signal);
-    return new Promise((resolve, reject) => {
-      const outcome = { succeeded: resolve, failed: reject };
-      const watch = this.#watch(spec);
-      const { unavailableMs } = defaults;
-      const call = new PendingCall({ waitMs, unavailableMs, signal }, clock.now(), outcome, alarms, watch);
-      call.isInWork = closing === drained;
-      watch.join(call, abortedBy);
-    });
+    return this.#waits.join(watchKey(spec), wait, (onEnd) => new LatchWatch(spec, this.#deps, onEnd));
   }
 
   /** Looks once, without waiting. */
@@ -119,17 +104,6 @@ export class Latches implements LatchListener {
     const state = await lookOnce(spec.name, this.#deps, signal, () => this.#deps.store.read(spec));
     const { remaining, ttlMs } = agreed(spec, state);
     if (remaining > 0) throw notOpened(spec, remaining, 0, 1, ttlMs);
-  }
-
-  /** Callers that state different counts do not share a watch: one of them is wrong. */
-  #watch(spec: LatchSpec): LatchWatch {
-    const key = watchKey(spec);
-    let watch = this.#watches.get(key);
-    if (watch === undefined) {
-      watch = new LatchWatch(spec, this.#deps, () => this.#watches.delete(key));
-      this.#watches.set(key, watch);
-    }
-    return watch;
   }
 }
 

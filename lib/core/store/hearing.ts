@@ -1,3 +1,5 @@
+import type { FreedMessage } from './watch-store.js';
+
 /**
  * The store has granted a resource to a waiter in its queue. The message does not name the waiter: an owner id is a
  * secret, and other processes may listen.
@@ -30,14 +32,18 @@ export interface RetentionNotice {
   readonly isFor: (owner: string) => boolean;
 }
 
-/** Hears of grants. */
-export interface GrantListener {
+/** Hears of all that a store tells its instance: of grants, and of what it waits for without taking it. */
+export interface StoreListener {
   granted(grant: PushedGrant): void;
   /** The resource is not free when the holder's lease ends. Without this, a waiter finds out by its heartbeats. */
   retained?(notice: RetentionNotice): void;
+  /** A watched resource was free. */
+  freed?(message: FreedMessage): void;
+  /** A latch is open. The message is only a reason to look: it may be late, it may be lost, and it may be forged. */
+  opened?(name: string, count: number): void;
   /** From now on messages may be lost, until {@link reconnected} says that they arrive again. */
   unproven?(): void;
-  /** The connection is new: grants may have been missed. */
+  /** The connection is new: messages may have been missed. */
   reconnected(): void;
 }
 

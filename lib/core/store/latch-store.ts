@@ -19,16 +19,10 @@ export interface LatchState {
   readonly ttlMs: number;
 }
 
-/** Hears of latches that open. A message is only a reason to look: it may be late, and it may be lost. */
-export interface LatchListener {
-  opened(name: string, count: number): void;
-  /** The connection is new: messages may have been missed. */
-  reconnected(): void;
-}
-
 /**
  * What core needs from a store of latches. Every method is one atomic step, and executing it again changes nothing. The
- * first count-down or wait creates the latch. A rejection is a `LockStoreError`.
+ * first count-down or wait creates the latch. The listener of the lock store beside it hears of latches that open. A
+ * rejection is a `LockStoreError`.
  */
 export interface LatchStore {
   /** Why this store has no latches, and what to do instead. Not set if it has them. */
@@ -44,12 +38,6 @@ export interface LatchStore {
   read(spec: LatchSpec): Promise<LatchState>;
   /** Why the store cannot be asked about a latch now, if it knows that without a command. */
   trouble(name: string): LockStoreError | undefined;
-  /**
-   * Sets the one listener of this store, which hears of latches that open.
-   *
-   * @throws Error if it has one already
-   */
-  listen(listener: LatchListener): void;
 }
 
 /** Refuses every command: a quorum has no latches, and neither has a store of one's own that returned none. */
@@ -70,8 +58,6 @@ export class RefusedLatchStore implements LatchStore {
   }
 
   trouble(): undefined {}
-
-  listen(): void {}
 
   #refuse(): Promise<never> {
     return Promise.reject(new LockStoreError('refused', this.refusal));

@@ -1,5 +1,5 @@
 import type { LockMode, PermitRequest } from '../api/lock-options.js';
-import type { GrantListener, Hearing } from './hearing.js';
+import type { Hearing, StoreListener } from './hearing.js';
 import type { LockState } from './lock-state.js';
 import type { LockStoreError } from './store-error.js';
 import type { WatchStore } from './watch-store.js';
@@ -264,11 +264,11 @@ export interface LockStore extends WatchStore {
   forceRelease(resource: string, fencingToken: number): Promise<boolean>;
   /**
    * Sets the one listener of this store. It hears of grants to owners of this instance, and of messages that look like
-   * grants.
+   * grants; of watched resources that are free; and of latches that open, in the latch store beside this one.
    *
    * @throws Error if it has one already
    */
-  listen(listener: GrantListener): void;
+  listen(listener: StoreListener): void;
   /** Closes the connections and resolves when they are closed. Later calls reject. */
   close(): Promise<void>;
 }

@@ -63,9 +63,9 @@ export const LOCK_COMMANDS = [
 
 /** What each port must have to be called one. */
 const METHODS = {
-  locks: [...LOCK_COMMANDS, 'fenceOf', 'trouble', 'probe', 'listen', 'listenForFreed', 'close'],
+  locks: [...LOCK_COMMANDS, 'fenceOf', 'trouble', 'probe', 'listen', 'close'],
   jobs: ['claim', 'end'],
-  latches: ['countDown', 'wait', 'read', 'trouble', 'listen'],
+  latches: ['countDown', 'wait', 'read', 'trouble'],
   clock: ['now', 'wallNow', 'setTimer'],
   random: ['id', 'fraction'],
 } as const satisfies {

@@ -30,13 +30,6 @@ export interface FreedMessage {
   readonly isFor: (watcher: string) => boolean;
 }
 
-/** Hears of resources that are free. */
-export interface FreedListener {
-  freed(message: FreedMessage): void;
-  /** The connection is new: messages may have been missed. */
-  reconnected(): void;
-}
-
 /** What core needs from a store of locks to wait until one is free. A rejection is a `LockStoreError`. */
 export interface WatchStore {
   /**
@@ -44,10 +37,4 @@ export interface WatchStore {
    * watcher is told when it is, once, within the next `watchMs`. With 0 the store only looks, and ends the watch.
    */
   watch(watcher: Watcher, watchMs: number): Promise<WatchReply>;
-  /**
-   * Sets the one listener of this store that hears of free resources.
-   *
-   * @throws Error if it has one already
-   */
-  listenForFreed(listener: FreedListener): void;
 }

@@ -1,5 +1,6 @@
 import type { LockOwner, LockStore } from '../../core/store/lock-store.js';
 import type { PushedGrant, RetentionNotice } from '../../core/store/hearing.js';
+import type { FreedMessage } from '../../core/store/watch-store.js';
 
 /** A grant, and which owner it is for. */
 export interface OwnedGrant extends Omit<PushedGrant, 'isFor'> {
@@ -23,6 +24,8 @@ export class GrantLog {
   readonly #arrived: OwnedGrant[] = [];
   /** The messages that a resource stays taken. */
   readonly notices: OwnedNotice[] = [];
+  /** Called when a watched resource was free. */
+  onFreed: ((message: FreedMessage) => void) | undefined;
   readonly #owners = new Set<string>();
   #waiting: (() => void) | undefined;
 
@@ -43,6 +46,7 @@ export class GrantLog {
         this.#waiting?.();
       },
       retained: ({ isFor, ...notice }) => void this.notices.push({ ...notice, owner: ownerOf(isFor) }),
+      freed: (message) => this.onFreed?.(message),
       reconnected: () => {},
     });
   }

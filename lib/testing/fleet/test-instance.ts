@@ -179,13 +179,6 @@ function testLatches(inner: LatchStore, path: CommandPath): LatchStore {
   return {
     ...throughPath(inner, OF_LATCHES, path),
     trouble: (name) => path.trouble() ?? inner.trouble(name),
-    listen(listener) {
-      path.onReconnected(() => listener.reconnected());
-      inner.listen({
-        opened: (name, count) => path.deliver(name, () => listener.opened(name, count)),
-        reconnected: () => listener.reconnected(),
-      });
-    },
   };
 }
 

@@ -1,8 +1,7 @@
 import type { KeepReply, KeptPlace, LockOwner, LockStore } from '../../core/store/lock-store.js';
-import type { GrantListener, Hearing } from '../../core/store/hearing.js';
+import type { Hearing, StoreListener } from '../../core/store/hearing.js';
 import type { LockStoreError } from '../../core/store/store-error.js';
 import type { StoreProbe } from '../../core/store/store-probe.js';
-import type { FreedListener } from '../../core/store/watch-store.js';
 import type { CommandPath } from './commands.js';
 import { ForwardedLocks, type LockCommand, sendBy, type Told } from './forwarded.js';
 
@@ -70,23 +69,16 @@ export class TestLockStore extends ForwardedLocks implements LockStore {
     };
   }
 
-  listen(listener: GrantListener): void {
+  listen(listener: StoreListener): void {
     const { path } = this;
     path.onReconnected(() => listener.reconnected());
     path.onDisconnected(() => listener.unproven?.());
     this.inner.listen({
       granted: (grant) => path.deliver(grant.resource, () => listener.granted(grant)),
       retained: (notice) => path.deliver(notice.resource, () => listener.retained?.(notice)),
+      freed: (message) => path.deliver(message.resource, () => listener.freed?.(message)),
+      opened: (name, count) => path.deliver(name, () => listener.opened?.(name, count)),
       unproven: () => listener.unproven?.(),
-      reconnected: () => listener.reconnected(),
-    });
-  }
-
-  listenForFreed(listener: FreedListener): void {
-    const { path } = this;
-    path.onReconnected(() => listener.reconnected());
-    this.inner.listenForFreed({
-      freed: (message) => path.deliver(message.resource, () => listener.freed(message)),
       reconnected: () => listener.reconnected(),
     });
   }

@@ -154,8 +154,6 @@ export class PassThroughStore implements LockStore {
   /** It sends no messages. */
   listen(): void {}
 
-  listenForFreed(): void {}
-
   async close(): Promise<void> {}
 
   #of(resource: string): Held[] {
@@ -222,6 +220,4 @@ export class PassThroughLatches implements LatchStore {
   }
 
   trouble(): undefined {}
-
-  listen(): void {}
 }

@@ -32,7 +32,8 @@ export class History {
     const clients: Client[] = [];
     for (let i = 0; i <= CLIENTS; i++) {
       const { locks: store } = await subject.open(`client${i}`);
-      clients.push({ store, grants: new GrantLog(store), freed: new FreedLog(store) });
+      const grants = new GrantLog(store);
+      clients.push({ store, grants, freed: new FreedLog(grants) });
     }
     return new History(subject, plan, pace, clients);
   }
@@ -307,11 +308,9 @@ class FreedLog {
   readonly watchers = new Set<string>();
   readonly messages: string[] = [];
 
-  constructor(store: LockStore) {
-    store.listenForFreed({
-      freed: ({ mark, isFor }) => void this.messages.push(`${mark} ${[...this.watchers].find(isFor) ?? 'nobody'}`),
-      reconnected: () => {},
-    });
+  constructor(grants: GrantLog) {
+    grants.onFreed = ({ mark, isFor }) =>
+      void this.messages.push(`${mark} ${[...this.watchers].find(isFor) ?? 'nobody'}`);
   }
 
   /** Waits for this message, and takes it out. @throws when it does not come */

@@ -75,9 +75,10 @@ export function describeLatchHistories(createSubject: () => Promise<LatchSubject
           const told: string[][] = [[], []];
           const stores: LatchStore[] = [];
           for (const messages of told) {
-            const { latches } = await subject.open(`client-${stores.length}`);
+            const { locks, latches } = await subject.open(`client-${stores.length}`);
             assert.ok(latches);
-            latches.listen({
+            locks.listen({
+              granted: () => {},
               opened: (name, count) => void messages.push(`${count} ${name}`),
               reconnected: () => {},
             });

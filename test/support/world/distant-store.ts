@@ -1,10 +1,9 @@
 import type { Clock } from '../../../lib/core/util/clock.js';
 import { ForwardedLocks } from '../../../lib/testing/fleet/forwarded.js';
 import type { LockStore } from '../../../lib/core/store/lock-store.js';
-import type { GrantListener } from '../../../lib/core/store/hearing.js';
+import type { StoreListener } from '../../../lib/core/store/hearing.js';
 import { LockStoreError, type StoreFailure } from '../../../lib/core/store/store-error.js';
 import type { ServerHealth, StoreProbe } from '../../../lib/core/store/store-probe.js';
-import type { FreedListener } from '../../../lib/core/store/watch-store.js';
 import type { ProcessClock } from '../simulation/simulated-process.js';
 
 /** How far away a store is, and what is the matter with it. May change at any time. */
@@ -67,17 +66,11 @@ export class DistantStore extends ForwardedLocks implements LockStore {
     return { ...probe, servers: [answer] };
   }
 
-  listen(listener: GrantListener): void {
+  listen(listener: StoreListener): void {
     this.inner.listen({
       granted: (grant) => this.#onTheWay(() => this.home.whenAwake(() => listener.granted(grant))),
       retained: (notice) => this.#onTheWay(() => this.home.whenAwake(() => listener.retained?.(notice))),
-      reconnected: () => listener.reconnected(),
-    });
-  }
-
-  listenForFreed(listener: FreedListener): void {
-    this.inner.listenForFreed({
-      freed: (message) => this.#onTheWay(() => this.home.whenAwake(() => listener.freed(message))),
+      freed: (message) => this.#onTheWay(() => this.home.whenAwake(() => listener.freed?.(message))),
       reconnected: () => listener.reconnected(),
     });
   }

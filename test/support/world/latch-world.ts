@@ -22,7 +22,7 @@ export class LatchWorld {
 
   instance(name: string, options: Partial<LockClientOptions> = {}): LatchInstance {
     const inner = new MemoryLockStore({ instanceId: name, server: this.server });
-    const store = new ScriptedLatchStore(new MemoryLatchStore(inner), () => this.clock.now());
+    const store = new ScriptedLatchStore(new MemoryLatchStore(inner), inner, () => this.clock.now());
     const random = new SeededRandom(++this.#instances);
     const client = new LockClient({ store: inner, clock: this.clock, random, ...options });
     return { client, latches: client.latches(store), store };

@@ -1,12 +1,14 @@
-import type { GrantListener } from '../../../lib/core/store/hearing.js';
+import type { StoreListener } from '../../../lib/core/store/hearing.js';
 import type { LockStore } from '../../../lib/core/store/lock-store.js';
 
 /** Lets a test hear the grants beside the client. To be called before the client is made: a store has one listener. */
 export function listenTogether(store: LockStore): void {
-  const listeners: GrantListener[] = [];
+  const listeners: StoreListener[] = [];
   store.listen({
     granted: (grant) => listeners.forEach((listener) => listener.granted(grant)),
     retained: (notice) => listeners.forEach((listener) => listener.retained?.(notice)),
+    freed: (message) => listeners.forEach((listener) => listener.freed?.(message)),
+    opened: (name, count) => listeners.forEach((listener) => listener.opened?.(name, count)),
     unproven: () => listeners.forEach((listener) => listener.unproven?.()),
     reconnected: () => listeners.forEach((listener) => listener.reconnected()),
   });

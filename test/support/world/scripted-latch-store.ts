@@ -1,10 +1,15 @@
-import type { LatchListener, LatchState, LatchStore, LatchSpec } from '../../../lib/core/store/latch-store.js';
+import type { StoreListener } from '../../../lib/core/store/hearing.js';
+import type { LatchState, LatchStore, LatchSpec } from '../../../lib/core/store/latch-store.js';
+import type { LockStore } from '../../../lib/core/store/lock-store.js';
 import type { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { answered, type Fate } from './scripted-store.js';
 
 export type LatchVerb = 'countDown' | 'wait' | 'read';
 
-/** A latch store in front of another one: it notes every command, and the test decides what becomes of each, and of messages. */
+/**
+ * A latch store in front of another one: it notes every command, and the test decides what becomes of each. Also of the
+ * messages that the lock store beside it brings.
+ */
 export class ScriptedLatchStore implements LatchStore {
   readonly commands: { verb: LatchVerb; id?: string; sentAt: number }[] = [];
   /** What becomes of the commands of a kind from now on. */
@@ -14,18 +19,21 @@ export class ScriptedLatchStore implements LatchStore {
   isDeaf = false;
   /** Whether it says that it cannot be asked, before it is asked. */
   trouble: (name: string) => LockStoreError | undefined = () => undefined;
-  readonly #listeners: LatchListener[] = [];
+  #listener: StoreListener | undefined;
 
   constructor(
     private readonly inner: LatchStore,
+    locks: LockStore,
     private readonly now: () => number,
   ) {
-    inner.listen({
-      opened: (name, count) => {
+    const { listen } = locks;
+    locks.listen = (listener) => {
+      this.#listener = listener;
+      const opened = (name: string, count: number): void => {
         if (!this.isDeaf) this.deliver(name, count);
-      },
-      reconnected: () => this.reconnect(),
-    });
+      };
+      listen.call(locks, { ...listener, opened });
+    };
   }
 
   /** What becomes of the next commands of a kind, one after another; before `fates`. */
@@ -38,11 +46,11 @@ export class ScriptedLatchStore implements LatchStore {
   }
 
   deliver(name: string, count: number): void {
-    for (const listener of this.#listeners) listener.opened(name, count);
+    this.#listener?.opened?.(name, count);
   }
 
   reconnect(): void {
-    for (const listener of this.#listeners) listener.reconnected();
+    this.#listener?.reconnected();
   }
 
   countDown(terms: LatchSpec, id: string): Promise<LatchState> {
@@ -55,10 +63,6 @@ export class ScriptedLatchStore implements LatchStore {
 
   read(terms: LatchSpec): Promise<LatchState> {
     return this.#send('read', () => this.inner.read(terms));
-  }
-
-  listen(listener: LatchListener): void {
-    this.#listeners.push(listener);
   }
 
   #send(verb: LatchVerb, execute: () => Promise<LatchState>, id?: string): Promise<LatchState> {

@@ -1,12 +1,12 @@
 import { acquireBySlot } from '../../../lib/redis/several-slots.js';
 import type { Fate, TestCommand } from '../../../lib/testing/fleet/commands.js';
 import { TestLockStore } from '../../../lib/testing/fleet/test-lock-store.js';
-import type { GrantListener, Hearing, PushedGrant, RetentionNotice } from '../../../lib/core/store/hearing.js';
+import type { Hearing, PushedGrant, RetentionNotice, StoreListener } from '../../../lib/core/store/hearing.js';
 import type { LockOwner, LockStore, Queueing, SeveralReply } from '../../../lib/core/store/lock-store.js';
 import { LockStoreError, type StoreFailure } from '../../../lib/core/store/store-error.js';
 import { LOCK_COMMANDS } from '../../../lib/core/store/lock-stores.js';
 import type { StoreProbe } from '../../../lib/core/store/store-probe.js';
-import type { FreedListener, FreedMessage } from '../../../lib/core/store/watch-store.js';
+import type { FreedMessage } from '../../../lib/core/store/watch-store.js';
 
 export type { Fate };
 
@@ -96,10 +96,9 @@ export class ScriptedStore extends TestLockStore {
   /** What becomes of granting messages from now on. */
   grantFate: GrantFate = delivered;
   readonly #nextGrants: GrantFate[] = [];
-  readonly #listeners: GrantListener[] = [];
+  readonly #listeners: StoreListener[] = [];
   /** The messages of free resources that the store behind has sent, whatever became of them. */
   readonly freedMessages: FreedMessage[] = [];
-  readonly #freedListeners: FreedListener[] = [];
   /** Whether messages of free resources are lost. */
   isDeaf = false;
   isClosed = false;
@@ -133,14 +132,11 @@ export class ScriptedStore extends TestLockStore {
         this.notices.push(notice);
         this.grantFate(() => this.deliverNotice(notice));
       },
-      reconnected: () => this.reconnect(),
-    });
-    inner.listenForFreed({
       freed: (message) => {
         this.freedMessages.push(message);
         if (!this.isDeaf) this.deliverFreed(message);
       },
-      reconnected: () => {},
+      reconnected: () => this.reconnect(),
     });
   }
 
@@ -217,20 +213,15 @@ export class ScriptedStore extends TestLockStore {
   /** The connection is new: grants may have been missed. */
   reconnect(): void {
     for (const listener of this.#listeners) listener.reconnected();
-    for (const listener of this.#freedListeners) listener.reconnected();
   }
 
   /** Brings the instance a message of a free resource: one of `freedMessages` once more, or a forged one. */
   deliverFreed(message: FreedMessage): void {
-    for (const listener of this.#freedListeners) listener.freed(message);
+    for (const listener of this.#listeners) listener.freed?.(message);
   }
 
-  override listen(listener: GrantListener): void {
+  override listen(listener: StoreListener): void {
     this.#listeners.push(listener);
-  }
-
-  override listenForFreed(listener: FreedListener): void {
-    this.#freedListeners.push(listener);
   }
 
   override probe: () => StoreProbe = () => this.inner.probe();

@@ -9,7 +9,7 @@ import type {
   Queueing,
   SeveralReply,
 } from '../../../lib/core/store/lock-store.js';
-import type { GrantListener } from '../../../lib/core/store/hearing.js';
+import type { StoreListener } from '../../../lib/core/store/hearing.js';
 import type { LockState } from '../../../lib/core/store/lock-state.js';
 import type { Tick, TickClaim, TickReply } from '../../../lib/core/store/job-claims.js';
 import type { Watcher, WatchReply } from '../../../lib/core/store/watch-store.js';
@@ -137,7 +137,7 @@ export const BROKEN_LOCKS: Readonly<Record<string, Parts>> = {
   },
   'tells a waiter nothing of its grant': {
     locks: class extends MemoryLockStore {
-      override listen(listener: GrantListener): void {
+      override listen(listener: StoreListener): void {
         super.listen({ ...listener, granted: () => {} });
       }
     },

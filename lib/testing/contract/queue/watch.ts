@@ -18,14 +18,10 @@ class Watching {
     /** How many servers tell it of one release. */
     private readonly servers: number,
   ) {
-    const { store } = peer;
-    store.listenForFreed({
-      freed: ({ resource, mark, isFor }) => {
-        if (isFor(this.watcher(resource).id)) this.heard.push(mark);
-        assert.equal(isFor(`${store.clientId}/another`), false);
-      },
-      reconnected: () => {},
-    });
+    peer.grants.onFreed = ({ resource, mark, isFor }) => {
+      if (isFor(this.watcher(resource).id)) this.heard.push(mark);
+      assert.equal(isFor(`${peer.store.clientId}/another`), false);
+    };
   }
 
   watcher(resource: string, mark = 0, name = `of ${resource.length}`): Watcher {
@@ -79,10 +75,6 @@ export function describeWatch(suite: QueueSuite, features: AllFeatures): void {
   it('sees at once that a resource is free, and leaves nothing', async ({ subject, one }) => {
     assertEquals(await one.look(), { isFree: true, ttlMs: 0 });
     assert.equal(await subject.isEmpty(), true);
-  });
-
-  it('has one listener: a second one is refused', ({ world, a }) => {
-    assert.throws(() => new Watching(world, a, servers));
   });
 
   for (const wish of everyMode(features)) {

@@ -44,7 +44,7 @@ export class MemoryClaims implements JobClaims, ClaimNode {
     const { claims, locks, jobs, clock } = this.server;
     const { resource } = tick;
     const key = claimKey(tick);
-    const isNew = note?.next !== undefined && jobs.get(resource)?.due === undefined;
+    const isNew = note?.next !== undefined && jobs.get(resource)?.next === undefined;
     const isRemembered = note && (note.historySize > 0 || note.schedule !== undefined || note.next !== undefined);
     if (isRemembered) jobs.noteInstance(jobs.keep(resource, undefined), instanceOf(owner));
     const claim = claims.get(key);
@@ -153,8 +153,8 @@ export class MemoryClaims implements JobClaims, ClaimNode {
     const { jobs, clock } = this.server;
     const job = jobs.get(resource);
     if (note?.kind !== 'tick' || note.schedule === undefined || note.schedule !== job?.schedule) return;
-    if (note.next !== undefined && job.due !== undefined && note.next > job.due) {
-      Object.assign(job, { due: note.next, stated: clock.wallNow() });
+    if (note.next !== undefined && job.next !== undefined && note.next > job.next) {
+      Object.assign(job, { next: note.next, stated: clock.wallNow() });
     }
   }
 
@@ -162,8 +162,8 @@ export class MemoryClaims implements JobClaims, ClaimNode {
     const now = this.server.clock.wallNow();
     const isStated = job.stated !== undefined && now < job.stated + SCHEDULE_STANDS_MS;
     // An instance with the other schedule still comes to its ticks.
-    if (job.schedule !== schedule && isStated && now <= (job.due ?? 0) + (due?.lateMs ?? DUE_STANDS_MS)) return;
-    if (next !== undefined) Object.assign(job, { due: next, stated: now });
+    if (job.schedule !== schedule && isStated && now <= (job.next ?? 0) + (due?.lateMs ?? DUE_STANDS_MS)) return;
+    if (next !== undefined) Object.assign(job, { next, stated: now });
     if (schedule === undefined || schedule === job.schedule) return;
     job.schedule = schedule;
     job.owed = undefined;

@@ -156,7 +156,7 @@ export class MemoryJobStore implements JobStore {
         job.since = last === undefined ? now : undefined;
       }
       job.schedule = schedule;
-      job.due = next;
+      job.next = next;
       job.stated = now;
       job.instances.delete(this.store.instanceId);
       jobs.noteInstance(job, this.store.instanceId);
@@ -196,7 +196,7 @@ export class MemoryJobStore implements JobStore {
       isKnown: job !== undefined || pause !== undefined,
       now: clock.wallNow(),
       ...(job?.schedule !== undefined && { schedule: job.schedule }),
-      ...(job?.due !== undefined && { next: job.due }),
+      ...(job?.next !== undefined && { next: job.next }),
       ...(last !== undefined && { last }),
       missed: job?.missed ?? 0,
       ...(job?.lastSuccessAt !== undefined && { lastSuccessAt: job.lastSuccessAt }),

@@ -13,7 +13,8 @@ import type { MissedSpan } from '../core/store/job-claims.js';
 /** What is known of one job, as in Redis; see lua/include/job-record.lua. */
 export interface MemoryJob {
   schedule?: string | undefined;
-  due?: number | undefined;
+  /** When its next tick is due. */
+  next?: number | undefined;
   /** When an instance that has this schedule last told when the next tick is due. */
   stated?: number | undefined;
   missed: number;

@@ -57,126 +57,129 @@
 -- @include job-runs
 -- @include job-unbegun
 
-local owner, takeOver, due, kind = ARGV[1], ARGV[5], ARGV[6], ARGV[10]
+local lockKey, claimKey, fenceKey, lastKey, runsKey, recordKey, pauseKey, instancesKey = unpack(KEYS)
+local owner, leaseMs, keepMs, overlap, takeOver, dueAt, earlyMs, lateMs, lastKeepMs = unpack(ARGV, 1, 9)
+local kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick = unpack(ARGV, 10, 16)
+
 -- Such as the runs of one text for each of a million orders: they leave nothing behind.
-local isRemembered = kind and (ARGV[11] ~= '0' or ARGV[12] ~= '' or ARGV[14] ~= '')
-if isRemembered then noteInstance(KEYS[8], owner, ARGV[15]) end
-local claim = redis.call('GET', KEYS[2])
+local isRemembered = kind and (historySize ~= '0' or schedule ~= '' or nextAt ~= '')
+if isRemembered then noteInstance(instancesKey, owner, recordKeepMs) end
+local claim = redis.call('GET', claimKey)
 -- The same text comes again, such as that of an interval. A release may have made the interval shorter.
-if claim and due == '' and takeOver == 'nothing' and redis.call('PTTL', KEYS[2]) > tonumber(ARGV[3]) then
-  redis.call('PEXPIRE', KEYS[2], ARGV[3])
+if claim and dueAt == '' and takeOver == 'nothing' and redis.call('PTTL', claimKey) > tonumber(keepMs) then
+  redis.call('PEXPIRE', claimKey, keepMs)
 end
-local function noteDue()
-  redis.pcall('HSET', KEYS[6], 'due', ARGV[14], 'stated', string.format('%.0f', now))
+local function noteNext()
+  redis.pcall('HSET', recordKey, 'next', nextAt, 'stated', string.format('%.0f', now))
 end
 -- This instance comes to the ticks of its schedule, also where another one was first at this tick.
-if claim and kind == 'tick' and ARGV[12] ~= '' and ARGV[14] ~= '' then
-  local told = redis.pcall('HGET', KEYS[6], 'due')
-  local isOlder = type(told) == 'string' and (tonumber(told) or 0) < tonumber(ARGV[14])
-  if isOlder and redis.call('HGET', KEYS[6], 'schedule') == ARGV[12] then noteDue() end
+if claim and kind == 'tick' and schedule ~= '' and nextAt ~= '' then
+  local told = redis.pcall('HGET', recordKey, 'next')
+  local isOlder = type(told) == 'string' and (tonumber(told) or 0) < tonumber(nextAt)
+  if isOlder and redis.call('HGET', recordKey, 'schedule') == schedule then noteNext() end
 end
 if claim == 'finished' or (takeOver ~= 'nothing' and not claim) then return { 'finished', 0, 0 } end
 local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
 local isMine = claimant == owner
 local rerun = (state == 'reruns' or (state == 'runs' and not isMine)) and 1 or 0
-local holder = readLock(KEYS[1])
+local holder = readLock(lockKey)
 if holder and holder.owner == owner and holder.token then
-  renewHolder(KEYS[1], holder, ARGV[2])
-  return { 'granted', tonumber(holder.token), rerun, kind == 'catchUp' and readRecord(KEYS[6]).span or nil }
+  renewHolder(lockKey, holder, leaseMs)
+  return { 'granted', tonumber(holder.token), rerun, kind == 'catchUp' and readRecord(recordKey).span or nil }
 end
-local ttl = holder and holderTtl(KEYS[1]) or 0
+local ttl = holder and holderTtl(lockKey) or 0
 if claim and not isMine and claimant ~= 'returned' then
   -- Whoever watches keeps the claim in memory, however long the run takes.
-  if takeOver ~= 'nothing' then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
+  if takeOver ~= 'nothing' then redis.call('PEXPIRE', claimKey, keepMs) end
   local isBegun = state ~= ''
   if holder or takeOver == 'nothing' or (isBegun and takeOver == 'unbegun') then
     return { 'taken', ttl, isBegun and 1 or 0 }
   end
 end
-local record = kind and readRecord(KEYS[6])
+local record = kind and readRecord(recordKey)
 -- Whether the record has another schedule, with which some instance still comes to its ticks. See JobNote.schedule.
 local function isOfOthers()
-  local ahead, stated = tonumber(record.due or ''), tonumber(record.stated or '')
-  if (record.schedule or '') == ARGV[12] or not ahead or not stated then return false end
-  return now <= ahead + (tonumber(ARGV[8]) or 60000) and now < stated + 172800000
+  local ahead, stated = tonumber(record.next or ''), tonumber(record.stated or '')
+  if (record.schedule or '') == schedule or not ahead or not stated then return false end
+  return now <= ahead + (tonumber(lateMs) or 60000) and now < stated + 172800000
 end
 local function noteSchedule()
   if isOfOthers() then return end
-  if ARGV[14] ~= '' then noteDue() end
-  if ARGV[12] ~= '' and record.schedule ~= ARGV[12] then
-    redis.pcall('HSET', KEYS[6], 'schedule', ARGV[12])
-    redis.pcall('HDEL', KEYS[6], 'owed')
+  if nextAt ~= '' then noteNext() end
+  if schedule ~= '' and record.schedule ~= schedule then
+    redis.pcall('HSET', recordKey, 'schedule', schedule)
+    redis.pcall('HDEL', recordKey, 'owed')
   end
 end
-if due ~= '' and not claim then
-  local refusal, lateMs = judgeTick(KEYS[4], due, ARGV[7], ARGV[8])
+if dueAt ~= '' and not claim then
+  local refusal, byMs = judgeTick(lastKey, dueAt, earlyMs, lateMs)
   -- A call by hand asks for the tick that was due last. In a new job, that was before anything was known of it.
-  if refusal == 'late' and kind == 'tick' and record.since and record.since == redis.call('GET', KEYS[4]) then
-    if tonumber(due) >= now - ARGV[8] and (tonumber(ARGV[14]) or 0) > now then refusal = nil end
+  if refusal == 'late' and kind == 'tick' and record.since and record.since == redis.call('GET', lastKey) then
+    if tonumber(dueAt) >= now - lateMs and (tonumber(nextAt) or 0) > now then refusal = nil end
   end
-  if refusal then return { refusal, lateMs, 0 } end
+  if refusal then return { refusal, byMs, 0 } end
   -- With this tick accounted, no other could be claimed that was due before.
-  if kind and ARGV[13] ~= '' and record.schedule == ARGV[12] then
-    local last = tonumber(redis.call('GET', KEYS[4]) or '')
-    if last and last <= now + ARGV[7] and last < tonumber(ARGV[13]) then return { 'gap', last, now - due } end
+  if kind and previous ~= '' and record.schedule == schedule then
+    local last = tonumber(redis.call('GET', lastKey) or '')
+    if last and last <= now + earlyMs and last < tonumber(previous) then return { 'gap', last, now - dueAt } end
   end
 end
 if kind == 'catchUp' then
   local till = string.match(record.span or '', '(%d+)$')
-  if not claim and (record.owed ~= ARGV[13] or tonumber(till or 0) < now) then return { 'finished', 0, 0 } end
+  if not claim and (record.owed ~= previous or tonumber(till or 0) < now) then return { 'finished', 0, 0 } end
 end
-local lastKeep, jobKeep = ARGV[9], nil
+local lastKeep, jobKeep = lastKeepMs, nil
 if kind then
-  jobKeep = keepFor(KEYS[6], ARGV[14], ARGV[15])
-  if isRemembered then lastKeep = string.format('%.0f', math.max(jobKeep, tonumber(ARGV[9]) or 0)) end
+  jobKeep = keepFor(recordKey, nextAt, recordKeepMs)
+  if isRemembered then lastKeep = string.format('%.0f', math.max(jobKeep, tonumber(lastKeepMs) or 0)) end
 end
 -- The answer to an earlier grant of this owner came too late, and now it does not get the run.
 local function refuseUnbegun()
   if not kind or not isMine or state == '' then return end
-  forgetRun(KEYS[5], KEYS[6], ARGV[16], kind == 'catchUp' and ARGV[13] or '')
-  if kind == 'catchUp' then redis.call('SET', KEYS[2], rerun == 1 and 'returned reruns' or 'returned', 'PX', ARGV[3]) end
+  forgetRun(runsKey, recordKey, entryTick, kind == 'catchUp' and previous or '')
+  if kind == 'catchUp' then redis.call('SET', claimKey, rerun == 1 and 'returned reruns' or 'returned', 'PX', keepMs) end
 end
 if kind and kind ~= 'manual' then
-  local at, till, by = readPause(KEYS[7])
+  local at, till, by = readPause(pauseKey)
   if at and kind == 'tick' then
     -- It is over for all instances, also for those that ask after a resume.
-    if due ~= '' then noteTick(KEYS[4], due, ARGV[7], lastKeep) end
-    redis.call('SET', KEYS[2], 'finished', 'PX', ARGV[3])
+    if dueAt ~= '' then noteTick(lastKey, dueAt, earlyMs, lastKeep) end
+    redis.call('SET', claimKey, 'finished', 'PX', keepMs)
     noteSchedule()
-    keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep)
+    keepJob(recordKey, runsKey, instancesKey, jobKeep)
   end
   if at then
     refuseUnbegun()
     return { 'paused', till, 0, by }
   end
 end
-if holder and ARGV[4] == 'skip' then refuseUnbegun() end
-if holder and kind == 'catchUp' and ARGV[4] == 'skip' then return { 'overlap', ttl, 0 } end
-if due ~= '' then noteTick(KEYS[4], due, ARGV[7], lastKeep) end
+if holder and overlap == 'skip' then refuseUnbegun() end
+if holder and kind == 'catchUp' and overlap == 'skip' then return { 'overlap', ttl, 0 } end
+if dueAt ~= '' then noteTick(lastKey, dueAt, earlyMs, lastKeep) end
 if kind then
-  if record.since and kind == 'tick' then redis.pcall('HDEL', KEYS[6], 'since') end
+  if record.since and kind == 'tick' then redis.pcall('HDEL', recordKey, 'since') end
   noteSchedule()
-  if holder then keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep) end
+  if holder then keepJob(recordKey, runsKey, instancesKey, jobKeep) end
 end
-if holder and ARGV[4] == 'skip' then
-  redis.call('SET', KEYS[2], 'finished', 'PX', ARGV[3])
+if holder and overlap == 'skip' then
+  redis.call('SET', claimKey, 'finished', 'PX', keepMs)
   return { 'overlap', ttl, 0 }
 end
 local granted = owner .. (rerun == 1 and ' reruns' or ' runs')
 if holder then
   -- What was granted stays so: this command may be an old one that comes late, after the run.
-  redis.call('SET', KEYS[2], state == '' and owner or granted, 'PX', ARGV[3])
+  redis.call('SET', claimKey, state == '' and owner or granted, 'PX', keepMs)
   return { 'claimed', ttl, 0 }
 end
-redis.call('SET', KEYS[2], granted, 'PX', ARGV[3])
-local token = takeLock(KEYS[1], KEYS[3], owner, 'exclusive', ARGV[2], ARGV[2])
+redis.call('SET', claimKey, granted, 'PX', keepMs)
+local token = takeLock(lockKey, fenceKey, owner, 'exclusive', leaseMs, leaseMs)
 if not kind then return { 'granted', token, rerun } end
-if kind == 'catchUp' then redis.pcall('HDEL', KEYS[6], 'owed') end
+if kind == 'catchUp' then redis.pcall('HDEL', recordKey, 'owed') end
 local flags = (rerun == 1 and 'r' or '') .. (kind == 'manual' and 'm' or '') .. (kind == 'catchUp' and 'c' or '')
-local entry = ARGV[16] .. ' ' .. now .. ' ' .. (flags == '' and '-' or flags) .. ' ' .. string.match(owner, '^[^/]*')
+local entry = entryTick .. ' ' .. now .. ' ' .. (flags == '' and '-' or flags) .. ' ' .. string.match(owner, '^[^/]*')
 -- The answer to an earlier grant of this owner came too late: that run never began.
-if isMine and state ~= '' then dropOpenRun(KEYS[5], ARGV[16]) end
-addRuns(KEYS[5], ARGV[11], entry .. ' ' .. string.format('%.0f', token))
-keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep)
-local isNew = ARGV[14] ~= '' and not record.due
+if isMine and state ~= '' then dropOpenRun(runsKey, entryTick) end
+addRuns(runsKey, historySize, entry .. ' ' .. string.format('%.0f', token))
+keepJob(recordKey, runsKey, instancesKey, jobKeep)
+local isNew = nextAt ~= '' and not record.next
 return { 'granted', token, rerun, kind == 'catchUp' and record.span or '', isNew and 1 or 0 }

@@ -20,6 +20,9 @@
 -- @include clock
 -- @include tick-due
 
+local claimKey, lastKey = KEYS[1], KEYS[2]
+local to, from, force, drop, keepMs, dueAt, earlyMs, lateMs, lastKeepMs, isJudged, mostMs = unpack(ARGV, 1, 11)
+
 local function sealed(claim)
   if not claim then return claim end
   local owner, rest = string.match(claim, '^(%S*)(.*)$')
@@ -27,28 +30,28 @@ local function sealed(claim)
   return redis.sha1hex(owner) .. rest
 end
 
-local standing = redis.call('GET', KEYS[1])
-if standing and standing == ARGV[4] then
+local standing = redis.call('GET', claimKey)
+if standing and standing == drop then
   -- Not forgotten: the last tick of the job is known by now, and would refuse it. The key goes first: without memory to spare,
   -- Redis lets a script begin with a deletion only.
-  local ttl = math.max(1, redis.call('PTTL', KEYS[1]))
+  local ttl = math.max(1, redis.call('PTTL', claimKey))
   standing = string.match(standing, ' reruns$') and 'returned reruns' or 'returned'
-  redis.call('DEL', KEYS[1])
-  redis.call('SET', KEYS[1], standing, 'PX', ttl)
+  redis.call('DEL', claimKey)
+  redis.call('SET', claimKey, standing, 'PX', ttl)
 end
-if not standing and ARGV[10] == '1' then
-  local refusal, lateMs = judgeTick(KEYS[2], ARGV[6], ARGV[7], ARGV[8])
-  if refusal then return refusal .. ' ' .. string.format('%.0f', lateMs) end
+if not standing and isJudged == '1' then
+  local refusal, byMs = judgeTick(lastKey, dueAt, earlyMs, lateMs)
+  if refusal then return refusal .. ' ' .. string.format('%.0f', byMs) end
 end
-local isOpen = not standing or standing == ARGV[2] or string.match(standing .. ' ', '^returned ')
-  or (ARGV[3] == '1' and standing ~= 'finished')
-if ARGV[1] ~= '' and isOpen then
-  if ARGV[6] ~= '' then noteTick(KEYS[2], ARGV[6], ARGV[7], ARGV[9]) end
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[5])
-  return sealed(ARGV[1])
+local isOpen = not standing or standing == from or string.match(standing .. ' ', '^returned ')
+  or (force == '1' and standing ~= 'finished')
+if to ~= '' and isOpen then
+  if dueAt ~= '' then noteTick(lastKey, dueAt, earlyMs, lastKeepMs) end
+  redis.call('SET', claimKey, to, 'PX', keepMs)
+  return sealed(to)
 end
-if standing and ARGV[5] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[5]) end
-if standing and ARGV[11] ~= '' and redis.call('PTTL', KEYS[1]) > tonumber(ARGV[11]) then
-  redis.call('PEXPIRE', KEYS[1], ARGV[11])
+if standing and keepMs ~= '' then redis.call('PEXPIRE', claimKey, keepMs) end
+if standing and mostMs ~= '' and redis.call('PTTL', claimKey) > tonumber(mostMs) then
+  redis.call('PEXPIRE', claimKey, mostMs)
 end
 return sealed(standing)

@@ -14,12 +14,15 @@
 
 -- @include job-unbegun
 
-local claim = redis.call('GET', KEYS[1])
-if claim and claim == ARGV[3] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+local claimKey, runsKey, recordKey = KEYS[1], KEYS[2], KEYS[3]
+local owner, keepMs, to, entryTick, lastMissed = unpack(ARGV, 1, 5)
+
+local claim = redis.call('GET', claimKey)
+if claim and claim == to then return redis.call('PEXPIRE', claimKey, keepMs) end
 local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
-if claimant ~= ARGV[1] then return 0 end
+if claimant ~= owner then return 0 end
 -- A run that another owner may have begun stays one.
-local stands = state == 'reruns' and ARGV[3] == 'returned' and 'returned reruns' or ARGV[3]
-redis.call('SET', KEYS[1], stands, 'PX', ARGV[2])
-if ARGV[4] and state ~= '' then forgetRun(KEYS[2], KEYS[3], ARGV[4], ARGV[5]) end
+local stands = state == 'reruns' and to == 'returned' and 'returned reruns' or to
+redis.call('SET', claimKey, stands, 'PX', keepMs)
+if entryTick and state ~= '' then forgetRun(runsKey, recordKey, entryTick, lastMissed) end
 return 1

@@ -8,17 +8,20 @@
 
 -- @include clock
 
-if ARGV[1] == 'list' then return redis.call('ZRANGE', KEYS[1], 0, -1) end
+local indexKey = KEYS[1]
+local command, number = ARGV[1], ARGV[2]
+
+if command == 'list' then return redis.call('ZRANGE', indexKey, 0, -1) end
 for index = 3, #ARGV do
-  if ARGV[1] == 'add' then
-    redis.call('ZADD', KEYS[1], now, ARGV[index])
+  if command == 'add' then
+    redis.call('ZADD', indexKey, now, ARGV[index])
   else
-    local score = redis.call('ZSCORE', KEYS[1], ARGV[index])
+    local score = redis.call('ZSCORE', indexKey, ARGV[index])
     -- It may have been registered since it was looked at.
-    if score and tonumber(score) < tonumber(ARGV[2]) then redis.call('ZREM', KEYS[1], ARGV[index]) end
+    if score and tonumber(score) < tonumber(number) then redis.call('ZREM', indexKey, ARGV[index]) end
   end
 end
-if ARGV[1] == 'add' then
-  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.max(ARGV[2], redis.call('PTTL', KEYS[1]))))
+if command == 'add' then
+  redis.call('PEXPIRE', indexKey, string.format('%.0f', math.max(number, redis.call('PTTL', indexKey))))
 end
 return 1

@@ -6,7 +6,7 @@
 -- Reply  now, in milliseconds since 1970, and then four texts for each job. It is flat, with few parts: a client takes
 --        longer for the parts of a reply than Redis for the jobs.
 --          facts      each on a line of its own, '' where it is not known: 1 if there is a record, the last accounted
---                     tick, the token of the lock's holder, how many instances there are; and of the record: due, ok,
+--                     tick, the token of the lock's holder, how many instances there are; and of the record: next, ok,
 --                     missed, owed, span, pause, schedule
 --          pause      '' if the job is not paused
 --          runs       each on a line, the newest first; a few more than asked for
@@ -40,7 +40,7 @@ for base = 0, #KEYS - 6, 6 do
       if string.sub(run, -#open) == open then runs[#runs + 1] = run end
     end
   end
-  local record = listOf(redis.pcall('HMGET', KEYS[base + 4], 'due', 'ok', 'missed', 'owed', 'span', 'pause', 'schedule'))
+  local record = listOf(redis.pcall('HMGET', KEYS[base + 4], 'next', 'ok', 'missed', 'owed', 'span', 'pause', 'schedule'))
   local instances, count = {}, ''
   if mostInstances > 0 then
     instances = listOf(redis.pcall('ZRANGE', KEYS[base + 6], 0, mostInstances - 1, 'REV', 'WITHSCORES'))

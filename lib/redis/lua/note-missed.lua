@@ -29,17 +29,21 @@
 -- @include job-pause
 -- @include job-runs
 
-local record = readRecord(KEYS[3])
+local lastKey, runsKey, recordKey, pauseKey, instancesKey = unpack(KEYS)
+local schedule, after, historySize, runWithinMs, nextAt, recordKeepMs, lastKeepMs, owner = unpack(ARGV, 1, 8)
+local earlierCount, earlierFirst, earlierLast = ARGV[9], ARGV[10], ARGV[11]
+
+local record = readRecord(recordKey)
 local function owedNow()
   local till = string.match(record.span or '', '(%d+)$')
   return record.owed and tonumber(till or 0) >= now and record.span or ''
 end
-local last = redis.call('GET', KEYS[1])
-local told = ARGV[2] .. ' ' .. ARGV[#ARGV] .. ' ' .. ARGV[8]
-local isCurrent = last and tonumber(last) == tonumber(ARGV[2]) and record.schedule == ARGV[1]
+local last = redis.call('GET', lastKey)
+local told = after .. ' ' .. ARGV[#ARGV] .. ' ' .. owner
+local isCurrent = last and tonumber(last) == tonumber(after) and record.schedule == schedule
 -- Told before, they are told again to the same instance: it did not hear the answer. First, because most of a fleet is refused here.
 if not isCurrent and record.told ~= told then return { 'stale', 0, 0, 0, owedNow(), {} } end
-local pausedAt, pausedTill = readPause(KEYS[4])
+local pausedAt, pausedTill = readPause(pauseKey)
 local pauses = {}
 for from, till in string.gmatch(record.pause or '', '(%d+) (%d+)') do
   pauses[#pauses + 1] = { from = tonumber(from), till = tonumber(till) }
@@ -52,9 +56,9 @@ local function isPaused(tick)
   return false
 end
 
-local ticks, entries, count, first = {}, {}, tonumber(ARGV[9]), tonumber(ARGV[10])
+local ticks, entries, count, first = {}, {}, tonumber(earlierCount), tonumber(earlierFirst)
 if count > 0 and isPaused(first) then count, first = 0, nil end
-local instance = string.match(ARGV[8], '^[^/]*')
+local instance = string.match(owner, '^[^/]*')
 for index = 12, #ARGV do
   local tick = tonumber(ARGV[index])
   if not isPaused(tick) then
@@ -64,23 +68,23 @@ for index = 12, #ARGV do
   end
 end
 count = count + #ticks
-local newest = ticks[#ticks] or tonumber(ARGV[11])
+local newest = ticks[#ticks] or tonumber(earlierLast)
 
 if not isCurrent then
   if count > 0 then return { 'noted', count, first, newest, owedNow(), ticks } end
   return { 'stale', 0, 0, 0, owedNow(), {} }
 end
-local ttl = keepFor(KEYS[3], ARGV[5], ARGV[6])
-redis.call('SET', KEYS[1], ARGV[#ARGV], 'PX', string.format('%.0f', math.max(ttl, ARGV[7])))
+local ttl = keepFor(recordKey, nextAt, recordKeepMs)
+redis.call('SET', lastKey, ARGV[#ARGV], 'PX', string.format('%.0f', math.max(ttl, lastKeepMs)))
 if count == 0 then return { 'noted', 0, 0, 0, owedNow(), {} } end
 
-redis.pcall('HSET', KEYS[3], 'missed', string.format('%.0f', (tonumber(record.missed) or 0) + count), 'told', told)
-if #entries > 0 then addRuns(KEYS[2], ARGV[3], unpack(entries)) end
-if ARGV[4] ~= '' and newest + ARGV[4] >= now then
+redis.pcall('HSET', recordKey, 'missed', string.format('%.0f', (tonumber(record.missed) or 0) + count), 'told', told)
+if #entries > 0 then addRuns(runsKey, historySize, unpack(entries)) end
+if runWithinMs ~= '' and newest + runWithinMs >= now then
   local owedCount, owedFirst = string.match(owedNow(), '^(%d+) (%d+)')
-  local span = string.format('%.0f %.0f %.0f %.0f', count + (owedCount or 0), tonumber(owedFirst or first), newest, newest + ARGV[4])
-  redis.pcall('HSET', KEYS[3], 'owed', string.format('%.0f', newest), 'span', span)
+  local span = string.format('%.0f %.0f %.0f %.0f', count + (owedCount or 0), tonumber(owedFirst or first), newest, newest + runWithinMs)
+  redis.pcall('HSET', recordKey, 'owed', string.format('%.0f', newest), 'span', span)
   record.owed, record.span = newest, span
 end
-keepJob(KEYS[3], KEYS[2], KEYS[5], ttl)
+keepJob(recordKey, runsKey, instancesKey, ttl)
 return { 'noted', count, first, newest, owedNow(), ticks }

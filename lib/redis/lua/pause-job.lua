@@ -14,36 +14,39 @@
 -- @include job-record
 -- @include job-pause
 
-local standing = redis.call('GET', KEYS[1]) or ''
-if ARGV[1] == 'resume' then
+local pauseKey, recordKey, lastKey = KEYS[1], KEYS[2], KEYS[3]
+local command, untilAt, by, keepMs, mostPauses = unpack(ARGV, 1, 5)
+
+local standing = redis.call('GET', pauseKey) or ''
+if command == 'resume' then
   if standing == '' then return '' end
-  redis.call('DEL', KEYS[1])
-  local record = readRecord(KEYS[2])
+  redis.call('DEL', pauseKey)
+  local record = readRecord(recordKey)
   if record.schedule then
     -- What was due during the pause was not missed.
-    local last = tonumber(redis.call('GET', KEYS[3]) or '') or 0
-    local ttl = keepFor(KEYS[2], '', ARGV[4])
-    if last < now then redis.call('SET', KEYS[3], string.format('%.0f', now), 'PX', ttl) end
+    local last = tonumber(redis.call('GET', lastKey) or '') or 0
+    local ttl = keepFor(recordKey, '', keepMs)
+    if last < now then redis.call('SET', lastKey, string.format('%.0f', now), 'PX', ttl) end
   end
-  redis.pcall('HDEL', KEYS[2], 'pause')
+  redis.pcall('HDEL', recordKey, 'pause')
   return standing
 end
-local at = readPause(KEYS[1]) or now
-local text = string.format('%.0f ', at) .. ARGV[2] .. ' ' .. ARGV[3]
-if ARGV[2] == '0' then
-  redis.call('SET', KEYS[1], text)
+local at = readPause(pauseKey) or now
+local text = string.format('%.0f ', at) .. untilAt .. ' ' .. by
+if untilAt == '0' then
+  redis.call('SET', pauseKey, text)
 else
-  local left = math.max(1, ARGV[2] - now)
-  redis.call('SET', KEYS[1], text, 'PX', string.format('%.0f', left))
+  local left = math.max(1, untilAt - now)
+  redis.call('SET', pauseKey, text, 'PX', string.format('%.0f', left))
   -- Known after its end as well: what was due during the pause was not missed. Those before it are known until their
   -- ticks are accounted. The one that it replaces began when it does.
-  local last = tonumber(redis.pcall('GET', KEYS[3]) or '') or 0
+  local last = tonumber(redis.pcall('GET', lastKey) or '') or 0
   local pauses = {}
-  for from, till in string.gmatch(readRecord(KEYS[2]).pause or '', '(%d+) (%d+)') do
+  for from, till in string.gmatch(readRecord(recordKey).pause or '', '(%d+) (%d+)') do
     if tonumber(till) > last and tonumber(from) ~= at then pauses[#pauses + 1] = from .. ' ' .. till end
   end
-  pauses[#pauses + 1] = string.format('%.0f ', at) .. ARGV[2]
-  redis.pcall('HSET', KEYS[2], 'pause', table.concat(pauses, ' ', math.max(1, #pauses - ARGV[5] + 1)))
-  redis.pcall('PEXPIRE', KEYS[2], keepFor(KEYS[2], ARGV[2], ARGV[4]))
+  pauses[#pauses + 1] = string.format('%.0f ', at) .. untilAt
+  redis.pcall('HSET', recordKey, 'pause', table.concat(pauses, ' ', math.max(1, #pauses - mostPauses + 1)))
+  redis.pcall('PEXPIRE', recordKey, keepFor(recordKey, untilAt, keepMs))
 end
 return standing

@@ -15,18 +15,21 @@
 -- @include job-record
 -- @include job-instances
 
-local record = readRecord(KEYS[1])
-local ttl = keepFor(KEYS[1], ARGV[3], ARGV[4])
-local last = tonumber(redis.call('GET', KEYS[2]) or '')
-if ARGV[2] ~= '' and (record.schedule ~= ARGV[2] or not last) then
+local recordKey, lastKey, instancesKey, runsKey = unpack(KEYS)
+local owner, schedule, nextAt, keepMs = unpack(ARGV, 1, 4)
+
+local record = readRecord(recordKey)
+local ttl = keepFor(recordKey, nextAt, keepMs)
+local last = tonumber(redis.call('GET', lastKey) or '')
+if schedule ~= '' and (record.schedule ~= schedule or not last) then
   local since = string.format('%.0f', now)
-  if not last or last < now then redis.call('SET', KEYS[2], since, 'PX', ttl) end
-  redis.call('HDEL', KEYS[1], 'owed', 'since')
-  if not last then redis.call('HSET', KEYS[1], 'since', since) end
+  if not last or last < now then redis.call('SET', lastKey, since, 'PX', ttl) end
+  redis.call('HDEL', recordKey, 'owed', 'since')
+  if not last then redis.call('HSET', recordKey, 'since', since) end
 end
-redis.call('HSET', KEYS[1], 'schedule', ARGV[2], 'due', ARGV[3], 'stated', string.format('%.0f', now))
-if ARGV[2] == '' then redis.call('HDEL', KEYS[1], 'schedule') end
-redis.pcall('ZREM', KEYS[3], string.match(ARGV[1], '^[^/]*'))
-noteInstance(KEYS[3], ARGV[1], ARGV[4])
-keepJob(KEYS[1], KEYS[4], KEYS[3], ttl)
+redis.call('HSET', recordKey, 'schedule', schedule, 'next', nextAt, 'stated', string.format('%.0f', now))
+if schedule == '' then redis.call('HDEL', recordKey, 'schedule') end
+redis.pcall('ZREM', instancesKey, string.match(owner, '^[^/]*'))
+noteInstance(instancesKey, owner, keepMs)
+keepJob(recordKey, runsKey, instancesKey, ttl)
 return 1

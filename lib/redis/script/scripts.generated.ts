@@ -720,9 +720,9 @@ end
 // include/job-record.lua
 const jobRecord = `
 local function readRecord(recordKey)
-  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'due', 'told', 'since', 'stated')
+  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'next', 'told', 'since', 'stated')
   if fields.err then fields = {} end
-  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], due = fields[6], told = fields[7], since = fields[8], stated = fields[9] }
+  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], next = fields[6], told = fields[7], since = fields[8], stated = fields[9] }
 end
 
 -- How long what belongs to a job is kept from now on, in milliseconds: keepMs after its next tick, and never shorter than before.
@@ -801,128 +801,131 @@ end
 
 // claim-tick.lua
 const claimTickScript = `
-local owner, takeOver, due, kind = ARGV[1], ARGV[5], ARGV[6], ARGV[10]
+local lockKey, claimKey, fenceKey, lastKey, runsKey, recordKey, pauseKey, instancesKey = unpack(KEYS)
+local owner, leaseMs, keepMs, overlap, takeOver, dueAt, earlyMs, lateMs, lastKeepMs = unpack(ARGV, 1, 9)
+local kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick = unpack(ARGV, 10, 16)
+
 -- Such as the runs of one text for each of a million orders: they leave nothing behind.
-local isRemembered = kind and (ARGV[11] ~= '0' or ARGV[12] ~= '' or ARGV[14] ~= '')
-if isRemembered then noteInstance(KEYS[8], owner, ARGV[15]) end
-local claim = redis.call('GET', KEYS[2])
+local isRemembered = kind and (historySize ~= '0' or schedule ~= '' or nextAt ~= '')
+if isRemembered then noteInstance(instancesKey, owner, recordKeepMs) end
+local claim = redis.call('GET', claimKey)
 -- The same text comes again, such as that of an interval. A release may have made the interval shorter.
-if claim and due == '' and takeOver == 'nothing' and redis.call('PTTL', KEYS[2]) > tonumber(ARGV[3]) then
-  redis.call('PEXPIRE', KEYS[2], ARGV[3])
+if claim and dueAt == '' and takeOver == 'nothing' and redis.call('PTTL', claimKey) > tonumber(keepMs) then
+  redis.call('PEXPIRE', claimKey, keepMs)
 end
-local function noteDue()
-  redis.pcall('HSET', KEYS[6], 'due', ARGV[14], 'stated', string.format('%.0f', now))
+local function noteNext()
+  redis.pcall('HSET', recordKey, 'next', nextAt, 'stated', string.format('%.0f', now))
 end
 -- This instance comes to the ticks of its schedule, also where another one was first at this tick.
-if claim and kind == 'tick' and ARGV[12] ~= '' and ARGV[14] ~= '' then
-  local told = redis.pcall('HGET', KEYS[6], 'due')
-  local isOlder = type(told) == 'string' and (tonumber(told) or 0) < tonumber(ARGV[14])
-  if isOlder and redis.call('HGET', KEYS[6], 'schedule') == ARGV[12] then noteDue() end
+if claim and kind == 'tick' and schedule ~= '' and nextAt ~= '' then
+  local told = redis.pcall('HGET', recordKey, 'next')
+  local isOlder = type(told) == 'string' and (tonumber(told) or 0) < tonumber(nextAt)
+  if isOlder and redis.call('HGET', recordKey, 'schedule') == schedule then noteNext() end
 end
 if claim == 'finished' or (takeOver ~= 'nothing' and not claim) then return { 'finished', 0, 0 } end
 local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
 local isMine = claimant == owner
 local rerun = (state == 'reruns' or (state == 'runs' and not isMine)) and 1 or 0
-local holder = readLock(KEYS[1])
+local holder = readLock(lockKey)
 if holder and holder.owner == owner and holder.token then
-  renewHolder(KEYS[1], holder, ARGV[2])
-  return { 'granted', tonumber(holder.token), rerun, kind == 'catchUp' and readRecord(KEYS[6]).span or nil }
+  renewHolder(lockKey, holder, leaseMs)
+  return { 'granted', tonumber(holder.token), rerun, kind == 'catchUp' and readRecord(recordKey).span or nil }
 end
-local ttl = holder and holderTtl(KEYS[1]) or 0
+local ttl = holder and holderTtl(lockKey) or 0
 if claim and not isMine and claimant ~= 'returned' then
   -- Whoever watches keeps the claim in memory, however long the run takes.
-  if takeOver ~= 'nothing' then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
+  if takeOver ~= 'nothing' then redis.call('PEXPIRE', claimKey, keepMs) end
   local isBegun = state ~= ''
   if holder or takeOver == 'nothing' or (isBegun and takeOver == 'unbegun') then
     return { 'taken', ttl, isBegun and 1 or 0 }
   end
 end
-local record = kind and readRecord(KEYS[6])
+local record = kind and readRecord(recordKey)
 -- Whether the record has another schedule, with which some instance still comes to its ticks. See JobNote.schedule.
 local function isOfOthers()
-  local ahead, stated = tonumber(record.due or ''), tonumber(record.stated or '')
-  if (record.schedule or '') == ARGV[12] or not ahead or not stated then return false end
-  return now <= ahead + (tonumber(ARGV[8]) or 60000) and now < stated + 172800000
+  local ahead, stated = tonumber(record.next or ''), tonumber(record.stated or '')
+  if (record.schedule or '') == schedule or not ahead or not stated then return false end
+  return now <= ahead + (tonumber(lateMs) or 60000) and now < stated + 172800000
 end
 local function noteSchedule()
   if isOfOthers() then return end
-  if ARGV[14] ~= '' then noteDue() end
-  if ARGV[12] ~= '' and record.schedule ~= ARGV[12] then
-    redis.pcall('HSET', KEYS[6], 'schedule', ARGV[12])
-    redis.pcall('HDEL', KEYS[6], 'owed')
+  if nextAt ~= '' then noteNext() end
+  if schedule ~= '' and record.schedule ~= schedule then
+    redis.pcall('HSET', recordKey, 'schedule', schedule)
+    redis.pcall('HDEL', recordKey, 'owed')
   end
 end
-if due ~= '' and not claim then
-  local refusal, lateMs = judgeTick(KEYS[4], due, ARGV[7], ARGV[8])
+if dueAt ~= '' and not claim then
+  local refusal, byMs = judgeTick(lastKey, dueAt, earlyMs, lateMs)
   -- A call by hand asks for the tick that was due last. In a new job, that was before anything was known of it.
-  if refusal == 'late' and kind == 'tick' and record.since and record.since == redis.call('GET', KEYS[4]) then
-    if tonumber(due) >= now - ARGV[8] and (tonumber(ARGV[14]) or 0) > now then refusal = nil end
+  if refusal == 'late' and kind == 'tick' and record.since and record.since == redis.call('GET', lastKey) then
+    if tonumber(dueAt) >= now - lateMs and (tonumber(nextAt) or 0) > now then refusal = nil end
   end
-  if refusal then return { refusal, lateMs, 0 } end
+  if refusal then return { refusal, byMs, 0 } end
   -- With this tick accounted, no other could be claimed that was due before.
-  if kind and ARGV[13] ~= '' and record.schedule == ARGV[12] then
-    local last = tonumber(redis.call('GET', KEYS[4]) or '')
-    if last and last <= now + ARGV[7] and last < tonumber(ARGV[13]) then return { 'gap', last, now - due } end
+  if kind and previous ~= '' and record.schedule == schedule then
+    local last = tonumber(redis.call('GET', lastKey) or '')
+    if last and last <= now + earlyMs and last < tonumber(previous) then return { 'gap', last, now - dueAt } end
   end
 end
 if kind == 'catchUp' then
   local till = string.match(record.span or '', '(%d+)$')
-  if not claim and (record.owed ~= ARGV[13] or tonumber(till or 0) < now) then return { 'finished', 0, 0 } end
+  if not claim and (record.owed ~= previous or tonumber(till or 0) < now) then return { 'finished', 0, 0 } end
 end
-local lastKeep, jobKeep = ARGV[9], nil
+local lastKeep, jobKeep = lastKeepMs, nil
 if kind then
-  jobKeep = keepFor(KEYS[6], ARGV[14], ARGV[15])
-  if isRemembered then lastKeep = string.format('%.0f', math.max(jobKeep, tonumber(ARGV[9]) or 0)) end
+  jobKeep = keepFor(recordKey, nextAt, recordKeepMs)
+  if isRemembered then lastKeep = string.format('%.0f', math.max(jobKeep, tonumber(lastKeepMs) or 0)) end
 end
 -- The answer to an earlier grant of this owner came too late, and now it does not get the run.
 local function refuseUnbegun()
   if not kind or not isMine or state == '' then return end
-  forgetRun(KEYS[5], KEYS[6], ARGV[16], kind == 'catchUp' and ARGV[13] or '')
-  if kind == 'catchUp' then redis.call('SET', KEYS[2], rerun == 1 and 'returned reruns' or 'returned', 'PX', ARGV[3]) end
+  forgetRun(runsKey, recordKey, entryTick, kind == 'catchUp' and previous or '')
+  if kind == 'catchUp' then redis.call('SET', claimKey, rerun == 1 and 'returned reruns' or 'returned', 'PX', keepMs) end
 end
 if kind and kind ~= 'manual' then
-  local at, till, by = readPause(KEYS[7])
+  local at, till, by = readPause(pauseKey)
   if at and kind == 'tick' then
     -- It is over for all instances, also for those that ask after a resume.
-    if due ~= '' then noteTick(KEYS[4], due, ARGV[7], lastKeep) end
-    redis.call('SET', KEYS[2], 'finished', 'PX', ARGV[3])
+    if dueAt ~= '' then noteTick(lastKey, dueAt, earlyMs, lastKeep) end
+    redis.call('SET', claimKey, 'finished', 'PX', keepMs)
     noteSchedule()
-    keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep)
+    keepJob(recordKey, runsKey, instancesKey, jobKeep)
   end
   if at then
     refuseUnbegun()
     return { 'paused', till, 0, by }
   end
 end
-if holder and ARGV[4] == 'skip' then refuseUnbegun() end
-if holder and kind == 'catchUp' and ARGV[4] == 'skip' then return { 'overlap', ttl, 0 } end
-if due ~= '' then noteTick(KEYS[4], due, ARGV[7], lastKeep) end
+if holder and overlap == 'skip' then refuseUnbegun() end
+if holder and kind == 'catchUp' and overlap == 'skip' then return { 'overlap', ttl, 0 } end
+if dueAt ~= '' then noteTick(lastKey, dueAt, earlyMs, lastKeep) end
 if kind then
-  if record.since and kind == 'tick' then redis.pcall('HDEL', KEYS[6], 'since') end
+  if record.since and kind == 'tick' then redis.pcall('HDEL', recordKey, 'since') end
   noteSchedule()
-  if holder then keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep) end
+  if holder then keepJob(recordKey, runsKey, instancesKey, jobKeep) end
 end
-if holder and ARGV[4] == 'skip' then
-  redis.call('SET', KEYS[2], 'finished', 'PX', ARGV[3])
+if holder and overlap == 'skip' then
+  redis.call('SET', claimKey, 'finished', 'PX', keepMs)
   return { 'overlap', ttl, 0 }
 end
 local granted = owner .. (rerun == 1 and ' reruns' or ' runs')
 if holder then
   -- What was granted stays so: this command may be an old one that comes late, after the run.
-  redis.call('SET', KEYS[2], state == '' and owner or granted, 'PX', ARGV[3])
+  redis.call('SET', claimKey, state == '' and owner or granted, 'PX', keepMs)
   return { 'claimed', ttl, 0 }
 end
-redis.call('SET', KEYS[2], granted, 'PX', ARGV[3])
-local token = takeLock(KEYS[1], KEYS[3], owner, 'exclusive', ARGV[2], ARGV[2])
+redis.call('SET', claimKey, granted, 'PX', keepMs)
+local token = takeLock(lockKey, fenceKey, owner, 'exclusive', leaseMs, leaseMs)
 if not kind then return { 'granted', token, rerun } end
-if kind == 'catchUp' then redis.pcall('HDEL', KEYS[6], 'owed') end
+if kind == 'catchUp' then redis.pcall('HDEL', recordKey, 'owed') end
 local flags = (rerun == 1 and 'r' or '') .. (kind == 'manual' and 'm' or '') .. (kind == 'catchUp' and 'c' or '')
-local entry = ARGV[16] .. ' ' .. now .. ' ' .. (flags == '' and '-' or flags) .. ' ' .. string.match(owner, '^[^/]*')
+local entry = entryTick .. ' ' .. now .. ' ' .. (flags == '' and '-' or flags) .. ' ' .. string.match(owner, '^[^/]*')
 -- The answer to an earlier grant of this owner came too late: that run never began.
-if isMine and state ~= '' then dropOpenRun(KEYS[5], ARGV[16]) end
-addRuns(KEYS[5], ARGV[11], entry .. ' ' .. string.format('%.0f', token))
-keepJob(KEYS[6], KEYS[5], KEYS[8], jobKeep)
-local isNew = ARGV[14] ~= '' and not record.due
+if isMine and state ~= '' then dropOpenRun(runsKey, entryTick) end
+addRuns(runsKey, historySize, entry .. ' ' .. string.format('%.0f', token))
+keepJob(recordKey, runsKey, instancesKey, jobKeep)
+local isNew = nextAt ~= '' and not record.next
 return { 'granted', token, rerun, kind == 'catchUp' and record.span or '', isNew and 1 or 0 }
 `;
 
@@ -1057,12 +1060,15 @@ end
 
 // end-run.lua
 const endRunScript = `
+local lockKey, queueKey, fenceKey, runsKey, recordKey = unpack(KEYS)
+local owner, token, outcome, errorTexts = unpack(ARGV, 1, 4)
+
 -- First: without memory to spare, Redis lets a script begin with a deletion only.
-local done = passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1])))
-local open = ' ' .. ARGV[2]
+local done = passedOn((releaseLock(lockKey, queueKey, fenceKey, owner)))
+local open = ' ' .. token
 local hasEnded = false
 local function findRun(first, last)
-  local entries = redis.pcall('LRANGE', KEYS[4], first, last)
+  local entries = redis.pcall('LRANGE', runsKey, first, last)
   for index, run in ipairs(entries.err and {} or entries) do
     -- One that has ended has a message at its end.
     if string.sub(run, -#open) == open and string.match(run, '^%S+ %d+ [-rmc]+ %S+ %d+$') then return first + index - 1, run end
@@ -1072,24 +1078,27 @@ end
 local index, run = findRun(0, 63)
 -- Many ticks were missed while it ran.
 if not index and not hasEnded then index, run = findRun(64, -1) end
-if index and ARGV[3] == 'none' then
-  redis.pcall('LREM', KEYS[4], 1, run)
+if index and outcome == 'none' then
+  redis.pcall('LREM', runsKey, 1, run)
 elseif index then
-  redis.pcall('LSET', KEYS[4], index, run .. ' ' .. now .. ' ' .. ARGV[3] .. ' ' .. ARGV[4])
+  redis.pcall('LSET', runsKey, index, run .. ' ' .. now .. ' ' .. outcome .. ' ' .. errorTexts)
 end
 -- A command that is sent again changes nothing.
 local isFirst = index or (done % 2 == 1 and not hasEnded)
 -- Without a history and a record, the run leaves nothing behind.
-local isKept = ARGV[3] == 'ok' and isFirst and (index or redis.call('PTTL', KEYS[5]) ~= -2)
-if isKept and redis.pcall('HSET', KEYS[5], 'ok', now) == 1 and redis.call('PTTL', KEYS[5]) < 0 then
+local isKept = outcome == 'ok' and isFirst and (index or redis.call('PTTL', recordKey) ~= -2)
+if isKept and redis.pcall('HSET', recordKey, 'ok', now) == 1 and redis.call('PTTL', recordKey) < 0 then
   -- There was no record: it lasts as long as the history.
-  redis.call('PEXPIRE', KEYS[5], string.format('%.0f', math.max(redis.call('PTTL', KEYS[4]), 604800000)))
+  redis.call('PEXPIRE', recordKey, string.format('%.0f', math.max(redis.call('PTTL', runsKey), 604800000)))
 end
 return done
 `;
 
 // exchange-claim.lua
 const exchangeClaimScript = `
+local claimKey, lastKey = KEYS[1], KEYS[2]
+local to, from, force, drop, keepMs, dueAt, earlyMs, lateMs, lastKeepMs, isJudged, mostMs = unpack(ARGV, 1, 11)
+
 local function sealed(claim)
   if not claim then return claim end
   local owner, rest = string.match(claim, '^(%S*)(.*)$')
@@ -1097,43 +1106,46 @@ local function sealed(claim)
   return redis.sha1hex(owner) .. rest
 end
 
-local standing = redis.call('GET', KEYS[1])
-if standing and standing == ARGV[4] then
+local standing = redis.call('GET', claimKey)
+if standing and standing == drop then
   -- Not forgotten: the last tick of the job is known by now, and would refuse it. The key goes first: without memory to spare,
   -- Redis lets a script begin with a deletion only.
-  local ttl = math.max(1, redis.call('PTTL', KEYS[1]))
+  local ttl = math.max(1, redis.call('PTTL', claimKey))
   standing = string.match(standing, ' reruns$') and 'returned reruns' or 'returned'
-  redis.call('DEL', KEYS[1])
-  redis.call('SET', KEYS[1], standing, 'PX', ttl)
+  redis.call('DEL', claimKey)
+  redis.call('SET', claimKey, standing, 'PX', ttl)
 end
-if not standing and ARGV[10] == '1' then
-  local refusal, lateMs = judgeTick(KEYS[2], ARGV[6], ARGV[7], ARGV[8])
-  if refusal then return refusal .. ' ' .. string.format('%.0f', lateMs) end
+if not standing and isJudged == '1' then
+  local refusal, byMs = judgeTick(lastKey, dueAt, earlyMs, lateMs)
+  if refusal then return refusal .. ' ' .. string.format('%.0f', byMs) end
 end
-local isOpen = not standing or standing == ARGV[2] or string.match(standing .. ' ', '^returned ')
-  or (ARGV[3] == '1' and standing ~= 'finished')
-if ARGV[1] ~= '' and isOpen then
-  if ARGV[6] ~= '' then noteTick(KEYS[2], ARGV[6], ARGV[7], ARGV[9]) end
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[5])
-  return sealed(ARGV[1])
+local isOpen = not standing or standing == from or string.match(standing .. ' ', '^returned ')
+  or (force == '1' and standing ~= 'finished')
+if to ~= '' and isOpen then
+  if dueAt ~= '' then noteTick(lastKey, dueAt, earlyMs, lastKeepMs) end
+  redis.call('SET', claimKey, to, 'PX', keepMs)
+  return sealed(to)
 end
-if standing and ARGV[5] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[5]) end
-if standing and ARGV[11] ~= '' and redis.call('PTTL', KEYS[1]) > tonumber(ARGV[11]) then
-  redis.call('PEXPIRE', KEYS[1], ARGV[11])
+if standing and keepMs ~= '' then redis.call('PEXPIRE', claimKey, keepMs) end
+if standing and mostMs ~= '' and redis.call('PTTL', claimKey) > tonumber(mostMs) then
+  redis.call('PEXPIRE', claimKey, mostMs)
 end
 return sealed(standing)
 `;
 
 // finish-tick.lua
 const finishTickScript = `
-local claim = redis.call('GET', KEYS[1])
-if claim and claim == ARGV[3] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+local claimKey, runsKey, recordKey = KEYS[1], KEYS[2], KEYS[3]
+local owner, keepMs, to, entryTick, lastMissed = unpack(ARGV, 1, 5)
+
+local claim = redis.call('GET', claimKey)
+if claim and claim == to then return redis.call('PEXPIRE', claimKey, keepMs) end
 local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
-if claimant ~= ARGV[1] then return 0 end
+if claimant ~= owner then return 0 end
 -- A run that another owner may have begun stays one.
-local stands = state == 'reruns' and ARGV[3] == 'returned' and 'returned reruns' or ARGV[3]
-redis.call('SET', KEYS[1], stands, 'PX', ARGV[2])
-if ARGV[4] and state ~= '' then forgetRun(KEYS[2], KEYS[3], ARGV[4], ARGV[5]) end
+local stands = state == 'reruns' and to == 'returned' and 'returned reruns' or to
+redis.call('SET', claimKey, stands, 'PX', keepMs)
+if entryTick and state ~= '' then forgetRun(runsKey, recordKey, entryTick, lastMissed) end
 return 1
 `;
 
@@ -1202,18 +1214,21 @@ return replies
 
 // index-jobs.lua
 const indexJobsScript = `
-if ARGV[1] == 'list' then return redis.call('ZRANGE', KEYS[1], 0, -1) end
+local indexKey = KEYS[1]
+local command, number = ARGV[1], ARGV[2]
+
+if command == 'list' then return redis.call('ZRANGE', indexKey, 0, -1) end
 for index = 3, #ARGV do
-  if ARGV[1] == 'add' then
-    redis.call('ZADD', KEYS[1], now, ARGV[index])
+  if command == 'add' then
+    redis.call('ZADD', indexKey, now, ARGV[index])
   else
-    local score = redis.call('ZSCORE', KEYS[1], ARGV[index])
+    local score = redis.call('ZSCORE', indexKey, ARGV[index])
     -- It may have been registered since it was looked at.
-    if score and tonumber(score) < tonumber(ARGV[2]) then redis.call('ZREM', KEYS[1], ARGV[index]) end
+    if score and tonumber(score) < tonumber(number) then redis.call('ZREM', indexKey, ARGV[index]) end
   end
 end
-if ARGV[1] == 'add' then
-  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.max(ARGV[2], redis.call('PTTL', KEYS[1]))))
+if command == 'add' then
+  redis.call('PEXPIRE', indexKey, string.format('%.0f', math.max(number, redis.call('PTTL', indexKey))))
 end
 return 1
 `;
@@ -1434,7 +1449,7 @@ for base = 0, #KEYS - 6, 6 do
       if string.sub(run, -#open) == open then runs[#runs + 1] = run end
     end
   end
-  local record = listOf(redis.pcall('HMGET', KEYS[base + 4], 'due', 'ok', 'missed', 'owed', 'span', 'pause', 'schedule'))
+  local record = listOf(redis.pcall('HMGET', KEYS[base + 4], 'next', 'ok', 'missed', 'owed', 'span', 'pause', 'schedule'))
   local instances, count = {}, ''
   if mostInstances > 0 then
     instances = listOf(redis.pcall('ZRANGE', KEYS[base + 6], 0, mostInstances - 1, 'REV', 'WITHSCORES'))
@@ -1473,17 +1488,21 @@ return passedOn(1)
 
 // note-missed.lua
 const noteMissedScript = `
-local record = readRecord(KEYS[3])
+local lastKey, runsKey, recordKey, pauseKey, instancesKey = unpack(KEYS)
+local schedule, after, historySize, runWithinMs, nextAt, recordKeepMs, lastKeepMs, owner = unpack(ARGV, 1, 8)
+local earlierCount, earlierFirst, earlierLast = ARGV[9], ARGV[10], ARGV[11]
+
+local record = readRecord(recordKey)
 local function owedNow()
   local till = string.match(record.span or '', '(%d+)$')
   return record.owed and tonumber(till or 0) >= now and record.span or ''
 end
-local last = redis.call('GET', KEYS[1])
-local told = ARGV[2] .. ' ' .. ARGV[#ARGV] .. ' ' .. ARGV[8]
-local isCurrent = last and tonumber(last) == tonumber(ARGV[2]) and record.schedule == ARGV[1]
+local last = redis.call('GET', lastKey)
+local told = after .. ' ' .. ARGV[#ARGV] .. ' ' .. owner
+local isCurrent = last and tonumber(last) == tonumber(after) and record.schedule == schedule
 -- Told before, they are told again to the same instance: it did not hear the answer. First, because most of a fleet is refused here.
 if not isCurrent and record.told ~= told then return { 'stale', 0, 0, 0, owedNow(), {} } end
-local pausedAt, pausedTill = readPause(KEYS[4])
+local pausedAt, pausedTill = readPause(pauseKey)
 local pauses = {}
 for from, till in string.gmatch(record.pause or '', '(%d+) (%d+)') do
   pauses[#pauses + 1] = { from = tonumber(from), till = tonumber(till) }
@@ -1496,9 +1515,9 @@ local function isPaused(tick)
   return false
 end
 
-local ticks, entries, count, first = {}, {}, tonumber(ARGV[9]), tonumber(ARGV[10])
+local ticks, entries, count, first = {}, {}, tonumber(earlierCount), tonumber(earlierFirst)
 if count > 0 and isPaused(first) then count, first = 0, nil end
-local instance = string.match(ARGV[8], '^[^/]*')
+local instance = string.match(owner, '^[^/]*')
 for index = 12, #ARGV do
   local tick = tonumber(ARGV[index])
   if not isPaused(tick) then
@@ -1508,61 +1527,64 @@ for index = 12, #ARGV do
   end
 end
 count = count + #ticks
-local newest = ticks[#ticks] or tonumber(ARGV[11])
+local newest = ticks[#ticks] or tonumber(earlierLast)
 
 if not isCurrent then
   if count > 0 then return { 'noted', count, first, newest, owedNow(), ticks } end
   return { 'stale', 0, 0, 0, owedNow(), {} }
 end
-local ttl = keepFor(KEYS[3], ARGV[5], ARGV[6])
-redis.call('SET', KEYS[1], ARGV[#ARGV], 'PX', string.format('%.0f', math.max(ttl, ARGV[7])))
+local ttl = keepFor(recordKey, nextAt, recordKeepMs)
+redis.call('SET', lastKey, ARGV[#ARGV], 'PX', string.format('%.0f', math.max(ttl, lastKeepMs)))
 if count == 0 then return { 'noted', 0, 0, 0, owedNow(), {} } end
 
-redis.pcall('HSET', KEYS[3], 'missed', string.format('%.0f', (tonumber(record.missed) or 0) + count), 'told', told)
-if #entries > 0 then addRuns(KEYS[2], ARGV[3], unpack(entries)) end
-if ARGV[4] ~= '' and newest + ARGV[4] >= now then
+redis.pcall('HSET', recordKey, 'missed', string.format('%.0f', (tonumber(record.missed) or 0) + count), 'told', told)
+if #entries > 0 then addRuns(runsKey, historySize, unpack(entries)) end
+if runWithinMs ~= '' and newest + runWithinMs >= now then
   local owedCount, owedFirst = string.match(owedNow(), '^(%d+) (%d+)')
-  local span = string.format('%.0f %.0f %.0f %.0f', count + (owedCount or 0), tonumber(owedFirst or first), newest, newest + ARGV[4])
-  redis.pcall('HSET', KEYS[3], 'owed', string.format('%.0f', newest), 'span', span)
+  local span = string.format('%.0f %.0f %.0f %.0f', count + (owedCount or 0), tonumber(owedFirst or first), newest, newest + runWithinMs)
+  redis.pcall('HSET', recordKey, 'owed', string.format('%.0f', newest), 'span', span)
   record.owed, record.span = newest, span
 end
-keepJob(KEYS[3], KEYS[2], KEYS[5], ttl)
+keepJob(recordKey, runsKey, instancesKey, ttl)
 return { 'noted', count, first, newest, owedNow(), ticks }
 `;
 
 // pause-job.lua
 const pauseJobScript = `
-local standing = redis.call('GET', KEYS[1]) or ''
-if ARGV[1] == 'resume' then
+local pauseKey, recordKey, lastKey = KEYS[1], KEYS[2], KEYS[3]
+local command, untilAt, by, keepMs, mostPauses = unpack(ARGV, 1, 5)
+
+local standing = redis.call('GET', pauseKey) or ''
+if command == 'resume' then
   if standing == '' then return '' end
-  redis.call('DEL', KEYS[1])
-  local record = readRecord(KEYS[2])
+  redis.call('DEL', pauseKey)
+  local record = readRecord(recordKey)
   if record.schedule then
     -- What was due during the pause was not missed.
-    local last = tonumber(redis.call('GET', KEYS[3]) or '') or 0
-    local ttl = keepFor(KEYS[2], '', ARGV[4])
-    if last < now then redis.call('SET', KEYS[3], string.format('%.0f', now), 'PX', ttl) end
+    local last = tonumber(redis.call('GET', lastKey) or '') or 0
+    local ttl = keepFor(recordKey, '', keepMs)
+    if last < now then redis.call('SET', lastKey, string.format('%.0f', now), 'PX', ttl) end
   end
-  redis.pcall('HDEL', KEYS[2], 'pause')
+  redis.pcall('HDEL', recordKey, 'pause')
   return standing
 end
-local at = readPause(KEYS[1]) or now
-local text = string.format('%.0f ', at) .. ARGV[2] .. ' ' .. ARGV[3]
-if ARGV[2] == '0' then
-  redis.call('SET', KEYS[1], text)
+local at = readPause(pauseKey) or now
+local text = string.format('%.0f ', at) .. untilAt .. ' ' .. by
+if untilAt == '0' then
+  redis.call('SET', pauseKey, text)
 else
-  local left = math.max(1, ARGV[2] - now)
-  redis.call('SET', KEYS[1], text, 'PX', string.format('%.0f', left))
+  local left = math.max(1, untilAt - now)
+  redis.call('SET', pauseKey, text, 'PX', string.format('%.0f', left))
   -- Known after its end as well: what was due during the pause was not missed. Those before it are known until their
   -- ticks are accounted. The one that it replaces began when it does.
-  local last = tonumber(redis.pcall('GET', KEYS[3]) or '') or 0
+  local last = tonumber(redis.pcall('GET', lastKey) or '') or 0
   local pauses = {}
-  for from, till in string.gmatch(readRecord(KEYS[2]).pause or '', '(%d+) (%d+)') do
+  for from, till in string.gmatch(readRecord(recordKey).pause or '', '(%d+) (%d+)') do
     if tonumber(till) > last and tonumber(from) ~= at then pauses[#pauses + 1] = from .. ' ' .. till end
   end
-  pauses[#pauses + 1] = string.format('%.0f ', at) .. ARGV[2]
-  redis.pcall('HSET', KEYS[2], 'pause', table.concat(pauses, ' ', math.max(1, #pauses - ARGV[5] + 1)))
-  redis.pcall('PEXPIRE', KEYS[2], keepFor(KEYS[2], ARGV[2], ARGV[4]))
+  pauses[#pauses + 1] = string.format('%.0f ', at) .. untilAt
+  redis.pcall('HSET', recordKey, 'pause', table.concat(pauses, ' ', math.max(1, #pauses - mostPauses + 1)))
+  redis.pcall('PEXPIRE', recordKey, keepFor(recordKey, untilAt, keepMs))
 end
 return standing
 `;
@@ -1667,20 +1689,23 @@ return latchReply(KEYS[1], count, remaining)
 
 // register-job.lua
 const registerJobScript = `
-local record = readRecord(KEYS[1])
-local ttl = keepFor(KEYS[1], ARGV[3], ARGV[4])
-local last = tonumber(redis.call('GET', KEYS[2]) or '')
-if ARGV[2] ~= '' and (record.schedule ~= ARGV[2] or not last) then
+local recordKey, lastKey, instancesKey, runsKey = unpack(KEYS)
+local owner, schedule, nextAt, keepMs = unpack(ARGV, 1, 4)
+
+local record = readRecord(recordKey)
+local ttl = keepFor(recordKey, nextAt, keepMs)
+local last = tonumber(redis.call('GET', lastKey) or '')
+if schedule ~= '' and (record.schedule ~= schedule or not last) then
   local since = string.format('%.0f', now)
-  if not last or last < now then redis.call('SET', KEYS[2], since, 'PX', ttl) end
-  redis.call('HDEL', KEYS[1], 'owed', 'since')
-  if not last then redis.call('HSET', KEYS[1], 'since', since) end
+  if not last or last < now then redis.call('SET', lastKey, since, 'PX', ttl) end
+  redis.call('HDEL', recordKey, 'owed', 'since')
+  if not last then redis.call('HSET', recordKey, 'since', since) end
 end
-redis.call('HSET', KEYS[1], 'schedule', ARGV[2], 'due', ARGV[3], 'stated', string.format('%.0f', now))
-if ARGV[2] == '' then redis.call('HDEL', KEYS[1], 'schedule') end
-redis.pcall('ZREM', KEYS[3], string.match(ARGV[1], '^[^/]*'))
-noteInstance(KEYS[3], ARGV[1], ARGV[4])
-keepJob(KEYS[1], KEYS[4], KEYS[3], ttl)
+redis.call('HSET', recordKey, 'schedule', schedule, 'next', nextAt, 'stated', string.format('%.0f', now))
+if schedule == '' then redis.call('HDEL', recordKey, 'schedule') end
+redis.pcall('ZREM', instancesKey, string.match(owner, '^[^/]*'))
+noteInstance(instancesKey, owner, keepMs)
+keepJob(recordKey, runsKey, instancesKey, ttl)
 return 1
 `;
 

@@ -37,7 +37,7 @@ describe('the text of a mutant', () => {
 });
 
 describe('the program of a worker', () => {
-  const claims = "redis.call('SET', KEYS[2], granted";
+  const claims = "redis.call('SET', claimKey, granted";
   const forgets = MUTANTS.find(({ name }) => name === 'claim-forgets-tick')!;
 
   it('has the broken text where it is a mutant, and what is published where it is none', () => {

@@ -1,7 +1,7 @@
 -- readRecord(recordKey) and keepRecord(keys, next, keepMs): the record of a job. A hash with these fields, all of them
 -- optional:
 --   schedule  the cron text and its time zone
---   due       when the next tick is due, in milliseconds since 1970
+--   next      when the next tick is due, in milliseconds since 1970
 --   stated    when an instance that has this schedule last told when the next tick is due
 --   missed    how many ticks were missed
 --   ok        when the last run that succeeded ended
@@ -17,9 +17,9 @@
 -- Needs clock.lua. A record that another program has written is none.
 
 local function readRecord(recordKey)
-  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'due', 'told', 'since', 'stated')
+  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'next', 'told', 'since', 'stated')
   if fields.err then fields = {} end
-  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], due = fields[6], told = fields[7], since = fields[8], stated = fields[9] }
+  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], next = fields[6], told = fields[7], since = fields[8], stated = fields[9] }
 end
 
 -- How long what belongs to a job is kept from now on, in milliseconds: keepMs after its next tick, and never shorter than before.

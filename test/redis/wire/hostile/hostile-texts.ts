@@ -115,7 +115,7 @@ export const FIELDS = [
   'depth',
   'count',
   'open',
-  'due',
+  'next',
   'stated',
   '+a',
   'x',

@@ -26,7 +26,7 @@ export class JobNotFoundError extends LockError {
    * @internal
    * @param known the names of the jobs that there are
    */
-  static unknown(job: string, where: string, known: readonly string[]): JobNotFoundError {
+  static unknown(job: string, where: string, known: readonly string[], more = ''): JobNotFoundError {
     const near = nearest(job, known);
     const hint =
       near !== undefined
@@ -34,7 +34,7 @@ export class JobNotFoundError extends LockError {
         : known.length > 0
           ? `There are: ${quoteSome([...known].sort())}.`
           : 'There are no jobs.';
-    return new JobNotFoundError(`${where} has no job called ${quote(job)}. ${hint}`, job);
+    return new JobNotFoundError(`${where} has no job called ${quote(job)}. ${hint}${more}`, job);
   }
 
   /** @internal */

@@ -61,7 +61,7 @@ export interface AddedIntervalJob extends Omit<SingletonJobOptions, 'name' | 'se
   at?: never;
 }
 
-/** A job that runs once, for `SingletonJobs.add`. After its run, it is removed. */
+/** A job that runs once, for `SingletonJobs.add`. After its run, it is removed; on the other instances, at its date. */
 export interface AddedDateJob extends Omit<SingletonTickOptions, 'name' | 'service'> {
   /** See {@link AddedCronJob.name}. @allowed 1 to 200 characters */
   name: string;

@@ -117,14 +117,15 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    * its own. A decorated job needs a `name` for it. A run goes on to its end.
    *
    * @param cron a cron expression, in the time zone that the job has, or a date. A job with `at` takes dates only
-   * @throws JobNotFoundError when there is no such job on this instance
+   * @throws JobNotFoundError when there is no such job on this instance: one with `at` is gone where another instance
+   *   claimed its tick
    * @throws InvalidLockOptionsError when it cannot be scheduled, or the job has no expression; then it keeps its schedule
    */
   reschedule(name: string, cron: AddedCronJob['cron']): void {
     this.#checkRuns('reschedule');
     jobResource(name);
     const registry = this.#scheduler();
-    if (!this.#find(name)) throw JobNotFoundError.unknown(name, 'This instance', this.#names());
+    if (!this.#find(name)) throw JobNotFoundError.unknown(name, 'This instance', this.#names(), GONE_AFTER_DATE);
     if (!registry.doesExist('cron', name)) {
       throw new InvalidLockOptionsError(
         `The job ${quote(name)} has no cron expression in the SchedulerRegistry. Remove it and add it again, or give ` +
@@ -317,5 +318,10 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     return [...this.#deps.explorer.jobs.keys(), ...added];
   }
 }
+
+/** Where another instance claimed the tick, that is before the run has ended. */
+const GONE_AFTER_DATE =
+  ' A job that was added with at is removed from an instance when its tick has run there, or was claimed by another ' +
+  'instance. Add it again for another date.';
 
 addInjected({ SingletonJobs });

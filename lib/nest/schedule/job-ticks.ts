@@ -25,11 +25,14 @@ export function cronTickAt(cronTime: CronTimeLike, now: number): CronTick {
 }
 
 /** What the fleet is asked for, for a tick of a cron job. */
-export function jobTickOf({ at, cronTime }: CronTick, { maxClockSkewMs, spreadMs }: ResolvedJobOptions): JobTick {
-  const schedule = cronTime && cronTicksOf(cronTime);
-  const { before: previous, after: next } = schedule?.around(at) ?? {};
-  const due = { at, maxClockSkewMs };
-  const tick = { tick: new Date(at).toISOString(), keepMs: maxClockSkewMs, due, schedule, previous, next };
+export function jobTickOf({ at, cronTime }: CronTick, options: ResolvedJobOptions): JobTick {
+  const { maxClockSkewMs, spreadMs, overlapOnDate } = options;
+  const due = { tick: new Date(at).toISOString(), keepMs: maxClockSkewMs, due: { at, maxClockSkewMs } };
+  // Where the job got this date while it ran, that run may not have ended.
+  if (!cronTime) return { ...due, overlap: overlapOnDate };
+  const schedule = cronTicksOf(cronTime);
+  const { before: previous, after: next } = schedule.around(at);
+  const tick = { ...due, schedule, previous, next };
   // The claim of the next tick makes this one late, so it must not come first.
   if (spreadMs === 0 || next === undefined) return tick;
   return { ...tick, spreadMs: Math.min(spreadMs, Math.floor((next - at) / 2)) };

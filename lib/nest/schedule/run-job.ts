@@ -31,6 +31,8 @@ export interface Job {
 
 /** Which tick is asked for. `spreadMs`: the longest delay of this one. */
 export interface JobTick extends Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due' | 'spreadMs'> {
+  /** Where it is not that of the job. */
+  readonly overlap?: SingletonRunOptions['overlap'];
   /** The schedule that the tick belongs to. Not set where ticks have no order. */
   readonly schedule?: TickSchedule | undefined;
   /** When the tick before it was due by that schedule. */

@@ -32,7 +32,7 @@ export interface SingletonJobOptions extends Pick<
   name?: string;
   /**
    * What happens to a tick that is due while an earlier run has not ended, on any instance. `'skip'` drops the tick;
-   * `'wait'` runs it when that run has ended.
+   * `'wait'` runs it when that run has ended. A job on a single date waits unless this is `'skip'`: it has no next tick.
    *
    * @default 'skip'
    */
@@ -177,6 +177,8 @@ export interface ResolvedJobOptions {
   readonly name: string | undefined;
   readonly lockService: string | undefined;
   readonly overlap: 'skip' | 'wait';
+  /** `overlap` of a tick on a single date. */
+  readonly overlapOnDate: 'skip' | 'wait';
   readonly onCrash: 'skip' | 'retry';
   readonly maxClockSkewMs: number;
   readonly spreadMs: number;
@@ -205,7 +207,7 @@ export function resolveJobOptions(
   }
   table.check(`The schedule of ${where}`, options);
   const { defaults } = TICK_OPTIONS;
-  const { name, service: lockService, overlap = defaults.overlap } = options;
+  const { name, service: lockService, overlap = defaults.overlap, overlap: overlapOnDate = 'wait' } = options;
   if (name !== undefined) checkIsFilledIn('name', name, `the schedule of ${where}`);
   const { onCrash = defaults.onCrash, maxClockSkewMs = defaults.maxClockSkewMs } = options;
   const { historySize = defaults.historySize, historyMessages = defaults.historyMessages } = options;
@@ -221,7 +223,7 @@ export function resolveJobOptions(
   const missed = { graceMs, onMissed, missedWithinMs: options.missedWithinMs ?? defaults.missedWithinMs };
   const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, alsoLock, spreadMs = defaults.spreadMs } = options;
   const lock = { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, alsoLock };
-  return { name, lockService, overlap, onCrash, maxClockSkewMs, spreadMs, history, missed, lock };
+  return { name, lockService, overlap, overlapOnDate, onCrash, maxClockSkewMs, spreadMs, history, missed, lock };
 }
 
 /**

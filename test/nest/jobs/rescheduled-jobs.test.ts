@@ -67,6 +67,58 @@ describe('a job that gets another schedule', () => {
     await eventually(() => expect(registry.doesExist('cron', 'mine')).toBe(false));
   });
 
+  it.each([
+    [
+      'added',
+      (jobs: SingletonJobs, first: Date, work: (run: { tick: string }) => Promise<void>) =>
+        jobs.add({ name: 'mine', at: first }, work),
+    ],
+    [
+      'added with an expression',
+      (jobs: SingletonJobs, first: Date, work: (run: { tick: string }) => Promise<void>) => {
+        jobs.add({ name: 'mine', cron: YEARLY }, work);
+        jobs.reschedule('mine', first);
+      },
+    ],
+  ])('runs at a date that is due before its run has ended, after that run: %s', async (_, add) => {
+    const { jobs, registry } = await startApp();
+    let running = 0;
+    let most = 0;
+    const [first, next] = [dueIn(100), dueIn(300)];
+    add(jobs, first, async ({ tick }) => {
+      most = Math.max(most, ++running);
+      if (ticks.push(tick) === 1) {
+        jobs.reschedule('mine', next);
+        await eventually(() => expect(registry.getCronJob('mine').isActive).toBe(false));
+      }
+      running--;
+    });
+    await eventually(() => expect(ticks).toEqual([first.toISOString(), next.toISOString()]));
+    expect(most).toBe(1);
+  });
+
+  it('runs at a date after a run that an operator has begun', async () => {
+    const { jobs, registry } = await startApp();
+    const at = dueIn(300);
+    jobs.add({ name: 'mine', at }, async ({ tick, manual }) => {
+      if (manual) await eventually(() => expect(registry.getCronJob('mine').isActive).toBe(false));
+      ticks.push(manual ? 'by hand' : tick);
+    });
+    await jobs.runNow('mine');
+    await eventually(() => expect(ticks).toEqual(['by hand', at.toISOString()]));
+    await eventually(() => expect(registry.doesExist('cron', 'mine')).toBe(false));
+  });
+
+  it('drops a date that is due before its run has ended, where it says so', async () => {
+    const { jobs, registry } = await startApp();
+    jobs.add({ name: 'mine', at: dueIn(300), overlap: 'skip' }, async ({ manual }) => {
+      await eventually(() => expect(registry.doesExist('cron', 'mine')).toBe(false));
+      ticks.push(manual ? 'by hand' : 'at its date');
+    });
+    await jobs.runNow('mine');
+    expect(ticks).toEqual(['by hand']);
+  });
+
   it('keeps its date where it is given an expression: it is removed after its run', async () => {
     const { jobs, registry, add } = await startApp();
     const at = dueIn(DAY_MS);
@@ -87,6 +139,16 @@ describe('a job that gets another schedule', () => {
     jobs.reschedule('mine', '* * * * * *');
     await eventually(() => expect(ticks.length).toBeGreaterThan(2));
     jobs.remove('mine');
+  });
+
+  it('is gone after its date, and says what to do', async () => {
+    const { jobs, registry, add } = await startApp();
+    add({ at: dueIn(200) });
+    await eventually(() => expect(registry.doesExist('cron', 'mine')).toBe(false));
+    expect(() => jobs.reschedule('mine', dueIn(DAY_MS))).toThrow(
+      'This instance has no job called "mine". There are: "declared". A job that was added with at is removed from an ' +
+        'instance when its tick has run there, or was claimed by another instance. Add it again for another date.',
+    );
   });
 
   it('stays stopped where the application has stopped it', async () => {

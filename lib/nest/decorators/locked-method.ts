@@ -4,6 +4,7 @@ import { InterceptedCall } from '../request/intercepted-call.js';
 import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS, ON_RESOLVERS } from '../request/known-handlers.js';
 import { runLocked } from './lock-call.js';
 import type { LockPlan } from './lock-plan.js';
+import { noteForJob } from './running-job.js';
 import { declareLockService, describeMethod, markAsSkipping, wrapMethod } from './method.js';
 import {
   addLockedMethod,
@@ -43,6 +44,10 @@ export function lockMethod<A extends readonly unknown[], B, O extends readonly u
     checkOtherLocks(target, propertyKey, where, plan);
     const lockServiceOf = declareLockService(target, plan.lockService);
     const handler = { declaredBy: target, name: propertyKey };
+    const skipping =
+      plan.onBusy === 'throw'
+        ? undefined
+        : `@${decorator} with ${plan.onBusy === 'skip' ? "onBusy: 'skip'" : 'a function as onBusy'}`;
     /** Found out at the first call, when all decorators have been applied. */
     let isHandler: boolean | undefined;
     /** Found out at the first call, for the same reason: `null` if its calls are made. */
@@ -60,7 +65,15 @@ export function lockMethod<A extends readonly unknown[], B, O extends readonly u
           if (call?.covers(plan, resources)) return work();
           if (refusal === undefined) refusal = refusalOfFirstCall(service, target, method, locked) ?? null;
           if (refusal !== null) throw refusal;
-          const result = await runLocked(service, plan, resources, work, this, args);
+          let begin = work;
+          if (skipping !== undefined) {
+            noteForJob(this, target, propertyKey, skipping);
+            begin = () => {
+              noteForJob(this, target, propertyKey, undefined);
+              return work();
+            };
+          }
+          const result = await runLocked(service, plan, resources, begin, this, args);
           isHandler ??= hasMetadataOf(
             (this as Record<string | symbol, object>)[propertyKey] ?? original,
             SENDING_HANDLERS,
@@ -69,7 +82,7 @@ export function lockMethod<A extends readonly unknown[], B, O extends readonly u
           return result;
         },
     );
-    if (plan.onBusy === 'skip') markAsSkipping(descriptor.value as object, `@${decorator} with onBusy: 'skip'`);
+    if (plan.onBusy === 'skip') markAsSkipping(descriptor.value as object, skipping!);
     const method: LockedMethod = {
       name: propertyKey,
       where,

@@ -11,7 +11,8 @@ import {
 import { jobName, type JobTicks, schedulingOf, SINGLETON_JOB, type SingletonJob } from './singleton-job.explorer.js';
 import type { IsAny, Mistake, ResultMistake } from '../decorators/method-types.js';
 import { clockOf } from '../service-parts.js';
-import { type JobMethod, overridingRun, runJob, runMethod, takeOccasion } from './run-job.js';
+import { overridingRun, runMethod } from '../decorators/running-job.js';
+import { type JobMethod, runJob, takeOccasion } from './run-job.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 
 /**
@@ -73,7 +74,7 @@ export function singletonMethod(
     const { options, schedule, ticks } = planOf(where, target);
     const lockServiceOf = declareLockService(target, options.lockService);
     const { name: ownName, lockService } = options;
-    const own = { name: ownName, method: String(propertyKey), lockService, options, ticks, decorator };
+    const own = { name: ownName, target, method: String(propertyKey), where, lockService, options, ticks, decorator };
     wrapMethod(
       descriptor,
       where,

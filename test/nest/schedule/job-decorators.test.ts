@@ -124,6 +124,112 @@ describe('a job below @LeaderOnly', () => {
   });
 });
 
+/** A decorator of anybody's, which copies no metadata: what stands below is hidden. */
+const Wrapped: MethodDecorator = (_target, _key, descriptor) => {
+  const original = descriptor.value as unknown as (...args: unknown[]) => unknown;
+  descriptor.value = function (this: unknown, ...args: unknown[]) {
+    return original.apply(this, args);
+  } as never;
+};
+
+describe('a job whose method a decorator below did not run', () => {
+  const start = useApps();
+
+  const startJobs = async (Jobs: new () => object) => {
+    const outcomes: string[] = [];
+    const observers = [(event: LockEvent) => void (event.type === 'tickFinished' && outcomes.push(event.outcome))];
+    const { app } = await start({ imports: [ScheduleModule.forRoot(), inMemory({ observers })], providers: [Jobs] });
+    return { jobs: app.get(SingletonJobs), locks: app.get(RedisLockService), outcomes };
+  };
+
+  it('is told as an error where @LeaderOnly does not lead, hidden by a decorator in between', async () => {
+    let ran = 0;
+    class Jobs {
+      @SingletonCron(YEARLY, { name: 'mails' })
+      @Wrapped
+      @LeaderOnly('mailer')
+      async run(): Promise<void> {
+        ran++;
+      }
+    }
+    const { jobs, locks, outcomes } = await startJobs(Jobs);
+    const leadership = locks.leadership('mailer')!;
+    await leadership.whenElected();
+    await jobs.runNow('mails');
+    await leadership.resign();
+    const error = await rejection(jobs.runNow('mails'));
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect(error.message).toBe(
+      'Jobs.run did not run for this tick: @LeaderOnly, which stands below @SingletonCron, has returned without it. ' +
+        'Write it above @SingletonCron, also above the decorators between them. Then such a call claims no tick.',
+    );
+    expect([ran, ...outcomes]).toEqual([1, 'ok', 'error']);
+  });
+
+  it.each<[string, { onBusy: 'skip' | (() => undefined) }]>([
+    ["@DistributedLock with onBusy: 'skip'", { onBusy: 'skip' }],
+    ['@DistributedLock with a function as onBusy', { onBusy: () => undefined }],
+  ])('is told as an error where %s skips it', async (name, options) => {
+    let ran = 0;
+    class Jobs {
+      @SingletonCron(YEARLY, { name: 'mails' })
+      @Wrapped
+      @DistributedLock({ key: 'stock', waitMs: 0, ...options })
+      async run(): Promise<undefined> {
+        ran++;
+      }
+    }
+    const { jobs, locks, outcomes } = await startJobs(Jobs);
+    const lease = await locks.acquire('stock');
+    expect((await rejection(jobs.runNow('mails'))).message).toContain(`Jobs.run did not run for this tick: ${name}, `);
+    await lease.release();
+    await jobs.runNow('mails');
+    expect([ran, ...outcomes]).toEqual([1, 'error', 'ok']);
+  });
+
+  it('has run where a decorator in between has tried again, and where another method was skipped', async () => {
+    const done: string[] = [];
+    const release: (() => Promise<unknown>)[] = [];
+    const Again: MethodDecorator = (_target, _key, descriptor) => {
+      const original = descriptor.value as unknown as (...args: unknown[]) => Promise<unknown>;
+      descriptor.value = async function (this: unknown, ...args: unknown[]) {
+        const first = await original.apply(this, args);
+        await release.pop()?.();
+        return first ?? original.apply(this, args);
+      } as never;
+    };
+    class Base {
+      @DistributedLock({ key: 'orders', onBusy: 'skip' })
+      async other(): Promise<undefined> {
+        done.push('other');
+      }
+
+      @DistributedLock({ key: 'orders', onBusy: 'skip' })
+      async run(): Promise<string | undefined> {
+        done.push('base');
+        return 'of base';
+      }
+    }
+    class Jobs extends Base {
+      @SingletonCron(YEARLY, { name: 'mails' })
+      @Again
+      @DistributedLock({ key: 'stock', onBusy: 'skip' })
+      override async run(): Promise<string | undefined> {
+        await this.other();
+        await super.run();
+        done.push('job');
+        return 'ran';
+      }
+    }
+    const { jobs, locks, outcomes } = await startJobs(Jobs);
+    await locks.acquire('orders');
+    const lease = await locks.acquire('stock');
+    release.push(() => lease.release());
+    expect(await jobs.runNow('mails')).toBe('ran');
+    expect([...done, ...outcomes]).toEqual(['job', 'ok']);
+  });
+});
+
 describe('a job that overrides a job', () => {
   const start = useApps();
   let ran: string[] = [];

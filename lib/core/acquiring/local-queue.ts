@@ -30,6 +30,20 @@ import { type LocalHolder, StoreLease } from '../holding/store-lease.js';
  * and the calls wait for its release, or one waiter asks the store for the first of them. A thousand local calls
  * therefore cost Redis no more than one. Where a resource can be shared, the waiter also asks while this process holds
  * it, and readers hold it side by side.
+ *
+ * | This process | What happens                                       | Sent                     | Then               |
+ * | ------------ | -------------------------------------------------- | ------------------------ | ------------------ |
+ * | has nothing  | a call joins                                       | `acquire`, by the waiter | it asks            |
+ * | asks         | a call joins                                       |                          | it asks            |
+ * | asks         | the waiter is granted                              |                          | it holds           |
+ * | holds        | a call joins that may share what is held here      |                          | it holds           |
+ * | holds        | a call joins that may share it otherwise           | `acquire`, by the waiter | it holds, and asks |
+ * | holds        | a release; the next call may follow in memory      |                          | it holds           |
+ * | holds        | a release; a call waits that may not               | `rotate`, by the waiter  | it asks            |
+ * | holds        | a release before its minimum is over; a call waits | `acquire`, then `retain` | it asks            |
+ * | holds        | a release; no call waits here                      | `release`                | it has nothing     |
+ * | holds        | a loss or a transfer; a call waits                 | `acquire`, by the waiter | it asks            |
+ * | holds        | a loss or a transfer; no call waits                |                          | it has nothing     |
  */
 export class LocalQueue implements WaiterListener {
   readonly log = new AttemptLog();

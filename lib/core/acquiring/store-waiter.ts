@@ -15,6 +15,21 @@ import { validUntil } from '../holding/store-lease.js';
  * Waits for a resource in the store, for the first call of a local queue. It asks until it is in the queue of the store,
  * and again when the resource may be free. In between, its place is kept together with others; where the store cannot do
  * that, it asks every second. If its call gives up, it can go on for the next call.
+ *
+ * | State   | What happens                                       | Sent         | Then                          |
+ * | ------- | -------------------------------------------------- | ------------ | ----------------------------- |
+ * | asking  | answer: it has a place, and the store keeps places |              | kept                          |
+ * | asking  | answer: another holder has it                      |              | resting, for a second at most |
+ * | asking  | no answer in time, or a failure                    |              | resting, for a pause          |
+ * | asking  | answer: full, in use otherwise, or refused         |              | over; its call fails          |
+ * | kept    | the place is due                                   | `keepPlaces` | kept                          |
+ * | kept    | answer: the place is gone, or the resource is free | `acquire`    | asking                        |
+ * | kept    | the time comes at which a message says it is free  | `acquire`    | asking                        |
+ * | resting | the pause is over, or the connection is new        | `acquire`    | asking                        |
+ * | any     | a grant, by an answer or a message                 |              | over; the queue has it        |
+ * | any     | a message of a grant whose lease has to begin anew | `acquire`    | asking                        |
+ * | any     | its call gives up, and the next one fits           |              | the same, for that one        |
+ * | any     | its call gives up, and none fits                   | `release`    | over                          |
  */
 export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   /** The lock to release in the same step, until that has been answered. */
@@ -198,10 +213,8 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     this.call.attempts++;
     this.#outstanding++;
     this.#unsettled++;
-    const { places } = this.deps;
-    if (this.kept) places.pause(this);
+    this.deps.places.asks(this);
     if (this.isLabelOld) this.isLabelOld = false;
-    this.lossesBefore = places.losses;
     return super.begin(sentAt);
   }
 

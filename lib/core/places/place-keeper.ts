@@ -68,6 +68,12 @@ export class PlaceKeeper {
   }
 
   /** The waiter asks by itself, which keeps the place too. */
+  asks(waiter: QueuedWaiter): void {
+    waiter.lossesBefore = this.losses;
+    if (waiter.kept !== undefined) this.pause(waiter);
+  }
+
+  /** Its place is kept no more, until the waiter has asked. */
   pause({ kept }: QueuedWaiter): void {
     if (kept === undefined) return;
     kept.batch = undefined;

@@ -19,7 +19,7 @@ export interface QueuedWaiter {
   readonly log: AttemptLog;
   /** The last known place in the queue, counted from 1. */
   readonly place?: number;
-  /** What `losses` of the keeper of places was when the last command for it was sent. */
+  /** Set by the keeper: what its `losses` was when the last command for the waiter was sent. */
   lossesBefore: number;
   /** Set by the keeper, from the first answer that says that it is in the queue. */
   kept?: Place | undefined;

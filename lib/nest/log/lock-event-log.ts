@@ -75,6 +75,11 @@ export class LockEventLog {
     closing.addEventListener('abort', () => this.#lines.flush(), { once: true });
   }
 
+  /** The lock service has closed: what was counted since its shutdown began is logged. */
+  close(): void {
+    this.#lines.close();
+  }
+
   readonly #warn = (line: string): void => this.#logger.warn(line);
 
   #observe(event: LockEventOf<(typeof LOGGED_EVENTS)[number]>, outage: OutageLog, countWaiting: () => number): void {

@@ -30,6 +30,7 @@ interface Repeated {
  */
 export class RepeatedLines {
   readonly #kinds = new Map<string, Repeated>();
+  #isClosed = false;
 
   constructor(
     private readonly clock: Clock,
@@ -48,6 +49,10 @@ export class RepeatedLines {
   }
 
   #add(kind: string, resource: string, line: Line, summary: Summary): boolean {
+    if (this.#isClosed) {
+      this.#write(line);
+      return true;
+    }
     const repeated = this.#kinds.get(kind);
     if (repeated) {
       repeated.lines++;
@@ -55,7 +60,7 @@ export class RepeatedLines {
       return false;
     }
     this.#kinds.set(kind, { summary, names: new Set(), lines: 0, timer: this.#minuteOf(kind) });
-    this.write(typeof line === 'string' ? line : line());
+    this.#write(line);
     return true;
   }
 
@@ -71,6 +76,16 @@ export class RepeatedLines {
       this.#kinds.delete(kind);
       this.#sumUp(repeated);
     }
+  }
+
+  /** Does that, and counts nothing more: whatever is added is written. No timer is left. */
+  close(): void {
+    this.#isClosed = true;
+    this.flush();
+  }
+
+  #write(line: Line): void {
+    this.write(typeof line === 'string' ? line : line());
   }
 
   #minuteOf(kind: string): Timer {

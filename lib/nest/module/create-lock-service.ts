@@ -27,6 +27,8 @@ export async function createLockService(
   const logger = loggerOf(name);
   const warn = (line: string): void => logger.warn(line);
   const { locks: store, jobs, latches, clock, random } = stores;
+  const events = new LockEventLog(name, clock);
+  const all = [...telemetry, { start: () => () => events.close() }];
   const client = new LockClient({
     store,
     ...(clock && { clock }),
@@ -38,12 +40,12 @@ export async function createLockService(
     group,
     labelGroups,
     unclearNames,
-    telemetry: place ? [...telemetry, place.telemetry] : telemetry,
+    telemetry: place ? [...all, place.telemetry] : all,
     contention,
     warn,
     secondLocks: (runtime) => new AlsoLocks(runtime),
   });
-  new LockEventLog(name, clock).listenTo(client.observers, client.closing, () => client.countWaiting());
+  events.listenTo(client.observers, client.closing, () => client.countWaiting());
   for (const observer of observers) client.observers.add(observer);
   const campaigns = new CampaignLog(client, name);
   const isInMemory = place !== undefined || options.connection() === IN_MEMORY;

@@ -41,6 +41,16 @@ describe('lines that repeat', () => {
     expect(written).toEqual(['loss of a', 'loss of b']);
   });
 
+  it('leave no timer behind once they are closed: what is counted is written, and each line after that', () => {
+    add('loss', 'a');
+    add('loss', 'b');
+    lines.close();
+    add('loss', 'c');
+    add('loss', 'd');
+    expect(written).toEqual(['loss of a', '1 more loss: "b"', 'loss of c', 'loss of d']);
+    expect(clock.timers).toBe(0);
+  });
+
   it('of another kind are written', () => {
     add('loss', 'a');
     add('leak', 'a');

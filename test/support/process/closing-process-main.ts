@@ -1,5 +1,6 @@
 // What closing-process.ts starts: an application of its own process, which says what it has left open when it has closed.
 import 'reflect-metadata';
+import { createHook } from 'node:async_hooks';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { RedisLockModuleOptions } from '../../../lib/nest/module/module-options.js';
@@ -20,15 +21,22 @@ const [options, serverPid] = process.argv.slice(2) as [string, string?];
 })
 class AppModule {}
 
-/** Sockets, and timers that keep the process alive. */
+const timers: (NodeJS.Timeout & { _destroyed?: boolean; _idleTimeout?: number })[] = [];
+createHook({
+  init: (_, type, __, timer) => void (type === 'Timeout' && timers.push(timer as NodeJS.Timeout)),
+}).enable();
+
+/** Sockets and timers. A background timer keeps no process alive, but tests of applications count it. */
 function open(): string[] {
-  return process.getActiveResourcesInfo().filter((kind) => /^(TCPSocketWrap|TLSWrap|Timeout)$/.test(kind));
+  const kept = process.getActiveResourcesInfo().filter((kind) => /^(TCPSocketWrap|TLSWrap|Timeout)$/.test(kind));
+  const idle = timers.filter((timer) => !timer._destroyed && timer._idleTimeout! > 0 && !timer.hasRef());
+  return [...kept, ...idle.map(({ _idleTimeout }) => `background timer of ${_idleTimeout} ms`)];
 }
 
 const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
 const locks = app.get(RedisLockService);
 for (const name of ['a', 'b', 'c', 'd']) await locks.using(name, () => {}).catch(() => {});
-await locks.acquire('left behind', { leaseMs: 1_000 }).catch(() => {});
+await locks.acquire('left-behind', { leaseMs: 1_000 }).catch(() => {});
 if (serverPid) process.kill(Number(serverPid), 'SIGSTOP');
 const began = performance.now();
 await app.close();

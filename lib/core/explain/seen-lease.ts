@@ -39,6 +39,16 @@ export function seenLease(holder: Holder, own: OwnPart): SeenLease {
   };
 }
 
+/** How long after the last one a holder should renew its lease. */
+export function renewalDueMs({ leaseMs }: Pick<Holder, 'leaseMs'>): number {
+  return leaseMs / 3;
+}
+
+/** How long a renewal has been due. Negative or 0 before that, and for a moment after it. */
+export function renewalLateMs({ holder, renewedMsAgo: agoMs }: SeenLease): number {
+  return agoMs - renewalDueMs(holder) - SLACK_MS;
+}
+
 /** In what time the lease is overdue if its process has died since it last renewed it. */
 export function overdueInMs({ holder, renewedMsAgo: agoMs }: SeenLease): number {
   return Math.max(0, holder.leaseMs / OVERDUE_PART - agoMs);

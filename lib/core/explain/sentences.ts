@@ -7,7 +7,14 @@ import { count } from '../util/plurals.js';
 import { plainOrQuoted, quote } from '../util/quoted.js';
 import type { LockCause } from './explanation.js';
 import type { OwnPart } from './own-part.js';
-import { overdueInMs, overdueKeepMs, type SeenLease, type SilentWaiters } from './seen-lease.js';
+import {
+  overdueInMs,
+  overdueKeepMs,
+  renewalDueMs,
+  renewalLateMs,
+  type SeenLease,
+  type SilentWaiters,
+} from './seen-lease.js';
 import { isSlow, type Wanted } from './likely-cause.js';
 
 /** How many holders and waiters are named. */
@@ -56,16 +63,17 @@ function nameOf({ holder, own }: SeenLease): string {
   return plainOrQuoted(holder.instanceId) + (holder.isKept ? '' : describeRemark(holder));
 }
 
-function describeRenewals({ holder, renewedMsAgo, isFirst, status }: SeenLease): string {
+function describeRenewals(lease: SeenLease): string {
+  const { holder, renewedMsAgo, isFirst, status } = lease;
   const left = `the lease has ${formatDuration(holder.ttlMs)} left`;
   if (status === 'fixed') return `Its lease is a fixed one, which is never renewed: ${left}.`;
-  const dueMs = holder.leaseMs / 3;
+  const dueMs = renewalDueMs(holder);
   const ago = `was last renewed ${formatDuration(renewedMsAgo)} ago`;
   if (status === 'overdue') {
     const process = holder.isThisProcess ? 'this process' : 'its process';
     return `It ${isFirst ? 'was never renewed' : ago}, though ${process} should renew it every ${formatDuration(dueMs)}: ${left}.`;
   }
-  if (!isFirst) return `It ${ago}, in time: ${left}.`;
+  if (!isFirst) return renewalLateMs(lease) > 0 ? `It ${ago}: ${left}.` : `It ${ago}, in time: ${left}.`;
   const nextMs = Math.max(0, dueMs - renewedMsAgo);
   return nextMs > 0
     ? `It is renewed for the first time in ${formatDuration(nextMs)}: ${left}.`
@@ -139,7 +147,7 @@ export function describeCause(
     case 'holderSlow':
       return [
         `${describeSlow(leases)}: ` +
-          'it does long work under the lock, or waits for something else. ' +
+          `it does long work under the lock, or waits for something else. ${describeDoubt(leases, ttlMs)}` +
           'Look at that process, lock less of its work, or set maxHoldMs. ' +
           'forceRelease() ends the lease, but not the work.',
       ];
@@ -202,9 +210,23 @@ function describeSlow(leases: readonly SeenLease[]): string {
   const slow = leases.filter(isSlow);
   if (slow.some(({ holder }) => holder.isThisProcess)) return 'The holder is alive and slow';
   const renewed = slow.filter(({ isFirst }) => !isFirst);
-  if (renewed.length === 0) return 'Whether the holder is alive shows when its first renewal is due. If so, it is slow';
-  const agoMs = Math.min(...renewed.map(({ renewedMsAgo }) => renewedMsAgo));
-  return `The holder was alive ${formatDuration(agoMs)} ago, and is slow`;
+  if (renewed.length === 0) return 'It is not known yet whether the holder is alive. If it is, it is slow';
+  const latest = renewed.reduce((a, b) => (b.renewedMsAgo < a.renewedMsAgo ? b : a));
+  const ago = formatDuration(latest.renewedMsAgo);
+  const lateMs = renewalLateMs(latest);
+  if (lateMs <= 0) return `The holder was alive ${ago} ago. If it still is, it is slow`;
+  return (
+    `The holder was alive ${ago} ago, and should have renewed its lease ${formatDuration(lateMs)} ago: ` +
+    'it may have died, or stand still. If it is alive, it is slow'
+  );
+}
+
+/** Of a holder that has renewed its lease, it is known only that it was alive then. */
+function describeDoubt(leases: readonly SeenLease[], ttlMs: number): string {
+  const slow = leases.filter(isSlow);
+  if (slow.some(({ holder }) => holder.isThisProcess)) return '';
+  const inMs = Math.max(...slow.map(overdueInMs));
+  return `If it has died, that shows in ${formatDuration(inMs)}, and the lock is free in ${formatDuration(ttlMs)}. `;
 }
 
 function describeGroup(group: string | undefined): string {

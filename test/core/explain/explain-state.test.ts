@@ -69,7 +69,9 @@ describe('the explanation of a lock', () => {
       'It was last renewed 5 s ago, in time: the lease has 25 s left.',
       '1 waiter is in its queue: shop-2 (mode exclusive).',
       '3 calls of this process wait for it, the first of them for 3.2 s.',
-      expect.stringMatching(/^The holder was alive 5 s ago, and is slow: it does long work under the lock, /),
+      expect.stringMatching(
+        /^The holder was alive 5 s ago\. If it still is, it is slow: it does long work under the lock, .* If it has died, that shows in 10 s, and the lock is free in 25 s\. Look at that process/,
+      ),
     ]);
     expect(explain({ holders: [{ ...HOLDER, heldMs: 4_000, ttlMs: 26_000 }], waiters: [WAITER] })[0]).toBe('inUse');
     expect(explain({ holders: [HOLDER] })[0]).toBe('inUse');
@@ -81,14 +83,23 @@ describe('the explanation of a lock', () => {
     expect(cause).toBe('holderSlow');
     expect(sentences[1]).toContain('It is renewed for the first time in 4 s');
     expect(sentences.at(-1)).toMatch(
-      /^Whether the holder is alive shows when its first renewal is due\. If so, it is slow: /,
+      /^It is not known yet whether the holder is alive\. If it is, it is slow: .* If it has died, that shows in 9 s, and the lock is free in 24 s\. /,
     );
     // Another one has renewed its lease; and this process is alive.
     const readers = { mode: 'read' as const, holders: [young, HOLDER], waiters: [WAITER] };
-    expect(explain(readers).at(-1)).toMatch(/^The holder was alive 5 s ago, and is slow: /);
+    expect(explain(readers).at(-1)).toMatch(/^The holder was alive 5 s ago\. If it still is, it is slow: /);
     const mine = { ...MY_HOLD, heldMs: 6_000 };
     const own = { holders: [{ ...MINE, ttlMs: 24_000, heldMs: 6_000 }], waiters: [WAITER] };
-    expect(explain(own, { holds: [mine] }).at(-1)).toMatch(/^The holder is alive and slow: /);
+    expect(explain(own, { holds: [mine] }).at(-1)).toMatch(/^The holder is alive and slow: (?!.*has died)/);
+  });
+
+  it('a holder whose renewal has been due for a while: it may have died', () => {
+    const late = explain({ holders: [{ ...HOLDER, ttlMs: 17_000 }], waiters: [WAITER] });
+    expect(late[0]).toBe('holderSlow');
+    expect(late[2]).toBe('It was last renewed 13 s ago: the lease has 17 s left.');
+    expect(late.at(-1)).toMatch(
+      /^The holder was alive 13 s ago, and should have renewed its lease 2\.9 s ago: it may have died, or stand still\. If it is alive, it is slow: .* that shows in 2 s, and the lock is free in 17 s\. /,
+    );
   });
 
   it('a holder that is dead, whose lease runs out', () => {

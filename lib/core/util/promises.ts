@@ -31,6 +31,9 @@ export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
+/** The original function: a test may replace it while it runs, and the code for Redis is loaded only then. */
+export const { nextTick } = process;
+
 /** Calls back after all that waits for nothing but settled promises. */
 type AfterPromises = (callback: () => void) => void;
 

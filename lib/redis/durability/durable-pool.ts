@@ -1,13 +1,11 @@
 import { inRootContext } from '../../core/util/async-contexts.js';
+import { nextTick } from '../../core/util/promises.js';
 import { LockStoreError } from '../../core/store/store-error.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
 import type { Durability } from './durability.js';
 import { DurableCommand } from './durable-command.js';
 import { DurableConnection, type DurableConnectionListener } from './durable-connection.js';
 import type { ServerConnection } from '../connection/server-connection.js';
-
-/** The real one: tests may replace the method of the process later. */
-const { nextTick } = process;
 
 /** How many connections may wait for replicas at the same time. */
 const MOST_CONNECTIONS = 16;

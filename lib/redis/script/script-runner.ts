@@ -1,4 +1,5 @@
 import { Command, type Redis } from 'ioredis';
+import { nextTick } from '../../core/util/promises.js';
 import { replyCode, withoutRepeatedArguments } from './failures.js';
 import type { ScriptCall, ScriptSender } from './script.js';
 
@@ -13,9 +14,6 @@ export const ASKING: ScriptSender = {
     return sendWithText(client, call).then(call.read, fail);
   },
 };
-
-/** The original function, even if a test replaces that of the process later. */
-const { nextTick } = process;
 
 /** How many commands of one turn of the event loop leave together, after the first one. */
 const COMMANDS_AT_ONCE = 8;

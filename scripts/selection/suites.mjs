@@ -53,7 +53,7 @@ export const SUITES = {
     'secrets/secrets-process',
   ].map((name) => `test/nest/${name}.slow.test.ts`),
   /** What an editor and the compiler say, and all code of the docs. */
-  editor: ['hovers', 'types'].map((name) => `test/nest/types/${name}.slow.test.ts`),
+  editor: ['hovers', 'mistakes', 'types'].map((name) => `test/nest/types/${name}.slow.test.ts`),
   snippets: [
     ...['fencing-sql', 'reference', 'snippets', 'walk'].map((name) => `test/docs/${name}.slow.test.ts`),
     'test/testing/contract/node-test.slow.test.ts',

@@ -3,6 +3,7 @@ import type { PushedGrant } from '../../lib/core/store/hearing.js';
 import { sealOf } from '../../lib/redis/grant-seal.js';
 import { readMessage } from '../../lib/redis/inbox.js';
 import { encodeResource } from '../../lib/redis/keys.js';
+import { runs } from '../support/simulation/runs.js';
 
 /** Names that are made to look like another message. */
 const hostile = fc.oneof(
@@ -31,7 +32,7 @@ describe('a message in the inbox', () => {
       fc.property(hostile, number, (name, count) => {
         expect(readMessage(`latch ${count} ${encodeResource(name)}`)).toEqual({ latch: { name, count } });
       }),
-      { seed: 20_260_101, numRuns: 1_000 },
+      { seed: 20_260_101, numRuns: runs(1_000) },
     );
   });
 
@@ -46,7 +47,7 @@ describe('a message in the inbox', () => {
         expect(isFor(`${clientId}/another`)).toBe(false);
         expect(message).not.toContain('S3cret_-');
       }),
-      { seed: 20_260_101, numRuns: 1_000 },
+      { seed: 20_260_101, numRuns: runs(1_000) },
     );
   });
 
@@ -57,7 +58,7 @@ describe('a message in the inbox', () => {
         const message = `${sealOf(`${token} ${sentAt}`, 'a/b/c')} ${otherToken} ${otherStamp} x`;
         expect(grantIn(message).isFor('a/b/c')).toBe(false);
       }),
-      { seed: 20_260_101, numRuns: 1_000 },
+      { seed: 20_260_101, numRuns: runs(1_000) },
     );
   });
 
@@ -76,7 +77,7 @@ describe('a message in the inbox', () => {
         const longer = readMessage(`${seal} kept ${leftMs + 1} ${sentAt} ${name}`);
         expect(longer && 'notice' in longer && longer.notice.isFor(owner)).toBe(false);
       }),
-      { seed: 20_260_101, numRuns: 1_000 },
+      { seed: 20_260_101, numRuns: runs(1_000) },
     );
   });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { Blockers, type HolderKey } from '../../../lib/core/contention/blockers.js';
 import { WaitTimeline } from '../../../lib/core/contention/wait-timeline.js';
+import { runs } from '../../support/simulation/runs.js';
 
 const REPORT: HolderKey = { group: 'NightlyReport.run' };
 
@@ -105,7 +106,7 @@ describe('who has waited for whom', () => {
         expect(rows.reduce((sum, row) => sum + row.waitedMs, 0)).toBe(totalMs);
         expect(rows.reduce((sum, row) => sum + row.calls, 0)).toBe(all.length);
       }),
-      { numRuns: 20 },
+      { numRuns: runs(20) },
     );
   });
 });
@@ -184,7 +185,7 @@ describe('the times of one resource that is waited for', () => {
         expect(sum).toBeCloseTo(Math.max(now, startedAt) - startedAt, 6);
         for (const [, ms] of parts) expect(ms).toBeGreaterThanOrEqual(0);
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { type Due, DueQueue } from '../../../lib/core/util/alarms.js';
+import { runs } from '../../support/simulation/runs.js';
 
 class Entry implements Due {
   heapIndex = -1;
@@ -70,7 +71,7 @@ describe('the due queue', () => {
         }
         expect(drain(queue)).toEqual(model.map((entry) => entry.dueAt).sort((x, y) => x - y));
       }),
-      { seed: 20_260_101, numRuns: 200 },
+      { seed: 20_260_101, numRuns: runs(200) },
     );
   });
 

@@ -2,6 +2,7 @@ import { CronTime } from 'cron';
 import fc from 'fast-check';
 import { CronTicks } from '../../../lib/nest/schedule/due-ticks.js';
 import { nominalTick } from '../../../lib/nest/schedule/nominal-tick.js';
+import { runs } from '../../support/simulation/runs.js';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -255,7 +256,7 @@ describe('for any schedule', () => {
           for (const tick of fired.slice(-2)) expect(nominalTick(cronTime, tick + 3)).toBe(tick);
         },
       ),
-      { seed: 20_260_105, numRuns: 25 },
+      { seed: 20_260_105, numRuns: runs(25) },
     );
   });
 
@@ -268,7 +269,7 @@ describe('for any schedule', () => {
         expect([ticks.after(before!), after]).toEqual([tick, ticks.after(tick)]);
         expect(tick - before!).toBeLessThan(40 * DAY);
       }),
-      { seed: 20_260_106, numRuns: 25 },
+      { seed: 20_260_106, numRuns: runs(25) },
     );
   });
 });

@@ -1,6 +1,7 @@
 import { CronTime } from 'cron';
 import fc from 'fast-check';
 import { nominalTick } from '../../../lib/nest/schedule/nominal-tick.js';
+import { runs } from '../../support/simulation/runs.js';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -178,7 +179,7 @@ describe('for any schedule and any time, the tick', () => {
     .tuple(field(0, 59), field(0, 59), field(0, 23), field(1, 28), field(1, 12), field(0, 6))
     .map((fields) => fields.join(' '));
   const times = fc.integer({ min: at('2024-01-01T00:00:00Z'), max: at('2029-12-31T00:00:00Z') });
-  const options = { seed: 20_260_105, numRuns: 60 };
+  const options = { seed: 20_260_105, numRuns: runs(60) };
 
   it('is not after now, and no other one lies between', () => {
     fc.assert(

@@ -60,7 +60,10 @@ export const ROOMS = {
   'core/latch': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   'core/watch': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   'core/health': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
-  memory: { rooms: STORE, why: 'The backends do not know each other.' },
+  memory: {
+    rooms: [...STORE, 'redis', 'redis/script'],
+    why: 'A Redis in memory, for the stores that run scripts. It needs no ioredis: see build.mjs.',
+  },
   quorum: { rooms: STORE, why: 'The backends do not know each other.' },
   'redis/lua': { rooms: [], why: 'Lua only.' },
   'redis/script': {

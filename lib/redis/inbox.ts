@@ -42,6 +42,14 @@ export function readMessage(message: string): InboxMessage | undefined {
   return grant ? { grant } : readNotice(message);
 }
 
+/** Tells what a message says. */
+export function deliver(said: Exclude<InboxMessage, { probe: string }>, listener: Required<StoreListener>): void {
+  if ('grant' in said) listener.granted(said.grant);
+  else if ('notice' in said) listener.retained(said.notice);
+  else if ('freed' in said) listener.freed(said.freed);
+  else listener.opened(said.latch.name, said.latch.count);
+}
+
 function readNotice(message: string): InboxMessage | undefined {
   const parts = RETENTION_MESSAGE.exec(message);
   if (!parts) return undefined;
@@ -113,11 +121,8 @@ export class Inbox {
     subscriber.on('message', (_channel: string, message: string) => {
       const said = readMessage(message);
       if (said === undefined) return;
-      if ('grant' in said) listener.granted(said.grant);
-      else if ('notice' in said) listener.retained(said.notice);
-      else if ('freed' in said) listener.freed(said.freed);
-      else if ('probe' in said) this.#probes.arrived(said.probe);
-      else listener.opened(said.latch.name, said.latch.count);
+      if ('probe' in said) this.#probes.arrived(said.probe);
+      else deliver(said, listener);
     });
     // A promise, too, keeps the async context in which it was made.
     this.opened = inRootContext(() => this.#open(connection, channel));

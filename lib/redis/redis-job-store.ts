@@ -28,7 +28,7 @@ import type { LockOwner } from '../core/store/lock-store.js';
 import { sealOfOwner } from './grant-seal.js';
 import { encodeField, readOwed, readPause, readRun, readSpan, readTimedPauses } from './job-entries.js';
 import type { Keys } from './keys.js';
-import type { RedisLockStore } from './redis-lock-store.js';
+import type { ScriptLockStore } from './script-lock-store.js';
 import {
   CLAIM_TICK,
   type ClaimReply,
@@ -56,7 +56,7 @@ const TEXTS_PER_JOB = 4;
  * remembered; and an index of all. They expire by themselves.
  */
 export class RedisJobStore implements JobStore, ClaimNode {
-  constructor(private readonly store: RedisLockStore) {}
+  constructor(private readonly store: ScriptLockStore) {}
 
   async claim({ resource, tick }: Tick, claim: TickClaim): Promise<TickReply> {
     const { keys } = this.store;

@@ -1,11 +1,11 @@
 import type { LockStoreError } from '../core/store/store-error.js';
 import type { LatchState, LatchStore, LatchSpec } from '../core/store/latch-store.js';
-import type { RedisLockStore } from './redis-lock-store.js';
+import type { ScriptLockStore } from './script-lock-store.js';
 import { COUNT_DOWN, READ_LATCH, WAIT_FOR_LATCH } from './script/scripts.js';
 
 /** Latches: a hash for each, and a sorted set of the clients that wait for it. Both expire by themselves. */
 export class RedisLatchStore implements LatchStore {
-  constructor(private readonly store: RedisLockStore) {}
+  constructor(private readonly store: ScriptLockStore) {}
 
   countDown({ name, count, ttlMs }: LatchSpec, id: string): Promise<LatchState> {
     const keys = this.#keys(name);

@@ -1,65 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import type {
-  AcquireReply,
-  KeepReply,
-  KeptPlace,
-  LockStore,
-  LockOwner,
-  Queueing,
-  Retention,
-  RotateReply,
-  SeveralReply,
-  Transfer,
-} from '../core/store/lock-store.js';
 import { closedStore, type LockStoreError } from '../core/store/store-error.js';
-import { type Hearing, onlyListener, type StoreListener } from '../core/store/hearing.js';
-import type { LockState } from '../core/store/lock-state.js';
-import type { Watcher, WatchReply } from '../core/store/watch-store.js';
+import type { Hearing } from '../core/store/hearing.js';
 import { closedProbe, type StoreProbe } from '../core/store/store-probe.js';
 import { Inbox } from './inbox.js';
 import { StoreHealth } from './store-health.js';
-import { keepPlaces } from './keep-places.js';
-import { ClusterKeys, Keys, waitersOf } from './keys.js';
-import { acquireBySlot } from './several-slots.js';
+import { ClusterKeys, Keys } from './keys.js';
 import type { Connection } from './connection/connection.js';
 import { locationOf } from './connection/connection-options.js';
 import { type ConnectionSettings, createConnection } from './create-connection.js';
+import { ScriptLockStore } from './script-lock-store.js';
 import type { MissingRights } from './script/missing-rights.js';
-import { RestartQuarantineError } from './script/restart-quarantine.js';
-import {
-  ACQUIRE,
-  ACQUIRE_SEVERAL,
-  DOWNGRADE,
-  FORCE_RELEASE,
-  INSPECT,
-  LABEL,
-  LOWER_PERMITS,
-  RAISE_TOKEN,
-  RELEASE,
-  RENEW,
-  RESIZE,
-  RETAIN,
-  ROTATE,
-  SET_DEPTH,
-  TRANSFER,
-  TRY_WRITE,
-  VERIFY,
-  WATCH,
-} from './script/scripts.js';
 import type { FlaggedScript } from './script/script.js';
-import {
-  hasMore,
-  type InspectReply,
-  isDone,
-  isOne,
-  readAcquireReply,
-  readRotateReply,
-  readSeveralReply,
-  readState,
-  readWatchReply,
-  requestOf,
-  stamp,
-} from './lock-replies.js';
+import { TRY_WRITE } from './script/scripts.js';
 
 /** Enough to distinguish instances that were given the same name. */
 const NONCE_BYTES = 6;
@@ -75,50 +27,38 @@ export function createClientId(instanceId: string): string {
   return `${instanceId}/${randomBytes(NONCE_BYTES).toString('base64url')}`;
 }
 
-/** No owner: a release that only continues to grant. */
-const NO_OWNER = '';
-
 /** Locks on one Redis primary or cluster. Each step is one script. */
-export class RedisLockStore implements LockStore {
-  readonly instanceId: string;
-  readonly clientId: string;
+export class RedisLockStore extends ScriptLockStore {
   readonly location: string;
   readonly #connection: Connection;
-  readonly #keys: Keys;
   readonly #inbox: Inbox;
   readonly #health: StoreHealth;
-  // Made once, because nearly every command has such a reply.
-  readonly #readAcquired = (reply: unknown): AcquireReply => readAcquireReply(reply, this.clientId);
-  readonly #readSeveral = (reply: unknown): SeveralReply => readSeveralReply(reply, this.clientId);
-  readonly #readRotated = (reply: unknown): RotateReply => readRotateReply(reply, this.clientId);
-  #listener: StoreListener | undefined;
-  #isClosed = false;
 
   constructor(options: RedisLockStoreOptions) {
-    this.instanceId = options.instanceId;
-    this.clientId = options.clientId ?? createClientId(options.instanceId);
-    this.#connection = createConnection(options);
-    const { outerKeyPrefix, isCluster } = this.#connection;
+    const connection = createConnection(options);
+    const { outerKeyPrefix, isCluster } = connection;
     const prefix = outerKeyPrefix + options.keyPrefix;
+    super(
+      options.instanceId,
+      options.clientId ?? createClientId(options.instanceId),
+      isCluster ? new ClusterKeys(prefix) : new Keys(prefix),
+    );
+    this.#connection = connection;
     this.location = JSON.stringify([locationOf(options.connection), options.keyPrefix]);
-    this.#keys = isCluster ? new ClusterKeys(prefix) : new Keys(prefix);
     const isDurable = options.durability !== undefined;
     this.#health = new StoreHealth({
-      connection: this.#connection,
-      keys: this.#keys,
+      connection,
+      keys: this.keys,
       clientId: this.clientId,
       demands: { isDurable, isQuarantined: options.restartQuarantineMs !== undefined },
       tryWrite: (keys) => this.run(TRY_WRITE, keys, []),
     });
-    const probeKey = (slot?: number): string => this.#keys.health(this.clientId, slot);
-    this.#inbox = new Inbox(this.#connection, this.#keys.inbox(this.clientId), probeKey, {
+    const probeKey = (slot?: number): string => this.keys.health(this.clientId, slot);
+    const { messages } = this;
+    this.#inbox = new Inbox(connection, this.keys.inbox(this.clientId), probeKey, {
+      ...messages,
       // Another process wrote the grant and has not waited for the replicas. With durability, the waiter has to ask.
-      granted: (grant) => this.#listener?.granted(isDurable ? { ...grant, sentAt: -Infinity } : grant),
-      retained: (notice) => this.#listener?.retained?.(notice),
-      freed: (message) => this.#listener?.freed?.(message),
-      opened: (name, count) => this.#listener?.opened?.(name, count),
-      unproven: () => this.#listener?.unproven?.(),
-      reconnected: () => this.#listener?.reconnected(),
+      granted: (grant) => messages.granted(isDurable ? { ...grant, sentAt: -Infinity } : grant),
     });
   }
 
@@ -159,143 +99,9 @@ export class RedisLockStore implements LockStore {
     return this.#health.missingRights();
   }
 
-  get keys(): Keys {
-    return this.#keys;
-  }
-
   /** Whether the keys of one script have to be in one slot. */
   get isCluster(): boolean {
     return this.#connection.isCluster;
-  }
-
-  acquire(owner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
-    const { resource, id } = owner;
-    const args = [id, requestOf(owner), leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
-    if (owner.label !== undefined) args.push(owner.label);
-    return this.run(ACQUIRE, this.#lockKeys(resource), args, this.#readAcquired);
-  }
-
-  acquireSeveral(waiters: readonly LockOwner[], leaseMs: number, queueing?: Queueing): Promise<SeveralReply> {
-    return acquireBySlot(waiters, {
-      slotOf: ({ resource }) => this.fenceOf(resource),
-      acquire: (inSlot, mayQueue) => this.#acquireInStep(inSlot, leaseMs, mayQueue ? queueing : undefined),
-      isWait: queueing !== undefined,
-    });
-  }
-
-  /** @param waiters for resources with one fence */
-  #acquireInStep(
-    [first, ...others]: readonly LockOwner[],
-    leaseMs: number,
-    queueing: Queueing | undefined,
-  ): Promise<SeveralReply> {
-    const { resource, id, label = '' } = first!;
-    const keys = this.#lockKeys(resource);
-    const stamped = queueing ? stamp(queueing) : '';
-    const args = [id, requestOf(first!), leaseMs, stamped, queueing?.maxWaiters ?? 0, label];
-    for (const other of others) {
-      const lock = this.#keys.lock(other.resource);
-      keys.push(lock, waitersOf(lock));
-      args.push(other.id, other.label ?? '');
-    }
-    return this.run(ACQUIRE_SEVERAL, keys, args, this.#readSeveral);
-  }
-
-  async keepPlaces(places: readonly KeptPlace[], sentAt: number): Promise<readonly KeepReply[]> {
-    if (this.#isClosed) throw closedStore();
-    const lockKeyOf = (resource: string): string => this.#keys.lock(resource);
-    return keepPlaces(places, sentAt, { clientId: this.clientId, lockKeyOf, run: (...call) => this.run(...call) });
-  }
-
-  async rotate(leaving: LockOwner, next: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
-    const args = [leaving.id, next.id, requestOf(next), leaseMs, stamp(queueing), queueing.maxWaiters];
-    if (next.label !== undefined) args.push(next.label);
-    try {
-      return await this.run(ROTATE, this.#lockKeys(next.resource), args, this.#readRotated);
-    } catch (error) {
-      if (!(error instanceof RestartQuarantineError)) throw error;
-      return { released: await this.release(leaving), next: error };
-    }
-  }
-
-  setDepth({ resource, id }: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
-    return this.run(SET_DEPTH, [this.#keys.lock(resource)], [id, depth, leaseMs], isOne);
-  }
-
-  renew({ resource, id }: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
-    const lock = this.#keys.lock(resource);
-    return this.run(RENEW, exactly ? [lock, waitersOf(lock)] : [lock], [id, leaseMs, exactly ? 1 : 0], isOne);
-  }
-
-  release({ resource, id }: LockOwner, lazily?: boolean): Promise<boolean> {
-    const keys = this.#lockKeys(resource);
-    return this.run(RELEASE, keys, [id], (reply) => this.#passedOn(keys, reply), lazily);
-  }
-
-  retain({ resource, id }: LockOwner, { minHoldMs, leftMs }: Retention, lazily?: boolean): Promise<boolean> {
-    const keys = this.#lockKeys(resource);
-    return this.run(RETAIN, keys, [id, minHoldMs ?? '', leftMs], (reply) => this.#passedOn(keys, reply), lazily);
-  }
-
-  /** Releases by a script that does more. Its first keys and its reply are those of a release. */
-  endRun(
-    script: FlaggedScript<boolean>,
-    resource: string,
-    more: readonly string[],
-    args: readonly (string | number)[],
-    lazily?: boolean,
-  ): Promise<boolean> {
-    const keys = this.#lockKeys(resource);
-    return this.run(script, [...keys, ...more], args, (reply) => this.#passedOn(keys, reply), lazily);
-  }
-
-  label({ resource, id }: LockOwner, label: string | undefined, lazily?: boolean): Promise<boolean> {
-    return this.run(LABEL, [this.#keys.lock(resource)], [id, label ?? ''], isOne, lazily);
-  }
-
-  verify({ resource, id }: LockOwner): Promise<boolean> {
-    return this.run(VERIFY, [this.#keys.lock(resource)], [id], isOne);
-  }
-
-  downgrade({ resource, id }: LockOwner, leaseMs: number): Promise<boolean> {
-    const keys = this.#lockKeys(resource);
-    return this.run(DOWNGRADE, keys, [id, leaseMs], (reply) => this.#passedOn(keys, reply));
-  }
-
-  raiseToken({ resource, id }: LockOwner, fencingToken: number): Promise<boolean> {
-    const lock = this.#keys.lock(resource);
-    return this.run(RAISE_TOKEN, [lock, this.#keys.fence(lock)], [id, fencingToken], isOne);
-  }
-
-  transfer({ resource, id }: LockOwner, transfer: Transfer): Promise<number | null> {
-    const { to, leaseMs, fencingToken = '', share } = transfer;
-    const args = [id, to, leaseMs, fencingToken, share ? 1 : 0];
-    if (transfer.label !== undefined) args.push(transfer.label);
-    const lock = this.#keys.lock(resource);
-    return this.run(TRANSFER, [lock, waitersOf(lock)], args, (token) => (token as number) || null);
-  }
-
-  lowerPermits({ resource, id }: LockOwner, count: number): Promise<boolean> {
-    const keys = this.#lockKeys(resource);
-    return this.run(LOWER_PERMITS, keys, [id, count], (reply) => this.#passedOn(keys, reply));
-  }
-
-  resize(resource: string, total: number): Promise<boolean> {
-    const keys = this.#lockKeys(resource);
-    return this.run(RESIZE, keys, [total], (reply) => this.#passedOn(keys, reply));
-  }
-
-  watch({ resource, id, mark }: Watcher, watchMs: number): Promise<WatchReply> {
-    const read = (reply: unknown) => readWatchReply(reply, this.clientId);
-    return this.run(WATCH, this.#lockKeys(resource), [id, mark, watchMs], read);
-  }
-
-  fenceOf(resource: string): string {
-    return this.#keys.fence(this.#keys.lock(resource));
-  }
-
-  trouble(resource: string): LockStoreError | undefined {
-    return this.troubleAt(this.#keys.lock(resource));
   }
 
   /** Why no command about this key can be sent now, if that is known. */
@@ -303,18 +109,13 @@ export class RedisLockStore implements LockStore {
     return this.#connection.troubleAt(key);
   }
 
-  inspect(resource: string): Promise<LockState> {
-    const keys = [this.#keys.lock(resource), this.#keys.waiters(resource)];
-    return this.run(INSPECT, keys, [], (reply) => readState(resource, reply as InspectReply, this.clientId));
-  }
-
   async list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]> {
     const resources = new Set<string>();
-    if (this.#isClosed) throw closedStore();
+    if (this.isClosed) throw closedStore();
     for (const server of this.#connection.servers()) {
-      for await (const keys of server.scan(this.#keys.matching(prefix))) {
+      for await (const keys of server.scan(this.keys.matching(prefix))) {
         for (const key of keys) {
-          const resource = this.#keys.resourceOf(key);
+          const resource = this.keys.resourceOf(key);
           if (resource !== undefined) resources.add(resource);
         }
         if (resources.size >= limit || signal?.aborted) return [...resources].slice(0, limit);
@@ -324,16 +125,7 @@ export class RedisLockStore implements LockStore {
   }
 
   probe(): StoreProbe {
-    return this.#isClosed ? closedProbe(this.#connection.topology) : this.#health.probe(this.#inbox.problems());
-  }
-
-  forceRelease(resource: string, fencingToken: number): Promise<boolean> {
-    const keys = this.#lockKeys(resource);
-    return this.run(FORCE_RELEASE, keys, [fencingToken], (reply) => this.#passedOn(keys, reply));
-  }
-
-  listen(listener: StoreListener): void {
-    this.#listener = onlyListener(this.#listener, listener);
+    return this.isClosed ? closedProbe(this.#connection.topology) : this.#health.probe(this.#inbox.problems());
   }
 
   /** From now on, the connections keep the process alive. */
@@ -342,7 +134,7 @@ export class RedisLockStore implements LockStore {
   }
 
   close(): Promise<void> {
-    this.#isClosed = true;
+    this.isClosed = true;
     this.#inbox.close();
     return this.#connection.close();
   }
@@ -355,32 +147,8 @@ export class RedisLockStore implements LockStore {
     read: (reply: unknown) => T = (reply) => reply as T,
     lazily?: boolean,
   ): Promise<T> {
-    if (this.#isClosed) return Promise.reject(closedStore());
+    if (this.isClosed) return Promise.reject(closedStore());
     const { mayGrant, durable } = script;
     return this.#connection.route({ script, keys, args, read, lazily, mayGrant, durable });
-  }
-
-  /**
-   * Reads the reply of a script that passes locks on. If the script has stopped at its bound, continues where it
-   * stopped.
-   */
-  #passedOn(keys: readonly string[], reply: unknown): boolean {
-    if (hasMore(reply)) void this.#goOn(keys);
-    return isDone(reply);
-  }
-
-  /** Grants the rest. If this process dies before, the waiter that the script has told of it does. */
-  async #goOn(keys: readonly string[]): Promise<void> {
-    try {
-      while (await this.run(RELEASE, keys, [NO_OWNER], hasMore));
-    } catch {
-      // Redis does not answer, or this store was closed. A waiter grants the rest.
-    }
-  }
-
-  /** The keys for the scripts that may pass a lock on. The name is encoded only once. */
-  #lockKeys(resource: string): string[] {
-    const lock = this.#keys.lock(resource);
-    return [lock, waitersOf(lock), this.#keys.fence(lock)];
   }
 }

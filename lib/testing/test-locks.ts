@@ -117,7 +117,7 @@ function seenBy({ fleet, instance }: FleetPlace): Pick<LocksUnderTest, 'instance
   const instances = () => new Set([instance, ...fleet.instances.filter(({ service }) => service === instance.service)]);
   return {
     instanceId,
-    states: (): LockState[] => server.locks.resources().map((resource) => readState(server, resource, clientId)),
+    states: (): LockState[] => server.held().map((resource) => readState(server, resource, clientId)),
     unmetFailures: () =>
       [...instances()].flatMap((each) => each.unmetFailures.map(({ text }) => `${text} of ${each.instanceId}`)),
   };

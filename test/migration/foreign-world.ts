@@ -22,5 +22,5 @@ export function useForeignWorld(given: LockOptions, enter: (here: ForeignWorld) 
 
 /** The owner of our lock. */
 export function ourOwnerIn(world: LockWorld, resource: string): string | undefined {
-  return world.server.locks.get(resource)?.members()[0]?.owner;
+  return world.server.members(resource)[0]?.owner;
 }

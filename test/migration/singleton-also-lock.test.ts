@@ -1,7 +1,7 @@
 import type { LockClient } from '../../lib/core/lock-client.js';
 import type { ForeignLock } from '../../lib/core/api/foreign-lock.js';
 import { fakeForeignLock, FakeForeignServer } from '../support/world/fake-foreign-lock.js';
-import { MemoryJobStore } from '../../lib/memory/memory-job-store.js';
+import { RedisJobStore } from '../../lib/redis/redis-job-store.js';
 import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
 import { track } from '../support/expect/tracked.js';
 import { eventsOf } from '../support/world/lock-world.js';
@@ -224,7 +224,7 @@ describe('a singleton job that also takes the lock of the old cron job', () => {
       start({ onCrash });
       const [a] = fleet.members('a');
       const { server: place } = fleet.world;
-      const jobs = new MemoryJobStore(new MemoryLockStore({ instanceId: 'a', server: place }));
+      const jobs = new RedisJobStore(new MemoryLockStore({ instanceId: 'a', server: place }));
       const runs = (a!.instance.locks as LockClient).singletonRuns(jobs);
       const [resource, schedule] = ['cron:report', '* * * * * UTC'];
       const [known] = await jobs.register([{ resource, schedule, next: undefined }]);

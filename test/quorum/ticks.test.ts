@@ -1,18 +1,19 @@
 import { SystemClock } from '../../lib/core/util/clock.js';
 import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../lib/memory/memory-server.js';
-import { MemoryClaims } from '../../lib/memory/memory-claims.js';
+import { RedisJobStore } from '../../lib/redis/redis-job-store.js';
 import { QuorumLockStore } from '../../lib/quorum/quorum-lock-store.js';
 import { QuorumClaims } from '../../lib/quorum/quorum-claims.js';
 import { SystemRandom } from '../../lib/core/util/random.js';
 import type { ClaimChange, ClaimNode, TickClaim } from '../../lib/core/store/job-claims.js';
+import { jobsOn } from '../support/world/forgetful.js';
 
 const LEASE_MS = 30_000;
 const KEEP_MS = 120_000;
 
 describe('ticks that are times, on a quorum', () => {
   let stores: QuorumLockStore[];
-  let nodes: MemoryClaims[];
+  let nodes: RedisJobStore[];
   let servers: MemoryServer[];
   let now: number;
   let wallNow: number;
@@ -23,7 +24,7 @@ describe('ticks that are times, on a quorum', () => {
     const clock = new SystemClock();
     const ofServers = { ...withMethods(clock), wallNow: () => wallNow };
     servers = Array.from({ length: 3 }, () => new MemoryServer(ofServers));
-    nodes = servers.map((server) => new MemoryClaims(server));
+    nodes = servers.map((server) => jobsOn(server));
     stores = [];
   });
   afterEach(async () => {
@@ -83,9 +84,10 @@ describe('ticks that are times, on a quorum', () => {
     expect(await once.jobs.claim(target(), wish(once.owner))).toMatchObject({ status: 'granted' });
     await once.store.release({ resource, id: once.owner, mode: 'exclusive' });
     // Longer than two nodes remember it; at the third, a claim of another process was given back late.
-    for (const [index, { claims }] of servers.entries()) {
-      claims.delete(JSON.stringify([resource, target().tick]));
-      if (index === 0) claims.set(JSON.stringify([resource, target().tick]), 'returned', KEEP_MS);
+    for (const [index, { redis, keys }] of servers.entries()) {
+      const claim = keys.tick(resource, target().tick);
+      redis.del(claim);
+      if (index === 0) redis.set(claim, 'returned', 'PX', KEEP_MS);
     }
     wallNow += 60_000;
     const stopped = open('stopped');

@@ -1,8 +1,7 @@
-import { MemoryJobStore } from '../../lib/memory/memory-job-store.js';
-import { MemoryLatchStore } from '../../lib/memory/memory-latch-store.js';
+import { RedisJobStore } from '../../lib/redis/redis-job-store.js';
+import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../lib/memory/memory-server.js';
-import { MemoryClaims } from '../../lib/memory/memory-claims.js';
 import { FakeClock } from '../support/world/fake-clock.js';
 import { GrantLog } from '../../lib/testing/contract/grant-log.js';
 import { describeStoreModel } from './histories/store-model.contract.js';
@@ -14,6 +13,7 @@ import {
 } from '../../lib/testing/contract/stores/describe-stores.js';
 import { describeLatchHistories, type LatchSubject } from './histories/latch-histories.contract.js';
 import { runs } from '../support/simulation/runs.js';
+import { jobsOn } from '../support/world/forgetful.js';
 
 async function inMemory(): Promise<LatchSubject> {
   const clock = new FakeClock();
@@ -25,8 +25,8 @@ async function inMemory(): Promise<LatchSubject> {
       stores.push(store);
       return {
         locks: store,
-        latches: new MemoryLatchStore(store),
-        jobs: new MemoryJobStore(store),
+        latches: new RedisLatchStore(store),
+        jobs: new RedisJobStore(store),
       };
     },
     async kill(instanceId) {
@@ -35,8 +35,8 @@ async function inMemory(): Promise<LatchSubject> {
     now: async () => clock.wallNow(),
     pass: (ms) => clock.advance(ms),
     async expireLatch(name) {
-      server.latches.delete(name);
-      server.latchWaiters.delete(name);
+      server.redis.del(server.keys.latch(name));
+      server.redis.del(server.keys.latchWaiters(name));
     },
     isEmpty: async () => server.isEmpty,
     async close() {
@@ -53,7 +53,7 @@ describe('the in-memory lock store', () => {
       withTime: true,
       unitMs: 100,
       slackMs: 0,
-      hasRoughReplies: false,
+      hasRoughReplies: true,
     });
   });
 
@@ -80,10 +80,10 @@ describe('the in-memory latch store', () => {
 describe('the in-memory server', () => {
   it('keeps tokens growing when the wall clock steps back', async () => {
     const clock = new FakeClock();
-    const server = new MemoryServer(clock);
-    const before = server.take({ resource: 'a', id: 'x/1', mode: 'exclusive' }, 1_000);
+    const store = new MemoryLockStore({ instanceId: 'x', server: new MemoryServer(clock) });
+    const before = await take(store, newOwner(store, 'a'));
     clock.wallNow = () => 0;
-    expect(server.take({ resource: 'b', id: 'x/2', mode: 'exclusive' }, 1_000)).toBeGreaterThan(before);
+    expect(await take(store, newOwner(store, 'b'))).toBeGreaterThan(before);
   });
 
   it.each([
@@ -95,11 +95,11 @@ describe('the in-memory server', () => {
       const HOUR_MS = 3_600_000;
       const clock = new FakeClock();
       const server = new MemoryServer(clock);
-      const jobs = new MemoryJobStore(new MemoryLockStore({ instanceId: 'new', server }));
+      const jobs = new RedisJobStore(new MemoryLockStore({ instanceId: 'new', server }));
       await jobs.register([{ resource: 'job', schedule: 'weekly UTC', next: clock.wallNow() + 168 * HOUR_MS }]);
       await clock.advance(hours * HOUR_MS);
       const [at, next] = [clock.wallNow(), clock.wallNow() + HOUR_MS];
-      await new MemoryClaims(server).claim(
+      await jobsOn(server).claim(
         { resource: 'job', tick: 'now' },
         {
           owner: { resource: 'job', id: 'old/1', mode: 'exclusive' },
@@ -118,13 +118,13 @@ describe('the in-memory server', () => {
   it('keeps no ticks of the past', async () => {
     const clock = new FakeClock();
     const server = new MemoryServer(clock);
-    const claims = new MemoryClaims(server);
+    const claims = jobsOn(server);
     for (let minute = 0; minute < 100; minute++) {
       const owner = { resource: 'job', id: `one/${minute}`, mode: 'exclusive' as const };
       const claim = { owner, leaseMs: 50, keepMs: 90_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
       await claims.claim({ resource: 'job', tick: `minute ${minute}` }, claim);
       await clock.advance(60_000);
     }
-    expect(server.claims.size).toBe(1);
+    expect(server.redis.keys().filter((key) => key.includes(':tick:'))).toHaveLength(1);
   });
 });

@@ -1,8 +1,12 @@
-// npm run lua   writes lib/redis/script/scripts.generated.ts from lib/redis/lua
+// npm run lua   writes what is made of the scripts in lib/redis/lua: lib/redis/script/scripts.generated.ts, the texts, and
+//               lib/memory/scripts.generated.ts, the same in TypeScript
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assembleAll } from './assemble.mjs';
 import { generate } from './generate.mjs';
+import { translate } from './translate.mjs';
 
 const root = join(import.meta.dirname, '../..');
-writeFileSync(join(root, 'lib/redis/script/scripts.generated.ts'), generate(assembleAll(join(root, 'lib/redis/lua'))));
+const scripts = assembleAll(join(root, 'lib/redis/lua'));
+writeFileSync(join(root, 'lib/redis/script/scripts.generated.ts'), generate(scripts));
+writeFileSync(join(root, 'lib/memory/scripts.generated.ts'), await translate(scripts));

@@ -113,13 +113,24 @@ function filesOf(ofBothFormats, folder, folderOfBoth, extension) {
     // The rooms import each other in one direction, so each can be a file. What is loaded late is one, too.
     manualChunks: (id, { getModuleInfo }) => {
       if (!ofBothFormats.has(id)) return undefined;
-      return getModuleInfo(id).dynamicImporters.length > 0 ? basename(id, extension) : roomOf(id);
+      if (getModuleInfo(id).dynamicImporters.length > 0) return basename(id, extension);
+      // Memory runs the same scripts, and loads no ioredis.
+      return roomOf(id) === 'redis' && servesMemory(id, getModuleInfo) ? 'scripts' : roomOf(id);
     },
     chunkFileNames: (chunk) =>
       isOfBothFormats(chunk)
         ? `${folderOfBoth}/${chunk.name}${extension}`
         : `${folder}/parts/${nameOf(chunk)}${extension}`,
   };
+}
+
+/** Whether the room of the memory store, or what that imports, imports a file. */
+function servesMemory(id, getModuleInfo, seen = new Set()) {
+  if (seen.has(id)) return false;
+  seen.add(id);
+  return getModuleInfo(id).importers.some(
+    (each) => roomOf(each) === 'memory' || servesMemory(each, getModuleInfo, seen),
+  );
 }
 
 /** Entry point by entry point, its file in dist/modules. */

@@ -5,9 +5,7 @@ import type { LockStores } from '../../core/store/lock-stores.js';
 import { LockStoreError } from '../../core/store/store-error.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../../core/util/clock.js';
 import type { Random } from '../../core/util/random.js';
-import { MemoryJobStore } from '../../memory/memory-job-store.js';
-import { MemoryLatchStore } from '../../memory/memory-latch-store.js';
-import { MemoryLockStore } from '../../memory/memory-lock-store.js';
+import { type MemoryLockStore, memoryStores } from '../../memory/memory-lock-store.js';
 import type { MemoryServer } from '../../memory/memory-server.js';
 import type { CommandPath, Gate, TestCommand } from './commands.js';
 import type { PlannedFailure } from './failures.js';
@@ -56,12 +54,12 @@ export class TestInstance implements CommandPath {
     random: Random,
   ) {
     this.clock = new InstanceClock(fleet.clock);
-    const inner = new MemoryLockStore({ instanceId, server });
-    this.#inner = inner;
+    const { locks, jobs, latches } = memoryStores({ instanceId, server });
+    this.#inner = locks;
     this.stores = {
-      locks: new TestLockStore(inner, this),
-      jobs: testJobs(new MemoryJobStore(inner), this),
-      latches: testLatches(new MemoryLatchStore(inner), this),
+      locks: new TestLockStore(locks, this),
+      jobs: testJobs(jobs, this),
+      latches: testLatches(latches, this),
       clock: this.clock,
       random,
     };

@@ -2,9 +2,8 @@ import { createOwnerId } from '../../core/store/owner-id.js';
 import type { LockOwner } from '../../core/store/lock-store.js';
 import type { Tick } from '../../core/store/job-claims.js';
 import { SystemRandom } from '../../core/util/random.js';
-import { MemoryLockStore } from '../../memory/memory-lock-store.js';
+import { memoryStores } from '../../memory/memory-lock-store.js';
 import type { MemoryServer } from '../../memory/memory-server.js';
-import { MemoryClaims } from '../../memory/memory-claims.js';
 
 const LEASE_MS = 30_000;
 const KEEP_MS = 366 * 24 * 60 * 60 * 1_000;
@@ -16,8 +15,7 @@ const KEEP_MS = 366 * 24 * 60 * 60 * 1_000;
  * @returns the status of the claim that was refused, if one was
  */
 export async function crash(server: MemoryServer, tick: Tick): Promise<string | undefined> {
-  const locks = new MemoryLockStore({ instanceId: 'crashed', server });
-  const claims = new MemoryClaims(server);
+  const { locks, jobs } = memoryStores({ instanceId: 'crashed', server });
   const returned = { claim: { tick: tick.tick, to: 'returned', keepMs: KEEP_MS } } as const;
   const random = new SystemRandom();
   try {
@@ -25,14 +23,14 @@ export async function crash(server: MemoryServer, tick: Tick): Promise<string | 
     // The first one begins the run, and the second one reruns it: so the claim says that it is a rerun.
     for (const takeOver of ['nothing', 'unfinished'] as const) {
       owner = { resource: tick.resource, id: createOwnerId(locks.clientId, random), mode: 'exclusive' };
-      const reply = await claims.claim(tick, { owner, leaseMs: LEASE_MS, keepMs: KEEP_MS, overlap: 'wait', takeOver });
+      const reply = await jobs.claim(tick, { owner, leaseMs: LEASE_MS, keepMs: KEEP_MS, overlap: 'wait', takeOver });
       if (reply.status !== 'granted') {
-        if (reply.status === 'claimed') await claims.end(owner, returned);
+        if (reply.status === 'claimed') await jobs.end(owner, returned);
         return reply.status;
       }
       await locks.release(owner);
     }
-    await claims.end(owner!, returned);
+    await jobs.end(owner!, returned);
     return undefined;
   } finally {
     await locks.close();

@@ -47,8 +47,9 @@ function nextTime(ticks: FiredTicks, due: number | undefined, wallNow: number): 
 }
 
 /** Notes a tick that has run, as the claim of a tick in its time does. */
-export function account({ lastTicks, clock }: MemoryServer, resource: string, tick: string): void {
+export function account({ redis, keys, clock }: MemoryServer, resource: string, tick: string): void {
   const at = Date.parse(tick);
-  if (!(at > (lastTicks.get(resource) ?? 0))) return;
-  lastTicks.set(resource, at, Math.max(0, at - clock.wallNow()) + LAST_TICK_KEEP_MS);
+  const key = keys.lastTick(resource);
+  if (!(at > Number(redis.get(key) ?? 0))) return;
+  redis.set(key, at, 'PX', Math.max(0, at - clock.wallNow()) + LAST_TICK_KEEP_MS);
 }

@@ -95,7 +95,7 @@ describe('assertLocked', () => {
       expect(refused('y')).toBeInstanceOf(LeaseLostError);
     });
     await a.locks.using(['x', 'y'], undefined, async () => {
-      world.server.locks.delete('x');
+      world.server.lose('x');
       await world.clock.advance(15_000);
       expect(refused('y')).toMatchObject({ code: 'LEASE_LOST', resource: 'x', reason: 'takenOver' });
     });

@@ -1,7 +1,7 @@
 import type { JobRecords } from '../../../lib/core/jobs/job-records.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import type { JobStore } from '../../../lib/core/store/job-store.js';
-import { MemoryJobStore } from '../../../lib/memory/memory-job-store.js';
+import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
@@ -17,12 +17,13 @@ describe('the list of jobs', () => {
 
   function instance(instanceId: string): { jobs: JobStore; records: JobRecords } {
     const store = new MemoryLockStore({ instanceId, server });
-    const jobs = new MemoryJobStore(store);
+    const jobs = new RedisJobStore(store);
     return { jobs, records: new LockClient({ store, clock }).jobRecords(jobs) };
   }
 
   async function startFleet(size: number): Promise<JobRecords> {
     for (let number = 1; number <= size; number++) {
+      await clock.advance(1);
       await instance(`app-${number}`).jobs.register([{ resource: 'cron:report' }]);
     }
     return instance('operator').records;
@@ -31,7 +32,7 @@ describe('the list of jobs', () => {
   const namesOf = (from: number, to: number) =>
     Array.from({ length: from - to + 1 }, (_, index) => ({
       instanceId: `app-${from - index}`,
-      seenAt: clock.wallNow(),
+      seenAt: clock.wallNow() - index,
     }));
 
   it('names the ten instances that were seen last, and counts all; get() names all', async () => {

@@ -29,7 +29,7 @@ const LATCH: WaitSubject<typeof course extends fc.Arbitrary<infer T> ? T : never
         run: () => void counted.push(track(latch(on).countDown({ id }))),
       })),
       stores: instances.map(({ store }) => store),
-      isThere: () => server.latches.get('import')?.isOpen === true,
+      isThere: () => server.redis.hget(server.keys.latch('import'), 'open') !== undefined,
       wait: (on, options) => latch(on).wait(options),
       trouble(what, on, fate) {
         const { store } = instances[on]!;

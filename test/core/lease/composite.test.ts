@@ -110,7 +110,7 @@ describe('several resources at once', () => {
     const lease = await a.locks.acquire(['x', 'y'], { leaseMs: 3_000 });
     const reasons: unknown[] = [];
     lease.signal.addEventListener('abort', () => reasons.push(lease.signal.reason));
-    world.server.locks.delete('y');
+    world.server.lose('y');
     await world.clock.advance(1_000);
     expect(reasons).toMatchObject([{ code: 'LEASE_LOST', resource: 'y', reason: 'takenOver' }]);
     expect(lease.isHeld()).toBe(false);

@@ -77,7 +77,7 @@ describe('a lease', () => {
 
     it('notices that Redis did not have the lock any more', async () => {
       const lease = await a.locks.acquire('stock');
-      world.server.locks.delete('stock');
+      world.server.lose('stock');
       await lease.release();
       expect(eventsOf(a, 'released')).toEqual([]);
       expect(eventsOf(a, 'lost')).toMatchObject([{ reason: 'takenOver' }]);
@@ -93,7 +93,7 @@ describe('a lease', () => {
 
     it('ends a lease that Redis does not know any more', async () => {
       const lease = await a.locks.acquire('stock');
-      world.server.locks.delete('stock');
+      world.server.lose('stock');
       expect(await lease.verify()).toBe(false);
       expect(lease.signal.reason).toMatchObject({ reason: 'takenOver' });
     });
@@ -151,7 +151,7 @@ describe('a lease', () => {
 
     it('throws where somebody else has the lock, and prolongs nothing', async () => {
       const lease = await a.locks.acquire('stock');
-      world.server.locks.delete('stock');
+      world.server.lose('stock');
       const next = await b.locks.acquire('stock', { leaseMs: 5_000, watchdog: false });
       await expect(lease.extend(60_000)).rejects.toBeInstanceOf(LeaseLostError);
       expect(lease.isHeld()).toBe(false);

@@ -178,7 +178,7 @@ describe('reentrant mode', () => {
   it('refuses to enter a lock that Redis does not have any more, and ends the outer lease', async () => {
     const work = track(
       a.locks.using('stock', FIXED, async (outer) => {
-        world.server.locks.delete('stock');
+        world.server.lose('stock');
         await expect(a.locks.acquire('stock', REENTRANT)).rejects.toMatchObject({ code: 'LEASE_LOST' });
         expect(outer.signal.reason).toMatchObject({ reason: 'takenOver' });
       }),
@@ -257,7 +257,7 @@ describe('reentrant mode', () => {
     it('enters a lock that Redis does not have any more, and is lost with the answer', async () => {
       const work = track(
         a.locks.using('stock', REENTRANT, async (outer) => {
-          world.server.locks.delete('stock');
+          world.server.lose('stock');
           const inner = await a.locks.acquire('stock', REENTRANT);
           await settle();
           for (const { signal } of [outer, inner]) expect(signal.reason).toMatchObject({ reason: 'takenOver' });

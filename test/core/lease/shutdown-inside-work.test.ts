@@ -1,5 +1,5 @@
 import { LockShutdownError } from '../../../lib/core/api/errors.js';
-import { MemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
+import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { claimsOn } from '../../support/world/forgetful.js';
 import { fakeForeignLock, FakeForeignServer } from '../../support/world/fake-foreign-lock.js';
@@ -53,7 +53,7 @@ describe('a call from inside of work that a shutdown drains', () => {
   it('is granted however it asks', async () => {
     const text = await (await b.locks.acquire('sent')).transfer();
     const latches = a.locks.latches(
-      new MemoryLatchStore(new MemoryLockStore({ instanceId: 'a', server: world.server })),
+      new RedisLatchStore(new MemoryLockStore({ instanceId: 'a', server: world.server })),
     );
     const { working, shutdown } = await drained(async () => {
       await (await a.locks.tryAcquire('tried'))!.release();

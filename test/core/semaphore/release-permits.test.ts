@@ -283,7 +283,7 @@ describe('releasePermits', () => {
     await released.release();
     await expect(released.releasePermits(1)).rejects.toMatchObject({ code: 'LEASE_LOST', reason: 'released' });
     const lease = await acquire(a, 2);
-    world.server.locks.delete('exports');
+    world.server.lose('exports');
     await expect(lease.releasePermits(1)).rejects.toMatchObject({ code: 'LEASE_LOST', reason: 'takenOver' });
     expect([lease.isHeld(), lease.signal.aborted]).toEqual([false, true]);
     expect(eventsOf(a, 'lost')).toMatchObject([{ reason: 'takenOver' }]);

@@ -133,7 +133,7 @@ describe('a semaphore', () => {
       await settle();
       const waiting = [acquire(a), acquire(a), acquire(a)];
       await settle();
-      const [place] = world.server.queues.alive('exports');
+      const [place] = world.server.waiters('exports');
       const sent = a.store.commands.length;
       await holders[1]!.value.release();
       await settle();
@@ -143,7 +143,7 @@ describe('a semaphore', () => {
       await settle();
       expect(states(waiting)).toEqual(['fulfilled', 'fulfilled', 'pending']);
       expect(a.store.commands).toHaveLength(sent);
-      expect(world.server.queues.alive('exports').map(({ owner }) => owner)).toEqual([place!.owner]);
+      expect(world.server.waiters('exports')).toEqual([place]);
       await holders[2]!.value.release(); // nobody is left to take the place: the last one gets it there
       await settle();
       expect(states(waiting)).toEqual(['fulfilled', 'fulfilled', 'fulfilled']);
@@ -185,11 +185,11 @@ describe('a semaphore', () => {
       const controller = new AbortController();
       const waiting = [acquire(a, { signal: controller.signal }), acquire(a)];
       await settle();
-      const [place] = world.server.queues.alive('exports');
+      const [place] = world.server.waiters('exports');
       controller.abort();
       await settle();
       expect(states(waiting)).toEqual(['rejected', 'pending']);
-      expect(world.server.queues.alive('exports').map(({ owner }) => owner)).toEqual([place!.owner]);
+      expect(world.server.waiters('exports')).toEqual([place]);
     });
 
     it('gives back a grant that comes when nobody wants it any more', async () => {

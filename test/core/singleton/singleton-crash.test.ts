@@ -186,9 +186,9 @@ describe("a run that loses its lease (onCrash: 'retry')", () => {
     const call = anna.run('09:00', untilLost);
     ben.fire('09:00');
     await fleet.clock.advance(1_000);
-    const { locks, claims } = fleet.world.server;
-    locks.delete('cron:report');
-    claims.delete(JSON.stringify(['cron:report', '09:00']));
+    const { server } = fleet.world;
+    server.lose('cron:report');
+    server.redis.del(server.keys.tick('cron:report', '09:00'));
     await fleet.clock.advance(3 * LEASE_MS);
     expect(call.error).toMatchObject({ reason: 'takenOver' });
     expect(fleet.runs).toHaveLength(0);

@@ -5,7 +5,7 @@ import { catchUpTick, type JobStore, withoutRecords, type RunRecord } from '../.
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import type { LockEvent } from '../../../lib/core/events/events.js';
-import { MemoryJobStore } from '../../../lib/memory/memory-job-store.js';
+import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
@@ -33,7 +33,7 @@ describe('the history of a job', () => {
   function instance(instanceId: string, change = (store: JobStore): JobStore => store) {
     const store = new MemoryLockStore({ instanceId, server });
     const client = new LockClient({ store, clock, observers: [(event) => void events.push(event)] });
-    const jobStore = change(new MemoryJobStore(store));
+    const jobStore = change(new RedisJobStore(store));
     return {
       locks: client,
       jobs: jobStore,
@@ -100,7 +100,7 @@ describe('the history of a job', () => {
       endedAt: startedAt + 1_500,
       instanceId: 'anna',
     });
-    expect(server.locks.get(JOB)).toBeUndefined();
+    expect(server.members(JOB)).toEqual([]);
   });
 
   it('names an error and its code, and tells its message only if asked to', async () => {
@@ -160,7 +160,7 @@ describe('the history of a job', () => {
     await shaky.runs.run(optionsOf(), () => undefined);
     await clock.advance(1_000);
     expect(await history()).toMatchObject([{ instanceId: 'ben', outcome: 'ok' }]);
-    expect(server.locks.get(JOB)).toBeUndefined();
+    expect(server.members(JOB)).toEqual([]);
   });
 
   it('has no more runs than the option says', async () => {

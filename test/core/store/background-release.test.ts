@@ -50,7 +50,7 @@ describe('a release in the background', () => {
 
   it('that finds the lease gone says that it was lost', async () => {
     const lease = await a.locks.acquire('stock', { backgroundRelease: true });
-    world.server.locks.delete('stock');
+    world.server.lose('stock');
     await lease.release();
     await settle();
     expect(eventsOf(a, 'lost')).toMatchObject([{ reason: 'takenOver' }]);

@@ -24,7 +24,7 @@ describe('the order of tokens where Redis has forgotten the lock of a process th
 
   /** Everything is gone, and it can be known by the connection, which is new. */
   const restart = ({ store }: Instance) => {
-    for (const resource of world.server.locks.resources()) world.server.locks.delete(resource);
+    for (const resource of world.server.held()) world.server.lose(resource);
     store.reconnect();
   };
 

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { MemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
+import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
@@ -58,7 +58,7 @@ describe('one signal for more than ten calls', () => {
   });
 
   it('has one listener for latches and campaigns too', async () => {
-    const store = new MemoryLatchStore(new MemoryLockStore({ instanceId: 'l', server: world.server }));
+    const store = new RedisLatchStore(new MemoryLockStore({ instanceId: 'l', server: world.server }));
     const latches = a.locks.latches(store);
     const waits = Promise.allSettled(calls((n) => latches.latch(`ready-${n}`, 1).wait({ signal: given.signal })));
     const campaigns = calls(async (n) => a.locks.campaign(`leader-${n}`, { signal: given.signal }));

@@ -274,7 +274,7 @@ describe('waitUntilFree', () => {
     await world.instance('dead').locks.acquire('stock', { leaseMs: 60_000, watchdog: false });
     const first = track(wait());
     await world.clock.advance(500);
-    world.server.locks.delete('stock'); // as by DEL
+    world.server.lose('stock'); // as by DEL
     const second = track(wait());
     await world.clock.advance(1);
     expect([first.state, second.state]).toEqual(['fulfilled', 'fulfilled']);
@@ -346,7 +346,7 @@ describe('waitUntilFree', () => {
       expect(waiting.error).toMatchObject({ waitedMs: 300, attempts: 1, retryAfterMs: expect.any(Number) });
       expect(waiting.error).toMatchObject({ holderCount: 1, holders: [{ instanceId: 'a', isThisProcess: false }] });
       expect((waiting.error as Error).message).toContain('"stock" is held by a for');
-      expect(world.server.watchers.size).toBe(0);
+      expect(world.server.redis.keys()).not.toContain(world.server.keys.waiters('stock'));
       await lease.release();
       await expectNothingLeft();
     });
@@ -359,7 +359,7 @@ describe('waitUntilFree', () => {
         attempts: 1,
         holderCount: 1,
       });
-      expect(world.server.watchers.size).toBe(0);
+      expect(world.server.redis.keys()).not.toContain(world.server.keys.waiters('stock'));
       await lease.release();
       await expectNothingLeft();
     });
@@ -415,7 +415,7 @@ describe('waitUntilFree', () => {
       expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
       answer.open();
       await settle();
-      expect(world.server.watchers.size).toBe(0);
+      expect(world.server.redis.keys()).not.toContain(world.server.keys.waiters('stock'));
       await lease.release();
       await expectNothingLeft();
     });

@@ -47,7 +47,7 @@ const RESOURCE: WaitSubject<typeof course extends fc.Arbitrary<infer T> ? T : ne
         }),
       ],
       stores: instances.map(({ store }) => store),
-      isThere: () => !server.locks.get('stock') && server.queues.length('stock') === 0,
+      isThere: () => !server.resources().includes('stock'),
       wait: (on, options) => instances[on]!.locks.watches.waitUntilFree('stock', options),
       trouble(what, on, fate, lastingMs) {
         const { store } = instances[on]!;

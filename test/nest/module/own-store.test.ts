@@ -2,12 +2,12 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { InvalidLockOptionsError, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
 import type { StoreContext, StoreFactory } from 'nestjs-redis-lock/store';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
-import { MemoryClaims } from '../../../lib/memory/memory-claims.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { clockOf } from '../../../lib/nest/service-parts.js';
 import { TEST_STORES } from '../../../lib/nest/tokens.js';
 import { rejection } from '../../support/expect/eventually.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
+import { jobsOn } from '../../support/world/forgetful.js';
 
 const started: TestingModule[] = [];
 afterEach(async () => {
@@ -36,7 +36,7 @@ describe('the option store', () => {
     expect(contexts).toEqual([
       { service: 'default', instanceId: 'a', keyPrefix: 'shop', defaults: expect.objectContaining({ leaseMs: 5_000 }) },
     ]);
-    await locks.using('x', async () => expect(server.locks.get('x')?.members()).toHaveLength(1));
+    await locks.using('x', async () => expect(server.members('x')).toHaveLength(1));
     expect(server.isEmpty).toBe(true);
   });
 
@@ -141,7 +141,7 @@ describe('the option store', () => {
     const locks = await start({
       store: ({ instanceId }: StoreContext) => ({
         locks: new MemoryLockStore({ instanceId, server }),
-        jobs: new MemoryClaims(server),
+        jobs: jobsOn(server),
       }),
     });
     await expect(locks.runSingleton(nightly, async () => 'ran')).resolves.toBe('ran');

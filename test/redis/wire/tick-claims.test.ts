@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { MemoryClaims } from '../../../lib/memory/memory-claims.js';
+import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import type { ClaimNode } from '../../../lib/core/store/job-claims.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
-import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { lockConnection } from '../../support/redis/lock-user.js';
 import { useRedis } from '../../support/redis/redis-server.js';
+import { jobsOn } from '../../support/world/forgetful.js';
 
 const KEEP_MS = 60_000;
 
@@ -15,7 +15,7 @@ describe.each(['Redis', 'memory'])('claims of ticks in %s', (where) => {
   let claims: ClaimNode;
 
   beforeEach(async () => {
-    if (where === 'memory') return void (claims = new MemoryClaims());
+    if (where === 'memory') return void (claims = jobsOn());
     const keyPrefix = `claims-${randomUUID()}`;
     store = new RedisLockStore({ connection: lockConnection(redis().url), keyPrefix, instanceId: 'a', leaseMs: 1_000 });
     expect(await store.start(10_000)).toBe(true);

@@ -1,11 +1,11 @@
 import { type Clock, SystemClock } from '../../../lib/core/util/clock.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
-import { MemoryClaims } from '../../../lib/memory/memory-claims.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
 import { QuorumClaims } from '../../../lib/quorum/quorum-claims.js';
 import { SystemRandom } from '../../../lib/core/util/random.js';
 import type { StoreSubject } from '../../../lib/testing/contract/subject.js';
+import { jobsOn } from '../../support/world/forgetful.js';
 
 let clients = 0;
 
@@ -30,7 +30,7 @@ export function quorumInMemory(nodes: number, clock: Clock, pass: (ms: number) =
       const random = new SystemRandom();
       const store = new QuorumLockStore({ nodes: members, clock: fromZero, random, nodeTimeoutMs: 100, fencing: true });
       stores.push(store);
-      const claims = servers.map((server) => new MemoryClaims(server));
+      const claims = servers.map((server) => jobsOn(server));
       const jobs = new QuorumClaims(store, claims, new SystemClock(), random);
       return { locks: store, jobs };
     },

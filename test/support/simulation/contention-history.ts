@@ -109,7 +109,7 @@ export class ContentionHistory {
 
   /** An operator ends the first lease of the resource. */
   forceRelease(resource: string): void {
-    const first = this.world.server.locks.get(resource)?.members()[0];
+    const first = this.world.server.members(resource)[0];
     if (!first) return;
     this.#forced.add(fencingTickOf(first.fencingToken));
     this.#minimums.forced(fencingTickOf(first.fencingToken));
@@ -182,7 +182,7 @@ export class ContentionHistory {
     const isLeft = ({ instance, plan }: SimulatedCall) => plan.isForgotten || instance.clock.isDead;
     for (const resource of new Set(this.calls.flatMap(({ plan }) => plan.resources))) {
       if (this.calls.some((call) => call.plan.resources.includes(resource) && isLeft(call))) continue;
-      assert.equal(this.world.server.locks.get(resource), undefined, `a lock of ${resource} is left`);
+      assert.deepEqual(this.world.server.members(resource), [], `a lock of ${resource} is left`);
       assert.deepEqual(this.world.server.listWaiters(resource), [], `waiters for ${resource} are left`);
     }
   }

@@ -54,7 +54,7 @@ export class LeadershipSimulation {
 
   constructor(private readonly plan: LeadershipPlan) {
     this.#random = new SeededRandom(plan.seed);
-    this.#candidates = Array.from({ length: plan.instances }, (_, index) => this.#start(`process ${index}`));
+    this.#candidates = Array.from({ length: plan.instances }, (_, index) => this.#start(`process-${index}`));
     this.world.clock.onStep = () => this.#check();
   }
 

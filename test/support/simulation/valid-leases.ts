@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Hold } from '../../../lib/core/holding/hold.js';
-import type { MemoryMember } from '../../../lib/memory/memory-lock.js';
+import type { MemoryMember, MemoryServer } from '../../../lib/memory/memory-server.js';
 import { fencingTickOf } from '../../../lib/core/store/fencing-token.js';
-import type { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { isSharedMode, type LockMode } from '../../../lib/core/api/lock-options.js';
 
 /** Whether leases in these modes are never valid at the same time. */
@@ -39,22 +38,25 @@ export class ValidLeases {
 
   #checkStored(hold: Hold): void {
     const { resource, id: owner } = hold.owner;
-    const lock = this.server.locks.get(resource);
+    const members = this.server.members(resource);
     // The old owner may have come back by then, through an attempt that was executed late.
     const isNextOwner = ({ fencingToken }: MemoryMember) => fencingToken === hold.fencingToken;
-    const nextOwner = this.leaving.has(hold) ? lock?.members().find(isNextOwner) : undefined;
-    const own = lock?.member(owner);
+    const nextOwner = this.leaving.has(hold) ? members.find(isNextOwner) : undefined;
+    const own = members.find((each) => each.owner === owner);
     const member =
       own && fencingTickOf(own.fencingToken) === fencingTickOf(hold.fencingToken) ? own : (nextOwner ?? own);
-    assert.ok(lock && member, `the store does not have the lock of ${resource} that ${owner} believes to have`);
+    assert.ok(member, `the store does not have the lock of ${resource} that ${owner} believes to have`);
     // One that was downgraded reads from then on, whenever the store hears of it.
-    assert.ok(lock.mode === hold.mode || (lock.mode === 'write' && hold.mode === 'read'), 'it has it in another mode');
+    assert.ok(
+      member.mode === hold.mode || (member.mode === 'write' && hold.mode === 'read'),
+      'it has it in another mode',
+    );
     // It has all that it counts on. It may have more: the process gives those up before the store hears of it.
     assert.ok(member.permits >= permitsOf(hold), `the store has fewer permits for it than ${permitsOf(hold)}`);
     assert.equal(fencingTickOf(hold.fencingToken), fencingTickOf(member.fencingToken));
     // The clocks differ by less than 1 %.
     const leftMs = hold.remainingMs() / 1.01;
-    assert.ok(leftMs <= lock.ttlMs(member.owner), `the lease of ${resource} is trusted for longer than the lock`);
+    assert.ok(leftMs <= member.ttlMs, `the lease of ${resource} is trusted for longer than the lock`);
   }
 }
 

@@ -1,13 +1,19 @@
 import { type JobClaims, type JobStore, withoutRecords } from '../../../lib/core/store/job-store.js';
-import { MemoryClaims } from '../../../lib/memory/memory-claims.js';
-import type { MemoryServer } from '../../../lib/memory/memory-server.js';
+import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
+import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
+import { MemoryServer } from '../../../lib/memory/memory-server.js';
 
 /** The claims of ticks, and no records: what a quorum has. */
 export function forgetful(claims: JobClaims): JobStore {
   return withoutRecords('this test keeps no records of jobs', claims);
 }
 
+/** What a server in memory knows of jobs, without an instance of their own. */
+export function jobsOn(server = new MemoryServer()): RedisJobStore {
+  return new RedisJobStore(new MemoryLockStore({ instanceId: 'jobs', server }));
+}
+
 /** The claims on an in-memory server, and no records. */
 export function claimsOn(server: MemoryServer): JobStore {
-  return forgetful(new MemoryClaims(server));
+  return forgetful(jobsOn(server));
 }

@@ -1,4 +1,4 @@
-import { MemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
+import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import type { Latches } from '../../../lib/core/latch/latches.js';
@@ -22,7 +22,7 @@ export class LatchWorld {
 
   instance(name: string, options: Partial<LockClientOptions> = {}): LatchInstance {
     const inner = new MemoryLockStore({ instanceId: name, server: this.server });
-    const store = new ScriptedLatchStore(new MemoryLatchStore(inner), inner, () => this.clock.now());
+    const store = new ScriptedLatchStore(new RedisLatchStore(inner), inner, () => this.clock.now());
     const random = new SeededRandom(++this.#instances);
     const client = new LockClient({ store: inner, clock: this.clock, random, ...options });
     return { client, latches: client.latches(store), store };

@@ -84,18 +84,18 @@ export class QuorumWorld {
 
   /** Everything is forgotten there. */
   forget(node: number): void {
-    const { locks, queues } = this.servers[node]!;
-    for (const resource of locks.resources()) locks.delete(resource);
-    for (const resource of queues.resources()) {
-      for (const { owner } of queues.alive(resource)) queues.leave(resource, owner);
+    const server = this.servers[node]!;
+    for (const resource of server.resources()) {
+      server.lose(resource);
+      server.redis.del(server.keys.waiters(resource));
     }
   }
 
   /** How many nodes the lock of a resource is at, by owner; an owner has another name for each attempt. */
   votes(resource: string): Map<string, number> {
     const votes = new Map<string, number>();
-    for (const { locks } of this.servers) {
-      for (const { owner } of locks.get(resource)?.members() ?? []) {
+    for (const server of this.servers) {
+      for (const { owner } of server.members(resource)) {
         const base = owner.replace(/\.\d+$/, '');
         votes.set(base, (votes.get(base) ?? 0) + 1);
       }

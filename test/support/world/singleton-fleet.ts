@@ -1,6 +1,5 @@
 import type { ClaimEnd, Tick, TickClaim, TickReply } from '../../../lib/core/store/job-claims.js';
 import type { JobClaims } from '../../../lib/core/store/job-store.js';
-import { MemoryClaims } from '../../../lib/memory/memory-claims.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import type { LockClientOptions } from '../../../lib/core/lock-client.js';
 import type { LockOwner } from '../../../lib/core/store/lock-store.js';
@@ -8,7 +7,7 @@ import type { SingletonRunOptions } from '../../../lib/core/singleton/singleton-
 import type { SingletonRuns } from '../../../lib/core/singleton/singleton-runs.js';
 import { type Instance, LockWorld } from './lock-world.js';
 import { answered, type Fate, lostOnTheWay } from './scripted-store.js';
-import { forgetful } from './forgetful.js';
+import { forgetful, jobsOn } from './forgetful.js';
 import { track, type Tracked } from '../expect/tracked.js';
 
 type TickVerb = 'claim' | 'finish' | 'giveBack';
@@ -65,7 +64,7 @@ export class Member {
     change: (claims: JobClaims) => JobClaims = (claims) => claims,
   ) {
     const { clock, server } = fleet.world;
-    this.tickStore = new ScriptedLedger(change(new MemoryClaims(server)), () => clock.now());
+    this.tickStore = new ScriptedLedger(change(jobsOn(server)), () => clock.now());
     this.singletons = instance.locks.singletonRuns(forgetful(this.tickStore));
   }
 
@@ -122,7 +121,7 @@ export class Fleet {
 
   /** Who holds the job's lock; undefined when it is free. */
   get holder(): string | undefined {
-    return this.world.server.locks.get(`cron:${this.job.job}`)?.members()[0]?.owner.split('/')[0];
+    return this.world.server.members(`cron:${this.job.job}`)[0]?.owner.split('/')[0];
   }
 
   async work(member: Member, tick: string, lease: Lease, lastingMs: number): Promise<string> {

@@ -10,8 +10,16 @@ useAsyncContexts();
 it.each(Object.entries(HOSTILE_TEXTS))('spans show nothing of %s as it is', async (_what, text) => {
   const world = new LockWorld();
   const traced = new TracedWorld();
-  const { locks } = world.instance('a', { telemetry: [traced.telemetry], service: text });
-  const neighbour = world.instance(text.replaceAll('/', ''));
+  const { locks, store } = world.instance('a', { telemetry: [traced.telemetry], service: text });
+  const neighbour = world.instance('b');
+  // As a store of the user's own may call it.
+  const acquire = store.acquire.bind(store);
+  store.acquire = async (...asked) => {
+    const reply = await acquire(...asked);
+    if (!('seen' in reply) || !reply.seen) return reply;
+    const holders = reply.seen.holders.map((holder) => ({ ...holder, instanceId: text.replaceAll('/', '') }));
+    return Object.defineProperty(reply, 'seen', { value: { ...reply.seen, holders } });
+  };
   const name = fitting(text, 500);
   const label = { group: fitting(text, 40), site: fitting(text, 20), traceparent: fitting(text, 20) };
   const held = await neighbour.locks.acquire(name, { label });

@@ -13,26 +13,24 @@ import type { StoreListener } from '../../../lib/core/store/hearing.js';
 import type { LockState } from '../../../lib/core/store/lock-state.js';
 import type { Tick, TickClaim, TickReply } from '../../../lib/core/store/job-claims.js';
 import type { Watcher, WatchReply } from '../../../lib/core/store/watch-store.js';
-import { MemoryJobStore } from '../../../lib/memory/memory-job-store.js';
-import { MemoryLatchStore } from '../../../lib/memory/memory-latch-store.js';
+import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
+import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
-import { MemoryClaims } from '../../../lib/memory/memory-claims.js';
 import type { StoreSubject } from '../../../lib/testing/contract/subject.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 
 /** What differs from the memory store. */
 export interface Parts {
   locks?: typeof MemoryLockStore;
-  claims?: (locks: MemoryLockStore) => MemoryClaims;
-  jobs?: (locks: MemoryLockStore) => MemoryJobStore;
-  latches?: (locks: MemoryLockStore) => MemoryLatchStore;
+  jobs?: (locks: MemoryLockStore) => RedisJobStore;
+  latches?: (locks: MemoryLockStore) => RedisLatchStore;
   server?: (server: MemoryServer) => void;
   subject?: Partial<StoreSubject>;
 }
 
 /** The memory store, with some parts of it replaced. */
-export function memoryWith({ locks: Locks = MemoryLockStore, claims, jobs, latches, server, subject }: Parts) {
+export function memoryWith({ locks: Locks = MemoryLockStore, jobs, latches, server, subject }: Parts) {
   return (): StoreSubject => {
     const clock = new FakeClock();
     const place = new MemoryServer(clock);
@@ -44,8 +42,8 @@ export function memoryWith({ locks: Locks = MemoryLockStore, claims, jobs, latch
         opened.push(locks);
         return {
           locks,
-          jobs: jobs?.(locks) ?? new MemoryJobStore(locks, claims?.(locks)),
-          latches: latches?.(locks) ?? new MemoryLatchStore(locks),
+          jobs: jobs?.(locks) ?? new RedisJobStore(locks),
+          latches: latches?.(locks) ?? new RedisLatchStore(locks),
         };
       },
       kill: async (instanceId) => opened.find((locks) => locks.instanceId === instanceId)?.close(),
@@ -69,7 +67,17 @@ export const BROKEN_LOCKS: Readonly<Record<string, Parts>> = {
     },
   },
   'forgets the order of its queue': {
-    server: ({ queues }) => (queues.first = (resource) => queues.alive(resource).at(-1)),
+    // The head of a queue is its last place.
+    server: ({ redis }) => {
+      const zrange = redis.zrange.bind(redis);
+      redis.zrange = (key, from, to, ...options) => {
+        const members = zrange(key, from, to, ...options);
+        if (from !== 0 || to !== 1 || members.length < 2) return members;
+        return zrange(key, 0, -1)
+          .filter((member) => !/^[#!]/.test(member))
+          .slice(-2);
+      };
+    },
   },
   'revives a lease that has ended by a renewal': {
     locks: class extends MemoryLockStore {
@@ -190,12 +198,16 @@ export const BROKEN_LOCKS: Readonly<Record<string, Parts>> = {
         queueing?: Queueing,
       ): Promise<SeveralReply> {
         const reply = await super.acquireSeveral([first!], leaseMs, queueing);
-        const { locks } = this.connected();
-        const free = others.filter(({ resource }) => !locks.get(resource));
+        const free = others.filter(({ resource }) => this.server.members(resource).length === 0);
         const isGranted = 'status' in reply.first && reply.first.status === 'granted';
         if (!isGranted || free.length < others.length)
           return super.acquireSeveral([first!, ...others], leaseMs, queueing);
-        return { ...reply, laterTokens: free.map((waiter) => this.connected().take(waiter, leaseMs)) };
+        const laterTokens = free.map(({ resource, id, mode, label = '' }) => {
+          const lock = this.keys.lock(resource);
+          const keys = [lock, 'a queue without waiters', this.keys.fence(lock)];
+          return this.server.run('acquire', keys, [id, mode, leaseMs, '', 0, ...(label ? [label] : [])]) as number;
+        });
+        return { ...reply, laterTokens };
       }
     },
   },
@@ -205,37 +217,37 @@ export const BROKEN_LOCKS: Readonly<Record<string, Parts>> = {
 /** Ways in which a job store may be wrong. */
 export const BROKEN_JOBS: Readonly<Record<string, Parts>> = {
   'grants a claimed tick to a second claimant': {
-    claims: (locks) =>
-      new (class extends MemoryClaims {
+    jobs: (locks) =>
+      new (class extends RedisJobStore {
         override async claim(tick: Tick, claim: TickClaim): Promise<TickReply> {
           const reply = await super.claim(tick, claim);
           if (reply.status !== 'finished' && reply.status !== 'taken') return reply;
           return { status: 'granted', fencingToken: 32, rerun: false };
         }
-      })(locks.connected()),
+      })(locks),
   },
   'starts a tick however late it is': {
-    claims: (locks) =>
-      new (class extends MemoryClaims {
+    jobs: (locks) =>
+      new (class extends RedisJobStore {
         override claim(tick: Tick, { due: _, ...claim }: TickClaim): Promise<TickReply> {
           return super.claim(tick, claim);
         }
-      })(locks.connected()),
+      })(locks),
   },
   'does not know a pause when a tick is claimed': {
-    claims: (locks) =>
-      new (class extends MemoryClaims {
+    jobs: (locks) =>
+      new (class extends RedisJobStore {
         override async claim(tick: Tick, claim: TickClaim): Promise<TickReply> {
           const reply = await super.claim(tick, claim);
           return reply.status === 'paused'
             ? super.claim({ ...tick, tick: `${tick.tick}!` }, { ...claim, note: undefined })
             : reply;
         }
-      })(locks.connected()),
+      })(locks),
   },
   'forgets by whom a job was paused': {
     jobs: (locks) =>
-      new (class extends MemoryJobStore {
+      new (class extends RedisJobStore {
         override pause(resource: string, { by: _, ...pause }: Omit<JobPause, 'at'>): Promise<JobPause | undefined> {
           return super.pause(resource, pause);
         }
@@ -243,11 +255,12 @@ export const BROKEN_JOBS: Readonly<Record<string, Parts>> = {
   },
   'forgets a pause that is over with the next one': {
     jobs: (locks) =>
-      new (class extends MemoryJobStore {
+      new (class extends RedisJobStore {
         override async pause(resource: string, pause: Omit<JobPause, 'at'>): Promise<JobPause | undefined> {
           const standing = await super.pause(resource, pause);
-          const job = locks.connected().jobs.get(resource);
-          if (job) job.timedPauses = job.timedPauses.slice(-1);
+          const { redis, keys } = locks.server;
+          const pauses = redis.hget(keys.jobRecord(resource), 'pause');
+          if (pauses) redis.hset(keys.jobRecord(resource), 'pause', pauses.split(' ').slice(-2).join(' '));
           return standing;
         }
       })(locks),
@@ -258,7 +271,7 @@ export const BROKEN_JOBS: Readonly<Record<string, Parts>> = {
 export const BROKEN_LATCHES: Readonly<Record<string, Parts>> = {
   'counts an id twice': {
     latches: (locks) =>
-      new (class extends MemoryLatchStore {
+      new (class extends RedisLatchStore {
         #times = 0;
         override countDown(spec: LatchSpec, id: string): Promise<LatchState> {
           return super.countDown(spec, `${id} ${++this.#times}`);

@@ -1,9 +1,9 @@
 // Preloaded into the process that runs the test of docs/guide/own-store.md: the schema that the reader has.
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
-import { MemoryClaims } from '../../../lib/memory/memory-claims.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 import { BROKEN_LOCKS } from './broken-stores.js';
+import { jobsOn } from '../../support/world/forgetful.js';
 
 const Locks = process.env['BROKEN'] ? BROKEN_LOCKS[process.env['BROKEN']]!.locks! : MemoryLockStore;
 
@@ -15,7 +15,7 @@ async function createSchema() {
     async openStores(instanceId: string) {
       const locks = new Locks({ instanceId, server });
       opened.push(locks);
-      return { locks, jobs: new MemoryClaims(server) };
+      return { locks, jobs: jobsOn(server) };
     },
     closeStores: async (instanceId: string) => opened.find((one) => one.instanceId === instanceId)?.close(),
     now: async () => clock.wallNow(),

@@ -71,11 +71,10 @@ export class ActorProcess {
 
   /** What it holds, as the server knows it. */
   held(): { resource: string; fencingToken: number; ttlMs: number }[] {
-    const { locks } = this.server;
-    return locks.resources().flatMap((resource) => {
-      const lock = locks.get(resource);
-      const own = lock?.members().filter(({ owner }) => instanceOf(owner) === this.name && !owner.endsWith('~')) ?? [];
-      return own.map(({ owner, fencingToken }) => ({ resource, fencingToken, ttlMs: lock!.ttlMs(owner) }));
+    const { server } = this;
+    return server.held().flatMap((resource) => {
+      const own = server.members(resource).filter(({ owner }) => instanceOf(owner) === this.name && !isKept(owner));
+      return own.map(({ fencingToken, ttlMs }) => ({ resource, fencingToken, ttlMs }));
     });
   }
 
@@ -162,6 +161,11 @@ export class ActorProcess {
     if (next !== 'goesOn') turns.waits.set(actor, waitFor(resource));
     return answer;
   }
+}
+
+/** Whether an owner has released it, and it stays taken: see retain.lua. */
+function isKept(owner: string): boolean {
+  return /\/[0-9a-f]{40}$/.test(owner);
 }
 
 function waitFor(resource: string): string {

@@ -228,7 +228,7 @@ function findDeadlock(servers: Iterable<MemoryServer>): string | undefined {
 function waitsIn(servers: Iterable<MemoryServer>): Map<string, Wait[]> {
   const waits = new Map<string, Wait[]>();
   for (const server of servers) {
-    for (const resource of server.locks.resources()) {
+    for (const resource of server.held()) {
       const { holders, waiters } = readState(server, resource, '');
       const wait: Wait = { resource, holders: holders.map(({ instanceId }) => instanceId) };
       for (const { instanceId } of waiters) waits.set(instanceId, [...(waits.get(instanceId) ?? []), wait]);

@@ -49,15 +49,26 @@ function returningWith(change: (giveBack: () => Promise<boolean>, end: End, serv
   }));
 }
 
+/** The history of a job, as Redis has it. */
+function runsOf({ redis, keys }: MemoryServer, resource: string): string[] {
+  return redis.lrange(keys.jobRuns(resource), 0, -1);
+}
+
+function setRuns({ redis, keys }: MemoryServer, resource: string, runs: readonly string[]): void {
+  redis.del(keys.jobRuns(resource));
+  if (runs.length > 0) redis.lpush(keys.jobRuns(resource), ...runs.toReversed());
+}
+
 /** Does not see a pause of some claims. */
 function pauseIgnored(isIgnored: (claim: Parameters<JobStore['claim']>[1]) => boolean) {
-  return jobsWith((jobs, { jobs: { pauses } }) => ({
+  return jobsWith((jobs, { redis, keys }) => ({
     claim(tick, claim) {
-      const pause = pauses.get(tick.resource);
+      const key = keys.jobPause(tick.resource);
+      const pause = redis.get(key);
       if (!pause || !isIgnored(claim)) return jobs.claim(tick, claim);
-      pauses.delete(tick.resource);
+      redis.del(key);
       const reply = jobs.claim(tick, claim);
-      pauses.set(tick.resource, pause, LONG_MS);
+      redis.set(key, pause, 'PX', LONG_MS);
       return reply;
     },
   }));
@@ -105,10 +116,11 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   },
   'the end is noted of the newest run, whichever it was': {
     rule: 'history',
-    breakJobs: jobsWith((jobs, server) => ({
+    breakJobs: jobsWith((jobs, { redis, keys }) => ({
       end(owner, { run, ...ended }) {
-        const newest = server.jobs.get(owner.resource)?.runs[0]?.fencingToken;
-        return jobs.end(owner, run ? { ...ended, run: { ...run, fencingToken: newest ?? run.fencingToken } } : ended);
+        const newest = redis.lrange(keys.jobRuns(owner.resource), 0, 0)[0]?.split(' ')[4];
+        const fencingToken = Number(newest ?? run?.fencingToken);
+        return jobs.end(owner, run ? { ...ended, run: { ...run, fencingToken } } : ended);
       },
     })),
   },
@@ -134,11 +146,12 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   },
   'a catch-up is owed again once it was granted': {
     rule: 'catch-up',
-    breakJobs: jobsWith((jobs, server) => ({
+    breakJobs: jobsWith((jobs, { redis, keys }) => ({
       async claim(tick, claim) {
         const reply = await jobs.claim(tick, claim);
-        const job = server.jobs.get(tick.resource);
-        if (claim.note?.kind === 'catchUp' && reply.status === 'granted') job!.owed = job!.span!.last;
+        const record = keys.jobRecord(tick.resource);
+        if (claim.note?.kind === 'catchUp' && reply.status === 'granted')
+          redis.hset(record, 'owed', redis.hget(record, 'span')!.split(' ')[2]);
         return reply;
       },
     })),
@@ -160,32 +173,33 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   },
   'a late tick is granted': {
     rule: 'missed and granted',
-    breakJobs: jobsWith((jobs, { lastTicks }) => ({
+    breakJobs: jobsWith((jobs, { redis, keys }) => ({
       claim(tick, claim) {
-        const last = lastTicks.get(tick.resource);
-        if (!claim.due || last === undefined || claim.due.at > last) return jobs.claim(tick, claim);
-        lastTicks.delete(tick.resource);
+        const key = keys.lastTick(tick.resource);
+        const last = redis.get(key);
+        if (!claim.due || last === undefined || claim.due.at > Number(last)) return jobs.claim(tick, claim);
+        redis.del(key);
         const reply = jobs.claim(tick, { ...claim, due: { ...claim.due, lateMs: LONG_MS } });
-        lastTicks.set(tick.resource, last, LONG_MS);
+        redis.set(key, last, 'PX', LONG_MS);
         return reply;
       },
     })),
   },
   'a manual run is counted as a tick': {
     rule: 'last tick',
-    breakJobs: jobsWith((jobs, { lastTicks, clock }) => ({
+    breakJobs: jobsWith((jobs, { redis, keys }) => ({
       claim(tick, claim) {
         const reply = jobs.claim(tick, claim);
-        if (claim.note?.kind === 'manual') lastTicks.set(tick.resource, clock.wallNow(), LONG_MS);
+        if (claim.note?.kind === 'manual') redis.set(keys.lastTick(tick.resource), redis.now(), 'PX', LONG_MS);
         return reply;
       },
     })),
   },
   'a tick that is given back takes the last tick with it': {
     rule: 'last tick',
-    breakJobs: returningWith((giveBack, { owner, claim }, { lastTicks }) => {
-      const due = Date.parse(claim.tick);
-      if (lastTicks.get(owner.resource) === due) lastTicks.set(owner.resource, due - 1, LONG_MS);
+    breakJobs: returningWith((giveBack, { owner, claim }, { redis, keys }) => {
+      const [key, due] = [keys.lastTick(owner.resource), Date.parse(claim.tick)];
+      if (Number(redis.get(key)) === due) redis.set(key, due - 1, 'PX', LONG_MS);
       return giveBack();
     }),
   },
@@ -196,33 +210,31 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   },
   'a tick that is given back counts as one that has begun': {
     rule: 'given back',
-    breakJobs: returningWith(async (giveBack, { owner, claim }, { claims }) => {
+    breakJobs: returningWith(async (giveBack, { owner, claim }, { redis, keys }) => {
       await giveBack();
-      const key = JSON.stringify([owner.resource, claim.tick]);
-      if (claims.get(key) === 'returned') claims.replace(key, 'returned reruns');
+      const key = keys.tick(owner.resource, claim.tick);
+      if (redis.get(key) === 'returned') redis.set(key, 'returned reruns', 'KEEPTTL');
       return true;
     }),
     options: RETURNED,
   },
   'a run that is given back stays in the history': {
     rule: 'history',
-    breakJobs: returningWith(async (giveBack, { owner }, { jobs }) => {
-      const runs = jobs.get(owner.resource)?.runs ?? [];
-      const before = [...runs];
+    breakJobs: returningWith(async (giveBack, { owner }, server) => {
+      const before = runsOf(server, owner.resource);
       await giveBack();
-      runs.splice(0, runs.length, ...before);
+      setRuns(server, owner.resource, before);
       return true;
     }),
     options: RETURNED,
   },
   'a run that was granted too late, and is refused then, stays in the history': {
     rule: 'history',
-    breakJobs: jobsWith((jobs, { jobs: records }) => ({
+    breakJobs: jobsWith((jobs, server) => ({
       async claim(tick, claim) {
-        const runs = records.get(tick.resource)?.runs ?? [];
-        const before = [...runs];
+        const before = runsOf(server, tick.resource);
         const reply = await jobs.claim(tick, claim);
-        if (reply.status === 'paused' || reply.status === 'overlap') runs.splice(0, runs.length, ...before);
+        if (reply.status === 'paused' || reply.status === 'overlap') setRuns(server, tick.resource, before);
         return reply;
       },
     })),
@@ -239,11 +251,12 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   },
   'a start moves the last tick back': {
     rule: 'last tick',
-    breakJobs: jobsWith((jobs, { lastTicks, clock }) => ({
+    breakJobs: jobsWith((jobs, { redis, keys }) => ({
       register(registrations) {
         for (const { resource } of registrations) {
-          const last = lastTicks.get(resource);
-          if (last !== undefined) lastTicks.set(resource, Math.min(last, clock.wallNow() - 600_000), LONG_MS);
+          const last = redis.get(keys.lastTick(resource));
+          const before = Math.min(Number(last), redis.now() - 600_000);
+          if (last !== undefined) redis.set(keys.lastTick(resource), before, 'PX', LONG_MS);
         }
         return jobs.register(registrations);
       },
@@ -251,23 +264,23 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   },
   'a resume does not account what was due during the pause': {
     rule: 'last tick',
-    breakJobs: jobsWith((jobs, { lastTicks }) => ({
+    breakJobs: jobsWith((jobs, { redis, keys }) => ({
       resume(resource) {
-        const last = lastTicks.get(resource);
+        const last = redis.get(keys.lastTick(resource));
         const reply = jobs.resume(resource);
-        if (last !== undefined) lastTicks.set(resource, last, LONG_MS);
+        if (last !== undefined) redis.set(keys.lastTick(resource), last, 'PX', LONG_MS);
         return reply;
       },
     })),
   },
   'a new schedule makes all ticks since the last one missed': {
     rule: 'last tick',
-    breakJobs: jobsWith((jobs, { lastTicks }) => ({
+    breakJobs: jobsWith((jobs, { redis, keys }) => ({
       register(registrations) {
-        const before = registrations.map(({ resource }) => lastTicks.get(resource));
+        const before = registrations.map(({ resource }) => redis.get(keys.lastTick(resource)));
         const reply = jobs.register(registrations);
         registrations.forEach(({ resource }, index) => {
-          if (before[index] !== undefined) lastTicks.set(resource, before[index], LONG_MS);
+          if (before[index] !== undefined) redis.set(keys.lastTick(resource), before[index], 'PX', LONG_MS);
         });
         return reply;
       },
@@ -275,10 +288,9 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   },
   'what was due during a pause that is over is told as missed': {
     rule: 'told wrongly',
-    breakJobs: jobsWith((jobs, server) => ({
+    breakJobs: jobsWith((jobs, { redis, keys }) => ({
       note(missed) {
-        const job = server.jobs.get(missed.resource);
-        if (job) job.timedPauses = [];
+        redis.hdel(keys.jobRecord(missed.resource), 'pause');
         return jobs.note(missed);
       },
     })),

@@ -1,5 +1,5 @@
 import type { JobStore } from '../../../../lib/core/store/job-store.js';
-import { MemoryJobStore } from '../../../../lib/memory/memory-job-store.js';
+import { RedisJobStore } from '../../../../lib/redis/redis-job-store.js';
 import { MemoryLockStore } from '../../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../../lib/memory/memory-server.js';
 import { LockWorld } from '../../../../test/support/world/lock-world.js';
@@ -107,7 +107,7 @@ export class JobSimulation implements JobWorld {
   jobStore(name: string): JobStore {
     const { server } = this.lockWorld;
     const { breakJobs = (jobs) => jobs } = this.options;
-    const jobs = new MemoryJobStore(new MemoryLockStore({ instanceId: name, server }));
+    const jobs = new RedisJobStore(new MemoryLockStore({ instanceId: name, server }));
     return this.witness.jobStore(breakJobs(jobs, server), name);
   }
 
@@ -263,9 +263,7 @@ export class JobSimulation implements JobWorld {
   }
 
   #loseData(): void {
-    const { server, clock } = this.lockWorld;
-    const { locks, claims, lastTicks, jobs } = new MemoryServer(clock);
-    Object.assign(server, { locks, claims, lastTicks, jobs });
+    this.lockWorld.server.loseAll();
     this.witness.dataIsLost();
   }
 

@@ -133,7 +133,7 @@ export class StoreWitness {
     for (const [index, job] of jobs.entries()) {
       const state = states[index]!;
       if (!state.isKnown && job.runs.length > 0) this.#tell(job, 'history', 'it is not known');
-      const holder = this.server.locks.get(job.resource)?.members()[0]?.fencingToken;
+      const holder = this.server.members(job.resource)[0]?.fencingToken;
       const expected = job.runs
         .map(inOrder)
         .map((run) =>
@@ -171,10 +171,21 @@ export class StoreWitness {
     return this.server.clock.wallNow();
   }
 
+  #isKnown(resource: string): boolean {
+    const { redis, keys } = this.server;
+    return redis.exists(keys.jobRecord(resource)) === 1;
+  }
+
+  /** A field of its record. */
+  #field(resource: string, name: string): string | undefined {
+    const { redis, keys } = this.server;
+    return redis.hget(keys.jobRecord(resource), name);
+  }
+
   /** What is known of a job now: the store may have forgotten it. */
   #job(resource: string): WitnessedJob {
     const job = this.#jobs.get(resource)!;
-    if (!this.server.jobs.get(resource)) {
+    if (!this.#isKnown(resource)) {
       Object.assign(job, {
         schedule: undefined,
         runs: [],
@@ -196,8 +207,9 @@ export class StoreWitness {
   }
 
   #checkLast(job: WitnessedJob, after: string): void {
-    const last = this.server.lastTicks.get(job.resource);
-    if (last === undefined || job.through === undefined || last === job.through) return;
+    const { redis, keys } = this.server;
+    const last = Number(redis.get(keys.lastTick(job.resource)) ?? NaN);
+    if (Number.isNaN(last) || job.through === undefined || last === job.through) return;
     this.#tell(job, 'last tick', `after ${after}: ${iso(last)}, and not ${iso(job.through)}`);
     job.through = last;
   }
@@ -272,7 +284,7 @@ export class StoreWitness {
     }
     job.beginsAt(at);
     // Otherwise, instances with the other one may still come to its ticks.
-    if (isOther && this.server.jobs.get(job.resource)?.schedule === note!.schedule) {
+    if (isOther && this.#field(job.resource, 'schedule') === note!.schedule) {
       job.schedule = scheduleOf(note!.schedule!);
       job.debt = undefined;
     }
@@ -296,7 +308,7 @@ export class StoreWitness {
     this.endOf.set(fencingToken, outcome);
     if (this.lifeOf.get(fencingToken) !== this.#life) return;
     const now = this.#now;
-    if (outcome === 'ok' && this.server.jobs.get(job.resource)) job.lastSuccessAt = now;
+    if (outcome === 'ok' && this.#isKnown(job.resource)) job.lastSuccessAt = now;
     const index = job.runs.findIndex((run) => run.fencingToken === fencingToken);
     const run = job.runs[index];
     if (!run) return;

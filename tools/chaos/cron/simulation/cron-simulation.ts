@@ -106,7 +106,7 @@ export class CronSimulation implements SimulatedWorld {
 
   #join(): void {
     const { clock: worldClock } = this.#fleet;
-    const name = `member ${++this.#joined}`;
+    const name = `member-${++this.#joined}`;
     const clock = new ProcessClock(worldClock, this.#upTo(1e9), 0.995 + this.random.fraction() / 100);
     clock.wallSkewMs = this.#skew();
     const random = new SeededRandom(this.#upTo(2 ** 31));

@@ -1,0 +1,272 @@
+import type {
+  AcquireReply,
+  KeepReply,
+  KeptPlace,
+  LockStore,
+  LockOwner,
+  Queueing,
+  Retention,
+  RotateReply,
+  SeveralReply,
+  Transfer,
+} from '../core/store/lock-store.js';
+import { closedStore, type LockStoreError } from '../core/store/store-error.js';
+import { type Hearing, onlyListener, type StoreListener } from '../core/store/hearing.js';
+import type { LockState } from '../core/store/lock-state.js';
+import type { Watcher, WatchReply } from '../core/store/watch-store.js';
+import type { StoreProbe } from '../core/store/store-probe.js';
+import { keepPlaces } from './keep-places.js';
+import { type Keys, waitersOf } from './keys.js';
+import { acquireBySlot } from './several-slots.js';
+import { RestartQuarantineError } from './script/restart-quarantine.js';
+import {
+  ACQUIRE,
+  ACQUIRE_SEVERAL,
+  DOWNGRADE,
+  FORCE_RELEASE,
+  INSPECT,
+  LABEL,
+  LOWER_PERMITS,
+  RAISE_TOKEN,
+  RELEASE,
+  RENEW,
+  RESIZE,
+  RETAIN,
+  ROTATE,
+  SET_DEPTH,
+  TRANSFER,
+  VERIFY,
+  WATCH,
+} from './script/scripts.js';
+import type { FlaggedScript } from './script/script.js';
+import {
+  hasMore,
+  type InspectReply,
+  isDone,
+  isOne,
+  readAcquireReply,
+  readRotateReply,
+  readSeveralReply,
+  readState,
+  readWatchReply,
+  requestOf,
+  stamp,
+} from './lock-replies.js';
+
+/** No owner: a release that only continues to grant. */
+const NO_OWNER = '';
+
+/** Locks as the scripts keep them. Each step is one script. */
+export abstract class ScriptLockStore implements LockStore {
+  abstract readonly hearing: Hearing;
+  /** Receives what arrives in the inbox of the client. */
+  protected readonly messages: Required<StoreListener> = {
+    granted: (grant) => this.#listener?.granted(grant),
+    retained: (notice) => this.#listener?.retained?.(notice),
+    freed: (message) => this.#listener?.freed?.(message),
+    opened: (name, count) => this.#listener?.opened?.(name, count),
+    unproven: () => this.#listener?.unproven?.(),
+    reconnected: () => this.#listener?.reconnected(),
+  };
+  // Made once, because nearly every command has such a reply.
+  readonly #readAcquired = (reply: unknown): AcquireReply => readAcquireReply(reply, this.clientId);
+  readonly #readSeveral = (reply: unknown): SeveralReply => readSeveralReply(reply, this.clientId);
+  readonly #readRotated = (reply: unknown): RotateReply => readRotateReply(reply, this.clientId);
+  #listener: StoreListener | undefined;
+  protected isClosed = false;
+
+  constructor(
+    readonly instanceId: string,
+    readonly clientId: string,
+    readonly keys: Keys,
+  ) {}
+
+  /** Runs one script. Resolves to what `read` makes of the reply. @throws LockStoreError */
+  abstract run<T>(
+    script: FlaggedScript<T>,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    read?: (reply: unknown) => T,
+    lazily?: boolean,
+  ): Promise<T>;
+
+  /** Whether the keys of one script have to be in one slot. */
+  abstract readonly isCluster: boolean;
+
+  /** Why no command about this key can be sent now, if that is known. */
+  abstract troubleAt(key: string): LockStoreError | undefined;
+
+  abstract list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]>;
+
+  abstract probe(): StoreProbe;
+
+  abstract close(): Promise<void>;
+
+  acquire(owner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+    const { resource, id } = owner;
+    const args = [id, requestOf(owner), leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
+    if (owner.label !== undefined) args.push(owner.label);
+    return this.run(ACQUIRE, this.#lockKeys(resource), args, this.#readAcquired);
+  }
+
+  acquireSeveral(waiters: readonly LockOwner[], leaseMs: number, queueing?: Queueing): Promise<SeveralReply> {
+    return acquireBySlot(waiters, {
+      slotOf: ({ resource }) => this.fenceOf(resource),
+      acquire: (inSlot, mayQueue) => this.#acquireInStep(inSlot, leaseMs, mayQueue ? queueing : undefined),
+      isWait: queueing !== undefined,
+    });
+  }
+
+  /** @param waiters for resources with one fence */
+  #acquireInStep(
+    [first, ...others]: readonly LockOwner[],
+    leaseMs: number,
+    queueing: Queueing | undefined,
+  ): Promise<SeveralReply> {
+    const { resource, id, label = '' } = first!;
+    const keys = this.#lockKeys(resource);
+    const stamped = queueing ? stamp(queueing) : '';
+    const args = [id, requestOf(first!), leaseMs, stamped, queueing?.maxWaiters ?? 0, label];
+    for (const other of others) {
+      const lock = this.keys.lock(other.resource);
+      keys.push(lock, waitersOf(lock));
+      args.push(other.id, other.label ?? '');
+    }
+    return this.run(ACQUIRE_SEVERAL, keys, args, this.#readSeveral);
+  }
+
+  async keepPlaces(places: readonly KeptPlace[], sentAt: number): Promise<readonly KeepReply[]> {
+    if (this.isClosed) throw closedStore();
+    const lockKeyOf = (resource: string): string => this.keys.lock(resource);
+    return keepPlaces(places, sentAt, { clientId: this.clientId, lockKeyOf, run: (...call) => this.run(...call) });
+  }
+
+  async rotate(leaving: LockOwner, next: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+    const args = [leaving.id, next.id, requestOf(next), leaseMs, stamp(queueing), queueing.maxWaiters];
+    if (next.label !== undefined) args.push(next.label);
+    try {
+      return await this.run(ROTATE, this.#lockKeys(next.resource), args, this.#readRotated);
+    } catch (error) {
+      if (!(error instanceof RestartQuarantineError)) throw error;
+      return { released: await this.release(leaving), next: error };
+    }
+  }
+
+  setDepth({ resource, id }: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
+    return this.run(SET_DEPTH, [this.keys.lock(resource)], [id, depth, leaseMs], isOne);
+  }
+
+  renew({ resource, id }: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
+    const lock = this.keys.lock(resource);
+    return this.run(RENEW, exactly ? [lock, waitersOf(lock)] : [lock], [id, leaseMs, exactly ? 1 : 0], isOne);
+  }
+
+  release({ resource, id }: LockOwner, lazily?: boolean): Promise<boolean> {
+    const keys = this.#lockKeys(resource);
+    return this.run(RELEASE, keys, [id], (reply) => this.#passedOn(keys, reply), lazily);
+  }
+
+  retain({ resource, id }: LockOwner, { minHoldMs, leftMs }: Retention, lazily?: boolean): Promise<boolean> {
+    const keys = this.#lockKeys(resource);
+    return this.run(RETAIN, keys, [id, minHoldMs ?? '', leftMs], (reply) => this.#passedOn(keys, reply), lazily);
+  }
+
+  /** Releases by a script that does more. Its first keys and its reply are those of a release. */
+  endRun(
+    script: FlaggedScript<boolean>,
+    resource: string,
+    more: readonly string[],
+    args: readonly (string | number)[],
+    lazily?: boolean,
+  ): Promise<boolean> {
+    const keys = this.#lockKeys(resource);
+    return this.run(script, [...keys, ...more], args, (reply) => this.#passedOn(keys, reply), lazily);
+  }
+
+  label({ resource, id }: LockOwner, label: string | undefined, lazily?: boolean): Promise<boolean> {
+    return this.run(LABEL, [this.keys.lock(resource)], [id, label ?? ''], isOne, lazily);
+  }
+
+  verify({ resource, id }: LockOwner): Promise<boolean> {
+    return this.run(VERIFY, [this.keys.lock(resource)], [id], isOne);
+  }
+
+  downgrade({ resource, id }: LockOwner, leaseMs: number): Promise<boolean> {
+    const keys = this.#lockKeys(resource);
+    return this.run(DOWNGRADE, keys, [id, leaseMs], (reply) => this.#passedOn(keys, reply));
+  }
+
+  raiseToken({ resource, id }: LockOwner, fencingToken: number): Promise<boolean> {
+    const lock = this.keys.lock(resource);
+    return this.run(RAISE_TOKEN, [lock, this.keys.fence(lock)], [id, fencingToken], isOne);
+  }
+
+  transfer({ resource, id }: LockOwner, transfer: Transfer): Promise<number | null> {
+    const { to, leaseMs, fencingToken = '', share } = transfer;
+    const args = [id, to, leaseMs, fencingToken, share ? 1 : 0];
+    if (transfer.label !== undefined) args.push(transfer.label);
+    const lock = this.keys.lock(resource);
+    return this.run(TRANSFER, [lock, waitersOf(lock)], args, (token) => (token as number) || null);
+  }
+
+  lowerPermits({ resource, id }: LockOwner, count: number): Promise<boolean> {
+    const keys = this.#lockKeys(resource);
+    return this.run(LOWER_PERMITS, keys, [id, count], (reply) => this.#passedOn(keys, reply));
+  }
+
+  resize(resource: string, total: number): Promise<boolean> {
+    const keys = this.#lockKeys(resource);
+    return this.run(RESIZE, keys, [total], (reply) => this.#passedOn(keys, reply));
+  }
+
+  watch({ resource, id, mark }: Watcher, watchMs: number): Promise<WatchReply> {
+    const read = (reply: unknown) => readWatchReply(reply, this.clientId);
+    return this.run(WATCH, this.#lockKeys(resource), [id, mark, watchMs], read);
+  }
+
+  fenceOf(resource: string): string {
+    return this.keys.fence(this.keys.lock(resource));
+  }
+
+  trouble(resource: string): LockStoreError | undefined {
+    return this.troubleAt(this.keys.lock(resource));
+  }
+
+  inspect(resource: string): Promise<LockState> {
+    const keys = [this.keys.lock(resource), this.keys.waiters(resource)];
+    return this.run(INSPECT, keys, [], (reply) => readState(resource, reply as InspectReply, this.clientId));
+  }
+
+  forceRelease(resource: string, fencingToken: number): Promise<boolean> {
+    const keys = this.#lockKeys(resource);
+    return this.run(FORCE_RELEASE, keys, [fencingToken], (reply) => this.#passedOn(keys, reply));
+  }
+
+  listen(listener: StoreListener): void {
+    this.#listener = onlyListener(this.#listener, listener);
+  }
+
+  /**
+   * Reads the reply of a script that passes locks on. If the script has stopped at its bound, continues where it
+   * stopped.
+   */
+  #passedOn(keys: readonly string[], reply: unknown): boolean {
+    if (hasMore(reply)) void this.#goOn(keys);
+    return isDone(reply);
+  }
+
+  /** Grants the rest. If this process dies before, the waiter that the script has told of it does. */
+  async #goOn(keys: readonly string[]): Promise<void> {
+    try {
+      while (await this.run(RELEASE, keys, [NO_OWNER], hasMore));
+    } catch {
+      // Redis does not answer, or this store was closed. A waiter grants the rest.
+    }
+  }
+
+  /** The keys for the scripts that may pass a lock on. The name is encoded only once. */
+  #lockKeys(resource: string): string[] {
+    const lock = this.keys.lock(resource);
+    return [lock, waitersOf(lock), this.keys.fence(lock)];
+  }
+}

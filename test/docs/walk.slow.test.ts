@@ -9,17 +9,21 @@ const root = new URL('../../', import.meta.url);
 
 /** What a newcomer has to open to follow one call. */
 const MOST_FILES = 45;
+/** Beside those, what a newcomer has to open to follow one tick of a job. */
+const MOST_OF_TICK = 23;
 
 describe('the way of one call of a method with @DistributedLock, on a free lock', () => {
   const redis = useRedis();
   let files: string[];
+  let ofTick: string[];
   let page: string;
 
   beforeAll(async () => {
     const env = { ...process.env, NODE_OPTIONS: '', REDIS_URL: redis().url };
     const program = fileURLToPath(new URL('tools/walk/walk.mjs', root));
     const { stdout } = await promisify(execFile)(process.execPath, [program], { env });
-    const { definition, call } = JSON.parse(stdout) as Record<'definition' | 'call', string[]>;
+    const { definition, call, tick } = JSON.parse(stdout) as Record<'definition' | 'call' | 'tick', string[]>;
+    ofTick = tick.filter((file) => !call.includes(file));
     files = [...new Set([...definition, ...call])].sort();
     page = await readFile(new URL('docs/internals/architecture.md', root), 'utf8');
   });
@@ -38,5 +42,10 @@ describe('the way of one call of a method with @DistributedLock, on a free lock'
     expect(files.length).toBeLessThanOrEqual(MOST_FILES);
     const said = Number(/runs through about (\d+) files of `lib\/`/.exec(page)?.[1]);
     expect(Math.abs(files.length - said)).toBeLessThanOrEqual(2);
+  });
+
+  it(`and a tick of a @SingletonCron runs through at most ${MOST_OF_TICK} more`, () => {
+    expect(ofTick).toContain('core/singleton/singleton-runs');
+    expect(ofTick.length).toBeLessThanOrEqual(MOST_OF_TICK);
   });
 });

@@ -1,4 +1,5 @@
-// Which files of lib/ one call of a method with @DistributedLock runs through, by V8's coverage. Needs dist/ and a Redis (REDIS_URL).
+// Which files of lib/ one call of a method with @DistributedLock runs through, and one tick of a @SingletonCron, by V8's coverage.
+// Needs dist/ and a Redis (REDIS_URL).
 import { Session } from 'node:inspector/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -8,14 +9,16 @@ const modules = new URL('../../dist/modules/', import.meta.url).href;
  * The files that ran between the start of the call and the settling of what it returned: a free lock, acquired and released.
  *
  * @param {string} connection the URL of a Redis
- * @returns {Promise<{ call: string[], definition: string[] }>} files of lib/, without `.ts`, sorted: those of a call, and those that run
- * when the class is defined
+ * @returns {Promise<{ call: string[], definition: string[], tick: string[] }>} files of lib/, without `.ts`, sorted: those of a call, those
+ * that run when the class is defined, and those of a tick that this instance gets
  */
 export async function walk(connection) {
   await import('reflect-metadata');
   const { DistributedLock, RedisLockModule } = await import(`${modules}index.js`);
+  const { SingletonCron } = await import(`${modules}schedule.js`);
   const { Module } = await import('@nestjs/common');
   const { NestFactory } = await import('@nestjs/core');
+  const { ScheduleModule } = await import('@nestjs/schedule');
   const session = new Session();
   session.connect();
   await session.post('Profiler.enable');
@@ -29,6 +32,15 @@ export async function walk(connection) {
   const sell = Object.getOwnPropertyDescriptor(Shop.prototype, 'sell');
   Object.defineProperty(Shop.prototype, 'sell', DistributedLock('stock')(Shop.prototype, 'sell', sell) ?? sell);
   const definition = await taken();
+  let ended = () => {};
+  class Jobs {
+    async report() {
+      ended();
+    }
+  }
+  const report = Object.getOwnPropertyDescriptor(Jobs.prototype, 'report');
+  SingletonCron('* * * * * *', { name: 'report' })(Jobs.prototype, 'report', report);
+  Object.defineProperty(Jobs.prototype, 'report', report);
   class App {}
   Module({ imports: [RedisLockModule.forRoot({ connection })], providers: [Shop] })(App);
   const app = await NestFactory.createApplicationContext(App, { logger: false });
@@ -39,8 +51,23 @@ export async function walk(connection) {
   await shop.sell();
   const call = await taken();
   await app.close();
+
+  class Scheduled {}
+  const imports = [ScheduleModule.forRoot(), RedisLockModule.forRoot({ connection })];
+  Module({ imports, providers: [Jobs] })(Scheduled);
+  const scheduled = await NestFactory.createApplicationContext(Scheduled, { logger: false });
+  const nextTick = async () => {
+    await new Promise((resolve) => (ended = resolve));
+    // Its lock is released by then, and the next one is not due yet.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  };
+  for (let i = 0; i < 2; i++) await nextTick();
+  await taken();
+  await nextTick();
+  const tick = await taken();
+  await scheduled.close();
   session.disconnect();
-  return { definition, call };
+  return { definition, call, tick };
 }
 
 /** @param {{ result: { url: string, functions: { isBlockCoverage: boolean, ranges: { count: number }[] }[] }[] }} coverage */

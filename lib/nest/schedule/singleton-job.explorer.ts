@@ -2,53 +2,15 @@ import { Logger, type OnModuleInit } from '@nestjs/common';
 import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
 import { prototypeOf, wrappersOf } from '../scan.js';
 import { muteUnclaimedTicks } from '../log/scheduler-log.js';
 import { type ScheduleDecorator, scheduleDecoratorOf } from '../request/known-handlers.js';
 import { RequestScope } from '../request/request-scope.js';
 import { DEFAULT_NAME } from '../tokens.js';
-import { callFor, type Job, type JobTick } from './run-job.js';
-import { describeJob, type ResolvedJobOptions } from './singleton-options.js';
-
-/** The metadata key of a singleton job, on the method. */
-export const SINGLETON_JOB = 'nestjs-redis-lock:singleton-job';
-
-/** The ticks of the job of a method. */
-export interface JobTicks {
-  /** The tick that fires now. @param wallNow milliseconds since the Unix epoch */
-  now(instance: object, wallNow: number): JobTick;
-  /** When ticks are due, as the job is scheduled at the moment. Not set where ticks have no order. */
-  schedule?(instance: object): TickSchedule | undefined;
-  /** Called for each object that is scheduled, before the scheduler makes its job. @throws InvalidLockOptionsError */
-  mount?(instance: object): void;
-}
-
-/** A method that is a singleton job. */
-export interface SingletonJob {
-  /** The name of the job, if it has one. */
-  readonly name: string | undefined;
-  readonly method: string;
-  readonly lockService: string | undefined;
-  readonly options: ResolvedJobOptions;
-  readonly ticks: JobTicks;
-  /** The name of the decorator, for messages. */
-  readonly decorator: string;
-  /** What the scheduler was told of the method. */
-  readonly scheduling: ReadonlyMap<unknown, unknown>;
-}
-
-/** Returns the name of the job in the fleet: its own, or class and method. */
-export function jobName({ name, method }: Pick<SingletonJob, 'name' | 'method'>, instance: object): string {
-  return name ?? `${instance.constructor.name}.${method}`;
-}
-
-/** What decorators of `@nestjs/schedule` have left on a method, by metadata key. */
-export function schedulingOf(method: object): ReadonlyMap<unknown, unknown> {
-  const keys = Reflect.getMetadataKeys(method).filter((key) => String(key).startsWith('SCHEDULE'));
-  return new Map(keys.map((key: unknown) => [key, Reflect.getMetadata(key, method)]));
-}
+import { callFor, type Job } from './run-job.js';
+import { jobName, schedulingOf, SINGLETON_JOB, type SingletonJob } from './singleton-method.js';
+import { describeJob } from './singleton-options.js';
 
 /** The jobs of a class, with their names in the fleet. */
 export function jobsOf(prototype: object): { name: string; lockService: string | undefined }[] {

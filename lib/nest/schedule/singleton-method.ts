@@ -1,5 +1,6 @@
 import { SetMetadata } from '@nestjs/common';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import type { SingletonRun } from '../../core/singleton/singleton-run-options.js';
 import {
   copyMetadata,
@@ -8,11 +9,10 @@ import {
   skippingDecoratorOf,
   wrapMethod,
 } from '../decorators/method.js';
-import { jobName, type JobTicks, schedulingOf, SINGLETON_JOB, type SingletonJob } from './singleton-job.explorer.js';
 import type { IsAny, Mistake, ResultMistake } from '../decorators/method-types.js';
 import { clockOf } from '../service-parts.js';
 import { overridingRun, runMethod } from '../decorators/running-job.js';
-import { type JobMethod, runJob, takeOccasion } from './run-job.js';
+import { type JobMethod, type JobTick, runJob, takeOccasion } from './run-job.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 
 /**
@@ -48,6 +48,44 @@ type JobMistake<R, K> =
         : Mistake<'A job that returns a result must be async'>;
 
 type IsSymbol<K> = IsAny<K> extends true ? false : K extends symbol ? true : false;
+
+/** The metadata key of a singleton job, on the method. */
+export const SINGLETON_JOB = 'nestjs-redis-lock:singleton-job';
+
+/** The ticks of the job of a method. */
+export interface JobTicks {
+  /** The tick that fires now. @param wallNow milliseconds since the Unix epoch */
+  now(instance: object, wallNow: number): JobTick;
+  /** When ticks are due, as the job is scheduled at the moment. Not set where ticks have no order. */
+  schedule?(instance: object): TickSchedule | undefined;
+  /** Called for each object that is scheduled, before the scheduler makes its job. @throws InvalidLockOptionsError */
+  mount?(instance: object): void;
+}
+
+/** A method that is a singleton job. */
+export interface SingletonJob {
+  /** The name of the job, if it has one. */
+  readonly name: string | undefined;
+  readonly method: string;
+  readonly lockService: string | undefined;
+  readonly options: ResolvedJobOptions;
+  readonly ticks: JobTicks;
+  /** The name of the decorator, for messages. */
+  readonly decorator: string;
+  /** What the scheduler was told of the method. */
+  readonly scheduling: ReadonlyMap<unknown, unknown>;
+}
+
+/** Returns the name of the job in the fleet: its own, or class and method. */
+export function jobName({ name, method }: Pick<SingletonJob, 'name' | 'method'>, instance: object): string {
+  return name ?? `${instance.constructor.name}.${method}`;
+}
+
+/** What decorators of `@nestjs/schedule` have left on a method, by metadata key. */
+export function schedulingOf(method: object): ReadonlyMap<unknown, unknown> {
+  const keys = Reflect.getMetadataKeys(method).filter((key) => String(key).startsWith('SCHEDULE'));
+  return new Map(keys.map((key: unknown) => [key, Reflect.getMetadata(key, method)]));
+}
 
 /** What a job decorator makes of one method. */
 export interface JobPlan {

@@ -1,6 +1,6 @@
 import { CronTime } from 'cron';
 import fc from 'fast-check';
-import { CronTicks } from '../../../lib/nest/schedule/due-ticks.js';
+import { CronTicks } from '../../../lib/nest/schedule/job-ticks.js';
 import { nominalTick } from '../../../lib/nest/schedule/nominal-tick.js';
 import { runs } from '../../support/simulation/runs.js';
 

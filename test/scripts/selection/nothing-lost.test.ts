@@ -132,7 +132,7 @@ const BY_ROOM: Readonly<Record<string, readonly string[]>> = {
   'test/redis/faults/one-wrong-job.test.ts': [
     'lib/redis/redis-job-store.ts',
     'lib/core/jobs/missed-ticks.ts',
-    'lib/nest/schedule/due-ticks.ts',
+    'lib/nest/schedule/job-ticks.ts',
   ],
   'test/stacks/ioredis/old-versions.slow.test.ts': [
     'package.json',

@@ -3,7 +3,7 @@ import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
-import { prototypeOf, wrappersOf } from '../scan.js';
+import { type InstanceWrapper, prototypeOf, wrappersOf } from '../scan.js';
 import { muteUnclaimedTicks } from '../log/scheduler-log.js';
 import { type ScheduleDecorator, scheduleDecoratorOf } from '../request/known-handlers.js';
 import { RequestScope } from '../request/request-scope.js';
@@ -129,6 +129,13 @@ export class SingletonJobExplorer implements OnModuleInit {
         known.add(found, isScheduled ? ((wrapper.instance as object | undefined) ?? wrapper) : undefined);
       }
     }
+    if (known.methods.size > 0) {
+      checkOthers(
+        wrappers.filter((wrapper) => !requestScope.has(wrapper)),
+        known.methods,
+        new Scheduler(this.#discovery),
+      );
+    }
   }
 
   /** The jobs of a class that use this lock service. */
@@ -215,6 +222,43 @@ class KnownJobs {
     this.#owners.set(name, firstOwner);
     if (firstOwner !== owner) throw twoObjects(describeJob(job.name, where));
   }
+}
+
+/**
+ * A plain `@Cron` with the name of a singleton job, or another lock service's: the scheduler refuses the second of them,
+ * and names neither method.
+ *
+ * @throws InvalidLockOptionsError
+ */
+function checkOthers(
+  wrappers: readonly InstanceWrapper[],
+  jobs: ReadonlyMap<string, object>,
+  scheduler: Scheduler,
+): void {
+  const kindsOfJobs = new Map([...jobs].map(([name, method]) => [name, scheduleDecoratorOf(method)]));
+  const scanner = new MetadataScanner();
+  for (const prototype of new Set(wrappers.map(prototypeOf))) {
+    for (const key of prototype ? scanner.getAllMethodNames(prototype) : []) {
+      const method = (prototype as Record<string, unknown>)[key];
+      if (typeof method !== 'function') continue;
+      const name: unknown = Reflect.getMetadata('SCHEDULER_NAME', method);
+      const kind = scheduleDecoratorOf(method);
+      if (typeof name !== 'string' || kind === undefined || kindsOfJobs.get(name) !== kind) continue;
+      if (jobs.get(name) === method || !scheduler.isImported || scheduler.switchedOffBy(method)) continue;
+      throw new InvalidLockOptionsError(
+        `${whereIs(jobs.get(name)!, wrappers)} is a singleton job called ${quote(name)}, and ` +
+          `${prototype!.constructor.name}.${key} is a @${kind} of the same name. @nestjs/schedule refuses the second of ` +
+          `them. Give one of them another name. The history and the pauses of a singleton job belong to its name.`,
+        'name',
+      );
+    }
+  }
+}
+
+function whereIs(method: object, wrappers: readonly InstanceWrapper[]): string {
+  const { method: key } = Reflect.getMetadata(SINGLETON_JOB, method) as SingletonJob;
+  const prototype = wrappers.map(prototypeOf).find((each) => (each as Record<string, unknown>)?.[key] === method);
+  return prototype ? `${prototype.constructor.name}.${key}` : key;
 }
 
 function twoObjects(what: string): InvalidLockOptionsError {

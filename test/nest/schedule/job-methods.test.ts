@@ -1,5 +1,5 @@
 import { Inject, Injectable, Scope, SetMetadata } from '@nestjs/common';
-import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { DistributedLock, InvalidLockOptionsError, LockModuleMissingError, RedisLockService } from 'nestjs-redis-lock';
 import { SingletonCron, SingletonInterval, type SingletonRun, SingletonTimeout } from 'nestjs-redis-lock/schedule';
 import { singletonMethod } from '../../../lib/nest/schedule/singleton-method.js';
@@ -300,7 +300,31 @@ describe('two singleton jobs of one name', () => {
     await expect(boot(twin(), twin())).rejects.toThrow('Two singleton jobs are called "Twins.run"');
   });
 
-  it('are no matter where one is a plain @Cron, or nothing but the class is the same', async () => {
+  it.each([
+    ['behind it', (job: new () => object, plain: new () => object) => [job, plain]],
+    ['before it', (job: new () => object, plain: new () => object) => [plain, job]],
+  ])('are refused at boot where one is a plain @Cron %s: both methods are named', async (_, order) => {
+    class Plain {
+      @Cron(YEARLY, { name: 'nightly' })
+      async sum(): Promise<void> {}
+    }
+    const error = await rejection(boot(...order(Reports, Plain)));
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect(error.message).toMatch(
+      /^Reports\.\w+ is a singleton job called "nightly", and Plain\.sum is a @Cron of the same name\. .*Give one of them another name\./,
+    );
+  });
+
+  it('are no matter where the scheduler tells them apart: a job and an interval', async () => {
+    class Plain {
+      @Interval('nightly', 60_000)
+      sum(): void {}
+    }
+    const { log } = await boot(Reports, Plain);
+    expect(log.at('error')).toEqual([]);
+  });
+
+  it('are no matter where one is a plain @Cron without a name, or nothing but the class is the same', async () => {
     class Plain {
       @Cron(YEARLY)
       async cron(): Promise<void> {}

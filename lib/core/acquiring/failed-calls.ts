@@ -10,17 +10,32 @@ import { strategyFault } from './strategy-faults.js';
 import { waitBefore } from './waits.js';
 
 /**
- * Completes the error of a call to acquire, which a timer or a reply has made: without a frame of the code that called.
- * Called where a rejection is on its way to that code, so that the stack has its frames.
+ * Completes the error of a call to acquire or to wait, which a timer or a reply has made: without a frame of the code
+ * that called. Called where a rejection is on its way to that code, so that the stack has its frames.
  */
-export function completeError(error: unknown, { group }: ResolvedLockOptions, { observers }: Runtime): void {
-  if (!(error instanceof LockError) || error.group !== undefined) return;
+export function completeError(
+  error: unknown,
+  { group }: Pick<ResolvedLockOptions, 'group'>,
+  { observers }: Pick<Runtime, 'observers'>,
+): void {
+  // One that names no resource was made in the call itself.
+  if (!(error instanceof LockError) || error.group !== undefined || error.resource === '') return;
   error.group = observers.groups.of(error.resource, group);
   // These are made in the call itself.
   if (error instanceof InvalidLockOptionsError || error instanceof LockReentryError) return;
   // The group of a leadership is its resource.
   if (group !== undefined && group !== error.resource) error.message = `${plainOrQuoted(group)}: ${error.message}`;
   Error.captureStackTrace(error, completeError);
+}
+
+/** The errors that have the frames of a call. One loss may end several. */
+const SHOWN = new WeakSet<LockError>();
+
+/** Adds the frames of the caller to an error that a timer or a reply has made. As above, called on its way there. */
+export function showCaller(error: LockError): void {
+  if (SHOWN.has(error)) return;
+  SHOWN.add(error);
+  Error.captureStackTrace(error, showCaller);
 }
 
 /**

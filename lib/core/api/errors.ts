@@ -49,7 +49,7 @@ function asked(attempts: number): string {
 export abstract class LockError extends Error {
   /** A stable name for programs, such as `LOCK_BUSY`. */
   abstract readonly code: string;
-  /** Of a call to acquire that failed: what events and metrics call this kind of lock, such as `Class.method`. */
+  /** Of a call or a lease that failed: what events and metrics call this kind of lock, such as `Class.method`. */
   declare group?: string;
 
   /** @internal */

@@ -1,4 +1,5 @@
 import { unavailable, waitedForStore } from '../acquiring/acquire-errors.js';
+import { completeError } from '../acquiring/failed-calls.js';
 import { lookOnce, PLACE_MS, SharedWait, SharedWaits, type WaitDeps } from '../acquiring/shared-wait.js';
 import { LockShutdownError } from '../api/errors.js';
 import { checkIsKept } from '../api/resource.js';
@@ -23,8 +24,11 @@ export class Latches {
   readonly #waits: SharedWaits<LatchWatch>;
   readonly #deps: LatchDeps;
 
-  constructor({ clock, random, alarms, defaults, closing, drained, closingHere }: Runtime, store: LatchStore) {
-    this.#deps = { clock, random, alarms, defaults, closing, drained, closingHere, store };
+  constructor(
+    { clock, random, alarms, defaults, closing, drained, closingHere, observers }: Runtime,
+    store: LatchStore,
+  ) {
+    this.#deps = { clock, random, alarms, defaults, closing, drained, closingHere, observers, store };
     this.#waits = new SharedWaits(this.#deps);
   }
 
@@ -35,10 +39,19 @@ export class Latches {
     return {
       name: spec.name,
       count: spec.count,
-      countDown: async (given) => this.#countDown(spec, given),
-      wait: async (given) => this.#wait(spec, given),
-      remaining: async () => this.#remaining(spec),
+      countDown: (given) => this.#completed(() => this.#countDown(spec, given)),
+      wait: (given) => this.#completed(() => this.#wait(spec, given)),
+      remaining: () => this.#completed(() => this.#remaining(spec)),
     };
+  }
+
+  async #completed<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      return await call();
+    } catch (error) {
+      completeError(error, { group: undefined }, this.#deps);
+      throw error;
+    }
   }
 
   /** How many latches calls of this process wait for. */
@@ -118,7 +131,7 @@ function watchKey({ name, count }: Pick<LatchSpec, 'name' | 'count'>): string {
 }
 
 /** What latches need. */
-type LatchDeps = WaitDeps & { readonly store: LatchStore };
+type LatchDeps = WaitDeps & Pick<Runtime, 'observers'> & { readonly store: LatchStore };
 
 /** All calls of this process that wait for one latch. */
 class LatchWatch extends SharedWait<LatchState> {

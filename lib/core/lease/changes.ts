@@ -1,10 +1,31 @@
 import { type Answer, ask, retryUnexecuted, type Settled } from '../store/ask.js';
 import type { Hold, SecondLease } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
-import { InvalidLockOptionsError, type LockUnavailableError } from '../api/errors.js';
+import { InvalidLockOptionsError, type LockError, type LockUnavailableError } from '../api/errors.js';
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import { describeValue } from '../api/validation.js';
 import { asStoreError } from '../store/store-error.js';
+
+/**
+ * Sends a command for a hold.
+ *
+ * @param operation for the error
+ * @throws LockUnavailableError with the group of the hold, when the store does not answer
+ */
+export async function askFor<T>(hold: Hold, deps: LeaseDeps, send: () => Promise<T>, operation: string): Promise<T> {
+  const { resource } = hold.owner;
+  try {
+    return await ask(deps.alarms, send, hold.attemptTimeoutMs, operation, resource, () => hold.isHeld());
+  } catch (error) {
+    throw ofHold(error as LockUnavailableError, hold, deps);
+  }
+}
+
+/** Says in an error which group the hold is of. */
+export function ofHold<E extends LockError>(error: E, { owner, options }: Hold, { observers }: LeaseDeps): E {
+  error.group ??= observers.groups.of(owner.resource, options.group);
+  return error;
+}
 
 /**
  * Starts the lease of a hold anew with this length. The watchdog uses the new length from now on.
@@ -13,8 +34,8 @@ import { asStoreError } from '../store/store-error.js';
  * @throws LockUnavailableError when the store does not answer; the lease then keeps its old end
  */
 export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number, operation = 'extend'): Promise<void> {
-  const { store, clock, alarms, watchdog } = deps;
-  const { storeLease, owner, attemptTimeoutMs } = hold;
+  const { store, clock, watchdog } = deps;
+  const { storeLease, owner } = hold;
   let sentAt = 0;
   let lastsMs = leaseMs;
   const send = (): Promise<boolean> => {
@@ -43,7 +64,7 @@ export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number, opera
     );
     return renewed;
   };
-  await ask(alarms, send, attemptTimeoutMs, operation, owner.resource, () => hold.isHeld());
+  await askFor(hold, deps, send, operation);
   if (hold.second && hold.isHeld()) await renewSecond(hold, hold.second, deps, operation, lastsMs);
   if (!hold.isHeld()) return;
   storeLease.leaseMs = lastsMs;
@@ -60,13 +81,12 @@ export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number, opera
 export async function renewSecond(
   hold: Hold,
   second: SecondLease,
-  { alarms }: LeaseDeps,
+  deps: LeaseDeps,
   operation: string,
   leaseMs?: number,
 ): Promise<void> {
   const renew = (): Promise<boolean> => second.renew(hold.renewalMs(leaseMs));
-  const { attemptTimeoutMs, owner } = hold;
-  if (!(await ask(alarms, renew, attemptTimeoutMs, operation, owner.resource, () => hold.isHeld()))) second.takenOver();
+  if (!(await askFor(hold, deps, renew, operation))) second.takenOver();
 }
 
 /** Of a fixed lease, at most this part may have passed while its call waited for others: the round trips take time, too. */
@@ -177,17 +197,15 @@ export function tooManyPermits(released: unknown, permits: number): InvalidLockO
  * @throws LockUnavailableError when the store does not answer. The permits may then be free already, or soon: until
  *   another command is answered, the lease counts on them no more where that matters to others
  */
-export async function releasePermits(hold: Hold, { store, alarms }: LeaseDeps, released: number): Promise<boolean> {
-  const { storeLease, owner, attemptTimeoutMs } = hold;
+export async function releasePermits(hold: Hold, deps: LeaseDeps, released: number): Promise<boolean> {
+  const { storeLease, owner } = hold;
   const { permits, permitsLeft } = storeLease;
   // A command without an answer may still be executed, and leave fewer than this one would.
   const left = Math.min(permits!.count - released, permitsLeft ?? Infinity);
-  const send = () => store.lowerPermits(owner, left);
+  const send = () => deps.store.lowerPermits(owner, left);
   storeLease.permitsLeft = left;
   try {
-    const isOwner = await ask(alarms, send, attemptTimeoutMs, 'release permits of', owner.resource, () =>
-      hold.isHeld(),
-    );
+    const isOwner = await askFor(hold, deps, send, 'release permits of');
     if (isOwner) storeLease.permits = { ...permits!, count: left };
     else storeLease.takenOver();
     storeLease.permitsLeft = undefined;

@@ -1,5 +1,7 @@
 import { PrintableLease, type SingleLease } from './single-lease.js';
+import { LockUnavailableError } from '../api/errors.js';
 import { notOfSemaphore } from './changes.js';
+import { showCaller } from '../acquiring/failed-calls.js';
 import { lastingController } from '../util/signals.js';
 import type { EnteredLease } from '../holding/lock-context.js';
 import { notAmong, severalOrders } from '../api/resource.js';
@@ -105,6 +107,7 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
     for (const [place, part] of parts.entries()) {
       if (part.status === 'fulfilled') this.leases[place]!.discardTransfer(part.value);
     }
+    if (failed.reason instanceof LockUnavailableError) showCaller(failed.reason);
     throw failed.reason;
   }
 

@@ -1,5 +1,5 @@
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
-import { beginTogether, tellDepth } from './changes.js';
+import { beginTogether, ofHold, tellDepth } from './changes.js';
 import { CompositeLease } from './composite-lease.js';
 import { labelWithGroup } from '../api/label.js';
 import type { LeaseLostError } from '../api/lease-errors.js';
@@ -297,6 +297,7 @@ export class LeaseFactory {
     // At a shutdown the work may still release it in the time of grace. Otherwise a release may never come.
     if (reason !== 'shutdown') active.delete(hold);
     localQueues.lost(hold);
+    ofHold(error, hold, this.deps);
     observation.ended(hold, 'lost', error);
     if (watchdog.hasLeft(hold) || !observers.wants('lost')) return;
     const heldMs = clock.now() - hold.acquiredAt;

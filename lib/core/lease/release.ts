@@ -1,5 +1,5 @@
 import { retryUnexecuted, type Settled } from '../store/ask.js';
-import { downgrade, tellDepth } from './changes.js';
+import { downgrade, ofHold, tellDepth } from './changes.js';
 import { LeaseLostError } from '../api/lease-errors.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { Hold, SecondLease } from '../holding/hold.js';
@@ -73,7 +73,7 @@ async function releaseBoth(hold: Hold, second: SecondLease, deps: LeaseDeps, was
   await releaseOurs(hold, deps, wasHeld && !isLost);
   if (answer.outcome === 'answered') return;
   const { outcome, error: cause } = answer;
-  const error = new LockUnavailableError(resource, `release ${second.name} beside`, outcome, cause);
+  const error = ofHold(new LockUnavailableError(resource, `release ${second.name} beside`, outcome, cause), hold, deps);
   tellOfFailedRelease(hold, deps, heldMs, error, false);
   throw error;
 }
@@ -118,7 +118,7 @@ function conclude(hold: Hold, deps: LeaseDeps, answer: Settled<boolean>, wasHeld
       });
     }
   } else {
-    const error = new LockUnavailableError(resource, 'release', answer.outcome, answer.error);
+    const error = ofHold(new LockUnavailableError(resource, 'release', answer.outcome, answer.error), hold, deps);
     orphanReleases.start(owner, hold);
     observation.ended(hold, 'released', error);
     tellOfFailedRelease(hold, deps, heldMs, error, !deps.watchdog.hasLeft(hold));

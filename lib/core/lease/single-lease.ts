@@ -1,5 +1,4 @@
 import { inspect, type InspectOptions } from 'node:util';
-import { ask } from '../store/ask.js';
 import { currentContext } from '../util/async-contexts.js';
 import { InvalidLockOptionsError, LockUnavailableError } from '../api/errors.js';
 import { LockReentryError } from '../api/lease-errors.js';
@@ -7,7 +6,17 @@ import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { EnteredLease } from '../holding/lock-context.js';
 import { releaseHold, releaseEntry } from './release.js';
-import { downgrade, extend, notOfSemaphore, releasePermits, renewSecond, tooManyPermits } from './changes.js';
+import {
+  askFor,
+  downgrade,
+  extend,
+  notOfSemaphore,
+  ofHold,
+  releasePermits,
+  renewSecond,
+  tooManyPermits,
+} from './changes.js';
+import { showCaller } from '../acquiring/failed-calls.js';
 import { transfer } from './transfer.js';
 import { checkLeaseLimit, LEASE_LENGTH, type LockMode } from '../api/lock-options.js';
 import { type Lease, readTransferOptions, type TransferOptions } from '../api/lease.js';
@@ -115,10 +124,10 @@ export class SingleLease extends PrintableLease implements EnteredLease {
 
   async verify(): Promise<boolean> {
     if (!this.isHeld()) return false;
-    const isOwner = await this.#ask('verify', () => this.deps.store.verify(this.hold.owner));
-    // All holders of this process have lost it.
-    if (!isOwner) this.hold.storeLease.takenOver();
     const { hold, deps } = this;
+    const isOwner = await askFor(hold, deps, () => deps.store.verify(hold.owner), 'verify');
+    // All holders of this process have lost it.
+    if (!isOwner) hold.storeLease.takenOver();
     if (hold.second && hold.isHeld()) await renewSecond(hold, hold.second, deps, 'verify');
     return this.isHeld();
   }
@@ -154,7 +163,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     if (hold.writers > 0 || hold.storeLease.isReadLock) return;
     const answer = await downgrade(hold, this.deps);
     if (answer.outcome === 'timeout' || answer.outcome === 'failed') {
-      throw new LockUnavailableError(resource, 'downgrade', answer.outcome, answer.error);
+      throw ofHold(new LockUnavailableError(resource, 'downgrade', answer.outcome, answer.error), hold, this.deps);
     }
     this.assertHeld();
   }
@@ -185,7 +194,13 @@ export class SingleLease extends PrintableLease implements EnteredLease {
   }
 
   async transfer(options: TransferOptions = {}): Promise<string> {
-    return encodeLeases([await this.transferPart(this.transferMs(options))]);
+    try {
+      return encodeLeases([await this.transferPart(this.transferMs(options))]);
+    } catch (error) {
+      // A reply or a timer has made it.
+      if (error instanceof LockUnavailableError) showCaller(error);
+      throw error;
+    }
   }
 
   /** How long the transferred lease waits to be adopted. @throws InvalidLockOptionsError */
@@ -279,11 +294,5 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     if (this.#mode === 'write') hold.writers--;
     if (hold.depth === 0) return releaseHold(hold, deps);
     return releaseEntry(hold, deps);
-  }
-
-  /** @throws LockUnavailableError */
-  #ask<T>(operation: string, send: () => Promise<T>): Promise<T> {
-    const { hold, deps, resource } = this;
-    return ask(deps.alarms, send, hold.attemptTimeoutMs, operation, resource, () => hold.isHeld());
   }
 }

@@ -1,4 +1,4 @@
-import { ask } from '../store/ask.js';
+import { askFor } from './changes.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { Hold } from '../holding/hold.js';
 import { asStoreError } from '../store/store-error.js';
@@ -23,7 +23,7 @@ export async function transfer(
   onMoved: (hasShared: boolean) => void,
 ): Promise<LeaseTransfer | undefined> {
   const { storeLease, owner, fencingToken } = hold;
-  const { store, clock, random, alarms, watchdog, orphanReleases } = deps;
+  const { store, clock, random, watchdog, orphanReleases } = deps;
   const { permits, permitsLeft } = storeLease;
   const { label } = hold;
   const newOwner: LockOwner = {
@@ -75,7 +75,7 @@ export async function transfer(
     return storeLease.renewBy(leaseMs, moveAll, true);
   };
   try {
-    const token = await ask(alarms, send, hold.attemptTimeoutMs, 'transfer', owner.resource, () => hold.isHeld());
+    const token = await askFor(hold, deps, send, 'transfer');
     if (token === null) return undefined;
   } catch (error) {
     isAwaited = false;

@@ -3,6 +3,7 @@ import { createOwnerId } from '../store/owner-id.js';
 import { LockReentryError } from '../api/lease-errors.js';
 import { LockTimeoutError } from '../api/errors.js';
 import { LockWatch } from './lock-watch.js';
+import { completeError } from '../acquiring/failed-calls.js';
 import { lookOnce, SharedWaits } from '../acquiring/shared-wait.js';
 import type { FreedMessage } from '../store/watch-store.js';
 import type { LeaseDeps } from '../lease/lease-deps.js';
@@ -21,6 +22,15 @@ export class LockWatches {
   }
 
   async waitUntilFree(name: unknown, options?: WaitUntilFreeOptions): Promise<void> {
+    try {
+      await this.#wait(name, options);
+    } catch (error) {
+      completeError(error, { group: undefined }, this.deps);
+      throw error;
+    }
+  }
+
+  async #wait(name: unknown, options?: WaitUntilFreeOptions): Promise<void> {
     const { random, defaults, context, store } = this.deps;
     const resource = checkWatched(name);
     const { waitMs = defaults.waitMs, signal } = checkWaitUntilFree(options);

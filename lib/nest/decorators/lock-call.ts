@@ -1,6 +1,7 @@
 import { isAbortedBy } from '../../core/util/signals.js';
 import { LockBusyError } from '../../core/api/errors.js';
 import { LeaseLostError } from '../../core/api/lease-errors.js';
+import { showCaller } from '../../core/acquiring/failed-calls.js';
 import type { Lease, LockedWork } from '../../core/api/lease.js';
 import type { LockPlan } from './lock-plan.js';
 import type { RedisLockService } from '../redis-lock.service.js';
@@ -22,15 +23,17 @@ export async function runLocked<T>(
   args: readonly unknown[],
   signal?: AbortSignal,
 ): Promise<T> {
-  let began = false;
+  let held: Lease | undefined;
   const underLease = (lease: Lease): Promise<T> => {
-    began = true;
+    held = lease;
     return runUnlessLost(lease, plan.onLost, work);
   };
   try {
     return await plan.using(service, resources, underLease, signal);
   } catch (error) {
-    if (began || plan.onBusy === 'throw') throw error;
+    // A renewal or a timer has made the loss.
+    if (held && error instanceof LeaseLostError && error === held.signal.reason) showCaller(error);
+    if (held || plan.onBusy === 'throw') throw error;
     if (!(error instanceof LockBusyError)) throw error;
     if (plan.onBusy === 'skip') return undefined as T;
     const onBusy = plan.onBusy as (this: unknown, busy: LockBusyError, ...args: readonly unknown[]) => T | Promise<T>;

@@ -439,3 +439,23 @@ describe('a latch', () => {
     expect(remaining.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', operation: 'read', lastAttempt: 'timeout' });
   });
 });
+
+it.each([
+  ['time-out', undefined, 'LOCK_TIMEOUT'],
+  ['abort', 'abort', 'LOCK_ABORTED'],
+])('the error of a wait has a frame of its caller, and its group: %s', async (_, how, code) => {
+  const world = new LatchWorld();
+  const { latches } = world.instance('a');
+  const giveUp = new AbortController();
+  class Shop {
+    async payAll(): Promise<void> {
+      await latches.latch('import', 1).wait({ waitMs: 1_000, signal: giveUp.signal });
+    }
+  }
+  const paid = track(new Shop().payAll());
+  await world.clock.advance(1);
+  if (how) giveUp.abort();
+  await world.clock.advance(1_000);
+  expect(paid.error).toMatchObject({ code, group: 'import' });
+  expect((paid.error as Error).stack).toMatch(/ at (async )?Shop\.payAll /);
+});

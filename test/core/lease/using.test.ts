@@ -178,6 +178,60 @@ it.each([
   }
 });
 
+describe('the error of a call that a timer or a reply ends', () => {
+  const away = failing('notExecuted', 'not connected');
+
+  /** Calls from a method of an application, and returns the error. */
+  async function errorOf(world: LockWorld, call: () => Promise<unknown>, during?: () => void): Promise<LockError> {
+    class Shop {
+      async payAll(): Promise<void> {
+        await call();
+      }
+    }
+    const paid = track(new Shop().payAll());
+    await world.clock.advance(1);
+    during?.();
+    await world.clock.advance(30_000);
+    return paid.error as LockError;
+  }
+
+  it.each([
+    ['time-out', undefined, 'LOCK_TIMEOUT'],
+    ['abort', 'abort', 'LOCK_ABORTED'],
+    ['outage', 'outage', 'LOCK_UNAVAILABLE'],
+  ])('of waitUntilFree has a frame of its caller, and its group: %s', async (_, how, code) => {
+    const world = new LockWorld();
+    const [a, b] = [world.instance('a'), world.instance('b')];
+    await b.locks.acquire('stock', { leaseMs: 60_000 });
+    const giveUp = new AbortController();
+    if (how === 'outage') a.store.all(away);
+    const wait = () => a.locks.watches.waitUntilFree('stock', { waitMs: 1_000, signal: giveUp.signal });
+    const error = await errorOf(world, wait, () => how === 'abort' && giveUp.abort());
+    expect(error).toMatchObject({ code, group: 'stock' });
+    expect(error.stack).toMatch(/ at (async )?Shop\.payAll /);
+  });
+
+  it.each(['transfer', 'extend', 'verify', 'release'] as const)('of %s in an outage, too', async (verb) => {
+    const world = new LockWorld();
+    const a = world.instance('a');
+    const lease = await a.locks.acquire('stock', { leaseMs: 60_000, group: 'Shop.pay' });
+    a.store.all(away);
+    const error = await errorOf(world, () => lease[verb]());
+    expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', group: 'Shop.pay' });
+    expect(error.stack).toMatch(/ at (async )?Shop\.payAll /);
+  });
+
+  it('of transfer of several leases, too', async () => {
+    const world = new LockWorld();
+    const a = world.instance('a');
+    const lease = await a.locks.acquire(['stock', 'till'], { leaseMs: 60_000 });
+    a.store.all(away);
+    const error = await errorOf(world, () => lease.transfer());
+    expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', group: error.resource });
+    expect(error.stack).toMatch(/ at (async )?Shop\.payAll /);
+  });
+});
+
 describe('tryUsing', () => {
   let world: LockWorld;
   let a: Instance;

@@ -232,6 +232,17 @@ describe('@DistributedLock', () => {
       });
     });
 
+    it("names the code that called it where its lease is lost, with onLost: 'throw'", async () => {
+      class Caller {
+        async payAll(): Promise<void> {
+          await orders.mustNotOutliveItsLease();
+        }
+      }
+      const error = await rejection(new Caller().payAll());
+      expect(error).toMatchObject({ code: 'LEASE_LOST', group: 'Orders.mustNotOutliveItsLease' });
+      expect(error.stack).toMatch(/ at (async )?Caller\.payAll /);
+    });
+
     it('throws LockBusyError at once with waitMs: 0', async () => {
       await whileBusy(async () => expect(await rejection(orders.refuses())).toBeInstanceOf(LockBusyError));
     });

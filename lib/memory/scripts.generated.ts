@@ -1130,9 +1130,9 @@ function acquireScript(KEYS: Value, ARGV: Value): Value {
 function claimTickScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
 
-  const [lockKey, claimKey, fenceKey, lastKey, runsKey, recordKey, pauseKey, instancesKey]: Value = [...KEYS];
-  const [owner, leaseMs, keepMs, overlap, takeOver, dueAt, earlyMs, lateMs, lastKeepMs]: Value = [...ARGV];
-  const [kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick]: Value = [...ARGV];
+  const [lockKey, claimKey, fenceKey, lastKey, runsKey, recordKey, pauseKey, instancesKey]: Value = KEYS;
+  const [owner, leaseMs, keepMs, overlap, takeOver, dueAt, earlyMs, lateMs, lastKeepMs]: Value = ARGV.slice(0, 9);
+  const [kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick]: Value = ARGV.slice(9, 16);
   const isRemembered: Value = lua.is(kind) ? historySize !== '0' || schedule !== '' || nextAt !== '' : kind;
   if (lua.is(isRemembered)) {
     noteInstance(instancesKey, owner, recordKeepMs);
@@ -1370,8 +1370,8 @@ function endRunScript(KEYS: Value, ARGV: Value): Value {
 
   beginQueue();
 
-  const [lockKey, queueKey, fenceKey, runsKey, recordKey]: Value = [...KEYS];
-  const [owner, token, outcome, errorTexts]: Value = [...ARGV];
+  const [lockKey, queueKey, fenceKey, runsKey, recordKey]: Value = KEYS;
+  const [owner, token, outcome, errorTexts]: Value = ARGV.slice(0, 4);
   const done: Value = passedOn(releaseLock(lockKey, queueKey, fenceKey, owner)[0]);
   const open = ` ${token}`;
   let hasEnded: Value = false;
@@ -1409,7 +1409,10 @@ function exchangeClaimScript(KEYS: Value, ARGV: Value): Value {
 
   const claimKey: Value = KEYS[0];
   const lastKey: Value = KEYS[1];
-  const [to, from, force, drop, keepMs, dueAt, earlyMs, lateMs, lastKeepMs, isJudged, mostMs]: Value = [...ARGV];
+  const [to, from, force, drop, keepMs, dueAt, earlyMs, lateMs, lastKeepMs, isJudged, mostMs]: Value = ARGV.slice(
+    0,
+    11,
+  );
   function sealed(claim?: Value): Value {
     if (!lua.is(claim)) {
       return claim;
@@ -1458,7 +1461,7 @@ function finishTickScript(KEYS: Value, ARGV: Value): Value {
   const claimKey: Value = KEYS[0];
   const runsKey: Value = KEYS[1];
   const recordKey: Value = KEYS[2];
-  const [owner, keepMs, to, entryTick, lastMissed]: Value = [...ARGV];
+  const [owner, keepMs, to, entryTick, lastMissed]: Value = ARGV.slice(0, 5);
   const claim: Value = redis.get(claimKey);
   if (claim !== undefined && claim === to) {
     return redis.pexpire(claimKey, keepMs);
@@ -1851,8 +1854,8 @@ function lowerPermitsScript(KEYS: Value, ARGV: Value): Value {
 function noteMissedScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
 
-  const [lastKey, runsKey, recordKey, pauseKey, instancesKey]: Value = [...KEYS];
-  const [schedule, after, historySize, runWithinMs, nextAt, recordKeepMs, lastKeepMs, owner]: Value = [...ARGV];
+  const [lastKey, runsKey, recordKey, pauseKey, instancesKey]: Value = KEYS;
+  const [schedule, after, historySize, runWithinMs, nextAt, recordKeepMs, lastKeepMs, owner]: Value = ARGV.slice(0, 8);
   const earlierCount: Value = ARGV[8];
   const earlierFirst: Value = ARGV[9];
   const earlierLast: Value = ARGV[10];
@@ -1937,7 +1940,7 @@ function pauseJobScript(KEYS: Value, ARGV: Value): Value {
   const pauseKey: Value = KEYS[0];
   const recordKey: Value = KEYS[1];
   const lastKey: Value = KEYS[2];
-  const [command, untilAt, by, keepMs, mostPauses]: Value = [...ARGV];
+  const [command, untilAt, by, keepMs, mostPauses]: Value = ARGV.slice(0, 5);
   const standing: Value = redis.get(pauseKey) ?? '';
   if (command === 'resume') {
     if (standing === '') {
@@ -2028,8 +2031,8 @@ function readLatchScript(KEYS: Value, ARGV: Value): Value {
 function registerJobScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
 
-  const [recordKey, lastKey, instancesKey, runsKey]: Value = [...KEYS];
-  const [owner, schedule, nextAt, keepMs]: Value = [...ARGV];
+  const [recordKey, lastKey, instancesKey, runsKey]: Value = KEYS;
+  const [owner, schedule, nextAt, keepMs]: Value = ARGV.slice(0, 4);
   const record: Value = readRecord(recordKey);
   const ttl = keepFor(recordKey, nextAt, keepMs);
   const last: Value = lua.number(redis.get(lastKey) ?? '');

@@ -15,6 +15,17 @@ const BINARY = {
   '%': '%',
 };
 
+/** How many arguments of a function are known at most, where that is no obvious number. */
+const MOST_ARGUMENTS = {
+  'string.match': 3,
+  'string.find': 4,
+  'string.sub': 3,
+  'string.gsub': 3,
+  'table.concat': 3,
+  tonumber: 1,
+  unpack: 3,
+};
+
 export class Expressions {
   /** The function that is written. */
   fn;
@@ -40,7 +51,14 @@ export class Expressions {
     if (name === 'string.match') return `lua.captures(${this.matched(node)})`;
     if (name === 'string.gsub') return `lua.replaced(${values[0]}, ${regexOf(node.arguments[1].value)}, ${values[2]})`;
     if (name === 'pcall') return this.protected(node);
+    if (name === 'unpack') return this.unpacked(node);
     return `[${this.called(node)}]`;
+  }
+
+  /** unpack(list), or unpack(list, from, to) */
+  unpacked({ arguments: [list, from, to] }) {
+    const end = to ? `, ${this.value(to)}` : '';
+    return `${this.value(list)}${from ? `.slice(${this.zeroBased(from)}${end})` : ''}`;
   }
 
   protected({ arguments: [fn, ...values] }) {
@@ -245,6 +263,8 @@ export class Expressions {
   called(node) {
     const name = nameOf(node.base);
     const values = node.arguments.map((each) => this.value(each));
+    if (node.arguments.length > MOST_ARGUMENTS[name])
+      throw new Error(`not understood: ${name}() with ${node.arguments.length} arguments`);
     switch (name) {
       case undefined:
         return `${this.value(node.base)}(${values.join(', ')})`;
@@ -274,7 +294,7 @@ export class Expressions {
       case 'tostring':
         return `String(${values[0]})`;
       case 'unpack':
-        return `...${values[0]}`;
+        return `...${this.unpacked(node)}`;
       case 'next':
         return `Object.keys(${values[0]})[0]`;
       case 'select':

@@ -26,6 +26,7 @@ describe('the translation of a script', () => {
     ],
     ['gives the second of two equal names another one', ['local a = 1', 'local a = a + 1', 'return a'], 'return a2;'],
     ['returns several values as a list', ['local function f() return 1, 2 end', 'return (f())'], 'return f()[0];'],
+    ['takes a part of a list', ['local a, b = unpack(ARGV, 3, 4)'], 'const [a, b]: Value = ARGV.slice(2, 4);'],
     [
       'ends a list of values at nil',
       ['local function f() return 1, 2 end', 'local _, b = f()', 'return b'],
@@ -37,6 +38,7 @@ describe('the translation of a script', () => {
 
   it.each([
     ['a function of Lua', ["return string.rep('a', 2)"], 'not understood: string.rep()'],
+    ['an argument', ['return tonumber(KEYS[1], 16)'], 'not understood: tonumber() with 2 arguments'],
     ['a statement', ['repeat break until true'], 'not understood: RepeatStatement'],
     ['a class of a pattern', ["return string.match(KEYS[1], '%p')"], '%p of a pattern is not known'],
     ['a mistake in the syntax', ['return return'], 'x.lua:'],

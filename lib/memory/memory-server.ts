@@ -98,7 +98,7 @@ export class MemoryServer {
     return !this.redis.keys().some((key) => IN_USE.test(key));
   }
 
-  /** As by DEL: the lock of a resource is lost, and nobody is told. */
+  /** As by DEL: the lock of a resource is lost, and no client hears of it. */
   lose(resource: string): void {
     this.redis.del(this.keys.lock(resource));
   }

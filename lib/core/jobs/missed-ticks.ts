@@ -135,7 +135,10 @@ export class MissedTicks {
   #warnOf(what: string, error: unknown): void {
     if (this.runtime.closing.aborted) return;
     const why = error instanceof Error ? error.message : String(error);
-    this.warn(`Missed ticks of ${what} cannot be looked for: ${why}. It is tried again until Redis answers.`);
+    this.warn(
+      `Missed ticks of ${what} cannot be looked for: ${why}. It is tried again until Redis answers. ` +
+        'See docs/operations/logs.md#ticks-are-missed.',
+    );
   }
 
   #pauseMs(): number {

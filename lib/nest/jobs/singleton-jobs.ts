@@ -246,7 +246,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     jobResource(name);
     const records = jobRecordsOf(this.#deps.service);
     const before = await records.resume(name, new Set(this.#names()));
-    records.tell(name, { ...options, command: 'resume' });
+    if (before !== undefined) records.tell(name, { ...options, command: 'resume' });
     return before;
   }
 

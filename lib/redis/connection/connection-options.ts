@@ -96,7 +96,7 @@ function addressOf({ options }: Redis): string {
   if (path) return path;
   if (!sentinels?.length) return `${host}:${port}`;
   const where = sentinels.map((sentinel) => `${sentinel.host ?? 'localhost'}:${sentinel.port ?? 26379}`);
-  return `${name} of the sentinels ${where.join(' ')}`;
+  return `${name} of the sentinels ${where.join(', ')}`;
 }
 
 /**

@@ -65,7 +65,7 @@ export class ClusterTopology {
 
   /** The nodes that the options name, for messages. */
   get startNodes(): string {
-    return startNodesOf(this.#cluster).join(' ');
+    return startNodesOf(this.#cluster).join(', ');
   }
 
   /** Whether the table was ever read. */

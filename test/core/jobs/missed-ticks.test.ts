@@ -652,7 +652,9 @@ describe('while Redis does not answer', () => {
     const process = start('anna');
     await world.clock.advance(30 * MINUTE);
     expect(process.warnings).toHaveLength(1);
-    expect(process.warnings[0]).toMatch(/Missed ticks of jobs cannot be looked for: .*not connected to Redis/);
+    expect(process.warnings[0]).toMatch(
+      /Missed ticks of jobs cannot be looked for: .*not connected to Redis.* See docs\/operations\/logs\.md#ticks-are-missed\.$/,
+    );
     const tries = records.commands.length;
     expect(tries).toBeGreaterThan(50);
     expect(tries).toBeLessThan(100);

@@ -119,6 +119,7 @@ describe.each(['memory', 'Redis'])('SingletonJobs shows and changes jobs, in %s'
     expect((await jobs.get('poll')).pause).not.toHaveProperty('by');
     expect(await jobs.resume('poll')).toMatchObject({ until: until.getTime() });
     expect(await jobs.resume('poll')).toBeUndefined();
+    expect(events.filter((event) => event.type === 'jobCommand' && event.command === 'resume')).toHaveLength(1);
     await eventually(() => expect(started().length).toBeGreaterThan(before + 1));
     expect(await jobs.get('poll')).not.toHaveProperty('pause');
   });

@@ -20,7 +20,7 @@ export class MemoryRedis {
   readonly #entries = new Map<string, Entry>();
   readonly #listeners = new Map<string, (message: string) => void>();
 
-  /** The wall clock less the other one when the server began: its time goes on evenly when somebody sets the wall clock. */
+  /** The wall clock less the other one when the server began: its time goes on evenly, also when the wall clock is set. */
   readonly #aheadMs: number;
   /** Whether TIME is that of the wall clock, which the ticks of jobs are told by. */
   isByWallClock = false;

@@ -1,3 +1,4 @@
+import { LockBusyError } from '../../lib/core/api/errors.js';
 import type { LockClient } from '../../lib/core/lock-client.js';
 import type { ForeignLock } from '../../lib/core/api/foreign-lock.js';
 import { fakeForeignLock, FakeForeignServer } from '../support/world/fake-foreign-lock.js';
@@ -35,6 +36,19 @@ describe('a singleton job that also takes the lock of the old cron job', () => {
     expect(runs.map(({ state }) => state)).toEqual(['fulfilled', 'fulfilled']);
     expect(server.ownerOf(key)).toBeUndefined();
     expect(server.names()).toEqual(['acquire', 'release']);
+  });
+
+  it('refuses a run by hand while an old process has its lock, without advice that such a run cannot take', async () => {
+    start({ onCrash: 'skip' });
+    const [a] = fleet.members('a');
+    server.put(key, 'an old pod', 60_000);
+    const run = a!.fire('manual:x', 5, { manual: true });
+    await fleet.clock.advance(100);
+    expect(run.error).toBeInstanceOf(LockBusyError);
+    expect(run.error).toMatchObject({ code: 'LOCK_BUSY', foreignHolder: { key }, retryAfterMs: 60_000 });
+    expect((run.error as Error).message).toMatch(
+      /^The job ".*" was not run by hand \("manual:x"\): the old code has its lock, ".*" of .* \(alsoLock\)\. Try again when that is free\.$/,
+    );
   });
 
   it.each(['skip', 'retry'] as const)(

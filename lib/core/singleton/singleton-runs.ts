@@ -257,6 +257,7 @@ export class SingletonRuns {
       );
     } catch (error) {
       const described = describeTick(this.deps.observers, options);
+      if (options.manual && isOld(error)) throw refusalOf(options, attempt.owner.resource, error as LockBusyError);
       if (options.manual || error instanceof LeaseLostError) throw error;
       if (isOld(error)) attempt.published?.is({ outcome: 'skipped', reason: 'foreign' });
       if (isOld(error)) this.deps.observers.emit({ type: 'tickSkipped', ...described, reason: 'foreign' });
@@ -291,10 +292,14 @@ function diedWith({ hold }: SingleLease): boolean {
   return !hold.isHeld() && !hold.isReleased;
 }
 
-/** The error of a manual run that is refused. */
-function refusalOf({ job, tick }: SingletonRunOptions, resource: string): LockBusyError {
-  const message =
-    `The job ${quote(job)} was not run by hand (${quote(tick)}): an earlier run has not ended, on this or another ` +
-    `instance. Try again when it has, or set overlap: 'wait'.`;
-  return new LockBusyError(resource, 1, 0, undefined, message);
+/** The error of a manual run that is refused. @param busy where the old code has its lock */
+function refusalOf({ job, tick }: SingletonRunOptions, resource: string, busy?: LockBusyError): LockBusyError {
+  const { foreignHolder: old, retryAfterMs = 0 } = busy ?? {};
+  const why = old
+    ? `the old code has its lock, ${quote(old.key)} of ${old.library} (alsoLock). Try again when that is free.`
+    : "an earlier run has not ended, on this or another instance. Try again when it has, or set overlap: 'wait'.";
+  const message = `The job ${quote(job)} was not run by hand (${quote(tick)}): ${why}`;
+  const error = new LockBusyError(resource, 1, retryAfterMs, undefined, message);
+  if (old) error.foreignHolder = old;
+  return error;
 }

@@ -61,7 +61,7 @@ interface FoundJob {
   readonly name: string;
   /** The class and the method, for messages. */
   readonly where: string;
-  readonly definedBy: object;
+  readonly definedBy: { readonly name: string };
 }
 
 /**
@@ -125,6 +125,7 @@ export class SingletonJobExplorer implements OnModuleInit {
     const requestScope = new RequestScope(wrappers);
     for (const wrapper of wrappers) {
       for (const found of this.#jobsOf(prototypeOf(wrapper))) {
+        if (wrapper.isTransient) throw ofTransient(found);
         const isScheduled = found.job.name !== undefined && !requestScope.has(wrapper);
         known.add(found, isScheduled ? ((wrapper.instance as object | undefined) ?? wrapper) : undefined);
       }
@@ -200,6 +201,7 @@ export class SingletonJobExplorer implements OnModuleInit {
 class KnownJobs {
   readonly methods = new Map<string, object>();
   readonly #owners = new Map<string, object>();
+  readonly #classes = new Map<string, FoundJob['definedBy']>();
 
   /**
    * @param owner the object whose method is scheduled, if it is
@@ -220,7 +222,9 @@ class KnownJobs {
     if (!owner) return;
     const firstOwner = this.#owners.get(name) ?? owner;
     this.#owners.set(name, firstOwner);
-    if (firstOwner !== owner) throw twoObjects(describeJob(job.name, where));
+    const firstClass = this.#classes.get(name) ?? definedBy;
+    this.#classes.set(name, firstClass);
+    if (firstOwner !== owner) throw twoObjects(describeJob(job.name, where), firstClass, definedBy);
   }
 }
 
@@ -261,12 +265,27 @@ function whereIs(method: object, wrappers: readonly InstanceWrapper[]): string {
   return prototype ? `${prototype.constructor.name}.${key}` : key;
 }
 
-function twoObjects(what: string): InvalidLockOptionsError {
+function twoObjects(
+  what: string,
+  first: FoundJob['definedBy'],
+  second: FoundJob['definedBy'],
+): InvalidLockOptionsError {
+  const isOne = first === second;
   return new InvalidLockOptionsError(
-    `Two objects of one class have ${what}. They would take each other's ticks, so for each tick only one of the ` +
-      'objects would run. If one object is enough, provide the class in one module, and export it there. For a job of ' +
+    `Two objects ${isOne ? 'of one class' : `of the classes ${first.name} and ${second.name}`} have ${what}. They would ` +
+      "take each other's ticks, so for each tick only one of the objects would run. If one object is enough, provide " +
+      `${isOne ? 'the class in one module, and export it there' : 'one of the classes only'}. For a job of ` +
       'each object, remove the decorator, and add each job under a name of its own with SingletonJobs.add.',
     'name',
+  );
+}
+
+/** The scheduler calls what stands for a transient provider: an object whose constructor has not run. */
+function ofTransient({ where }: FoundJob): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    `The job of ${where} is on a provider with Scope.TRANSIENT. Nest makes an object for each class that injects it, and ` +
+      '@nestjs/schedule calls none of them. Put the job on a provider of the default scope, which may inject this one.',
+    'scope',
   );
 }
 

@@ -74,6 +74,22 @@ describe.each(FORMS)('one job of two objects, with @%s', (_, decorate) => {
     }
   });
 
+  it('is refused on a class and its subclass, by their names', async () => {
+    class Sub extends Named {}
+    const error = await rejection(boot({ providers: [Named, Sub] }));
+    expect(error.message).toMatch(/^Two objects of the classes (Named and Sub|Sub and Named) have the job "report"/);
+    expect(error.message).toContain('provide one of the classes only');
+  });
+
+  it('is refused on a transient provider: the scheduler would call an object without the lock service', async () => {
+    @Injectable({ scope: Scope.TRANSIENT })
+    class Transient extends Unnamed {}
+    const error = await rejection(boot({ providers: [Transient] }));
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect(error.message).toContain('The job of Transient.run is on a provider with Scope.TRANSIENT.');
+    expect(error.message).toContain('Put the job on a provider of the default scope');
+  });
+
   const madeBy = (provide: string, jobs: Type) => ({ provide, useFactory: () => new jobs() as object });
 
   it('is one where two tokens stand for one object', async () => {

@@ -75,7 +75,8 @@ export class StartLog {
     if (helpful.length > 0) {
       this.#logger.warn(
         `${user} lacks rights that locks can do without: ${helpful.join(' ')}. Waiters may learn of a free lock ` +
-          `up to a second late, and errors may not name the holders. ${ACL_PAGE}`,
+          `up to a second late, or never while other instances want it too, and errors may not name the holders. ` +
+          ACL_PAGE,
       );
     }
   }
@@ -89,6 +90,10 @@ export class StartLog {
   }
 
   noInbox(why: string): void {
-    this.#logger.warn(`Waiters get no messages from Redis, and ask again every second instead: ${why}. ${ACL_PAGE}`);
+    this.#logger.warn(
+      `Waiters get no messages from Redis: ${why}. They ask again every second instead, and releases pass them over: ` +
+        'while other instances want the same locks, they may get none of them. Let the Redis user subscribe; no restart ' +
+        `is needed, because the instance tries again every 10 s. ${ACL_PAGE}`,
+    );
   }
 }

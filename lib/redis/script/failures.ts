@@ -61,9 +61,17 @@ export function toStoreError(error: unknown, ownAdvice?: Advice): LockStoreError
     return new LockStoreError(NOT_WRITTEN.test(message) ? 'notExecuted' : 'unknown', said);
   }
   const code = replyCode(message);
-  const advice = ownAdvice?.[code] ?? ADVICE[code];
+  const advice = ownAdvice?.[code] ?? adviceOn(code, message);
   const failure = sortReply(code, message);
   return new LockStoreError(failure, `${shortenReply(message)}${advice ? `. ${advice}` : ''}`);
+}
+
+/** Outside of a script, Redis names the command that it refused. */
+const REFUSED_COMMAND = /\brun the '([\w|-]{1,60})' command/;
+
+function adviceOn(code: string, message: string): string | undefined {
+  const [, command] = (code === 'NOPERM' && REFUSED_COMMAND.exec(message)) || [];
+  return command === undefined ? ADVICE[code] : `Add the rule +${command} to the ACL user`;
 }
 
 /** The same error, where it has the advice for locks: with other advice instead. */
@@ -71,7 +79,7 @@ export function withAdvice(error: LockStoreError, ownAdvice: Advice): LockStoreE
   const code = replyCode(error.message);
   const own = ownAdvice[code];
   if (own === undefined) return error;
-  return new LockStoreError(error.failure, error.message.replace(ADVICE[code] ?? '', own));
+  return new LockStoreError(error.failure, error.message.replace(adviceOn(code, error.message) ?? '', own));
 }
 
 function tlsAdvice(error: unknown): string {

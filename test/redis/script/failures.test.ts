@@ -1,4 +1,4 @@
-import { replyCode, toStoreError } from '../../../lib/redis/script/failures.js';
+import { replyCode, toStoreError, withAdvice } from '../../../lib/redis/script/failures.js';
 
 /** As ioredis rejects: the error carries the command with all its arguments. */
 function replyError(message: string): Error {
@@ -52,6 +52,20 @@ describe('what Redis answers', () => {
       'ERR Error running script (call to f_0123456789012345678901234567890123456789): @user_script:7: @user_script: 7: ' +
       '-READONLY You can not write against a read only replica.';
     expect(replyCode(message)).toBe('READONLY');
+  });
+
+  it.each([
+    ["NOPERM this user has no permissions to run the 'select' command or its subcommand", '+select'],
+    ["NOPERM User locks has no permissions to run the 'client|setname' command", '+client|setname'],
+  ])('comes with the rule that is missing: %s', (message, rule) => {
+    const error = toStoreError(replyError(message));
+    expect(error.message).toBe(`${message}. Add the rule ${rule} to the ACL user`);
+    expect(withAdvice(error, { NOPERM: 'Other advice' }).message).toBe(`${message}. Other advice`);
+  });
+
+  it('comes with all that a user needs, where Redis does not name the command', () => {
+    const { message } = toStoreError(replyError('NOPERM No permissions to access a key'));
+    expect(message).toContain('The ACL user needs EVALSHA, EVAL');
   });
 
   it('comes with advice', () => {

@@ -39,7 +39,7 @@ export function whyNoServer(options: object): string | undefined {
     return `an object with ${quote(other)}, as another library takes it: ${OTHER_KEYS.get(other)}`;
   }
   if (given['Connector'] || given['cluster']) return undefined;
-  if (Array.isArray(given['sentinels'])) return whyNoSentinel(given['sentinels']);
+  if (given['sentinels']) return whyNoSentinel(given['sentinels'], given['name']);
   if (isText(given['path'])) return undefined;
   const empty = ['host', 'path'].find((key) => Object.hasOwn(given, key) && !isText(given[key]));
   if (empty === 'host' || (empty && !isText(given['host']))) {
@@ -62,13 +62,16 @@ function withoutServer(options: object, keys: readonly string[]): string {
   return `${describeValue(options)} without ${names}${instead}: for a Redis on this machine, write { host: 'localhost' }`;
 }
 
-function whyNoSentinel(sentinels: readonly unknown[]): string | undefined {
+function whyNoSentinel(sentinels: unknown, name: unknown): string | undefined {
+  const write = "write sentinels: [{ host, port }, ...] and name: 'mymaster', by which they know the primary";
+  if (!Array.isArray(sentinels)) return `options whose sentinels are no list: ${write}`;
+  if (sentinels.length === 0) return `options whose sentinels are an empty list: ${write}`;
   for (const sentinel of sentinels) {
     const isObject = typeof sentinel === 'object' && sentinel !== null;
     const why = isObject ? whyNoServer(sentinel) : 'no object: write { host, port }';
     if (why) return `sentinels, one of which is ${why}`;
   }
-  return undefined;
+  return isText(name) ? undefined : `options with sentinels and without name: ${write}`;
 }
 
 function isText(value: unknown): boolean {
@@ -96,13 +99,26 @@ export function whyNoName(client: Redis | Cluster): string | undefined {
     // A primary may have an @ in its name.
     (isUrl(String(name ?? '').replace(/^[^:]*$/, '')) && 'name') ||
     // A folder may have an @ in its name.
-    (isUrl(String(path ?? '').replace(/^[./][^:]*$/, '')) && 'path');
-  return wrong
-    ? `options whose ${wrong} has :// or @ in it, so that it could have a password: write the URL itself, in place of ` +
-        'the options'
-    : undefined;
+    (isUrl(String(path ?? '').replace(/^\/[^:]*$/, '')) && 'path');
+  if (wrong) {
+    return `options whose ${wrong} has :// or @ in it, so that it could have a password: write the URL itself, in place of the options`;
+  }
+  if ([host, ...others].every(isHost) && ![name, path].some(hasPassword)) return undefined;
+  const what = [name, path].some(hasPassword)
+    ? 'a password in their name or path'
+    : 'a host that is neither a name nor an address';
+  return `options with ${what}: write host, port, username, password and tls as options of their own`;
 }
 
 function isUrl(name: unknown): boolean {
   return typeof name === 'string' && /:\/\/|@/.test(name);
+}
+
+/** Not the connection text of a cloud, "host:port,password=...", and not an encoded URL. */
+function isHost(host: unknown): boolean {
+  return typeof host !== 'string' || /^[\p{L}\p{N}._-]*$/u.test(host) || /^\[?[\da-f:.]+(%[\w.-]+)?\]?$/i.test(host);
+}
+
+function hasPassword(name: unknown): boolean {
+  return typeof name === 'string' && /\b(password|passwd|pwd|secret|auth)=/i.test(name);
 }

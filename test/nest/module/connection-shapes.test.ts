@@ -54,6 +54,17 @@ describe('a connection that would lead to localhost in silence fails at boot, an
       { sentinels: [{ host: undefined, port: 1 }], name: 'a' },
       'one of which is options whose',
     ],
+    [
+      'sentinels as a text',
+      { sentinels: 'a:1,b:2', name: 'a' },
+      'not options whose sentinels are no list: write sentinels: [{ host, port }, ...]',
+    ],
+    ['no sentinels', { sentinels: [], name: 'a' }, 'not options whose sentinels are an empty list: write sentinels: ['],
+    [
+      'sentinels without the name of the primary',
+      { sentinels: [{ host: '127.0.0.1', port: 1 }], password: secret },
+      "not options with sentinels and without name: write sentinels: [{ host, port }, ...] and name: 'mymaster'",
+    ],
     ['a sentinel as a text', { sentinels: [url], name: 'a' }, 'not sentinels, one of which is no object: write { host'],
     [
       'a node of nowhere',
@@ -78,6 +89,8 @@ describe('a connection that would lead to localhost in silence fails at boot, an
   it.each([
     ['a host', { host: '127.0.0.1', port: '1', password: undefined, url: undefined }],
     ['a port, of this machine', { port: 1 }],
+    ['an address of IPv6', { host: 'fe80::1%eth0', port: 1 }],
+    ['a name with letters of a language', { host: 'b\u00fccher.example' }],
     ['a path beside a host that is not set', { host: undefined, path: '/tmp/none@all.sock' }],
     ['sentinels', { sentinels: [{ host: '127.0.0.1', port: 1 }], name: 'main' }],
     ['nodes of a cluster by port', { cluster: [1] }],
@@ -96,6 +109,7 @@ describe('a URL where a name of a server belongs is refused at boot, without sho
     ['a host', 'host', () => ({ host: url })],
     ['a host with credentials', 'host', () => ({ host: bare, port: 6379 })],
     ['a path', 'path', () => ({ path: url })],
+    ['a path from this folder on', 'path', () => ({ path: `./${secret}@redis.internal` })],
     ['a path with credentials', 'path', () => ({ path: bare })],
     ['a sentinel', 'host', () => ({ sentinels: [{ host: url, port: 1 }], name: 'main' })],
     ['the name of the primary', 'name', () => ({ sentinels, name: url })],
@@ -125,5 +139,23 @@ describe('a URL where a name of a server belongs is refused at boot, without sho
       expect(error.message).toContain(`not options whose ${option} has :// or @ in it`);
       expect(inspect(error, { depth: 9 })).not.toContain(secret);
     }
+  });
+
+  it.each<[string, unknown, string]>([
+    [
+      'the text of a cloud as host',
+      { host: `h:6380,password=${secret},ssl=True` },
+      'a host that is neither a name nor',
+    ],
+    ['an encoded URL as host', { host: encodeURIComponent(bare) }, 'a host that is neither a name nor an address'],
+    ['the text of a cloud as name', { sentinels, name: `h,password=${secret}` }, 'a password in their name or path'],
+    ['a query as path', { path: `/tmp/redis.sock?password=${secret}` }, 'a password in their name or path'],
+  ])('%s', async (_, connection, what) => {
+    const imports = [RedisLockModule.forRoot({ connection: connection as never })];
+    const error = await rejection(Test.createTestingModule({ imports }).compile());
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect(error.message).toContain(`not options with ${what}`);
+    expect(error.message).toContain(': write host, port, username, password and tls as options of their own.');
+    expect(inspect(error, { depth: 9 })).not.toContain(secret);
   });
 });

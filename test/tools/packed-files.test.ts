@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../../scripts/setup.mjs';
 import { publishedPage, repositoryOf } from '../../tools/package/pages.mjs';
-import { publishedPaths } from '../../tools/package/stage.mjs';
+import { missingCode, publishedPaths } from '../../tools/package/stage.mjs';
 import { followPackedLinks } from '../package/links.mjs';
 
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
@@ -25,6 +25,12 @@ describe('the packed files', () => {
     expect(packed).toEqual(
       expect.arrayContaining(['README.md', 'CHANGELOG.md', 'LICENSE', 'SECURITY.md', 'docs/guide/getting-started.md']),
     );
+  });
+
+  it('are not staged without the code, which npm run build makes', () => {
+    expect(missingCode(new Set(packed))).toEqual(expect.arrayContaining(['dist/esm/index.js', 'dist/cjs/index.js']));
+    const code = ['index', 'schedule'].flatMap((name) => [`dist/esm/${name}.js`, `dist/cjs/${name}.js`]);
+    expect(missingCode(new Set([...packed, ...code]))).not.toContain('dist/esm/schedule.js');
   });
 
   it('have nothing else: no program, no picture, no dashboard', () => {

@@ -13,8 +13,10 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
  * @param {string} [repository] `owner/name` on GitHub, where links lead to. Without it they stay as they are
  */
 export function stage(folder, repository) {
-  rmSync(folder, { recursive: true, force: true });
   const published = publishedPaths();
+  const missing = missingCode(published);
+  if (missing.length > 0) throw new Error(`Run npm run build first: there is no ${missing[0]}`);
+  rmSync(folder, { recursive: true, force: true });
   for (const path of published) {
     const target = join(folder, path);
     mkdirSync(dirname(target), { recursive: true });
@@ -35,6 +37,16 @@ export function publishedPaths() {
   return new Set(files.map(({ path }) => path));
 }
 
+/**
+ * @param {ReadonlySet<string>} published
+ * @returns {string[]} what package.json exports and is not there
+ */
+export function missingCode(published) {
+  const pathsOf = (target) => (typeof target === 'string' ? [target] : Object.values(target).flatMap(pathsOf));
+  const paths = pathsOf(manifest.exports).map((path) => path.replace(/^\.\//, ''));
+  return paths.filter((path) => !published.has(path));
+}
+
 /** `private` is there so that the root, whose links lead nowhere on npm, is not published by mistake. */
 function publishedManifest() {
   const { private: _private, scripts: _scripts, devDependencies: _devDependencies, ...published } = manifest;
@@ -43,7 +55,12 @@ function publishedManifest() {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const repository = repositoryOf(manifest);
-  stage(join(root, 'dist/package'), repository);
+  try {
+    stage(join(root, 'dist/package'), repository);
+  } catch (error) {
+    console.error(error.message);
+    process.exit(1);
+  }
   if (repository === undefined) {
     console.warn(
       'package.json names no repository on GitHub: links of dist/package lead to files that it does not have.',

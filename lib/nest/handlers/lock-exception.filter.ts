@@ -3,6 +3,7 @@ import { type Observable, of, throwError } from 'rxjs';
 import { LockError, LockUnavailableError } from '../../core/api/errors.js';
 import { SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { count } from '../../core/util/plurals.js';
+import { isLogged } from '../log/outage-log.js';
 import { RepeatedLines } from '../log/repeated-lines.js';
 import { type Answer, answerTo, graphqlError, retryOf } from '../request/answers.js';
 import { answersItself, grpcCallOf, type GrpcCall, metadataFor } from '../request/grpc-call.js';
@@ -80,6 +81,7 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
     const { message, stack, resource } = exception;
     const lostEvent = type === 'rpc' ? ' A message is answered with this error. An event is lost.' : '';
     if (status === HttpStatus.INTERNAL_SERVER_ERROR) this.#logger.error(message, stack);
+    else if (type !== 'rpc' && isLogged(exception)) return;
     else if (exception instanceof LockUnavailableError) {
       const why = exception.cause instanceof Error ? exception.cause.message : message;
       this.#unavailable.add(`${type} ${why}`, resource, `${message}.${lostEvent}`, (lines, names) => {

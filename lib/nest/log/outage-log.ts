@@ -20,6 +20,13 @@ export const NOT_RENEWED = 'lost: notRenewed';
 
 export type FailedKind = keyof typeof NOUNS;
 
+/** The errors that the log of a lock service tells of: by a line of their own, or as one of a number. */
+const LOGGED = new WeakSet<LockError>();
+
+export function isLogged(error: LockError): boolean {
+  return LOGGED.has(error);
+}
+
 /** What an event tells of a command that failed. */
 interface Failure {
   readonly resource: string;
@@ -65,6 +72,7 @@ export class OutageLog {
       outage.failed[kind]++;
       if (!outage.isTold && outage.lastAt - outage.since < silentMs) return;
     }
+    LOGGED.add(error);
     const told = why.replace(/\d+ ms\b/g, '… ms');
     const summary = (lines: number, names: string): string => {
       if (this.#outage) this.#outage.isTold = true;

@@ -1,4 +1,4 @@
-import { type ArgumentsHost, Controller, Get, Param, Query, Res } from '@nestjs/common';
+import { type ArgumentsHost, Controller, Get, Inject, Param, Query, Res } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/internal';
 import { BaseRpcExceptionFilter } from '@nestjs/microservices';
 import type { Observable } from 'rxjs';
@@ -131,6 +131,27 @@ describe.each(PLATFORMS)('LockExceptionFilter on %s', (_, adapter) => {
     expect(log.at('error')).toEqual([]);
   });
 
+  it('leaves an outage to the log of the lock service, which has told of it', async () => {
+    @Controller()
+    class Orders {
+      constructor(@Inject(RedisLockService) private readonly locks: RedisLockService) {}
+
+      @Get('pay')
+      async pay(): Promise<void> {
+        await this.locks.acquire('order:7', { waitMs: 0 });
+      }
+    }
+    const { url, log } = await start({
+      imports: [inMemory({ connection: { host: '127.0.0.1', port: 1 } })],
+      controllers: [Orders],
+      adapter: adapter(),
+      configure: (app) => app.useGlobalFilters(new LockExceptionFilter()),
+    });
+    for (let n = 0; n < 3; n++) expect((await fetch(`${url}/pay`)).status).toBe(503);
+    const lines = log.lines.filter(({ level, message }) => level === 'warn' && message.includes('could not acquire'));
+    expect(lines.map(({ context }) => context)).toEqual(['RedisLock']);
+  });
+
   it('logs what only the operator may know: programming errors, and that Redis is unreachable', async () => {
     const { url, log } = await startFailing();
     for (const kind of ['busy', 'timeout', 'shutdown', 'lost']) await fetch(`${url}/${kind}`);
@@ -153,7 +174,7 @@ describe.each(PLATFORMS)('LockExceptionFilter on %s', (_, adapter) => {
 describe.each(PLATFORMS)('a name that a client made unusable, on %s', (_, adapter) => {
   @Controller()
   class OrdersController {
-    constructor(private readonly locks: RedisLockService) {}
+    constructor(@Inject(RedisLockService) private readonly locks: RedisLockService) {}
 
     @Get('handler')
     @LockHandler((context) => String(context.switchToHttp().getRequest<{ query: { id: string } }>().query.id))

@@ -170,6 +170,8 @@ function nameOf({ moduleIds }) {
   return rooms[counts.indexOf(Math.max(...counts))];
 }
 
+/** The locks of other libraries are for Redis. What holds one of them beside ours is for every store. */
 function roomOf(id) {
-  return relative(modules, id).split('/')[0];
+  const [room, inner] = relative(modules, id).split('/');
+  return inner === 'both' ? inner : room;
 }

@@ -121,7 +121,6 @@ describe('a connection that cannot be one fails at boot, without showing it', ()
       'redis://localhost/locks',
       'not a URL whose path is not a database number.',
     ],
-    ['sentinels, but none', { sentinels: [], password: secret }, 'not options that ioredis refuses.'],
     ['a connector that is none', { Connector: 5, password: secret }, 'not options that ioredis refuses.'],
     ['an array', [{ host: 'localhost', password: secret }], 'not an array of 1.'],
     ['a number', 6379, 'not 6379.'],

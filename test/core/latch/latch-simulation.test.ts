@@ -55,6 +55,6 @@ const LATCH: WaitSubject<typeof course extends fc.Arbitrary<infer T> ? T : never
 
 it('a latch opens for those who wait, for nobody too early, and leaves nothing, whatever happens', async () => {
   const { plans, resolved, inVain } = await simulateWaits(LATCH);
-  expect(resolved).toBeGreaterThan(plans / 2);
-  expect(inVain).toBeGreaterThan(plans / 2);
+  expect(resolved).toBeGreaterThan(plans / 3);
+  expect(inVain).toBeGreaterThan(plans / 3);
 });

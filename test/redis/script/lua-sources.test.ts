@@ -30,6 +30,9 @@ function numbersUsed(script: string, word: string): string[] {
     line.includes('@inline') ? line : '',
   );
   const numbers = [...code.matchAll(new RegExp(`\\b${word}\\[(\\d+)\\]`, 'g'))].map(([, number]) => Number(number));
+  for (const [, names, from] of code.matchAll(new RegExp(`local (.+) = unpack\\(${word}(?:, (\\d+), \\d+)?\\)`, 'g'))) {
+    names!.split(',').forEach((_, index) => numbers.push(Number(from ?? 1) + index));
+  }
   return [...new Set(numbers)].sort((a, b) => a - b).map(String);
 }
 

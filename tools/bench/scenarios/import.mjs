@@ -21,7 +21,7 @@ export const scenario = {
   name: 'import',
   title: 'The import of the package',
   how:
-    `A process of Node imports Nest, another one Nest and ioredis, another one Nest and this package, which imports ioredis: in turns, ` +
+    `A process of Node imports Nest, another one Nest and ioredis, another one Nest and this package, which loads ioredis only where a module needs it: in turns, ` +
     `${STARTS} of each in a round. It is the time that the imports take in the process; the median of a round.`,
   metrics: [{ id: 'ms', label: 'ms', digits: 0 }],
   targets: [

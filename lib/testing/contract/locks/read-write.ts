@@ -187,17 +187,21 @@ export function describeReadWrite({ describe, it }: QueueSuite, features: AllFea
     await world.noOtherIsGranted();
   });
 
-  it.onEveryServer('a reader that rotates stands behind the writer that waits', async ({ world, holder, a }) => {
-    const reader = await world.holding(world.holder, READ);
-    const writer = await world.queued(a, WRITE);
-    const next = newOwner(holder, 'stock', 'read');
-    const rotate = () => holder.rotate(reader, next, LONG_MS, PATIENT);
-    assertMatches(await rotate(), { released: true, next: { status: 'queued' } });
-    assertMatches(await rotate(), { released: false, next: { status: 'queued' } });
-    await world.granted(a, writer);
-    await a.store.release(writer);
-    await world.granted(world.holder, next);
-  });
+  // With several queues, a writer that has one vote passes it on if the next answer is late, and the reader may be first.
+  (oneQueue ? it.onEveryServer : it)(
+    'a reader that rotates stands behind the writer that waits',
+    async ({ world, holder, a }) => {
+      const reader = await world.holding(world.holder, READ);
+      const writer = await world.queued(a, WRITE);
+      const next = newOwner(holder, 'stock', 'read');
+      const rotate = () => holder.rotate(reader, next, LONG_MS, PATIENT);
+      assertMatches(await rotate(), { released: true, next: { status: 'queued' } });
+      assertMatches(await rotate(), { released: false, next: { status: 'queued' } });
+      await world.granted(a, writer);
+      await a.store.release(writer);
+      await world.granted(world.holder, next);
+    },
+  );
 
   it('a reader that rotates is granted at once if there is no waiter', async ({ world, holder, a }) => {
     const reader = await world.holding(world.holder, READ);

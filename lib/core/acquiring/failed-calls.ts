@@ -28,6 +28,16 @@ export function completeError(
   Error.captureStackTrace(error, completeError);
 }
 
+/** Completes the error of a call that waits for no lock of its own: its group is by the name alone. */
+export async function completed<T>(call: () => Promise<T>, deps: Pick<Runtime, 'observers'>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    completeError(error, { group: undefined }, deps);
+    throw error;
+  }
+}
+
 /** The errors that have the frames of a call. One loss may end several. */
 const SHOWN = new WeakSet<LockError>();
 

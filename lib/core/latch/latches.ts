@@ -1,5 +1,5 @@
 import { unavailable, waitedForStore } from '../acquiring/acquire-errors.js';
-import { completeError } from '../acquiring/failed-calls.js';
+import { completed } from '../acquiring/failed-calls.js';
 import { lookOnce, PLACE_MS, SharedWait, SharedWaits, type WaitDeps } from '../acquiring/shared-wait.js';
 import { LockShutdownError } from '../api/errors.js';
 import { checkIsKept } from '../api/resource.js';
@@ -39,19 +39,10 @@ export class Latches {
     return {
       name: spec.name,
       count: spec.count,
-      countDown: (given) => this.#completed(() => this.#countDown(spec, given)),
-      wait: (given) => this.#completed(() => this.#wait(spec, given)),
-      remaining: () => this.#completed(() => this.#remaining(spec)),
+      countDown: (given) => completed(() => this.#countDown(spec, given), this.#deps),
+      wait: (given) => completed(() => this.#wait(spec, given), this.#deps),
+      remaining: () => completed(() => this.#remaining(spec), this.#deps),
     };
-  }
-
-  async #completed<T>(call: () => Promise<T>): Promise<T> {
-    try {
-      return await call();
-    } catch (error) {
-      completeError(error, { group: undefined }, this.#deps);
-      throw error;
-    }
   }
 
   /** How many latches calls of this process wait for. */

@@ -3,7 +3,7 @@ import { createOwnerId } from '../store/owner-id.js';
 import { LockReentryError } from '../api/lease-errors.js';
 import { LockTimeoutError } from '../api/errors.js';
 import { LockWatch } from './lock-watch.js';
-import { completeError } from '../acquiring/failed-calls.js';
+import { completed } from '../acquiring/failed-calls.js';
 import { lookOnce, SharedWaits } from '../acquiring/shared-wait.js';
 import type { FreedMessage } from '../store/watch-store.js';
 import type { LeaseDeps } from '../lease/lease-deps.js';
@@ -21,13 +21,8 @@ export class LockWatches {
     return this.#waits.size;
   }
 
-  async waitUntilFree(name: unknown, options?: WaitUntilFreeOptions): Promise<void> {
-    try {
-      await this.#wait(name, options);
-    } catch (error) {
-      completeError(error, { group: undefined }, this.deps);
-      throw error;
-    }
+  waitUntilFree(name: unknown, options?: WaitUntilFreeOptions): Promise<void> {
+    return completed(() => this.#wait(name, options), this.deps);
   }
 
   async #wait(name: unknown, options?: WaitUntilFreeOptions): Promise<void> {

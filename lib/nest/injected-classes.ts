@@ -1,13 +1,11 @@
 import type { Type } from '@nestjs/common';
-
-const STORAGE_KEY = Symbol.for('nestjs-redis-lock:injected-classes:1');
-const shared = globalThis as { [STORAGE_KEY]?: Map<Type, string> };
+import { sharedByCopies } from '../core/util/objects.js';
 
 /**
  * The classes that Nest injects, of each copy of this package that the process has loaded, with their names. Nest
  * injects by class, and a CommonJS library in an ES module application has classes of its own.
  */
-const names = (shared[STORAGE_KEY] ??= new Map());
+const names = sharedByCopies('injected-classes:1', () => new Map<Type, string>());
 
 /** @param classes by their names, which are the same in every copy: a minifier may rename the class itself */
 export function addInjected(classes: Readonly<Record<string, unknown>>): void {

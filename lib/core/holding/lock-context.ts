@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { inRootContext } from '../util/async-contexts.js';
+import { sharedByCopies } from '../util/objects.js';
 import type { Hold } from './hold.js';
 import type { Lease } from '../api/lease.js';
 
@@ -18,11 +19,7 @@ interface ContextEntry {
   outer: ContextEntry | undefined;
 }
 
-const STORAGE_KEY = Symbol.for('nestjs-redis-lock:async-context:1');
-const shared = globalThis as { [STORAGE_KEY]?: AsyncLocalStorage<ContextEntry> };
-
-/** One storage for the process, even if the package is loaded both as an ES module and as CommonJS. */
-const storage = (shared[STORAGE_KEY] ??= new AsyncLocalStorage<ContextEntry>());
+const storage = sharedByCopies('async-context:1', () => new AsyncLocalStorage<ContextEntry>());
 
 /** Which leases the running async context holds. A released lease does not count, even if a context still has it. */
 export class LockContext {

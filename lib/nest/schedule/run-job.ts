@@ -4,6 +4,7 @@ import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import type { SingletonRun, SingletonRunOptions, SingletonWork } from '../../core/singleton/singleton-run-options.js';
 import type { RunKind } from '../../core/store/job-claims.js';
 import type { RedisLockService } from '../redis-lock.service.js';
+import { sharedByCopies } from '../../core/util/objects.js';
 import { clockOf, partsOf } from '../service-parts.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 
@@ -110,10 +111,8 @@ interface Errand {
   isTaken: boolean;
 }
 
-const STORAGE_KEY = Symbol.for('nestjs-redis-lock:manual-runs:2');
-const shared = globalThis as { [STORAGE_KEY]?: AsyncLocalStorage<Errand> };
-/** Shared with other copies of this package: one may have decorated the method that another one calls. */
-const errands = (shared[STORAGE_KEY] ??= new AsyncLocalStorage());
+/** One copy of this package may have decorated the method that another one calls. */
+const errands = sharedByCopies('manual-runs:2', () => new AsyncLocalStorage<Errand>());
 
 /**
  * Calls a decorated method for an occasion. It is called by its name, so other decorators above do their part.

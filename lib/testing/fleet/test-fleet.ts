@@ -1,5 +1,6 @@
 import { LockClient } from '../../core/lock-client.js';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
+import { sharedByCopies } from '../../core/util/objects.js';
 import { MemoryServer } from '../../memory/memory-server.js';
 import type { TestCommand } from './commands.js';
 import { LockLog } from './lock-log.js';
@@ -19,10 +20,8 @@ const IDLE_WITHIN_S = 5;
 /** How many commands the error of an endless advance() names. */
 const MOST_COMMANDS_TOLD = 3;
 
-const STORAGE_KEY = Symbol.for('nestjs-redis-lock:test-fleets:1');
-const shared = globalThis as { [STORAGE_KEY]?: Map<string, TestFleet> };
-/** Those with a name, shared with other copies of this package, as long as an application of theirs runs. */
-const fleets = (shared[STORAGE_KEY] ??= new Map());
+/** Those with a name, as long as an application of theirs runs. */
+const fleets = sharedByCopies('test-fleets:1', () => new Map<string, TestFleet>());
 
 /** Applications of one process that compete for locks like the instances of one application. */
 export class TestFleet implements Surroundings {

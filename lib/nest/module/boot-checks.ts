@@ -42,7 +42,7 @@ export class BootChecks implements OnModuleInit {
 function registerGroups(scan: Scan, groups: Groups): void {
   // The name of a job may be that of the class of the instance.
   for (const prototype of scan.prototypes) {
-    for (const { name } of jobsOf(prototype).filter(scan.isOurs)) groups.register('job', name);
+    for (const { job, name } of jobsOf(prototype)) if (scan.isOurs(job)) groups.register('job', name);
   }
   for (const prototype of scan.allPrototypes) {
     const methods = prototype as Record<string | symbol, object>;

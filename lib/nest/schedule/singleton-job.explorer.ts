@@ -12,18 +12,6 @@ import { callFor, type Job } from './run-job.js';
 import { jobName, schedulingOf, SINGLETON_JOB, type SingletonJob } from './singleton-method.js';
 import { describeJob } from './singleton-options.js';
 
-/** The jobs of a class, with their names in the fleet. */
-export function jobsOf(prototype: object): { name: string; lockService: string | undefined }[] {
-  return new MetadataScanner().getAllMethodNames(prototype).flatMap((key) => {
-    const method = (prototype as Record<string, unknown>)[key];
-    if (typeof method !== 'function') return [];
-    const job = Reflect.getMetadata(SINGLETON_JOB, method) as SingletonJob | undefined;
-    return job
-      ? [{ name: job.name ?? `${prototype.constructor.name}.${job.method}`, lockService: job.lockService }]
-      : [];
-  });
-}
-
 /** The options of `ScheduleModule.forRoot`, by which it leaves out jobs of one kind. */
 const SWITCHES = ['cronJobs', 'intervals', 'timeouts'] as const;
 
@@ -64,6 +52,24 @@ interface FoundJob {
   readonly definedBy: { readonly name: string };
 }
 
+/** The jobs of a class. @param instance whose methods are meant */
+export function* jobsOf(prototype: object, instance = prototype): Generator<FoundJob> {
+  for (const [key, method] of methodsOf(prototype, instance)) {
+    const job = Reflect.getMetadata(SINGLETON_JOB, method) as SingletonJob | undefined;
+    if (!job) continue;
+    const definedBy = prototype.constructor;
+    yield { job, method, name: jobName(job, prototype), where: `${definedBy.name}.${key}`, definedBy };
+  }
+}
+
+/** All methods of a class, also those that it inherits. */
+function* methodsOf(prototype: object, instance = prototype): Generator<[key: string, method: object]> {
+  for (const key of new MetadataScanner().getAllMethodNames(prototype)) {
+    const method = (instance as Record<string, unknown>)[key];
+    if (typeof method === 'function') yield [key, method];
+  }
+}
+
 /**
  * Looks at the singleton jobs when the application starts. One explorer for each lock service.
  *
@@ -74,7 +80,6 @@ interface FoundJob {
  */
 export class SingletonJobExplorer implements OnModuleInit {
   readonly #logger = new Logger('RedisLockModule');
-  readonly #scanner = new MetadataScanner();
   readonly #discovery: DiscoveryService;
   readonly #lockService: string;
   readonly #areKeysShared: boolean;
@@ -141,13 +146,8 @@ export class SingletonJobExplorer implements OnModuleInit {
 
   /** The jobs of a class that use this lock service. */
   *#jobsOf(prototype: object | undefined, instance = prototype): Generator<FoundJob> {
-    for (const key of prototype ? this.#scanner.getAllMethodNames(prototype) : []) {
-      const method = (instance as Record<string, unknown>)[key];
-      if (typeof method !== 'function') continue;
-      const job = Reflect.getMetadata(SINGLETON_JOB, method) as SingletonJob | undefined;
-      if (!job || (job.lockService ?? DEFAULT_NAME) !== this.#lockService) continue;
-      const definedBy = prototype!.constructor;
-      yield { job, method, name: jobName(job, prototype!), where: `${definedBy.name}.${key}`, definedBy };
+    for (const found of prototype ? jobsOf(prototype, instance) : []) {
+      if ((found.job.lockService ?? DEFAULT_NAME) === this.#lockService) yield found;
     }
   }
 
@@ -158,7 +158,7 @@ export class SingletonJobExplorer implements OnModuleInit {
 
   /** A warning and no error, because the jobs may be meant to run elsewhere, or this is a test that calls them. */
   #lookForScheduler(methodsByJob: ReadonlyMap<string, object>): void {
-    const scheduler = new Scheduler(this.#discovery);
+    const scheduler = (this.#scheduler ??= new Scheduler(this.#discovery));
     if (methodsByJob.size > 0 && !scheduler.isImported) {
       this.#logger.warn(
         `ScheduleModule is not imported, so ${describeJobs([...methodsByJob.keys()])} will never be scheduled. ` +
@@ -200,8 +200,7 @@ export class SingletonJobExplorer implements OnModuleInit {
 /** The jobs of an application, by name. It refuses those that could not run once for each tick. */
 class KnownJobs {
   readonly methods = new Map<string, object>();
-  readonly #owners = new Map<string, object>();
-  readonly #classes = new Map<string, FoundJob['definedBy']>();
+  readonly #first = new Map<string, { readonly owner: object; readonly definedBy: FoundJob['definedBy'] }>();
 
   /**
    * @param owner the object whose method is scheduled, if it is
@@ -220,11 +219,9 @@ class KnownJobs {
     checkHasStableName(job, definedBy);
     checkIsScheduled(job, method, where);
     if (!owner) return;
-    const firstOwner = this.#owners.get(name) ?? owner;
-    this.#owners.set(name, firstOwner);
-    const firstClass = this.#classes.get(name) ?? definedBy;
-    this.#classes.set(name, firstClass);
-    if (firstOwner !== owner) throw twoObjects(describeJob(job.name, where), firstClass, definedBy);
+    const scheduled = this.#first.get(name) ?? { owner, definedBy };
+    this.#first.set(name, scheduled);
+    if (scheduled.owner !== owner) throw twoObjects(describeJob(job.name, where), scheduled.definedBy, definedBy);
   }
 }
 
@@ -240,11 +237,8 @@ function checkOthers(
   scheduler: Scheduler,
 ): void {
   const kindsOfJobs = new Map([...jobs].map(([name, method]) => [name, scheduleDecoratorOf(method)]));
-  const scanner = new MetadataScanner();
   for (const prototype of new Set(wrappers.map(prototypeOf))) {
-    for (const key of prototype ? scanner.getAllMethodNames(prototype) : []) {
-      const method = (prototype as Record<string, unknown>)[key];
-      if (typeof method !== 'function') continue;
+    for (const [key, method] of prototype ? methodsOf(prototype) : []) {
       const name: unknown = Reflect.getMetadata('SCHEDULER_NAME', method);
       const kind = scheduleDecoratorOf(method);
       if (typeof name !== 'string' || kind === undefined || kindsOfJobs.get(name) !== kind) continue;

@@ -4,7 +4,7 @@ import { InterceptedCall } from '../request/intercepted-call.js';
 import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS, ON_RESOLVERS } from '../request/known-handlers.js';
 import { runLocked } from './lock-call.js';
 import type { LockPlan } from './lock-plan.js';
-import { noteForJob } from './running-job.js';
+import { mayBeSkipped } from './running-job.js';
 import { declareLockService, describeMethod, markAsSkipping, wrapMethod } from './method.js';
 import {
   addLockedMethod,
@@ -67,9 +67,9 @@ export function lockMethod<A extends readonly unknown[], B, O extends readonly u
           if (refusal !== null) throw refusal;
           let begin = work;
           if (skipping !== undefined) {
-            noteForJob(this, target, propertyKey, skipping);
+            const runs = mayBeSkipped(this, target, propertyKey, skipping);
             begin = () => {
-              noteForJob(this, target, propertyKey, undefined);
+              runs();
               return work();
             };
           }

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { SingletonRun } from '../../core/singleton/singleton-run-options.js';
+import { sharedByCopies } from '../../core/util/objects.js';
 
 /** A decorated method that is a job. Each decorated method has another object. */
 export interface MethodOfJob {
@@ -23,10 +24,8 @@ interface RunningMethod {
   skippedBy?: string | undefined;
 }
 
-const RUNNING_KEY = Symbol.for('nestjs-redis-lock:running-methods:1');
-const shared = globalThis as { [RUNNING_KEY]?: AsyncLocalStorage<RunningMethod> };
-/** Shared with other copies of this package: one may have decorated the base class, and another one the subclass. */
-const runningMethods = (shared[RUNNING_KEY] ??= new AsyncLocalStorage());
+/** One copy of this package may have decorated the base class, and another one the subclass. */
+const runningMethods = sharedByCopies('running-methods:1', () => new AsyncLocalStorage<RunningMethod>());
 
 /**
  * Runs the method of a job. {@link overridingRun} knows it until it ends.
@@ -68,10 +67,13 @@ export function overridingRun(self: object, job: MethodOfJob): SingletonRun | un
  * Called by a decorator that may return without its method. Where it stands on the method of a job that runs now, that
  * run learns whether the method was called. A decorator in between may try again.
  *
- * @param skippedBy the decorator, if it returns without the method
+ * @param decorator its name, for messages
+ * @returns a function to call before the method
  */
-export function noteForJob(self: object, target: object, name: string | symbol, skippedBy: string | undefined): void {
+export function mayBeSkipped(self: object, target: object, name: string | symbol, decorator: string): () => void {
   const running = runningMethods.getStore();
-  if (!running || running.isOver || running.self !== self) return;
-  if (running.job.target === target && running.job.method === name) running.skippedBy = skippedBy;
+  const isOfJob = running?.self === self && running.job.target === target && running.job.method === name;
+  if (!isOfJob || running.isOver) return () => {};
+  running.skippedBy = decorator;
+  return () => (running.skippedBy = undefined);
 }

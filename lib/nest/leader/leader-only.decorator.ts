@@ -6,7 +6,7 @@ import { runUnlessLost } from '../decorators/lock-call.js';
 import { checkIsFilledIn, LOCK_SERVICE, ON_LOST } from '../decorators/lock-plan.js';
 import type { LockedMethodDecorator } from '../decorators/method-types.js';
 import { declareLockService, describeMethod, markAsSkipping, wrapMethod } from '../decorators/method.js';
-import { noteForJob } from '../decorators/running-job.js';
+import { mayBeSkipped } from '../decorators/running-job.js';
 import { LEADER_ONLY, type LeaderOnlyMethod, leaderOnlyMethodsOf } from './leader.explorer.js';
 import { sharedLeadership } from './shared-leadership.js';
 
@@ -39,9 +39,9 @@ export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodD
       (original) =>
         async function (this: object, ...args: unknown[]) {
           const leadership = sharedLeadership(lockServiceOf(this, where), name, leaseMs);
-          noteForJob(this, target, propertyKey, '@LeaderOnly');
+          const runs = mayBeSkipped(this, target, propertyKey, '@LeaderOnly');
           return leadership.run((term) => {
-            noteForJob(this, target, propertyKey, undefined);
+            runs();
             return runUnlessLost(term, onLost, () => original.apply(this, args));
           });
         },

@@ -138,13 +138,7 @@ export class RedisJobStore implements JobStore, ClaimNode {
     const terms = [schedule, after, historySize, runWithinMs, next, JOB_KEEP_MS, LAST_TICK_KEEP_MS, clientId];
     const reply = await this.store.run<unknown>(
       NOTE_MISSED,
-      [
-        keys.lastTick(resource),
-        keys.jobRuns(resource),
-        keys.jobRecord(resource),
-        keys.jobPause(resource),
-        keys.jobInstances(resource),
-      ],
+      [keys.lastTick(resource), ...jobKeys(keys, resource)],
       [...terms, earlier?.count ?? 0, earlier?.first ?? '', earlier?.last ?? '', ...ticks],
     );
     const [status, count, first, last, text, counted] = reply as [string, number, number, number, string, number[]];

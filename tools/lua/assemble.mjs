@@ -34,6 +34,11 @@ export function textOf(lines) {
   return lines.map(({ text }) => text).join('\n');
 }
 
+/** What a script or an include is called in code. @param {string} name with hyphens */
+export function camelCase(name) {
+  return name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
+}
+
 /** @returns {Piece[]} */
 function assemble(folder, script) {
   const included = new Set();

@@ -1,6 +1,6 @@
 // Makes the text of lib/redis/script/scripts.generated.ts, which holds the scripts for every module format and bundler.
 import { basename } from 'node:path';
-import { textOf } from './assemble.mjs';
+import { camelCase, textOf } from './assemble.mjs';
 
 /**
  * Each piece is written once, however many scripts it is part of: written out, the scripts would be four times as long.
@@ -24,11 +24,6 @@ export function generate(scripts) {
     ...constants.values(),
     `/** The text of each script. */\nexport const SCRIPT_TEXTS = {\n${entries.join('')}} as const;\n`,
   ].join('\n');
-}
-
-/** @param {string} name with hyphens */
-function camelCase(name) {
-  return name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
 }
 
 function quoted(text) {

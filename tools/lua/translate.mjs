@@ -5,7 +5,7 @@
 import { basename } from 'node:path';
 import luaparse from 'luaparse';
 import { format, resolveConfig } from 'prettier';
-import { textOf } from './assemble.mjs';
+import { camelCase, textOf } from './assemble.mjs';
 import { Emitter } from './emit.mjs';
 import { resolveBlock, Scope } from './resolve.mjs';
 
@@ -84,8 +84,4 @@ function parse(piece, text = textOf(piece.lines)) {
   } catch (error) {
     throw new Error(`${piece.file}: ${error.message}`, { cause: error });
   }
-}
-
-function camelCase(name) {
-  return name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
 }

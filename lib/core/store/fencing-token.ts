@@ -1,5 +1,5 @@
 /** The first token of a fencing tick is the tick times this. The others number the leases of one store lease. */
-export const TOKENS_PER_FENCING_TICK = 32;
+const TOKENS_PER_FENCING_TICK = 32;
 
 /** The fencing tick that a token belongs to. */
 export function fencingTickOf(fencingToken: number): number {
@@ -10,11 +10,6 @@ export function fencingTickOf(fencingToken: number): number {
 const TICKS_BEGIN_MS = Date.UTC(2020, 0, 1);
 /** A tick is 10 µs, so that it stays behind the clock up to 100,000 grants a second. */
 const TICKS_PER_MS = 100;
-
-/** The first fencing tick of a time since 1970. */
-export function fencingTickAt(wallMs: number): number {
-  return Math.floor((wallMs - TICKS_BEGIN_MS) * TICKS_PER_MS);
-}
 
 /** When the tick of this token was minted: its time since 1970, by the clock of the store. */
 export function mintedAt(fencingToken: number): number {

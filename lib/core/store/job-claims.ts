@@ -175,19 +175,6 @@ export function windowMs({ earlyMs, lateMs }: TickDue): number {
   return earlyMs + lateMs + MARGIN_MS;
 }
 
-/**
- * Decides whether an unclaimed tick may be claimed now. A tick that was claimed before, by a runner that died or a
- * process that shut down, is not checked.
- *
- * @param last the last tick of the job that was claimed, or 0
- * @param now the time by the store's clock
- */
-export function refusalOf({ at, earlyMs, lateMs }: TickDue, last: number, now: number): DueRefusal | undefined {
-  if (at > now + earlyMs) return { status: 'early', lateMs: now - at };
-  if (at < now - lateMs || (at <= last && last <= now + earlyMs)) return { status: 'late', lateMs: now - at };
-  return undefined;
-}
-
 /** Replaces the claimant once a tick has run or was dropped. */
 export const FINISHED = 'finished';
 

@@ -20,59 +20,15 @@ export class ExpiringMap<V> {
     return this.#live(key)?.value;
   }
 
-  /** The remaining time of the entry, in whole milliseconds; 0 if there is no entry. */
-  ttlMs(key: string): number {
-    const entry = this.#live(key);
-    return entry ? Math.ceil(entry.expiresAt - this.clock.now()) : 0;
-  }
-
   set(key: string, value: V, ttlMs: number): void {
-    this.#write(key, value, this.clock.now() + ttlMs);
-  }
-
-  /** Sets the value. The entry then lasts at least `ttlMs` from now. */
-  lengthen(key: string, value: V, ttlMs: number): void {
-    this.#write(key, value, Math.max(this.clock.now() + ttlMs, this.#live(key)?.expiresAt ?? 0));
-  }
-
-  /** The entry, if there is one, then lasts at most `ttlMs` from now. */
-  shorten(key: string, ttlMs: number): void {
-    const entry = this.#live(key);
-    const expiresAt = this.clock.now() + ttlMs;
-    if (entry && entry.expiresAt > expiresAt) this.#entries.set(key, { ...entry, expiresAt });
-  }
-
-  /** Sets the value of an existing entry and keeps its expiry. */
-  replace(key: string, value: V): void {
-    const entry = this.#live(key);
-    if (entry) this.#entries.set(key, { ...entry, value });
-  }
-
-  delete(key: string): void {
+    this.#sweep();
     this.#entries.delete(key);
-  }
-
-  get size(): number {
-    return this.keys().length;
+    this.#entries.set(key, { value, expiresAt: this.clock.now() + ttlMs });
   }
 
   /** How many entries are in memory, including expired ones that are not removed yet. */
   get room(): number {
     return this.#entries.size;
-  }
-
-  keys(): string[] {
-    return [...this.#entries.keys()].filter((key) => this.#live(key));
-  }
-
-  values(): V[] {
-    return this.keys().map((key) => this.#entries.get(key)!.value);
-  }
-
-  #write(key: string, value: V, expiresAt: number): void {
-    this.#sweep();
-    this.#entries.delete(key);
-    this.#entries.set(key, { value, expiresAt });
   }
 
   #live(key: string): Entry<V> | undefined {

@@ -58,7 +58,7 @@ export class TestInstance implements CommandPath {
     this.#inner = locks;
     this.stores = {
       locks: new TestLockStore(locks, this),
-      jobs: testJobs(jobs, this),
+      jobs: throughPath(jobs, OF_JOBS, this),
       latches: testLatches(latches, this),
       clock: this.clock,
       random,
@@ -166,11 +166,6 @@ const OF_LATCHES: Told<LatchStore, 'countDown' | 'wait' | 'read'> = {
   wait: ofLatch,
   read: ofLatch,
 };
-
-/** The jobs of one instance of a fleet. */
-function testJobs(inner: JobStore, path: CommandPath): JobStore {
-  return throughPath(inner, OF_JOBS, path);
-}
 
 /** The latches of one instance of a fleet. */
 function testLatches(inner: LatchStore, path: CommandPath): LatchStore {

@@ -19,12 +19,12 @@ export async function boot(module: object): Promise<void> {
 `;
 
 const IMPORTS = `import { Controller, Get, Injectable, Module } from '@nestjs/common';
-import { ScheduleModule } from '@nestjs/schedule';
+import { Cron, ScheduleModule } from '@nestjs/schedule';
 import { DistributedLock, LockHandler, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
 import { SingletonCron } from 'nestjs-redis-lock/schedule';
 import { boot } from './boot.js';
 
-const shown = [Controller, Get, ScheduleModule, DistributedLock, LockHandler, RedisLockService, SingletonCron];
+const shown = [Controller, Cron, Get, ScheduleModule, DistributedLock, LockHandler, RedisLockService, SingletonCron];
 void shown;
 const inMemory = RedisLockModule.forRoot({ connection: 'memory:' });
 void inMemory;
@@ -35,6 +35,9 @@ const module = (imports, providers, controllers = '') =>
 
 const job = (className) =>
   `@Injectable()\nclass ${className} {\n  @SingletonCron('0 1 * * *', { name: 'report' })\n  async run(): Promise<void> {}\n}\n`;
+
+const cronUnder = (lock) =>
+  `@Injectable()\nclass Reports {\n  @Cron('0 1 * * *')\n  @DistributedLock(${lock})\n  async run(): Promise<void> {}\n}\n`;
 
 const INJECTED = '@Injectable()\nclass Orders {\n  constructor(readonly locks: RedisLockService) {}\n}\n';
 const DECORATED = "@Injectable()\nclass Orders {\n  @DistributedLock('order')\n  async pay(): Promise<void> {}\n}\n";
@@ -89,6 +92,20 @@ const BOOTS = [
     name: 'no-schedule-module',
     text: job('Reports') + module('inMemory', 'Reports'),
     says: /WARN.*ScheduleModule is not imported, so .*"report".* never be scheduled\..*Import ScheduleModule\.forRoot\(\)/,
+    starts: true,
+  },
+  {
+    name: 'a-cron-under-a-lock',
+    text: cronUnder("'report'") + module('ScheduleModule.forRoot(), inMemory', 'Reports'),
+    says: /WARN.*Reports\.run has @Cron and @DistributedLock: every instance runs each tick.*use @SingletonCron/,
+    starts: true,
+  },
+  {
+    name: 'a-cron-that-skips-and-holds',
+    text:
+      cronUnder("{ key: 'report', onBusy: 'skip', minHoldMs: 10_000 }") +
+      module('ScheduleModule.forRoot(), inMemory', 'Reports'),
+    says: /RedisLockModule dependencies initialized(?![^]*(?:WARN|ERROR))/,
     starts: true,
   },
   {

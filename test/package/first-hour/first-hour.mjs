@@ -13,6 +13,7 @@ import { installLibrary } from './library.mjs';
 import { checkMistakes } from './mistakes.mjs';
 import { checkNight } from './night.mjs';
 import { checkStarted } from './started.mjs';
+import { checkTraps } from './traps.mjs';
 
 const SOURCES = fileURLToPath(new URL('../consumers/first-hour', import.meta.url));
 const TEST_MS = 60_000;
@@ -31,6 +32,7 @@ export function firstHour({ name, folder, tarball, redisUrl }) {
     'nest start': () => checkStarted(application, 'tsc'),
     'nest start, swc': () => checkStarted(application, 'swc'),
     'boot errors': () => checkBoots(application).then((printed) => checkPagesIn(printed, application)),
+    traps: () => checkTraps(application).then((printed) => checkPagesIn(printed, application)),
     'at night': () => checkNight(application).then((printed) => checkPagesIn(printed, application)),
     'two copies': () => checkCopies(application),
     'compile errors': () => checkMistakes(application),

@@ -33,6 +33,21 @@ const MISTAKES = [
     /an option that the module does not know: leasMs/,
   ],
   ["void locks.using('x', async () => {}, { waitMs: 0 });", /'LockOptions'/],
+  ["RedisLockModule.forRoot({ host: 'redis', port: 6379 });", /'host' does not exist/],
+  ["RedisLockModule.forRoot({ url: 'redis://redis' });", /'url' does not exist/],
+  ['RedisLockModule.forRoot({ client: locks });', /'client' does not exist/],
+  ["RedisLockModule.forRoot({ connection: 'memory:', ttl: 5_000 });", /'ttl' does not exist/],
+  [method('@DistributedLock({ waitMs: 1_000 }) async pay() {}'), /'\{ waitMs: number; \}' is not assignable/],
+  [method("@DistributedLock({ keys: ['a', 'b'] }) async pay() {}"), /'\{ keys: string\[\]; \}' is not assignable/],
+  [method("@DistributedLock('a', { waitMs: 1_000 }) async pay() {}"), /Expected 1 arguments, but got 2/],
+  [method("@SingletonCron('0 0 * * *', 'nightly') async run() {}"), /'"nightly"' is not assignable/],
+  [method("@DistributedLock('a') pay = async () => {};"), /property decorator/],
+  ["void locks.using('a', 5_000, () => 1);", /'5000' has no properties in common with type 'LockOptions'/],
+  ["void import('nestjs-redis-lock').then(({ SingletonCron: it }) => it);", /'SingletonCron' does not exist/],
+  [
+    "void import('nestjs-redis-lock').then(({ RedisLockService: It }) => new It('redis://redis'));",
+    /'string' is not assignable to parameter of type 'ServiceParts'/,
+  ],
   ["void locks.acquire('x', { waitms: 0 });", /'waitms'.*Did you mean.*'waitMs'/],
 ];
 

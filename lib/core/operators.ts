@@ -15,7 +15,7 @@ import { InvalidLockOptionsError } from './api/errors.js';
 import { readLabel } from './api/label.js';
 import { fencingTickOf } from './store/fencing-token.js';
 import type { LockState } from './store/lock-state.js';
-import { count, integer, type OptionsOf, OptionTable, text } from './api/option-table.js';
+import { atLeast, integer, type OptionsOf, OptionTable, text } from './api/option-table.js';
 import { checkResource } from './api/resource.js';
 
 /** What `locks.list()` takes. */
@@ -72,7 +72,7 @@ export const LIST_OPTIONS = new OptionTable({
 } satisfies OptionsOf<ListOptions>);
 
 export const FORCE_RELEASE_OPTIONS = new OptionTable({
-  fencingToken: count(1, 'a fencing token'),
+  fencingToken: atLeast(1, 'a fencing token'),
   ...OPERATOR,
 } satisfies OptionsOf<ForceReleaseOptions>);
 

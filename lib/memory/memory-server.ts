@@ -135,7 +135,7 @@ function replyOf(value: Value): unknown {
 }
 
 /** The state of one resource as a client sees it, without the secrets of its holders and waiters. */
-export function readState(server: MemoryServer, resource: string, clientId: string): LockState {
+export function readLockState(server: MemoryServer, resource: string, clientId: string): LockState {
   const { keys } = server;
   const reply = server.run('inspect', [keys.lock(resource), keys.waiters(resource)], []);
   return readReply(resource, reply as InspectReply, clientId);

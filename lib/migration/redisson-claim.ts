@@ -2,7 +2,7 @@ import type { ForeignClaim, ForeignReply, ForeignRun } from '../core/api/foreign
 import { isOne } from '../redis/lock-replies.js';
 import { readAcquired } from './claim-replies.js';
 import type { ForeignServer } from './foreign-server.js';
-import { ACQUIRE, RELEASE, RENEW } from './redisson-scripts.js';
+import { REDISSON_ACQUIRE, REDISSON_RELEASE, REDISSON_RENEW } from './redisson-scripts.js';
 import type { UnlockChannels, UnlockWait } from './unlock-channels.js';
 
 /** A claim to an `RLock` of Redisson, on one server or on a cluster. */
@@ -32,7 +32,7 @@ export class RedissonClaim implements ForeignClaim {
     // An unlock that is heard from now on may have come after the answer.
     this.#wait?.ask();
     const reply = await this.server.run(
-      ACQUIRE,
+      REDISSON_ACQUIRE,
       this.#keys,
       [this.field, leaseMs, this.run?.name ?? '', this.run?.token ?? 0],
       readAcquired,
@@ -42,7 +42,7 @@ export class RedissonClaim implements ForeignClaim {
   }
 
   renew(leaseMs: number): Promise<boolean> {
-    return this.server.run(RENEW, this.#keys, [this.field, leaseMs], isOne);
+    return this.server.run(REDISSON_RENEW, this.#keys, [this.field, leaseMs], isOne);
   }
 
   describeTrouble(): string | undefined {
@@ -52,7 +52,7 @@ export class RedissonClaim implements ForeignClaim {
   release(keepMs: number): Promise<boolean> {
     this.#leave();
     const args = [this.field, Math.ceil(keepMs), this.#channel, this.server.isCluster ? 1 : 0];
-    return this.server.run(RELEASE, this.#keys, args, isOne);
+    return this.server.run(REDISSON_RELEASE, this.#keys, args, isOne);
   }
 
   /** Listens until the call has the lock or gives up, and not only for one pause: else it could miss an unlock. */

@@ -6,7 +6,7 @@ import { HELD } from './claim-replies.js';
  * value how often that thread has entered it. An owner of ours is a thread that enters once. All of them may be executed
  * twice, or late. A run of a singleton job takes over from an earlier one, as with a key that is a string.
  */
-export const ACQUIRE = scriptOf(
+export const REDISSON_ACQUIRE = scriptOf(
   'redissonAcquire',
   `
 local ttl = redis.call('pttl', KEYS[1])
@@ -31,7 +31,7 @@ return ${HELD}
 );
 
 /** Never makes the lease shorter: a renewal that comes late cuts nothing. */
-export const RENEW = scriptOf(
+export const REDISSON_RENEW = scriptOf(
   'redissonRenew',
   `
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
@@ -51,7 +51,7 @@ return 1
  * Where the lock has to stay for a time, it stays under another field. So no late command of its owner changes it, and
  * the same release, sent again, finds that it was executed.
  */
-export const RELEASE = scriptOf(
+export const REDISSON_RELEASE = scriptOf(
   'redissonRelease',
   `
 local kept = ARGV[1] .. ':kept'

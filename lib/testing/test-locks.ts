@@ -1,7 +1,7 @@
 import type { Lease } from '../core/api/lease.js';
 import { checkInteger } from '../core/api/validation.js';
 import type { LockState } from '../core/store/lock-state.js';
-import { readState } from '../memory/memory-server.js';
+import { readLockState } from '../memory/memory-server.js';
 import type { RedisLockService } from '../nest/redis-lock.service.js';
 import { LockAssertions } from './assertions/lock-assertions.js';
 import type { LocksUnderTest } from './assertions/locks-under-test.js';
@@ -117,7 +117,7 @@ function seenBy({ fleet, instance }: FleetPlace): Pick<LocksUnderTest, 'instance
   const instances = () => new Set([instance, ...fleet.instances.filter(({ service }) => service === instance.service)]);
   return {
     instanceId,
-    states: (): LockState[] => server.held().map((resource) => readState(server, resource, clientId)),
+    states: (): LockState[] => server.held().map((resource) => readLockState(server, resource, clientId)),
     unmetFailures: () =>
       [...instances()].flatMap((each) => each.unmetFailures.map(({ text }) => `${text} of ${each.instanceId}`)),
   };

@@ -153,6 +153,7 @@ export const ROOMS = {
   'tools/chaos/topologies-run.test.ts': ['chaos topologies'],
   'tools/api/**': [],
   'tools/bench/**': [],
+  'tools/budget/**': [],
   'tools/commits/**': [],
   'tools/line-coverage/**': [],
   'tools/docs/**': ['site', 'snippets'],

@@ -9,7 +9,7 @@ import type { RetryStrategy } from './retry.js';
 import {
   abortSignal,
   checked,
-  count,
+  atLeast,
   countOrInfinity,
   flag,
   integer,
@@ -208,7 +208,7 @@ export const LOCK_OPTIONS = new OptionTable({
   attemptTimeoutMs: milliseconds(10, 60_000).default(1_000),
   localHandOvers: integer(0, MOST_HAND_OVERS, 'leases').default(MOST_HAND_OVERS),
   localHandOversMs: milliseconds(0).default(10),
-  maxWaiters: count(1, 'waiters').default(10_000),
+  maxWaiters: atLeast(1, 'waiters').default(10_000),
   backgroundRelease: flag().default(false),
   ignoreTransaction: flag().default(false),
   retry: checked<RetryStrategy>(checkStrategy),

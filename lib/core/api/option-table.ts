@@ -41,7 +41,7 @@ export function integer(min: number, max: number, unit: string): Option<number> 
 }
 
 /** How many of something, `min` or more. */
-export function count(min: number, unit: string, max: number = Number.MAX_SAFE_INTEGER): Option<number> {
+export function atLeast(min: number, unit: string, max: number = Number.MAX_SAFE_INTEGER): Option<number> {
   return integer(min, max, unit);
 }
 

@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../api/errors.js';
 import { ACQUIRE_MODES, type AcquireMode } from '../api/lock-mode.js';
-import { count, oneOf, type OptionsOf, OptionTable } from '../api/option-table.js';
+import { atLeast, oneOf, type OptionsOf, OptionTable } from '../api/option-table.js';
 import { checkResource } from '../api/resource.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from '../lease/lease-deps.js';
@@ -31,7 +31,7 @@ export interface ExplainOptions {
 
 export const EXPLAIN_OPTIONS = new OptionTable({
   mode: oneOf(ACQUIRE_MODES),
-  permits: count(1, 'permits'),
+  permits: atLeast(1, 'permits'),
 } satisfies OptionsOf<ExplainOptions>);
 
 /** Explains in sentences why a call cannot get a resource. */

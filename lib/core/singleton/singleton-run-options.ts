@@ -18,7 +18,7 @@ import {
   type MissedSpan,
   type RunKind,
 } from '../store/job-claims.js';
-import { checked, count, flag, milliseconds, oneOf, type OptionsOf, OptionTable } from '../api/option-table.js';
+import { checked, atLeast, flag, milliseconds, oneOf, type OptionsOf, OptionTable } from '../api/option-table.js';
 
 /** When a tick is due by its schedule. */
 export interface TickTime {
@@ -153,12 +153,12 @@ export interface ResolvedSingletonRun {
 
 export const OVERLAP = oneOf(['skip', 'wait'] as const);
 export const ON_CRASH = oneOf(['skip', 'retry'] as const);
-export const HISTORY_SIZE = count(0, 'runs', 1_000);
+export const HISTORY_SIZE = atLeast(0, 'runs', 1_000);
 export const SPREAD = milliseconds(0, LONGEST_SPREAD_MS);
 export const MAX_CLOCK_SKEW = milliseconds(1_000, LONGEST_EARLY_MS);
 
 const DUE_OPTIONS = new OptionTable({
-  at: count(0, 'milliseconds since 1970').required(),
+  at: atLeast(0, 'milliseconds since 1970').required(),
   maxClockSkewMs: MAX_CLOCK_SKEW.required(),
 } satisfies OptionsOf<TickTime>);
 

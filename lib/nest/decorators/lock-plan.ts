@@ -12,7 +12,7 @@ import { checked, oneOf, type OptionsOf, OptionTable, without } from '../../core
 import { checkResources, groupNamed, type ResourceNames } from '../../core/api/resource.js';
 import { checkOneOf, describeValue, keyFunctionThrew } from '../../core/api/validation.js';
 import type { RedisLockService } from '../redis-lock.service.js';
-import type { Access } from '../request/intercepted-call.js';
+import type { LockAccess } from '../request/intercepted-call.js';
 
 /** What a decorated method does when the resource is not free. `A`: what the function is called with after the error. */
 export type OnBusy<A extends readonly unknown[] = never[]> =
@@ -121,7 +121,7 @@ export interface ResolvedDecoratorOptions {
 }
 
 /** How calls of one method are locked. `A` is what the key function is called with. */
-export interface LockPlan<A extends readonly unknown[]> extends ResolvedDecoratorOptions, Access {
+export interface LockPlan<A extends readonly unknown[]> extends ResolvedDecoratorOptions, LockAccess {
   /** See `LockOptions.ignoreTransaction`. */
   readonly ignoresTransaction: boolean;
   /** See `LockOptions.minHoldMs`. */

@@ -5,7 +5,7 @@ import { SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { count } from '../../core/util/plurals.js';
 import { isLogged } from '../log/outage-log.js';
 import { RepeatedLines } from '../log/repeated-lines.js';
-import { type Answer, answerTo, graphqlError, retryOf } from '../request/answers.js';
+import { type ErrorAnswer, answerTo, graphqlError, retryOf } from '../request/answers.js';
 import { answersItself, grpcCallOf, type GrpcCall, metadataFor } from '../request/grpc-call.js';
 
 /** The part of a response that Express and Fastify share. */
@@ -77,7 +77,7 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
   }
 
   /** Logs what the operator must know. The answer to the client does not show it. */
-  #log(exception: LockError, { status }: Answer, type: 'http' | 'rpc' | 'ws' | 'graphql'): void {
+  #log(exception: LockError, { status }: ErrorAnswer, type: 'http' | 'rpc' | 'ws' | 'graphql'): void {
     const { message, stack, resource } = exception;
     const lostEvent = type === 'rpc' ? ' A message is answered with this error. An event is lost.' : '';
     if (status === HttpStatus.INTERNAL_SERVER_ERROR) this.#logger.error(message, stack);
@@ -93,7 +93,7 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
   }
 }
 
-function answerHttp(reply: Reply, { code }: LockError, { status, error, message, retryAfterMs }: Answer): void {
+function answerHttp(reply: Reply, { code }: LockError, { status, error, message, retryAfterMs }: ErrorAnswer): void {
   // Once a stream has begun, its status cannot change.
   if (reply.headersSent ?? reply.raw?.headersSent) return void (reply.raw ?? reply).end?.();
   if (retryAfterMs !== undefined) {
@@ -121,7 +121,7 @@ function answerWs(host: ArgumentsHost, answer: object): void {
 /**
  * Answers with a status of gRPC. Clients with a retry policy that names this status wait as long as the metadata says.
  */
-function answerGrpc(host: ArgumentsHost, call: GrpcCall, { code }: LockError, answer: Answer): Observable<void> {
+function answerGrpc(host: ArgumentsHost, call: GrpcCall, { code }: LockError, answer: ErrorAnswer): Observable<void> {
   const { grpcStatus, message } = answer;
   const { retryAfterMs } = retryOf(answer);
   const metadata = metadataFor(call, {

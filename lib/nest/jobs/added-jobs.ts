@@ -31,13 +31,13 @@ import {
   describeTime,
   invalidSchedule,
   keepDate,
-  type Place,
-  type Schedule,
+  type StatedAt,
+  type StatedSchedule,
   timeOf,
 } from '../schedule/job-schedules.js';
 
 /** What the added jobs of an application need of it. */
-export interface Surroundings {
+export interface SchedulerParts {
   readonly registry: SchedulerRegistry;
   readonly cronJobs: CronJobClass | undefined;
   readonly service: RedisLockService;
@@ -78,17 +78,17 @@ export class AddedJobs {
    * @returns the job
    * @throws InvalidLockOptionsError when an option is invalid or the name is taken; then nothing was changed
    */
-  add(job: AddedJob, work: JobMethod, surroundings: Surroundings): Job {
+  add(job: AddedJob, work: JobMethod, parts: SchedulerParts): Job {
     const kind = checkAddedJob(job);
     const where = `SingletonJobs.add({ name: ${quote(job.name)} })`;
-    const { registry } = surroundings;
+    const { registry } = parts;
     this.#checkName(registry, job.name);
-    if (kind === 'intervalMs') return this.#addInterval(job as AddedIntervalJob, work, where, surroundings);
+    if (kind === 'intervalMs') return this.#addInterval(job as AddedIntervalJob, work, where, parts);
     const options = resolveJobOptions(fleetOptionsOf(job), where, ADDED_CRON_OPTIONS);
     if (kind === 'at' || typeof job.cron !== 'string') checkMissedOfDate(options, where);
     return kind === 'at'
-      ? this.#addDate(job as AddedDateJob, options, work, where, surroundings)
-      : this.#addCron(job as AddedCronJob, options, work, where, surroundings);
+      ? this.#addDate(job as AddedDateJob, options, work, where, parts)
+      : this.#addCron(job as AddedCronJob, options, work, where, parts);
   }
 
   /**
@@ -140,7 +140,7 @@ export class AddedJobs {
     { intervalMs, ...added }: AddedIntervalJob,
     work: JobMethod,
     where: string,
-    { registry, service }: Surroundings,
+    { registry, service }: SchedulerParts,
   ): Job {
     const options = resolveIntervalOptions(fleetOptionsOf({ intervalMs, ...added }), intervalMs, where);
     const { name } = added;
@@ -158,11 +158,11 @@ export class AddedJobs {
     options: ResolvedJobOptions,
     work: JobMethod,
     where: string,
-    surroundings: Surroundings,
+    parts: SchedulerParts,
   ): Job {
-    const fire = (job: Job): Promise<void> => this.#fire(surroundings.service, job);
+    const fire = (job: Job): Promise<void> => this.#fire(parts.service, job);
     const source = { cronTime: cron, timeZone, utcOffset };
-    return this.#schedule({ name, options, work, fire }, source, { where, option: 'cron' }, surroundings).job;
+    return this.#schedule({ name, options, work, fire }, source, { where, option: 'cron' }, parts).job;
   }
 
   /** A job that runs once leaves no trace: many may be added, with new names. */
@@ -171,9 +171,9 @@ export class AddedJobs {
     options: ResolvedJobOptions,
     work: JobMethod,
     where: string,
-    surroundings: Surroundings,
+    parts: SchedulerParts,
   ): Job {
-    const { registry, service } = surroundings;
+    const { registry, service } = parts;
     const fire = async (job: Job): Promise<void> => {
       const { cronTime } = entry.scheduled;
       await this.#fire(service, job);
@@ -181,15 +181,15 @@ export class AddedJobs {
       if (this.#entry(registry, name) === entry && entry.scheduled.cronTime === cronTime) this.remove(registry, name);
     };
     const source = { cronTime: dateOf(at, where) };
-    const entry = this.#schedule({ name, options, work, fire }, source, { where, option: 'at' }, surroundings);
+    const entry = this.#schedule({ name, options, work, fire }, source, { where, option: 'at' }, parts);
     return entry.job;
   }
 
   #schedule(
     { name, options, work, fire }: Pick<Job, 'name' | 'options'> & Added,
-    source: Schedule,
-    place: Place,
-    { registry, cronJobs, service }: Surroundings,
+    source: StatedSchedule,
+    place: StatedAt,
+    { registry, cronJobs, service }: SchedulerParts,
   ): Entry & { readonly scheduled: CronJobLike } {
     const scheduled = cronJobOf(cronJobs, place, { ...source, name, onTick: () => fire(job) });
     const tickAt = (wallNow: number): JobTick => jobTickOf(cronTickAt(scheduled.cronTime, wallNow), options);

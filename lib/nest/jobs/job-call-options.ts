@@ -99,7 +99,7 @@ function checkUntil(option: string, until: unknown): void {
  * @param now milliseconds since 1970, by the clock of the lock service
  * @throws InvalidLockOptionsError
  */
-export function checkPause(options: PauseOptions, now: number): void {
+export function checkPauseOptions(options: PauseOptions, now: number): void {
   PAUSE_OPTIONS.check('pause', options);
   const { until } = options;
   if (until !== undefined && Number(until) <= now) throw refuseUntil(until, 'until');

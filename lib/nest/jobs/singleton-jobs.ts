@@ -15,10 +15,10 @@ import { checkMissedIsKept, jobRecordsOf, watchJob } from '../schedule/job-watch
 import { type Job, type JobMethod, manually } from '../schedule/run-job.js';
 import type { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import type { AddedCronJob, AddedJob } from './added-job-options.js';
-import { AddedJobs, type Surroundings } from './added-jobs.js';
+import { AddedJobs, type SchedulerParts } from './added-jobs.js';
 import { cronJobClass, type CronJobLike } from '../schedule/cron-job-class.js';
 import {
-  checkPause,
+  checkPauseOptions,
   HISTORY_OPTIONS,
   type HistoryOptions,
   type PauseOptions,
@@ -80,7 +80,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   add(job: AddedJob, work: JobMethod): void {
     this.#checkRuns('add');
     checkFunction('work of SingletonJobs.add', work);
-    const surroundings = this.#surroundings();
+    const parts = this.#schedulerParts();
     const decorated = this.#deps.explorer.jobs.get(job?.name);
     if (decorated) {
       throw new InvalidLockOptionsError(
@@ -93,7 +93,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
       (job as Partial<AddedCronJob> | undefined)?.onMissed,
       `The job ${quote(String(job?.name))}`,
     );
-    const added = this.#added.add(job, work, surroundings);
+    const added = this.#added.add(job, work, parts);
     this.#deps.onAdded(added.name);
     // One on a single date misses no tick, and leaves no trace.
     if (added.schedule || job.intervalMs !== undefined) watchJob(this.#deps.service, added);
@@ -223,7 +223,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    */
   async pause(name: string, options: PauseOptions = {}): Promise<JobPause | undefined> {
     this.#checkStarted('pause');
-    checkPause(options, clockOf(this.#deps.service).wallNow());
+    checkPauseOptions(options, clockOf(this.#deps.service).wallNow());
     jobResource(name);
     const { by, until } = options;
     const pause = { ...(by !== undefined && { by }), ...(until !== undefined && { until: Number(until) }) };
@@ -266,7 +266,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     this.#state = 'closed';
   }
 
-  #surroundings(): Surroundings {
+  #schedulerParts(): SchedulerParts {
     const { service, discovery } = this.#deps;
     const registry = this.#scheduler();
     return { registry, cronJobs: cronJobClass(registry, discovery), service };

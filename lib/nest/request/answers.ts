@@ -26,7 +26,7 @@ const LONGEST_RETRY_AFTER_MS = 5_000;
  * The answer to the client. It shows nothing internal, such as host names or resources, but to operators: a job is asked
  * for by its name, and the error says which names and instances there are.
  */
-export interface Answer {
+export interface ErrorAnswer {
   readonly status: number;
   readonly grpcStatus: number;
   readonly error: string;
@@ -35,7 +35,7 @@ export interface Answer {
 }
 
 /** Returns what a client is told of a lock error. */
-export function answerTo(exception: LockError): Answer {
+export function answerTo(exception: LockError): ErrorAnswer {
   const isOverloaded = exception instanceof LockQueueFullError;
   if (exception instanceof LockBusyError && !isOverloaded) {
     const message = 'Another request is working on this. Try again later.';
@@ -81,7 +81,7 @@ export function answerTo(exception: LockError): Answer {
 }
 
 /** What an answer says of a retry, in the clients' terms. */
-export function retryOf({ retryAfterMs }: Answer): { retryAfterMs?: number } {
+export function retryOf({ retryAfterMs }: ErrorAnswer): { retryAfterMs?: number } {
   return retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(retryAfterMs) };
 }
 

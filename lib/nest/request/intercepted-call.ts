@@ -14,7 +14,7 @@ export interface Handler {
 /**
  * How a decorator locks: alone, beside readers, or with permits. Each decorator of a method has an object of its own.
  */
-export interface Access {
+export interface LockAccess {
   readonly mode: LockMode;
   /** Semaphores only. */
   readonly permits?: Pick<PermitRequest, 'count' | 'total'> | undefined;
@@ -27,7 +27,7 @@ interface Passage {
    * The wrappers of the method that the call has passed, each named by its access. A call passes each of them once. A
    * second arrival at the same wrapper is another call of the method, from inside the handler.
    */
-  readonly passed: readonly Access[];
+  readonly passed: readonly LockAccess[];
 }
 
 const passages = new AsyncLocalStorage<Passage>();
@@ -38,7 +38,7 @@ const passages = new AsyncLocalStorage<Passage>();
  */
 export class InterceptedCall {
   readonly #handler: Handler;
-  readonly #access: Access;
+  readonly #access: LockAccess;
   readonly #lease: Lease | undefined;
   /** The same call under the lock of another `@LockHandler`, which was acquired earlier. */
   readonly #outer: InterceptedCall | undefined;
@@ -50,7 +50,7 @@ export class InterceptedCall {
   /** @param outside the async context of what has begun the call */
   constructor(
     handler: Handler,
-    access: Access,
+    access: LockAccess,
     lease: Lease | undefined,
     outer: InterceptedCall | undefined,
     outside: AsyncContext,
@@ -71,7 +71,7 @@ export class InterceptedCall {
   }
 
   /** Returns the call by Nest that arrives at this wrapper of the handler now; not a call from inside the handler. */
-  static comingTo(handler: Handler, wrapper: Access): InterceptedCall | undefined {
+  static comingTo(handler: Handler, wrapper: LockAccess): InterceptedCall | undefined {
     const passage = passages.getStore();
     if (passage === undefined) return undefined; // nearly always
     return passage.call.#isOf(handler) && !passage.passed.includes(wrapper) ? passage.call : undefined;
@@ -98,7 +98,7 @@ export class InterceptedCall {
   }
 
   /** Runs the rest of the call behind a wrapper of the method. */
-  pass<T>(wrapper: Access, next: () => T): T {
+  pass<T>(wrapper: LockAccess, next: () => T): T {
     return passages.run({ call: this, passed: [...(passages.getStore()?.passed ?? []), wrapper] }, next);
   }
 
@@ -107,7 +107,7 @@ export class InterceptedCall {
    *
    * @throws LockAbortedError if the request has ended already, because its lock may be released by now
    */
-  run(wrapper: Access, handler: () => unknown): unknown {
+  run(wrapper: LockAccess, handler: () => unknown): unknown {
     if (this.#isOver) {
       const why = new Error(`The request ended before ${String(this.#handler.name)} began`);
       throw new LockAbortedError(this.#lease?.resource ?? '', why);
@@ -137,18 +137,18 @@ export class InterceptedCall {
   }
 
   /** Whether the interceptor already holds the lock of this decorator for the call. */
-  holds(wrapper: Access): boolean {
+  holds(wrapper: LockAccess): boolean {
     return this.#access === wrapper || (this.#outer?.holds(wrapper) ?? false);
   }
 
   /**
    * Whether this call already holds all the resources, in a mode at least as strong. Then they are not locked twice.
    */
-  covers(access: Access, resources: readonly string[]): boolean {
+  covers(access: LockAccess, resources: readonly string[]): boolean {
     return resources.every((resource) => this.#coversOne(access, resource));
   }
 
-  #coversOne(access: Access, resource: string): boolean {
+  #coversOne(access: LockAccess, resource: string): boolean {
     const lease = this.#lease;
     // A lost lease no longer protects anything.
     if (lease?.resources.includes(resource) && lease.isHeld() && isAsGood(lease, this.#access, access)) return true;
@@ -167,7 +167,7 @@ export class InterceptedCall {
 }
 
 /** Whether the lease protects its holder at least as well as the wanted access would. */
-function isAsGood(lease: Lease, { permits: held }: Access, { mode, permits: wanted }: Access): boolean {
+function isAsGood(lease: Lease, { permits: held }: LockAccess, { mode, permits: wanted }: LockAccess): boolean {
   if (held && wanted) return held.total === wanted.total && held.count >= wanted.count;
   // The mode of the lease, and not of its access: a writer may have downgraded it to a reader.
   return !held && !wanted && (lease.mode !== 'read' || mode === 'read');

@@ -4,7 +4,7 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
 import type { CronJobLike } from './cron-job-class.js';
-import { keepDate, type Place } from './job-schedules.js';
+import { keepDate, type StatedAt } from './job-schedules.js';
 import { type CronTick, cronTickAt, cronTicksOf, type ScheduledJob, scheduleOf } from './job-ticks.js';
 import type { CronTimeLike } from './nominal-tick.js';
 
@@ -76,7 +76,7 @@ const startedAtDates = new WeakMap<SchedulerRegistry, Set<unknown>>();
  * @param date what the scheduler was given
  * @throws InvalidLockOptionsError when the date is over before the application has started
  */
-export function startAtDate(registry: SchedulerRegistry | undefined, date: unknown, at: number, place: Place): void {
+export function startAtDate(registry: SchedulerRegistry | undefined, date: unknown, at: number, place: StatedAt): void {
   if (!registry) return;
   if (at <= Date.now()) {
     throw new InvalidLockOptionsError(

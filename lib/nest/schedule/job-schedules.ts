@@ -6,14 +6,14 @@ import { quote } from '../../core/util/quoted.js';
 import type { CronJobClass, CronJobLike, CronTimeClass, TimerTime } from './cron-job-class.js';
 
 /** When a job of the package `cron` is due, as the application states it. */
-export interface Schedule {
+export interface StatedSchedule {
   readonly cronTime: unknown;
   readonly timeZone?: string | undefined;
   readonly utcOffset?: number | undefined;
 }
 
 /** Where a schedule was stated, for messages, and as which option. */
-export interface Place {
+export interface StatedAt {
   readonly where: string;
   readonly option: string;
 }
@@ -21,7 +21,7 @@ export interface Place {
 /** @throws InvalidLockOptionsError */
 export function cronJobOf(
   cronJobs: CronJobClass | undefined,
-  place: Place,
+  place: StatedAt,
   source: Parameters<CronJobClass['from']>[0],
 ): CronJobLike {
   if (!cronJobs) {
@@ -43,7 +43,7 @@ export function cronJobOf(
  *
  * @throws InvalidLockOptionsError when it cannot be right; then the job keeps its time
  */
-export function setCronTime(job: CronJobLike, schedule: Schedule, place: Place): void {
+export function setCronTime(job: CronJobLike, schedule: StatedSchedule, place: StatedAt): void {
   // An expression may have no tick at all, such as February 30, and a date may be over.
   const cronTime = parseCronTime(job.cronTime.constructor as CronTimeClass, schedule, place, (time) => time.sendAt());
   const isToStart = job.isActive || job.cronTime.realDate;
@@ -64,8 +64,8 @@ export function setCronTime(job: CronJobLike, schedule: Schedule, place: Place):
  */
 export function parseCronTime(
   CronTime: CronTimeClass,
-  schedule: Schedule,
-  place: Place,
+  schedule: StatedSchedule,
+  place: StatedAt,
   check: (cronTime: TimerTime) => unknown,
 ): TimerTime {
   checkCronTime(schedule, place);
@@ -96,7 +96,11 @@ export function keepDate(cronTime: TimerTime): void {
 }
 
 /** The error for what the package `cron` refuses, with what it says of the field that is wrong. */
-export function invalidSchedule(schedule: Schedule, { where, option }: Place, cause: unknown): InvalidLockOptionsError {
+export function invalidSchedule(
+  schedule: StatedSchedule,
+  { where, option }: StatedAt,
+  cause: unknown,
+): InvalidLockOptionsError {
   const [why = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n', 1);
   const { cronTime, timeZone } = schedule;
   const zone = timeZone === undefined ? '' : ` in the time zone ${quote(timeZone, 60)}`;
@@ -106,7 +110,7 @@ export function invalidSchedule(schedule: Schedule, { where, option }: Place, ca
   return new InvalidLockOptionsError(message, /time ?zone/i.test(why) ? 'timeZone' : option, { cause });
 }
 
-function checkCronTime({ cronTime }: Schedule, { where, option }: Place): void {
+function checkCronTime({ cronTime }: StatedSchedule, { where, option }: StatedAt): void {
   if (typeof cronTime === 'string' || Number.isFinite(timeOf(cronTime))) return;
   throw new InvalidLockOptionsError(
     `${option} of ${where} cannot be scheduled: ${describeTime(cronTime)}. ` +

@@ -3,7 +3,7 @@ import { InvalidLockOptionsError, LockUnavailableError } from '../../core/api/er
 import { FencedCommandError, StaleFencingTokenError } from '../../core/api/lease-errors.js';
 import type { Lease } from '../../core/api/lease.js';
 import { LockStoreError } from '../../core/store/store-error.js';
-import { checked, count, milliseconds, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
+import { checked, atLeast, milliseconds, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { describeValue } from '../../core/api/validation.js';
 import { type Advice, replyCode, shortenReply, toStoreError } from '../script/failures.js';
 import { type FencedCommand, packCommands } from './fenced-commands.js';
@@ -168,7 +168,7 @@ function checkClient(client: unknown): void {
 
 const GUARD_OPTIONS = new OptionTable({
   key: checked<string>(checkKey).required(),
-  token: count(1, 'a fencing token'),
+  token: atLeast(1, 'a fencing token'),
   lease: checked<Lease>(checkLease),
   ttlMs: milliseconds(MIN_TTL_MS, MAX_TTL_MS),
 } satisfies OptionsOf<FenceGuard>);

@@ -4,7 +4,7 @@ import type { Holder } from '../../core/api/holder.js';
 import type { CallTrace, HoldTrace, TracedGrant, TracedLock } from '../../core/events/lock-tracer.js';
 import { type AcquireOutcome, outcomeOfError } from '../../core/events/outcomes.js';
 import { escapeText } from '../../core/util/quoted.js';
-import { Blockers } from './blockers.js';
+import { WaitedFor } from './waited-for.js';
 import { HoldSpan, seconds, setError, withSpan } from './hold-span.js';
 import { LockSpan, LockSpanAttribute, LockSpanEvent } from './names.js';
 import { attributesOf } from './attributes.js';
@@ -29,7 +29,7 @@ export function beginCall(
 
 /** The span of a call to acquire. */
 class CallSpan implements CallTrace {
-  #blockers: Blockers | undefined;
+  #blockers: WaitedFor | undefined;
 
   constructor(
     private readonly tracer: Tracer,
@@ -48,7 +48,7 @@ class CallSpan implements CallTrace {
 
   waits(holders: readonly Holder[], waitedMs: number): void {
     if (this.#blockers === undefined) {
-      this.#blockers = new Blockers();
+      this.#blockers = new WaitedFor();
       this.span.addEvent(LockSpanEvent.Queued, holders[0] && holderAttributes(holders[0]));
     }
     this.#blockers.see(holders, waitedMs);
@@ -70,7 +70,7 @@ class CallSpan implements CallTrace {
     const { attempts, holders } = (error ?? {}) as { attempts?: unknown; holders?: unknown };
     if (typeof attempts === 'number') this.span.setAttribute(LockSpanAttribute.Attempts, attempts);
     if (Array.isArray(holders) && holders.length > 0) {
-      this.#blockers ??= new Blockers();
+      this.#blockers ??= new WaitedFor();
       this.#blockers.see(holders as Holder[], waitedMs);
     }
     if (!NO_FAILURE.includes(outcome)) setError(this.span, error);

@@ -11,7 +11,7 @@ class Placeholder {
 }
 
 export const ANY_NUMBER = new Placeholder('<a number>', (value) => typeof value === 'number');
-export const ANYTHING = new Placeholder('<anything>', (value) => value !== undefined && value !== null);
+export const ANY_VALUE = new Placeholder('<anything>', (value) => value !== undefined && value !== null);
 
 /** Both are the same. A property that is `undefined` counts as absent. */
 export function assertEquals(actual: unknown, expected: unknown): void {

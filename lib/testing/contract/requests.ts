@@ -24,9 +24,6 @@ export const REENTRANT: Wish = { mode: 'reentrant' };
 export const READ: Wish = { mode: 'read' };
 export const WRITE: Wish = { mode: 'write' };
 
-/** The modes of a lock that is no semaphore. */
-export const LOCK_MODES = ['exclusive', 'reentrant', 'read', 'write'] as const;
-
 /** Those of the wishes that the store can fulfil. */
 export function possible({ semaphores }: Pick<AllFeatures, 'semaphores'>, ...wishes: Wish[]): Wish[] {
   return wishes.filter((wish) => semaphores || !wish.permits);

@@ -14,7 +14,7 @@ import { type FoundRace, RaceToolError } from './schedule/race-errors.js';
 import type { Actor } from './schedule/race-context.js';
 import { waitFor } from './patience.js';
 import { RaceKit } from './locks/race-kit.js';
-import { type Choice, type Ending, Schedule } from './schedule/schedule.js';
+import { type Choice, type ScheduleEnding, Schedule } from './schedule/schedule.js';
 import { readSeed, ScheduleRecord } from './schedule-seed.js';
 import { brief, tellInOneLine } from './schedule/story.js';
 
@@ -149,7 +149,12 @@ export class Exploration<World> {
     }
   }
 
-  async #judge(schedule: Schedule, ending: Ending, world: World, deadlock?: string): Promise<Failure | undefined> {
+  async #judge(
+    schedule: Schedule,
+    ending: ScheduleEnding,
+    world: World,
+    deadlock?: string,
+  ): Promise<Failure | undefined> {
     const circle = deadlock === undefined ? undefined : `deadlock: ${deadlock}`;
     if (ending === 'stuck') return { reason: circle ?? `no actor can go on: ${schedule.describeWaits()}` };
     if (ending === 'endless') return { reason: `it does not end within ${schedule.steps.length} steps` };

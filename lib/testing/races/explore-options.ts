@@ -2,7 +2,7 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import {
   callback,
   checked,
-  count,
+  atLeast,
   flag,
   milliseconds,
   oneOf,
@@ -134,11 +134,11 @@ export const EXPLORE_OPTIONS = new OptionTable({
   schedules: checked<'all' | number>(checkSchedules).default('all'),
   seed: checked<number | string>(checkSeed).default(1),
   faults: checked<readonly FaultKind[]>(checkFaults),
-  maxFaults: count(1, 'faults').default(1),
+  maxFaults: atLeast(1, 'faults').default(1),
   shares: oneOf<'anything' | 'named'>(['anything', 'named']).default('anything'),
   mayThrow: callback<NonNullable<Options['mayThrow']>>(),
-  maxSchedules: count(1, 'schedules').default(20_000),
-  maxSteps: count(1, 'steps').default(500),
+  maxSchedules: atLeast(1, 'schedules').default(20_000),
+  maxSteps: atLeast(1, 'steps').default(500),
   patienceMs: milliseconds(1).default(1_000),
   throws: flag().default(true),
 } satisfies OptionsOf<Options>);

@@ -1,6 +1,6 @@
 import {
   ANY_NUMBER,
-  ANYTHING,
+  ANY_VALUE,
   assertAbove,
   assertAtLeast,
   assertAtMost,
@@ -24,7 +24,7 @@ describe('assertEquals', () => {
     [5, ANY_NUMBER],
     [
       { ttlMs: 5, seen: { holders: [] } },
-      { ttlMs: ANY_NUMBER, seen: ANYTHING },
+      { ttlMs: ANY_NUMBER, seen: ANY_VALUE },
     ],
     [[{ ttlMs: 5 }], [{ ttlMs: ANY_NUMBER }]],
     [held(), held()],
@@ -40,9 +40,9 @@ describe('assertEquals', () => {
     [{ a: 1, b: 2 }, { a: 1 }],
     [{ a: 1 }, { a: 1, b: 2 }],
     ['5', ANY_NUMBER],
-    [undefined, ANYTHING],
-    [null, ANYTHING],
-    [{}, { seen: ANYTHING }],
+    [undefined, ANY_VALUE],
+    [null, ANY_VALUE],
+    [{}, { seen: ANY_VALUE }],
     [[1], [1, 2]],
     [[1, 2], [1]],
     [

@@ -1,7 +1,8 @@
+import { ACQUIRE_MODES } from '../../../core/api/lock-mode.js';
 import assert from 'node:assert/strict';
 import {
   ANY_NUMBER,
-  ANYTHING,
+  ANY_VALUE,
   assertAbove,
   assertAtMost,
   assertEquals,
@@ -12,7 +13,6 @@ import {
   assertGrowing,
   assertSameToken,
   enqueue,
-  LOCK_MODES,
   LONG_MS,
   newOwner,
   PATIENT,
@@ -39,7 +39,7 @@ export function describeLeases(suite: Suite<Base>, features: AllFeatures): void 
     }) => {
       await take(first, newOwner(first, 'stock'));
       const reply = await second.acquire(newOwner(second, 'stock'), LONG_MS);
-      assertEquals(reply, { status: 'busy', ttlMs: ANY_NUMBER, seen: ANYTHING });
+      assertEquals(reply, { status: 'busy', ttlMs: ANY_NUMBER, seen: ANY_VALUE });
       const { ttlMs } = reply as { ttlMs: number };
       assertAbove(ttlMs, LONG_MS / 2);
       assertAtMost(ttlMs, LONG_MS);
@@ -193,7 +193,7 @@ export function describeLeases(suite: Suite<Base>, features: AllFeatures): void 
     });
   }
 
-  for (const mode of LOCK_MODES) {
+  for (const mode of ACQUIRE_MODES) {
     describe(`raiseToken in ${mode} mode`, () => {
       it.onEveryServer(
         'makes the token of the lease larger, and all later ones; the lease does not get longer',

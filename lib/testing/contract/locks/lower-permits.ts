@@ -1,7 +1,8 @@
+import { ACQUIRE_MODES } from '../../../core/api/lock-mode.js';
 import assert from 'node:assert/strict';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertEquals } from '../asserts.js';
 import type { QueueSuite } from '../queue-world.js';
-import { LOCK_MODES, LONG_MS, permits, SHORT_MS, untimed } from '../requests.js';
+import { LONG_MS, permits, SHORT_MS, untimed } from '../requests.js';
 
 const ONE = permits(1, 3);
 const TWO = permits(2, 3);
@@ -103,7 +104,7 @@ export function describeLowerPermits(inWorld: QueueSuite): void {
       assertEquals(await stateOf(), [[3], 0]);
     });
 
-    for (const mode of LOCK_MODES) {
+    for (const mode of ACQUIRE_MODES) {
       it(`is refused in ${mode} mode`, async ({ subject, world, a }) => {
         const owner = await world.holding(a, { mode });
         assert.equal(await a.store.lowerPermits(owner, 1), false);

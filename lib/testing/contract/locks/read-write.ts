@@ -1,3 +1,4 @@
+import { ACQUIRE_MODES } from '../../../core/api/lock-mode.js';
 import assert from 'node:assert/strict';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertContains, assertEquals, assertMatches } from '../asserts.js';
 import type { QueueSuite } from '../queue-world.js';
@@ -5,7 +6,6 @@ import {
   assertGrowing,
   assertSameToken,
   EXCLUSIVE,
-  LOCK_MODES,
   LONG_MS,
   newOwner,
   PATIENT,
@@ -108,7 +108,9 @@ export function describeReadWrite({ describe, it }: QueueSuite, features: AllFea
     });
   });
 
-  for (const [held, wanted] of LOCK_MODES.flatMap((held) => LOCK_MODES.map((wanted) => [held, wanted] as const))) {
+  for (const [held, wanted] of ACQUIRE_MODES.flatMap((held) =>
+    ACQUIRE_MODES.map((wanted) => [held, wanted] as const),
+  )) {
     it(`a resource held in ${held} mode, wanted in ${wanted} mode`, async ({ world, a, b }) => {
       const owner = await world.holding(a, { mode: held });
       const isShared = held === 'read' && wanted === 'read';

@@ -1,8 +1,9 @@
+import { ACQUIRE_MODES } from '../../../core/api/lock-mode.js';
 import assert from 'node:assert/strict';
 import { ANY_NUMBER, assertAbove, assertEquals, assertMatches } from '../asserts.js';
 import { describeLowerPermits } from './lower-permits.js';
 import type { QueueSuite } from '../queue-world.js';
-import { LOCK_MODES, LONG_MS, PATIENT, permits, SHORT_MS, untimed } from '../requests.js';
+import { LONG_MS, PATIENT, permits, SHORT_MS, untimed } from '../requests.js';
 
 const ONE = permits(1, 3);
 const TWO = permits(2, 3);
@@ -151,7 +152,7 @@ export function describeSemaphoreSize(inWorld: QueueSuite): void {
       assertEquals((await holder.inspect('stock')).permits, { total: 3, available: 2 });
     });
 
-    for (const mode of LOCK_MODES) {
+    for (const mode of ACQUIRE_MODES) {
       it(`is refused if it is a lock in ${mode} mode`, async ({ world, holder, a }) => {
         await world.holding(a, { mode });
         const before = untimed(await holder.inspect('stock'));
@@ -167,7 +168,7 @@ export function describeSemaphoreSize(inWorld: QueueSuite): void {
 
   describeLowerPermits(inWorld);
 
-  for (const mode of LOCK_MODES) {
+  for (const mode of ACQUIRE_MODES) {
     describe(`and a mutex in ${mode} mode`, () => {
       it('are not the same: a request for the one is refused while the other is in use, and not queued', async ({
         world,

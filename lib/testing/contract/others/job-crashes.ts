@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { ANY_NUMBER, assertEquals, assertMatches } from '../asserts.js';
 import { SHORT_MS } from '../requests.js';
 import type { Base, Suite } from '../suite.js';
-import { claim, claimText, end, JOB, openJobs, ownerOf } from './job-world.js';
+import { claim, claimTick, end, JOB, openJobs, ownerOf } from './job-world.js';
 
 /** What every job store keeps to: what the history says of a run whose lease is over before its end. */
 export function describeJobCrashes(suite: Suite<Base>): void {
@@ -74,7 +74,7 @@ export function describeJobCrashes(suite: Suite<Base>): void {
       const owner = ownerOf(one);
       await claim(one, at, owner, {}, { leaseMs: SHORT_MS });
       await subject.pass(SHORT_MS);
-      await claimText(two, 'manual:1', ownerOf(two), 'manual');
+      await claimTick(two, 'manual:1', ownerOf(two), 'manual');
       assert.equal((await claim(one, at, owner)).status, 'overlap');
       assertMatches((await look()).runs, [{ tick: 'manual:1' }]);
     });

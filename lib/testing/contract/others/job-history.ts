@@ -12,7 +12,7 @@ import { LONG_MS, SHORT_MS } from '../requests.js';
 import type { Base, Suite } from '../suite.js';
 import {
   claim,
-  claimText,
+  claimTick,
   claimOf,
   end,
   type Granted,
@@ -114,7 +114,7 @@ export function describeJobHistory(suite: Suite<Base>): void {
 
     it('knows the last success of a job that no instance has registered', async ({ one, look }) => {
       const owner = ownerOf(one);
-      await end(one, owner, await claimText(one, 'manual:1', owner, 'manual'));
+      await end(one, owner, await claimTick(one, 'manual:1', owner, 'manual'));
       assertAbove((await look()).lastSuccessAt, 0);
     });
 
@@ -224,7 +224,7 @@ export function describeJobHistory(suite: Suite<Base>): void {
       at,
     }) => {
       const owner = ownerOf(one);
-      const reply = await claimText(one, 'manual:1', owner, 'manual');
+      const reply = await claimTick(one, 'manual:1', owner, 'manual');
       await end(one, owner, reply);
       assertMatches((await look()).runs, [{ tick: 'manual:1', manual: true, outcome: 'ok' }]);
       assert.equal((await look()).last, undefined);

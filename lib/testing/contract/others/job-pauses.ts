@@ -5,7 +5,7 @@ import { SHORT_MS } from '../requests.js';
 import type { Base, Suite } from '../suite.js';
 import {
   claim,
-  claimText,
+  claimTick,
   DAY_MS,
   end,
   type Granted,
@@ -61,8 +61,8 @@ export function describeJobPauses(suite: Suite<Base>): void {
 
     it('stops texts that are no time, too, and no manual run', async ({ one }) => {
       await one.jobs.pause(JOB, {});
-      assert.equal((await claimText(one, 'mine', ownerOf(one), 'tick')).status, 'paused');
-      assert.equal((await claimText(one, 'manual:1', ownerOf(one), 'manual')).status, 'granted');
+      assert.equal((await claimTick(one, 'mine', ownerOf(one), 'tick')).status, 'paused');
+      assert.equal((await claimTick(one, 'manual:1', ownerOf(one), 'manual')).status, 'granted');
     });
 
     it('stops the rerun of a run that crashed', async ({ subject, one, at, two }) => {

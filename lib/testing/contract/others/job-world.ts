@@ -60,7 +60,7 @@ export function claim(
 }
 
 /** Claims a tick whose text is no time. */
-export const claimText = (
+export const claimTick = (
   by: JobPeer,
   tick: string,
   owner: LockOwner,

@@ -6,7 +6,7 @@ import { LONG_MS, SHORT_MS } from '../requests.js';
 import type { Base, Suite } from '../suite.js';
 import {
   claim,
-  claimText,
+  claimTick,
   DAY_MS,
   end,
   JOB,
@@ -190,20 +190,20 @@ export function describeMissedTicks(suite: Suite<Base>): void {
       it('runs once', async ({ one, missed, tick, ago, two, look }) => {
         await one.jobs.note(missed);
         const owner = ownerOf(one);
-        const reply = await claimText(one, tick, owner, 'catchUp');
+        const reply = await claimTick(one, tick, owner, 'catchUp');
         assertMatches(reply, { status: 'granted', missed: { count: 2, first: ago(9), last: ago(8) } });
-        assert.equal((await claimText(two, tick, ownerOf(two), 'catchUp')).status, 'taken');
+        assert.equal((await claimTick(two, tick, ownerOf(two), 'catchUp')).status, 'taken');
         assert.equal((await look()).owed, undefined);
         await end(one, owner, reply);
         await finishClaim(one.jobs, owner, { resource: JOB, tick });
-        assert.equal((await claimText(two, tick, ownerOf(two), 'catchUp')).status, 'finished');
+        assert.equal((await claimTick(two, tick, ownerOf(two), 'catchUp')).status, 'finished');
         assertMatches((await look()).runs[0], { tick: tick, catchUp: true, outcome: 'ok' });
       });
 
       it('is not shut out by a newer tick that ran already', async ({ one, missed, ago, tick }) => {
         await one.jobs.note(missed);
         await run(one, ago(7));
-        assert.equal((await claimText(one, tick, ownerOf(one), 'catchUp')).status, 'granted');
+        assert.equal((await claimTick(one, tick, ownerOf(one), 'catchUp')).status, 'granted');
       });
 
       it('is owed until it begins: a run in the way, and a pause, leave it', async ({
@@ -218,23 +218,23 @@ export function describeMissedTicks(suite: Suite<Base>): void {
         await one.jobs.note(missed);
         const owner = ownerOf(one);
         const reply = await claim(one, ago(7), owner);
-        assert.equal((await claimText(two, tick, ownerOf(two), 'catchUp')).status, 'overlap');
+        assert.equal((await claimTick(two, tick, ownerOf(two), 'catchUp')).status, 'overlap');
         await one.jobs.pause(JOB, {});
-        assert.equal((await claimText(two, tick, ownerOf(two), 'catchUp')).status, 'paused');
+        assert.equal((await claimTick(two, tick, ownerOf(two), 'catchUp')).status, 'paused');
         await end(one, owner, reply);
         await one.jobs.resume(JOB);
         assertEquals((await look()).owed, owed);
-        assert.equal((await claimText(two, tick, ownerOf(two), 'catchUp')).status, 'granted');
+        assert.equal((await claimTick(two, tick, ownerOf(two), 'catchUp')).status, 'granted');
       });
 
       it.onEveryServer('is owed again if it was given back', async ({ one, missed, tick, look, owed, two }) => {
         await one.jobs.note(missed);
         const owner = ownerOf(one);
-        await claimText(one, tick, owner, 'catchUp');
+        await claimTick(one, tick, owner, 'catchUp');
         await giveBack(one.jobs, owner, { resource: JOB, tick });
         await one.store.release(owner);
         assertMatches(await look(), { owed: owed });
-        assert.equal((await claimText(two, tick, ownerOf(two), 'catchUp')).status, 'granted');
+        assert.equal((await claimTick(two, tick, ownerOf(two), 'catchUp')).status, 'granted');
       });
 
       for (const status of ['paused', 'overlap'] as const) {
@@ -249,16 +249,16 @@ export function describeMissedTicks(suite: Suite<Base>): void {
         }) => {
           await one.jobs.note(missed);
           const owner = ownerOf(one);
-          await claimText(one, tick, owner, 'catchUp', { leaseMs: SHORT_MS });
+          await claimTick(one, tick, owner, 'catchUp', { leaseMs: SHORT_MS });
           await subject.pass(SHORT_MS);
           const other = ownerOf(two);
           if (status === 'paused') await two.jobs.pause(JOB, {});
           else await two.store.acquire(other, LONG_MS);
-          assert.equal((await claimText(one, tick, owner, 'catchUp')).status, status);
+          assert.equal((await claimTick(one, tick, owner, 'catchUp')).status, status);
           assertMatches(await look(), { owed, runs: [{ outcome: 'missed' }, { outcome: 'missed' }, {}] });
           if (status === 'paused') await two.jobs.resume(JOB);
           else await two.store.release(other);
-          const again = await claimText(two, tick, ownerOf(two), 'catchUp');
+          const again = await claimTick(two, tick, ownerOf(two), 'catchUp');
           assertMatches(again, { status: 'granted', rerun: false, missed: { count: 2 } });
         });
       }
@@ -268,7 +268,7 @@ export function describeMissedTicks(suite: Suite<Base>): void {
         await one.jobs.note(missedOf({ after: ago(8), ticks: [ago(7)], runWithinMs: DAY_MS }));
         const all = { count: 3, first: ago(9), last: ago(7), tick: catchUpTick(ago(7)), until: ago(7) + DAY_MS };
         assertEquals((await look()).owed, all);
-        assert.equal((await claimText(one, tick, ownerOf(one), 'catchUp')).status, 'finished');
+        assert.equal((await claimTick(one, tick, ownerOf(one), 'catchUp')).status, 'finished');
       });
 
       it('is not owed for what is too old, and not for ever', async ({ subject, one, ago, look, tick }) => {
@@ -279,11 +279,11 @@ export function describeMissedTicks(suite: Suite<Base>): void {
         assert.notEqual((await look()).owed, undefined);
         await subject.pass(SHORT_MS + 1);
         assert.equal((await look()).owed, undefined);
-        assert.equal((await claimText(one, tick, ownerOf(one), 'catchUp')).status, 'finished');
+        assert.equal((await claimTick(one, tick, ownerOf(one), 'catchUp')).status, 'finished');
       });
 
       it('that is not owed is not granted', async ({ one, tick }) => {
-        assert.equal((await claimText(one, tick, ownerOf(one), 'catchUp')).status, 'finished');
+        assert.equal((await claimTick(one, tick, ownerOf(one), 'catchUp')).status, 'finished');
       });
     });
   });

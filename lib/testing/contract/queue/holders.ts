@@ -21,7 +21,7 @@ function seenIn(reply: AcquireReply): Holders | undefined {
 }
 
 /** What every lock store keeps to: what it tells a caller that is not granted about the holders, with the same answer. */
-export function describeHolders(suite: QueueSuite, features: AllFeatures): void {
+export function describeSeenHolders(suite: QueueSuite, features: AllFeatures): void {
   const { it } = suite.with(({ holder }) => ({
     tokenOf: async (instanceId: string): Promise<number> => {
       const { holders } = await holder.inspect('stock');

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { LockOwner, RotateReply } from '../../../core/store/lock-store.js';
-import { ANY_NUMBER, ANYTHING, assertAbove, assertEquals, assertMatches } from '../asserts.js';
+import { ANY_NUMBER, ANY_VALUE, assertAbove, assertEquals, assertMatches } from '../asserts.js';
 import type { QueueSuite } from '../queue-world.js';
 import { enqueue, LONG_MS, newOwner, PATIENT, take } from '../requests.js';
 
-const QUEUED = { status: 'queued', ttlMs: ANY_NUMBER, seen: ANYTHING };
+const QUEUED = { status: 'queued', ttlMs: ANY_NUMBER, seen: ANY_VALUE };
 
 /** What every lock store keeps to: a release and the next owner's acquire, in one step. */
 export function describeRotation(suite: QueueSuite): void {
@@ -106,7 +106,7 @@ export function describeRotation(suite: QueueSuite): void {
     const reply = await holder.rotate(owner, next, LONG_MS, { ...PATIENT, maxWaiters: 1 });
     assertEquals(reply, {
       released: true,
-      next: { status: 'full', ttlMs: ANY_NUMBER, seen: ANYTHING },
+      next: { status: 'full', ttlMs: ANY_NUMBER, seen: ANY_VALUE },
     });
     assert.equal((await a.grants.next()).owner, first.id);
     assertEquals(await world.queue(), ['b']);

@@ -1,8 +1,9 @@
+import { ACQUIRE_MODES } from '../../../core/api/lock-mode.js';
 import assert from 'node:assert/strict';
 import type { AcquireReply, LockOwner, LockStore, Queueing, SeveralReply } from '../../../core/store/lock-store.js';
 import { assertEquals, assertMatches } from '../asserts.js';
 import type { QueueSuite } from '../queue-world.js';
-import { enqueue, LOCK_MODES, LONG_MS, newOwner, PATIENT, permits, SHORT_MS, take, untimed } from '../requests.js';
+import { enqueue, LONG_MS, newOwner, PATIENT, permits, SHORT_MS, take, untimed } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
 
 const LABEL = '{"group":"Orders.pay"}';
@@ -48,7 +49,7 @@ export function describeSeveral(suite: QueueSuite, features: AllFeatures): void 
     return { acquire };
   });
 
-  for (const mode of LOCK_MODES) {
+  for (const mode of ACQUIRE_MODES) {
     it.onEveryServer(
       `grants all that are free, and writes what single commands write, in mode ${mode}`,
       async ({ acquire, a, holder, subject }) => {

@@ -22,7 +22,7 @@ import { describeGrants, describeGrantMessages } from '../queue/grants.js';
 import { describeKeeping } from '../queue/keep.js';
 import { describeQueue } from '../queue/queue.js';
 import { describeRotation } from '../queue/rotation.js';
-import { describeHolders } from '../queue/holders.js';
+import { describeSeenHolders } from '../queue/holders.js';
 import { describeSeveral } from '../queue/several.js';
 import { describeWatch } from '../queue/watch.js';
 import { openQueueWorld, type QueueSuite } from '../queue-world.js';
@@ -50,7 +50,7 @@ const LOCK_PARTS: Readonly<Record<LockStorePart, Part>> = {
   deadHolder: ['a dead holder', inQueueWorld(describeDeadHolder)],
   rotate: ['rotate', inQueueWorld(describeRotation)],
   several: ['several resources at once', inQueueWorld(describeSeveral)],
-  holders: ['what is seen of the holders', inQueueWorld(describeHolders)],
+  holders: ['what is seen of the holders', inQueueWorld(describeSeenHolders)],
   label: ['the label', inQueueWorld(describeLabels)],
   semaphore: ['a semaphore', inQueueWorld(describeSemaphore)],
   semaphoreSize: ['the size of a semaphore', inQueueWorld(describeSemaphoreSize)],

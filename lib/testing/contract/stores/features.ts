@@ -1,4 +1,4 @@
-import { checked, count, flag, milliseconds, type OptionsOf, OptionTable } from '../../../core/api/option-table.js';
+import { checked, atLeast, flag, milliseconds, type OptionsOf, OptionTable } from '../../../core/api/option-table.js';
 import { InvalidLockOptionsError } from '../../../core/api/errors.js';
 import { checkFunction, checkOneOf, describeValue } from '../../../core/api/validation.js';
 import type { AllFeatures, ContractRunner, StoreFeatures, StoreSubjectFactory } from '../subject.js';
@@ -45,7 +45,7 @@ const FEATURES = {
   jobs: flag().default(true),
   records: flag().default(true),
   oneQueue: flag().default(true),
-  servers: count(1, 'servers').default(1),
+  servers: atLeast(1, 'servers').default(1),
   timeoutMs: milliseconds(1, LONGEST_MS).default(60_000),
 } satisfies OptionsOf<StoreFeatures>;
 

@@ -1,6 +1,6 @@
 import type { LockDefaults } from '../../../core/api/lock-options.js';
 import type { LockClientOptions } from '../../../core/lock-client.js';
-import { MemoryServer, readState } from '../../../memory/memory-server.js';
+import { MemoryServer, readLockState } from '../../../memory/memory-server.js';
 import type { ResolvedModuleOptions } from '../../../nest/module/module-options.js';
 import { RedisLockService } from '../../../nest/redis-lock.service.js';
 import { type ForwardedTo, partsOf } from '../../../nest/service-parts.js';
@@ -229,7 +229,7 @@ function waitsIn(servers: Iterable<MemoryServer>): Map<string, Wait[]> {
   const waits = new Map<string, Wait[]>();
   for (const server of servers) {
     for (const resource of server.held()) {
-      const { holders, waiters } = readState(server, resource, '');
+      const { holders, waiters } = readLockState(server, resource, '');
       const wait: Wait = { resource, holders: holders.map(({ instanceId }) => instanceId) };
       for (const { instanceId } of waiters) waits.set(instanceId, [...(waits.get(instanceId) ?? []), wait]);
     }

@@ -31,7 +31,7 @@ export interface Step extends Choice, StoryStep {}
 export type Choose = (choices: readonly Choice[]) => Choice | undefined;
 
 /** How a schedule ended: all actors ended; nothing can go on; {@link Choose} has stopped it. */
-export type Ending = 'over' | 'stuck' | 'endless' | 'stopped';
+export type ScheduleEnding = 'over' | 'stuck' | 'endless' | 'stopped';
 
 /** Time that passes only where nothing else can happen. */
 export interface SteppedTime {
@@ -181,7 +181,7 @@ export class Schedule implements ActorTurns {
   }
 
   /** Lets the actors take turns until all have ended, or none can go on. */
-  async run(choose: Choose): Promise<Ending> {
+  async run(choose: Choose): Promise<ScheduleEnding> {
     try {
       return await this.#takeTurns(choose);
     } finally {
@@ -189,7 +189,7 @@ export class Schedule implements ActorTurns {
     }
   }
 
-  async #takeTurns(choose: Choose): Promise<Ending> {
+  async #takeTurns(choose: Choose): Promise<ScheduleEnding> {
     for (;;) {
       await this.#settle();
       let forced: Pending | undefined;

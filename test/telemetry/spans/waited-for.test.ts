@@ -1,5 +1,5 @@
 import type { Holder } from '../../../lib/core/api/holder.js';
-import { Blockers } from '../../../lib/telemetry/spans/blockers.js';
+import { WaitedFor } from '../../../lib/telemetry/spans/waited-for.js';
 
 const holder = (fencingToken: number, heldMs: number, instanceId = 'shop-1'): Holder => ({
   instanceId,
@@ -12,17 +12,17 @@ const holder = (fencingToken: number, heldMs: number, instanceId = 'shop-1'): Ho
   heldMs,
 });
 
-const listed = (blockers: Blockers, now: number) =>
+const listed = (blockers: WaitedFor, now: number) =>
   blockers.end(now).map(({ holder: { fencingToken }, waitedMs }) => [fencingToken, waitedMs]);
 
 it('a holder that was seen once had it all the time', () => {
-  const blockers = new Blockers();
+  const blockers = new WaitedFor();
   blockers.see([holder(1, 5_000)], 0);
   expect(listed(blockers, 300)).toEqual([[1, 300]]);
 });
 
 it('a holder that is seen again counts on', () => {
-  const blockers = new Blockers();
+  const blockers = new WaitedFor();
   blockers.see([holder(1, 10)], 0);
   blockers.see([holder(1, 1_010)], 1_000);
   blockers.see([holder(1, 2_010)], 2_000);
@@ -30,7 +30,7 @@ it('a holder that is seen again counts on', () => {
 });
 
 it('the next holder counts since it has had the lock, and the one before until then', () => {
-  const blockers = new Blockers();
+  const blockers = new WaitedFor();
   blockers.see([holder(1, 10)], 0);
   blockers.see([holder(2, 700)], 1_000);
   expect(listed(blockers, 1_500)).toEqual([
@@ -40,13 +40,13 @@ it('the next holder counts since it has had the lock, and the one before until t
 });
 
 it('a holder that had the lock before the call counts from the call', () => {
-  const blockers = new Blockers();
+  const blockers = new WaitedFor();
   blockers.see([holder(1, 60_000)], 400);
   expect(listed(blockers, 500)).toEqual([[1, 500]]);
 });
 
 it('readers that hold it together count each', () => {
-  const blockers = new Blockers();
+  const blockers = new WaitedFor();
   blockers.see([holder(1, 50), holder(2, 20, 'shop-2')], 0);
   expect(listed(blockers, 100)).toEqual([
     [1, 100],
@@ -55,7 +55,7 @@ it('readers that hold it together count each', () => {
 });
 
 it('an answer that names no holder changes nothing', () => {
-  const blockers = new Blockers();
+  const blockers = new WaitedFor();
   blockers.see([], 50);
   blockers.see([holder(1, 90)], 100);
   blockers.see([], 150);
@@ -63,7 +63,7 @@ it('an answer that names no holder changes nothing', () => {
 });
 
 it('names eight of a thousand, the longest of them', () => {
-  const blockers = new Blockers();
+  const blockers = new WaitedFor();
   for (let token = 1; token <= 1_000; token++) {
     const slow = token === 500 ? 5_000 : 0;
     blockers.see([holder(token, 1 + slow)], token * 10 + (token >= 500 ? 5_000 : 0));
@@ -74,7 +74,7 @@ it('names eight of a thousand, the longest of them', () => {
 });
 
 it('a clock of a neighbour that is wrong makes no time that has not passed', () => {
-  const blockers = new Blockers();
+  const blockers = new WaitedFor();
   blockers.see([holder(1, -5_000)], 100);
   blockers.see([holder(2, Number.NaN)], 200);
   const sum = blockers.end(300).reduce((total, { waitedMs }) => total + waitedMs, 0);

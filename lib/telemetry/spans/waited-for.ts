@@ -6,7 +6,7 @@ const MOST = 8;
 const REMEMBERED = 32;
 
 /** A holder that a call has waited for, and for how long. */
-export interface Blocker {
+export interface Awaited {
   readonly holder: Holder;
   readonly waitedMs: number;
 }
@@ -15,7 +15,7 @@ export interface Blocker {
  * For which holders a call has waited. Nothing is asked for it: it is worked out from the answers that name a holder,
  * and for how long that one has had the lock.
  */
-export class Blockers {
+export class WaitedFor {
   readonly #waitedMs = new Map<string, { holder: Holder; waitedMs: number }>();
   /** The holders that were seen last. */
   #last: readonly string[] = [];
@@ -34,7 +34,7 @@ export class Blockers {
   }
 
   /** The wait is over. @returns those that the call has waited for, the longest first */
-  end(now: number): readonly Blocker[] {
+  end(now: number): readonly Awaited[] {
     this.#charge(now);
     return [...this.#waitedMs.values()].sort((a, b) => b.waitedMs - a.waitedMs).slice(0, MOST);
   }

@@ -25,6 +25,8 @@ const FEATURES = [
 const CORE = [...LEASE, ...FEATURES, 'core'];
 const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/request', 'nest/transactions', 'nest/decorators'];
 
+const COMMAND_LINE = [...CORE, 'redis', 'redis/connection', 'redis/script'];
+
 const CONTRACT = [...STORE, 'testing/contract'];
 
 const NEST = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
@@ -126,6 +128,21 @@ export const ROOMS = {
     why: 'The only room that needs prom-client.',
   },
   nest: { rooms: CORE, packages: NEST, why: 'The service and its tokens do not know the decorators or the module.' },
+  'cli/frame': {
+    rooms: COMMAND_LINE,
+    packages: ['ioredis'],
+    why: 'What every command of the command line needs. It knows no command.',
+  },
+  'cli/commands': {
+    rooms: [...COMMAND_LINE, 'cli/frame'],
+    packages: ['ioredis'],
+    why: 'What a command does. It needs no Nest.',
+  },
+  cli: {
+    rooms: [...COMMAND_LINE, 'cli/frame', 'cli/commands'],
+    packages: ['ioredis'],
+    why: 'The table of commands, and the program that runs one of them. Nothing imports it.',
+  },
   'testing/contract': {
     rooms: STORE,
     why: 'What a test of a store needs, of any runner. It knows the ports, and no store.',

@@ -3,6 +3,7 @@ import { COMPILER_OPTIONS } from './test/support/process/compile-typescript.mjs'
 
 /** Rooms whose tests start servers. All other tests of lib/ need none. */
 const WITH_SERVERS = [
+  'test/cli/servers',
   'test/quorum/servers',
   'test/redis/{faults,leases,processes,queue,rights,topologies,wire}',
   'test/scripts/servers',
@@ -41,7 +42,7 @@ export default {
   projects: [
     project(
       'unit',
-      testsIn('test/{core,memory,migration,quorum,redis,scripts,support,telemetry,testing,tools}'),
+      testsIn('test/{cli,core,memory,migration,quorum,redis,scripts,support,telemetry,testing,tools}'),
       ...WITH_SERVERS.map((folder) => `!${testsIn(folder)}`),
     ),
     project('stores', testsIn('test/stores')),

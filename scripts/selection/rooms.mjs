@@ -82,6 +82,7 @@ export const ROOMS = {
   'lib/migration/both/': [...MIGRATION, 'servers', ...PUBLIC],
   'lib/telemetry/**': [stack('tracing'), 'sample app', ...PUBLIC],
   'lib/health/': ['sample app', ...PUBLIC],
+  'lib/cli/**': ['servers', 'snippets', 'consumers'],
 
   'lib/nest/': [...ALL_STACKS, ...APPLICATIONS, 'servers', 'races', 'chaos leaks', 'chaos names', 'chaos storms'],
   'lib/nest/module/': [...ALL_STACKS, ...APPLICATIONS, 'servers', 'chaos leaks', 'chaos names', 'chaos storms'],
@@ -114,6 +115,7 @@ export const ROOMS = {
 
   'sample-app/**': ['sample app', 'site', 'snippets'],
 
+  'test/cli/**': ['servers'],
   'test/core/**': [],
   'test/docs/**': ['snippets'],
   'test/docs/guides.ts': ['site', 'snippets', 'sample app', stack('databases'), stack('redisson')],

@@ -17,6 +17,8 @@ const dist = join(root, 'dist');
 const modules = join(dist, 'modules');
 /** What ES modules import of the rooms: see namesOf(). */
 const NAMES = 'cjs/names';
+/** The program: `bin` of package.json. It is an ES module only, because no code imports it. */
+const BIN = 'cli';
 /** The type of the files in each folder of dist/. */
 const FOLDERS = { modules: 'module', esm: 'module', cjs: 'commonjs' };
 const OF_BOTH_FORMATS = /^(?:node:.*|ioredis)$/;
@@ -63,11 +65,12 @@ function compile() {
 }
 
 async function bundleCode() {
-  const entries = entriesWith('.js');
+  const entries = { ...entriesWith('.js'), [BIN]: join(modules, 'cli/bin.js') };
   const ofBothFormats = modulesOfBothFormats(Object.values(entries));
   const bundle = await rollup({ ...SHARED, input: entries, preserveEntrySignatures: 'exports-only' });
   const generateBundle = (_options, files) => {
     const isOfRoom = ({ fileName }) => fileName.startsWith(NAMES);
+    delete files[`cjs/${BIN}.js`];
     const chunks = Object.values(files);
     const imported = new Set(chunks.filter((chunk) => !isOfRoom(chunk)).flatMap((chunk) => chunk.imports));
     for (const chunk of chunks) {

@@ -39,11 +39,11 @@ export function publishedPaths() {
 
 /**
  * @param {ReadonlySet<string>} published
- * @returns {string[]} what package.json exports and is not there
+ * @returns {string[]} what package.json exports or runs, and is not there
  */
 export function missingCode(published) {
   const pathsOf = (target) => (typeof target === 'string' ? [target] : Object.values(target).flatMap(pathsOf));
-  const paths = pathsOf(manifest.exports).map((path) => path.replace(/^\.\//, ''));
+  const paths = [manifest.exports, manifest.bin].flatMap(pathsOf).map((path) => path.replace(/^\.\//, ''));
   return paths.filter((path) => !published.has(path));
 }
 

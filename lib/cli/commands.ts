@@ -1,0 +1,11 @@
+import type { Command } from './frame/command.js';
+import { completion } from './commands/completion.js';
+import { job } from './commands/job.js';
+import { jobs } from './commands/jobs.js';
+import { leaders } from './commands/leaders.js';
+import { ls } from './commands/ls.js';
+import { release } from './commands/release.js';
+import { why } from './commands/why.js';
+
+/** All commands, in the order of the help: what to look at first comes first. */
+export const COMMANDS: readonly Command[] = [ls, why, leaders, jobs, job, release, completion(() => COMMANDS)];

@@ -1,0 +1,112 @@
+import { jobResource } from '../../core/api/resource.js';
+import { quote, quoteSome } from '../../core/util/quoted.js';
+import { defineCommand } from '../frame/command.js';
+import { CliError, UsageError } from '../frame/exit-codes.js';
+import { OPERATOR_OPTIONS, operatorOf } from '../frame/operator.js';
+import { durationOption, flagOption } from '../frame/options.js';
+import { durationCell, longDuration, timeCell } from '../frame/output.js';
+import { NO_OWN_JOBS, outcomeOf, stateOf } from './jobs.js';
+
+const MOST_RUNS = 100;
+
+export const job = defineCommand({
+  name: 'job',
+  summary: 'Shows one job and its instances; pauses it for the whole fleet, or ends the pause.',
+  args: [{ name: 'name', isRequired: true }],
+  options: {
+    history: flagOption(`Lists its newest runs, at most ${MOST_RUNS}, and the ticks that were missed.`),
+    pause: durationOption('No instance runs its ticks for so long. A run goes on to its end.'),
+    resume: flagOption('Ends the pause. Ticks that were due meanwhile do not run.'),
+    run: flagOption('Says where it can be run now: the code of a job is in the instances of your application only.'),
+    ...OPERATOR_OPTIONS,
+  },
+  examples: ['job nightly-report', 'job nightly-report --history', 'job nightly-report --pause 2h --by ann'],
+  isWriting: true,
+  async run({ args, options, output, session }) {
+    const [name] = args as [string];
+    const { history, pause, resume, run } = options;
+    if ([history, pause !== undefined, resume, run].filter(Boolean).length > 1) {
+      throw new UsageError('State one of --history, --pause, --resume and --run.');
+    }
+    jobResource(name);
+    const { jobs: records, keyPrefix } = await session();
+    const now = Date.now();
+    if (run)
+      throw await runIt(
+        name,
+        (await records.get(name, NO_OWN_JOBS)).instances.map((each) => each.instanceId),
+      );
+    if (history) {
+      const runs = await records.history(name, NO_OWN_JOBS, MOST_RUNS);
+      output.print({
+        json: { keyPrefix, job: name, runs },
+        shown: [
+          {
+            columns: ['TICK', 'STARTED', 'TOOK', 'ENDED', 'INSTANCE', 'BY'],
+            rows: runs.map((each) => [
+              each.tick,
+              timeCell(each.startedAt, now),
+              durationCell(each.endedAt === undefined ? undefined : each.endedAt - each.startedAt),
+              outcomeOf(each),
+              each.instanceId,
+              each.by,
+            ]),
+            ifEmpty: 'It has no history.',
+          },
+        ],
+      });
+      return 'done';
+    }
+    const operator = operatorOf(options);
+    if (pause !== undefined) {
+      const until = now + pause;
+      const before = await records.pause(name, NO_OWN_JOBS, { ...(operator.by && { by: operator.by }), until });
+      records.tell(name, { command: 'pause', ...operator, until });
+      output.print({
+        json: { keyPrefix, job: name, paused: { until, ...operator }, before },
+        shown: [`Paused for ${longDuration(pause)}, until ${new Date(until).toISOString()}: ${name}.`],
+      });
+      return 'done';
+    }
+    if (resume) {
+      const before = await records.resume(name, NO_OWN_JOBS);
+      if (before === undefined) throw new CliError('refused', `The job ${quote(name)} is not paused.`);
+      records.tell(name, { command: 'resume', ...operator });
+      output.print({ json: { keyPrefix, job: name, resumed: true, before }, shown: [`Resumed: ${name}.`] });
+      return 'done';
+    }
+    const info = await records.get(name, NO_OWN_JOBS);
+    output.print({
+      json: { keyPrefix, job: info },
+      shown: [
+        {
+          columns: ['JOB', name],
+          rows: [
+            ['state', stateOf(info, now)],
+            ['schedule', [info.cron, info.timeZone].filter(Boolean).join(' ')],
+            ['next', timeCell(info.nextDueAt, now)],
+            ['runs on', info.running?.instanceId],
+            ['last run', timeCell(info.lastRun?.startedAt, now)],
+            ['ended', outcomeOf(info.lastRun)],
+            ['last success', timeCell(info.lastSuccessAt, now)],
+            ['missed', info.missed],
+          ],
+        },
+        {
+          columns: ['INSTANCE', 'SEEN'],
+          rows: info.instances.map(({ instanceId, seenAt }) => [instanceId, timeCell(seenAt, now)]),
+          ifEmpty: 'No instance has it now.',
+        },
+      ],
+    });
+    return 'done';
+  },
+});
+
+async function runIt(name: string, instances: readonly string[]): Promise<CliError> {
+  const where = instances.length === 0 ? 'no instance has it now' : `these have it: ${quoteSome(instances)}`;
+  return new CliError(
+    'refused',
+    `The command line has no code for the job ${quote(name)}. Call SingletonJobs.runNow(${quote(name)}) in an instance; ${where}.`,
+  );
+}

@@ -1,0 +1,78 @@
+import type { Holder } from '../../core/api/holder.js';
+import { fencingTickOf } from '../../core/store/fencing-token.js';
+import { plainOrQuoted, quote } from '../../core/util/quoted.js';
+import { defineCommand } from '../frame/command.js';
+import { CliError } from '../frame/exit-codes.js';
+import { OPERATOR_OPTIONS, operatorOf } from '../frame/operator.js';
+import { flagOption, integerOption } from '../frame/options.js';
+import { longDuration } from '../frame/output.js';
+import { labelText } from './ls.js';
+
+const STILL_WORKS = 'That does not stop the holder: it may work on until its next renewal is refused, or longer.';
+
+export const release = defineCommand({
+  name: 'release',
+  summary: 'Ends one lease, by its token. The next one in the queue is granted at once.',
+  args: [{ name: 'resource', isRequired: true }],
+  options: {
+    token: integerOption(
+      'number',
+      'The fencing token of the lease, as ls and why show it. A later lease is left alone.',
+    ),
+    yes: flagOption('Does not ask. Needed where there is no terminal.'),
+    ...OPERATOR_OPTIONS,
+  },
+  details: [
+    'Without --token, it prints the holders and what they may still do, and changes nothing.',
+    'There is no way to end all leases, or those of a pattern.',
+  ],
+  examples: ['release order:7', 'release order:7 --token 1791763 --by ann --reason OPS-17'],
+  isWriting: true,
+  async run({ args, options, output, terminal, session, signal }) {
+    const [resource] = args as [string];
+    const { client, keyPrefix } = await session();
+    const { holders, waiters } = await client.operators.inspect(resource);
+    const name = quote(resource);
+    if (holders.length === 0) throw new CliError('refused', `${name} is free: there is no lease to end.`);
+    const { token } = options;
+    if (token === undefined) {
+      holders.forEach((holder) => output.note(describe(name, holder)));
+      output.note(STILL_WORKS);
+      output.note(`To end a lease: release ${resource} --token ${holders[0]!.fencingToken} --reason <why>`);
+      return 'usage';
+    }
+    const holder = holders.find(({ fencingToken }) => fencingTickOf(fencingToken) === fencingTickOf(token));
+    if (!holder) {
+      const there = holders.map(({ fencingToken }) => fencingToken).join(', ');
+      throw new CliError(
+        'refused',
+        `No lease of ${name} has the token ${token}. It has: ${there}. Nothing was changed.`,
+      );
+    }
+    if (!options.yes) {
+      output.note(describe(name, holder));
+      output.note(`${STILL_WORKS} ${waiters.length} in the queue.`);
+      if (!terminal.isInteractive) {
+        throw new CliError('usage', 'There is no terminal to ask at: add --yes. Nothing was changed.');
+      }
+      const isSure = await terminal.confirm('End this lease?', signal);
+      if (!isSure) throw new CliError('usage', 'Nothing was changed.');
+    }
+    const operator = operatorOf(options);
+    const released = await client.operators.forceRelease(resource, { fencingToken: token, ...operator });
+    if (!released) throw new CliError('refused', `The lease with the token ${token} had ended. Nothing was changed.`);
+    output.print({
+      json: { keyPrefix, resource, fencingToken: token, holder: holder.instanceId, released, ...operator },
+      shown: [`Ended: ${resource}, token ${token}, of ${holder.instanceId}.`],
+    });
+    return 'done';
+  },
+});
+
+function describe(name: string, holder: Holder): string {
+  const label = labelText(holder);
+  return (
+    `${name} is held by ${plainOrQuoted(holder.instanceId)}${label && ` (${label})`} for ${longDuration(holder.heldMs)}: ` +
+    `mode ${holder.mode}, token ${holder.fencingToken}, ${longDuration(holder.ttlMs)} left.`
+  );
+}

@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { JobRecords } from '../../core/jobs/job-records.js';
+import { LockClient } from '../../core/lock-client.js';
+import { LOCK_DEFAULTS } from '../../core/api/lock-options.js';
+import { LockStoreError } from '../../core/store/store-error.js';
+import { describeConnection } from '../../redis/connection/connection-options.js';
+import { createConnection } from '../../redis/create-connection.js';
+import { RedisJobStore } from '../../redis/redis-job-store.js';
+import { RedisLockStore } from '../../redis/redis-lock-store.js';
+import { DEFAULT_PREFIX, findPrefixes, onlyPrefix, type Target } from './connection.js';
+import { CliError } from './exit-codes.js';
+
+/** How long Redis may take, without `--timeout`. */
+export const DEFAULT_TIMEOUT_MS = 5_000;
+
+/** The locks of one application, from outside. */
+export interface Session {
+  readonly client: LockClient;
+  readonly store: RedisLockStore;
+  readonly jobs: JobRecords;
+  readonly keyPrefix: string;
+  /** Where Redis is, in words, without credentials. */
+  readonly where: string;
+  close(): Promise<void>;
+}
+
+/** `cli:host:pid:random`, so that nobody takes it for an instance of an application. */
+export function cliInstanceId(): string {
+  const host = hostname()
+    .replace(/[^\w.-]/g, '_')
+    .slice(0, 60);
+  return `cli:${host}:${process.pid}:${randomBytes(3).toString('hex')}`;
+}
+
+/**
+ * Connects, and finds the prefix where none is stated.
+ *
+ * @param note told of a prefix that was found
+ * @throws CliError when Redis cannot be reached within the time, or it is not known which application is meant
+ */
+export async function openSession(target: Target, timeoutMs: number, note: (line: string) => void): Promise<Session> {
+  const { connection } = target;
+  const where = describeConnection(connection);
+  const instanceId = cliInstanceId();
+  const settings = { connection, instanceId, leaseMs: LOCK_DEFAULTS.leaseMs };
+  const keyPrefix = target.keyPrefix ?? (await lookForPrefix(settings, timeoutMs, note));
+  const store = new RedisLockStore({ ...settings, keyPrefix });
+  const client = new LockClient({ store, defaults: { attemptTimeoutMs: timeoutMs }, unclearNames: 'allow' });
+  const close = (): Promise<void> => client.shutdown(0);
+  if (!(await store.start(timeoutMs))) {
+    const trouble = store.describeTrouble();
+    await close();
+    throw unreachable(trouble);
+  }
+  return { client, store, jobs: client.jobRecords(new RedisJobStore(store)), keyPrefix, where, close };
+}
+
+async function lookForPrefix(
+  settings: Parameters<typeof createConnection>[0],
+  timeoutMs: number,
+  note: (line: string) => void,
+): Promise<string> {
+  const connection = createConnection(settings);
+  try {
+    await connected(connection, timeoutMs);
+    const found = await findPrefixes(connection).catch((error: unknown) => {
+      if (!(error instanceof LockStoreError) || error.failure !== 'refused') throw error;
+      note(`The prefix cannot be looked for (${error.message}). State it by --prefix, or allow the user +scan.`);
+      return undefined;
+    });
+    if (!found) return DEFAULT_PREFIX;
+    const prefix = onlyPrefix(found);
+    if (found.prefixes.length === 0) note(`No application keeps locks there yet: the prefix ${prefix} is taken.`);
+    return prefix;
+  } finally {
+    await connection.close();
+  }
+}
+
+/** @throws CliError */
+async function connected(connection: ReturnType<typeof createConnection>, timeoutMs: number): Promise<void> {
+  const ready = new Promise<void>((resolve) => connection.onConnected(resolve));
+  connection.connect();
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs, 'late');
+  });
+  const outcome = await Promise.race([ready, late]);
+  clearTimeout(timer);
+  if (outcome === 'late') throw unreachable(connection.describeTrouble());
+}
+
+function unreachable(trouble: string): CliError {
+  return new CliError('redis', `The command line is ${trouble}.`);
+}

@@ -13,9 +13,13 @@ export { RedisLockService } from './nest/redis-lock.service.js';
 export { getRedisLockToken, InjectRedisLock } from './nest/tokens.js';
 
 // Decorators of methods
-export { DistributedLock } from './nest/decorators/distributed-lock.decorator.js';
-export { ReadLock, type ReadWriteLockDecorator, WriteLock } from './nest/decorators/read-write-lock.decorators.js';
-export { DistributedSemaphore } from './nest/decorators/distributed-semaphore.decorator.js';
+export {
+  DistributedLock,
+  DistributedSemaphore,
+  ReadLock,
+  type ReadWriteLockDecorator,
+  WriteLock,
+} from './nest/decorators/lock.decorators.js';
 export {
   LeaderOnly,
   type LeaderOnlyMethodDecorator,
@@ -47,8 +51,7 @@ export { typeormTransactional } from './nest/transactions/typeorm-transactional.
 export type { Semaphore } from './core/semaphore/semaphore.js';
 export type { PermitOptions, SemaphoreOptions } from './core/semaphore/semaphore-options.js';
 export type { CountdownLatch, LatchOptions } from './core/latch/countdown-latch.js';
-export type { CampaignOptions } from './core/leader/campaign-options.js';
-export type { Leadership, Term } from './core/leader/leadership.js';
+export type { CampaignOptions, Leadership, Term } from './core/leader/leadership.js';
 export type { SingletonRun, SingletonRunOptions } from './core/singleton/singleton-run-options.js';
 
 // Errors

@@ -15,7 +15,6 @@ export type { JobMethodDecorator } from './nest/schedule/singleton-method.js';
 
 // What an operator sees and does
 export { SingletonJobs } from './nest/jobs/singleton-jobs.js';
-export { JobNotFoundError } from './core/jobs/job-errors.js';
-export type { JobInfo, JobRun } from './core/jobs/job-info.js';
+export { type JobInfo, JobNotFoundError, type JobRun } from './core/jobs/job-info.js';
 export type { AddedJob } from './nest/jobs/added-job-options.js';
 export { getSingletonJobsToken, InjectSingletonJobs } from './nest/tokens.js';

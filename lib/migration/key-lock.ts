@@ -54,7 +54,7 @@ export interface ForeignClientsOption {
 
 export const FOREIGN_KEY = callback<ForeignKey>();
 export const FOREIGN_CLIENT = checked<RedisConnectionOption>(checkClient);
-export const FOREIGN_CLIENTS = checked<readonly RedisConnectionOption[]>(checkClients);
+const FOREIGN_CLIENTS = checked<readonly RedisConnectionOption[]>(checkClients);
 
 /** The options of a library whose lock may be on several servers. */
 export const CLIENTS_AND_KEY = new OptionTable({

@@ -1,6 +1,6 @@
 import { inRootContext } from '../core/util/async-contexts.js';
 import type { Subscriber } from '../redis/connection/connection.js';
-import { subscriptionPause } from '../redis/connection/subscription-pause.js';
+import { subscriptionPause } from '../redis/connection/ioredis-options.js';
 import { toStoreError } from '../redis/script/failures.js';
 
 /** A wait that is not continued for this long has ended. */

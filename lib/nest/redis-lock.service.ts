@@ -1,8 +1,7 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
-import type { CampaignOptions } from '../core/leader/campaign-options.js';
+import type { CampaignOptions, Leadership } from '../core/leader/leadership.js';
 import type { CountdownLatch, LatchOptions } from '../core/latch/countdown-latch.js';
 import type { LockObserver } from '../core/events/observers.js';
-import type { Leadership } from '../core/leader/leadership.js';
 import { type Lease, type LockedWork, type TryUsingResult, workBeforeOptions } from '../core/api/lease.js';
 import type { AdoptOptions } from '../core/lease/adoption.js';
 import type { LockClient } from '../core/lock-client.js';

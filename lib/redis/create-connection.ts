@@ -1,7 +1,7 @@
 import { ClusterConnection } from './topology/cluster-connection.js';
 import type { Connection } from './connection/connection.js';
 import { isCluster, templateClient, type RedisConnectionOption } from './connection/connection-options.js';
-import type { Durability } from './durability/durability.js';
+import type { Durability } from './durability/durable-connection.js';
 import { OwnClients } from './connection/own-clients.js';
 import { PrimaryConnection } from './topology/primary-connection.js';
 import { RestartQuarantine } from './script/restart-quarantine.js';

@@ -4,7 +4,7 @@ import type { Hearing, PushedGrant, RetentionNotice, StoreListener } from '../co
 import type { StoreProblem } from '../core/store/store-probe.js';
 import type { FreedMessage } from '../core/store/watch-store.js';
 import type { Connection } from './connection/connection.js';
-import { subscriptionPause } from './connection/subscription-pause.js';
+import { subscriptionPause } from './connection/ioredis-options.js';
 import { toStoreError } from './script/failures.js';
 import { sealOf } from './grant-seal.js';
 import { INBOX_LOSES, INBOX_REFUSED, NO_INBOX } from './health/health-problems.js';

@@ -3,8 +3,7 @@ import { InvalidLockOptionsError } from '../core/api/errors.js';
 import type { OptionsWithConnection, RedisLockModuleExtras } from '../nest/module/module-options.js';
 import { RedisLockModule } from '../nest/module/redis-lock.module.js';
 import { TEST_STORES } from '../nest/tokens.js';
-import { fleetStores } from './fleet-stores.js';
-import { TEST_LOCKS_OPTIONS, type TestLocksOptions } from './test-locks-options.js';
+import { fleetStores, TEST_LOCKS_OPTIONS, type TestLocksOptions } from './test-locks-options.js';
 
 /** The options of the lock module that only a Redis has. */
 const OF_REDIS = ['connection', 'quorum', 'store', 'durability', 'restartQuarantineMs'] as const;

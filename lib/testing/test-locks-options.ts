@@ -1,7 +1,9 @@
 import { InvalidLockOptionsError } from '../core/api/errors.js';
 import { checked, oneOf, type OptionsOf, OptionTable, text } from '../core/api/option-table.js';
 import { describeValue } from '../core/api/validation.js';
-import type { TestClock } from './fleet/test-fleet.js';
+import { fleetOf, type TestClock, type TestFleet } from './fleet/test-fleet.js';
+import type { TestStores } from '../nest/test-stores.js';
+import { FleetPlace } from './fleet/fleet-place.js';
 
 /** How the locks of a test behave. */
 export interface TestLocksOptions {
@@ -43,4 +45,19 @@ function checkDate(option: string, value: unknown): void {
     `${option} must be a valid Date, or milliseconds since the Unix epoch, not ${describeValue(value)}.`,
     option,
   );
+}
+
+/** Puts lock services on the fleet with the name. Without a name, all services of one application have one fleet. */
+export function fleetStores({ fleet: name, clock, startsAt }: TestLocksOptions): TestStores {
+  let own: TestFleet | undefined;
+  return {
+    place(context) {
+      // A second service of the same name belongs to another application: a module may be used by several.
+      const isOther =
+        own === undefined || own.hasEnded || own.instances.some(({ service }) => service === context.service);
+      const kind = clock ?? TEST_LOCKS_OPTIONS.defaults.clock;
+      if (name !== undefined || isOther) own = fleetOf(name, kind, startsAt && Number(startsAt));
+      return new FleetPlace(own!, context);
+    },
+  };
 }

@@ -1,8 +1,7 @@
 import { InvalidLockOptionsError } from '../core/api/errors.js';
 import { describeValue } from '../core/api/validation.js';
 import { TEST_STORES } from '../nest/tokens.js';
-import { fleetStores } from './fleet-stores.js';
-import { TEST_LOCKS_OPTIONS, type TestLocksOptions } from './test-locks-options.js';
+import { fleetStores, TEST_LOCKS_OPTIONS, type TestLocksOptions } from './test-locks-options.js';
 
 /** The part of the `TestingModuleBuilder` of `@nestjs/testing` that is needed. */
 export interface TestingBuilder<B> {

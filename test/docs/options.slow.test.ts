@@ -16,7 +16,7 @@ import {
   LATCH_OPTIONS,
   LATCH_WAIT_OPTIONS,
 } from '../../lib/core/latch/countdown-latch.js';
-import { CAMPAIGN_OPTIONS, checkCampaignOptions } from '../../lib/core/leader/campaign-options.js';
+import { CAMPAIGN_OPTIONS, checkCampaignOptions } from '../../lib/core/leader/leadership.js';
 import { MURLOCK_OPTIONS } from '../../lib/migration/murlock.js';
 import { CLIENTS_AND_KEY } from '../../lib/migration/key-lock.js';
 import { REDISSON_OPTIONS } from '../../lib/migration/redisson.js';
@@ -66,7 +66,7 @@ import { EXCLUSIVE_OPTIONS } from '../../lib/testing/assertions/exclusive.js';
 import { HELD_DURING_OPTIONS } from '../../lib/testing/assertions/held-during.js';
 import { LOCK_STORE_FEATURES } from '../../lib/testing/contract/stores/features.js';
 import { HOLD_ELSEWHERE_OPTIONS } from '../../lib/testing/hold-elsewhere.js';
-import { RUN_JOB_OPTIONS } from '../../lib/testing/jobs/run-job-options.js';
+import { RUN_JOB_OPTIONS } from '../../lib/testing/jobs/test-jobs.js';
 import { EXPLORE_OPTIONS, resolveExploreOptions } from '../../lib/testing/races/explore-options.js';
 import { RACE_POINT_OPTIONS } from '../../lib/testing/races/race-point.js';
 import { RACED_OPTIONS } from '../../lib/testing/races/raced.js';

@@ -60,7 +60,7 @@ export function queueFull(
 }
 
 /** The holder that calls of this process wait behind, as an answer of the store would name it. */
-export function ownHolder(
+function ownHolder(
   { mode, fencingToken, leaseMs, toldDepth: depth = 1, deadline, beganAt, holders }: StoreLease,
   instanceId: string,
   now: number,

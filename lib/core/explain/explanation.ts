@@ -1,7 +1,7 @@
 import type { LockState } from '../store/lock-state.js';
 
 /** The likely cause that {@link LockExplanation} names. */
-export const LOCK_CAUSES = [
+const LOCK_CAUSES = [
   /** No process holds it, and none waits for it. */
   'free',
   /** It is held or is about to be granted, and nothing that is seen is wrong. */

@@ -4,8 +4,7 @@ import type { JobPause, JobState, JobStore, RunRecord } from '../store/job-store
 import type { JobCommand } from '../events/events.js';
 import type { Runtime } from '../holding/runtime.js';
 import { chunks } from '../util/objects.js';
-import { JobNotFoundError } from './job-errors.js';
-import type { JobInfo, JobRun } from './job-info.js';
+import { type JobInfo, JobNotFoundError, type JobRun } from './job-info.js';
 
 /** How many jobs one command looks at: about a millisecond of Redis. */
 const JOBS_AT_ONCE = 100;

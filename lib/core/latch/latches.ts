@@ -1,7 +1,7 @@
 import { unavailable, waitedForStore } from '../acquiring/acquire-errors.js';
 import { completed } from '../acquiring/failed-calls.js';
 import { lookOnce, PLACE_MS, SharedWait, SharedWaits, type WaitDeps } from '../acquiring/shared-wait.js';
-import { LockShutdownError } from '../api/errors.js';
+import { LockModeMismatchError, LockShutdownError, LockTimeoutError, quoteResource } from '../api/errors.js';
 import { checkIsKept } from '../api/resource.js';
 import type { Runtime } from '../holding/runtime.js';
 import { AttemptLog, failurePause, givesUpAt, heartbeatPause } from '../places/attempts.js';
@@ -16,7 +16,8 @@ import {
   type LatchOptions,
   type LatchWaitOptions,
 } from './countdown-latch.js';
-import { notOpened, otherCount } from './latch-errors.js';
+import { NO_HOLDERS } from '../api/holder.js';
+import { formatDuration } from '../util/durations.js';
 
 /** The latches of one process on one store. */
 export class Latches {
@@ -159,4 +160,32 @@ class LatchWatch extends SharedWait<LatchState> {
   protected inVain(waitedMs: number, attempts: number): Error {
     return notOpened(this.spec, this.#remaining, waitedMs, attempts, this.log.holderTtlMs);
   }
+}
+
+/** The latch is in use with another count than the caller states. */
+function otherCount({ name, count }: LatchSpec, state: LatchState): LockModeMismatchError {
+  return new LockModeMismatchError(
+    `The latch ${quoteResource(name)} already exists with count ${state.count}, not ${count}. Nothing was changed. State the same ` +
+      `count everywhere, use another name, or wait until the latch expires (in ${formatDuration(state.ttlMs)}).`,
+    name,
+  );
+}
+
+/** `waitMs` is over, and the latch is not open. */
+function notOpened(
+  { name, count }: LatchSpec,
+  remaining: number,
+  waitedMs: number,
+  attempts: number,
+  ttlMs: number,
+): LockTimeoutError {
+  return new LockTimeoutError(
+    name,
+    waitedMs,
+    attempts,
+    ttlMs,
+    NO_HOLDERS,
+    `The latch ${quoteResource(name)} did not open within ${formatDuration(waitedMs)}: ${remaining} of ${count} ` +
+      `count-downs ${remaining === 1 ? 'is' : 'are'} missing. Raise waitMs, or find out which process has not counted down.`,
+  );
 }

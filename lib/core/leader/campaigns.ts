@@ -1,6 +1,5 @@
 import { Campaign, type CampaignDeps } from './campaign.js';
-import { type CampaignOptions, checkCampaignOptions } from './campaign-options.js';
-import type { Leadership } from './leadership.js';
+import { type CampaignOptions, checkCampaignOptions, type Leadership } from './leadership.js';
 import { resolveLockOptions } from '../api/lock-options.js';
 import { leaderResource } from '../api/resource.js';
 

@@ -2,9 +2,8 @@ import type { OnApplicationBootstrap, OnModuleDestroy, OnModuleInit } from '@nes
 import type { DiscoveryService } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { InvalidLockOptionsError, LockShutdownError } from '../../core/api/errors.js';
-import { JobNotFoundError } from '../../core/jobs/job-errors.js';
+import { type JobInfo, JobNotFoundError, type JobRun } from '../../core/jobs/job-info.js';
 import { jobResource } from '../../core/api/resource.js';
-import type { JobInfo, JobRun } from '../../core/jobs/job-info.js';
 import type { JobPause } from '../../core/store/job-store.js';
 import { checkFunction } from '../../core/api/validation.js';
 import { quote } from '../../core/util/quoted.js';
@@ -22,9 +21,9 @@ import {
   HISTORY_OPTIONS,
   type HistoryOptions,
   type PauseOptions,
-  RUN_NOW_OPTIONS,
   RESUME_OPTIONS,
   type ResumeOptions,
+  RUN_NOW_OPTIONS,
   type RunNowOptions,
 } from './job-call-options.js';
 import { setCronTime } from '../schedule/job-schedules.js';

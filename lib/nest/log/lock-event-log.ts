@@ -11,11 +11,10 @@ import { formatDuration } from '../../core/util/durations.js';
 import { count, countWas } from '../../core/util/plurals.js';
 import { describeStack, describeThrown, escapeText, plainOrQuoted, quote, quoteSome } from '../../core/util/quoted.js';
 import { DEFAULT_NAME } from '../tokens.js';
-import { loggerOf } from './logger-of.js';
+import { loggerOf, see } from './logger-of.js';
 import { describeMissed } from './missed-line.js';
 import { NOT_RENEWED, OutageLog } from './outage-log.js';
 import { RepeatedLines } from './repeated-lines.js';
-import { see } from './see.js';
 
 /** The events that are logged. */
 const LOGGED_EVENTS = [

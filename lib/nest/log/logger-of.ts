@@ -5,3 +5,8 @@ import { DEFAULT_NAME } from '../tokens.js';
 export function loggerOf(name: string): Logger {
   return new Logger(name === DEFAULT_NAME ? 'RedisLock' : `RedisLock:${name}`);
 }
+
+/** Names the section of the page on the log that has more. */
+export function see(section: string): string {
+  return `See docs/operations/logs.md#${section}.`;
+}

@@ -1,7 +1,6 @@
 import type { Logger } from '@nestjs/common';
 import { formatDuration } from '../../core/util/durations.js';
-import { loggerOf } from './logger-of.js';
-import { see } from './see.js';
+import { loggerOf, see } from './logger-of.js';
 
 const ACL_PAGE = 'See docs/operations/acl.md.';
 

@@ -11,7 +11,7 @@ import type { StoreFactory } from '../../core/store/lock-stores.js';
 import { checked, flag, milliseconds, oneOf, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
 import { checkFunction, checkKnownOptions, describeValue } from '../../core/api/validation.js';
 import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
-import type { Durability } from '../../redis/durability/durability.js';
+import type { Durability } from '../../redis/durability/durable-connection.js';
 import {
   checkIsInQuorum,
   type QuorumOptions,

@@ -3,7 +3,7 @@ import { type LeaseLimit, type LockDefaults, MAX_LEASE_MS, MIN_LEASE_MS } from '
 import { checked, flag, integer, milliseconds, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { checkInteger, describeValue } from '../../core/api/validation.js';
 import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
-import type { Durability } from '../../redis/durability/durability.js';
+import type { Durability } from '../../redis/durability/durable-connection.js';
 
 /** Several independent primaries, as the module option `quorum` states them. */
 export type QuorumOptions = {

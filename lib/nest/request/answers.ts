@@ -7,7 +7,7 @@ import {
   LockShutdownError,
   LockUnavailableError,
 } from '../../core/api/errors.js';
-import { JobNotFoundError } from '../../core/jobs/job-errors.js';
+import { JobNotFoundError } from '../../core/jobs/job-info.js';
 import { LeaseLostError, NotLeaderError, StaleFencingTokenError } from '../../core/api/lease-errors.js';
 
 /** 423 Locked. Not every version of Nest has it in HttpStatus. */

@@ -1,9 +1,33 @@
-import { Logger } from '@nestjs/common';
-import { InvalidLockOptionsError, LockUnavailableError } from '../../core/api/errors.js';
-import type { JobRecords } from '../../core/jobs/job-records.js';
+import { Logger, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
+import { quote } from '../../core/util/quoted.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { type JobWatch, partsOf } from '../service-parts.js';
+import type { SingletonJobExplorer } from './singleton-job.explorer.js';
+import { InvalidLockOptionsError, LockUnavailableError } from '../../core/api/errors.js';
+import type { JobRecords } from '../../core/jobs/job-records.js';
 import { forMissed, type Job } from './run-job.js';
+
+/** Watches the decorated jobs of an application once it has started. One for each lock service. */
+export class WatchedJobsExplorer implements OnModuleInit, OnApplicationBootstrap {
+  constructor(
+    private readonly explorer: SingletonJobExplorer,
+    private readonly service: RedisLockService,
+  ) {}
+
+  onModuleInit(): void {
+    const watch = partsOf(this.service)?.jobs;
+    for (const { name, where, options } of this.explorer.jobs.values()) {
+      checkMissedIsKept(watch, options.missed.onMissed, `The job ${quote(name)} (${where})`);
+    }
+  }
+
+  onApplicationBootstrap(): void {
+    const watch = partsOf(this.service)?.jobs;
+    if (!watch) return;
+    for (const job of this.explorer.jobs.values()) watchJob(this.service, job);
+    watch.missed.start();
+  }
+}
 
 /**
  * What the store of a lock service knows of jobs.

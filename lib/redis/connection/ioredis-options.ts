@@ -1,5 +1,6 @@
 import type { RedisOptions } from 'ioredis';
 import { backoff } from '../../core/util/backoff.js';
+import type { LockStoreError } from '../../core/store/store-error.js';
 
 /** The first and the longest pause before the next attempt to connect, in milliseconds. */
 const RECONNECT_PAUSE_MS = { first: 20, longest: 1_000 };
@@ -52,4 +53,14 @@ export function safeOptions(instanceId: string, leaseMs: number) {
     failoverDetector: false,
     reconnectOnError: null,
   } satisfies RedisOptions;
+}
+
+/** After a passing error, such as BUSY while a long script runs. */
+const PASSING_MS = 250;
+/** Where the user may not subscribe. An operator may give it the right. */
+const REFUSED_MS = 10_000;
+
+/** How long to wait before the same connection subscribes again. */
+export function subscriptionPause({ failure }: LockStoreError): number {
+  return failure === 'refused' ? REFUSED_MS : PASSING_MS;
 }

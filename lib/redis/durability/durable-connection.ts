@@ -1,9 +1,14 @@
 import type { Redis } from 'ioredis';
 import { LockStoreError } from '../../core/store/store-error.js';
 import type { DurableCommand } from './durable-command.js';
-import type { Durability } from './durability.js';
 import { toStoreError, withAdvice } from '../script/failures.js';
 import type { ServerConnection } from '../connection/server-connection.js';
+
+/** How many replicas must have a grant, and how long to wait for them, in milliseconds. */
+export interface Durability {
+  readonly replicas: number;
+  readonly timeoutMs: number;
+}
 
 /** The answer of a replica to WAIT, and what it would have answered to a script. */
 const ON_REPLICA = /cannot be used with replica instances/;

@@ -1,9 +1,11 @@
 import type { Redis, RedisOptions } from 'ioredis';
-import { Deferred } from '../../core/util/promises.js';
+import { Deferred, nextTick } from '../../core/util/promises.js';
 import { ServerConnection, type ServerOptions } from '../connection/server-connection.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
-import type { Durability } from './durability.js';
-import { DurablePool } from './durable-pool.js';
+import { inRootContext } from '../../core/util/async-contexts.js';
+import { LockStoreError } from '../../core/store/store-error.js';
+import { DurableCommand } from './durable-command.js';
+import { type Durability, DurableConnection, type DurableConnectionListener } from './durable-connection.js';
 
 /** A server whose durable commands count only when enough replicas have them. Those use connections of their own. */
 class DurableServer extends ServerConnection {
@@ -95,4 +97,125 @@ export class KeyOrder {
     result.then(executed, executed);
     return result;
   }
+}
+
+/** How many connections may wait for replicas at the same time. */
+const MOST_CONNECTIONS = 16;
+/** A command waits at least this long for a free connection, in milliseconds. */
+const SHORTEST_PATIENCE_MS = 100;
+
+/**
+ * The connections to one server for durable commands. Only these connections are blocked while they wait for replicas.
+ * When all of them are blocked, the pool opens one more. The commands that have come by then share the next free
+ * connection.
+ */
+class DurablePool implements DurableConnectionListener {
+  readonly #connections: DurableConnection[] = [];
+  /** The connection whose batch is open: all commands of this turn of the event loop share one WAIT. */
+  #filling: DurableConnection | undefined;
+  #waiting: DurableCommand[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  readonly #patienceMs: number;
+
+  /** @param open opens one more connection to the server */
+  constructor(
+    private readonly open: () => ServerConnection,
+    private readonly durability: Durability,
+    private readonly onReady: () => void,
+  ) {
+    this.#patienceMs = Math.max(SHORTEST_PATIENCE_MS, durability.timeoutMs);
+  }
+
+  connect(): void {
+    if (this.#connections.length === 0) this.#grow();
+  }
+
+  get isReady(): boolean {
+    return this.#connections.some((connection) => connection.isTried);
+  }
+
+  /**
+   * @param fail turns an error of ioredis into the outcome
+   * @param executed called when the command was executed, or will never be
+   */
+  run<T>(
+    call: ScriptCall<T>,
+    scripts: ScriptSender,
+    fail: (error: unknown) => Promise<T>,
+    executed: () => void,
+  ): Promise<T> {
+    const command = new DurableCommand(call, scripts, fail, executed);
+    const connection = this.#filling ?? this.#connections.find(({ isIdle }) => isIdle);
+    if (connection) this.#send(connection, [command as DurableCommand]);
+    else this.#queue(command as DurableCommand);
+    return command.outcome;
+  }
+
+  tried(): void {
+    // Only the first connection makes the pool ready. Later ones help it.
+    if (this.#connections.filter(({ isTried }) => isTried).length === 1) this.onReady();
+  }
+
+  idle(connection: DurableConnection): void {
+    if (this.#waiting.length > 0 && connection.isIdle) this.#send(connection, this.#waiting.splice(0));
+  }
+
+  unusable(error: LockStoreError): void {
+    if (error.failure !== 'refused' && this.#connections.some(({ isProven }) => isProven)) return;
+    for (const command of this.#waiting.splice(0)) command.drop(error);
+  }
+
+  /** Another server has become the primary. */
+  reconnect(): void {
+    for (const connection of this.#connections) connection.reconnect();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    for (const command of this.#waiting.splice(0)) {
+      command.drop(new LockStoreError('notExecuted', 'the connections are closed'));
+    }
+    for (const connection of this.#connections) connection.close();
+  }
+
+  #send(connection: DurableConnection, commands: readonly DurableCommand[]): void {
+    if (this.#filling !== connection) {
+      // Runs before the scripts are written at the end of this turn: so the WAIT leaves together with them.
+      nextTick(() => {
+        if (this.#filling === connection) this.#filling = undefined;
+        connection.endBatch();
+      });
+      this.#filling = connection;
+    }
+    for (const command of commands) connection.add(command);
+  }
+
+  #queue(command: DurableCommand): void {
+    this.#waiting.push(command);
+    this.#timer ??= inRootContext(() => setTimeout(this.#expire, this.#patienceMs));
+    const resting = this.#connections.filter((connection) => connection.isConnected && !connection.isProven);
+    for (const connection of resting) connection.prove();
+    const isConnecting = this.#connections.some((connection) => !connection.isProven);
+    if (!isConnecting && this.#connections.length < MOST_CONNECTIONS) this.#grow();
+  }
+
+  #grow(): void {
+    this.#connections.push(new DurableConnection(this.open(), this.durability, this));
+  }
+
+  readonly #expire = (): void => {
+    this.#timer = undefined;
+    const now = performance.now();
+    const isLate = ({ queuedAt }: DurableCommand): boolean => queuedAt + this.#patienceMs <= now;
+    const late = this.#waiting.filter(isLate);
+    this.#waiting = this.#waiting.filter((command) => !isLate(command));
+    if (this.#waiting.length > 0) {
+      this.#timer = setTimeout(this.#expire, Math.max(1, this.#waiting[0]!.queuedAt + this.#patienceMs - now));
+    }
+    const broken = this.#connections.find((connection) => !connection.isConnected);
+    const why = broken?.describeTrouble() ?? 'all connections are waiting for replicas (durability)';
+    for (const command of late) {
+      command.drop(new LockStoreError('notExecuted', `not sent within ${this.#patienceMs} ms: ${why}`));
+    }
+  };
 }

@@ -4,7 +4,7 @@ import { hostAndPort, parseHostAndPort } from '../script/address.js';
 import type { ClusterTopology } from './cluster-topology.js';
 import type { OwnClients } from '../connection/own-clients.js';
 import type { ServerConnection } from '../connection/server-connection.js';
-import type { Durability } from '../durability/durability.js';
+import type { Durability } from '../durability/durable-connection.js';
 import { openServer } from '../durability/durable-server.js';
 
 /** How long a node without slots stays connected: it may be about to get one, or replies may be under way. */

@@ -3,8 +3,7 @@ import { LockError } from '../../core/api/errors.js';
 import type { HoldTrace, RenewalTrace, TracedEnd, TracedLock } from '../../core/events/lock-tracer.js';
 import { describeThrown } from '../../core/util/quoted.js';
 import { LockAttribute } from '../names.js';
-import { attributesOf } from './attributes.js';
-import { LockSpan, LockSpanAttribute } from './names.js';
+import { attributesOf, LockSpan, LockSpanAttribute } from './names.js';
 
 const LEAKED = 'The lease was not released, and no code refers to it any longer.';
 
@@ -74,7 +73,7 @@ export function setError(span: Span, error: unknown): void {
 }
 
 /** The code of our errors, the class of others: few values, as the conventions of OpenTelemetry ask for. */
-export function errorType(error: unknown): string {
+function errorType(error: unknown): string {
   if (error instanceof LockError) return error.code;
   return error instanceof Error ? error.name : '_OTHER';
 }

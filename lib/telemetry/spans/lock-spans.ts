@@ -4,9 +4,9 @@ import {
   ProxyTracerProvider,
   ROOT_CONTEXT,
   type Span,
+  trace,
   type Tracer,
   type TracerProvider,
-  trace,
 } from '@opentelemetry/api';
 import type {
   CallTrace,
@@ -19,14 +19,13 @@ import type {
 } from '../../core/events/lock-tracer.js';
 import { escapeText } from '../../core/util/quoted.js';
 import { LockAttribute } from '../names.js';
-import { attributesOf } from './attributes.js';
+import { attributesOf, LockSpan, LockSpanAttribute } from './names.js';
 import { beginCall, beginHold } from './call-span.js';
 import { setError, withSpan } from './hold-span.js';
-import { LockSpan, LockSpanAttribute } from './names.js';
 import { parseTraceparent } from './traceparent.js';
 
 /** The name of the tracer. */
-export const TRACER_NAME = 'nestjs-redis-lock';
+const TRACER_NAME = 'nestjs-redis-lock';
 
 /**
  * Makes the spans of the locks of one process. All of them are of kind INTERNAL: an acquisition is not one request to a

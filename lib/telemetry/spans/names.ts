@@ -1,3 +1,7 @@
+import type { TracedLock } from '../../core/events/lock-tracer.js';
+import { escapeText } from '../../core/util/quoted.js';
+import { LockAttribute } from '../names.js';
+
 /** What the names of the spans begin with. The group of the lock follows, or the name of the job. */
 export enum LockSpan {
   /** From the call until the lock is granted or refused. */
@@ -46,4 +50,14 @@ export enum LockSpanAttribute {
   HolderFencingToken = 'lock.holder.fencing_token',
   /** How long the call has waited for this holder, as far as its process knows. */
   HolderWaitTime = 'lock.holder.wait_time',
+}
+
+/** What every span says of its lock. */
+export function attributesOf({ service, resource, mode, group }: TracedLock): Record<string, string> {
+  return {
+    [LockAttribute.Service]: escapeText(service),
+    [LockAttribute.Group]: group,
+    [LockAttribute.Mode]: mode,
+    [LockSpanAttribute.Resource]: escapeText(resource),
+  };
 }

@@ -9,10 +9,15 @@ import { DEFAULT_NAME, getRedisLockToken } from '../../nest/tokens.js';
 import type { FleetPlace } from '../fleet/fleet-place.js';
 import type { TestInstance } from '../fleet/test-instance.js';
 import { TestKitError } from '../fleet/test-kit-error.js';
-import { crash } from './crash.js';
 import { type Ending, fire, type FiredJob, type NotRunReason, type SkippedJob } from './firing.js';
 import { account, firedTicksOf, nextTick } from './next-tick.js';
-import { RUN_JOB_OPTIONS, type RunJobOptions } from './run-job-options.js';
+import { checked, flag, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
+import { createOwnerId } from '../../core/store/owner-id.js';
+import type { LockOwner } from '../../core/store/lock-store.js';
+import type { Tick } from '../../core/store/job-claims.js';
+import { SystemRandom } from '../../core/util/random.js';
+import { memoryStores } from '../../memory/memory-lock-store.js';
+import type { MemoryServer } from '../../memory/memory-server.js';
 
 /** A job, on one application. */
 interface JobHere {
@@ -223,4 +228,62 @@ function notRun(name: string, tick: string, instance: string, reason: NotRunReas
     'notRun',
     `The tick ${quote(tick)} of ${quote(name)} did not run on ${quote(instance)}: ${WHY[reason]}`,
   );
+}
+
+/** How a test runs a job once. */
+export interface RunJobOptions {
+  /**
+   * Which tick: of a cron job, an ISO time as `run.tick` has it.
+   *
+   * @allowed text
+   * @default the next tick of the job that this fleet has not had
+   */
+  tick?: string;
+  /** Whether another instance began this tick before, and died. The job needs `onCrash: 'retry'`. @default false */
+  rerun?: boolean;
+  /**
+   * Which application of the fleet runs it.
+   *
+   * @allowed its `instanceId`, or the application
+   * @default the application of these locks
+   */
+  as?: string | Pick<INestApplicationContext, 'get'>;
+}
+
+export const RUN_JOB_OPTIONS = new OptionTable({
+  tick: checked<string>(),
+  rerun: flag().default(false),
+  as: checked<string | Pick<INestApplicationContext, 'get'>>(),
+} satisfies OptionsOf<RunJobOptions>);
+
+const LEASE_MS = 30_000;
+const KEEP_MS = 366 * 24 * 60 * 60 * 1_000;
+
+/**
+ * Instances that no longer live began this tick: the next one that claims it reruns it. No lease has to end
+ * first.
+ *
+ * @returns the status of the claim that was refused, if one was
+ */
+export async function crash(server: MemoryServer, tick: Tick): Promise<string | undefined> {
+  const { locks, jobs } = memoryStores({ instanceId: 'crashed', server });
+  const returned = { claim: { tick: tick.tick, to: 'returned', keepMs: KEEP_MS } } as const;
+  const random = new SystemRandom();
+  try {
+    let owner: LockOwner | undefined;
+    // The first one begins the run, and the second one reruns it: so the claim says that it is a rerun.
+    for (const takeOver of ['nothing', 'unfinished'] as const) {
+      owner = { resource: tick.resource, id: createOwnerId(locks.clientId, random), mode: 'exclusive' };
+      const reply = await jobs.claim(tick, { owner, leaseMs: LEASE_MS, keepMs: KEEP_MS, overlap: 'wait', takeOver });
+      if (reply.status !== 'granted') {
+        if (reply.status === 'claimed') await jobs.end(owner, returned);
+        return reply.status;
+      }
+      await locks.release(owner);
+    }
+    await jobs.end(owner!, returned);
+    return undefined;
+  } finally {
+    await locks.close();
+  }
 }

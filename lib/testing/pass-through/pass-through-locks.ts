@@ -1,5 +1,5 @@
 import type { ForeignClient, ForeignReply } from '../../core/api/foreign-lock.js';
-import { resolveLockDefaults, resolveLockOptions } from '../../core/api/lock-options.js';
+import { type ResolvedLockOptions, resolveLockDefaults, resolveLockOptions } from '../../core/api/lock-options.js';
 import { type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import type { CountdownLatch, LatchOptions, LatchWaitOptions } from '../../core/latch/countdown-latch.js';
 import { LockClient } from '../../core/lock-client.js';
@@ -13,9 +13,19 @@ import {
 } from '../../nest/module/module-options.js';
 import { RedisLockService } from '../../nest/redis-lock.service.js';
 import { DEFAULT_NAME } from '../../nest/tokens.js';
-import { NO_CHANCE, STANDING_CLOCK } from './pass-through-clock.js';
-import { PassThroughGranting } from './pass-through-granting.js';
-import { PassThroughLatches, PassThroughStore, PassThroughClaims } from './pass-through-store.js';
+import { PassThroughClaims, PassThroughLatches, PassThroughStore } from './pass-through-store.js';
+import { LocalQueues } from '../../core/acquiring/local-queues.js';
+import type { Lease } from '../../core/api/lease.js';
+import type { Granting } from '../../core/granting.js';
+import type { Grant } from '../../core/holding/hold.js';
+import type { LockContext } from '../../core/holding/lock-context.js';
+import { StoreLease } from '../../core/holding/store-lease.js';
+import type { LeaseFactory } from '../../core/lease/lease-factory.js';
+import type { SingleLease } from '../../core/lease/single-lease.js';
+import { createOwner } from '../../core/store/owner-id.js';
+import type { Runtime } from '../../core/holding/runtime.js';
+import type { Clock, Timer } from '../../core/util/clock.js';
+import { type Random, SystemRandom } from '../../core/util/random.js';
 
 /**
  * Those options of `RedisLockModule.forRoot` that decide which calls are refused, and what a call tells. Pass what your
@@ -49,7 +59,7 @@ const INSTANCE_ID = 'unit-test';
 
 const { options } = MODULE_OPTIONS;
 
-export const PASS_THROUGH_OPTIONS = new OptionTable({
+const PASS_THROUGH_OPTIONS = new OptionTable({
   service: EXTRA_OPTIONS.options.service,
   leaseMs: options.leaseMs,
   waitMs: options.waitMs,
@@ -137,3 +147,79 @@ class PassThroughService extends RedisLockService {
     return { ...latch, wait: (given) => latch.wait(passing(given)) };
   }
 }
+
+/** The resource of the lease that `currentOrThrow()` returns outside of any lock. */
+const ASSUMED = 'unit-test';
+
+/** Lets every call pass: nothing is busy, and no call waits. */
+class PassThroughGranting implements Granting {
+  readonly #assumed = new Map<string, Lease>();
+
+  /** @param plainOptions of a lease that no call has asked for */
+  constructor(
+    private readonly store: PassThroughStore,
+    private readonly plainOptions: ResolvedLockOptions,
+  ) {}
+
+  queues(runtime: Runtime): LocalQueues {
+    return new PassThroughQueues(runtime);
+  }
+
+  /** Leads at once. */
+  lead(resource: string, options: ResolvedLockOptions, leases: LeaseFactory): SingleLease {
+    return this.#pass(resource, options, leases);
+  }
+
+  leaseFor(resource = ASSUMED, _context: LockContext, leases: LeaseFactory): Lease {
+    const standing = this.#assumed.get(resource);
+    if (standing?.isHeld()) return standing;
+    const lease = this.#pass(resource, this.plainOptions, leases, true);
+    this.#assumed.set(resource, lease);
+    return lease;
+  }
+
+  #pass(resource: string, options: ResolvedLockOptions, leases: LeaseFactory, isAssumed = false): SingleLease {
+    const owner = createOwner(resource, options, { store: this.store, random: NO_CHANCE });
+    const now = STANDING_CLOCK.now();
+    const token = this.store.grant(owner, isAssumed);
+    const storeLease = new StoreLease(owner, token, now, options, STANDING_CLOCK, now);
+    return leases.hold({ storeLease, attempts: 1, waitedMs: 0, grantedAt: now }, options);
+  }
+}
+
+/** In a queue, a call would wait for the calls before it. */
+class PassThroughQueues extends LocalQueues {
+  override acquire<T>(
+    resource: string,
+    options: ResolvedLockOptions,
+    take: (grant: Grant) => T | Promise<T>,
+  ): Promise<T> {
+    return this.polling.acquire(resource, options, take);
+  }
+}
+
+const NO_TIMER: Timer = { cancel() {} };
+
+/**
+ * Time stands still for leases and waits, so no lease ends and no timer keeps the process alive. What is due at once
+ * is called at once. The date is that of the process, or of its fake timers.
+ */
+const STANDING_CLOCK: Clock = {
+  now: () => 0,
+  wallNow: () => Date.now(),
+  setTimer(callback, delayMs) {
+    if (delayMs <= 0) void soon(callback);
+    return NO_TIMER;
+  },
+};
+
+/** Not by `queueMicrotask`, which the fake timers of a test replace. */
+async function soon(callback: () => void): Promise<void> {
+  await Promise.resolve();
+  callback();
+}
+
+const system = new SystemRandom();
+
+/** No call waits for a random part of a time. */
+const NO_CHANCE: Random = { id: () => system.id(), fraction: () => 0 };

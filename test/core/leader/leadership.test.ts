@@ -1,9 +1,8 @@
-import { jest } from '@jest/globals';
 import { inspect } from 'node:util';
-import type { CampaignOptions } from '../../../lib/core/leader/campaign-options.js';
+import { jest } from '@jest/globals';
+import type { CampaignOptions, Term } from '../../../lib/core/leader/leadership.js';
 import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
 import { LeaseLostError, NotLeaderError } from '../../../lib/core/api/lease-errors.js';
-import type { Term } from '../../../lib/core/leader/leadership.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { failing, grantLost, lostOnTheWay } from '../../support/world/scripted-store.js';

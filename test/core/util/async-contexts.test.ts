@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 import { SystemClock } from '../../../lib/core/util/clock.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
-import type { CampaignOptions } from '../../../lib/core/leader/campaign-options.js';
+import type { CampaignOptions } from '../../../lib/core/leader/leadership.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { lostOnTheWay } from '../../support/world/scripted-store.js';

@@ -2,7 +2,7 @@
 import 'reflect-metadata';
 import { Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DistributedLock } from '../../../lib/nest/decorators/distributed-lock.decorator.js';
+import { DistributedLock } from '../../../lib/nest/decorators/lock.decorators.js';
 import { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
 import { RedisLockModule } from '../../../lib/nest/module/redis-lock.module.js';
 

@@ -121,7 +121,7 @@ describe.each([
 const CONNECTIONS = [
   'package.json',
   'lib/redis/create-connection.ts',
-  'lib/redis/connection/handshake.ts',
+  'lib/redis/connection/ioredis-quirks.ts',
   'lib/redis/durability/durable-server.ts',
   'lib/redis/topology/primary-connection.ts',
   'lib/quorum/quorum-lock-store.ts',

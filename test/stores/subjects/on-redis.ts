@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
-import type { Durability } from '../../../lib/redis/durability/durability.js';
+import type { Durability } from '../../../lib/redis/durability/durable-connection.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';

@@ -8,7 +8,7 @@ import { AlsoLocks } from '../../../lib/migration/both/also-locks.js';
 import type { LockDefaults } from '../../../lib/core/api/lock-options.js';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
-import type { Durability } from '../../../lib/redis/durability/durability.js';
+import type { Durability } from '../../../lib/redis/durability/durable-connection.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { eventually } from '../expect/eventually.js';
 import { listenTogether } from '../world/listen-together.js';

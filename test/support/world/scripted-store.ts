@@ -1,6 +1,6 @@
 import { acquireBySlot } from '../../../lib/redis/several-slots.js';
 import type { Fate, TestCommand } from '../../../lib/testing/fleet/commands.js';
-import { TestLockStore } from '../../../lib/testing/fleet/test-lock-store.js';
+import { TestLockStore } from '../../../lib/testing/fleet/test-instance.js';
 import type { Hearing, PushedGrant, RetentionNotice, StoreListener } from '../../../lib/core/store/hearing.js';
 import type { LockOwner, LockStore, Queueing, SeveralReply } from '../../../lib/core/store/lock-store.js';
 import { LockStoreError, type StoreFailure } from '../../../lib/core/store/store-error.js';

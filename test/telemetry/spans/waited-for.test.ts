@@ -1,5 +1,5 @@
 import type { Holder } from '../../../lib/core/api/holder.js';
-import { WaitedFor } from '../../../lib/telemetry/spans/waited-for.js';
+import { WaitedFor } from '../../../lib/telemetry/spans/call-span.js';
 
 const holder = (fencingToken: number, heldMs: number, instanceId = 'shop-1'): Holder => ({
   instanceId,

@@ -4,6 +4,7 @@
 //   dist/cjs       for `require`: the same
 // Code that imports only itself, Node and ioredis is in dist/cjs alone, and dist/esm imports it from there: so an error class
 // exists once in a process that uses both formats. Nest 12 has ES modules only, so the code that imports it is in both.
+import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -50,18 +51,12 @@ for (const [folder, type] of Object.entries(FOLDERS)) {
 
 /** Writes dist/modules: code without comments, and types with them. */
 function compile() {
-  const project = join(root, 'tsconfig.esm.json');
-  const { config } = ts.readConfigFile(project, (path) => readFileSync(path, 'utf8'));
-  const { options, fileNames } = ts.parseJsonConfigFileContent(config, ts.sys, root, undefined, project);
-  const program = ts.createProgram(fileNames, options);
-  const { diagnostics } = program.emit(undefined, undefined, undefined, true);
-  const complaints = ts.sortAndDeduplicateDiagnostics([...ts.getPreEmitDiagnostics(program), ...diagnostics]);
-  if (complaints.length > 0) {
-    console.error(ts.formatDiagnosticsWithColorAndContext(complaints, ts.createCompilerHost(options)));
-    process.exit(1);
+  const compiler = join(root, 'node_modules/typescript-native/bin/tsc');
+  for (const options of [[], ['--declaration', 'false', '--removeComments', 'true']]) {
+    const args = [compiler, '--project', join(root, 'tsconfig.esm.json'), ...options];
+    const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' });
+    if (status !== 0) process.exit(status ?? 1);
   }
-  const withoutComments = { ...options, declaration: false, removeComments: true };
-  ts.createProgram(fileNames, withoutComments, undefined, program).emit();
 }
 
 async function bundleCode() {

@@ -197,31 +197,4 @@ describe('idle', () => {
     await paying;
     expect(shop.paid).toEqual(['7']);
   });
-
-  it('names what does not end', async () => {
-    const { service, locks } = await start();
-    locks.fleet.instances[0]!.gate = () => new Promise(() => {});
-    void service.acquire('x').catch(() => {});
-    const error = await rejection<TestKitError>(locks.idle());
-    expect(error).toMatchObject({ name: 'TestKitError', code: 'notIdle' });
-    expect(error.message).toContain('acquire of "x" by app-1');
-    locks.fleet.instances[0]!.gate = undefined;
-  });
-});
-
-describe('an advance that never ends', () => {
-  it('names what was sent again and again', async () => {
-    const { service, locks } = await start({ clock: 'manual' });
-    await locks.holdElsewhere('order:7');
-    const waiting = service.acquire('order:7', { waitMs: 1_000, retry: { next: () => 0 } }).catch(() => undefined);
-    const error = await rejection<TestKitError>(locks.advance(1_000));
-    expect(error).toMatchObject({ name: 'TestKitError', code: 'endless' });
-    expect(error.message).toMatch(
-      /ran within advance\(1000\).* Sent most: acquire of "order:7" by app-1 \(\d+ times\)/,
-    );
-    // The clock goes on from where it stood.
-    locks.redisDown();
-    await service.beforeApplicationShutdown();
-    await waiting;
-  });
 });

@@ -37,24 +37,6 @@ describe('the places of a process in the queues of the store', () => {
   }
 
   describe('while messages arrive', () => {
-    it('are kept 64 with a command, and nothing else is sent for 2,560 waits', async () => {
-      const waiting = await waitForMany(2_560);
-      await world.clock.advance(30_000);
-      const since = world.clock.now();
-      b.store.commands.length = 0;
-      await world.clock.advance(60_000);
-      expect(new Set(b.store.commands.map(({ verb }) => verb))).toEqual(new Set(['keep']));
-      // Each place at a third of 30 s, and up to a quarter later.
-      expect(sizes(since).length).toBeLessThanOrEqual((60 / 10) * Math.ceil(2_560 / 64) * 1.1);
-      expect(sizes(since).reduce((sum, size) => sum + size, 0)).toBeGreaterThanOrEqual(2_560 * 4);
-      expect(Math.max(...sizes(since))).toBe(64);
-      // Up to four follow one another, so that the process and the store wake up less often.
-      const moments = new Set(sent('keep', since).map(({ sentAt }) => sentAt)).size;
-      expect(moments).toBeLessThan(sizes(since).length / 3);
-      expect(waiting.every(({ state }) => state === 'pending')).toBe(true);
-      expect(world.server.listWaiters('r2559')).toEqual(['b']);
-    }, 60_000);
-
     it('are kept by one command in ten seconds, for the candidates of 20 leaderships', async () => {
       const campaigns = names(20).map((name) => [a, b].map(({ locks }) => locks.campaign(name, {})));
       await world.clock.advance(60_000);
@@ -78,55 +60,6 @@ describe('the places of a process in the queues of the store', () => {
         expect(new Set(sizes(since))).toEqual(new Set([30]));
       },
     );
-
-    describe('cost at most twice the commands of waits and leases of one length', () => {
-      /** How many commands b sends in a minute, for its waits for 256 resources. */
-      async function commandsOf(prepare: (name: string) => Promise<unknown>, options: LockOptions): Promise<number> {
-        world = new LockWorld();
-        [a, b] = [world.instance('a'), world.instance('b')];
-        await Promise.all(names(256).map(prepare));
-        for (const name of names(256)) wait(name, options);
-        await settle();
-        await world.clock.advance(40_000);
-        b.store.commands.length = 0;
-        await world.clock.advance(60_000);
-        return b.store.commands.length;
-      }
-      const held = (options: LockOptions) => (name: string) => a.locks.acquire(name, options);
-
-      it.each([
-        [10_000, 30_000],
-        [15_000, 60_000],
-        [3_000, 30_000],
-        [30_000, 10_000],
-      ])(
-        'where the lease lasts %i ms, and that of the waiter %i',
-        async (heldMs, waitedMs) => {
-          const different = await commandsOf(held({ leaseMs: heldMs }), { leaseMs: waitedMs });
-          const shorter = { leaseMs: Math.min(heldMs, waitedMs) };
-          expect(different).toBeLessThanOrEqual(2 * (await commandsOf(held(shorter), shorter)));
-        },
-        60_000,
-      );
-
-      it('where another waiter has a shorter lease', async () => {
-        const commands = async (leaseMs: number): Promise<number> => {
-          let other: Instance | undefined;
-          return commandsOf(async (name) => {
-            other ??= world.instance('other');
-            await a.locks.acquire(name);
-            wait(name, { leaseMs }, other);
-            await settle();
-          }, {});
-        };
-        expect(await commands(12_000)).toBeLessThanOrEqual(2 * (await commands(30_000)));
-      }, 60_000);
-
-      it('where readers are waited for', async () => {
-        const readers = await commandsOf(held({ mode: 'read' }), { mode: 'write' });
-        expect(readers).toBeLessThanOrEqual(2 * (await commandsOf(held({}), {})));
-      }, 60_000);
-    });
 
     it('are not kept for a short wait', async () => {
       await waitForMany(3, { waitMs: 1_000 });

@@ -72,7 +72,7 @@ export const FAULTS: readonly (readonly [fault: string, file: string, words: str
   ],
   [
     'waits look one by one where lengths of leases differ',
-    'test/core/places/place-keeper.test.ts',
+    'test/core/places/many-places.slow.test.ts',
     'cost at most twice the commands',
   ],
   [

@@ -55,7 +55,7 @@ function findCycle(
 }
 
 function liveHolds({ outer = [] }: PendingCall): readonly Hold[] {
-  return outer.filter((hold) => hold.isHeld());
+  return outer.filter((hold) => hold.checkHeld());
 }
 
 /** Without semaphores: another holder may give its permits back. */

@@ -159,7 +159,7 @@ export class Polling {
     const answer = await withTimeout(alarms, command, Math.min(options.attemptTimeoutMs, patience), signal);
     if (answer.outcome === 'answered') observers.answered();
     if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
-      const isWanted = () => !poller.isOver || (poller.storeLease?.holders.some((hold) => hold.isHeld()) ?? false);
+      const isWanted = () => !poller.isOver || (poller.storeLease?.holders.some((hold) => hold.checkHeld()) ?? false);
       orphanReleases.refuseLateGrant(command, owner, options, isWanted);
       // An answer all the same.
       command.then(

@@ -159,12 +159,17 @@ export class Hold implements LocalHolder {
     return this.#state === 'released';
   }
 
-  /** Compares the deadline itself: after a standstill the timers are late, and no flag may be trusted. */
-  isHeld(): boolean {
-    return this.#state === 'held' && this.#isHeldAt(this.clock.now());
+  /**
+   * Compares the deadline, and ends the hold as lost where it has passed: after a standstill the timers are late, and no
+   * flag may be trusted.
+   *
+   * @returns whether it is held
+   */
+  checkHeld(): boolean {
+    return this.#state === 'held' && this.#checkHeldAt(this.clock.now());
   }
 
-  #isHeldAt(now: number): boolean {
+  #checkHeldAt(now: number): boolean {
     if (this.#state !== 'held') return false;
     if (now < this.deadline) return true;
     this.lose(this.#reasonAtDeadline());
@@ -172,7 +177,7 @@ export class Hold implements LocalHolder {
   }
 
   remainingMs(): number {
-    return this.isHeld() ? Math.max(0, this.deadline - this.clock.now()) : 0;
+    return this.checkHeld() ? Math.max(0, this.deadline - this.clock.now()) : 0;
   }
 
   /** How long a renewal sent now may last, so that the store does not keep the lock after `maxHoldMs`. */
@@ -183,7 +188,7 @@ export class Hold implements LocalHolder {
   get signal(): AbortSignal {
     this.context ??= currentContext();
     this.#controller ??= lastingController();
-    this.isHeld();
+    this.checkHeld();
     if (this.#lossError && !this.#controller.signal.aborted) this.#controller.abort(this.#lossError);
     return this.#controller.signal;
   }
@@ -245,7 +250,7 @@ export class Hold implements LocalHolder {
   end(how: 'released' | 'transferred' = 'released'): boolean {
     const now = this.clock.now();
     this.endedAt = now;
-    if (!this.#isHeldAt(now)) return false;
+    if (!this.#checkHeldAt(now)) return false;
     this.#state = how;
     this.#over();
     return true;

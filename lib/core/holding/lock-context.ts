@@ -38,7 +38,7 @@ export class LockContext {
     if (storage.getStore() === undefined) return undefined; // nearly always
     for (const { lease } of this.#entries()) {
       const hold = lease.holds.find(({ owner }) => owner.resource === resource);
-      if (hold?.isHeld()) return hold;
+      if (hold?.checkHeld()) return hold;
     }
     return undefined;
   }
@@ -46,7 +46,7 @@ export class LockContext {
   /** The innermost live hold that is looked for. */
   find(isMeant: (hold: Hold) => boolean): Hold | undefined {
     for (const { lease } of this.#entries()) {
-      const hold = lease.holds.find((each) => isMeant(each) && each.isHeld());
+      const hold = lease.holds.find((each) => isMeant(each) && each.checkHeld());
       if (hold) return hold;
     }
     return undefined;
@@ -54,7 +54,7 @@ export class LockContext {
 
   /** All live holds, the innermost first. */
   held(): Hold[] {
-    return [...this.#entries()].flatMap(({ lease }) => lease.holds.filter((hold) => hold.isHeld()));
+    return [...this.#entries()].flatMap(({ lease }) => lease.holds.filter((hold) => hold.checkHeld()));
   }
 
   /** Whether the running code is work under a lease that is held. */
@@ -69,7 +69,7 @@ export class LockContext {
     for (const { lease } of this.#entries()) {
       for (const hold of lease.holds) {
         const { owner, storeLease } = hold;
-        if (owner.resource === resource && hold.isHeld()) permits += storeLease.permits?.count ?? 0;
+        if (owner.resource === resource && hold.checkHeld()) permits += storeLease.permits?.count ?? 0;
       }
     }
     return permits;

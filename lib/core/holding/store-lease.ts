@@ -62,8 +62,8 @@ export interface LocalHolder extends Due {
   /** The observers were told. */
   warned(): void;
   readonly acquiredAt: number;
-  /** Compares the deadline, and marks a holder as lost that has passed it. */
-  isHeld(): boolean;
+  /** Compares the deadline, and ends the hold as lost where it has passed. @returns whether it is held */
+  checkHeld(): boolean;
   /** How long a renewal that is sent now may last. */
   renewalMs(leaseMs?: number): number;
   lose(reason: LeaseLossReason): void;
@@ -123,7 +123,7 @@ export class StoreLease implements RenewedLease {
   /** The label that the store shows, as far as this process knows. Only set where a holder has had one. */
   declare label?: string;
   /** What releases it. Only set where that is not the plain command. */
-  declare releasedBy?: StoreRelease;
+  declare readonly releasedBy?: StoreRelease;
   #mintedHere = 0;
   #confirmedUntil: number;
   #deadline: number;
@@ -133,6 +133,7 @@ export class StoreLease implements RenewedLease {
   /**
    * @param token the token of its first lease
    * @param sentAt when the command was sent that was granted
+   * @param releasedBy what releases it, where that is not the plain command: the end of a run of a job
    */
   constructor(
     readonly owner: LockOwner,
@@ -141,6 +142,7 @@ export class StoreLease implements RenewedLease {
     private readonly options: HandOverOptions,
     private readonly clock: Clock,
     readonly beganAt = clock.now(),
+    releasedBy?: StoreRelease,
   ) {
     this.mode = options.mode;
     this.minHoldMs = options.minHoldMs;
@@ -151,6 +153,7 @@ export class StoreLease implements RenewedLease {
     this.#confirmedUntil = this.#deadline = validUntil(sentAt, options.leaseMs);
     this.nextRenewalAt = sentAt + options.leaseMs / 3;
     if (owner.label !== undefined) this.label = owner.label;
+    if (releasedBy) this.releasedBy = releasedBy;
   }
 
   /** How long each renewal makes the lease. */

@@ -109,7 +109,7 @@ export class Watchdog {
     this.#wakesAt = Infinity;
     const now = this.clock.now();
     for (const holder of [...this.#late, ...this.#queue]) {
-      if (!holder.isHeld()) continue;
+      if (!holder.checkHeld()) continue;
       this.#left.add(holder);
       if (!this.observers.wants('leftToExpire')) continue;
       const heldMs = now - holder.acquiredAt;
@@ -178,8 +178,8 @@ export class Watchdog {
     let renewals = 0;
     for (let holder = this.#late.first(); holder && renewals < RENEWALS_AT_ONCE; holder = this.#late.first()) {
       this.#late.remove(holder);
-      // isHeld() ends the lease when its deadline has passed.
-      if (!holder.isHeld()) continue;
+      // This ends the lease when its deadline has passed.
+      if (!holder.checkHeld()) continue;
       if (holder.renewable && holder.storeLease.nextRenewalAt <= now) {
         this.#renew(holder, now);
         renewals++;
@@ -250,7 +250,7 @@ export class Watchdog {
         this.lastFailureAt = this.clock.now();
         const { since = sentAt, failures = 0 } = lease.trouble ?? {};
         lease.trouble = { since, failures: failures + 1, cause };
-        const present = lease.holders.find((each) => each.isHeld());
+        const present = lease.holders.find((each) => each.checkHeld());
         if (!present) return;
         // Of two locks that are held together, both are renewed: one could not be trusted without the other.
         this.#renewSoon(present);
@@ -270,7 +270,7 @@ export class Watchdog {
   #renewedAgain(lease: RenewedLease): void {
     const { failures, since } = lease.trouble!;
     lease.trouble = undefined;
-    const present = lease.holders.find((each) => each.isHeld());
+    const present = lease.holders.find((each) => each.checkHeld());
     if (!present || !this.observers.wants('renewalRecovered')) return;
     const failedForMs = this.clock.now() - since;
     this.observers.emit({ type: 'renewalRecovered', ...this.observers.describe(present), failures, failedForMs });

@@ -15,7 +15,7 @@ import { asStoreError } from '../store/store-error.js';
 export async function askFor<T>(hold: Hold, deps: LeaseDeps, send: () => Promise<T>, operation: string): Promise<T> {
   const { resource } = hold.owner;
   try {
-    return await ask(deps.alarms, send, hold.attemptTimeoutMs, operation, resource, () => hold.isHeld());
+    return await ask(deps.alarms, send, hold.attemptTimeoutMs, operation, resource, () => hold.checkHeld());
   } catch (error) {
     throw ofHold(error as LockUnavailableError, hold, deps);
   }
@@ -65,8 +65,8 @@ export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number, opera
     return renewed;
   };
   await askFor(hold, deps, send, operation);
-  if (hold.second && hold.isHeld()) await renewSecond(hold, hold.second, deps, operation, lastsMs);
-  if (!hold.isHeld()) return;
+  if (hold.second && hold.checkHeld()) await renewSecond(hold, hold.second, deps, operation, lastsMs);
+  if (!hold.checkHeld()) return;
   storeLease.leaseMs = lastsMs;
   storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
   watchdog.watch(hold);
@@ -110,7 +110,7 @@ export async function beginTogether(
     hold.begin(options);
     // As for every fixed lease: a shutdown waits for it only where work runs under it.
     if (!hold.renewable) deps.active.delete(hold);
-    if (hold.isHeld()) deps.watchdog.watch(hold);
+    if (hold.checkHeld()) deps.watchdog.watch(hold);
   }
 }
 
@@ -127,7 +127,7 @@ export async function downgrade(hold: Hold, deps: LeaseDeps): Promise<Answer<boo
     if (isOwner) storeLease.isReadLock = true;
     return isOwner;
   };
-  const again = () => (hold.isHeld() ? send() : undefined);
+  const again = () => (hold.checkHeld() ? send() : undefined);
   const answer = hold.change(() => retryUnexecuted(deps.alarms, send(), hold.attemptTimeoutMs, again));
   // After the command was sent, so that further commands to the store come after it.
   deps.localQueues.downgraded(hold);
@@ -149,7 +149,7 @@ export function sendDepth(hold: Hold, { store, alarms }: LeaseDeps, timeoutMs: n
     return storeLease.renewBy(leaseMs, () => store.setDepth(owner, hold.depth, leaseMs));
   };
   return hold.inOrder(async () => {
-    const answer = await retryUnexecuted(alarms, send(), timeoutMs, () => (hold.isHeld() ? send() : undefined));
+    const answer = await retryUnexecuted(alarms, send(), timeoutMs, () => (hold.checkHeld() ? send() : undefined));
     if (answer.outcome !== 'answered') storeLease.toldDepth = undefined;
     else if (!answer.value && hold.mode !== 'read') hold.lose('takenOver');
     return answer;
@@ -162,7 +162,7 @@ export function sendDepth(hold: Hold, { store, alarms }: LeaseDeps, timeoutMs: n
  */
 export function tellDepth(hold: Hold, deps: LeaseDeps): void {
   const isTold = hold.mode === 'read' || hold.depth === hold.storeLease.toldDepth;
-  if (hold.isTellingDepth || !hold.isHeld() || isTold) return;
+  if (hold.isTellingDepth || !hold.checkHeld() || isTold) return;
   hold.isTellingDepth = true;
   void sendDepth(hold, deps, hold.attemptTimeoutMs).then(({ outcome }) => {
     hold.isTellingDepth = false;

@@ -108,12 +108,12 @@ export class Leaks {
 
   #forgotten({ hold, callSite }: Watched): void {
     hold.isWatched = false;
-    if (!hold.isHeld()) return;
+    if (!hold.checkHeld()) return;
     const isRenewed = this.onLeak === 'warn';
     const heldMs = this.clock.now() - hold.acquiredAt;
     this.observers.emit({ type: 'leaked', ...this.observers.describe(hold), heldMs, callSite, isRenewed });
     this.observation.leaked(hold, heldMs);
-    if (isRenewed || !hold.isHeld()) return;
+    if (isRenewed || !hold.checkHeld()) return;
     hold.renewNoMore();
     this.watchdog.watch(hold);
   }

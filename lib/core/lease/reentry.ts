@@ -44,14 +44,14 @@ export async function enterAgain(
   if (hold.isChanging) await hold.inOrder(() => Promise.resolve());
   // Redis knows that this process reads, but not how often.
   if (hold.mode === 'read' || isWatched(hold)) tellDepth(hold, deps);
-  else if (hold.isHeld()) {
+  else if (hold.checkHeld()) {
     const answer = await sendDepth(hold, deps, options.attemptTimeoutMs);
     if (answer.outcome !== 'answered') {
       await lease.end().catch(() => {});
       throw new LockUnavailableError(resource, 'enter again', answer.outcome, answer.error);
     }
   }
-  if (hold.isHeld()) return enteredWith(options, lease);
+  if (hold.checkHeld()) return enteredWith(options, lease);
   await lease.end().catch(() => {});
   throw hold.lossError();
 }

@@ -11,7 +11,8 @@ const OVER = Promise.resolve();
 const HANDED_OVER = { outcome: 'answered', value: true } as const;
 
 /**
- * The last lease on a hold ends: the lock is handed over to the next call of this process, or released in the store.
+ * The last lease on a hold ends: the lock is handed over to the next call of this process, or released in the store. The
+ * command for the store is that of `StoreLease.releasedBy`, where it has one: the lock of a job ends with its run.
  *
  * @throws LockUnavailableError when it is not known whether the lock was released
  */
@@ -87,7 +88,7 @@ export function releaseEntry(hold: Hold, deps: LeaseDeps): Promise<void> {
 
 async function tellOfEntry(hold: Hold, deps: LeaseDeps): Promise<void> {
   // Only readers are left: the last writing entry has ended.
-  if (hold.mode === 'write' && hold.writers === 0 && hold.isHeld()) return void (await downgrade(hold, deps));
+  if (hold.mode === 'write' && hold.writers === 0 && hold.checkHeld()) return void (await downgrade(hold, deps));
   tellDepth(hold, deps);
 }
 

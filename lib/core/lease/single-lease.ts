@@ -111,7 +111,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
   }
 
   isHeld(): boolean {
-    return this.#ending === undefined && this.hold.isHeld();
+    return this.#ending === undefined && this.hold.checkHeld();
   }
 
   remainingMs(): number {
@@ -128,7 +128,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     const isOwner = await askFor(hold, deps, () => deps.store.verify(hold.owner), 'verify');
     // All holders of this process have lost it.
     if (!isOwner) hold.storeLease.takenOver();
-    if (hold.second && hold.isHeld()) await renewSecond(hold, hold.second, deps, 'verify');
+    if (hold.second && hold.checkHeld()) await renewSecond(hold, hold.second, deps, 'verify');
     return this.isHeld();
   }
 
@@ -138,7 +138,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     this.assertHeld();
     const { hold, deps } = this;
     if (!deps.observation.followsRenewals) await extend(hold, deps, leaseMs);
-    else await deps.observation.renewal(hold, 'extend', () => extend(hold, deps, leaseMs).then(() => hold.isHeld()));
+    else await deps.observation.renewal(hold, 'extend', () => extend(hold, deps, leaseMs).then(() => hold.checkHeld()));
     this.assertHeld();
   }
 
@@ -268,7 +268,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
       hold.context = currentContext();
       hold.warnAfter(deps.defaults.warnAfterMs);
     }
-    if (!hold.isHeld()) return this;
+    if (!hold.checkHeld()) return this;
     deps.active.add(hold);
     if (hold.warnAt < hold.dueAt) deps.watchdog.watch(hold);
     return this;

@@ -114,7 +114,7 @@ export class OpenTransaction {
   /** The hold that is meant, if it is kept and not lost. */
   find(isMeant: (hold: Hold) => boolean): Hold | undefined {
     const kept = [...this.#kept.values()].flat();
-    return kept.find(({ hold }) => isMeant(hold) && hold.isHeld())?.hold;
+    return kept.find(({ hold }) => isMeant(hold) && hold.checkHeld())?.hold;
   }
 
   /** The transaction has ended: releases what it has kept, the latest first. */

@@ -166,9 +166,9 @@ export class SingletonRuns {
     const { deps, leases } = this;
     const { options, owner, lock, startedAt } = attempt;
     const { job, tick, manual = false } = options;
-    const storeLease = new StoreLease(owner, fencingToken, sentAt, lock, deps.clock);
+    // The release of the lock ends the run: `RunEnding` tells the store both in one command.
     const ending = attempt.note && new RunEnding(this.jobs, owner, fencingToken, options.historyMessages ?? false);
-    if (ending) storeLease.releasedBy = ending;
+    const storeLease = new StoreLease(owner, fencingToken, sentAt, lock, deps.clock, undefined, ending);
     const grant = { storeLease, attempts: 1, waitedMs: deps.clock.now() - startedAt };
     const { second } = attempt;
     const lease = await (second
@@ -288,7 +288,7 @@ function standsBy({ overlap, onCrash }: SingletonRunOptions, { isBegun }: { isBe
 
 /** Whether the run failed with its lease lost: that counts as a crash. */
 function diedWith({ hold }: SingleLease): boolean {
-  return !hold.isHeld() && !hold.isReleased;
+  return !hold.checkHeld() && !hold.isReleased;
 }
 
 /** The error of a manual run that is refused. @param busy where the old code has its lock */

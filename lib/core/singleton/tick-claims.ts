@@ -187,7 +187,7 @@ export class TickClaims {
       timeoutMs: Math.min(lock.attemptTimeoutMs, lock.leaseMs / 3),
       giveUpAt: clock.now() + lock.leaseMs + RETRY_PAUSE_MS,
       // The shutdown did not wait for this run: the connections are closed.
-      unanswered: () => closing.aborted && !hold.isHeld(),
+      unanswered: () => closing.aborted && !hold.checkHeld(),
       pauseMs: () => RETRY_PAUSE_MS,
     });
   }

@@ -177,7 +177,7 @@ class AlsoLock implements SecondLock {
       await acquireForeign(foreign, wait, deps);
     } catch (error) {
       // Our own loss ends the wait too, and says more.
-      throw waiting.isHeld() || closing.aborted ? error : waiting.lossError();
+      throw waiting.checkHeld() || closing.aborted ? error : waiting.lossError();
     } finally {
       closing.removeEventListener('abort', abort);
       stopListening?.();
@@ -185,7 +185,7 @@ class AlsoLock implements SecondLock {
     try {
       // A fixed lease lasts as long as the caller asked for, from now on: the wait has used up a part of it.
       if (!options.watchdog) await extend(waiting, deps, waiting.leaseMs, 'renew');
-      if (!waiting.isHeld()) throw waiting.lossError();
+      if (!waiting.checkHeld()) throw waiting.lossError();
       return foreign;
     } catch (error) {
       deps.orphanReleases.start(foreign.owner, options);

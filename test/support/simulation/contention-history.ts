@@ -132,7 +132,7 @@ export class ContentionHistory {
     const valid = new ValidLeases(this.world.server, permitsOf, this.#leaving);
     for (const hold of this.holds) {
       if (!this.#canAsk(hold)) continue;
-      if (!hold.isHeld())
+      if (!hold.checkHeld())
         this.holds.delete(hold); // that is final
       else if (!this.#forced.has(fencingTickOf(hold.fencingToken))) valid.add(hold);
     }
@@ -205,7 +205,7 @@ export class ContentionHistory {
     for (const hold of this.holds) {
       const isOther = hold.owner.resource !== resource || !isExcluding(hold.mode, mode) || !this.#canAsk(hold);
       if (isOther || this.#forced.has(fencingTickOf(hold.fencingToken))) continue;
-      assert.ok(!hold.isHeld(), `${resource} is granted (${mode}) while it is held (${hold.mode})`);
+      assert.ok(!hold.checkHeld(), `${resource} is granted (${mode}) while it is held (${hold.mode})`);
     }
     this.#tokens.granted(resource, mode, fencingToken);
   }

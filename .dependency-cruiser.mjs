@@ -138,8 +138,13 @@ export const ROOMS = {
     packages: ['ioredis'],
     why: 'What a command does. It needs no Nest.',
   },
+  'cli/exec': {
+    rooms: [...COMMAND_LINE, 'cli/frame'],
+    packages: ['ioredis'],
+    why: 'A command of the user, in a process of its own, under a lease.',
+  },
   cli: {
-    rooms: [...COMMAND_LINE, 'cli/frame', 'cli/commands'],
+    rooms: [...COMMAND_LINE, 'cli/frame', 'cli/commands', 'cli/exec'],
     packages: ['ioredis'],
     why: 'The table of commands, and the program that runs one of them. Nothing imports it.',
   },

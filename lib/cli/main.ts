@@ -1,6 +1,6 @@
 import type { Command } from './frame/command.js';
 import { COMMANDS } from './commands.js';
-import { COMMON_OPTIONS, type CommonOptions, readTarget } from './frame/connection.js';
+import { COMMON_OPTIONS, type CommonOptions, DEFAULT_PREFIX, readTarget } from './frame/connection.js';
 import { asCliError, EXIT_CODES } from './frame/exit-codes.js';
 import { commandHelp, findCommand, programHelp } from './frame/help.js';
 import { Output } from './frame/output.js';
@@ -60,7 +60,11 @@ async function runCommand(
     const note = (line: string): void => output.note(line);
     terminal.progress('Connecting to Redis …');
     opening ??= readTarget(common, cli, note).then((target) =>
-      openSession(target, common.timeout ?? DEFAULT_TIMEOUT_MS, note),
+      openSession(
+        command.isPrefixStated ? { ...target, keyPrefix: target.keyPrefix ?? DEFAULT_PREFIX } : target,
+        common.timeout ?? DEFAULT_TIMEOUT_MS,
+        note,
+      ),
     );
     return opening.finally(() => terminal.endProgress());
   };

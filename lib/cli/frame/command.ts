@@ -40,6 +40,8 @@ export interface Command<S extends OptionSpecs = OptionSpecs> {
   readonly examples: readonly string[];
   /** Whether it changes something. */
   readonly isWriting?: boolean;
+  /** Whether no prefix is looked for, because all who call it have to use the same one. */
+  readonly isPrefixStated?: boolean;
   /** Whether Ctrl-C and SIGTERM are left to the command. */
   readonly handlesSignals?: boolean;
   /** @returns how it ended; a number is an exit code as it is */

@@ -1,0 +1,125 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventually } from '../../../support/expect/eventually.js';
+import { useRedis } from '../../../support/redis/redis-server.js';
+import { node, useExec } from './exec-process.js';
+
+const redis = useRedis();
+const exec = useExec(() => redis().url);
+
+describe('exec --once', () => {
+  it('runs a command that has ended well no more', async () => {
+    const first = exec(['deploy', '--once', 'v1', ...node('console.log("ran")')]);
+    await expect(first.ended).resolves.toBe(0);
+    expect(first.stdout).toBe('ran\n');
+    const second = exec(['deploy', '--once', 'v1', ...node('console.log("ran")')]);
+    await expect(second.ended).resolves.toBe(0);
+    expect(second.stdout).toBe('');
+    expect(second.stderr).toContain('"deploy" has run under the key "v1" already.');
+    const next = exec(['deploy', '--once', 'v2', ...node('console.log("ran")')]);
+    await next.ended;
+    expect(next.stdout).toBe('ran\n');
+  });
+
+  it('runs a command that has failed again', async () => {
+    await expect(exec(['failing', '--once', 'v1', ...node('process.exit(3)')]).ended).resolves.toBe(3);
+    const second = exec(['failing', '--once', 'v1', ...node('console.log("ran")')]);
+    await expect(second.ended).resolves.toBe(0);
+    expect(second.stdout).toBe('ran\n');
+  });
+
+  it('does not trust the exit code of a command that was asked to end', async () => {
+    const code = `process.on('SIGTERM', () => process.exit(0)); console.log('ready'); setInterval(() => {}, 1000);`;
+    const first = exec(['asked', '--once', 'v1', ...node(code)]);
+    await first.says('ready');
+    first.kill('SIGTERM');
+    await expect(first.ended).resolves.toBe(0);
+    const second = exec(['asked', '--once', 'v1', ...node('console.log("ran")')]);
+    await second.ended;
+    expect(second.stdout).toBe('ran\n');
+  });
+
+  it('remembers for as long as --keep', async () => {
+    await exec(['kept', '--once', 'v1', '--keep', '1s', ...node('')]).ended;
+    await eventually(async () => {
+      const later = exec(['kept', '--once', 'v1', ...node('console.log("ran")')]);
+      await later.ended;
+      expect(later.stdout).toBe('ran\n');
+    });
+  });
+});
+
+describe('a race of 20 deploys', () => {
+  const DEPLOYS = 20;
+  const folder = mkdtempSync(join(tmpdir(), 'migration-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  /** Finds a port that only one process can have at a time: Linux frees it the moment that its process is dead. */
+  async function freePort(): Promise<number> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as { port: number };
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
+
+  /** A migration that writes down when it starts and ends, and what it sees of another one. */
+  function migration(log: string, port: number, ms: number): string[] {
+    return node(`
+      const { appendFileSync } = require('fs');
+      const say = (what) => appendFileSync(${JSON.stringify(log)}, what + ' ' + process.env.DEPLOY + '\\n');
+      require('net').createServer()
+        .on('error', (error) => { say('overlaps'); throw error; })
+        .listen(${port}, '127.0.0.1', () => {
+          say('begins');
+          setTimeout(() => { say('ends'); process.exit(); }, ${ms});
+        });`);
+  }
+
+  const linesOf = (log: string, word: string): string[] =>
+    readFileSync(log, 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith(word));
+
+  it('runs the migration once', async () => {
+    const log = join(folder, 'peaceful');
+    writeFileSync(log, '');
+    const command = migration(log, await freePort(), 200);
+    const deploys = Array.from({ length: DEPLOYS }, (_, index) =>
+      exec(['migrate', '--once', 'v1', ...command], { DEPLOY: String(index) }),
+    );
+    expect(await Promise.all(deploys.map((each) => each.ended))).toEqual(deploys.map(() => 0));
+    expect(linesOf(log, 'begins')).toHaveLength(1);
+    expect(linesOf(log, 'ends')).toHaveLength(1);
+    expect(linesOf(log, 'overlaps')).toEqual([]);
+  });
+
+  it('completes the migration once, and never runs two, when runners are killed', async () => {
+    const log = join(folder, 'killed');
+    writeFileSync(log, '');
+    const command = migration(log, await freePort(), 1_500);
+    const options = ['--once', 'v1', '--lease', '2s', '--kill-after', '500ms'];
+    const deploys = Array.from({ length: DEPLOYS }, (_, index) =>
+      exec(['migrate-killed', ...options, ...command], { DEPLOY: String(index) }),
+    );
+    const killed = new Set<number>();
+    for (const kills of [1, 2, 3, 4]) {
+      await eventually(() => expect(linesOf(log, 'begins').length).toBeGreaterThanOrEqual(kills));
+      const runner = Number(linesOf(log, 'begins').at(-1)!.split(' ')[1]);
+      deploys[runner]!.kill('SIGKILL');
+      killed.add(runner);
+      appendFileSync(log, `killed ${runner}\n`);
+      // One that waits, too.
+      const waiter = deploys.findIndex((_, index) => !killed.has(index));
+      deploys[waiter]!.kill('SIGKILL');
+      killed.add(waiter);
+    }
+    const codes = await Promise.all(deploys.map((each) => each.ended));
+    expect(codes.filter((_, index) => !killed.has(index))).toEqual(Array(DEPLOYS - killed.size).fill(0));
+    expect(linesOf(log, 'overlaps')).toEqual([]);
+    expect(linesOf(log, 'ends')).toHaveLength(1);
+    expect(linesOf(log, 'begins')).toHaveLength(5);
+  });
+});

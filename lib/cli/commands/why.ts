@@ -13,6 +13,8 @@ const MOST_WAITED_MS = 4_000;
 const WATCH_EVERY_MS = 2_000;
 /** A renewal that is due, and may be on its way. */
 const SLACK_MS = 300;
+/** The times of a look are whole milliseconds. */
+const ROUNDED_MS = 5;
 
 export const why = defineCommand({
   name: 'why',
@@ -61,7 +63,8 @@ function verdictOf(before: Holder | undefined, holder: Holder): string {
   const left = longDuration(holder.ttlMs);
   if (holder.isKept) return `released, stays taken for another ${left}`;
   if (!before) return 'granted between two looks: the holder lives';
-  if (holder.ttlMs > before.ttlMs) return 'renewed between two looks: the holder lives';
+  const betweenMs = holder.heldMs - before.heldMs;
+  if (holder.ttlMs > before.ttlMs - betweenMs + ROUNDED_MS) return 'renewed between two looks: the holder lives';
   const lateMs = renewedMsAgo(holder) - holder.leaseMs / 3;
   if (renewedMsAgo(holder) > holder.leaseMs / 2) return `not renewed: the holder is dead, free in ${left}`;
   if (lateMs > SLACK_MS) return `a renewal is ${longDuration(lateMs)} late: the holder may be dead, free in ${left}`;

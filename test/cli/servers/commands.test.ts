@@ -1,0 +1,263 @@
+import type { JobStore } from '../../../lib/core/store/job-store.js';
+import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
+import { useAdmin, useInstances, untilQueued } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { type CliSurroundings, runHere } from '../run-cli.js';
+
+const NO_COLOR = { NO_COLOR: '1' };
+
+describe.each([0, 3])('the commands, in database %d', (database) => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const url = () => `${redis().url}/${database}`;
+  const start = useInstances(url);
+  const run = (argv: readonly string[], surroundings: CliSurroundings = {}) =>
+    runHere(argv, { ...surroundings, env: { REDIS_URL: url(), ...NO_COLOR, ...surroundings.env } });
+  const json = async (...argv: string[]) => {
+    const { code, stdout } = await run([...argv, '--json']);
+    const body = JSON.parse(stdout) as { locks: unknown[]; jobs: Record<string, unknown>[] };
+    return { code, ...body };
+  };
+
+  it('ls names the holder, what it does, and how many wait', async () => {
+    const holder = await start();
+    const { locks, instanceId } = holder;
+    const other = await start();
+    const lease = await locks.acquire('order:7', { label: { group: 'Orders.pay', request: '7f' } });
+    const waits = other.locks.acquire('order:7');
+    await untilQueued(holder, 'order:7', other);
+    await locks.acquire('invoice:1', { mode: 'read' });
+
+    const { code, stdout, stderr } = await run(['ls']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const rows = stdout
+      .trimEnd()
+      .split('\n')
+      .map((row) => row.split('\t'));
+    expect(rows).toHaveLength(2);
+    expect(rows[0]).toEqual([
+      'invoice:1',
+      'read',
+      instanceId,
+      '',
+      ...Array(3).fill(expect.stringMatching(/^\d+$/)),
+      '0',
+    ]);
+    expect(rows[1]!.slice(0, 5)).toEqual([
+      'order:7',
+      'exclusive',
+      instanceId,
+      'Orders.pay, request "7f"',
+      String((lease as { fencingToken: number }).fencingToken),
+    ]);
+    expect(rows[1]!.at(-1)).toBe('1');
+
+    const table = (await run(['ls'], { isTerminal: true })).stdout.split('\n');
+    expect(table[0]).toMatch(/^RESOURCE +MODE +HOLDER +LABEL +TOKEN +HELD FOR +LEFT +WAITERS$/);
+    expect(new Set(table.slice(0, 3).map((line) => line.indexOf(line.trim())))).toEqual(new Set([0]));
+
+    expect((await run(['ls', 'order:'])).stdout.split('\n')).toHaveLength(2);
+    expect((await run(['ls', 'ord*'])).stdout).toBe('');
+    expect((await run(['ls', '--waiting'])).stdout).toMatch(/^order:7\t[^\n]+\n$/);
+    expect((await run(['ls', '--group', 'Orders.pay'])).stdout).toMatch(/^order:7\t[^\n]+\n$/);
+    expect((await run(['ls', '--group', 'Orders'])).stdout).toBe('');
+    expect(await json('ls', 'order:')).toMatchObject({
+      code: 0,
+      schemaVersion: 1,
+      keyPrefix: 'lock',
+      locks: [{ resource: 'order:7', holders: [{ instanceId }], waiters: [{ instanceId: other.instanceId }] }],
+    });
+    await lease.release();
+    await waits;
+  });
+
+  it('ls says that there is more', async () => {
+    const { locks } = await start();
+    for (const name of ['a', 'b', 'c']) await locks.acquire(name);
+    const { code, stdout, stderr } = await run(['ls', '--limit', '2']);
+    expect(code).toBe(5);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(2);
+    expect(stderr).toContain('There are more than 2 resources.');
+  });
+
+  it('finds the prefix by itself, and asks which one where there are several', async () => {
+    const { locks } = await start({ keyPrefix: 'shop:locks' });
+    await locks.acquire('a');
+    expect(await json('ls')).toMatchObject({ code: 0, keyPrefix: 'shop:locks', locks: [{ resource: 'a' }] });
+    const other = await start();
+    await other.locks.acquire('b');
+    const { code, stderr } = await run(['ls']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('Choose one by --prefix: "lock", "shop:locks".');
+    expect(await json('ls', '--prefix', 'lock')).toMatchObject({ locks: [{ resource: 'b' }] });
+  });
+
+  it('says that no application is there', async () => {
+    expect(await run(['ls'])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'No application keeps locks there yet: the prefix lock is taken.\n',
+    });
+  });
+
+  it('why tells a dead holder from one that renews', async () => {
+    const alive = await start({ defaults: { leaseMs: 2_000 } });
+    await alive.locks.acquire('alive');
+    const { code, stdout } = await run(['why', 'alive']);
+    expect(code).toBe(0);
+    expect(stdout.split('\n')[0]).toMatch(/: renewed between two looks: the holder lives$/);
+
+    // As a process leaves it that was killed: renewed last 350 s ago.
+    const owner = `dead-1/${'s'.repeat(22)}`;
+    await admin().select(database);
+    await admin().set('lock:{dead}', `${owner} 1000 600000`, 'PX', 250_000);
+    await admin().select(0);
+    const dead = await run(['why', 'dead']);
+    expect(dead.stdout.split('\n')[0]).toMatch(/^dead-1: not renewed: the holder is dead, free in 4 min (10|9|8) s$/);
+    expect(dead.stdout).not.toContain('ssss');
+    expect(await json('why', 'dead')).toMatchObject({ cause: 'holderDead', state: { resource: 'dead' } });
+  });
+
+  it('why says that a resource is free', async () => {
+    const { locks } = await start();
+    await locks.acquire('other');
+    expect(await run(['why', 'free'])).toMatchObject({
+      code: 0,
+      stdout: '"free" is free: no process holds it, and none waits for it.\n',
+    });
+  });
+
+  describe('release', () => {
+    const held = async () => {
+      const { locks, instanceId, events } = await start();
+      const { fencingToken } = (await locks.acquire('order:7')) as { fencingToken: number };
+      return { locks, instanceId, fencingToken, events };
+    };
+    const isHeld = async () => (await json('ls', 'order:7')).locks.length === 1;
+
+    it('without a token says who holds it, and changes nothing', async () => {
+      const { instanceId, fencingToken } = await held();
+      const { code, stdout, stderr } = await run(['release', 'order:7', '--yes']);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toContain(`"order:7" is held by ${instanceId} for `);
+      expect(stderr).toContain('That does not stop the holder');
+      expect(stderr).toContain(`release order:7 --token ${fencingToken}`);
+      expect(await isHeld()).toBe(true);
+    });
+
+    it('without a terminal needs --yes', async () => {
+      const { fencingToken } = await held();
+      const line = ['release', 'order:7', '--token', `${fencingToken}`];
+      expect(await run(line)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('add --yes. Nothing was changed.'),
+      });
+      expect(await isHeld()).toBe(true);
+      expect(await run([...line, '--yes', '--by', 'ann', '--reason', 'OPS-17'])).toMatchObject({ code: 0 });
+      expect(await isHeld()).toBe(false);
+    });
+
+    it.each([
+      ['y', 0],
+      ['yes', 0],
+      ['', 2],
+      ['no', 2],
+    ])('asks at a terminal: "%s" ends with %d', async (typed, code) => {
+      const { fencingToken } = await held();
+      const ended = await run(['release', 'order:7', '--token', `${fencingToken}`], { typed });
+      expect(ended.stderr).toContain('End this lease? [y/N]');
+      expect(ended.code).toBe(code);
+      expect(await isHeld()).toBe(code !== 0);
+    });
+
+    it('leaves a later lease alone, and one of another resource', async () => {
+      const { fencingToken } = await held();
+      const { code, stderr } = await run(['release', 'order:7', '--yes', '--token', `${fencingToken + 320}`]);
+      expect(code).toBe(1);
+      expect(stderr).toContain(`It has: ${fencingToken}. Nothing was changed.`);
+      expect((await run(['release', 'nothing', '--yes', '--token', '7'])).code).toBe(1);
+      expect(await isHeld()).toBe(true);
+    });
+
+    it('refuses what is too long for a log before it sends anything', async () => {
+      const { fencingToken } = await held();
+      const line = ['release', 'order:7', '--yes', '--token', `${fencingToken}`, '--by', 'a'.repeat(101)];
+      expect(await run(line)).toMatchObject({ code: 2, stderr: expect.stringContaining('--by must be') });
+      expect(await isHeld()).toBe(true);
+    });
+  });
+
+  it('leaders names the leader and how many candidates wait', async () => {
+    const leader = await start();
+    const { instanceId } = leader;
+    const other = await start();
+    await leader.locks.campaign('mailer').whenElected();
+    other.locks.campaign('mailer');
+    await untilQueued(leader, 'leader:mailer', other);
+    expect(await json('leaders')).toMatchObject({
+      code: 0,
+      leaders: [{ name: 'mailer', leader: instanceId, candidates: 1 }],
+    });
+    expect((await run(['leaders'])).stdout).toMatch(new RegExp(`^mailer\t${instanceId}\t\\d+\t\\d+\t\\d+\t1\n$`));
+  });
+
+  describe('jobs', () => {
+    const withJob = async () => {
+      const { store, instanceId, locks } = await start();
+      await (await locks.acquire('a')).release();
+      const jobs: JobStore = new RedisJobStore(store);
+      await jobs.register([
+        { resource: 'cron:nightly', schedule: '0 3 * * * Europe/Berlin', next: Date.now() + 3_600_000 },
+      ]);
+      return { jobs, instanceId };
+    };
+
+    it('are listed, and shown one by one', async () => {
+      const { instanceId } = await withJob();
+      expect(await json('jobs')).toMatchObject({
+        code: 0,
+        jobs: [{ name: 'nightly', cron: '0 3 * * *', timeZone: 'Europe/Berlin', missed: 0 }],
+      });
+      expect((await run(['jobs'])).stdout).toMatch(/^nightly\twaits\t\d{4}-/);
+      const { stdout } = await run(['job', 'nightly'], { isTerminal: true });
+      expect(stdout).toMatch(/^schedule +0 3 \* \* \* Europe\/Berlin$/m);
+      expect(stdout).toMatch(new RegExp(`^${instanceId} +`, 'm'));
+    });
+
+    it('are paused for a time, and resumed', async () => {
+      await withJob();
+      expect(await run(['job', 'nightly', '--pause', '2h', '--by', 'ann'])).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^Paused for 2 h, until \d{4}-.+Z: nightly\.\n$/),
+      });
+      expect(await json('jobs')).toMatchObject({ jobs: [{ pause: { by: 'ann' } }] });
+      expect((await run(['jobs'], { isTerminal: true })).stdout).toContain('paused by ann for ');
+      expect(await run(['job', 'nightly', '--resume'])).toMatchObject({ code: 0, stdout: 'Resumed: nightly.\n' });
+      expect(await run(['job', 'nightly', '--resume'])).toMatchObject({ code: 1 });
+      expect((await json('jobs')).jobs[0]?.['pause']).toBeUndefined();
+    });
+
+    it('show their history', async () => {
+      await withJob();
+      expect(await json('job', 'nightly', '--history')).toMatchObject({ code: 0, job: 'nightly', runs: [] });
+    });
+
+    it('are run by an instance only, which it says', async () => {
+      const { instanceId } = await withJob();
+      const { code, stderr } = await run(['job', 'nightly', '--run']);
+      expect(code).toBe(1);
+      expect(stderr).toContain('has no code for the job "nightly"');
+      expect(stderr).toContain(instanceId);
+    });
+
+    it.each([[[]], [['--run']], [['--pause', '1h']], [['--resume']], [['--history']]])(
+      'that are not known end with 1: %j',
+      async (options) => {
+        await withJob();
+        const { code, stderr } = await run(['job', 'nihgtly', ...options]);
+        expect(code).toBe(1);
+        expect(stderr).toBe('The fleet has no job called "nihgtly". Did you mean "nightly"?\n');
+      },
+    );
+  });
+});

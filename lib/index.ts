@@ -72,7 +72,7 @@ export type { Holder } from './core/api/holder.js';
 export { LeaseLostError, LockNotHeldError, LockReentryError, NotLeaderError } from './core/api/lease-errors.js';
 
 // Events, and what an operator sees and does
-export type { LockEvent } from './core/events/events.js';
+export type { LockEvent, LockOrderEdge } from './core/events/events.js';
 export type { LockObserver } from './core/events/observers.js';
 export type { LockState } from './core/store/lock-state.js';
 export type { LockHealth } from './core/health/lock-health.js';

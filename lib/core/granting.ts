@@ -2,6 +2,7 @@ import { LocalQueues } from './acquiring/local-queues.js';
 import { LockNotHeldError } from './api/lease-errors.js';
 import type { Lease } from './api/lease.js';
 import { type LockOptions, type ResolvedLockOptions, resolveLockOptions } from './api/lock-options.js';
+import type { LockOrderEdge } from './events/events.js';
 import type { LockContext } from './holding/lock-context.js';
 import type { LeaseFactory } from './lease/lease-factory.js';
 import type { SingleLease } from './lease/single-lease.js';
@@ -51,6 +52,11 @@ export class ClientUnderTest {
     const { active, orphanReleases } = this.deps;
     const ending = active.list().filter((hold) => hold.isReleased).length;
     return ending + orphanReleases.size;
+  }
+
+  /** @param told of orders of locks that make a circle; what it throws, the call throws that has closed it */
+  onLockOrder(told: (edges: readonly LockOrderEdge[]) => void): void {
+    this.deps.lockOrder.onCircle = told;
   }
 
   /** Acquires any resource, also that of a leadership or of a job: in a test, another application has it. */

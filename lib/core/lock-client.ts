@@ -9,6 +9,7 @@ import { Campaigns } from './leader/campaigns.js';
 import { type Clock, SYSTEM_CLOCK } from './util/clock.js';
 import type { CompositeLease } from './lease/composite-lease.js';
 import { nullIfBusy } from './acquiring/acquire-errors.js';
+import type { LockOrderEdge } from './events/events.js';
 import { type GroupFunction, Groups } from './events/groups.js';
 import { type LockObserver, LockObservers } from './events/observers.js';
 import { type LockStats, type LockTelemetry, Telemetries } from './events/telemetry.js';
@@ -19,6 +20,7 @@ import { Leaks, type OnLeak } from './lease/leaks.js';
 import type { Origin } from './util/call-site.js';
 import { type LeaseDeps, NO_SECOND_LOCKS, type SecondLocks } from './lease/lease-deps.js';
 import { LockContext } from './holding/lock-context.js';
+import { LockOrder } from './holding/lock-order.js';
 import {
   fillLockOptions,
   isFixed,
@@ -148,6 +150,7 @@ export class LockClient {
       drained,
       closingHere: () => (context.isInWork() ? drained : closing),
       heldHere: () => context.held(),
+      lockOrder: new LockOrder(observers, clock, warn),
       defaults,
     };
     const watchdog = new Watchdog(store, clock, observers, observation);
@@ -369,6 +372,10 @@ export class LockClient {
 
   inspect(resource: string): Promise<LockState> {
     return this.operators.inspect(resource);
+  }
+
+  lockOrder(): LockOrderEdge[] {
+    return this.#deps.lockOrder.list();
   }
 
   /** @throws InvalidLockOptionsError */

@@ -22,10 +22,11 @@ export class RedisLockTestingModule {
    */
   static forRoot(options: RedisLockTestingModuleOptions = {}): DynamicModule {
     refuseOfRedis(options);
-    const { fleet, clock, startsAt, ...rest } = options;
-    TEST_LOCKS_OPTIONS.check('RedisLockTestingModule.forRoot', { fleet, clock, startsAt });
+    const { fleet, clock, startsAt, throwOnLockOrder, ...rest } = options;
+    const ofKit = { fleet, clock, startsAt, throwOnLockOrder };
+    TEST_LOCKS_OPTIONS.check('RedisLockTestingModule.forRoot', ofKit);
     const module = RedisLockModule.forRoot({ connection: 'memory:', ...rest });
-    const useValue = fleetStores({ fleet, clock, startsAt });
+    const useValue = fleetStores(ofKit);
     return {
       ...module,
       // Read when the application starts, as those of the module are. The last provider of a token counts.

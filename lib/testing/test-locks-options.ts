@@ -1,5 +1,5 @@
 import { InvalidLockOptionsError } from '../core/api/errors.js';
-import { checked, oneOf, type OptionsOf, OptionTable, text } from '../core/api/option-table.js';
+import { checked, flag, oneOf, type OptionsOf, OptionTable, text } from '../core/api/option-table.js';
 import { describeValue } from '../core/api/validation.js';
 import { fleetOf, type TestClock, type TestFleet } from './fleet/test-fleet.js';
 import type { TestStores } from '../nest/test-stores.js';
@@ -30,12 +30,21 @@ export interface TestLocksOptions {
    * @default 2026-01-01T00:00:00Z
    */
   startsAt?: Date | number;
+  /**
+   * Whether a call fails with a `TestKitError` that takes locks inside each other in an order that makes a circle with an
+   * earlier order: calls that do so can wait for each other. It fails before it waits, and also where it would be granted
+   * the lock at once. Without it, the event `lockOrder` tells, and the log.
+   *
+   * @default false
+   */
+  throwOnLockOrder?: boolean;
 }
 
 export const TEST_LOCKS_OPTIONS = new OptionTable({
   fleet: text(/^.{1,100}$/u, '1 to 100 characters'),
   clock: oneOf<TestClock>(['real', 'manual']).default('real'),
   startsAt: checked<Date | number>(checkDate),
+  throwOnLockOrder: flag().default(false),
 } satisfies OptionsOf<TestLocksOptions>);
 
 function checkDate(option: string, value: unknown): void {
@@ -48,7 +57,7 @@ function checkDate(option: string, value: unknown): void {
 }
 
 /** Puts lock services on the fleet with the name. Without a name, all services of one application have one fleet. */
-export function fleetStores({ fleet: name, clock, startsAt }: TestLocksOptions): TestStores {
+export function fleetStores({ fleet: name, clock, startsAt, throwOnLockOrder = false }: TestLocksOptions): TestStores {
   let own: TestFleet | undefined;
   return {
     place(context) {
@@ -57,7 +66,7 @@ export function fleetStores({ fleet: name, clock, startsAt }: TestLocksOptions):
         own === undefined || own.hasEnded || own.instances.some(({ service }) => service === context.service);
       const kind = clock ?? TEST_LOCKS_OPTIONS.defaults.clock;
       if (name !== undefined || isOther) own = fleetOf(name, kind, startsAt && Number(startsAt));
-      return new FleetPlace(own!, context);
+      return new FleetPlace(own!, context, throwOnLockOrder);
     },
   };
 }

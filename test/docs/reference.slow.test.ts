@@ -84,6 +84,7 @@ describe('the generated reference', () => {
       leaked: `${ofLease} heldMs callSite isRenewed`,
       heldLong: `${ofLease} heldMs`,
       slowLoop: `${ofLease} stoodStillMs leaseMs leftMs`,
+      lockOrder: 'service edges',
       transferred: `${ofLease} heldMs`,
       leftToExpire: `${ofLease} heldMs`,
       releasedAfterLoss: ofLease,

@@ -132,6 +132,35 @@ describe('RedisLockTestingModule', () => {
     expect(lease.signal.aborted).toBe(true);
   });
 
+  describe('throwOnLockOrder', () => {
+    const both = (module: TestingModule, outer: string, inner: string) => {
+      const locks = module.get(RedisLockService);
+      return locks.using(outer, () => locks.using(inner, () => 'done'));
+    };
+
+    it('fails the call that takes locks in an order that makes a circle with an earlier one', async () => {
+      const module = await shop({ throwOnLockOrder: true });
+      expect(await both(module, 'order:7', 'stock:1')).toBe('done');
+      const error = await rejection(both(module, 'stock:2', 'order:8'));
+      expect(error).toMatchObject({ name: 'TestKitError', code: 'lockOrder' });
+      expect(error.message).toMatch(/A call that held "order:7", at .*module\.test\.ts:\d+.*wanted "order:8"/);
+      await testLocks(module).expectNothingHeld();
+    });
+
+    it('counts a call for several resources, too', async () => {
+      const module = await shop({ throwOnLockOrder: true });
+      await module.get(RedisLockService).using(['stock:1', 'order:7'], () => {});
+      expect(await rejection(both(module, 'stock:2', 'order:8'))).toMatchObject({ code: 'lockOrder' });
+    });
+
+    it('is off by default: the log tells it', async () => {
+      const module = await shop({});
+      await both(module, 'order:7', 'stock:1');
+      expect(await both(module, 'stock:2', 'order:8')).toBe('done');
+      expect(module.get(RedisLockService).lockOrder()).toHaveLength(2);
+    });
+  });
+
   it('forgets a fleet with its last application', async () => {
     const first = await shop({ fleet: 'gone', clock: 'manual' });
     await first.get(RedisLockService).acquire('x', { watchdog: false });
@@ -147,6 +176,7 @@ describe('bad input and a wrong place', () => {
   it.each([
     [{ clock: 'fake' }, "clock must be one of 'real', 'manual'"],
     [{ fleet: '' }, 'fleet must be 1 to 100 characters'],
+    [{ throwOnLockOrder: 'yes' }, 'throwOnLockOrder must be true or false'],
     [{ startsAt: new Date(NaN) }, 'startsAt must be a valid Date'],
     [{ fleets: 'x' }, 'Did you mean fleet?'],
   ])('%j is refused at once', (options, message) => {

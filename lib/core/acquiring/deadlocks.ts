@@ -19,12 +19,15 @@ export function heldMeanwhile(
   call: PendingCall,
   queues: ReadonlyMap<string, Queue>,
 ): HeldMeanwhile | undefined {
-  const resources = namesOf(liveHolds(call)).filter((held) => held !== resource);
-  if (resources.length === 0) return undefined;
+  if (holdsNothing(call)) return undefined;
   const found = findCycle(resource, locksOf(call), call, queues);
   // Their own time may be over in the same moment, when this call does not wait any more.
   for (const other of found) other.isInDeadlock = true;
-  return { resources, isDeadlock: found.length > 0 || call.isInDeadlock === true };
+  const isDeadlock = found.length > 0 || call.isInDeadlock === true;
+  // The parts of one call are taken in the same order everywhere. Only where that did not help, it matters what it has.
+  const holds = isDeadlock ? liveHolds(call) : outerHolds(call);
+  const resources = namesOf(holds).filter((held) => held !== resource);
+  return resources.length === 0 ? undefined : { resources, isDeadlock };
 }
 
 /** @returns the calls that wait in a circle with this one; none where there is no circle */
@@ -40,7 +43,7 @@ function findCycle(
   let looked = 0;
   for (const { wanted, path } of paths) {
     for (const other of queues.get(wanted)?.calls ?? []) {
-      if (other === call || other.outer === undefined) continue;
+      if (other === call || holdsNothing(other)) continue;
       if (++looked > MOST) return [];
       const holds = locksOf(other);
       if (holds.includes(resource)) return [...path, other];
@@ -54,8 +57,18 @@ function findCycle(
   return [];
 }
 
-function liveHolds({ outer = [] }: PendingCall): readonly Hold[] {
-  return outer.filter((hold) => hold.checkHeld());
+/** The innermost first: the parts of a call for several resources, and what its caller held before. */
+function liveHolds(call: PendingCall): readonly Hold[] {
+  const parts = call.several?.leases.map(({ hold }) => hold).reverse() ?? [];
+  return [...parts.filter((hold) => hold.checkHeld()), ...outerHolds(call)];
+}
+
+function outerHolds({ nested }: PendingCall): readonly Hold[] {
+  return nested?.holds.filter((hold) => hold.checkHeld()) ?? [];
+}
+
+function holdsNothing({ nested, several }: PendingCall): boolean {
+  return nested === undefined && (several === undefined || several.leases.length === 0);
 }
 
 /** Without semaphores: another holder may give its permits back. */

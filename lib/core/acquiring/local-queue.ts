@@ -336,7 +336,7 @@ export class LocalQueue implements WaiterListener {
     const now = this.deps.clock.now();
     noteReasons(this.#facts, call.options, now);
     const place = this.#placeOf(call);
-    const meanwhile = call.outer && heldMeanwhile(this.resource, call, this.queues);
+    const meanwhile = heldMeanwhile(this.resource, call, this.queues);
     this.#dismiss(call, waitedTooLong(this.resource, call, now, this.log, call.attempts, place, meanwhile));
   }
 

@@ -1,5 +1,5 @@
 import { aborted } from './acquire-errors.js';
-import { PendingCall } from './pending-call.js';
+import { type NestedCall, PendingCall } from './pending-call.js';
 import type { Grant, Hold } from '../holding/hold.js';
 import { LocalQueue } from './local-queue.js';
 import { isExpectedToWait } from './waits.js';
@@ -64,6 +64,7 @@ export class LocalQueues {
     several?: SeveralParts,
   ): Promise<T> {
     const isPolled = options.waitMs === 0 || Boolean(options.retry);
+    const nested = options.waitMs > 0 ? this.#nested(resource, options, several) : undefined;
     if (several !== undefined) {
       const storeLease = several.take(resource, options.label);
       if (storeLease) return this.#taken(storeLease, take, isPolled);
@@ -77,10 +78,23 @@ export class LocalQueues {
       const queue = this.#queueOf(resource);
       const call = new PendingCall(options, clock.now(), outcome, alarms, queue);
       call.isInWork = closing === this.deps.drained;
-      if (call.isInWork) call.outer = this.deps.heldHere();
+      if (nested !== undefined) call.nested = nested;
       if (several !== undefined) call.several = several;
       queue.join(call);
     });
+  }
+
+  /** What the caller of a call that may wait holds, if it holds something. */
+  #nested(resource: string, { mode }: ResolvedLockOptions, several: SeveralParts | undefined): NestedCall | undefined {
+    const { lockOrder, closingHere, drained, heldHere } = this.deps;
+    const part = several !== undefined && lockOrder.hasEdges ? several.leases.at(-1) : undefined;
+    const isInWork = closingHere() === drained;
+    if (!isInWork && part === undefined) return undefined;
+    if (part !== undefined) lockOrder.note([part.hold], { resource, mode, isOfSeveral: true });
+    if (!isInWork) return undefined;
+    const holds = heldHere();
+    lockOrder.note(holds, { resource, mode });
+    return { holds, origin: lockOrder.recordOrigin() };
   }
 
   /** Whether this process has nothing to do with the resource, as far as its queues know. */

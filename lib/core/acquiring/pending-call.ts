@@ -5,6 +5,7 @@ import type { FoundInUse, LockOwner } from '../store/lock-store.js';
 import type { StoreLease } from '../holding/store-lease.js';
 import type { SeveralParts } from '../holding/several-parts.js';
 import { LONG_WAIT_MS, noteWait } from './waits.js';
+import type { Origin } from '../util/call-site.js';
 import { onAbort } from '../util/signals.js';
 import { type AttemptLog, givesUpAt, type WaitingTimes } from '../places/attempts.js';
 
@@ -49,6 +50,14 @@ export interface WaiterListener extends WaitingTogether {
   holds(owner: LockOwner): boolean;
 }
 
+/** What else is known of a call that is made inside of work under a lease. */
+export interface NestedCall {
+  /** What that work holds, the innermost first. */
+  readonly holds: readonly Hold[];
+  /** Recorded inside, if it was. */
+  readonly origin: Origin | undefined;
+}
+
 /** One call that waits, until it succeeds or fails: to acquire a lock, or for a latch to open. */
 export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLockOptions> implements Alarm {
   /** How many attempts were sent for it. The calls for one latch share their attempts, which do not count here. */
@@ -59,8 +68,8 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   declare link?: Link | undefined;
   /** Whether it is made inside of work under a lease. At a shutdown, that work is drained first. */
   isInWork = false;
-  /** What that work holds. Only set where it is made inside of such work. */
-  declare outer?: readonly Hold[];
+  /** Only set where it is made inside of such work. */
+  declare nested?: NestedCall;
   /** Whether another call has found that both wait for each other. Only set then. */
   declare isInDeadlock?: true;
   /** What the observers were told: nothing, that it waits, or that it has waited for long. */

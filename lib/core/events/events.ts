@@ -47,6 +47,23 @@ export interface JobCommand {
   until?: number;
 }
 
+/** An order in which locks were taken inside each other: what a call held, and what it wanted then. */
+export interface LockOrderEdge {
+  /** The group of the lock that was held: by its name alone. */
+  readonly held: string;
+  /** The lock of the call that was the first to take them in this order. */
+  readonly heldResource: string;
+  readonly heldMode: LockMode;
+  /** The line of the application that has taken it, if the stack of the inner call names it. */
+  readonly heldAt?: string;
+  /** The group of the lock that was wanted. */
+  readonly wanted: string;
+  readonly wantedResource: string;
+  readonly wantedMode: LockMode;
+  /** The line of the application that wanted it. */
+  readonly wantedAt?: string;
+}
+
 /** Something that happened to a lock. For logs, metrics and alerts; it never carries a secret. */
 export type LockEvent =
   /**
@@ -101,6 +118,11 @@ export type LockEvent =
    * `leftMs` is what is left of the lease, 0 if it is over. Of several leases, the one that ends first is named.
    */
   | ({ type: 'slowLoop' } & OfLease & { stoodStillMs: number; leaseMs: number; leftMs: number })
+  /**
+   * Calls of this process take locks inside each other in orders that make a circle, so they can wait for each other: a
+   * deadlock. `edges` has the orders, the one that was seen last at the end. Each order that closes a circle is told once.
+   */
+  | ({ type: 'lockOrder' } & OfService & { edges: readonly LockOrderEdge[] })
   /** A lease was transferred: the process that adopts it goes on with the same token. */
   | ({ type: 'transferred' } & OfLease & { heldMs: number })
   /** The lock service has closed, and a fixed lease (`watchdog: false`) is left to end by itself. */

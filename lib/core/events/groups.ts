@@ -61,6 +61,17 @@ export class Groups {
     return this.#admit(stated ?? this.#find(resource));
   }
 
+  /**
+   * The group of a name, whatever its calls state. It gets no place among those that contention and metrics tell apart,
+   * so it is found again each time.
+   */
+  ofName(resource: string): string {
+    if (this.ofResource === undefined && !resource.includes(':')) {
+      return resource.length <= LONGEST_GROUP && NAME_OF_CODE.test(resource) ? resource : OTHER_GROUP;
+    }
+    return this.#find(resource);
+  }
+
   /** Gives a name of the program its place, whatever calls come later. */
   register(kind: RegisteredGroup['kind'], name: string, mode: LockMode = 'exclusive', stated = name): void {
     const group = groupNamed(stated);

@@ -5,6 +5,7 @@ import type { Alarms } from '../util/alarms.js';
 import type { Clock } from '../util/clock.js';
 import type { Random } from '../util/random.js';
 import type { Hold } from './hold.js';
+import type { LockOrder } from './lock-order.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { OrphanReleases } from '../store/orphan-releases.js';
 import type { PlaceKeeper } from '../places/place-keeper.js';
@@ -33,5 +34,7 @@ export interface Runtime {
   closingHere(): AbortSignal;
   /** What the work holds that the running code is part of. */
   heldHere(): readonly Hold[];
+  /** The orders in which calls of this process take locks inside each other. */
+  readonly lockOrder: LockOrder;
   readonly defaults: LockDefaults;
 }

@@ -2,6 +2,7 @@ import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { AcquireReply, LockOwner, Queueing } from '../store/lock-store.js';
 import { asStoreError } from '../store/store-error.js';
 import { createOwner } from '../store/owner-id.js';
+import type { Hold } from './hold.js';
 import type { Runtime } from './runtime.js';
 import { LABEL_AFTER_MS } from './labels.js';
 import { StoreLease, validUntil } from './store-lease.js';
@@ -13,6 +14,8 @@ const MOST_AT_ONCE = 64;
 export interface SeveralWanted {
   /** In the order in which they are acquired. */
   readonly names: readonly string[];
+  /** The parts that the call has by now. */
+  readonly leases: readonly { readonly hold: Hold }[];
   /** Of each part. */
   readonly options: ResolvedLockOptions;
   /** Whether the store can be asked for it before its turn: this call and this process have nothing to do with it yet. */
@@ -43,6 +46,11 @@ export class SeveralParts {
     private readonly wanted: SeveralWanted,
     private readonly deps: Pick<Runtime, 'store' | 'clock' | 'random' | 'orphanReleases'>,
   ) {}
+
+  /** The parts that the call has by now, in the order of the names. */
+  get leases(): readonly { readonly hold: Hold }[] {
+    return this.wanted.leases;
+  }
 
   /** Asks for a part, and the first time also for those behind it. @returns the answer to the first one */
   acquire(first: LockOwner, leaseMs: number, sentAt: number, queueing?: Queueing): Promise<AcquireReply> {

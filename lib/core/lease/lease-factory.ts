@@ -230,7 +230,7 @@ export class LeaseFactory {
     /** Those that are renewed until the last resource is had, whatever the options say of the lease. */
     const waiting: Hold[] = [];
     const { observation, context } = this.deps;
-    const several = this.#severalParts(names, options);
+    const several = this.#severalParts(names, options, leases);
     try {
       for (const name of names) {
         const leftMs = Math.max(1, giveUpAt - this.deps.clock.now());
@@ -256,21 +256,22 @@ export class LeaseFactory {
     } catch (error) {
       // The waits for the earlier ones were told with their grants.
       if (!waitBefore(error)) noteWait(error, startedAt, false);
-      several?.giveUp();
+      several.giveUp();
       await Promise.allSettled(leases.toReversed().map((lease) => lease.end()));
       throw error;
     }
   }
 
-  /** Where the store acquires in one round trip what is free. */
-  #severalParts(names: readonly string[], options: ResolvedLockOptions): SeveralParts | undefined {
+  /** What the call has and wants. Where the store can, it acquires in one round trip what is free. */
+  #severalParts(names: readonly string[], options: ResolvedLockOptions, leases: readonly SingleLease[]): SeveralParts {
     const { store, context, localQueues } = this.deps;
-    if (store.acquireSeveral === undefined || options.alsoLock !== undefined) return undefined;
-    const entered = new Set(names.filter((name) => context.hold(name)));
+    const isTogether = store.acquireSeveral !== undefined && options.alsoLock === undefined;
+    const entered = isTogether ? new Set(names.filter((name) => context.hold(name))) : undefined;
     const wanted = {
       names,
+      leases,
       options: { ...options, localHandOvers: 0, minHoldMs: 0 },
-      isOpen: (name: string) => !entered.has(name) && localQueues.isIdle(name),
+      isOpen: (name: string) => entered !== undefined && !entered.has(name) && localQueues.isIdle(name),
       labelOf: (name: string) => (this.labelsGroups ? this.#labelled(name, options).label : options.label),
     };
     return new SeveralParts(wanted, this.deps);

@@ -14,9 +14,57 @@ export function recordOrigin(below: (...args: never[]) => unknown, origin: Origi
   return origin;
 }
 
+/**
+ * The same from the inside of this library, with its own lines and those of the application that called it.
+ *
+ * @param frames how many lines
+ */
+export function recordOriginInside(below: (...args: never[]) => unknown, frames: number): Origin {
+  const { stackTraceLimit } = Error;
+  try {
+    Error.stackTraceLimit = frames;
+  } catch {
+    // The application has frozen it.
+  }
+  const origin = recordOrigin(below);
+  if (Error.stackTraceLimit !== stackTraceLimit) Error.stackTraceLimit = stackTraceLimit;
+  return origin;
+}
+
 /** The line that made the call: `Class.method (file:line:column)`, or only the place. */
 export function callSiteOf(origin: Origin | undefined): string | undefined {
+  return linesOf(origin)[0];
+}
+
+/**
+ * The line of the application that made the call, of an origin that was recorded inside.
+ *
+ * @param behind only lines behind that of this function of the library count
+ */
+export function applicationSiteOf(origin: Origin | undefined, behind?: string): string | undefined {
+  const lines = linesOf(origin);
+  const from = behind === undefined ? 0 : lines.findIndex((line) => line.includes(behind) && isOwn(line)) + 1;
+  // In a file of a bundler, no line can be told from another.
+  if (OWN_FOLDERS.length === 0 || (behind !== undefined && from === 0)) return undefined;
+  return lines.slice(from).find((line) => !isOwn(line) && !/(?:^|\()node:/.test(line));
+}
+
+/** The folder of this package, as stacks name it: by its path, or by its URL. */
+const OWN_FOLDERS = ownFolders();
+
+function ownFolders(): string[] {
+  const file =
+    /^(?:.*\()?(?:file:\/\/)?(.*[\\/])(?:core[\\/]util[\\/]call-site\.|(?:cjs|esm)[\\/](?:rooms|parts)[\\/])/;
+  const folder = file.exec(linesOf(recordOriginInside(ownFolders, 1))[0] ?? '')?.[1];
+  return folder === undefined ? [] : [folder, encodeURI(folder)];
+}
+
+function isOwn(line: string): boolean {
+  return OWN_FOLDERS.some((folder) => line.includes(folder));
+}
+
+function linesOf(origin: Origin | undefined): string[] {
   // An application may replace `Error.prepareStackTrace`, and then a stack may be anything.
   const stack: unknown = origin?.stack;
-  return typeof stack === 'string' ? /^\s+at (.+)$/m.exec(stack)?.[1] : undefined;
+  return typeof stack === 'string' ? [...stack.matchAll(/^\s+at (.+)$/gm)].map(([, line]) => line!) : [];
 }

@@ -5,6 +5,7 @@ import type { LockEvent, LockEventOf } from '../../core/events/events.js';
 import type { LockObservers } from '../../core/events/observers.js';
 import { JOB_PREFIX, LEADER_PREFIX } from '../../core/api/resource.js';
 import { nameHolders } from '../../core/api/holder.js';
+import { describeOrders } from '../../core/holding/lock-order.js';
 import { LockStoreError } from '../../core/store/store-error.js';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { formatDuration } from '../../core/util/durations.js';
@@ -25,6 +26,7 @@ const LOGGED_EVENTS = [
   'tickFailed',
   'lost',
   'leaked',
+  'lockOrder',
   'releaseFailed',
   'renewalFailed',
   'elected',
@@ -103,6 +105,8 @@ export class LockEventLog {
         return this.#lost(event);
       case 'leaked':
         return this.#leaked(event);
+      case 'lockOrder':
+        return this.#warn(`${describeOrders(event.edges)} ${see('locks-are-taken-in-different-orders')}`);
       case 'releaseFailed':
         return outage.failed('releases', event, describeFailure(event.error, describeNextTry(event.error)));
       case 'renewalFailed':

@@ -12,6 +12,7 @@ export type TestKitErrorCode =
   | 'unknownJob'
   | 'notRun'
   | 'closed'
+  | 'lockOrder'
   | 'invalid';
 
 /** A function of the testing kit was called where it cannot work. The message says what to do. */

@@ -69,6 +69,18 @@ describe('the log of leases', () => {
     ]);
   });
 
+  it('that are taken inside each other in orders that make a circle', async () => {
+    const both = (outer: string, inner: string) => a.locks.using(outer, {}, () => a.locks.using(inner, {}, () => {}));
+    await both('order:7', 'stock:1');
+    await both('stock:2', 'order:8');
+    await both('stock:3', 'order:9');
+    expect(log.at('warn')).toEqual([
+      expect.stringMatching(
+        /^Locks are taken in different orders, so calls can wait for each other: a deadlock\. A call that held "order:7", at \S.*held-log\.test\.ts:\d+:\d+\)?, wanted "stock:1", at .*\. A call that held "stock:2", at .* wanted "order:8", at .*\. Take them in one order everywhere, or all in one call\. See docs\/operations\/logs\.md#locks-are-taken-in-different-orders\.$/,
+      ),
+    ]);
+  });
+
   it('that were in danger while the process stood still', async () => {
     await a.locks.acquire('order:7', { leaseMs: 3_000 });
     await world.clock.advance(500);

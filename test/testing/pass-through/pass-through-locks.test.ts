@@ -38,6 +38,7 @@ const CALLS: Record<keyof RedisLockService, (locks: RedisLockService) => unknown
   health: async (locks) => (await locks.health()).status === 'up',
   explain: async (locks) => (await locks.explain('a')).cause === 'free',
   contention: (locks) => locks.contention().groups.length === 0,
+  lockOrder: (locks) => locks.lockOrder().length === 0,
   forceRelease: async (locks) => !(await locks.forceRelease('a', { fencingToken: 7 })),
   semaphore: (locks) => locks.semaphore('s', { permits: 2 }).using({ count: 2 }, (lease) => lease.isHeld()),
   adopt: async (locks) => (await locks.adopt(await (await locks.acquire('a')).transfer())).isHeld(),

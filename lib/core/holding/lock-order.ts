@@ -1,0 +1,193 @@
+import { OTHER_GROUP } from '../api/label.js';
+import { isSharedMode, type LockMode } from '../api/lock-mode.js';
+import type { LockOrderEdge } from '../events/events.js';
+import type { LockObservers } from '../events/observers.js';
+import { applicationSiteOf, type Origin, recordOriginInside } from '../util/call-site.js';
+import type { Clock } from '../util/clock.js';
+import { quote } from '../util/quoted.js';
+import type { Hold } from './hold.js';
+
+/** How many edges are kept. An application has some dozens. */
+const MOST_EDGES = 1_000;
+
+/** How many origins are recorded in this time at most: each costs several microseconds. */
+const ORIGINS = 100;
+const ORIGINS_EVERY_MS = 500;
+
+/** Enough frames for the lines of this library before the first one of the application, and before the next one. */
+const SHALLOW = 20;
+const DEEP = 40;
+
+/** What a call wants while it holds other locks. */
+interface Wish {
+  readonly resource: string;
+  readonly mode: LockMode;
+  /** Whether the same call has taken what it holds: it wants several resources. */
+  readonly isOfSeveral?: boolean;
+}
+
+/**
+ * The orders in which this process takes locks inside each other, by the groups of their names. Two orders that make a
+ * circle are told as soon as both were seen, though no call has waited for the other. An order that is known costs one
+ * look-up.
+ */
+export class LockOrder {
+  /** By the group that is held, and the one that is wanted. A pair has several where some only read. */
+  readonly #edges = new Map<string, Map<string, LockOrderEdge[]>>();
+  #size = 0;
+  #hasWarned = false;
+  #originsLeft = ORIGINS;
+  #originsSince = -Infinity;
+  /** Told of each circle beside the observers. What it throws ends the call that has closed the circle. */
+  onCircle: ((edges: readonly LockOrderEdge[]) => void) | undefined;
+
+  constructor(
+    private readonly observers: LockObservers,
+    private readonly clock: Clock,
+    private readonly warn: (line: string) => void,
+  ) {}
+
+  /** Whether calls for several resources are looked at, too: alone, those of one process never make a circle. */
+  get hasEdges(): boolean {
+    return this.#size > 0 || this.onCircle !== undefined;
+  }
+
+  list(): LockOrderEdge[] {
+    return [...this.#edges.values()].flatMap((wanted) => [...wanted.values()].flat());
+  }
+
+  /**
+   * A call wants a lock and holds others.
+   *
+   * @param holds the innermost first
+   */
+  note(holds: readonly Hold[], wish: Wish): void {
+    const { groups } = this.observers;
+    const wanted = groups.ofName(wish.resource);
+    if (wanted === OTHER_GROUP || wish.mode === 'semaphore') return;
+    for (const [index, hold] of holds.entries()) {
+      // Another holder of a semaphore may give its permits back.
+      if (hold.mode === 'semaphore' || hold.owner.resource === wish.resource) continue;
+      const held = groups.ofName(hold.owner.resource);
+      if (held === OTHER_GROUP) continue;
+      const known = this.#edges.get(held)?.get(wanted);
+      if (known === undefined || !known.some((edge) => covers(edge, hold, wish))) {
+        this.#add(edgeOf(held, hold, wanted, wish, index === 0));
+      }
+    }
+  }
+
+  /** Records where a nested call comes from, in case it waits in a deadlock. Not of every one, where there are many. */
+  recordOrigin(): Origin | undefined {
+    if (this.#originsLeft === 0) {
+      const now = this.clock.now();
+      if (now < this.#originsSince + ORIGINS_EVERY_MS) return undefined;
+      this.#originsSince = now;
+      this.#originsLeft = ORIGINS;
+    }
+    this.#originsLeft--;
+    return recordOriginInside(this.recordOrigin, SHALLOW);
+  }
+
+  #add(edge: LockOrderEdge): void {
+    if (this.#size === MOST_EDGES) return this.#warnOnce();
+    let wanted = this.#edges.get(edge.held);
+    if (wanted === undefined) this.#edges.set(edge.held, (wanted = new Map<string, LockOrderEdge[]>()));
+    const edges = wanted.get(edge.wanted);
+    if (edges === undefined) wanted.set(edge.wanted, [edge]);
+    else edges.push(edge);
+    this.#size++;
+    const circle = this.#circleOf(edge);
+    if (circle === undefined) return;
+    const { service } = this.observers;
+    this.observers.emit({ type: 'lockOrder', service, edges: circle });
+    this.onCircle?.(circle);
+  }
+
+  /** The shortest circle that the edge closes. */
+  #circleOf(last: LockOrderEdge): readonly LockOrderEdge[] | undefined {
+    if (last.held === last.wanted) {
+      const other = this.#edges
+        .get(last.held)!
+        .get(last.held)!
+        .find((edge) => isOpposite(edge, last));
+      return other && Object.freeze([other, last]);
+    }
+    const paths: (readonly LockOrderEdge[])[] = [[last]];
+    const seen = new Set([last]);
+    for (const path of paths) {
+      const from = path.at(-1)!;
+      for (const next of [...(this.#edges.get(from.wanted)?.values() ?? [])].flat()) {
+        if (seen.has(next) || next.wanted === next.held || !meets(from, next)) continue;
+        // The new edge is the last one: the others were there before.
+        if (next.wanted === last.held && meets(next, last)) return Object.freeze([...path.slice(1), next, last]);
+        seen.add(next);
+        paths.push([...path, next]);
+      }
+    }
+    return undefined;
+  }
+
+  #warnOnce(): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    this.warn(
+      `Locks were taken inside each other in ${MOST_EDGES} orders of groups, and further ones are not looked at. Do the ` +
+        'names of locks begin with a text that is different in each call? This is logged once. ' +
+        'See docs/guide/several-resources.md#locks-in-different-orders.',
+    );
+  }
+}
+
+function edgeOf(held: string, hold: Hold, wanted: string, wish: Wish, isInnermost: boolean): LockOrderEdge {
+  const origin = recordOriginInside(edgeOf, DEEP);
+  const wantedAt = applicationSiteOf(origin);
+  const outerAt = isInnermost ? applicationSiteOf(origin, 'runUnder') : undefined;
+  const heldAt = wish.isOfSeveral ? wantedAt : outerAt;
+  return Object.freeze({
+    held,
+    heldResource: hold.owner.resource,
+    heldMode: hold.mode,
+    ...(heldAt !== undefined && { heldAt }),
+    wanted,
+    wantedResource: wish.resource,
+    wantedMode: wish.mode,
+    ...(wantedAt !== undefined && { wantedAt }),
+  });
+}
+
+/** Whether what is known says as much: of readers, an order of writers does. Inside of one group, the names count. */
+function covers(known: LockOrderEdge, hold: Hold, wish: Wish): boolean {
+  return (
+    (!isSharedMode(known.heldMode) || isSharedMode(hold.mode)) &&
+    (!isSharedMode(known.wantedMode) || isSharedMode(wish.mode)) &&
+    (known.held !== known.wanted || isUpwards(known) === hold.owner.resource < wish.resource)
+  );
+}
+
+function isUpwards({ heldResource, wantedResource }: LockOrderEdge): boolean {
+  return heldResource < wantedResource;
+}
+
+/** Both are of one group. */
+function isOpposite(edge: LockOrderEdge, other: LockOrderEdge): boolean {
+  return isUpwards(edge) !== isUpwards(other) && meets(edge, other) && meets(other, edge);
+}
+
+/** Whether a call on the one edge may wait for a call on the other. Readers do not wait for readers. */
+function meets({ wantedMode }: LockOrderEdge, { heldMode }: LockOrderEdge): boolean {
+  return !(isSharedMode(wantedMode) && isSharedMode(heldMode));
+}
+
+/** What is wrong with orders that make a circle, and what to do. */
+export function describeOrders(edges: readonly LockOrderEdge[]): string {
+  return (
+    `Locks are taken in different orders, so calls can wait for each other: a deadlock. ` +
+    `${edges.map(describeOrder).join(' ')} Take them in one order everywhere, or all in one call.`
+  );
+}
+
+function describeOrder({ heldResource, heldAt, wantedResource, wantedAt }: LockOrderEdge): string {
+  const held = `${quote(heldResource)}${heldAt === undefined ? '' : `, at ${heldAt},`}`;
+  return `A call that held ${held} wanted ${quote(wantedResource)}${wantedAt === undefined ? '' : `, at ${wantedAt}`}.`;
+}

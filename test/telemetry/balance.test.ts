@@ -4,9 +4,10 @@ import type { Attributes } from '../../lib/telemetry/series.js';
 import type { Lease } from '../../lib/core/api/lease.js';
 import { answered, failing, type Fate, lostOnTheWay, replyLost } from '../support/world/scripted-store.js';
 import { eventsOf, type Instance, LockWorld } from '../support/world/lock-world.js';
+import { runs } from '../support/simulation/runs.js';
 import { SeededRandom } from '../support/world/seeded-random.js';
 
-const SEEDS = Array.from({ length: 8 }, (_, index) => index + 1);
+const SEEDS = Array.from({ length: runs(8) }, (_, index) => index + 1);
 const STEPS = 120;
 const RESOURCES = ['order:1', 'order:2', 'stock:1', 'a bare name'];
 const MODES = ['exclusive', 'reentrant', 'read', 'write'] as const;

@@ -1,44 +1,12 @@
-import { CronTime } from 'cron';
 import fc from 'fast-check';
-import { CronTicks } from '../../../lib/nest/schedule/job-ticks.js';
 import { nominalTick } from '../../../lib/nest/schedule/nominal-tick.js';
+import { at, DAY, firings, HOUR, iso, MOST, scheduleOf, SECOND } from './ticks-of-schedules.js';
 import { runs } from '../../support/simulation/runs.js';
-
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-const MOST = 1_000;
-
-const at = (iso: string): number => Date.parse(iso);
-const iso = (time: number | undefined): string | undefined =>
-  time === undefined ? undefined : new Date(time).toISOString().replace(':00.000Z', 'Z');
-
-/** A schedule, and how often `cron` was asked. */
-function scheduleOf(expression: string, timeZone: string | null = 'UTC', utcOffset?: number) {
-  const cronTime =
-    utcOffset === undefined ? new CronTime(expression, timeZone) : new CronTime(expression, null, utcOffset);
-  const asked = { times: 0 };
-  const ask = cronTime.getNextDateFrom.bind(cronTime);
-  cronTime.getNextDateFrom = (...args) => (asked.times++, ask(...args));
-  return { ticks: new CronTicks(cronTime), cronTime, asked };
-}
 
 async function between(expression: string, from: string, to: string, zone?: string | null, utcOffset?: number) {
   const { count, ticks } = await scheduleOf(expression, zone, utcOffset).ticks.between(at(from), at(to), MOST);
   expect(ticks).toHaveLength(Math.min(count, MOST));
   return ticks.map(iso);
-}
-
-/** What a scheduler that runs all the time fires for: each tick after the one before. */
-function firings(cronTime: CronTime, zone: string, from: number, to: number): number[] {
-  const times: number[] = [];
-  for (let time = from; ;) {
-    const next = cronTime.getNextDateFrom(new Date(time), zone).toMillis();
-    if (next > to) return times;
-    if (next <= time) throw new Error(`cron goes back from ${iso(time)} to ${iso(next)}`);
-    times.push((time = next));
-  }
 }
 
 describe('the ticks that were due', () => {
@@ -124,49 +92,6 @@ describe('the ticks that were due on a night when the clocks change', () => {
     const { ticks: found } = await scheduleOf('30 2 * * *', zone).ticks.between(at(from), at(from) + 23 * HOUR, MOST);
     expect(found.map(iso)).toEqual(ticks);
   });
-
-  it.each([
-    ['Europe/Vienna', '2026-03-28T20:00:00Z'],
-    ['Europe/Vienna', '2026-10-24T20:00:00Z'],
-    ['America/New_York', '2026-11-01T00:00:00Z'],
-    ['America/St_Johns', '2026-11-01T00:00:00Z'],
-    ['Australia/Lord_Howe', '2026-10-03T10:00:00Z'],
-    ['Australia/Sydney', '2026-10-03T10:00:00Z'],
-    ['Africa/Cairo', '2026-10-29T16:00:00Z'],
-  ])('%s, after %s: those that a scheduler which ran would have fired for', async (zone, from) => {
-    for (const expression of ['0 */15 * * * *', '0 30 2 * * *', '5,35 7 1-3 * * *', '0 0 * * * *', '0 30 23 * * *']) {
-      const { ticks, cronTime } = scheduleOf(expression, zone);
-      const to = at(from) + 14 * HOUR;
-      const fired = firings(cronTime, zone, at(from), to);
-      expect({ expression, ...(await ticks.between(at(from), to, MOST)) }).toEqual({
-        expression,
-        count: fired.length,
-        first: fired[0],
-        ticks: fired,
-      });
-    }
-  });
-
-  it.each([
-    ['Australia/Sydney', '2026-04-04T15:00:00Z', '2026-04-04T17:00:00Z'],
-    ['Australia/Lord_Howe', '2026-04-04T14:30:00Z', '2026-04-04T15:30:00Z'],
-    ['Pacific/Auckland', '2026-04-04T13:00:00Z', '2026-04-04T15:00:00Z'],
-    ['America/Santiago', '2026-04-05T02:00:00Z', '2026-04-05T04:00:00Z'],
-    ['Africa/Casablanca', '2026-02-15T01:00:00Z', '2026-02-15T03:00:00Z'],
-  ])('go on after the night in which cron itself goes back: %s', async (zone, begins, ends) => {
-    for (const expression of ['0 */15 * * * *', '0 45 * * * *', '*/20 * * * * *']) {
-      const { ticks } = scheduleOf(expression, zone);
-      const [from, to] = [at(begins) - 2 * HOUR, at(ends) + 2 * HOUR];
-      const found = (await ticks.between(from, to, Infinity)).ticks;
-      expect([...found].sort((a, b) => a - b)).toEqual(found);
-      expect(new Set(found).size).toBe(found.length);
-      // Before and after it, as on any other night.
-      const usual = (await scheduleOf(expression, 'UTC').ticks.between(from, to, Infinity)).ticks;
-      const isFarOff = (tick: number): boolean => tick < at(begins) || tick > at(ends) + 30 * MINUTE;
-      if (zone !== 'Australia/Lord_Howe') expect(found.filter(isFarOff)).toEqual(usual.filter(isFarOff));
-      expect(found.at(-1)).toBeGreaterThan(to - HOUR);
-    }
-  });
 });
 
 describe('the ticks around a tick', () => {
@@ -190,32 +115,6 @@ describe('the ticks around a tick', () => {
       expect(ticks.around(tick)).toEqual({ before: tick - 10 * SECOND, after: tick + 10 * SECOND });
     }
     expect(asked.times).toBe(6);
-  });
-});
-
-describe('on a night when the clocks are set, in summer time (DST) and out of it', () => {
-  const NIGHTS = [
-    ['Europe/Vienna', '2026-03-29T01:00:00Z'],
-    ['Europe/Vienna', '2026-10-25T01:00:00Z'],
-    ['Europe/London', '2026-10-25T01:00:00Z'],
-    ['America/New_York', '2026-11-01T06:00:00Z'],
-    ['America/Los_Angeles', '2026-03-08T10:00:00Z'],
-    ['Asia/Beirut', '2026-10-24T21:00:00Z'],
-  ];
-  const SCHEDULES = ['30 2 * * *', '30 1 * * *', '10,50 0-2 * * *', '15 * * * *', '0 0,30 2,3 * * *'];
-
-  it.each(NIGHTS)('an instance has the same ticks whenever it has started: %s', (zone, change) => {
-    for (const expression of SCHEDULES) {
-      const { ticks, cronTime } = scheduleOf(expression, zone);
-      const until = at(change) + 3 * HOUR;
-      const fired = firings(cronTime, zone, at(change) - 2 * HOUR, until);
-      for (let start = at(change) - 2 * HOUR; start < at(change) + 2 * HOUR; start += 25 * MINUTE) {
-        const found: number[] = [];
-        for (let tick = ticks.after(start)!; tick <= until; tick = ticks.after(tick)!) found.push(tick);
-        const due = fired.filter((tick) => tick > start);
-        expect([expression, iso(start), ...found.map(iso)]).toEqual([expression, iso(start), ...due.map(iso)]);
-      }
-    }
   });
 });
 

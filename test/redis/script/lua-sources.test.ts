@@ -2,11 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assembleAll } from '../../../tools/lua/assemble.mjs';
 import { generate } from '../../../tools/lua/generate.mjs';
-import { translate } from '../../../tools/lua/translate.mjs';
 
 const LUA = join(import.meta.dirname, '../../../lib/redis/lua');
 const GENERATED = join(LUA, '../script/scripts.generated.ts');
-const TRANSLATED = join(LUA, '../../memory/scripts.generated.ts');
 
 /** The comment at the top, without the dashes. */
 function headerOf(file: string): string[] {
@@ -42,10 +40,6 @@ const fragments = readdirSync(join(LUA, 'include')).map((file) => `include/${fil
 describe('the .lua files', () => {
   it('are what the generated module holds; if not: npm run lua', () => {
     expect(readFileSync(GENERATED, 'utf8')).toBe(generate(assembleAll(LUA)));
-  });
-
-  it('are what the memory store runs; if not: npm run lua', async () => {
-    expect(readFileSync(TRANSLATED, 'utf8')).toBe(await translate(assembleAll(LUA)));
   });
 
   it.each(scripts)('%s says what it does, and what its keys, arguments and replies are', (script) => {

@@ -138,13 +138,18 @@ export const ROOMS = {
     packages: ['ioredis'],
     why: 'What a command does. It needs no Nest.',
   },
+  'cli/doctor': {
+    rooms: [...COMMAND_LINE, 'cli/frame'],
+    packages: ['ioredis'],
+    why: 'What a server says of itself, and what that means for locks.',
+  },
   'cli/exec': {
     rooms: [...COMMAND_LINE, 'cli/frame'],
     packages: ['ioredis'],
     why: 'A command of the user, in a process of its own, under a lease.',
   },
   cli: {
-    rooms: [...COMMAND_LINE, 'cli/frame', 'cli/commands', 'cli/exec'],
+    rooms: [...COMMAND_LINE, 'cli/frame', 'cli/commands', 'cli/exec', 'cli/doctor'],
     packages: ['ioredis'],
     why: 'The table of commands, and the program that runs one of them. Nothing imports it.',
   },

@@ -1,4 +1,5 @@
 import type { Command } from './frame/command.js';
+import { doctor } from './doctor/doctor.js';
 import { exec } from './exec/exec.js';
 import { completion } from './commands/completion.js';
 import { job } from './commands/job.js';
@@ -9,4 +10,14 @@ import { release } from './commands/release.js';
 import { why } from './commands/why.js';
 
 /** All commands, in the order of the help: what to look at first comes first. */
-export const COMMANDS: readonly Command[] = [ls, why, leaders, jobs, job, release, exec, completion(() => COMMANDS)];
+export const COMMANDS: readonly Command[] = [
+  ls,
+  why,
+  leaders,
+  jobs,
+  job,
+  release,
+  exec,
+  doctor,
+  completion(() => COMMANDS),
+];

@@ -100,6 +100,11 @@ export class RedisLockStore extends ScriptLockStore {
     return this.#health.missingRights();
   }
 
+  /** The connections to all servers that may have locks. @throws LockStoreError while they are not known */
+  servers(): readonly ServerConnection[] {
+    return this.#connection.servers();
+  }
+
   /** Whether the keys of one script have to be in one slot. */
   get isCluster(): boolean {
     return this.#connection.isCluster;

@@ -1,0 +1,94 @@
+import { exitOf, type Finding } from '../../lib/cli/doctor/finding.js';
+import type { ServerFacts } from '../../lib/cli/doctor/server-facts.js';
+import { findingsOf } from '../../lib/cli/doctor/server-findings.js';
+
+const HEALTHY: ServerFacts = {
+  info: new Map([
+    ['maxmemory_policy', 'noeviction'],
+    ['maxmemory', '0'],
+    ['used_memory', '1000000'],
+    ['aof_enabled', '1'],
+    ['role', 'master'],
+    ['connected_slaves', '0'],
+  ]),
+  name: 'Redis',
+  version: '7.2.4',
+  user: 'default',
+  save: '',
+  clock: { aheadMs: 3, uncertaintyMs: 2, roundTrips: { medianMs: 0.2, slowestMs: 1 } },
+};
+
+const withInfo = (...fields: [string, string][]): ServerFacts => ({
+  ...HEALTHY,
+  info: new Map([...HEALTHY.info, ...fields]),
+});
+
+function find(facts: ServerFacts, check: string): Finding | undefined {
+  return findingsOf(facts).find((each) => each.check === check);
+}
+
+describe('what the facts of a server mean', () => {
+  it('is nothing to do where all is well', () => {
+    const findings = findingsOf(HEALTHY);
+    expect(findings.filter(({ verdict }) => verdict !== 'ok').map(({ check }) => check)).toEqual(['replicas']);
+    expect(exitOf(findings)).toBe('done');
+  });
+
+  it.each([
+    ['Redis', '6.0.16', 'failed'],
+    ['Redis', '5.0.14', 'failed'],
+    ['Redis', '6.2.0', 'ok'],
+    ['Redis', '7.0.15', 'ok'],
+    ['Valkey', '8.1.3', 'ok'],
+    ['Redis', undefined, 'unknown'],
+  ] as const)('%s %s: %s', (name, version, verdict) => {
+    expect(find({ ...HEALTHY, name, version }, 'version')).toMatchObject({ verdict });
+  });
+
+  it.each([
+    [[['aof_enabled', '0']], '', 'note', 'Nothing is kept over a restart'],
+    [[['aof_enabled', '0']], '3600 1', 'note', 'There is no append-only file'],
+    [[['aof_enabled', '0']], undefined, 'note', 'There is no append-only file'],
+    [[['rdb_last_bgsave_status', 'err']], '3600 1', 'warning', 'could not save'],
+    [[['aof_last_write_status', 'err']], '', 'warning', 'could not save'],
+  ] as const)('%j, save %j: %s', (fields, save, verdict, message) => {
+    const facts = { ...withInfo(...(fields as unknown as [string, string][])), save };
+    expect(find(facts, 'persistence')).toMatchObject({ verdict, message: expect.stringContaining(message) as string });
+  });
+
+  it.each([
+    [1_500, 2, 'warning', '1.5 s ahead of'],
+    [-7_200_000, 2, 'warning', '2 h behind'],
+    [999, 2, 'ok', 'agree'],
+    // The round trip was too slow to know it.
+    [1_500, 900, 'ok', 'agree'],
+  ] as const)('a clock that is %s ms ahead, up to %s ms: %s', (aheadMs, uncertaintyMs, verdict, message) => {
+    const facts = { ...HEALTHY, clock: { ...HEALTHY.clock!, aheadMs, uncertaintyMs } };
+    expect(find(facts, 'clock')).toMatchObject({ verdict, message: expect.stringContaining(message) as string });
+  });
+
+  it('is a warning where the round trip is long', () => {
+    const facts = { ...HEALTHY, clock: { ...HEALTHY.clock!, roundTrips: { medianMs: 80, slowestMs: 300 } } };
+    expect(find(facts, 'round trip')).toMatchObject({ verdict: 'warning' });
+  });
+
+  it('is unknown where the user may ask nothing, and no warning', () => {
+    const findings = findingsOf({ ...HEALTHY, info: new Map(), save: undefined });
+    expect(findings.filter(({ verdict }) => verdict === 'unknown').map(({ check }) => check)).toEqual([
+      'eviction',
+      'persistence',
+    ]);
+    expect(exitOf(findings)).toBe('done');
+  });
+
+  it('names what to do wherever something is to be done', () => {
+    const bad = {
+      ...withInfo(['maxmemory_policy', 'allkeys-lru'], ['maxmemory', '1000000'], ['role', 'slave']),
+      version: '5.0',
+    };
+    for (const { verdict, fix } of findingsOf(bad)) {
+      if (verdict === 'warning' || verdict === 'failed') expect(fix).toEqual(expect.stringMatching(/.{10}/));
+    }
+    expect(exitOf(findingsOf(bad))).toBe('redis');
+  });
+});

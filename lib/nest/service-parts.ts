@@ -15,14 +15,6 @@ export interface ForwardedTo {
   latches: Latches;
 }
 
-/** What a lock service does for jobs that the store remembers. */
-export interface JobWatch {
-  readonly missed: MissedTicks;
-  readonly records: JobRecords;
-  /** Why its store remembers no jobs. */
-  readonly refusal: string | undefined;
-}
-
 /** All that belongs to one lock service: the decorators and the explorers find it by the service. */
 export interface ServiceParts extends ForwardedTo {
   readonly drainMs: number;
@@ -32,7 +24,15 @@ export interface ServiceParts extends ForwardedTo {
   readonly clock?: Clock | undefined;
   /** Set where its leases last until the end of a transaction. */
   readonly transactions?: TransactionHooks | undefined;
-  readonly jobs?: JobWatch | undefined;
+  /** What it does for jobs that the store remembers. */
+  readonly jobs?:
+    | {
+        readonly missed: MissedTicks;
+        readonly records: JobRecords;
+        /** Why its store remembers no jobs. */
+        readonly refusal: string | undefined;
+      }
+    | undefined;
   /** Set in a test. */
   readonly place?: TestPlace | undefined;
   /** Set in a test, see `JobsUnderTest`. */

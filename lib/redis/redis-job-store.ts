@@ -11,7 +11,7 @@ import {
   MOST_TIMED_PAUSES,
   readHistory,
   type RunEnd,
-  type StoredRun,
+  type RunRecord,
 } from '../core/store/job-store.js';
 import {
   type ClaimChange,
@@ -20,7 +20,7 @@ import {
   LAST_TICK_KEEP_MS,
   type Tick,
   type TickClaim,
-  type TickDue,
+  type DueWindow,
   type TickReply,
   type JobNote,
 } from '../core/store/job-claims.js';
@@ -252,12 +252,12 @@ function readState(resource: string, reply: readonly [number, ...string[]], at: 
   return state;
 }
 
-function readRuns(text: string): StoredRun[] {
+function readRuns(text: string): RunRecord[] {
   if (text === '') return [];
   return text
     .split('\n')
     .map(readRun)
-    .filter((run): run is StoredRun => run !== undefined);
+    .filter((run): run is RunRecord => run !== undefined);
 }
 
 function readInstances(text: string): JobState['instances'] {
@@ -272,7 +272,7 @@ function finite(text: string | undefined): number | undefined {
   return text && /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
-function dueArgs(due: TickDue | undefined): readonly (string | number)[] {
+function dueArgs(due: DueWindow | undefined): readonly (string | number)[] {
   return due ? [due.at, due.earlyMs, due.lateMs, LAST_TICK_KEEP_MS] : ['', '', '', ''];
 }
 

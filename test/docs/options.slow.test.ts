@@ -257,7 +257,7 @@ describe('the options of the reference', () => {
     SetNxOptions: (option, value) => setNx({ client: 'redis://localhost', key: 'x', [option]: value }),
     SingletonRunOptions: (option, value) =>
       resolveSingletonRun(
-        { job: 'x', tick: 'x', overlap: 'skip', onCrash: 'skip', keepMs: 1, lock: {}, [option]: value },
+        { job: 'x', tick: 'x', overlap: 'skip', onCrash: 'skip', keepMs: 1, lock: {}, ...runOption(option, value) },
         LOCK_DEFAULTS,
       ),
   };
@@ -284,6 +284,11 @@ describe('the options of the reference', () => {
     expect(ranges.map(([type, name]) => [type, name])).toEqual(expect.arrayContaining(durations));
   });
 });
+
+function runOption(option: string, value: unknown): object {
+  const [, name] = option.split('due.');
+  return name ? { due: { at: 0, maxClockSkewMs: 1_000, [name]: value } } : { [option]: value };
+}
 
 /** Beside others with which its whole range is allowed. */
 function moduleOption(option: string, value: unknown): object {

@@ -38,15 +38,6 @@ interface OfLeadership extends OfService {
   resource: string;
 }
 
-/** What an operator has done to a job. */
-export interface JobCommand {
-  command: 'pause' | 'resume' | 'runNow';
-  by?: string;
-  reason?: string;
-  /** When the pause ends by itself, in milliseconds since 1970. */
-  until?: number;
-}
-
 /** An order in which locks were taken inside each other: what a call held, and what it wanted then. */
 export interface LockOrderEdge {
   /** The group of the lock that was held: by its name alone. */
@@ -216,9 +207,16 @@ export type LockEvent =
       })
   /**
    * A call in this process has paused or resumed a job for the whole fleet, or begins to run it (`runNow`). `by`, `reason`
-   * and `until` as the caller said.
+   * and `until`, in milliseconds since 1970, as the caller said.
    */
-  | ({ type: 'jobCommand' } & OfService & { group: string; job: string } & JobCommand)
+  | ({ type: 'jobCommand' } & OfService & {
+        group: string;
+        job: string;
+        command: 'pause' | 'resume' | 'runNow';
+        by?: string;
+        reason?: string;
+        until?: number;
+      })
   /**
    * The application closes, and waits up to `drainMs` for work that still holds leases. `resources` names the resource
    * of each. A wait of less than 250 ms is not reported.

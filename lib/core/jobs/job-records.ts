@@ -1,7 +1,7 @@
 import { JOB_PREFIX, jobResource } from '../api/resource.js';
 import { ask } from '../store/ask.js';
 import type { JobPause, JobState, JobStore, RunRecord } from '../store/job-store.js';
-import type { JobCommand } from '../events/events.js';
+import type { LockEventOf } from '../events/events.js';
 import type { Runtime } from '../holding/runtime.js';
 import { chunks } from '../util/objects.js';
 import { type JobInfo, JobNotFoundError, type JobRun } from './job-info.js';
@@ -84,7 +84,8 @@ export class JobRecords {
   }
 
   /** Tells the observers what this process has done to a job for an operator. */
-  tell(job: string, { command, by, reason, until }: JobCommand): void {
+  tell(job: string, told: Pick<LockEventOf<'jobCommand'>, 'command' | 'by' | 'reason' | 'until'>): void {
+    const { command, by, reason, until } = told;
     const { service, groups } = this.runtime.observers;
     this.runtime.observers.emit({
       type: 'jobCommand',

@@ -11,26 +11,13 @@ import {
   LONGEST_EARLY_MS,
   LONGEST_SPREAD_MS,
   LONGEST_TRY_MS,
-  type TickDue,
+  type DueWindow,
   windowMs,
   type Tick,
   type JobNote,
   type MissedSpan,
-  type RunKind,
 } from '../store/job-claims.js';
 import { checked, atLeast, flag, milliseconds, oneOf, type OptionsOf, OptionTable } from '../api/option-table.js';
-
-/** When a tick is due by its schedule. */
-export interface TickTime {
-  /** When the tick is due, in milliseconds since the Unix epoch. */
-  readonly at: number;
-  /**
-   * By how much the clock of an instance and that of Redis may differ, in milliseconds: 1 s to 24 h. A tick that is due further
-   * ahead than this is refused, and so is one that was due longer ago than this, `spreadMs` and `waitMs` (of which an hour counts
-   * at most) together.
-   */
-  readonly maxClockSkewMs: number;
-}
 
 /** How the ticks of one singleton job run. */
 export interface SingletonRunOptions {
@@ -59,13 +46,27 @@ export interface SingletonRunOptions {
    * @allowed 1 ms and more
    */
   readonly keepMs: number;
-  /**
-   * For a tick that is a time: the clock of Redis decides whether it may still start, and no tick starts that is
-   * older than the last claimed tick of the job. The claim is then remembered for as long as that takes.
-   *
-   * @default none
-   */
-  readonly due?: TickTime | undefined;
+  /** When the tick is due by its schedule. @default none */
+  readonly due?:
+    | {
+        /**
+         * For a tick that is a time: when it is due, in milliseconds since the Unix epoch. The clock of Redis decides
+         * whether it may still start, and no tick starts that is older than the last claimed tick of the job. The claim is
+         * then remembered for as long as that takes.
+         *
+         * @allowed 0 and more
+         */
+        readonly at: number;
+        /**
+         * By how much the clock of an instance and that of Redis may differ. A tick that is due further ahead than this is
+         * refused, and so is one that was due longer ago than this, `spreadMs` and `waitMs` (of which an hour counts at
+         * most) together.
+         *
+         * @allowed 1 s to 24 h
+         */
+        readonly maxClockSkewMs: number;
+      }
+    | undefined;
   /**
    * How many runs the history of the job keeps in Redis. 0 keeps none: a job that no instance has registered then
    * leaves no key behind once its claim is forgotten. On a quorum there is no history.
@@ -123,7 +124,7 @@ export interface SingletonRun {
 /** What the schedule of a job says of one of its ticks, for the record of the job. */
 export interface RunPlan extends Pick<JobNote, 'schedule' | 'previous' | 'next'> {
   /** @default 'tick', or 'manual' */
-  readonly kind?: RunKind;
+  readonly kind?: JobNote['kind'];
   /**
    * Called where ticks were missed after this one. The tick is claimed again once it resolves.
    *
@@ -142,14 +143,7 @@ export interface RunPlan extends Pick<JobNote, 'schedule' | 'previous' | 'next'>
 /** The work of one run. */
 export type SingletonWork<T> = (lease: Lease, run: SingletonRun) => T | Promise<T>;
 
-/** Options with nothing left open. */
-export interface ResolvedSingletonRun {
-  readonly options: SingletonRunOptions;
-  readonly lock: ResolvedLockOptions;
-  readonly keepMs: number;
-  readonly target: Tick;
-  readonly due: TickDue | undefined;
-}
+type Due = NonNullable<SingletonRunOptions['due']>;
 
 export const OVERLAP = oneOf(['skip', 'wait'] as const);
 export const ON_CRASH = oneOf(['skip', 'retry'] as const);
@@ -160,7 +154,7 @@ export const MAX_CLOCK_SKEW = milliseconds(1_000, LONGEST_EARLY_MS);
 const DUE_OPTIONS = new OptionTable({
   at: atLeast(0, 'milliseconds since 1970').required(),
   maxClockSkewMs: MAX_CLOCK_SKEW.required(),
-} satisfies OptionsOf<TickTime>);
+} satisfies OptionsOf<Due>);
 
 /** What names a resource, and `lock`, are checked where they are resolved. */
 export const SINGLETON_RUN_OPTIONS = new OptionTable({
@@ -169,9 +163,7 @@ export const SINGLETON_RUN_OPTIONS = new OptionTable({
   overlap: OVERLAP.required(),
   onCrash: ON_CRASH.required(),
   keepMs: milliseconds(1).required(),
-  due: checked<TickTime>((option, value) =>
-    DUE_OPTIONS.check('runSingleton as its due', value as object, `${option}.`),
-  ),
+  due: checked<Due>((option, value) => DUE_OPTIONS.check('runSingleton as its due', value as object, `${option}.`)),
   historySize: HISTORY_SIZE.default(100),
   historyMessages: flag().default(false),
   spreadMs: SPREAD.default(0),
@@ -179,8 +171,12 @@ export const SINGLETON_RUN_OPTIONS = new OptionTable({
   lock: checked<SingletonRunOptions['lock']>(),
 } satisfies OptionsOf<SingletonRunOptions>);
 
-/** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
-export function resolveSingletonRun(options: SingletonRunOptions, defaults: LockDefaults): ResolvedSingletonRun {
+/**
+ * Leaves nothing open.
+ *
+ * @throws InvalidLockOptionsError that names the option, the value and what is allowed
+ */
+export function resolveSingletonRun(options: SingletonRunOptions, defaults: LockDefaults) {
   SINGLETON_RUN_OPTIONS.check('runSingleton', options);
   const { job, tick, onCrash, keepMs, due: time, spreadMs = 0 } = options;
   if (options.manual && time !== undefined) {
@@ -189,9 +185,9 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Lock
       'due',
     );
   }
-  const target = { resource: jobResource(job), tick: checkResource(tick, 'runSingleton as its tick') };
+  const target: Tick = { resource: jobResource(job), tick: checkResource(tick, 'runSingleton as its tick') };
   // A run may be long, whatever the module default: only maxHoldMs limits it.
-  const lock = {
+  const lock: ResolvedLockOptions = {
     ...resolveLockOptions(options.lock, defaults),
     // Its waitMs is that time.
     unavailableMs: Infinity,
@@ -205,6 +201,6 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Lock
   return { options, lock, keepMs: Math.max(keepMs, leastMs), target, due };
 }
 
-function resolveDue({ at, maxClockSkewMs }: TickTime, waitMs: number, spreadMs: number): TickDue {
+function resolveDue({ at, maxClockSkewMs }: Due, waitMs: number, spreadMs: number): DueWindow {
   return { at, earlyMs: maxClockSkewMs, lateMs: maxClockSkewMs + spreadMs + Math.min(waitMs, LONGEST_TRY_MS) };
 }

@@ -11,7 +11,8 @@ import type { JobStore } from '../store/job-store.js';
 import { createOwnerId } from '../store/owner-id.js';
 import { pause } from '../util/promises.js';
 import { quote } from '../util/quoted.js';
-import type { RunFollowers } from '../tracing/followers.js';
+import type { RunTrace } from '../events/lock-tracer.js';
+import type { Followers } from '../tracing/followers.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
@@ -161,7 +162,7 @@ export class SingletonRuns {
     sentAt: number,
     { fencingToken, rerun, missed }: GrantedTick,
     work: SingletonWork<T>,
-    followed?: RunFollowers,
+    followed?: Followers<RunTrace>,
   ): Promise<T | undefined> {
     const { deps, leases } = this;
     const { options, owner, lock, startedAt } = attempt;

@@ -10,14 +10,14 @@ import type { LockObservers } from '../events/observers.js';
 import type { SingleLease } from '../lease/single-lease.js';
 import type { PublishedTick } from '../tracing/publications.js';
 import { pause } from '../util/promises.js';
-import type { ResolvedSingletonRun, RunPlan, SingletonRunOptions } from './singleton-run-options.js';
+import type { resolveSingletonRun, RunPlan, SingletonRunOptions } from './singleton-run-options.js';
 
 /** The pauses between two questions to the store: after a failure, and while an earlier run holds the lock. */
 const RETRY_PAUSE_MS = 50;
 const OVERLAP_PAUSE_MS = 250;
 
 /** The attempt of this instance to run one tick. */
-export interface TickAttempt extends ResolvedSingletonRun {
+export interface TickAttempt extends ReturnType<typeof resolveSingletonRun> {
   readonly owner: LockOwner;
   /** What the run takes beside the lock of the job. */
   readonly second: SecondLock | undefined;

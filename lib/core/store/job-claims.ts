@@ -8,9 +8,6 @@ export interface Tick {
   readonly tick: string;
 }
 
-/** What a run is for. `tick`: one tick. `manual`: a call of `runNow`. `catchUp`: all ticks that were missed. */
-export type RunKind = 'tick' | 'manual' | 'catchUp';
-
 /** The ticks that no instance claimed. */
 export interface MissedSpan {
   readonly count: number;
@@ -24,7 +21,8 @@ export interface MissedSpan {
  * and neither `schedule` nor `next`, it makes no record: it obeys a pause, and keeps a record that is there.
  */
 export interface JobNote {
-  readonly kind: RunKind;
+  /** What the run is for. `tick`: one tick. `manual`: a call of `runNow`. `catchUp`: all ticks that were missed. */
+  readonly kind: 'tick' | 'manual' | 'catchUp';
   /** How many entries the history keeps; 0 for none. */
   readonly historySize: number;
   /**
@@ -65,7 +63,7 @@ export interface TickClaim {
    */
   readonly takeOver: 'nothing' | 'unbegun' | 'unfinished';
   /** For a tick that is a time of a schedule: the store's clock decides whether it may start. */
-  readonly due?: TickDue | undefined;
+  readonly due?: DueWindow | undefined;
   /** What it tells the record of the job, in a store that has one. */
   readonly note?: JobNote | undefined;
 }
@@ -128,7 +126,7 @@ export interface ClaimEnd {
 }
 
 /** When a tick of a schedule is due, and how much earlier or later it may start, by the store's clock. */
-export interface TickDue {
+export interface DueWindow {
   /** Milliseconds since the Unix epoch. */
   readonly at: number;
   /** A tick that is due in more than this many milliseconds is refused: the clock of the process is wrong. */
@@ -171,7 +169,7 @@ const MARGIN_MS = 1_000;
  * deployment changes `maxClockSkewMs`. An L beyond now + earlyMs could not be accepted now: the store's clock was wrong
  * and has been set back. Such an L is ignored, or the job would stop until then.
  */
-export function windowMs({ earlyMs, lateMs }: TickDue): number {
+export function windowMs({ earlyMs, lateMs }: DueWindow): number {
   return earlyMs + lateMs + MARGIN_MS;
 }
 
@@ -201,7 +199,7 @@ export interface ClaimChange {
   /** How long a claim that stands is remembered at most from now on, in milliseconds. Not set: as it was. */
   readonly mostMs?: number | undefined;
   /** When the tick is due. If a claim is written, the store also notes this as the last tick of the job. */
-  readonly due?: TickDue | undefined;
+  readonly due?: DueWindow | undefined;
   /** Whether an unclaimed tick is refused if it is late or early; see {@link ClaimNode.exchange}. */
   readonly isJudged?: boolean;
 }

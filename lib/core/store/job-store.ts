@@ -2,12 +2,6 @@ import type { ClaimEnd, MissedSpan, Tick, TickClaim, TickReply } from './job-cla
 import type { LockOwner } from './lock-store.js';
 import { LockStoreError } from './store-error.js';
 
-/**
- * How a run ended. `lost`: its lease was lost before it ended. `crashed`: its process told no end, and the lease is
- * over. `missed`: no run, because no instance claimed the tick.
- */
-export type RunOutcome = 'ok' | 'error' | 'lost' | 'crashed' | 'missed';
-
 /** One entry in the history of a job. All times are by the clock of Redis, in milliseconds since the Unix epoch. */
 export interface RunRecord {
   /** Which tick; of a cron job the time it was scheduled for, as an ISO string. */
@@ -16,8 +10,11 @@ export interface RunRecord {
   readonly startedAt: number;
   /** Not set while it runs, of a crashed run and of a missed tick. */
   readonly endedAt?: number;
-  /** Not set while it runs. */
-  readonly outcome?: RunOutcome;
+  /**
+   * How it ended. `lost`: its lease was lost before it ended. `crashed`: its process told no end, and the lease is over.
+   * `missed`: no run, because no instance claimed the tick. Not set while it runs.
+   */
+  readonly outcome?: 'ok' | 'error' | 'lost' | 'crashed' | 'missed';
   /** The instance that ran it. Of a missed tick: the one that noticed. */
   readonly instanceId: string;
   /** Whether the run was granted to another instance before, which may have begun it and did not finish it. */
@@ -243,17 +240,14 @@ export interface JobStore extends JobClaims {
   list(): Promise<string[]>;
 }
 
-/** A run as a store keeps it: nothing tells that its process died. */
-export type StoredRun = Omit<RunRecord, 'outcome'> & { readonly outcome?: Exclude<RunOutcome, 'crashed'> };
-
 /**
  * The history as it is read. A run without an end holds the lock of the job, or it crashed.
  *
- * @param stored the newest first
+ * @param stored as a store keeps it, the newest first: nothing there tells that a process died
  * @param token the fencing token of the lock's holder, if there is one
  */
 export function readHistory(
-  stored: readonly StoredRun[],
+  stored: readonly RunRecord[],
   token: number | undefined,
   limit: number,
 ): { runs: RunRecord[]; running?: RunRecord } {

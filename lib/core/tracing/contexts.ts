@@ -101,12 +101,6 @@ export interface LockReleaseTrace extends LockTrace {
   readonly error: unknown;
 }
 
-/**
- * What became of a tick on this instance. `skipped`: it does not run here. `failed`: it could not be claimed, or the
- * application shuts down.
- */
-export type TickOutcome = 'ok' | 'error' | 'lost' | 'skipped' | 'failed';
-
 /** The messages of `nestjs-redis-lock:tick`: one tick of a singleton job on this instance, from its claim to its end. */
 export interface LockTickTrace {
   /** The name of the lock service. */
@@ -122,6 +116,10 @@ export interface LockTickTrace {
   readonly ranMs: number | undefined;
   /** Why it does not run here, as in the event `tickSkipped`. */
   readonly reason: 'claimed' | 'overlap' | 'foreign' | 'paused' | 'late' | 'early' | undefined;
-  readonly outcome: TickOutcome | undefined;
+  /**
+   * What became of it on this instance. `skipped`: it does not run here. `failed`: it could not be claimed, or the
+   * application shuts down.
+   */
+  readonly outcome: 'ok' | 'error' | 'lost' | 'skipped' | 'failed' | undefined;
   readonly error: unknown;
 }

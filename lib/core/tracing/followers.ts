@@ -1,4 +1,4 @@
-import type { HoldTrace, RunTrace, TracedEnd } from '../events/lock-tracer.js';
+import type { HoldTrace, TracedEnd } from '../events/lock-tracer.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import type { PublishedHold } from './publications.js';
 
@@ -36,9 +36,6 @@ export class FollowedHold {
     this.published?.ended(end);
   }
 }
-
-/** What follows one run of a job. */
-export type RunFollowers = Followers<RunTrace>;
 
 /** What they make of something, as far as they follow it. */
 export function made<T, Made>(followers: Followers<T>, make: (each: T) => Made | undefined): Guarded<Made>[] {

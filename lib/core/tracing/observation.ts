@@ -3,21 +3,20 @@ import type { LockError } from '../api/errors.js';
 import type { Holders } from '../api/holder.js';
 import type { ResolvedLockOptions, WaitFollower } from '../api/lock-options.js';
 import { LEADER_PREFIX } from '../api/resource.js';
-import type { CallTrace, LockTracer, RenewalTrace, TracedGrant, TracedLock, TracedRun } from '../events/lock-tracer.js';
+import type {
+  CallTrace,
+  LockTracer,
+  RenewalTrace,
+  RunTrace,
+  TracedGrant,
+  TracedLock,
+  TracedRun,
+} from '../events/lock-tracer.js';
 import type { LockObservers } from '../events/observers.js';
 import { type AsyncContext, inRootContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
 import type { AcquireEntry, HoldOutcome, LockReleaseTrace, LockTickTrace } from './contexts.js';
-import {
-  follow,
-  FollowedHold,
-  type Followers,
-  guard,
-  type Guarded,
-  made,
-  type RunFollowers,
-  tell,
-} from './followers.js';
+import { follow, FollowedHold, type Followers, guard, type Guarded, made, tell } from './followers.js';
 import {
   ACQUIRE_CHANNEL,
   HOLD_CHANNEL,
@@ -248,7 +247,7 @@ export class Observation {
   }
 
   /** Runs a job that was granted, and follows the run. */
-  run<T>(lock: TracedLock, run: TracedRun, work: (followers: RunFollowers) => Promise<T>): Promise<T> {
+  run<T>(lock: TracedLock, run: TracedRun, work: (followers: Followers<RunTrace>) => Promise<T>): Promise<T> {
     const followers = made(this.#tracers, (each) => each.tick(lock, run));
     return follow(
       followers,
@@ -259,7 +258,7 @@ export class Observation {
   }
 
   /** The lock of a job is held. */
-  runHeld(followers: RunFollowers, hold: ObservedHold, grant: TracedGrant): void {
+  runHeld(followers: Followers<RunTrace>, hold: ObservedHold, grant: TracedGrant): void {
     const traces = made(followers, (each) => each.held(grant));
     if (traces.length > 0) hold.followed = new FollowedHold(traces, hold.followed?.published);
   }

@@ -4,7 +4,7 @@ import type { SingletonRun } from '../../core/singleton/singleton-run-options.js
 import { sharedByCopies } from '../../core/util/objects.js';
 
 /** A decorated method that is a job. Each decorated method has another object. */
-export interface MethodOfJob {
+interface MethodOfJob {
   /** The prototype that has the method, and its name there. */
   readonly target: object;
   readonly method: string;

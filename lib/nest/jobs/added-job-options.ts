@@ -75,8 +75,6 @@ export interface AddedDateJob extends Omit<SingletonTickOptions, 'name' | 'servi
 export type AddedJob = AddedCronJob | AddedIntervalJob | AddedDateJob;
 
 const KINDS = ['cron', 'intervalMs', 'at'] as const;
-/** The way in which the time of a job is stated. */
-export type AddedJobKind = (typeof KINDS)[number];
 
 const name = JOB_OPTIONS.options.name.required();
 
@@ -115,7 +113,7 @@ const WHERE = 'SingletonJobs.add';
  * @returns how its time is stated
  * @throws InvalidLockOptionsError
  */
-export function checkAddedJob(job: AddedJob): AddedJobKind {
+export function checkAddedJob(job: AddedJob): (typeof KINDS)[number] {
   checkIsObject(WHERE, job);
   const stated = KINDS.filter((kind) => job[kind] !== undefined);
   const [kind] = stated;

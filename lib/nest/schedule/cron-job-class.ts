@@ -25,17 +25,15 @@ export interface CronJobLike {
   setTime(time: unknown): void;
 }
 
-/** What a job of the package `cron` is made of. */
-export interface CronJobSource {
-  readonly cronTime: unknown;
-  readonly timeZone?: string | undefined;
-  readonly utcOffset?: number | undefined;
-  readonly name?: string;
-  readonly onTick: () => unknown;
-}
-
 export interface CronJobClass {
-  from(source: CronJobSource): CronJobLike;
+  /** @param source what a job of the package `cron` is made of */
+  from(source: {
+    readonly cronTime: unknown;
+    readonly timeZone?: string | undefined;
+    readonly utcOffset?: number | undefined;
+    readonly name?: string;
+    readonly onTick: () => unknown;
+  }): CronJobLike;
 }
 
 /** What mounts the decorated jobs in `@nestjs/schedule`. It is a provider, but not exported. */

@@ -1,5 +1,6 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import type { DueTicks, TicksAround, TickSchedule } from '../../core/jobs/tick-schedule.js';
+import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
+import type { CronJobLike } from './cron-job-class.js';
 import {
   type CronTimeLike,
   LONGEST_CHANGE_HOURS,
@@ -17,21 +18,17 @@ import {
   type SingletonJobOptions,
 } from './singleton-options.js';
 
-/** A tick of a cron job that fires now. */
-export interface CronTick {
-  /** Its nominal time, in milliseconds since the Unix epoch. */
-  readonly at: number;
-  /** The schedule that it belongs to, unless that is a single date. */
-  readonly cronTime: CronTimeLike | undefined;
-}
-
-/** The tick of a schedule that fires now. */
-export function cronTickAt(cronTime: CronTimeLike, now: number): CronTick {
+/**
+ * The tick of a schedule that fires now.
+ *
+ * @returns its nominal time, in milliseconds since the Unix epoch, and the schedule, unless that is a single date
+ */
+export function cronTickAt(cronTime: CronTimeLike, now: number) {
   return { at: nominalTick(cronTime, now), cronTime: cronTime.realDate ? undefined : cronTime };
 }
 
 /** What the fleet is asked for, for a tick of a cron job. */
-export function jobTickOf({ at, cronTime }: CronTick, options: ResolvedJobOptions): JobTick {
+export function jobTickOf({ at, cronTime }: ReturnType<typeof cronTickAt>, options: ResolvedJobOptions): JobTick {
   const { maxClockSkewMs, spreadMs, overlapOnDate } = options;
   const due = { tick: new Date(at).toISOString(), keepMs: maxClockSkewMs, due: { at, maxClockSkewMs } };
   // Where the job got this date while it ran, that run may not have ended.
@@ -53,14 +50,8 @@ export function cronTicksOf(cronTime: CronTimeLike): CronTicks {
   return ticks;
 }
 
-/** The part of `CronJob` that says whether it is started. */
-export interface ScheduledJob {
-  readonly cronTime: CronTimeLike;
-  readonly isActive?: boolean;
-}
-
 /** When the ticks of a job in the registry are due; `undefined` for none, one that is stopped, and one on a date. */
-export function scheduleOf(job: ScheduledJob | undefined): TickSchedule | undefined {
+export function scheduleOf(job: CronJobLike | undefined): TickSchedule | undefined {
   if (!job || job.isActive === false || job.cronTime.realDate) return undefined;
   return cronTicksOf(job.cronTime);
 }
@@ -126,7 +117,7 @@ export class CronTicks implements TickSchedule {
     return tickAfter(this.#cronTime, time)?.toMillis();
   }
 
-  around(tick: number): TicksAround {
+  around(tick: number): ReturnType<TickSchedule['around']> {
     const before = this.#last.next === tick ? this.#last.tick : this.#before(tick);
     const after = this.after(tick);
     this.#last = { tick, next: after ?? NaN };
@@ -147,7 +138,7 @@ export class CronTicks implements TickSchedule {
    * All ticks of an hour follow from the first one, so an hour with 3,600 ticks costs one question. Around a change of
    * the clocks, each tick is asked for.
    */
-  async between(after: number, until: number, most: number): Promise<DueTicks> {
+  async between(after: number, until: number, most: number): ReturnType<TickSchedule['between']> {
     let newest: number[] = [];
     let count = 0;
     let last = after;

@@ -1,7 +1,7 @@
 import { Logger, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
 import { quote } from '../../core/util/quoted.js';
 import type { RedisLockService } from '../redis-lock.service.js';
-import { type JobWatch, partsOf } from '../service-parts.js';
+import { partsOf, type ServiceParts } from '../service-parts.js';
 import type { SingletonJobExplorer } from './singleton-job.explorer.js';
 import { InvalidLockOptionsError, LockUnavailableError } from '../../core/api/errors.js';
 import type { JobRecords } from '../../core/jobs/job-records.js';
@@ -45,7 +45,7 @@ export function jobRecordsOf(service: object): JobRecords {
  *
  * @throws InvalidLockOptionsError
  */
-export function checkMissedIsKept(watch: JobWatch | undefined, onMissed: unknown, what: string): void {
+export function checkMissedIsKept(watch: ServiceParts['jobs'], onMissed: unknown, what: string): void {
   if (onMissed !== 'runOnce' || watch?.refusal === undefined) return;
   throw new InvalidLockOptionsError(
     `${what} has onMissed: 'runOnce', but ${watch.refusal}. Or leave onMissed out.`,

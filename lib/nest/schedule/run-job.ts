@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
 import type { SingletonRun, SingletonRunOptions, SingletonWork } from '../../core/singleton/singleton-run-options.js';
-import type { RunKind } from '../../core/store/job-claims.js';
+import type { JobNote } from '../../core/store/job-claims.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { sharedByCopies } from '../../core/util/objects.js';
 import { clockOf, partsOf } from '../service-parts.js';
@@ -44,7 +44,7 @@ export interface JobTick extends Pick<SingletonRunOptions, 'tick' | 'keepMs' | '
 
 /** Why a job runs now: a timer fires, an operator asks for it, or ticks were missed. */
 export interface Occasion {
-  readonly kind: RunKind;
+  readonly kind: JobNote['kind'];
   readonly tick: JobTick;
   /** Called when this instance has the tick, before the work. */
   readonly begins?: (() => void) | undefined;

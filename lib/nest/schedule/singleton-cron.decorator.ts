@@ -4,15 +4,7 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { checked, OptionTable } from '../../core/api/option-table.js';
 import { type CronJobLike, type CronTimeClass, cronTimeClass } from './cron-job-class.js';
 import { keepDate, parseCronTime, type StatedAt, timeOf } from './job-schedules.js';
-import {
-  checkMissedOfDate,
-  type CronTick,
-  cronTickAt,
-  cronTicksOf,
-  jobTickOf,
-  type ScheduledJob,
-  scheduleOf,
-} from './job-ticks.js';
+import { checkMissedOfDate, cronTickAt, cronTicksOf, jobTickOf, scheduleOf } from './job-ticks.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
 import {
   describeJob,
@@ -121,7 +113,7 @@ function pickCronOptions(options: SingletonCronOptions): CronOptions {
 }
 
 /** The part of the schedule of a `@Cron` that decides when its ticks are. */
-export interface CronSchedule {
+interface CronSchedule {
   /** The date of a job that is due once, in milliseconds since the Unix epoch. */
   readonly at: number | undefined;
   /** As the scheduler parses it. `undefined` for a scheduler of an unknown version. */
@@ -132,9 +124,9 @@ export interface CronSchedule {
 }
 
 /** The ticks of a `@Cron` method. */
-export interface DeclaredTicks {
+interface DeclaredTicks {
   /** The tick that fires now on an instance of the class. @param wallNow milliseconds since the Unix epoch */
-  now(instance: object, wallNow: number): CronTick;
+  now(instance: object, wallNow: number): ReturnType<typeof cronTickAt>;
   /**
    * When ticks are due, as the job of an instance is scheduled at the moment; `undefined` while it is disabled or
    * stopped. Not set for a job on a single date.
@@ -155,7 +147,7 @@ function declareCronTicks(prototype: object, { at, parsed, name, disabled }: Cro
   /** Without a scheduler that has jobs, nothing fires: a call by hand is no tick of the schedule. */
   const scheduledAs = (registry: SchedulerRegistry | undefined) => (registry?.getCronJobs().size ? parsed : undefined);
 
-  const now = (instance: object, wallNow: number): CronTick => {
+  const now = (instance: object, wallNow: number): ReturnType<typeof cronTickAt> => {
     const registry = registryOf(instance);
     const current = currentJob(registry, name)?.cronTime;
     if (current) return cronTickAt(current, wallNow);
@@ -173,9 +165,9 @@ function declareCronTicks(prototype: object, { at, parsed, name, disabled }: Cro
 }
 
 /** Returns a job with a name, with its current schedule: the application may have changed it in the registry. */
-function currentJob(registry: SchedulerRegistry | undefined, name: string | undefined): ScheduledJob | undefined {
+function currentJob(registry: SchedulerRegistry | undefined, name: string | undefined): CronJobLike | undefined {
   if (name === undefined || !registry?.doesExist('cron', name)) return undefined;
-  return registry.getCronJob(name) as unknown as ScheduledJob;
+  return registry.getCronJob(name) as unknown as CronJobLike;
 }
 
 /** By registry: the dates of jobs that are started when the scheduler adds them. */

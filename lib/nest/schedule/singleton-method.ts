@@ -52,16 +52,6 @@ type IsSymbol<K> = IsAny<K> extends true ? false : K extends symbol ? true : fal
 /** The metadata key of a singleton job, on the method. */
 export const SINGLETON_JOB = 'nestjs-redis-lock:singleton-job';
 
-/** The ticks of the job of a method. */
-export interface JobTicks {
-  /** The tick that fires now. @param wallNow milliseconds since the Unix epoch */
-  now(instance: object, wallNow: number): JobTick;
-  /** When ticks are due, as the job is scheduled at the moment. Not set where ticks have no order. */
-  schedule?(instance: object): TickSchedule | undefined;
-  /** Called for each object that is scheduled, before the scheduler makes its job. @throws InvalidLockOptionsError */
-  mount?(instance: object): void;
-}
-
 /** A method that is a singleton job. */
 export interface SingletonJob {
   /** The name of the job, if it has one. */
@@ -69,7 +59,14 @@ export interface SingletonJob {
   readonly method: string;
   readonly lockService: string | undefined;
   readonly options: ResolvedJobOptions;
-  readonly ticks: JobTicks;
+  readonly ticks: {
+    /** The tick that fires now. @param wallNow milliseconds since the Unix epoch */
+    now(instance: object, wallNow: number): JobTick;
+    /** When ticks are due, as the job is scheduled at the moment. Not set where ticks have no order. */
+    schedule?(instance: object): TickSchedule | undefined;
+    /** Called for each object that is scheduled, before the scheduler makes its job. @throws InvalidLockOptionsError */
+    mount?(instance: object): void;
+  };
   /** The name of the decorator, for messages. */
   readonly decorator: string;
   /** What the scheduler was told of the method. */
@@ -88,11 +85,11 @@ export function schedulingOf(method: object): ReadonlyMap<unknown, unknown> {
 }
 
 /** What a job decorator makes of one method. */
-export interface JobPlan {
+interface JobPlan {
   readonly options: ResolvedJobOptions;
   /** The decorator of `@nestjs/schedule`. */
   readonly schedule: MethodDecorator;
-  readonly ticks: JobTicks;
+  readonly ticks: SingletonJob['ticks'];
 }
 
 /**

@@ -9,7 +9,7 @@ import { DEFAULT_NAME, getRedisLockToken } from '../../nest/tokens.js';
 import type { FleetPlace } from '../fleet/fleet-place.js';
 import type { TestInstance } from '../fleet/test-instance.js';
 import { TestKitError } from '../fleet/test-kit-error.js';
-import { type Ending, fire, type FiredJob, type NotRunReason, type SkippedJob } from './firing.js';
+import { type Ending, fire, type FiredJob, type WhySkipped } from './firing.js';
 import { account, firedTicksOf, nextTick } from './next-tick.js';
 import { checked, flag, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { createOwnerId } from '../../core/store/owner-id.js';
@@ -168,7 +168,7 @@ function serviceOf(app: Pick<INestApplicationContext, 'get'>, name: string): obj
 function outcomeOf(tick: string, all: readonly JobHere[], endings: ReadonlyMap<TestInstance, Ending>): FiredJob {
   let ranOn: string | undefined;
   let result: unknown;
-  const skipped: SkippedJob[] = [];
+  const skipped: FiredJob['skipped'][number][] = [];
   for (const { instance } of all) {
     const ending = endings.get(instance);
     const { instanceId } = instance;
@@ -211,7 +211,7 @@ function unknownJob(name: string, where: string, instances: readonly TestInstanc
   return new TestKitError('unknownJob', `${where} has no job called ${quote(name)}. ${hint}`);
 }
 
-const WHY: Readonly<Record<NotRunReason, string>> = {
+const WHY: Readonly<Record<WhySkipped, string>> = {
   claimed: 'it has run already, or another instance runs it. Leave tick out: then each call runs the next one.',
   overlap: 'an earlier run of the job has not ended. Let it end first.',
   paused: 'the job is paused. Call resume() of SingletonJobs first.',
@@ -223,7 +223,7 @@ const WHY: Readonly<Record<NotRunReason, string>> = {
   closed: 'the application closes. Run jobs before app.close().',
 };
 
-function notRun(name: string, tick: string, instance: string, reason: NotRunReason): TestKitError {
+function notRun(name: string, tick: string, instance: string, reason: WhySkipped): TestKitError {
   return new TestKitError(
     'notRun',
     `The tick ${quote(tick)} of ${quote(name)} did not run on ${quote(instance)}: ${WHY[reason]}`,

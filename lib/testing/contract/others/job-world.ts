@@ -13,7 +13,7 @@ export const DAY_MS = 24 * 60 * MINUTE_MS;
 export type Granted = Extract<TickReply, { status: 'granted' }>;
 
 /** One instance. */
-export interface JobPeer {
+interface JobPeer {
   readonly store: LockStore;
   readonly jobs: JobStore;
 }

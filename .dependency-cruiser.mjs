@@ -21,6 +21,7 @@ const FEATURES = [
   'core/latch',
   'core/watch',
   'core/health',
+  'core/fleet',
 ];
 const CORE = [...LEASE, ...FEATURES, 'core'];
 const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/request', 'nest/transactions', 'nest/decorators'];
@@ -62,6 +63,7 @@ export const ROOMS = {
   'core/latch': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   'core/watch': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   'core/health': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
+  'core/fleet': { rooms: LEASE, why: 'What all instances say of themselves. It changes nothing.' },
   memory: {
     rooms: [...STORE, 'redis', 'redis/script'],
     why: 'A Redis in memory, for the stores that run scripts. It needs no ioredis: see build.mjs.',

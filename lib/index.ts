@@ -75,6 +75,7 @@ export { LeaseLostError, LockNotHeldError, LockReentryError, NotLeaderError } fr
 export type { LockEvent, LockOrderEdge } from './core/events/events.js';
 export type { LockObserver } from './core/events/observers.js';
 export type { LockState } from './core/store/lock-state.js';
+export type { LockFleet } from './core/fleet/lock-fleet.js';
 export type { LockHealth } from './core/health/lock-health.js';
 export type { Contention } from './core/contention/contention.js';
 export type { LockExplanation } from './core/explain/explanation.js';

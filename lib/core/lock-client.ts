@@ -33,6 +33,8 @@ import {
 import { checkWork } from './api/validation.js';
 import type { LockState } from './store/lock-state.js';
 import type { LockStore } from './store/lock-store.js';
+import { FleetView } from './fleet/fleet-view.js';
+import type { FleetOptions, LockFleet } from './fleet/lock-fleet.js';
 import { HealthChecks } from './health/health-checks.js';
 import type { HealthOptions, LockHealth } from './health/lock-health.js';
 import { OperatorsView } from './operators.js';
@@ -104,6 +106,7 @@ export class LockClient {
   /** What waits for resources without taking them. */
   readonly watches: LockWatches;
   readonly #latches: Latches[] = [];
+  readonly #missedTicks: MissedTicks[] = [];
   readonly #closing = new AbortController();
   readonly #drained = new AbortController();
   readonly #deps: LeaseDeps;
@@ -112,6 +115,7 @@ export class LockClient {
   readonly #adoption: Adoption;
   readonly #campaigns: Campaigns;
   readonly #health: HealthChecks;
+  readonly #fleet: FleetView;
   /** The options of a call that passes none. */
   readonly #plainOptions: ResolvedLockOptions;
   /** The options of decorated methods, resolved once. */
@@ -173,6 +177,7 @@ export class LockClient {
     store.listen({
       granted: (grant) => localQueues.granted(grant),
       retained: (notice) => localQueues.retained(notice),
+      called: (call) => this.#fleet.called(call),
       freed: (message) => this.watches.freed(message),
       opened: (name, count) => this.#latches.forEach((latches) => latches.opened(name, count)),
       unproven: () => localQueues.unproven(),
@@ -185,6 +190,14 @@ export class LockClient {
     this.#campaigns = new Campaigns({ ...runtime, context, acquire });
     const leaderships = () => this.#campaigns.list().map((each) => ({ name: each.name, isLeader: each.isLeader() }));
     this.#health = new HealthChecks({ ...deps, leaderships });
+    this.#fleet = new FleetView({
+      ...deps,
+      leaderships,
+      jobs: () => this.#missedTicks.flatMap(({ names }) => names),
+      onBlocked: (listener) => this.operators.onBlocked(listener),
+      inspect: (resource) => this.operators.inspect(resource),
+      list: (listed) => this.operators.list(listed),
+    });
     this.#plainOptions = resolveLockOptions(undefined, defaults);
     this.#tryDefaults = { ...defaults, waitMs: 0 };
     this.#telemetries = new Telemetries(
@@ -220,7 +233,9 @@ export class LockClient {
 
   /** What finds missed ticks of the jobs of this process. @param jobs remembers them */
   missedTicks(jobs: JobStore): MissedTicks {
-    return new MissedTicks(this.#deps, jobs, this.#warn);
+    const missedTicks = new MissedTicks(this.#deps, jobs, this.#warn);
+    this.#missedTicks.push(missedTicks);
+    return missedTicks;
   }
 
   /** The latches of this process in this store. */
@@ -370,6 +385,14 @@ export class LockClient {
     return this.#health.check(options);
   }
 
+  /**
+   * @throws InvalidLockOptionsError
+   * @throws LockUnavailableError
+   */
+  fleet(options?: FleetOptions): Promise<LockFleet> {
+    return this.#fleet.fleet(options);
+  }
+
   inspect(resource: string): Promise<LockState> {
     return this.operators.inspect(resource);
   }
@@ -444,6 +467,7 @@ export class LockClient {
     watchdog.stop();
     leaks.stop();
     alarms.stop();
+    this.#fleet.stop();
     await store.close();
     this.#telemetries.stop();
   }

@@ -32,16 +32,21 @@ let clients = 0;
 export class MemoryLockStore extends ScriptLockStore {
   readonly hearing = HEARS_ALL;
   readonly isCluster = false;
+  readonly database = 0;
   readonly server: MemoryServer;
   readonly #closeInbox: () => void;
 
   constructor({ instanceId, server = new MemoryServer(), clientId }: MemoryLockStoreOptions) {
     super(instanceId, clientId ?? `${instanceId}/${++clients}`, server.keys);
     this.server = server;
-    this.#closeInbox = server.redis.subscribe(this.keys.inbox(this.clientId), (text) => {
-      const message = readMessage(text);
-      if (message && !('probe' in message)) deliver(message, this.messages);
-    });
+    const channels = [this.keys.inbox(this.clientId), this.keys.rollChannel(this.database)];
+    const closings = channels.map((channel) =>
+      server.redis.subscribe(channel, (text) => {
+        const message = readMessage(text);
+        if (message && !('probe' in message)) deliver(message, this.messages);
+      }),
+    );
+    this.#closeInbox = () => closings.forEach((close) => close());
   }
 
   async run<T>(

@@ -18,7 +18,7 @@ const WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of 
  */
 export class MemoryRedis {
   readonly #entries = new Map<string, Entry>();
-  readonly #listeners = new Map<string, (message: string) => void>();
+  readonly #listeners = new Map<string, Set<(message: string) => void>>();
 
   /** The wall clock less the other one when the server began: its time goes on evenly, also when the wall clock is set. */
   readonly #aheadMs: number;
@@ -31,8 +31,12 @@ export class MemoryRedis {
 
   /** Receives the messages of a channel until the returned function is called. */
   subscribe(channel: string, listener: (message: string) => void): () => void {
-    this.#listeners.set(channel, listener);
-    return () => void this.#listeners.delete(channel);
+    const listeners = this.#listeners.get(channel) ?? new Set();
+    this.#listeners.set(channel, listeners.add(listener));
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0) this.#listeners.delete(channel);
+    };
   }
 
   /** Whole milliseconds since 1970. */
@@ -223,14 +227,18 @@ export class MemoryRedis {
   }
 
   publish(channel: string, message: string): number {
-    const listener = this.#listeners.get(channel);
-    if (listener === undefined) return 0;
-    if (message !== '') void later(() => this.#listeners.get(channel)?.(message));
-    return 1;
+    const listeners = this.#listeners.get(channel);
+    if (listeners === undefined) return 0;
+    for (const listener of message === '' ? [] : listeners) {
+      void later(() => this.#listeners.get(channel)?.has(listener) && listener(message));
+    }
+    return listeners.size;
   }
 
-  pubsub(_what: 'NUMSUB', channel: string): [string, number] {
-    return [channel, this.#listeners.has(channel) ? 1 : 0];
+  /** @param channel its name, or for CHANNELS what the names begin with, and an asterisk */
+  pubsub(what: 'NUMSUB' | 'CHANNELS', channel: string): (string | number)[] {
+    if (what === 'NUMSUB') return [channel, this.#listeners.get(channel)?.size ?? 0];
+    return [...this.#listeners.keys()].filter((name) => name.startsWith(channel.slice(0, -1)));
   }
 
   #entry(key: string): Entry | undefined {

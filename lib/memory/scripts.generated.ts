@@ -1126,6 +1126,43 @@ function acquireScript(KEYS: Value, ARGV: Value): Value {
   return acquireLock(KEYS[0], KEYS[1], KEYS[2], ARGV[0], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5])[0];
 }
 
+// answer-roll.lua
+function answerRollScript(KEYS: Value, ARGV: Value): Value {
+  if (redis.hget(KEYS[0], 'nonce') !== ARGV[0]) {
+    return 0;
+  }
+  redis.hset(KEYS[1], ARGV[1], ARGV[2]);
+  redis.pexpire(KEYS[1], ARGV[3]);
+  return 1;
+}
+
+// call-roll.lua
+function callRollScript(KEYS: Value, ARGV: Value): Value {
+  beginClock();
+  const key: Value = KEYS[0];
+  const nonce: Value = ARGV[0];
+  const scope: Value = ARGV[1];
+  const channel: Value = ARGV[2];
+  const standing: Value = redis.hmget(key, 'nonce', 'scope', 'at', 'asked');
+  const ageMs = now - (lua.number(standing[2] ?? '') ?? 0);
+  if (standing[0] !== undefined && (standing[0] === nonce || (ageMs >= 0 && ageMs < lua.number(ARGV[3])))) {
+    return [standing[0], standing[1], lua.number(standing[2]), Math.max(ageMs, 0), lua.number(standing[3])];
+  }
+  let asked: Value = -1;
+  if (ARGV[5] === '1') {
+    const counted: Value = lua.tried(() => redis.pubsub('NUMSUB', channel));
+    asked = lua.number(counted[1] ?? -1);
+  }
+  redis.hset(key, 'nonce', nonce, 'scope', scope, 'at', lua.whole(now), 'asked', asked);
+  redis.pexpire(key, ARGV[4]);
+  const told: Value = lua.tried(() => redis.publish(channel, `roll ${nonce} ${scope}`));
+  if (typeof told === 'object') {
+    redis.del(key);
+    return told;
+  }
+  return [nonce, scope, now, 0, asked];
+}
+
 // claim-tick.lua
 function claimTickScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
@@ -2027,6 +2064,18 @@ function readLatchScript(KEYS: Value, ARGV: Value): Value {
   return latchReply(KEYS[0], count, remaining);
 }
 
+// read-roll.lua
+function readRollScript(KEYS: Value, ARGV: Value): Value {
+  const command: Value = ARGV[0];
+  if (command === 'count') {
+    return redis.hlen(KEYS[0]);
+  }
+  if (command === 'answers') {
+    return redis.hscan(KEYS[0], ARGV[1], 'COUNT', ARGV[2]);
+  }
+  return lua.tried(() => redis.pubsub('CHANNELS', ARGV[1]));
+}
+
 // register-job.lua
 function registerJobScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
@@ -2478,6 +2527,8 @@ function watchScript(KEYS: Value, ARGV: Value): Value {
 const SCRIPTS = {
   acquireSeveral: acquireSeveralScript,
   acquire: acquireScript,
+  answerRoll: answerRollScript,
+  callRoll: callRollScript,
   claimTick: claimTickScript,
   countDown: countDownScript,
   downgrade: downgradeScript,
@@ -2495,6 +2546,7 @@ const SCRIPTS = {
   pauseJob: pauseJobScript,
   raiseToken: raiseTokenScript,
   readLatch: readLatchScript,
+  readRoll: readRollScript,
   registerJob: registerJobScript,
   release: releaseScript,
   renew: renewScript,

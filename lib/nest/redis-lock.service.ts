@@ -6,6 +6,7 @@ import type { LockObserver } from '../core/events/observers.js';
 import { type Lease, type LockedWork, type TryUsingResult, workBeforeOptions } from '../core/api/lease.js';
 import type { AdoptOptions } from '../core/lease/adoption.js';
 import type { LockClient } from '../core/lock-client.js';
+import type { FleetOptions, LockFleet } from '../core/fleet/lock-fleet.js';
 import type { HealthOptions, LockHealth } from '../core/health/lock-health.js';
 import type { Contention, ContentionOptions } from '../core/contention/contention.js';
 import type { ExplainOptions } from '../core/explain/explainer.js';
@@ -193,6 +194,18 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    */
   list(options?: ListOptions): Promise<LockState[]> {
     return this.#parts.client.operators.list(options);
+  }
+
+  /**
+   * Asks all instances what they hold and wait for, by one message, and returns what each of them answers: its leases
+   * and waiting calls, for how long, its leaderships, its jobs and its health. It scans nothing and leaves nothing
+   * behind. Callers within a second share one roll call, those of other processes too.
+   *
+   * @throws LockUnavailableError when Redis cannot be reached, or refuses
+   * @throws InvalidLockOptionsError when an option is invalid, or the store has no roll calls, as a quorum
+   */
+  fleet(options?: FleetOptions): Promise<LockFleet> {
+    return this.#parts.client.fleet(options);
   }
 
   /**

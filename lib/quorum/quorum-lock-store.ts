@@ -42,6 +42,10 @@ const NO_SEMAPHORES =
   'a quorum keeps no semaphores: the majorities of several holders can overlap, so it could grant more permits than ' +
   'there are. Keep semaphores on one Redis: register the module a second time, with a connection and a name of its own';
 
+const NO_ROLL_CALLS =
+  'a quorum has no roll calls: a process may hear some of the nodes only, and no single node could say which processes ' +
+  'there are. inspect() and explain() ask all nodes about one resource, and health() and contention() tell of one process';
+
 /** How often a call that does not wait asks when the votes are split. */
 const MOST_TRIES = 3;
 
@@ -57,6 +61,7 @@ export class QuorumLockStore implements LockStore {
   readonly clientId: string;
   readonly location: string;
   readonly noSemaphores = NO_SEMAPHORES;
+  readonly noRollCalls = NO_ROLL_CALLS;
   readonly nodes: readonly QuorumNode[];
   readonly #deps: QuorumDeps;
   readonly #candidates: Candidates;

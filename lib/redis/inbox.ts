@@ -1,6 +1,6 @@
 import { inRootContext } from '../core/util/async-contexts.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../core/util/clock.js';
-import type { Hearing, PushedGrant, RetentionNotice, StoreListener } from '../core/store/hearing.js';
+import type { Hearing, PushedGrant, RetentionNotice, RollCall, StoreListener } from '../core/store/hearing.js';
 import type { StoreProblem } from '../core/store/store-probe.js';
 import type { FreedMessage } from '../core/store/watch-store.js';
 import type { Connection } from './connection/connection.js';
@@ -21,6 +21,8 @@ const LATCH_MESSAGE = /^latch (\d{1,16}) (.+)$/s;
 const FREED_MESSAGE = /^free ([0-9a-f]{40}) (\d{1,3}) (.+)$/s;
 /** "probe nonce number": this instance has sent it to find out whether messages arrive. */
 const PROBE_MESSAGE = /^probe [\w-]{22} \d{1,16}$/;
+/** "roll nonce scope": all instances are asked. The scope comes last, because it may contain spaces. */
+const ROLL_MESSAGE = /^roll (\S{1,64}) (.*)$/s;
 /** Longer than the longest message of the scripts: a resource of 512 bytes, all of them encoded. */
 const TOO_LONG = 2_000;
 
@@ -29,6 +31,7 @@ type InboxMessage =
   | { readonly notice: RetentionNotice }
   | { readonly latch: { name: string; count: number } }
   | { readonly freed: FreedMessage }
+  | { readonly call: RollCall }
   /** The whole message. */
   | { readonly probe: string };
 
@@ -37,6 +40,7 @@ export function readMessage(message: string): InboxMessage | undefined {
   if (message.length > TOO_LONG) return undefined;
   if (message.startsWith('latch ')) return readLatch(message);
   if (message.startsWith('free ')) return readFreed(message);
+  if (message.startsWith('roll ')) return readCall(message);
   if (message.startsWith('probe ')) return PROBE_MESSAGE.test(message) ? { probe: message } : undefined;
   const grant = readGrant(message);
   return grant ? { grant } : readNotice(message);
@@ -47,6 +51,7 @@ export function deliver(said: Exclude<InboxMessage, { probe: string }>, listener
   if ('grant' in said) listener.granted(said.grant);
   else if ('notice' in said) listener.retained(said.notice);
   else if ('freed' in said) listener.freed(said.freed);
+  else if ('call' in said) listener.called(said.call);
   else listener.opened(said.latch.name, said.latch.count);
 }
 
@@ -79,6 +84,11 @@ function readFreed(message: string): InboxMessage | undefined {
   return { freed: { resource: decodeResource(resource), mark: Number(mark), isFor } };
 }
 
+function readCall(message: string): InboxMessage | undefined {
+  const [, nonce, scope] = ROLL_MESSAGE.exec(message) ?? [];
+  return nonce === undefined ? undefined : { call: { nonce, scope: scope! } };
+}
+
 function readGrant(message: string): PushedGrant | undefined {
   const parts = GRANT_MESSAGE.exec(message);
   if (!parts) return undefined;
@@ -107,17 +117,26 @@ export class Inbox {
   #again: Timer | undefined;
   #isClosed = false;
 
-  /** @param keyAt see {@link InboxProbesDeps} */
+  /**
+   * @param channels the own inbox, and the channel that all instances hear
+   * @param keyAt see {@link InboxProbesDeps}
+   */
   constructor(
     private readonly connection: Connection,
-    channel: string,
+    channels: { readonly own: string; readonly ofAll: string },
     keyAt: InboxProbesDeps['keyAt'],
     private readonly listener: Required<StoreListener>,
     private readonly clock: Clock = SYSTEM_CLOCK,
   ) {
     const { subscriber } = connection;
     const isOpen = (): boolean => this.isSettled && this.#refusal === undefined;
-    this.#probes = new InboxProbes({ connection, channel, keyAt, isOpen, unproven: () => listener.unproven() });
+    this.#probes = new InboxProbes({
+      connection,
+      channel: channels.own,
+      keyAt,
+      isOpen,
+      unproven: () => listener.unproven(),
+    });
     subscriber.on('message', (_channel: string, message: string) => {
       const said = readMessage(message);
       if (said === undefined) return;
@@ -125,10 +144,10 @@ export class Inbox {
       else deliver(said, listener);
     });
     // A promise, too, keeps the async context in which it was made.
-    this.opened = inRootContext(() => this.#open(connection, channel));
+    this.opened = inRootContext(() => this.#open(connection, channels));
   }
 
-  #open(connection: Connection, channel: string): Promise<void> {
+  #open(connection: Connection, { own, ofAll }: { readonly own: string; readonly ofAll: string }): Promise<void> {
     const { subscriber } = connection;
     return new Promise((resolve) => {
       let listening = false;
@@ -148,7 +167,7 @@ export class Inbox {
         this.#again?.cancel();
         // The connection broke: the next one subscribes again.
         if (subscriber.status !== 'ready') return;
-        subscriber.subscribe(channel).then(
+        subscriber.subscribe(own).then(
           () => settle(),
           (error: unknown) => {
             const sorted = toStoreError(error);
@@ -159,6 +178,8 @@ export class Inbox {
             this.#again = this.clock.setTimer(subscribe, subscriptionPause(sorted), { background: true });
           },
         );
+        // Locks do without it: an instance that an ACL keeps from it does not answer to roll calls.
+        subscriber.subscribe(ofAll).catch(() => {});
       };
       subscriber.on('ready', () => {
         this.#isAnswered = false;

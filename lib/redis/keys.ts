@@ -21,6 +21,11 @@ export function decodeResource(encoded: string): string {
   return encoded.replace(/%([0-9A-F]{2})/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
 }
 
+/** In a pattern of Redis, for the text itself. */
+function escaped(text: string): string {
+  return text.replace(/[*?[\]\\]/g, '\\$&');
+}
+
 /** The queue of a lock, by its key. */
 export function waitersOf(lockKey: string): string {
   return `${lockKey}:waiters`;
@@ -45,7 +50,7 @@ export class Keys {
 
   /** A pattern for SCAN that matches only the keys of resources with this prefix. */
   matching(resourcePrefix: string): string {
-    return `${`${this.prefix}:{${encodeResource(resourcePrefix)}`.replace(/[*?[\]\\]/g, '\\$&')}*`;
+    return `${escaped(`${this.prefix}:{${encodeResource(resourcePrefix)}`)}*`;
   }
 
   /** The resource of a lock or a queue, by its key; `undefined` for other keys. */
@@ -132,6 +137,26 @@ export class Keys {
   inbox(clientId: string): string {
     return `${this.prefix}:inbox:${clientId}`;
   }
+
+  /** A pattern that matches only inboxes. */
+  inboxes(): string {
+    return `${escaped(this.inbox(''))}*`;
+  }
+
+  /** Which roll call stands. In a cluster, it and the answers are in one slot. */
+  roll(): string {
+    return `${this.prefix}:roll`;
+  }
+
+  /** The answers to a roll call. */
+  rollAnswers(nonce: string): string {
+    return `${this.roll()}:${nonce}`;
+  }
+
+  /** The channel of roll calls, which all clients hear. Redis passes messages on to clients in every database. */
+  rollChannel(database: number): string {
+    return `${this.prefix}:roll:${database}`;
+  }
 }
 
 /** A short text for each slot that hashes to it. The same on every instance. */
@@ -155,6 +180,10 @@ function tagOf(slot: number): string {
 export class ClusterKeys extends Keys {
   override fence(lockKey: string): string {
     return `${this.prefix}:{${tagOf(slotOf(lockKey))}}:fence`;
+  }
+
+  override roll(): string {
+    return `${this.prefix}:{${tagOf(0)}}:roll`;
   }
 
   override health(clientId: string, slot = 0): string {

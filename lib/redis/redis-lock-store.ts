@@ -5,7 +5,7 @@ import { closedProbe, type ServerHealth, type StoreProbe, type StoreProblem } fr
 import { Inbox } from './inbox.js';
 import { ClusterKeys, Keys, waitersOf } from './keys.js';
 import type { Connection, LockServer } from './connection/connection.js';
-import { locationOf } from './connection/connection-options.js';
+import { databaseOf, locationOf, templateClient } from './connection/connection-options.js';
 import { type ConnectionSettings, createConnection } from './create-connection.js';
 import { ScriptLockStore } from './script-lock-store.js';
 import { findMissingRights, type MissingRights, type RightsInUse } from './script/missing-rights.js';
@@ -31,6 +31,7 @@ export function createClientId(instanceId: string): string {
 /** Locks on one Redis primary or cluster. Each step is one script. */
 export class RedisLockStore extends ScriptLockStore {
   readonly location: string;
+  readonly database: number;
   readonly #connection: Connection;
   readonly #inbox: Inbox;
   readonly #health: StoreHealth;
@@ -45,6 +46,7 @@ export class RedisLockStore extends ScriptLockStore {
       isCluster ? new ClusterKeys(prefix) : new Keys(prefix),
     );
     this.#connection = connection;
+    this.database = databaseOf(templateClient(options.connection));
     this.location = JSON.stringify([locationOf(options.connection), options.keyPrefix]);
     const isDurable = options.durability !== undefined;
     this.#health = new StoreHealth({
@@ -56,7 +58,8 @@ export class RedisLockStore extends ScriptLockStore {
     });
     const probeKey = (slot?: number): string => this.keys.health(this.clientId, slot);
     const { messages } = this;
-    this.#inbox = new Inbox(connection, this.keys.inbox(this.clientId), probeKey, {
+    const channels = { own: this.keys.inbox(this.clientId), ofAll: this.keys.rollChannel(this.database) };
+    this.#inbox = new Inbox(connection, channels, probeKey, {
       ...messages,
       // Another process wrote the grant and has not waited for the replicas. With durability, the waiter has to ask.
       granted: (grant) => messages.granted(isDurable ? { ...grant, sentAt: -Infinity } : grant),

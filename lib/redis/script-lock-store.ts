@@ -15,6 +15,7 @@ import { type Hearing, onlyListener, type StoreListener } from '../core/store/he
 import type { LockState } from '../core/store/lock-state.js';
 import type { Watcher, WatchReply } from '../core/store/watch-store.js';
 import type { StoreProbe } from '../core/store/store-probe.js';
+import { RedisRollCalls } from './redis-roll-calls.js';
 import { keepPlaces } from './keep-places.js';
 import { type Keys, waitersOf } from './keys.js';
 import { acquireBySlot } from './several-slots.js';
@@ -59,10 +60,12 @@ const NO_OWNER = '';
 /** Locks as the scripts keep them. Each step is one script. */
 export abstract class ScriptLockStore implements LockStore {
   abstract readonly hearing: Hearing;
+  readonly rollCalls = new RedisRollCalls(this);
   /** Receives what arrives in the inbox of the client. */
   protected readonly messages: Required<StoreListener> = {
     granted: (grant) => this.#listener?.granted(grant),
     retained: (notice) => this.#listener?.retained?.(notice),
+    called: (call) => this.#listener?.called?.(call),
     freed: (message) => this.#listener?.freed?.(message),
     opened: (name, count) => this.#listener?.opened?.(name, count),
     unproven: () => this.#listener?.unproven?.(),
@@ -92,6 +95,9 @@ export abstract class ScriptLockStore implements LockStore {
 
   /** Whether the keys of one script have to be in one slot. */
   abstract readonly isCluster: boolean;
+
+  /** The number of the database, in which messages do not stay. */
+  abstract readonly database: number;
 
   /** Why no command about this key can be sent now, if that is known. */
   abstract troubleAt(key: string): LockStoreError | undefined;

@@ -64,6 +64,7 @@ export const ROOMS = {
   'lib/core/jobs/': ['contract', 'servers', 'processes', 'sample app', 'chaos cron', 'chaos leaks', 'chaos names'],
   'lib/core/contention/': ['servers', 'sample app', 'chaos leaks'],
   'lib/core/explain/': ['contract', 'sample app'],
+  'lib/core/fleet/': ['contract', 'servers', 'processes', 'sample app', 'chaos leaks', 'snippets'],
   'lib/core/health/': ['contract', 'servers', 'sample app', 'chaos storms'],
 
   'lib/memory/': ['contract', 'servers', 'races', 'snippets', 'chaos cron', 'consumers'],

@@ -25,6 +25,7 @@ import { SET_NX_OPTIONS, setNx } from '../../lib/migration/set-nx.js';
 import { ADOPT_OPTIONS, type AdoptOptions } from '../../lib/core/lease/adoption.js';
 import { checkWaitUntilFree, WAIT_UNTIL_FREE_OPTIONS } from '../../lib/core/watch/wait-until-free.js';
 import { HEALTH_INDICATOR_OPTIONS } from '../../lib/health/redis-lock-health.js';
+import { FLEET_OPTIONS } from '../../lib/core/fleet/lock-fleet.js';
 import { HEALTH_OPTIONS } from '../../lib/core/health/lock-health.js';
 import { CONTENTION_OPTIONS, CONTENTION_SETTINGS } from '../../lib/core/contention/contention.js';
 import { EXPLAIN_OPTIONS } from '../../lib/core/explain/explainer.js';
@@ -106,6 +107,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['LatchWaitOptions', LATCH_WAIT_OPTIONS],
   ['WaitUntilFreeOptions', WAIT_UNTIL_FREE_OPTIONS],
   ['ListOptions', LIST_OPTIONS],
+  ['FleetOptions', FLEET_OPTIONS],
   ['HealthOptions', HEALTH_OPTIONS],
   ['RedisLockHealthOptions', HEALTH_INDICATOR_OPTIONS],
   ['ForceReleaseOptions', FORCE_RELEASE_OPTIONS],
@@ -235,6 +237,7 @@ describe('the options of the reference', () => {
     WaitUntilFreeOptions: (option, value) => checkWaitUntilFree({ [option]: value }),
     RedisLockHealthOptions: (option, value) => HEALTH_INDICATOR_OPTIONS.check('isHealthy', { [option]: value }),
     HealthOptions: (option, value) => locks.health({ [option]: value }),
+    FleetOptions: (option, value) => FLEET_OPTIONS.check('fleet', { [option]: value }),
     ListOptions: (option, value) => locks.list({ [option]: value }),
     ExplainOptions: (option, value) => locks.explain('x', { [option]: value }),
     ContentionOptions: (option, value) => locks.contention({ [option]: value }),

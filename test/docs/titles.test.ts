@@ -8,6 +8,7 @@ const WORDS: Record<string, string> = {
   ACL: 'docs/operations/acl.md',
   TTL: 'docs/guide/choosing-a-mode.md',
   watchdog: 'docs/guide/how-it-works.md',
+  fleet: 'docs/operations/fleet.md',
   health: 'docs/operations/health.md',
   metrics: 'docs/operations/observability.md',
   alerts: 'docs/operations/observability.md',

@@ -21,18 +21,25 @@ class Subscribed extends EventEmitter {
     const connection = { subscriber: this, isConnected: true, onConnected: () => {}, serverInTurn: () => undefined };
     const { reconnected } = this;
     const ignore = (): void => {};
-    const listener = { granted: ignore, retained: ignore, opened: ignore, freed: ignore, unproven: ignore };
+    const listener = {
+      granted: ignore,
+      retained: ignore,
+      called: ignore,
+      opened: ignore,
+      freed: ignore,
+      unproven: ignore,
+    };
     this.inbox = new Inbox(
       connection as unknown as Connection,
-      'inbox',
+      { own: 'inbox', ofAll: 'roll' },
       () => 'key',
       { ...listener, reconnected },
       this.clock,
     );
   }
 
-  async subscribe(): Promise<unknown> {
-    this.asked++;
+  async subscribe(channel: string): Promise<unknown> {
+    if (channel === 'inbox') this.asked++;
     if (this.error) throw this.error;
     return 1;
   }

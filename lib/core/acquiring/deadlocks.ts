@@ -58,12 +58,12 @@ function findCycle(
 }
 
 /** The innermost first: the parts of a call for several resources, and what its caller held before. */
-function liveHolds(call: PendingCall): readonly Hold[] {
+export function liveHolds(call: Pick<PendingCall, 'several' | 'nested'>): readonly Hold[] {
   const parts = call.several?.leases.map(({ hold }) => hold).reverse() ?? [];
   return [...parts.filter((hold) => hold.checkHeld()), ...outerHolds(call)];
 }
 
-function outerHolds({ nested }: PendingCall): readonly Hold[] {
+function outerHolds({ nested }: Pick<PendingCall, 'nested'>): readonly Hold[] {
   return nested?.holds.filter((hold) => hold.checkHeld()) ?? [];
 }
 

@@ -82,6 +82,11 @@ export class LocalQueue implements WaiterListener {
     return this.#waiting.size + (this.#waiter ? 1 : 0);
   }
 
+  /** The place in the queue of the store of the first of its {@link calls}, where the waiter asks for that one. */
+  get placeOfFirst(): number | undefined {
+    return this.#waiter?.place;
+  }
+
   /** The first call that waits for its turn, here or in the queue of the store. */
   get firstWaiting(): PendingCall | undefined {
     return this.#waiter?.call ?? this.#waiting.first;

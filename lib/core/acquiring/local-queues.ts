@@ -1,8 +1,9 @@
 import { aborted } from './acquire-errors.js';
 import { type NestedCall, PendingCall } from './pending-call.js';
 import type { Grant, Hold } from '../holding/hold.js';
+import { liveHolds } from './deadlocks.js';
 import { LocalQueue } from './local-queue.js';
-import { isExpectedToWait } from './waits.js';
+import { isExpectedToWait, type WaitingNow } from './waits.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { PushedGrant, RetentionNotice } from '../store/hearing.js';
 import { Polling } from './polling.js';
@@ -37,6 +38,19 @@ export class LocalQueues {
     return waiting;
   }
 
+  /** Every call that waits, without the candidates of leaderships. Looks at every queue. */
+  *waits(): Generator<WaitingNow> {
+    for (const { resource, calls, placeOfFirst } of this.#queues.values()) {
+      if (isExpectedToWait(resource)) continue;
+      for (const [index, call] of calls.entries()) {
+        const { options, startedAt, nested } = call;
+        const place = index === 0 ? placeOfFirst : undefined;
+        yield { call, resource, options, startedAt, holds: liveHolds(call), origin: nested?.origin, place };
+      }
+    }
+    yield* this.polling.waits();
+  }
+
   /** How many calls wait for each resource. Those that poll are not counted. Looks at every queue. */
   waitingByResource(): Map<string, number> {
     return new Map([...this.#queues].map(([resource, { size }]) => [resource, size]));
@@ -69,7 +83,7 @@ export class LocalQueues {
       const storeLease = several.take(resource, options.label);
       if (storeLease) return this.#taken(storeLease, take, isPolled);
     }
-    if (isPolled) return this.polling.acquire(resource, options, take, several);
+    if (isPolled) return this.polling.acquire(resource, options, take, several, nested);
     const { clock, alarms } = this.deps;
     const closing = this.deps.closingHere();
     return new Promise((resolve, reject) => {

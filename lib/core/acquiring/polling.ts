@@ -2,7 +2,9 @@ import { aborted, exhausted, mismatched, unavailable, waitedTooLong } from './ac
 import { withTimeout } from '../store/ask.js';
 import { AttemptLog, givesUpAt, grantedTooLate } from '../places/attempts.js';
 import type { Grant } from '../holding/hold.js';
-import { isWaitTold, LONG_WAIT_MS, noteWait, tellOfLongWait, tellOfWait } from './waits.js';
+import { liveHolds } from './deadlocks.js';
+import type { NestedCall } from './pending-call.js';
+import { isWaitTold, LONG_WAIT_MS, noteWait, tellOfLongWait, tellOfWait, type WaitingNow } from './waits.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { SeveralParts } from '../holding/several-parts.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
@@ -21,6 +23,8 @@ interface Poller {
   readonly startedAt: number;
   /** Aborts when the shutdown ends the call. */
   readonly closing: AbortSignal;
+  /** Only set where it may wait, inside of work under a lease. */
+  readonly nested: NestedCall | undefined;
   /** Aborts with the caller's signal or the shutdown. */
   readonly signal: AbortSignal;
   readonly log: AttemptLog;
@@ -50,6 +54,14 @@ export class Polling {
     return this.#waiting.size;
   }
 
+  /** Those, without the candidates of leaderships. */
+  *waits(): Generator<WaitingNow> {
+    for (const call of this.#waiting) {
+      const { owner, options, startedAt, nested } = call;
+      yield { call, resource: owner.resource, options, startedAt, holds: liveHolds(call), origin: nested?.origin };
+    }
+  }
+
   /** When the oldest of them began. */
   oldestWaitAt(): number | undefined {
     let oldest: number | undefined;
@@ -63,6 +75,7 @@ export class Polling {
     options: ResolvedLockOptions,
     take: (grant: Grant) => T | Promise<T>,
     several?: SeveralParts,
+    nested?: NestedCall,
   ): Promise<T> {
     const { clock } = this.deps;
     const closing = this.deps.closingHere();
@@ -81,6 +94,7 @@ export class Polling {
       hasWaited: false,
       isOver: false,
       storeLease: undefined,
+      nested,
     };
     let grant: Grant;
     try {

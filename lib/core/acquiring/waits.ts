@@ -2,7 +2,25 @@ import { JOB_PREFIX, LEADER_PREFIX } from '../api/resource.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { Holders } from '../api/holder.js';
 import type { AttemptLog } from '../places/attempts.js';
+import type { Hold } from '../holding/hold.js';
 import type { Runtime } from '../holding/runtime.js';
+import type { Origin } from '../util/call-site.js';
+
+/** A call that waits at this moment. */
+export interface WaitingNow {
+  /** Stands for the call. */
+  readonly call: object;
+  readonly resource: string;
+  readonly options: ResolvedLockOptions;
+  /** When it began. */
+  readonly startedAt: number;
+  /** What its caller holds meanwhile. */
+  readonly holds: readonly Hold[];
+  /** Only known of calls inside of work under a lease, and not of all. */
+  readonly origin?: Origin | undefined;
+  /** Its place in the queue of the store, where that is known. */
+  readonly place?: number | undefined;
+}
 
 /** The observers are told of a call that has waited for this long. */
 export const LONG_WAIT_MS = 5_000;

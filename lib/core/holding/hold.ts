@@ -72,6 +72,8 @@ export class Hold implements LocalHolder {
   handle: object | undefined;
   origin: Origin | undefined;
   isWatched = false;
+  /** As text, once it is watched. */
+  declare callSite?: string | undefined;
   /** After how long the observers are told that it is held for long; 0 for never, or if they were told. */
   #warnAfterMs: number;
 

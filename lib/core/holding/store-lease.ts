@@ -51,6 +51,8 @@ export interface LocalHolder extends Due {
   readonly label?: string | undefined;
   /** What follows it. Only set where something does. */
   readonly followed?: FollowedHold | undefined;
+  /** Where it was acquired. Only known of some that have lived for a while. */
+  readonly callSite?: string | undefined;
   /** Whether the watchdog renews it. */
   readonly renewable: boolean;
   /** What it holds beside this lease. It is renewed with it. */

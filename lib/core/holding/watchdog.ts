@@ -84,7 +84,12 @@ export class Watchdog {
 
   /** What holds a resource in this process. Looks at every lease. */
   holdersOf(resource: string): LocalHolder[] {
-    return [...this.#queue, ...this.#late].filter(({ storeLease }) => storeLease.owner.resource === resource);
+    return this.holders().filter(({ storeLease }) => storeLease.owner.resource === resource);
+  }
+
+  /** Whatever is held in this process. */
+  holders(): LocalHolder[] {
+    return [...this.#queue, ...this.#late];
   }
 
   /**

@@ -70,6 +70,11 @@ export class MissedTicks {
     this.#jobs.delete(job);
   }
 
+  /** The names of the jobs that it watches. */
+  get names(): string[] {
+    return [...this.#jobs.keys()];
+  }
+
   /** Begins to look, when the application is up. */
   start(): void {
     this.#isStarted = true;

@@ -100,7 +100,8 @@ export class Leaks {
 
   #watch(hold: Hold, handle: object): void {
     // As text, because the frames of a stack keep their objects alive.
-    this.#registry.register(handle, { hold, callSite: callSiteOf(hold.origin) }, hold);
+    hold.callSite = callSiteOf(hold.origin);
+    this.#registry.register(handle, { hold, callSite: hold.callSite }, hold);
     hold.handle = hold.origin = undefined;
     hold.isWatched = true;
     hold.dropContext();

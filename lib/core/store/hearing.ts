@@ -37,6 +37,8 @@ export interface StoreListener {
   granted(grant: PushedGrant): void;
   /** The resource is not free when the holder's lease ends. Without this, a waiter finds out by its heartbeats. */
   retained?(notice: RetentionNotice): void;
+  /** A roll call: this instance is asked what it holds and waits for. */
+  called?(call: RollCall): void;
   /** A watched resource was free. */
   freed?(message: FreedMessage): void;
   /** A latch is open. The message is only a reason to look: it may be late, it may be lost, and it may be forged. */
@@ -46,6 +48,55 @@ export interface StoreListener {
   /** The connection is new: messages may have been missed. */
   reconnected(): void;
 }
+
+/** A question to all instances. Any program that may publish can have sent it: a {@link RollCalls} knows if it stands. */
+export interface RollCall {
+  /** An unguessable name. */
+  readonly nonce: string;
+  /** What the answers are about, as a text of the one that asks. Empty: all. */
+  readonly scope: string;
+}
+
+/** The roll call that stands. */
+export interface StandingRollCall extends RollCall {
+  /** When it began, by the clock of the store, in epoch milliseconds. */
+  readonly askedAt: number;
+  /** How long ago that is. */
+  readonly ageMs: number;
+  /** How many instances were told; `undefined` where the store cannot tell. */
+  readonly asked: number | undefined;
+}
+
+/**
+ * What core needs of a store to ask all instances. A question is a message. The answers are kept in the store for five
+ * seconds, where only those can read them that can read the locks. A rejection is a `LockStoreError`.
+ */
+export interface RollCalls {
+  /**
+   * Begins a roll call: every instance hears of it by {@link StoreListener.called}. Where another one began less than
+   * {@link ROLL_CALL_EVERY_MS} ago, that one stands, and nothing is sent.
+   *
+   * @returns the one that stands
+   */
+  call(call: RollCall): Promise<StandingRollCall>;
+  /**
+   * Keeps the answer of this instance.
+   *
+   * @returns false if no such roll call stands, or another one has begun since; then nothing is kept
+   */
+  answer(nonce: string, answer: string): Promise<boolean>;
+  /** How many instances have answered. */
+  count(nonce: string): Promise<number>;
+  /** All answers, by the client ids of the instances. */
+  read(nonce: string): Promise<ReadonlyMap<string, string>>;
+  /** The client ids of the instances that are connected; `undefined` where the store cannot tell. It may know some only. */
+  connected(): Promise<readonly string[] | undefined>;
+}
+
+/** Roll calls begin no sooner than this after each other, in the whole fleet. */
+export const ROLL_CALL_EVERY_MS = 1_000;
+/** For how long a store keeps the answers to a roll call. */
+export const ANSWERS_KEEP_MS = 5_000;
 
 /** Whether messages of grants arrive in this process. */
 export interface Hearing {

@@ -1,5 +1,5 @@
 import type { LockMode, PermitRequest } from '../api/lock-options.js';
-import type { Hearing, StoreListener } from './hearing.js';
+import type { Hearing, RollCalls, StoreListener } from './hearing.js';
 import type { LockState } from './lock-state.js';
 import type { LockStoreError } from './store-error.js';
 import type { WatchStore } from './watch-store.js';
@@ -147,6 +147,10 @@ export interface LockStore extends WatchStore {
   readonly location?: string;
   /** Why this kind of store has no semaphores, and what to do instead. Not set if it has them. */
   readonly noSemaphores?: string;
+  /** How all instances are asked. A store without it has no `locks.fleet()`. */
+  readonly rollCalls?: RollCalls;
+  /** Why this kind of store has none, and what to do instead. Not set if it has them. */
+  readonly noRollCalls?: string;
   /**
    * Takes the resource if it is free and the queue is empty, and mints its fencing token in the same step. Otherwise,
    * with `queueing`, the waiter joins the end of the queue, or keeps its place there, for `leaseMs` from now.

@@ -107,10 +107,16 @@ function addressOf({ options }: Redis): string {
  */
 export function locationOf(connection: RedisConnectionOption): string {
   const model = templateClient(connection);
-  const { db = 0, keyPrefix = '' } = (isCluster(model) ? model.options.redisOptions : model.options) ?? {};
+  const { keyPrefix = '' } = (isCluster(model) ? model.options.redisOptions : model.options) ?? {};
+  const db = databaseOf(model);
   const outerPrefix = (isCluster(model) && model.options.keyPrefix) || keyPrefix;
   const where = isCluster(model) ? startNodesOf(model).toSorted() : addressOf(model);
   return JSON.stringify([where, db, outerPrefix]);
+}
+
+/** The number of the database. */
+export function databaseOf(model: Redis | Cluster): number {
+  return Number((isCluster(model) ? model.options.redisOptions : model.options)?.db ?? 0);
 }
 
 /** The addresses of the nodes that a Cluster was given. */

@@ -7,6 +7,7 @@
 --        2  the fence
 --        3  a channel on which no process waits for this message
 --        4  the commands to try, in lower case, with a space between them
+--        5  another such channel, which looks like that of roll calls
 -- Reply  a list of pairs: what was tried, and what Redis said when it refused
 local key, fence, channel = ARGV[1], ARGV[2], ARGV[3]
 local refusals = {}
@@ -30,7 +31,8 @@ local arguments = {
   del = {key}, exists = {key}, get = {key}, pexpire = {key, 1000}, pttl = {key}, unlink = {key},
   hrandfield = {key}, hdel = {key, ''}, hget = {key, ''}, hgetall = {key}, hlen = {key}, hmget = {key, ''}, hscan = {key, 0},
   zadd = {key, 'no number', ''}, zcard = {key}, zcount = {key, 0, 0}, zrange = {key, 0, 0}, zrem = {key, ''},
-  zscore = {key, ''}, llen = {key}, publish = {channel, ''}, ['pubsub|numsub'] = {channel}, time = {},
+  zscore = {key, ''}, llen = {key}, publish = {channel, ''}, ['pubsub|numsub'] = {channel},
+  ['pubsub|channels'] = {channel}, time = {},
   lrange = {key, 0, 0}, ltrim = {key, 0, 0}, lrem = {key, 0, ''}, lset = {key, 0, ''},
   info = {'server'},
   -- These would write, if there were no text and the key were allowed.
@@ -51,6 +53,7 @@ end
 for command in string.gmatch(ARGV[4], '%S+') do
   if command ~= 'set' and command ~= 'del' and command ~= 'unlink' then try(command) end
 end
+isAllowed('roll', 'PUBLISH', ARGV[5], '')
 -- Last, because they remove the text.
 try('del')
 try('unlink')

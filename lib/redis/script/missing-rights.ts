@@ -62,7 +62,8 @@ export function commandsInScripts(isQuarantined = true): Map<string, boolean> {
  */
 export async function findMissingRights(client: Redis, use: RightsInUse): Promise<MissingRights> {
   const commands = commandsInScripts(use.isQuarantined);
-  const args = [use.probeKey, use.fence, use.channel, [...commands.keys()].join(' ')];
+  // No client hears the last one: a message to all instances, from each one that starts, would be many.
+  const args = [use.probeKey, use.fence, use.channel, [...commands.keys()].join(' '), `${use.prefix}:roll:probe`];
   const refusalOf = (sent: Promise<unknown>): Promise<string> => sent.then(() => '', messageOf);
   // All of them are written before the first reply. EVAL is allowed or refused by a name of its own.
   const [probed, evalsha, exists, wait] = await Promise.all([
@@ -81,7 +82,8 @@ export async function findMissingRights(client: Redis, use: RightsInUse): Promis
     if (index % 2 === 1) continue;
     const refusal = probed[index + 1]!;
     // The fence is tried by EXISTS, which is tried by its own name as well.
-    if (isCommand(refusal) && command !== 'fence') (commands.get(command) ? needed : helpful).add(`+${command}`);
+    if (isCommand(refusal) && command !== 'fence' && command !== 'roll')
+      (commands.get(command) ? needed : helpful).add(`+${command}`);
     else if (/ channels?\b/.test(refusal)) helpful.add(`&${asPattern(use.prefix)}:*`);
     else if (/ keys?\b/.test(refusal)) needed.add(`~${asPattern(use.prefix)}:*`);
   }

@@ -701,6 +701,39 @@ if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(ARGV[2]
 return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
 `;
 
+// answer-roll.lua
+const answerRollScript = `
+if redis.call('HGET', KEYS[1], 'nonce') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+return 1
+`;
+
+// call-roll.lua
+const callRollScript = `
+local key, nonce, scope, channel = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+local standing = redis.call('HMGET', key, 'nonce', 'scope', 'at', 'asked')
+local ageMs = now - (tonumber(standing[3] or '') or 0)
+-- A clock that was set back must not keep one standing.
+if standing[1] and (standing[1] == nonce or (ageMs >= 0 and ageMs < tonumber(ARGV[4]))) then
+  return { standing[1], standing[2], tonumber(standing[3]), math.max(ageMs, 0), tonumber(standing[4]) }
+end
+
+local asked = -1
+if ARGV[6] == '1' then
+  local counted = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  asked = tonumber(counted[2] or -1)
+end
+redis.call('HSET', key, 'nonce', nonce, 'scope', scope, 'at', string.format('%.0f', now), 'asked', asked)
+redis.call('PEXPIRE', key, ARGV[5])
+local told = redis.pcall('PUBLISH', channel, 'roll ' .. nonce .. ' ' .. scope)
+if type(told) == 'table' then
+  redis.call('DEL', key)
+  return told
+end
+return { nonce, scope, now, 0, asked }
+`;
+
 // include/tick-due.lua
 const tickDue = `
 local function judgeTick(lastKey, at, earlyMs, lateMs)
@@ -1617,7 +1650,8 @@ local arguments = {
   del = {key}, exists = {key}, get = {key}, pexpire = {key, 1000}, pttl = {key}, unlink = {key},
   hrandfield = {key}, hdel = {key, ''}, hget = {key, ''}, hgetall = {key}, hlen = {key}, hmget = {key, ''}, hscan = {key, 0},
   zadd = {key, 'no number', ''}, zcard = {key}, zcount = {key, 0, 0}, zrange = {key, 0, 0}, zrem = {key, ''},
-  zscore = {key, ''}, llen = {key}, publish = {channel, ''}, ['pubsub|numsub'] = {channel}, time = {},
+  zscore = {key, ''}, llen = {key}, publish = {channel, ''}, ['pubsub|numsub'] = {channel},
+  ['pubsub|channels'] = {channel}, time = {},
   lrange = {key, 0, 0}, ltrim = {key, 0, 0}, lrem = {key, 0, ''}, lset = {key, 0, ''},
   info = {'server'},
   -- These would write, if there were no text and the key were allowed.
@@ -1638,6 +1672,7 @@ end
 for command in string.gmatch(ARGV[4], '%S+') do
   if command ~= 'set' and command ~= 'del' and command ~= 'unlink' then try(command) end
 end
+isAllowed('roll', 'PUBLISH', ARGV[5], '')
 -- Last, because they remove the text.
 try('del')
 try('unlink')
@@ -1685,6 +1720,14 @@ const readLatchScript = `
 local count, remaining = readLatch(KEYS[1])
 if not count then return { tonumber(ARGV[1]), tonumber(ARGV[1]), 0 } end
 return latchReply(KEYS[1], count, remaining)
+`;
+
+// read-roll.lua
+const readRollScript = `
+local command = ARGV[1]
+if command == 'count' then return redis.call('HLEN', KEYS[1]) end
+if command == 'answers' then return redis.call('HSCAN', KEYS[1], ARGV[2], 'COUNT', ARGV[3]) end
+return redis.pcall('PUBSUB', 'CHANNELS', ARGV[2])
 `;
 
 // register-job.lua
@@ -2075,6 +2118,8 @@ return { ttl, seen }
 export const SCRIPT_TEXTS = {
   acquireSeveral: [clock, fence, take, holder, members, admission, queue, granting, lease, holderRenewal, anyLock, member, renewal, resizing, joining, acquiring, acquireSeveralScript].join('\n'),
   acquire: [clock, acquireScript, fence, take, holder, members, admission, queue, granting, lease, holderRenewal, anyLock, member, renewal, resizing, joining, acquiring, acquireScript2].join('\n'),
+  answerRoll: [answerRollScript].join('\n'),
+  callRoll: [clock, callRollScript].join('\n'),
   claimTick: [clock, fence, holder, lease, holderRenewal, members, anyLock, take, tickDue, jobRecord, jobInstances, jobPause, jobRuns, jobUnbegun, claimTickScript].join('\n'),
   countDown: [clock, latch, useLatch, countDownScript].join('\n'),
   downgrade: [clock, fence, take, holder, members, admission, queue, granting, passedOn, member, renewal, downgradeScript].join('\n'),
@@ -2096,6 +2141,7 @@ export const SCRIPT_TEXTS = {
   quarantine: [quarantineScript].join('\n'),
   raiseToken: [clock, holder, member, holderRenewal, raiseTokenScript].join('\n'),
   readLatch: [latch, readLatchScript].join('\n'),
+  readRoll: [readRollScript].join('\n'),
   registerJob: [clock, jobRecord, jobInstances, registerJobScript].join('\n'),
   release: [releaseScript, clock, releaseScript2, fence, take, holder, members, admission, queue, granting, releasing, passedOn, releaseScript3].join('\n'),
   renew: [renewScript, clock, holder, holderRenewal, members, member, renewal, queue, shortened, renewScript2].join('\n'),

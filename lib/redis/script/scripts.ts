@@ -82,6 +82,11 @@ export const COUNT_DOWN = defineScript('countDown');
 export const READ_LATCH = defineScript('readLatch');
 export const WAIT_FOR_LATCH = defineScript('waitForLatch');
 
+/** They are for people to read, and nothing is granted or refused because of them. */
+export const ANSWER_ROLL = defineScript('answerRoll');
+export const CALL_ROLL = defineScript('callRoll');
+export const READ_ROLL = defineScript('readRoll');
+
 export const GUARD = defineScript('guard');
 export const PROBE = defineScript('probe');
 export const PROBE_INBOX = defineScript('probeInbox');

@@ -30,6 +30,8 @@ export type Verb =
   | 'giveBack'
   | 'job'
   | 'latch'
+  /** A roll call, an answer to it, or a look at the answers. */
+  | 'roll'
   /** A message: a waiter has been granted the resource, or the resource is free. */
   | 'grant';
 

@@ -10,7 +10,7 @@ import type { MemoryServer } from '../../memory/memory-server.js';
 import type { CommandPath, Gate, TestCommand } from './commands.js';
 import type { PlannedFailure } from './failures.js';
 import { ForwardedLocks, type LockCommand, sendBy, throughPath, type Told } from './forwarded.js';
-import type { Hearing, StoreListener } from '../../core/store/hearing.js';
+import type { Hearing, RollCalls, StoreListener } from '../../core/store/hearing.js';
 import type { StoreProbe } from '../../core/store/store-probe.js';
 
 /** The fleet of an instance, as the instance sees it. */
@@ -221,6 +221,15 @@ const TOLD: Told<LockStore, LockCommand> = {
   watch: (watcher, leaseMs) => ({ ...by(watcher), leaseMs }),
 };
 
+const ROLL = () => ({ verb: 'roll', resource: '' }) as const;
+const TOLD_OF_ROLL_CALLS: Told<RollCalls, keyof RollCalls> = {
+  call: ROLL,
+  answer: ROLL,
+  count: ROLL,
+  read: ROLL,
+  connected: ROLL,
+};
+
 /** The lock store of one instance of a fleet: each command and each message passes the path of the instance. */
 export class TestLockStore extends ForwardedLocks implements LockStore {
   readonly instanceId: string;
@@ -228,6 +237,7 @@ export class TestLockStore extends ForwardedLocks implements LockStore {
   /** Set where the store behind has it. */
   keepPlaces?: (places: readonly KeptPlace[], sentAt: number) => Promise<readonly KeepReply[]>;
   hearing?: Hearing;
+  readonly rollCalls?: RollCalls;
 
   constructor(
     protected readonly inner: LockStore,
@@ -236,6 +246,7 @@ export class TestLockStore extends ForwardedLocks implements LockStore {
     super(inner, sendBy(path, TOLD));
     this.instanceId = inner.instanceId;
     this.clientId = inner.clientId;
+    if (inner.rollCalls) this.rollCalls = throughPath(inner.rollCalls, TOLD_OF_ROLL_CALLS, path);
     this.#forwardKeeping();
   }
 
@@ -267,6 +278,7 @@ export class TestLockStore extends ForwardedLocks implements LockStore {
     path.onDisconnected(() => listener.unproven?.());
     this.inner.listen({
       granted: (grant) => path.deliver(grant.resource, () => listener.granted(grant)),
+      called: (call) => path.deliver('', () => listener.called?.(call)),
       retained: (notice) => path.deliver(notice.resource, () => listener.retained?.(notice)),
       freed: (message) => path.deliver(message.resource, () => listener.freed?.(message)),
       opened: (name, count) => path.deliver(name, () => listener.opened?.(name, count)),

@@ -3,6 +3,7 @@ import { readLabel } from '../../core/api/label.js';
 import type { LatchSpec, LatchState, LatchStore } from '../../core/store/latch-store.js';
 import type { AcquireReply, LockOwner, LockStore, RotateReply, Transfer } from '../../core/store/lock-store.js';
 import type { LockState } from '../../core/store/lock-state.js';
+import type { RollCalls, StoreListener } from '../../core/store/hearing.js';
 import { instanceOf } from '../../core/store/owner-id.js';
 import type { StoreProbe } from '../../core/store/store-probe.js';
 import type { Tick, TickClaim, TickReply } from '../../core/store/job-claims.js';
@@ -29,6 +30,20 @@ export class PassThroughStore implements LockStore {
   /** By owner id. */
   readonly #held = new Map<string, Held>();
   #lastToken = 0;
+  #listener: StoreListener | undefined;
+  readonly #answers = new Map<string, string>();
+  /** The only instance there is answers. */
+  readonly rollCalls: RollCalls = {
+    call: async (call) => {
+      this.#answers.clear();
+      this.#listener?.called?.(call);
+      return { ...call, askedAt: Date.now(), ageMs: 0, asked: 1 };
+    },
+    answer: async (_nonce, answer) => this.#answers.set(this.clientId, answer).size > 0,
+    count: async () => this.#answers.size,
+    read: async () => this.#answers,
+    connected: async () => [this.clientId],
+  };
 
   constructor(readonly instanceId: string) {
     this.clientId = `${instanceId}/${++clients}`;
@@ -151,8 +166,10 @@ export class PassThroughStore implements LockStore {
     return meant !== undefined && this.#held.delete(meant.id);
   }
 
-  /** It sends no messages. */
-  listen(): void {}
+  /** It sends no messages but of roll calls. */
+  listen(listener: StoreListener): void {
+    this.#listener = listener;
+  }
 
   async close(): Promise<void> {}
 

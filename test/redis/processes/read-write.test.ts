@@ -23,7 +23,7 @@ describe('readers and writers that are killed', () => {
   const untilTheyWait = (...waiters: LockProcess[]) => untilQueued(watch, 'x', ...waiters);
   const holders = async () => (await watch.locks.inspect('x')).holders.map(({ instanceId }) => instanceId);
   const untilGone = (count: number) =>
-    eventually(async () => expect(await admin().pubsub('CHANNELS', '*')).toHaveLength(count));
+    eventually(async () => expect(await admin().pubsub('CHANNELS', 'lock:inbox:*')).toHaveLength(count));
   const expectNothingLeft = () => eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
 
   it('a reader among readers: the others read on, and a writer gets in when its lease is over and theirs have ended', async () => {

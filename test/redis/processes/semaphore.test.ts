@@ -69,7 +69,7 @@ describe('holders of permits that are killed', () => {
     await untilTheyWait(victim, next);
     await victim.kill();
     await lost;
-    await eventually(async () => expect(await admin().pubsub('CHANNELS', '*')).toHaveLength(3));
+    await eventually(async () => expect(await admin().pubsub('CHANNELS', 'lock:inbox:*')).toHaveLength(3));
     const from = performance.now();
     await holder.ask('release', 'x');
     expect((await waiting).isHeld).toBe(true);

@@ -41,7 +41,7 @@ describe('processes that wait for each other', () => {
     eventually(async () => {
       expect(await admin().keys('*')).toEqual(['lock:fence']);
       const inboxes = live.map(({ instanceId }) => `lock:inbox:${instanceId}`);
-      const channels = (await admin().pubsub('CHANNELS', '*')) as string[];
+      const channels = (await admin().pubsub('CHANNELS', 'lock:inbox:*')) as string[];
       expect(channels.map((channel) => channel.slice(0, channel.lastIndexOf('/'))).sort()).toEqual(inboxes.sort());
     });
 
@@ -62,7 +62,7 @@ describe('processes that wait for each other', () => {
     const { holder, first, second, grant, next } = await scene({ holder: LONG_MS, first: LONG_MS });
     await first.kill();
     await rejection(grant);
-    await eventually(async () => expect(await admin().pubsub('CHANNELS', '*')).toHaveLength(2));
+    await eventually(async () => expect(await admin().pubsub('CHANNELS', 'lock:inbox:*')).toHaveLength(2));
     const from = performance.now();
     await holder.ask('release', 'x');
     expect((await next).isHeld).toBe(true);
@@ -89,7 +89,7 @@ describe('processes that wait for each other', () => {
     const { holder, first, second, next } = await scene({ holder: LONG_MS, first: LONG_MS });
     const lost = rejection(next);
     await Promise.all([first.kill(), second.kill(), lost]);
-    await eventually(async () => expect(await admin().pubsub('CHANNELS', '*')).toHaveLength(1));
+    await eventually(async () => expect(await admin().pubsub('CHANNELS', 'lock:inbox:*')).toHaveLength(1));
     await holder.ask('release', 'x');
     await expectNothingLeft(holder);
   });

@@ -35,7 +35,7 @@ describe('a queue in a Redis that fails', () => {
     return { a, b, c, sections, lease, calls };
   };
   const untilAllListen = (count: number) =>
-    eventually(async () => expect(await admin().pubsub('CHANNELS', '*')).toHaveLength(count));
+    eventually(async () => expect(await admin().pubsub('CHANNELS', 'lock:inbox:*')).toHaveLength(count));
 
   it('killed, and empty after that: those who wait come again, and all are served', async () => {
     const { a, b, c, sections, lease, calls } = await scene();

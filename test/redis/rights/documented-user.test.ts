@@ -91,6 +91,8 @@ describe('the ACL line of docs/operations/acl.md', () => {
     },
     () => locks.using('a', { mode: 'reentrant' }, () => locks.using('a', { mode: 'reentrant' }, async () => undefined)),
     () => locks.operators.list(),
+    () => locks.fleet(),
+    () => store.rollCalls.connected(),
     async () => {
       const opened = latches.latch('latch', 2).wait();
       opened.catch(() => undefined); // awaited below, where it gets there

@@ -124,11 +124,11 @@ export async function untilQueued(
   await eventually(async () => expect(instancesOf((await witness.store.inspect(resource)).waiters)).toEqual(ids));
 }
 
-/** No key but the fence's, and no channel but the inboxes of those who live. */
+/** No key but the fence's, and no inbox but of those who live. */
 export async function expectNothingLeft(admin: Redis, ...live: LockInstance[]): Promise<void> {
   const inboxes = live.map(({ store }) => `lock:inbox:${store.clientId}`).sort();
   await eventually(async () => {
     expect(await admin.keys('*')).toEqual(['lock:fence']);
-    expect(((await admin.pubsub('CHANNELS', '*')) as string[]).sort()).toEqual(inboxes);
+    expect(((await admin.pubsub('CHANNELS', 'lock:inbox:*')) as string[]).sort()).toEqual(inboxes);
   });
 }

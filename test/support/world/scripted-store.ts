@@ -10,7 +10,7 @@ import type { FreedMessage } from '../../../lib/core/store/watch-store.js';
 
 export type { Fate };
 
-const VERBS = [...LOCK_COMMANDS, 'acquireSeveral', 'keep'] as const;
+const VERBS = [...LOCK_COMMANDS, 'acquireSeveral', 'keep', 'roll'] as const;
 export type Verb = (typeof VERBS)[number];
 
 const never = new Promise<never>(() => {});
@@ -99,7 +99,7 @@ export class ScriptedStore extends TestLockStore {
   readonly #listeners: StoreListener[] = [];
   /** The messages of free resources that the store behind has sent, whatever became of them. */
   readonly freedMessages: FreedMessage[] = [];
-  /** Whether messages of free resources are lost. */
+  /** Whether messages of free resources, and of roll calls, are lost. */
   isDeaf = false;
   isClosed = false;
   /** Whether it says that it cannot be asked, before it is asked. */
@@ -131,6 +131,9 @@ export class ScriptedStore extends TestLockStore {
       retained: (notice) => {
         this.notices.push(notice);
         this.grantFate(() => this.deliverNotice(notice));
+      },
+      called: (call) => {
+        if (!this.isDeaf) for (const listener of this.#listeners) listener.called?.(call);
       },
       freed: (message) => {
         this.freedMessages.push(message);

@@ -36,6 +36,7 @@ const CALLS: Record<keyof RedisLockService, (locks: RedisLockService) => unknown
   inspect: async (locks) => (await locks.inspect('a')).mode === null,
   list: async (locks) => (await locks.list()).length === 0,
   health: async (locks) => (await locks.health()).status === 'up',
+  fleet: async (locks) => (await locks.fleet()).instances.length === 1,
   explain: async (locks) => (await locks.explain('a')).cause === 'free',
   contention: (locks) => locks.contention().groups.length === 0,
   lockOrder: (locks) => locks.lockOrder().length === 0,

@@ -16,6 +16,7 @@ import { describeJobPauses } from '../others/job-pauses.js';
 import { describeKnownJobs } from '../others/known-jobs.js';
 import { describeLatches } from '../others/latches.js';
 import { describeMissedTicks } from '../others/missed-ticks.js';
+import { describeRollCalls } from '../others/roll-calls.js';
 import { describeTicks } from '../others/ticks.js';
 import { describeDeadHolder } from '../queue/dead-holder.js';
 import { describeGrants, describeGrantMessages } from '../queue/grants.js';
@@ -58,6 +59,7 @@ const LOCK_PARTS: Readonly<Record<LockStorePart, Part>> = {
   transfer: ['transfer', inQueueWorld(describeTransfer)],
   operators: ['an operator', inQueueWorld(describeOperators)],
   watch: ['a watcher', inQueueWorld(describeWatch)],
+  rollCalls: ['a roll call', describeRollCalls],
   leaseLengths: ['the length of a lease', inQueueWorld(describeLeaseLengths)],
 };
 

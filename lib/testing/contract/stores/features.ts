@@ -24,6 +24,7 @@ export type LockStorePart =
   | 'transfer'
   | 'operators'
   | 'watch'
+  | 'rollCalls'
   | 'leaseLengths';
 
 /** What the lock store can do, and which tests are run. */

@@ -15,8 +15,26 @@ const INSTANCES = `${LOCK}:instances`;
 const JOBS = 'lock:jobs';
 const LATCH = `${LOCK}:latch`;
 const LATCH_WAITERS = `${LATCH}:waiters`;
+const ROLL = 'lock:roll';
+const ANSWERS = `${ROLL}:nonce`;
 /** All of them; the queue, which has the most parts, twice. */
-const KEYS = [LOCK, QUEUE, QUEUE, FENCE, CLAIM, LAST, RUNS, RECORD, PAUSE, INSTANCES, JOBS, LATCH, LATCH_WAITERS];
+const KEYS = [
+  LOCK,
+  QUEUE,
+  QUEUE,
+  FENCE,
+  CLAIM,
+  LAST,
+  RUNS,
+  RECORD,
+  PAUSE,
+  INSTANCES,
+  JOBS,
+  LATCH,
+  LATCH_WAITERS,
+  ROLL,
+  ANSWERS,
+];
 export const QUEUE_AND_FENCE = [QUEUE, QUEUE, FENCE];
 
 const MODES = ['exclusive', 'reentrant', 'read', 'write', 'semaphore:1:3:0', 'semaphore:2:3:1'] as const;
@@ -258,6 +276,15 @@ export class HostileKeys {
         ];
       case 'READ_LATCH':
         return [[LATCH], [2]];
+      case 'CALL_ROLL':
+        return [[ROLL], [this.any(['nonce', 'other']), '', 'lock:roll:0', 1_000, 5_000, this.any([0, 1])]];
+      case 'ANSWER_ROLL':
+        return [
+          [ROLL, ANSWERS],
+          ['nonce', 'w/1', '{}', 5_000],
+        ];
+      case 'READ_ROLL':
+        return [[ANSWERS], this.any([['count'], ['answers', 0, 10], ['connected', 'lock:inbox:*']])];
       case 'GUARD':
         return [
           [this.any([FENCE, LOCK, QUEUE]), 'stock'],

@@ -1,0 +1,37 @@
+-- Asks all instances, by a message "roll nonce scope" on a channel that each of them hears. Where a roll call began less
+-- than a second ago, that one stands, and nothing is sent: so many callers cost no more than one. Which nonce stands is
+-- kept for five seconds, as long as the answers.
+--
+-- KEYS   1  the roll call
+-- ARGV   1  nonce
+--        2  scope
+--        3  the channel
+--        4  how long after another one it may begin, in milliseconds
+--        5  how long it is kept, in milliseconds
+--        6  '1' where this server knows of all that listen
+-- Reply  { nonce, scope, when it began, how long ago, how many instances hear the channel or -1 }, in milliseconds.
+--        NOPERM if an ACL forbids the channel
+
+-- @include clock
+
+local key, nonce, scope, channel = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+local standing = redis.call('HMGET', key, 'nonce', 'scope', 'at', 'asked')
+local ageMs = now - (tonumber(standing[3] or '') or 0)
+-- A clock that was set back must not keep one standing.
+if standing[1] and (standing[1] == nonce or (ageMs >= 0 and ageMs < tonumber(ARGV[4]))) then
+  return { standing[1], standing[2], tonumber(standing[3]), math.max(ageMs, 0), tonumber(standing[4]) }
+end
+
+local asked = -1
+if ARGV[6] == '1' then
+  local counted = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  asked = tonumber(counted[2] or -1)
+end
+redis.call('HSET', key, 'nonce', nonce, 'scope', scope, 'at', string.format('%.0f', now), 'asked', asked)
+redis.call('PEXPIRE', key, ARGV[5])
+local told = redis.pcall('PUBLISH', channel, 'roll ' .. nonce .. ' ' .. scope)
+if type(told) == 'table' then
+  redis.call('DEL', key)
+  return told
+end
+return { nonce, scope, now, 0, asked }

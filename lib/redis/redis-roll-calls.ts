@@ -1,0 +1,80 @@
+import {
+  ANSWERS_KEEP_MS,
+  ROLL_CALL_EVERY_MS,
+  type RollCall,
+  type RollCalls,
+  type StandingRollCall,
+} from '../core/store/hearing.js';
+import type { Keys } from './keys.js';
+import type { FlaggedScript } from './script/script.js';
+import { ANSWER_ROLL, CALL_ROLL, READ_ROLL } from './script/scripts.js';
+
+/** So many answers are read at once: 4 kB each, so that no command holds Redis up for long. */
+const ANSWERS_AT_ONCE = 50;
+
+/** What {@link RedisRollCalls} need of a lock store. */
+interface RollCallsDeps {
+  readonly clientId: string;
+  readonly keys: Keys;
+  readonly isCluster: boolean;
+  readonly database: number;
+  run<T>(
+    script: FlaggedScript<T>,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+    read?: (reply: unknown) => T,
+  ): Promise<T>;
+}
+
+type CallReply = [nonce: string, scope: string, askedAt: number, ageMs: number, asked: number];
+
+/** Roll calls by a message, and a hash of the answers that expires by itself. */
+export class RedisRollCalls implements RollCalls {
+  constructor(private readonly store: RollCallsDeps) {}
+
+  call({ nonce, scope }: RollCall): Promise<StandingRollCall> {
+    const { keys, database, isCluster } = this.store;
+    const channel = keys.rollChannel(database);
+    const args = [nonce, scope, channel, ROLL_CALL_EVERY_MS, ANSWERS_KEEP_MS, isCluster ? 0 : 1];
+    return this.store.run(CALL_ROLL, [keys.roll()], args, readCall);
+  }
+
+  answer(nonce: string, answer: string): Promise<boolean> {
+    const { keys, clientId } = this.store;
+    const args = [nonce, clientId, answer, ANSWERS_KEEP_MS];
+    return this.store.run(ANSWER_ROLL, [keys.roll(), keys.rollAnswers(nonce)], args, (reply) => reply === 1);
+  }
+
+  count(nonce: string): Promise<number> {
+    return this.store.run(READ_ROLL, [this.store.keys.rollAnswers(nonce)], ['count'], (reply) => reply as number);
+  }
+
+  async read(nonce: string): Promise<ReadonlyMap<string, string>> {
+    const answers = new Map<string, string>();
+    const keys = [this.store.keys.rollAnswers(nonce)];
+    for (let cursor = '0', isOver = false; !isOver; isOver = cursor === '0') {
+      const args = ['answers', cursor, ANSWERS_AT_ONCE];
+      const [next, some] = await this.store.run(READ_ROLL, keys, args, (reply) => reply as [string, string[]]);
+      for (let index = 0; index < some.length; index += 2) answers.set(some[index]!, some[index + 1]!);
+      cursor = next;
+    }
+    return answers;
+  }
+
+  async connected(): Promise<readonly string[] | undefined> {
+    const { keys } = this.store;
+    try {
+      const read = (reply: unknown): string[] => reply as string[];
+      const inboxes = await this.store.run(READ_ROLL, [keys.roll()], ['connected', keys.inboxes()], read);
+      return inboxes.map((inbox) => inbox.slice(keys.inbox('').length));
+    } catch {
+      // An ACL forbids it.
+      return undefined;
+    }
+  }
+}
+
+function readCall(reply: unknown): StandingRollCall {
+  const [nonce, scope, askedAt, ageMs, asked] = reply as CallReply;
+  return { nonce, scope, askedAt, ageMs, asked: asked < 0 ? undefined : asked };
+}

@@ -30,7 +30,7 @@ function find(facts: ServerFacts, check: string): Finding | undefined {
 describe('what the facts of a server mean', () => {
   it('is nothing to do where all is well', () => {
     const findings = findingsOf(HEALTHY);
-    expect(findings.filter(({ verdict }) => verdict !== 'ok').map(({ check }) => check)).toEqual(['replicas']);
+    expect(findings.filter(({ status }) => status !== 'ok').map(({ check }) => check)).toEqual(['replicas']);
     expect(exitOf(findings)).toBe('done');
   });
 
@@ -41,8 +41,8 @@ describe('what the facts of a server mean', () => {
     ['Redis', '7.0.15', 'ok'],
     ['Valkey', '8.1.3', 'ok'],
     ['Redis', undefined, 'unknown'],
-  ] as const)('%s %s: %s', (name, version, verdict) => {
-    expect(find({ ...HEALTHY, name, version }, 'version')).toMatchObject({ verdict });
+  ] as const)('%s %s: %s', (name, version, status) => {
+    expect(find({ ...HEALTHY, name, version }, 'version')).toMatchObject({ status });
   });
 
   it.each([
@@ -51,9 +51,9 @@ describe('what the facts of a server mean', () => {
     [[['aof_enabled', '0']], undefined, 'note', 'There is no append-only file'],
     [[['rdb_last_bgsave_status', 'err']], '3600 1', 'warning', 'could not save'],
     [[['aof_last_write_status', 'err']], '', 'warning', 'could not save'],
-  ] as const)('%j, save %j: %s', (fields, save, verdict, message) => {
+  ] as const)('%j, save %j: %s', (fields, save, status, message) => {
     const facts = { ...withInfo(...(fields as unknown as [string, string][])), save };
-    expect(find(facts, 'persistence')).toMatchObject({ verdict, message: expect.stringContaining(message) as string });
+    expect(find(facts, 'persistence')).toMatchObject({ status, message: expect.stringContaining(message) as string });
   });
 
   it.each([
@@ -62,19 +62,19 @@ describe('what the facts of a server mean', () => {
     [999, 2, 'ok', 'agree'],
     // The round trip was too slow to know it.
     [1_500, 900, 'ok', 'agree'],
-  ] as const)('a clock that is %s ms ahead, up to %s ms: %s', (aheadMs, uncertaintyMs, verdict, message) => {
+  ] as const)('a clock that is %s ms ahead, up to %s ms: %s', (aheadMs, uncertaintyMs, status, message) => {
     const facts = { ...HEALTHY, clock: { ...HEALTHY.clock!, aheadMs, uncertaintyMs } };
-    expect(find(facts, 'clock')).toMatchObject({ verdict, message: expect.stringContaining(message) as string });
+    expect(find(facts, 'clock')).toMatchObject({ status, message: expect.stringContaining(message) as string });
   });
 
   it('is a warning where the round trip is long', () => {
     const facts = { ...HEALTHY, clock: { ...HEALTHY.clock!, roundTrips: { medianMs: 80, slowestMs: 300 } } };
-    expect(find(facts, 'round trip')).toMatchObject({ verdict: 'warning' });
+    expect(find(facts, 'round trip')).toMatchObject({ status: 'warning' });
   });
 
   it('is unknown where the user may ask nothing, and no warning', () => {
     const findings = findingsOf({ ...HEALTHY, info: new Map(), save: undefined });
-    expect(findings.filter(({ verdict }) => verdict === 'unknown').map(({ check }) => check)).toEqual([
+    expect(findings.filter(({ status }) => status === 'unknown').map(({ check }) => check)).toEqual([
       'eviction',
       'persistence',
     ]);
@@ -86,8 +86,8 @@ describe('what the facts of a server mean', () => {
       ...withInfo(['maxmemory_policy', 'allkeys-lru'], ['maxmemory', '1000000'], ['role', 'slave']),
       version: '5.0',
     };
-    for (const { verdict, fix } of findingsOf(bad)) {
-      if (verdict === 'warning' || verdict === 'failed') expect(fix).toEqual(expect.stringMatching(/.{10}/));
+    for (const { status, fix } of findingsOf(bad)) {
+      if (status === 'warning' || status === 'failed') expect(fix).toEqual(expect.stringMatching(/.{10}/));
     }
     expect(exitOf(findingsOf(bad))).toBe('redis');
   });

@@ -43,6 +43,8 @@ const WORDS: Record<string, string> = {
   semaphore: 'docs/guide/semaphore.md',
   'leader election': 'docs/guide/leader-election.md',
   cron: 'docs/guide/cron.md',
+  migrations: 'docs/guide/exec.md',
+  doctor: 'docs/operations/doctor.md',
   misfire: 'docs/guide/missed-ticks.md',
   Sentinel: 'docs/operations/topologies.md',
   Cluster: 'docs/operations/topologies.md',

@@ -34,14 +34,14 @@ async function runDoctor({ session, output }: CommandContext): Promise<ExitName>
   return exitOf(findings);
 }
 
-function rowForProgram({ check, verdict, message, fix, server }: Finding): string[][] {
-  return [[verdict, check, message, fix ?? '', server ?? '']];
+function rowForProgram({ check, status, message, fix, server }: Finding): string[][] {
+  return [[status, check, message, fix ?? '', server ?? '']];
 }
 
 /** What to do stands below: beside it, no terminal would be wide enough. */
-function rowsForPerson({ check, verdict, message, fix, server }: Finding): string[][] {
+function rowsForPerson({ check, status, message, fix, server }: Finding): string[][] {
   const where = server === undefined ? '' : ` [${server}]`;
-  const rows = [[MARKS[verdict], check, message + where]];
+  const rows = [[MARKS[status], check, message + where]];
   if (fix !== undefined) rows.push(['', '', `→ ${fix}`]);
   return rows;
 }

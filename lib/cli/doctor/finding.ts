@@ -4,12 +4,12 @@ import type { ExitName } from '../frame/exit-codes.js';
  * `ok`: as it should be. `note`: worth knowing. `warning`: locks work, and may fail or be lost one day. `failed`: no
  * lock can be had, or not every one. `unknown`: Redis does not tell this user.
  */
-export type Verdict = 'ok' | 'note' | 'warning' | 'failed' | 'unknown';
+export type FindingStatus = 'ok' | 'note' | 'warning' | 'failed' | 'unknown';
 
 /** What one check of the doctor has found. */
 export interface Finding {
   readonly check: string;
-  readonly verdict: Verdict;
+  readonly status: FindingStatus;
   /** One sentence. */
   readonly message: string;
   /** What to do. Set where something is to be done. */
@@ -20,28 +20,28 @@ export interface Finding {
 
 /** How the doctor ends: `refused` where there is a warning, `redis` where locks cannot be had. */
 export function exitOf(findings: readonly Finding[]): ExitName {
-  const has = (verdict: Verdict): boolean => findings.some((each) => each.verdict === verdict);
+  const has = (status: FindingStatus): boolean => findings.some((each) => each.status === status);
   if (has('failed')) return 'redis';
   return has('warning') ? 'refused' : 'done';
 }
 
 export function ok(check: string, message: string): Finding {
-  return { check, verdict: 'ok', message };
+  return { check, status: 'ok', message };
 }
 
 export function note(check: string, message: string, fix?: string): Finding {
-  return { check, verdict: 'note', message, ...(fix !== undefined && { fix }) };
+  return { check, status: 'note', message, ...(fix !== undefined && { fix }) };
 }
 
 export function warning(check: string, message: string, fix: string): Finding {
-  return { check, verdict: 'warning', message, fix };
+  return { check, status: 'warning', message, fix };
 }
 
 export function failing(check: string, message: string, fix: string): Finding {
-  return { check, verdict: 'failed', message, fix };
+  return { check, status: 'failed', message, fix };
 }
 
 /** @param right what its user needs, so that Redis tells it */
 export function unknown(check: string, message: string, right: string): Finding {
-  return { check, verdict: 'unknown', message, fix: `To learn it, run the doctor as a user with ${right}.` };
+  return { check, status: 'unknown', message, fix: `To learn it, run the doctor as a user with ${right}.` };
 }

@@ -1,9 +1,10 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { Finding } from '../../../lib/cli/doctor/finding.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { documentedUser } from '../../support/redis/lock-user.js';
 import { RedisCluster } from '../../support/redis/redis-cluster.js';
 import { ReplicatedRedis } from '../../support/redis/replicated-redis.js';
+import { connectAdmin } from '../../support/redis/admin-client.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 import { runHere } from '../run-cli.js';
 
@@ -11,7 +12,7 @@ const redis = useRedis();
 let admin: Redis;
 
 beforeAll(() => {
-  admin = new Redis(redis().url);
+  admin = connectAdmin(redis().port);
 });
 afterAll(() => admin.disconnect());
 afterEach(async () => {
@@ -37,7 +38,7 @@ describe('doctor', () => {
     const { code, of } = await examine(redis().url);
     expect(code).toBe(0);
     for (const check of ['locks', 'version', 'eviction', 'clock', 'round trip', 'rights', 'messages', 'prefix']) {
-      expect(of.get(check)).toMatchObject({ check, verdict: 'ok' });
+      expect(of.get(check)).toMatchObject({ check, status: 'ok' });
     }
     expect(of.get('rights')!.message).toContain('default');
   });
@@ -55,11 +56,11 @@ describe('doctor', () => {
   it('warns of a Redis that evicts', async () => {
     await admin.config('SET', 'maxmemory-policy', 'volatile-ttl');
     const unlimited = await examine(redis().url);
-    expect(unlimited.of.get('eviction')).toMatchObject({ verdict: 'note' });
+    expect(unlimited.of.get('eviction')).toMatchObject({ status: 'note' });
     expect(unlimited.code).toBe(0);
     await admin.config('SET', 'maxmemory', '500mb');
     const limited = await examine(redis().url);
-    expect(limited.of.get('eviction')).toMatchObject({ verdict: 'warning' });
+    expect(limited.of.get('eviction')).toMatchObject({ status: 'warning' });
     expect(limited.code).toBe(1);
   });
 
@@ -67,7 +68,7 @@ describe('doctor', () => {
     const [, used] = /used_memory:(\d+)/.exec(await admin.info('memory'))!;
     await admin.config('SET', 'maxmemory', String(Math.round(Number(used) * 1.05)));
     const { of } = await examine(redis().url);
-    expect(of.get('memory')).toMatchObject({ verdict: 'warning' });
+    expect(of.get('memory')).toMatchObject({ status: 'warning' });
   });
 
   it('says where there is no Redis', async () => {
@@ -89,7 +90,7 @@ describe('doctor', () => {
     await listener.subscribe('lock:inbox:api-3:4711/abc');
     const { of } = await examine(redis().url, ['--prefix', 'lock']);
     listener.disconnect();
-    expect(of.get('prefix')).toMatchObject({ verdict: 'note' });
+    expect(of.get('prefix')).toMatchObject({ status: 'note' });
     expect(of.get('prefix')!.message).toContain('"lock:theirs:1"');
     expect(of.get('instances')!.message).toBe('1 instance on the prefix: "api-3:4711".');
   });
@@ -101,10 +102,10 @@ describe('doctor of a user with few rights', () => {
     await admin.acl('SETUSER', name, ...rules);
     const { code, of } = await examine(urlOf(name, password));
     expect(code).toBe(0);
-    expect(of.get('version')).toMatchObject({ verdict: 'ok' });
-    expect(of.get('rights')).toMatchObject({ verdict: 'ok' });
-    expect(of.get('messages')).toMatchObject({ verdict: 'ok' });
-    expect(of.get('eviction')).toMatchObject({ verdict: 'unknown' });
+    expect(of.get('version')).toMatchObject({ status: 'ok' });
+    expect(of.get('rights')).toMatchObject({ status: 'ok' });
+    expect(of.get('messages')).toMatchObject({ status: 'ok' });
+    expect(of.get('eviction')).toMatchObject({ status: 'unknown' });
     expect(of.get('eviction')!.fix).toContain('+info');
   });
 
@@ -150,7 +151,7 @@ describe('doctor of a user with few rights', () => {
     await admin.acl('SETUSER', 'deaf', ...withoutChannel);
     const { code, of } = await examine(urlOf('deaf', rules.find((rule) => rule.startsWith('>'))!.slice(1)));
     expect(code).toBe(1);
-    expect(of.get('messages')).toMatchObject({ verdict: 'warning' });
+    expect(of.get('messages')).toMatchObject({ status: 'warning' });
     expect(of.get('messages')!.fix).toContain('&lock:*');
   });
 });
@@ -162,12 +163,12 @@ describe('doctor of several servers', () => {
     await replica.follow(primary);
     await eventually(async () => expect(await primary.admin.info('replication')).toContain('connected_slaves:1'));
     const atPrimary = await examine(`redis://127.0.0.1:${primary.port}`);
-    expect(atPrimary.of.get('replicas')).toMatchObject({ verdict: 'note' });
+    expect(atPrimary.of.get('replicas')).toMatchObject({ status: 'note' });
     expect(atPrimary.of.get('replicas')!.message).toContain('1 replica');
     const atReplica = await examine(`redis://127.0.0.1:${replica.port}`);
     expect(atReplica.code).toBe(3);
-    expect(atReplica.of.get('role')).toMatchObject({ verdict: 'failed' });
-    expect(atReplica.of.get('locks')).toMatchObject({ verdict: 'failed' });
+    expect(atReplica.of.get('role')).toMatchObject({ status: 'failed' });
+    expect(atReplica.of.get('locks')).toMatchObject({ status: 'failed' });
   });
 
   it('looks at each node of a cluster, and refuses one node as if it were all', async () => {

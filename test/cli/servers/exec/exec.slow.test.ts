@@ -1,5 +1,6 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { eventually } from '../../../support/expect/eventually.js';
+import { connectAdmin } from '../../../support/redis/admin-client.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
 import { ENDLESS, isRunning, node, pidOf, useExec } from './exec-process.js';
 
@@ -8,7 +9,7 @@ const exec = useExec(() => redis().url);
 let client: Redis;
 
 beforeAll(() => {
-  client = new Redis(redis().url);
+  client = connectAdmin(redis().port);
 });
 afterAll(() => client.disconnect());
 

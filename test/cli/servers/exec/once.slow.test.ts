@@ -3,6 +3,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '../../../support/expect/eventually.js';
+import { connectAdmin } from '../../../support/redis/admin-client.js';
+import { documentedUser } from '../../../support/redis/lock-user.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
 import { node, useExec } from './exec-process.js';
 
@@ -39,6 +41,19 @@ describe('exec --once', () => {
     const second = exec(['asked', '--once', 'v1', ...node('console.log("ran")')]);
     await second.ended;
     expect(second.stdout).toBe('ran\n');
+  });
+
+  it('needs no more rights than the documented user has', async () => {
+    const { name, password, rules } = documentedUser();
+    const admin = connectAdmin(redis().port);
+    await admin.acl('SETUSER', name, ...rules);
+    admin.disconnect();
+    const env = { REDIS_URL: redis().url.replace('://', `://${name}:${password}@`) };
+    const run = exec(['rights', '--once', 'v1', ...node('console.log("ran")')], env);
+    await expect(run.ended).resolves.toBe(0);
+    expect(run.stdout).toBe('ran\n');
+    expect(run.stderr).toBe('');
+    await expect(exec(['rights', '--once', 'v1', ...node('process.exit(1)')], env).ended).resolves.toBe(0);
   });
 
   it('remembers for as long as --keep', async () => {

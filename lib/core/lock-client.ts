@@ -194,7 +194,7 @@ export class LockClient {
       ...deps,
       leaderships,
       jobs: () => this.#missedTicks.flatMap(({ names }) => names),
-      onBlocked: (listener) => this.operators.onBlocked(listener),
+      onBlocked: (listener) => this.operators.onBlocked(listener, true),
       inspect: (resource) => this.operators.inspect(resource),
       list: (listed) => this.operators.list(listed),
     });

@@ -180,8 +180,8 @@ export class OperatorsView {
   }
 
   /** For metrics, see {@link ContentionProfile.onBlocked}. */
-  onBlocked(listener: (blocked: BlockedTime) => void): () => void {
-    return this.#profile.onBlocked(listener);
+  onBlocked(listener: (blocked: BlockedTime) => void, isQuiet?: boolean): () => void {
+    return this.#profile.onBlocked(listener, isQuiet);
   }
 
   #ownLease(resource: string, fencingToken: number): { fencingToken: number; group: string } | undefined {

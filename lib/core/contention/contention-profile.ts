@@ -51,7 +51,8 @@ const TYPES = ['waiting', 'acquired', 'notAcquired', 'released', 'lost', 'transf
  * a change of holders inside this process counts from when it happens.
  */
 export class ContentionProfile {
-  #isStarted = false;
+  /** Stops to listen. Only set while it listens. */
+  #unlisten: (() => void) | undefined;
   /** The calls that waited already when it was started, by resource: it has not heard that their waits began. */
   #unheard = new Map<string, number>();
   #startedAt = 0;
@@ -73,6 +74,7 @@ export class ContentionProfile {
   /** Begins to count. The second call changes nothing. */
   start(): void {
     this.#listen();
+    this.#hearAnswers();
     if (this.#isCounting) return;
     this.#isCounting = true;
     this.#reset();
@@ -102,22 +104,36 @@ export class ContentionProfile {
   /**
    * Calls the listener at the end of each wait, with each group that was waited for.
    *
-   * @returns a function that removes it
+   * @param isQuiet whether waiting calls ask Redis no more often for it. Then a wait counts for the holder that it began
+   *   with, unless another reader wants to know better
+   * @returns a function that removes it. When the last one is removed, and nothing else is counted, it stops to listen
    */
-  onBlocked(listener: (blocked: BlockedTime) => void): () => void {
+  onBlocked(listener: (blocked: BlockedTime) => void, isQuiet = false): () => void {
     this.#listen();
+    if (!isQuiet) this.#hearAnswers();
     this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return () => {
+      this.#listeners.delete(listener);
+      if (!this.#isCounting && this.#listeners.size === 0) this.#unlisten?.();
+    };
   }
 
   #listen(): void {
-    if (this.#isStarted) return;
-    this.#isStarted = true;
+    if (this.#unlisten) return;
     const { observers, clock, waitingNow } = this.deps;
     this.#startedAt = clock.now();
     this.#unheard = waitingNow();
-    observers.add((event) => this.#observe(event), TYPES);
-    observers.onAnswer = (resource, { holders }) => this.#seen(resource, holders);
+    const remove = observers.add((event) => this.#observe(event), TYPES);
+    this.#unlisten = () => {
+      remove();
+      observers.onAnswer = this.#unlisten = undefined;
+      this.#waiting.clear();
+      this.#timelines.clear();
+    };
+  }
+
+  #hearAnswers(): void {
+    this.deps.observers.onAnswer ??= (resource, { holders }) => this.#seen(resource, holders);
   }
 
   #reset(): void {

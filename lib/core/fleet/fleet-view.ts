@@ -20,6 +20,8 @@ import { Scope } from './scope.js';
 
 /** Where a roll call about something else stands, it is over in a second. So often another turn is waited for. */
 const MOST_TURNS = 10;
+/** Messages of other programs may come in between. It is less than an asking process waits. */
+const LOOK_EVERY_MS = 250;
 /** The first and the longest pause between two looks at how many have answered. */
 const LOOK_MS = { first: 5, longest: 40 };
 /** So many resources are looked at for holders that no instance has listed, and so many at once. */
@@ -56,11 +58,14 @@ export class FleetView {
     this.#own = new OwnAnswer(deps);
   }
 
-  /** Answers, once a second at most: a program that may publish must not keep this process busy. */
+  /**
+   * Answers to the roll call that stands, which is one a second at most. A program that may publish must not keep this
+   * process busy: so it looks at few messages.
+   */
   called(call: RollCall): void {
     const { clock, store } = this.#deps;
     if (!store.rollCalls) return;
-    const waitMs = this.#answeredAt + ROLL_CALL_EVERY_MS - clock.now();
+    const waitMs = this.#answeredAt + LOOK_EVERY_MS - clock.now();
     if (waitMs <= 0) return void this.#answer(call, store.rollCalls);
     this.#next = call;
     const answerNext = (): void => {

@@ -103,7 +103,8 @@ export class RecentBlockers {
   stop(): void {
     this.#stop?.();
     this.#stop = undefined;
-    this.#now = this.#before = new Map();
+    this.#now = new Map();
+    this.#before = new Map();
   }
 
   #count({ group: waiter, holderGroup: holder, waitedMs }: BlockedTime): void {

@@ -9,6 +9,7 @@ export function listenTogether(store: LockStore): void {
     retained: (notice) => listeners.forEach((listener) => listener.retained?.(notice)),
     freed: (message) => listeners.forEach((listener) => listener.freed?.(message)),
     opened: (name, count) => listeners.forEach((listener) => listener.opened?.(name, count)),
+    called: (call) => listeners.forEach((listener) => listener.called?.(call)),
     unproven: () => listeners.forEach((listener) => listener.unproven?.()),
     reconnected: () => listeners.forEach((listener) => listener.reconnected()),
   });

@@ -8,7 +8,7 @@ const EVENTS = [...API, 'core/events'];
 const TRACING = [...EVENTS, 'core/tracing'];
 const STORE = [...TRACING, 'core/store'];
 const PLACES = [...STORE, 'core/places'];
-const HOLDING = [...PLACES, 'core/holding'];
+const HOLDING = [...PLACES, 'core/deadlocks', 'core/holding'];
 const ACQUIRING = [...HOLDING, 'core/acquiring'];
 const LEASE = [...ACQUIRING, 'core/lease'];
 const FEATURES = [
@@ -47,7 +47,14 @@ export const ROOMS = {
     rooms: STORE,
     why: 'Waiting in the queue of a store does not know which call waits, or what it holds then.',
   },
-  'core/holding': { rooms: PLACES, why: 'What this process holds does not know how it was acquired.' },
+  'core/deadlocks': {
+    rooms: API,
+    why: 'Which calls wait for each other. It does not know how they wait, or who is asked.',
+  },
+  'core/holding': {
+    rooms: [...PLACES, 'core/deadlocks'],
+    why: 'What this process holds does not know how it was acquired.',
+  },
   'core/acquiring': { rooms: HOLDING, why: 'Waiting ends with a hold; what the holder does with it comes later.' },
   'core/lease': { rooms: ACQUIRING, why: 'A lease is what the features are built on.' },
   'core/semaphore': { rooms: LEASE, why: 'A feature hangs below the lock client.' },

@@ -33,6 +33,7 @@ import {
 import { checkWork } from './api/validation.js';
 import type { LockState } from './store/lock-state.js';
 import type { LockStore } from './store/lock-store.js';
+import { DeadlockWatch } from './deadlocks/deadlock-watch.js';
 import { FleetView } from './fleet/fleet-view.js';
 import type { FleetOptions, LockFleet } from './fleet/lock-fleet.js';
 import { HealthChecks } from './health/health-checks.js';
@@ -154,6 +155,7 @@ export class LockClient {
       drained,
       closingHere: () => (context.isInWork() ? drained : closing),
       heldHere: () => context.held(),
+      deadlocks: store.rollCalls && new DeadlockWatch({ clock, alarms }, () => this.#fleet.nestedWaits()),
       lockOrder: new LockOrder(observers, clock, warn),
       defaults,
     };

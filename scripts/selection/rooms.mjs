@@ -53,6 +53,7 @@ export const ROOMS = {
   'lib/core/tracing/': ['servers', stack('tracing'), ...PUBLIC],
   'lib/core/store/': [...PROTOCOL, ...MIGRATION, 'races', 'snippets'],
   'lib/core/places/': PROTOCOL,
+  'lib/core/deadlocks/': ['servers', 'sample app'],
   'lib/core/holding/': [...PROTOCOL, stack('contexts')],
   'lib/core/acquiring/': PROTOCOL,
   'lib/core/lease/': [...PROTOCOL, ...MIGRATION],

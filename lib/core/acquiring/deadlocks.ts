@@ -1,79 +1,120 @@
-import type { HeldMeanwhile } from '../api/errors.js';
+import type { DeadlockedCall, HeldMeanwhile } from '../api/errors.js';
+import { findCircle, type NestedWait, tellCircle } from '../deadlocks/circles.js';
+import type { DeadlockAlarm, WatchedCall } from '../deadlocks/deadlock-watch.js';
 import type { Hold } from '../holding/hold.js';
-import type { PendingCall } from './pending-call.js';
+import type { Runtime } from '../holding/runtime.js';
+import type { SeveralParts } from '../holding/several-parts.js';
+import { applicationSiteOf } from '../util/call-site.js';
+import type { NestedCall, PendingCall } from './pending-call.js';
 
-/** How many calls are looked at. Where so many wait for each other, a deadlock is one of many troubles. */
-const MOST = 100;
+/** A call that waits: in a queue of this process, or by a retry strategy. */
+interface Caller extends Pick<PendingCall, 'options' | 'startedAt' | 'giveUpAt'> {
+  readonly nested?: NestedCall | undefined;
+  readonly several?: SeveralParts | undefined;
+  alarm?: DeadlockAlarm;
+  deadlock?: readonly DeadlockedCall[];
+}
 
 /** The queue of a resource in this process. */
 interface Queue {
   readonly calls: readonly PendingCall[];
 }
 
+/** A call of this process that waits. */
+interface OwnWait extends NestedWait {
+  readonly call: Caller;
+}
+
 /**
- * What a call holds that has waited in vain, and whether that is why: a call of this process waits for it, directly or
- * behind others, and holds what this call waits for.
+ * What a call holds that has waited in vain, and whether that is why: a call waits for it, directly or behind others, and
+ * holds what this call waits for. Those of this process are looked at now, those of others were asked before.
  */
 export function heldMeanwhile(
   resource: string,
-  call: PendingCall,
+  call: Caller,
   queues: ReadonlyMap<string, Queue>,
+  deps: Runtime,
 ): HeldMeanwhile | undefined {
   if (holdsNothing(call)) return undefined;
-  const found = findCycle(resource, locksOf(call), call, queues);
-  // Their own time may be over in the same moment, when this call does not wait any more.
-  for (const other of found) other.isInDeadlock = true;
-  const isDeadlock = found.length > 0 || call.isInDeadlock === true;
+  const waits = new Map<Caller, OwnWait>();
+  const waitOf = (each: Caller, wanted: string): OwnWait => {
+    const wait = waits.get(each) ?? { ...nestedWaitOf(wanted, each, deps), call: each };
+    waits.set(each, wait);
+    return wait;
+  };
+  const circle = findCircle(waitOf(call, resource), (wanted) =>
+    (queues.get(wanted)?.calls ?? []).filter((each) => !holdsNothing(each)).map((each) => waitOf(each, wanted)),
+  );
+  // The time of the others may be over in the same moment, when this call does not wait any more.
+  for (const [index, wait] of circle.entries()) wait.call.deadlock = tellCircle(circle, index);
+  const { deadlock } = call;
   // The parts of one call are taken in the same order everywhere. Only where that did not help, it matters what it has.
-  const holds = isDeadlock ? liveHolds(call) : outerHolds(call);
+  const holds = deadlock === undefined ? outerHolds(call) : liveHolds(call);
   const resources = namesOf(holds).filter((held) => held !== resource);
-  return resources.length === 0 ? undefined : { resources, isDeadlock };
+  if (resources.length === 0) return undefined;
+  return { resources, isDeadlock: deadlock !== undefined, ...(deadlock && { deadlock }) };
 }
 
-/** @returns the calls that wait in a circle with this one; none where there is no circle */
-function findCycle(
-  resource: string,
-  held: readonly string[],
-  call: PendingCall,
-  queues: ReadonlyMap<string, Queue>,
-): PendingCall[] {
-  /** Calls that wait for what this call holds, each with those that wait in between. */
-  const paths = held.map((wanted) => ({ wanted, path: [] as PendingCall[] }));
-  const seen = new Set(held);
-  let looked = 0;
-  for (const { wanted, path } of paths) {
-    for (const other of queues.get(wanted)?.calls ?? []) {
-      if (other === call || holdsNothing(other)) continue;
-      if (++looked > MOST) return [];
-      const holds = locksOf(other);
-      if (holds.includes(resource)) return [...path, other];
-      for (const next of holds) {
-        if (seen.has(next)) continue;
-        seen.add(next);
-        paths.push({ wanted: next, path: [...path, other] });
-      }
-    }
+/** Lets the other processes be asked before the wait of the call is over. */
+export function watchForDeadlock(resource: string, call: Caller, deps: Runtime): void {
+  if (!deps.deadlocks || call.options.waitMs === Infinity) return;
+  call.alarm = deps.deadlocks.watch(new WatchedWait(resource, call, deps));
+}
+
+class WatchedWait implements WatchedCall {
+  constructor(
+    private readonly resource: string,
+    private readonly call: Caller,
+    private readonly deps: Runtime,
+  ) {}
+
+  get startedAt(): number {
+    return this.call.startedAt;
   }
-  return [];
+
+  get giveUpAt(): number {
+    return this.call.giveUpAt;
+  }
+
+  set deadlock(circle: readonly DeadlockedCall[]) {
+    this.call.deadlock ??= circle;
+  }
+
+  nestedWait(): NestedWait {
+    return nestedWaitOf(this.resource, this.call, this.deps);
+  }
+}
+
+/** What a call of this process waits for, and holds meanwhile. */
+export function nestedWaitOf(
+  resource: string,
+  call: Caller,
+  { store, observers }: Pick<Runtime, 'store' | 'observers'>,
+): NestedWait {
+  const { mode, group } = call.options;
+  return {
+    instanceId: store.instanceId,
+    isThisProcess: true,
+    group: observers.groups.of(resource, group),
+    resource,
+    mode,
+    holds: liveHolds(call).map((hold) => ({ resource: hold.owner.resource, mode: hold.mode })),
+    callSite: applicationSiteOf(call.nested?.origin),
+  };
 }
 
 /** The innermost first: the parts of a call for several resources, and what its caller held before. */
-export function liveHolds(call: Pick<PendingCall, 'several' | 'nested'>): readonly Hold[] {
+export function liveHolds(call: Pick<Caller, 'nested' | 'several'>): readonly Hold[] {
   const parts = call.several?.leases.map(({ hold }) => hold).reverse() ?? [];
   return [...parts.filter((hold) => hold.checkHeld()), ...outerHolds(call)];
 }
 
-function outerHolds({ nested }: Pick<PendingCall, 'nested'>): readonly Hold[] {
+function outerHolds({ nested }: Pick<Caller, 'nested'>): readonly Hold[] {
   return nested?.holds.filter((hold) => hold.checkHeld()) ?? [];
 }
 
-function holdsNothing({ nested, several }: PendingCall): boolean {
+export function holdsNothing({ nested, several }: Pick<Caller, 'nested' | 'several'>): boolean {
   return nested === undefined && (several === undefined || several.leases.length === 0);
-}
-
-/** Without semaphores: another holder may give its permits back. */
-function locksOf(call: PendingCall): string[] {
-  return namesOf(liveHolds(call).filter(({ mode }) => mode !== 'semaphore'));
 }
 
 function namesOf(holds: readonly Hold[]): string[] {

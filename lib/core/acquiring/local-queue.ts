@@ -1,6 +1,6 @@
 import { aborted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
 import { AttemptLog } from '../places/attempts.js';
-import { heldMeanwhile } from './deadlocks.js';
+import { heldMeanwhile, holdsNothing, watchForDeadlock } from './deadlocks.js';
 import { LocalStoreLeases } from './local-store-leases.js';
 import { isWaitTold, tellOfLongWait, tellOfWait } from './waits.js';
 import { grant, type PendingCall, type WaiterListener, WaitingCalls } from './pending-call.js';
@@ -74,6 +74,7 @@ export class LocalQueue implements WaiterListener {
     // First: an observer that is told may end the call.
     call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.#waitsLong(call)));
     if (call.options.followed) followWaits(this.#facts, [call]);
+    this.#watchForDeadlock(call);
     this.#tellOfWait(call);
   }
 
@@ -261,6 +262,7 @@ export class LocalQueue implements WaiterListener {
   waitsOn(now: number): void {
     const { call } = this.#waiter!;
     if (this.deps.observation.followsCalls) followWaits(this.#facts, this.calls);
+    this.#watchForDeadlock(call);
     this.#tellOfWait(call, now);
     this.deps.observers.onAnswer?.(this.resource, this.log.holders(now));
     this.#tellOf(call, now);
@@ -320,6 +322,10 @@ export class LocalQueue implements WaiterListener {
     return { resource, store: deps.store, log, ownLease: this.#waiter ? undefined : this.#storeLeases.first };
   }
 
+  #watchForDeadlock(call: PendingCall): void {
+    if (call.alarm === undefined && !holdsNothing(call)) watchForDeadlock(this.resource, call, this.deps);
+  }
+
   #waitsLong(call: PendingCall): void {
     const now = this.deps.clock.now();
     noteReasons(this.#facts, call.options, now, false);
@@ -341,7 +347,7 @@ export class LocalQueue implements WaiterListener {
     const now = this.deps.clock.now();
     noteReasons(this.#facts, call.options, now);
     const place = this.#placeOf(call);
-    const meanwhile = heldMeanwhile(this.resource, call, this.queues);
+    const meanwhile = heldMeanwhile(this.resource, call, this.queues, this.deps);
     this.#dismiss(call, waitedTooLong(this.resource, call, now, this.log, call.attempts, place, meanwhile));
   }
 

@@ -18,7 +18,7 @@ export class LocalQueues {
   protected readonly polling: Polling;
 
   constructor(private readonly deps: Runtime) {
-    this.polling = new Polling(deps);
+    this.polling = new Polling(deps, this.#queues);
     for (const end of [deps.closing, deps.drained]) {
       end.addEventListener('abort', () => {
         for (const queue of this.#queues.values()) queue.close(end);

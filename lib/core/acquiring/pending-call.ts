@@ -2,6 +2,8 @@ import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Grant, Hold } from '../holding/hold.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { FoundInUse, LockOwner } from '../store/lock-store.js';
+import type { DeadlockedCall } from '../api/errors.js';
+import type { DeadlockAlarm } from '../deadlocks/deadlock-watch.js';
 import type { StoreLease } from '../holding/store-lease.js';
 import type { SeveralParts } from '../holding/several-parts.js';
 import { LONG_WAIT_MS, noteWait } from './waits.js';
@@ -70,8 +72,10 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   isInWork = false;
   /** Only set where it is made inside of such work. */
   declare nested?: NestedCall;
-  /** Whether another call has found that both wait for each other. Only set then. */
-  declare isInDeadlock?: true;
+  /** Looks for a deadlock before the wait is over. Only set where it is made inside of such work, and waits. */
+  declare alarm?: DeadlockAlarm;
+  /** The calls that wait for each other, this one first. Only set once that is found. */
+  declare deadlock?: readonly DeadlockedCall[];
   /** What the observers were told: nothing, that it waits, or that it has waited for long. */
   #told: 'nothing' | 'wait' | 'longWait' = 'nothing';
   dueAt = 0;
@@ -185,6 +189,7 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
 
   #end(): void {
     this.stopWatching();
+    this.alarm?.cancel();
     this.#stopListening?.();
   }
 }

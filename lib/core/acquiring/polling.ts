@@ -1,8 +1,11 @@
 import { aborted, exhausted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
+import { heldMeanwhile, holdsNothing, liveHolds, watchForDeadlock } from './deadlocks.js';
+import type { LocalQueue } from './local-queue.js';
 import { withTimeout } from '../store/ask.js';
 import { AttemptLog, givesUpAt, grantedTooLate } from '../places/attempts.js';
+import type { DeadlockedCall } from '../api/errors.js';
+import type { DeadlockAlarm } from '../deadlocks/deadlock-watch.js';
 import type { Grant } from '../holding/hold.js';
-import { liveHolds } from './deadlocks.js';
 import type { NestedCall } from './pending-call.js';
 import { isWaitTold, LONG_WAIT_MS, noteWait, tellOfLongWait, tellOfWait, type WaitingNow } from './waits.js';
 import type { Runtime } from '../holding/runtime.js';
@@ -30,6 +33,10 @@ interface Poller {
   readonly log: AttemptLog;
   /** What else the caller wants. */
   readonly several: SeveralParts | undefined;
+  /** If the store does not go away. */
+  readonly giveUpAt: number;
+  alarm?: DeadlockAlarm;
+  deadlock?: readonly DeadlockedCall[];
   /** Whether the last answer says that it is not known yet who holds the resource. */
   isOpen: boolean;
   /** When the observers are to be told that it has waited for long. */
@@ -47,7 +54,11 @@ export class Polling {
   /** The calls that wait for their next attempt. */
   readonly #waiting = new Set<Poller>();
 
-  constructor(private readonly deps: Runtime) {}
+  /** @param queues of this process */
+  constructor(
+    private readonly deps: Runtime,
+    private readonly queues: ReadonlyMap<string, LocalQueue>,
+  ) {}
 
   /** How many calls wait for their next attempt. */
   get waiting(): number {
@@ -89,6 +100,7 @@ export class Polling {
       signal,
       log: new AttemptLog(),
       several,
+      giveUpAt: startedAt + options.waitMs,
       isOpen: false,
       tellAt: startedAt + LONG_WAIT_MS,
       hasWaited: false,
@@ -113,6 +125,7 @@ export class Polling {
       throw error;
     } finally {
       dispose();
+      poller.alarm?.cancel();
       poller.isOver = true;
       // No orphan lock.
       if (!poller.storeLease && poller.log.isAmbiguous) this.deps.orphanReleases.start(poller.owner, options);
@@ -134,6 +147,7 @@ export class Polling {
       options.followed?.waits((now) => log.holders(now));
       this.#tellOfWait(poller);
       this.#waiting.add(poller);
+      if (poller.alarm === undefined && !holdsNothing(poller)) watchForDeadlock(resource, poller, this.deps);
       this.deps.observers.onAnswer?.(owner.resource, log.holders());
       const why = await pause(clock, Math.min(delayMs, leftMs(clock.now())), signal);
       this.#waiting.delete(poller);
@@ -143,7 +157,8 @@ export class Polling {
       if (log.awaySince !== undefined) log.noteAway(store.trouble(resource) !== undefined, now);
       if (leftMs(now) <= 0) {
         log.notice(store.trouble(resource));
-        throw waitedTooLong(resource, poller, now, log);
+        const meanwhile = heldMeanwhile(resource, poller, this.queues, this.deps);
+        throw waitedTooLong(resource, poller, now, log, log.attempts, undefined, meanwhile);
       }
       if (now >= poller.tellAt) {
         poller.tellAt = Infinity;

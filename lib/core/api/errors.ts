@@ -121,8 +121,45 @@ export class LockBusyError extends LockError {
 export interface HeldMeanwhile {
   /** The resources, the innermost first. */
   readonly resources: readonly string[];
-  /** Whether the holder, a call of the same process, waits for one of them: neither could ever go on. */
+  /** Whether it is known that the holder waits for one of them, directly or behind others: none could ever go on. */
   readonly isDeadlock: boolean;
+  /** The calls that waited for each other: this one first, then the one that it waited for. Only set of a deadlock. */
+  readonly deadlock?: readonly DeadlockedCall[];
+}
+
+/** One of the calls that wait for each other. */
+export interface DeadlockedCall {
+  readonly instanceId: string;
+  readonly isThisProcess: boolean;
+  /** As events and metrics have it. */
+  readonly group: string;
+  /** What it holds, and the call before it wants. The last one is before the first. */
+  readonly holds: string;
+  readonly wants: string;
+  /** The line of the application that wants it, if that was recorded. */
+  readonly callSite?: string;
+}
+
+/** The cause of a wait that ended in a deadlock. Nothing was ended but the wait. */
+class Deadlock extends Error {
+  override readonly name = 'Deadlock';
+
+  constructor(readonly calls: readonly DeadlockedCall[]) {
+    super(describeDeadlock(calls, quote(calls[0]!.instanceId)));
+    // Made by a timer.
+    this.stack = `${this.name}: ${this.message}`;
+  }
+}
+
+/** "A holds x and wants y (orders.ts:41); B holds y and wants x (stock.ts:17)". @param first names the first of them */
+export function describeDeadlock(calls: readonly DeadlockedCall[], first: string): string {
+  return calls
+    .map(({ instanceId, isThisProcess, holds, wants, callSite }, index) => {
+      const other = isThisProcess ? 'another call of this process' : quote(instanceId);
+      const at = callSite === undefined ? '' : ` (${callSite})`;
+      return `${index === 0 ? first : other} holds ${quote(holds)} and wants ${quote(wants)}${at}`;
+    })
+    .join('; ');
 }
 
 const SEVERAL = 'docs/guide/several-resources.md#what-can-still-deadlock';
@@ -131,14 +168,14 @@ const SEVERAL = 'docs/guide/several-resources.md#what-can-still-deadlock';
 function adviceAfterWait(resource: string, meanwhile: HeldMeanwhile | undefined): string {
   const advice = 'Raise waitMs, shorten the work done under the lock, or try again later.';
   if (meanwhile === undefined) return advice;
-  const { resources, isDeadlock } = meanwhile;
+  const { resources, deadlock } = meanwhile;
   const held = `This call holds ${quoteResource(resources)} meanwhile`;
-  if (!isDeadlock)
+  if (deadlock === undefined)
     return `${held}. If the holder waits for that, it is a deadlock: see ${SEVERAL}. Otherwise r${advice.slice(1)}`;
   const all = [...new Set([...resources, resource])].sort();
   return (
-    `${held}, and the holder waits for that: a deadlock, which no longer wait ends. Take all of them in one call, ` +
-    `outside: [${all.map(quoteResource).join(', ')}]. See ${SEVERAL}.`
+    `${held}, and the holder waits for that: a deadlock, which no longer wait ends. ` +
+    `${describeDeadlock(deadlock, 'This call')}. Take all of them in one call, outside: [${all.map(quoteResource).join(', ')}]. See ${SEVERAL}.`
   );
 }
 
@@ -159,7 +196,7 @@ export class LockTimeoutError extends LockBusyError {
   declare place?: number;
   /**
    * What the call itself held while it waited. Only set where it was made inside of work under a lease: `using`, or a
-   * decorated method.
+   * decorated method. Of a deadlock, it has the calls that waited for each other, and `cause` names them.
    */
   declare heldMeanwhile?: HeldMeanwhile;
 
@@ -206,6 +243,13 @@ export class LockTimeoutError extends LockBusyError {
       message ?? `${quoteResource(resource)} ${what}${how}. ${adviceAfterWait(resource, meanwhile)}`,
     );
     if (meanwhile !== undefined) this.heldMeanwhile = meanwhile;
+    if (meanwhile?.deadlock) {
+      Object.defineProperty(this, 'cause', {
+        value: new Deadlock(meanwhile.deadlock),
+        configurable: true,
+        writable: true,
+      });
+    }
     if (place !== undefined) this.place = place;
   }
 }

@@ -1,4 +1,5 @@
 import { InvalidLockOptionsError } from '../api/errors.js';
+import type { NestedWaits } from '../deadlocks/deadlock-watch.js';
 import { ask } from '../store/ask.js';
 import { fencingTickOf } from '../store/fencing-token.js';
 import {
@@ -40,6 +41,15 @@ interface Answers {
   readonly instances: readonly FleetAnswer[];
   readonly unreadable: number;
   readonly silent: readonly string[];
+  /** When they were read, on the monotonic clock, and within which time before they were given. */
+  readonly readAt: number;
+  readonly withinMs: number;
+}
+
+/** A roll call, and since when it stands, at the earliest. */
+interface BegunRollCall {
+  readonly call: StandingRollCall;
+  readonly since: number;
 }
 
 /** Asks all instances what they hold and wait for, and answers when this one is asked. */
@@ -116,6 +126,18 @@ export class FleetView {
     };
   }
 
+  /** What calls of all instances wait for while they hold something; nothing where they cannot be asked. */
+  nestedWaits(): Promise<NestedWaits> | undefined {
+    const { rollCalls } = this.#deps.store;
+    return rollCalls && this.#nestedWaits(rollCalls);
+  }
+
+  async #nestedWaits(rollCalls: RollCalls): Promise<NestedWaits> {
+    const answers = await this.#answersTo(new Scope(), FLEET_OPTIONS.defaults.timeoutMs, rollCalls);
+    const { instances, readAt, withinMs } = answers;
+    return { waits: instances.flatMap((each) => nestedWaitsOf(each, this.#deps.store.instanceId)), readAt, withinMs };
+  }
+
   /** All callers of this process share one roll call a second, as processes do. */
   #answersTo(scope: Scope, timeoutMs: number, rollCalls: RollCalls): Promise<Answers> {
     const now = this.#deps.clock.now();
@@ -132,27 +154,30 @@ export class FleetView {
   async #rollCall(scope: Scope, timeoutMs: number, rollCalls: RollCalls): Promise<Answers> {
     const { clock } = this.#deps;
     for (let isLast = false; ; isLast = true) {
-      const call = await this.#callFor(scope, rollCalls);
+      const begun = await this.#callFor(scope, rollCalls);
+      const { call } = begun;
       const askedAt = clock.now();
       await this.#untilAnswered(call, askedAt + timeoutMs, rollCalls);
       const texts = await this.#ask(() => rollCalls.read(call.nonce));
       // This process stood still until the answers were gone.
       if (clock.now() - askedAt > ANSWERS_KEEP_MS - ROLL_CALL_EVERY_MS && !isLast) continue;
-      return this.#read(call, texts, scope, rollCalls);
+      return this.#read(begun, texts, scope, rollCalls);
     }
   }
 
   /** Begins a roll call, or joins the one that stands, once that is about the same. */
-  async #callFor(scope: Scope, rollCalls: RollCalls): Promise<StandingRollCall> {
+  async #callFor(scope: Scope, rollCalls: RollCalls): Promise<BegunRollCall> {
     const { clock, random, closing } = this.#deps;
     for (let turn = 1; ; turn++) {
       const call = { nonce: random.id(), scope: scope.text };
+      const sentAt = clock.now();
       const standing = await this.#ask(() => rollCalls.call(call));
+      const begun = { call: standing, since: sentAt - standing.ageMs };
       // What is about all has all of it, unless there is more than an answer can list.
-      if (standing.scope === call.scope || (turn >= MOST_TURNS && standing.scope === '')) return standing;
+      if (standing.scope === call.scope || (turn >= MOST_TURNS && standing.scope === '')) return begun;
       const waitMs = ROLL_CALL_EVERY_MS - standing.ageMs + random.fraction() * LOOK_MS.longest;
       if (turn < 2 * MOST_TURNS && (await pause(clock, waitMs, closing)) === 'time') continue;
-      return standing;
+      return begun;
     }
   }
 
@@ -168,7 +193,7 @@ export class FleetView {
   }
 
   async #read(
-    call: StandingRollCall,
+    { call, since }: BegunRollCall,
     texts: ReadonlyMap<string, string>,
     scope: Scope,
     rollCalls: RollCalls,
@@ -179,6 +204,7 @@ export class FleetView {
     const unreadable = read.length - instances.length;
     // This process may not hear messages, and can tell all the same.
     if (!texts.has(own)) instances.push(this.#own.read(scope, 0));
+    const readAt = this.#deps.clock.now();
     instances.sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
     let silent: string[] = [];
     if (call.asked === undefined || instances.length < call.asked) {
@@ -186,7 +212,7 @@ export class FleetView {
       const unheard = connected.filter((clientId) => clientId !== own && !texts.has(clientId));
       silent = unheard.map(instanceOf);
     }
-    return { call, instances, unreadable, silent: silent.sort() };
+    return { call, instances, unreadable, silent: silent.sort(), readAt, withinMs: readAt - since };
   }
 
   /** Holders that no answer lists, of what a listed call waits for; with `scan`, of all that is held. */
@@ -224,6 +250,18 @@ export class FleetView {
 /** Leases that one process passes on in memory have tokens of one tick, and Redis knows the first of them. */
 function leaseKey(resource: string, fencingToken: number): string {
   return `${fencingTickOf(fencingToken)} ${resource}`;
+}
+
+/** The waits of an instance that hold something, as far as it lists them. */
+function nestedWaitsOf({ instanceId, waiting, held }: FleetAnswer, own: string): NestedWaits['waits'] {
+  const modes = new Map(held.map(({ resource, fencingToken, mode }) => [`${fencingToken} ${resource}`, mode]));
+  return waiting.flatMap((wait) => {
+    if (wait.holds.length === 0) return [];
+    const holds = wait.holds.map(({ resource, fencingToken }) => {
+      return { resource, mode: modes.get(`${fencingToken} ${resource}`) };
+    });
+    return [{ ...wait, instanceId, isThisProcess: instanceId === own, holds }];
+  });
 }
 
 /** What the caller wants to see of an answer, which may be one to another question. */

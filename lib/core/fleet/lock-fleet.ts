@@ -109,7 +109,7 @@ interface FleetInstance {
   readonly health: 'up' | 'renewalsFail' | 'shuttingDown';
   /** Its leases, those that are held for the longest time first. */
   readonly held: readonly FleetLease[];
-  /** Its waiting calls, those that have waited for the longest time first. */
+  /** Its waiting calls: those that hold something first, and of each kind those that have waited for the longest time. */
   readonly waiting: readonly FleetWait[];
   /** The leaderships that it campaigns for. */
   readonly leaderships: readonly { readonly name: string; readonly isLeader: boolean }[];

@@ -14,6 +14,8 @@ import type { Scope } from './scope.js';
 export const VERSION = '0.1.0';
 /** So many leases, and so many waiting calls, are looked at closely. More have no room in an answer. */
 const MOST_ENTRIES = 100;
+/** More than any call has waited. */
+const AGES_MS = 1e12;
 /** For how long a failed renewal and a standstill are told. */
 const LATELY_MS = 60_000;
 
@@ -54,7 +56,8 @@ export class OwnAnswer {
       [...localQueues.waits()].filter(({ resource, options }) =>
         scope.has(resource, () => groupOf(resource, options.group)),
       ),
-      ({ startedAt }) => startedAt,
+      // Those that hold something first: they may be part of a deadlock.
+      ({ startedAt, holds }) => (holds.length > 0 ? startedAt - AGES_MS : startedAt),
     );
     const leading = leaderships();
     const names = jobs();

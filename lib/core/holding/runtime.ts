@@ -1,5 +1,6 @@
 import type { LockObservers } from '../events/observers.js';
 import type { LockDefaults } from '../api/lock-options.js';
+import type { DeadlockWatch } from '../deadlocks/deadlock-watch.js';
 import type { Observation } from '../tracing/observation.js';
 import type { Alarms } from '../util/alarms.js';
 import type { Clock } from '../util/clock.js';
@@ -34,6 +35,8 @@ export interface Runtime {
   closingHere(): AbortSignal;
   /** What the work holds that the running code is part of. */
   heldHere(): readonly Hold[];
+  /** Asks the other processes whether they wait for each other; not set where they cannot be asked. */
+  readonly deadlocks?: DeadlockWatch | undefined;
   /** The orders in which calls of this process take locks inside each other. */
   readonly lockOrder: LockOrder;
   readonly defaults: LockDefaults;

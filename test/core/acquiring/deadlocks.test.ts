@@ -46,19 +46,45 @@ describe('a call that waits in vain inside of work under a lease', () => {
     ];
     await world.clock.advance(10);
     await world.clock.advance(4_000);
-    expect(errorOf(calls[0]!).message).toBe(
-      '"account:y" is held by another call of this process for 4 s; waited 4 s behind other calls of this process. This ' +
-        'call holds "account:x" meanwhile, and the holder waits for that: a deadlock, which no longer wait ends. Take all ' +
-        `of them in one call, outside: ["account:x", "account:y"]. See ${HELP}.`,
+    const error = errorOf(calls[0]!);
+    expect(error.message).toMatch(
+      new RegExp(
+        '^"account:y" is held by another call of this process for 4 s; waited 4 s behind other calls of this process\\. This ' +
+          'call holds "account:x" meanwhile, and the holder waits for that: a deadlock, which no longer wait ends\\. This ' +
+          'call holds "account:x" and wants "account:y" \\(.*deadlocks\\.test\\.ts:\\d+:\\d+\\)?\\); another call of this process ' +
+          'holds "account:y" and wants "account:x" \\(.*deadlocks\\.test\\.ts:\\d+:\\d+\\)?\\)\\. Take all of them in one call, ' +
+          `outside: \\["account:x", "account:y"\\]\\. See ${HELP}\\.$`,
+      ),
     );
-    expect(errorOf(calls[1]!).heldMeanwhile).toEqual({ resources: ['account:y'], isDeadlock: true });
+    const site = expect.stringContaining('deadlocks.test.ts');
+    const of = { instanceId: 'a', isThisProcess: true, group: 'account', callSite: site };
+    const deadlock = [
+      { ...of, holds: 'account:x', wants: 'account:y' },
+      { ...of, holds: 'account:y', wants: 'account:x' },
+    ];
+    expect(error.heldMeanwhile).toEqual({ resources: ['account:x'], isDeadlock: true, deadlock });
+    expect(error.cause).toMatchObject({ name: 'Deadlock', calls: deadlock });
+    expect((error.cause as Error).message).toMatch(
+      /^"a" holds "account:x" and wants "account:y" .*; another call of this/,
+    );
+    expect(errorOf(calls[1]!).heldMeanwhile).toEqual({
+      resources: ['account:y'],
+      isDeadlock: true,
+      deadlock: deadlock.toReversed(),
+    });
   });
 
   it('finds a circle of three', async () => {
     const orders = [['x', 'y'], ['y', 'z'], ['z', 'x']]; // prettier-ignore
     const calls = orders.map((names, i) => track(nested(names, { waitMs: 4_000 + i })));
     await world.clock.advance(5_000);
-    expect(errorOf(calls[0]!).heldMeanwhile).toEqual({ resources: ['x'], isDeadlock: true });
+    const { heldMeanwhile } = errorOf(calls[0]!);
+    expect(heldMeanwhile).toMatchObject({ resources: ['x'], isDeadlock: true });
+    expect(heldMeanwhile!.deadlock!.map(({ holds, wants }) => `${holds} > ${wants}`)).toEqual([
+      'x > y',
+      'y > z',
+      'z > x',
+    ]);
   });
 
   it('says no deadlock where the others only wait in a row', async () => {
@@ -91,6 +117,36 @@ describe('a call that waits in vain inside of work under a lease', () => {
       code: 'LOCK_TIMEOUT',
       heldMeanwhile: { resources: ['x'], isDeadlock: false },
     });
+  });
+
+  it('counts what a call for several resources has, though it is made inside of nothing', async () => {
+    const composite = track(a.locks.acquire(['x', 'y'], { waitMs: 4_000 }));
+    void nested(['y', 'x'], { waitMs: 9_000 });
+    await world.clock.advance(5_000);
+    expect(errorOf(composite).heldMeanwhile).toMatchObject({ resources: ['x'], isDeadlock: true });
+  });
+
+  it('says it of a call that polls by a retry strategy', async () => {
+    const retry = { next: () => 100 };
+    const polling = track(nested(['x', 'y'], { waitMs: 3_000, retry }));
+    void nested(['y', 'x'], { waitMs: 9_000 });
+    await world.clock.advance(4_000);
+    expect(errorOf(polling).heldMeanwhile).toMatchObject({ resources: ['x'], isDeadlock: true });
+  });
+
+  it('says nothing of what a call for several resources has, where that is no deadlock', async () => {
+    const b = world.instance('b');
+    await b.locks.acquire('y');
+    const composite = track(a.locks.acquire(['x', 'y'], { waitMs: 1_000 }));
+    await world.clock.advance(2_000);
+    expect(errorOf(composite).heldMeanwhile).toBeUndefined();
+  });
+
+  it('takes readers behind readers for no deadlock', async () => {
+    const read = { mode: 'read', waitMs: 4_000 } as const;
+    const calls = [track(nested(['x', 'y'], read)), track(nested(['y', 'x'], read))];
+    await world.clock.advance(5_000);
+    expect(calls.map(({ error }) => error)).toEqual([undefined, undefined]);
   });
 
   it('takes the permits of a semaphore for no deadlock: others may give theirs back', async () => {

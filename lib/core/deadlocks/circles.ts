@@ -1,0 +1,67 @@
+import type { DeadlockedCall } from '../api/errors.js';
+import type { LockMode } from '../api/lock-mode.js';
+
+/** How many waiting calls are looked at. Where so many wait for each other, a deadlock is one of many troubles. */
+const MOST_CALLS = 10_000;
+/** How many calls a circle has at most. */
+const MOST_DEEP = 32;
+
+/** A call that waits for a lock, and holds others meanwhile. */
+export interface NestedWait {
+  /** The instance that it is a call of. */
+  readonly instanceId: string;
+  readonly isThisProcess: boolean;
+  readonly group: string;
+  /** What it waits for. */
+  readonly resource: string;
+  readonly mode: LockMode;
+  /** `mode` is not set where it is not known. */
+  readonly holds: readonly { readonly resource: string; readonly mode?: LockMode | undefined }[];
+  readonly callSite?: string | undefined;
+}
+
+/**
+ * The shortest circle of calls that a call waits in: each waits for what the next one holds, and the last one for what
+ * the first one holds. Waits for permits of a semaphore are not followed, whose other holders may give theirs back; nor
+ * is a reader behind a reader.
+ *
+ * @param waitsFor the calls that wait for a resource and hold others
+ * @returns the circle, which begins with the call; empty where none is found
+ */
+export function findCircle<W extends NestedWait>(own: W, waitsFor: (resource: string) => Iterable<W>): readonly W[] {
+  // From each call to those that wait for what it holds.
+  const paths: (readonly W[])[] = [[own]];
+  const seen = new Set([own]);
+  for (const path of paths) {
+    if (path.length >= MOST_DEEP) return [];
+    for (const hold of path.at(-1)!.holds) {
+      for (const other of waitsFor(hold.resource)) {
+        if (seen.has(other) || !isInTheWay(hold, other)) continue;
+        if (other.holds.some((each) => each.resource === own.resource && isInTheWay(each, own))) {
+          return [own, other, ...path.slice(1).reverse()];
+        }
+        if (seen.size > MOST_CALLS) return [];
+        seen.add(other);
+        paths.push([...path, other]);
+      }
+    }
+  }
+  return [];
+}
+
+function isInTheWay({ mode }: NestedWait['holds'][number], wait: NestedWait): boolean {
+  if (mode === 'semaphore' || wait.mode === 'semaphore') return false;
+  return wait.mode !== 'read' || (mode !== undefined && mode !== 'read');
+}
+
+/** A circle, as an error tells it to the call with this index in it. */
+export function tellCircle(circle: readonly NestedWait[], index = 0): readonly DeadlockedCall[] {
+  const turned = [...circle.slice(index), ...circle.slice(0, index)];
+  const calls = turned.map(({ instanceId, isThisProcess, group, resource, callSite }, at) => {
+    // What it holds, the call before it waits for.
+    const holds = turned.at(at - 1)!.resource;
+    const site = callSite !== undefined && { callSite };
+    return Object.freeze({ instanceId, isThisProcess, group, holds, wants: resource, ...site });
+  });
+  return Object.freeze(calls);
+}

@@ -1,0 +1,117 @@
+import type { DeadlockedCall } from '../api/errors.js';
+import type { Alarm, Alarms } from '../util/alarms.js';
+import type { Clock } from '../util/clock.js';
+import { findCircle, type NestedWait, tellCircle } from './circles.js';
+
+/** How long before the end of a wait all instances are asked. Longer than a roll call takes. */
+const ASK_BEFORE_MS = 500;
+/** The pauses between two roll calls of this process: they grow while none finds a deadlock. */
+const PAUSE_MS = { first: 1_000, longest: 60_000 };
+
+/** What the instances have answered. */
+export interface NestedWaits {
+  readonly waits: readonly (NestedWait & { readonly waitedMs: number })[];
+  /** When the answers were read, on the monotonic clock. */
+  readonly readAt: number;
+  /** Each of them was given within this time before. */
+  readonly withinMs: number;
+}
+
+/** A call that waits, and holds something meanwhile. */
+export interface WatchedCall {
+  readonly startedAt: number;
+  readonly giveUpAt: number;
+  /** The circle that it waits in, once that is found. */
+  deadlock?: readonly DeadlockedCall[];
+  /** What it waits for and holds now. */
+  nestedWait(): NestedWait;
+}
+
+/**
+ * Finds out whether calls of several processes wait for each other. Shortly before the wait of a call is over that holds
+ * something, all instances are asked what they wait for. The end of the wait is never delayed: an answer that comes too
+ * late is not used.
+ */
+export class DeadlockWatch {
+  #nextAt = -Infinity;
+  #pauseMs = PAUSE_MS.first;
+  #latest: { readonly at: number; readonly answers: Promise<NestedWaits | undefined> } | undefined;
+
+  /** @param ask all instances, if they can be asked */
+  constructor(
+    private readonly deps: { readonly clock: Clock; readonly alarms: Alarms },
+    private readonly ask: () => Promise<NestedWaits> | undefined,
+  ) {}
+
+  /** Watches a call until it waits no more. */
+  watch(call: WatchedCall): DeadlockAlarm {
+    return new DeadlockAlarm(call, this.deps.alarms, () => this.#search(call));
+  }
+
+  async #search(call: WatchedCall): Promise<void> {
+    // The process stood still: the call gives up now.
+    if (this.deps.clock.now() >= call.giveUpAt) return;
+    const answers = await this.#answers();
+    const circle = answers && circleAmong(answers, call);
+    if (circle === undefined) return;
+    call.deadlock = circle;
+    this.#nextAt = -Infinity;
+    this.#pauseMs = PAUSE_MS.first;
+  }
+
+  /** All calls of a second share them. */
+  #answers(): Promise<NestedWaits | undefined> | undefined {
+    const now = this.deps.clock.now();
+    if (this.#latest !== undefined && now < this.#latest.at + PAUSE_MS.first) return this.#latest.answers;
+    if (now < this.#nextAt) return undefined;
+    this.#nextAt = now + this.#pauseMs;
+    this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS.longest);
+    // Where they cannot be asked, the wait ends as it would without it.
+    const answers = this.ask()?.catch(() => undefined);
+    this.#latest = answers && { at: now, answers };
+    return answers;
+  }
+}
+
+/** Rings when all instances are to be asked. */
+export class DeadlockAlarm implements Alarm {
+  dueAt = 0;
+  heapIndex = -1;
+
+  constructor(
+    { startedAt, giveUpAt }: WatchedCall,
+    private readonly alarms: Alarms,
+    private readonly search: () => Promise<void>,
+  ) {
+    // Of a short wait, the first half passes before.
+    alarms.set(this, Math.max(giveUpAt - ASK_BEFORE_MS, (startedAt + giveUpAt) / 2));
+  }
+
+  ring(): void {
+    void this.search();
+  }
+
+  cancel(): void {
+    this.alarms.cancel(this);
+  }
+}
+
+/**
+ * The circle that a call waits in, by the answers of all instances. They were not given at one moment. So only waits
+ * count that had begun before the first of them: at that moment, all calls of the circle waited for each other.
+ */
+export function circleAmong(
+  { waits, readAt, withinMs }: NestedWaits,
+  call: Pick<WatchedCall, 'startedAt' | 'nestedWait'>,
+): readonly DeadlockedCall[] | undefined {
+  if (call.startedAt > readAt - withinMs) return undefined;
+  const byResource = new Map<string, NestedWait[]>();
+  for (const wait of waits) {
+    if (wait.waitedMs < withinMs || wait.holds.length === 0) continue;
+    const others = byResource.get(wait.resource);
+    if (others === undefined) byResource.set(wait.resource, [wait]);
+    else others.push(wait);
+  }
+  const circle = findCircle(call.nestedWait(), (resource) => byResource.get(resource) ?? []);
+  return circle.length === 0 ? undefined : tellCircle(circle);
+}

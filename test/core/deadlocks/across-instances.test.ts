@@ -1,0 +1,181 @@
+import type { LockTimeoutError } from '../../../lib/core/api/errors.js';
+import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import { track } from '../../support/expect/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { QuorumWorld } from '../../support/world/quorum-world.js';
+
+describe('calls of several instances that wait for each other', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  const WAIT_MS = 4_000;
+
+  /** Takes one inside the other, and keeps the first when the second is not had. */
+  const nested = ({ locks }: Instance, outer: string, inner: string | string[], options: LockOptions = {}) =>
+    track(
+      locks
+        .using(outer, { waitMs: 0, mode: options.mode ?? 'exclusive' }, async () => {
+          await settle();
+          const error = await locks
+            .using(inner, { waitMs: WAIT_MS, ...options }, () => undefined)
+            .catch((thrown) => thrown);
+          await new Promise(() => {});
+          return error as unknown;
+        })
+        .catch(() => {}),
+    );
+  /** Of the inner calls. */
+  const errorsOf = ({ events }: Instance): LockTimeoutError[] =>
+    events.flatMap((event) => (event.type === 'notAcquired' ? [event.error as LockTimeoutError] : []));
+  const circleOf = ({ heldMeanwhile }: LockTimeoutError) =>
+    heldMeanwhile?.deadlock?.map(({ instanceId, holds, wants }) => `${instanceId}: ${holds} > ${wants}`);
+  /** In steps, as the answers of other instances come. */
+  const pass = async (ms: number): Promise<void> => {
+    for (let left = ms; left > 0; left -= 50) await world.clock.advance(Math.min(50, left));
+  };
+
+  it('are named in the error of each, with their places in the code, and the wait ends in time', async () => {
+    nested(a, 'x', 'y');
+    nested(b, 'y', 'x');
+    await pass(WAIT_MS + 100);
+    const [error] = errorsOf(a);
+    expect(circleOf(error!)).toEqual(['a: x > y', 'b: y > x']);
+    expect(circleOf(errorsOf(b)[0]!)).toEqual(['b: y > x', 'a: x > y']);
+    expect(error!.waitedMs).toBe(WAIT_MS);
+    const site = String.raw`\(.*across-instances\.test\.ts:\d+:\d+\)?\)`;
+    expect(error!.message).toMatch(
+      new RegExp(
+        `This call holds "x" meanwhile, and the holder waits for that: a deadlock, which no longer wait ends\\. ` +
+          `This call holds "x" and wants "y" ${site}; "b" holds "y" and wants "x" ${site}\\. ` +
+          `Take all of them in one call, outside: \\["x", "y"\\]\\. See `,
+      ),
+    );
+    expect(String(error!.cause)).toMatch(
+      /^Deadlock: "a" holds "x" and wants "y" \(.*\); "b" holds "y" and wants "x" \(/,
+    );
+    expect(Object.keys(error!)).not.toContain('cause');
+  });
+
+  it('may be some of one instance, and some of another', async () => {
+    nested(a, 'x', 'y');
+    nested(b, 'y', 'z');
+    nested(a, 'z', 'x');
+    await pass(WAIT_MS + 100);
+    const error = errorsOf(a).find(({ resource }) => resource === 'y');
+    expect(circleOf(error!)).toEqual(['a: x > y', 'b: y > z', 'a: z > x']);
+  });
+
+  it('may want several resources at once, or poll by a retry strategy', async () => {
+    nested(a, 'x', ['v', 'y']);
+    nested(b, 'y', 'x', { retry: { next: () => 200 } });
+    await pass(WAIT_MS + 300);
+    expect(circleOf(errorsOf(a)[0]!)).toEqual(['a: x > y', 'b: y > x']);
+    expect(circleOf(errorsOf(b)[0]!)).toEqual(['b: y > x', 'a: x > y']);
+  });
+
+  it('do not wait for each other where they only read', async () => {
+    nested(a, 'x', 'y', { mode: 'read' });
+    nested(b, 'y', 'x', { mode: 'read' });
+    await pass(WAIT_MS + 100);
+    expect([...errorsOf(a), ...errorsOf(b)]).toEqual([]);
+  });
+
+  it('are no circle where one of them waits for nothing', async () => {
+    nested(a, 'x', 'y');
+    await b.locks.acquire('y');
+    await pass(WAIT_MS + 100);
+    expect(errorsOf(a)[0]).toMatchObject({ heldMeanwhile: { resources: ['x'], isDeadlock: false } });
+    expect(errorsOf(a)[0]!.message).toContain('If the holder waits for that, it is a deadlock');
+  });
+
+  it('are asked for by no call that holds nothing, and by none that is granted', async () => {
+    const asked = countRollCalls(a);
+    await b.locks.acquire('y');
+    const plain = track(a.locks.acquire('y', { waitMs: WAIT_MS }));
+    nested(a, 'x', 'w');
+    await pass(WAIT_MS + 100);
+    expect(plain.state).toBe('rejected');
+    expect(asked()).toBe(0);
+  });
+
+  describe('and the wait ends in time', () => {
+    const expectInTime = (error: LockTimeoutError | undefined, code = 'LOCK_TIMEOUT') => {
+      expect(error).toMatchObject({ code });
+      expect(error!.heldMeanwhile?.deadlock).toBeUndefined();
+    };
+
+    it.each([
+      ['the question fails', () => Promise.reject(new Error('Redis is away'))],
+      ['the question has no answer', () => new Promise<never>(() => {})],
+    ])('where %s', async (_name, call) => {
+      a.store.rollCalls!.call = call;
+      nested(a, 'x', 'y');
+      nested(b, 'y', 'x');
+      await pass(WAIT_MS + 50);
+      const [error] = errorsOf(a);
+      expectInTime(error);
+      expect(error!.waitedMs).toBe(WAIT_MS);
+    });
+
+    it('where the process stood still', async () => {
+      nested(a, 'x', 'y');
+      nested(b, 'y', 'x');
+      await pass(WAIT_MS - 600);
+      world.clock.standStill(2_000);
+      await pass(100);
+      expectInTime(errorsOf(a)[0]);
+    });
+
+    it('where its signal aborts meanwhile', async () => {
+      const caller = new AbortController();
+      a.store.rollCalls!.call = () => new Promise<never>(() => {});
+      nested(a, 'x', 'y', { signal: caller.signal });
+      nested(b, 'y', 'x');
+      await pass(WAIT_MS - 300);
+      caller.abort();
+      await settle();
+      expectInTime(errorsOf(a)[0], 'LOCK_ABORTED');
+    });
+
+    it('where the application shuts down', async () => {
+      nested(a, 'x', 'y');
+      nested(b, 'y', 'x');
+      await pass(WAIT_MS - 400);
+      void a.locks.shutdown(100);
+      await pass(400);
+      expectInTime(errorsOf(a)[0], 'LOCK_SHUTDOWN');
+    });
+  });
+
+  it('are not named on a quorum, which cannot ask them: the error says that it may be a deadlock', async () => {
+    const quorum = new QuorumWorld({ nodes: 3, seed: 1 });
+    const [one, other] = [quorum.client(), quorum.client()];
+    const errors: LockTimeoutError[] = [];
+    const crossing = ({ locks }: typeof one, outer: string, inner: string) =>
+      locks.using(outer, {}, async () => {
+        await new Promise<void>((resolve) => quorum.clock.setTimer(resolve, 100));
+        await locks.using(inner, { waitMs: 2_000 }, () => {}).catch((error: LockTimeoutError) => errors.push(error));
+        await new Promise<void>((resolve) => quorum.clock.setTimer(resolve, 1_000));
+      });
+    const both = Promise.all([crossing(one, 'x', 'y'), crossing(other, 'y', 'x')]);
+    await quorum.clock.advance(5_000);
+    await both;
+    expect(errors.map(({ heldMeanwhile }) => heldMeanwhile?.isDeadlock)).toEqual([false, false]);
+    expect(errors[0]!.message).toContain('If the holder waits for that, it is a deadlock');
+  });
+
+  function countRollCalls({ store }: Instance): () => number {
+    let calls = 0;
+    const { call } = store.rollCalls!;
+    store.rollCalls!.call = (...args) => (calls++, call.apply(store.rollCalls, args));
+    return () => calls;
+  }
+});

@@ -1,0 +1,143 @@
+import { findCircle, type NestedWait, tellCircle } from '../../../lib/core/deadlocks/circles.js';
+import { circleAmong } from '../../../lib/core/deadlocks/deadlock-watch.js';
+import { SeededRandom } from '../../support/world/seeded-random.js';
+
+type Mode = NestedWait['mode'];
+
+const wait = (
+  instanceId: string,
+  holds: readonly string[],
+  resource: string,
+  mode: Mode = 'exclusive',
+): NestedWait => ({
+  instanceId,
+  isThisProcess: false,
+  group: 'g',
+  resource,
+  mode,
+  holds: holds.map((held) => ({ resource: held, mode })),
+});
+
+const among = (all: readonly NestedWait[]) => (resource: string) => all.filter((each) => each.resource === resource);
+const namesOf = (circle: readonly NestedWait[]) => circle.map(({ instanceId }) => instanceId).join('');
+
+describe('findCircle', () => {
+  it('begins with the call, and goes on with the one that it waits for', () => {
+    const [a, b, c] = [wait('a', ['x'], 'y'), wait('b', ['y'], 'z'), wait('c', ['z'], 'x')] as const;
+    const circle = findCircle(a, among([a, b, c]));
+    expect(namesOf(circle)).toBe('abc');
+    expect(tellCircle(circle).map(({ holds, wants }) => `${holds} > ${wants}`)).toEqual(['x > y', 'y > z', 'z > x']);
+    expect(tellCircle(circle, 2).map(({ instanceId, holds }) => `${instanceId} ${holds}`)).toEqual([
+      'c z',
+      'a x',
+      'b y',
+    ]);
+  });
+
+  it('finds the shortest', () => {
+    const a = wait('a', ['x'], 'y');
+    expect(namesOf(findCircle(a, among([wait('b', ['z'], 'x'), wait('c', ['y'], 'z'), wait('d', ['y'], 'x')])))).toBe(
+      'ad',
+    );
+  });
+
+  it('names what each of them is held up by, where they hold more', () => {
+    const circle = findCircle(wait('a', ['x', 'v'], 'y'), among([wait('b', ['w', 'y'], 'v')]));
+    expect(tellCircle(circle).map(({ holds }) => holds)).toEqual(['v', 'y']);
+  });
+
+  it.each([
+    ['calls in a row', [wait('b', ['y'], 'z'), wait('c', ['z'], 'w')]],
+    ['a circle that the call only waits for', [wait('b', ['y'], 'z'), wait('c', ['z'], 'y')]],
+    ['no call', []],
+  ])('finds none among %s', (_name, others) => {
+    expect(findCircle(wait('a', ['x'], 'y'), among(others))).toEqual([]);
+  });
+
+  it.each([
+    ['read', 'read', 0],
+    ['write', 'read', 1],
+    ['read', 'write', 1],
+    ['exclusive', 'exclusive', 1],
+    ['semaphore', 'semaphore', 0],
+    ['exclusive', 'semaphore', 0],
+  ] as const)('takes %s behind %s as it is', (wanted, held, found) => {
+    const a = { ...wait('a', [], 'y', wanted), holds: [{ resource: 'x', mode: 'exclusive' as const }] };
+    const b = { ...wait('b', [], 'x'), holds: [{ resource: 'y', mode: held }] };
+    expect(findCircle(a, among([b])).length > 0 ? 1 : 0).toBe(found);
+  });
+
+  it('follows no reader to a holder whose mode is not known, and a writer to every holder', () => {
+    const unknown = { ...wait('b', [], 'x'), holds: [{ resource: 'y' }] };
+    expect(findCircle({ ...wait('a', ['x'], 'y'), mode: 'read' }, among([unknown]))).toEqual([]);
+    expect(namesOf(findCircle(wait('a', ['x'], 'y'), among([unknown])))).toBe('ab');
+  });
+
+  it('has 32 calls at most', () => {
+    const row = (length: number) => {
+      const all = Array.from({ length }, (_, i) => wait(`${i}`, [`r${i}`], `r${(i + 1) % length}`));
+      return findCircle(all[0]!, among(all)).length;
+    };
+    expect([row(32), row(33)]).toEqual([32, 0]);
+  });
+});
+
+describe('circleAmong', () => {
+  const answer = (each: NestedWait, waitedMs: number) => ({ ...each, waitedMs });
+
+  it('counts a wait only if it had begun before the first answer', () => {
+    const a = wait('a', ['x'], 'y');
+    const found = (waitedMs: number, startedAt: number) =>
+      circleAmong(
+        { waits: [answer(wait('b', ['y'], 'x'), waitedMs)], readAt: 1_000, withinMs: 300 },
+        { startedAt, nestedWait: () => a },
+      );
+    expect(found(300, 700)).toHaveLength(2);
+    expect(found(299, 700)).toBeUndefined();
+    expect(found(300, 701)).toBeUndefined();
+  });
+
+  /**
+   * Calls take and leave locks as they like, and each process answers at a moment of its own. What is reported must have
+   * been true of all of them at one moment.
+   */
+  it('never reports a circle that was none at any moment', () => {
+    let reported = 0;
+    for (let seed = 1; seed <= 3_000; seed++) {
+      const random = new SeededRandom(seed);
+      const pick = (n: number) => Math.floor(random.fraction() * n);
+      const resources = ['v', 'w', 'x', 'y'];
+      /** Each call: phases of holding one lock and waiting for another one, one after the other. */
+      const calls = Array.from({ length: 4 }, () => {
+        const phases: { from: number; to: number; holds: string; wants: string }[] = [];
+        for (let at = pick(40); at < 200;) {
+          const to = at + 1 + pick(120);
+          const holds = resources[pick(4)]!;
+          const wants = resources.filter((each) => each !== holds)[pick(3)]!;
+          phases.push({ from: at, to, holds, wants });
+          at = to + pick(10);
+        }
+        return phases;
+      });
+      const stateAt = (call: number, at: number) => calls[call]!.find(({ from, to }) => from <= at && at < to);
+      const [askedAt, readAt] = [100, 100 + pick(60)];
+      const waits = calls.flatMap((_, call) => {
+        const answeredAt = askedAt + pick(readAt - askedAt + 1);
+        const state = stateAt(call, answeredAt);
+        return state ? [answer(wait(`${call}`, [state.holds], state.wants), answeredAt - state.from)] : [];
+      });
+      const own = stateAt(0, readAt);
+      if (!own) continue;
+      const circle = circleAmong(
+        { waits: waits.filter(({ instanceId }) => instanceId !== '0'), readAt, withinMs: readAt - askedAt },
+        { startedAt: own.from, nestedWait: () => wait('0', [own.holds], own.wants) },
+      );
+      if (!circle) continue;
+      reported++;
+      for (const { instanceId, holds, wants } of circle) {
+        expect({ seed, ...stateAt(Number(instanceId), askedAt) }).toMatchObject({ seed, holds, wants });
+      }
+    }
+    expect(reported).toBeGreaterThan(50);
+  });
+});

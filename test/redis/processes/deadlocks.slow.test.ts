@@ -1,0 +1,61 @@
+import { type LockProcess, useProcesses } from '../../support/process/lock-process.js';
+import { useAdmin, useInstances, untilQueued } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+
+const LONG_MS = 60_000;
+/** Longer than all of them need to begin to wait on a busy machine. */
+const WAIT_MS = 8_000;
+
+describe('processes that wait for each other in a circle', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+  const startProcess = useProcesses(() => redis().url);
+
+  const enterAll = async (count: number): Promise<LockProcess[]> => {
+    const processes = await Promise.all(Array.from({ length: count }, () => startProcess(LONG_MS)));
+    await Promise.all(processes.map((each, index) => each.ask('enter', `r${index}`)));
+    return processes;
+  };
+
+  it('are named, all three of them, in the error of each', async () => {
+    const processes = await enterAll(3);
+    const waits = processes.map((each, i) => each.ask('wantInside', `r${i}`, `r${(i + 1) % 3}`, { waitMs: WAIT_MS }));
+    for (const [index, failed] of (await Promise.all(waits)).entries()) {
+      const turned = [0, 1, 2].map((step) => (index + step) % 3);
+      expect(failed).toMatchObject({
+        code: 'LOCK_TIMEOUT',
+        heldMeanwhile: {
+          isDeadlock: true,
+          deadlock: turned.map((at, step) => ({
+            instanceId: processes[at]!.instanceId,
+            isThisProcess: step === 0,
+            holds: `r${at}`,
+            wants: `r${(at + 1) % 3}`,
+          })),
+        },
+      });
+      const [, second, third] = turned.map((at) => processes[at]!.instanceId);
+      expect(failed!.message).toContain('a deadlock, which no longer wait ends. This call holds');
+      expect(failed!.message).toMatch(new RegExp(`"${second}" holds .*; "${third}" holds `));
+      expect(failed!.cause).toMatch(/^Deadlock: "process-\d+" holds "r\d" and wants "r\d".*; "process-\d+" holds/);
+    }
+    // Nothing was ended but the waits.
+    for (const index of [0, 1, 2]) expect(await admin().exists(`lock:{r${index}}`)).toBe(1);
+  });
+
+  it('are not named where one of them stands still: that is not known to be a deadlock', async () => {
+    const [a, b] = await enterAll(2);
+    void b!.ask('wantInside', 'r1', 'r0', { waitMs: LONG_MS }).catch(() => {});
+    const watch = await start();
+    await untilQueued(watch, 'r0', b!);
+    b!.suspend();
+    try {
+      const failed = await a!.ask('wantInside', 'r0', 'r1', { waitMs: 2_000 });
+      expect(failed).toMatchObject({ code: 'LOCK_TIMEOUT', heldMeanwhile: { resources: ['r0'], isDeadlock: false } });
+      expect(failed!.message).toContain('If the holder waits for that, it is a deadlock');
+    } finally {
+      b!.resume();
+    }
+  });
+});

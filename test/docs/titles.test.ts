@@ -8,6 +8,8 @@ const WORDS: Record<string, string> = {
   ACL: 'docs/operations/acl.md',
   TTL: 'docs/guide/choosing-a-mode.md',
   watchdog: 'docs/guide/how-it-works.md',
+  '3 a.m.': 'docs/operations/at-3-am.md',
+  'command line': 'docs/reference/command-line.md',
   fleet: 'docs/operations/fleet.md',
   health: 'docs/operations/health.md',
   metrics: 'docs/operations/observability.md',

@@ -1,19 +1,22 @@
 // npm run docs:reference   writes the tables of docs/reference anew, from the declarations of lib/
 //
 // A table stands between `<!-- generated: options LockOptions -->` and `<!-- end -->`. Beside `options` there are `errors`, `events`,
-// `reasons`, `metrics` and `attributes`. What it says is written in the JSDoc: `@allowed` and `@default` of an option, `@remedy` of an error, and
+// `reasons`, `metrics`, `attributes`, `commands`,
+// `commandOptions` and `exitCodes`. What it says is written in the JSDoc: `@allowed` and `@default` of an option, `@remedy` of an error, and
 // `@see docs/guide/waiting.md#an-anchor`.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import GithubSlugger from 'github-slugger';
 import { format, resolveConfig } from 'prettier';
+import { readCommands } from './commands.mjs';
 import { readDeclarations, ROOT } from './declarations.mjs';
 import { readMetrics } from './metrics.mjs';
 
 const FOLDER = join(ROOT, 'docs/reference');
 const KINDS = { histogram: 'histogram', counter: 'counter', upDownCounter: 'up-down counter', gauge: 'gauge' };
-const TABLE = /<!-- generated: (options|errors|events|reasons|metrics|attributes) ?(.*?) -->\n[^]*?<!-- end -->/g;
+const TABLE =
+  /<!-- generated: (options|errors|events|reasons|metrics|attributes|commands|commandOptions|exitCodes) ?(.*?) -->\n[^]*?<!-- end -->/g;
 
 /** Nobody reads the source of such a table: as Prettier aligns it, half of it would be spaces. */
 const UNPADDED = '<!-- prettier-ignore -->';
@@ -26,12 +29,20 @@ export async function generateReference() {
   const tables = pages.flatMap(({ text }) => [...text.matchAll(TABLE)].map(([, kind, query]) => ({ kind, query })));
   const declarations = readDeclarations(tables.flatMap(({ kind, query }) => (kind === 'options' ? [query] : [])));
   const metrics = await readMetrics();
+  const program = readCommands();
   const renderers = {
     options: (query) => optionsTable(declarations.options.get(query)),
     errors: () => errorsTable(declarations.errors),
     events: () => eventsTable(declarations.events),
     metrics: () => metricsTable(metrics),
     attributes: (query) => table(['Attribute', 'What'], declarations.membersOf(query).map(attributeRow)),
+    commands: () => program.commands.map(commandSection).join('\n\n'),
+    commandOptions: () => commandOptionsTable(program.commonOptions),
+    exitCodes: () =>
+      table(
+        ['Code', 'When'],
+        program.exitCodes.map(({ code: number, summary }) => [`${number}`, summary]),
+      ),
     reasons: (query) => table(['`reason`', 'When'], declarations.reasonsOf(query).map(reasonRow)),
   };
   const generated = await Promise.all(
@@ -52,7 +63,7 @@ export function gapsIn({ options, errors, events, uncovered }, tables) {
   const lacking = (owner, name, item, fields) =>
     fields.filter((field) => item[field] === '').map((field) => `${owner} ${name} says nothing of "${field}"`);
   return [
-    ...['errors', 'events', 'metrics', 'attributes']
+    ...['errors', 'events', 'metrics', 'attributes', 'commands', 'commandOptions', 'exitCodes']
       .filter((kind) => !kinds.has(kind))
       .map((kind) => `no page lists the ${kind}`),
     ...uncovered.map((option) => `no table has the option ${option}`),
@@ -112,6 +123,23 @@ function metricsTable({ LOCK_METRICS, prometheusNameOf }) {
       metric.description,
     ]),
   );
+}
+
+function commandSection({ name, usage, summary, details, options, examples }) {
+  const parts = [`## ${name}`, summary, fenced(usage), details.join(' ')];
+  if (options.length > 0) parts.push(commandOptionsTable(options));
+  return [...parts, fenced(examples.join('\n'))].filter((part) => part !== '').join('\n\n');
+}
+
+function commandOptionsTable(options) {
+  return table(
+    ['Option', 'What'],
+    options.map(({ text, summary }) => [code(text), summary]),
+  );
+}
+
+function fenced(text) {
+  return ['```sh', text, '```'].join('\n');
 }
 
 function attributeOf(name, values) {

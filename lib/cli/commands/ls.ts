@@ -1,11 +1,22 @@
 import type { Holder } from '../../core/api/holder.js';
 import { OTHER_GROUP } from '../../core/api/label.js';
 import type { LockState } from '../../core/store/lock-state.js';
+import { LockUnavailableError } from '../../core/api/errors.js';
 import { defineCommand } from '../frame/command.js';
 import { flagOption, integerOption, textOption } from '../frame/options.js';
-import { type CellValue, durationCell } from '../frame/output.js';
+import { type CellValue, durationCell, type Found, type Output } from '../frame/output.js';
+import { callRoll, LIFE_WORDS, lifeOf, type Roll, tellMissing, workOf } from '../frame/roll.js';
+import type { Session } from '../frame/session.js';
 
 const DEFAULT_LIMIT = 100;
+
+interface Wanted {
+  readonly prefix: string;
+  readonly waiting: boolean;
+  readonly group: string | undefined;
+  readonly limit: number;
+  readonly scan: boolean;
+}
 
 export const ls = defineCommand({
   name: 'ls',
@@ -13,58 +24,155 @@ export const ls = defineCommand({
   args: [{ name: 'prefix' }],
   options: {
     waiting: flagOption('Lists only what is waited for.'),
-    group: textOption('group', 'Lists only what a call of this group holds or waits for, as far as labels say it.'),
-    limit: integerOption('number', `How many resources to list at most. ${DEFAULT_LIMIT} without it.`),
+    group: textOption('group', 'Lists only what a call of this group holds or waits for.'),
+    scan: flagOption('Looks through all keys, too: it finds dead holders that no call waits for.'),
+    limit: integerOption('number', `How many rows to list at most. ${DEFAULT_LIMIT} without it.`),
   },
   details: [
     'The prefix is that of the names of resources: ls order: lists order:7. It is plain text, not a pattern.',
-    'It goes through all keys of the database, a thousand at a time. That blocks no other client.',
+    'The instances are asked, and each answers from its memory. A holder that no instance names, of a resource that a',
+    'call waits for, is looked up in Redis: STATE says that it is dead. --scan goes through all keys of the database, a',
+    'thousand at a time, and blocks no other client.',
+    'A lease that was ended by release shows until its holder hears of it, at its next renewal: until then, it works on.',
   ],
-  examples: ['ls', 'ls order: --waiting', 'ls --json'],
+  examples: ['ls', 'ls order: --waiting', 'ls --scan', 'ls --json'],
   async run({ args, options, output, session }) {
-    const { client, keyPrefix } = await session();
-    const { waiting, group, limit = DEFAULT_LIMIT } = options;
-    const [prefix = ''] = args;
-    // One more than is shown: then it is known that there are more.
-    const found = await client.operators.list({ prefix, limit: Math.min(limit + 1, 10_000) });
-    const wanted = found.filter((state) => isWanted(state, { waiting, group }));
-    const locks = wanted.slice(0, limit);
-    output.print({
-      json: { keyPrefix, locks },
-      shown: [
-        { columns: COLUMNS, rows: locks.flatMap(rowsOf), ifEmpty: 'Nothing is held, and nothing is waited for.' },
-      ],
+    const opened = await session();
+    const { waiting, group, scan, limit = DEFAULT_LIMIT } = options;
+    const wanted = { prefix: args[0] ?? '', waiting, group, limit, scan };
+    const roll = await callRoll(opened, {
+      prefix: wanted.prefix,
+      scan,
+      ...(group !== undefined && { group }),
+    }).catch((error: unknown) => {
+      if (!(error instanceof LockUnavailableError)) throw error;
+      output.note(`The instances cannot be asked (${error.message}), so all keys are looked through.`);
+      return undefined;
     });
-    if (found.length <= limit) return 'done';
-    output.note(`There are more than ${limit} resources. State a prefix, or a larger --limit.`);
-    return 'partial';
+    return roll ? listRoll(opened, roll, wanted, output) : listKeys(opened, wanted, output);
   },
 });
 
-export const COLUMNS = ['RESOURCE', 'MODE', 'HOLDER', 'LABEL', 'TOKEN', 'HELD FOR', 'LEFT', 'WAITERS'];
+const COLUMNS = ['RESOURCE', 'MODE', 'HOLDER', 'WORK', 'TOKEN', 'HELD FOR', 'LEFT', 'WAITERS', 'OLDEST WAIT', 'STATE'];
+const NOTHING = 'Nothing is held, and nothing is waited for.';
 
-function isWanted(
-  { waiters, holders }: LockState,
-  { waiting, group }: { waiting: boolean; group: string | undefined },
-) {
-  if (waiting && waiters.length === 0) return false;
-  return group === undefined || [...holders, ...waiters].some(({ label }) => label?.group === group);
+/** A holder, or a resource that is free and waited for. */
+interface Lock {
+  readonly resource: string;
+  readonly mode: string;
+  readonly holder?: string;
+  readonly work?: string;
+  readonly fencingToken?: number;
+  readonly heldMs?: number;
+  readonly leftMs?: number;
+  readonly waiters: number;
+  readonly oldestWaitMs?: number;
+  readonly state?: string;
 }
 
-/** A row for each holder; one without a holder where it is free and waited for. */
-function rowsOf(state: LockState): CellValue[][] {
-  const { resource, mode, holders, waiters } = state;
-  if (holders.length === 0) return [[resource, mode ?? 'free', '', '', '', '', '', waiters.length]];
-  return holders.map((holder, index) => [
-    resource,
-    holder.mode,
-    holder.instanceId,
-    labelText(holder),
-    holder.fencingToken,
-    durationCell(holder.heldMs),
-    durationCell(holder.ttlMs),
-    index === 0 ? waiters.length : '',
+function listRoll({ keyPrefix }: Session, roll: Roll, wanted: Wanted, output: Output): 'done' | 'partial' {
+  const found = locksOf(roll).filter(({ waiters }) => !wanted.waiting || waiters > 0);
+  const locks = found.slice(0, wanted.limit);
+  const { completeness } = roll;
+  output.print(shown({ keyPrefix, completeness, locks }, locks));
+  const isPartial = tellMissing(roll, output, wanted.scan ? null : ' ls --scan lists all that is held.');
+  return tellMore(found.length, wanted, output) || isPartial ? 'partial' : 'done';
+}
+
+/** What all instances hold and wait for, and the holders that none of them names. */
+export function locksOf(roll: Roll): Lock[] {
+  const waits = new Map<string, { waiters: number; oldestWaitMs: number; mode: string }>();
+  for (const { resource, waitedMs, mode } of roll.instances.flatMap(({ waiting }) => waiting)) {
+    const { waiters = 0, oldestWaitMs = 0 } = waits.get(resource) ?? {};
+    waits.set(resource, { waiters: waiters + 1, oldestWaitMs: Math.max(oldestWaitMs, waitedMs), mode });
+  }
+  const waitsFor = (resource: string) => {
+    const { waiters = 0, oldestWaitMs } = waits.get(resource) ?? {};
+    return { waiters, ...(oldestWaitMs !== undefined && { oldestWaitMs }) };
+  };
+  const held = roll.instances.flatMap(({ instanceId, held: leases }) =>
+    leases.map(({ resource, mode, fencingToken, heldMs, leftMs, group, callSite, isRenewed }): Lock => {
+      const work = workOf({ group, ...(callSite !== undefined && { callSite }) });
+      const state = isRenewed ? 'alive' : 'alive, does not renew';
+      return { resource, mode, holder: instanceId, work, fencingToken, heldMs, leftMs, ...waitsFor(resource), state };
+    }),
+  );
+  const unlisted = roll.unlisted.map((holder): Lock => {
+    const { resource, mode, instanceId, fencingToken, heldMs, ttlMs } = holder;
+    const state = holder.isKept ? 'released' : LIFE_WORDS[lifeOf(instanceId, roll)];
+    const work = labelText(holder);
+    return {
+      resource,
+      mode,
+      holder: instanceId,
+      work,
+      fencingToken,
+      heldMs,
+      leftMs: ttlMs,
+      ...waitsFor(resource),
+      state,
+    };
+  });
+  const names = new Set([...held, ...unlisted].map(({ resource }) => resource));
+  const free = [...waits].filter(([resource]) => !names.has(resource));
+  const others = free.map(([resource, { waiters, oldestWaitMs }]): Lock => {
+    return { resource, mode: 'free', waiters, oldestWaitMs, state: 'no holder was found' };
+  });
+  return [...held, ...unlisted, ...others].sort((a, b) => (a.resource < b.resource ? -1 : 1));
+}
+
+async function listKeys({ client, keyPrefix }: Session, wanted: Wanted, output: Output): Promise<'done' | 'partial'> {
+  const { prefix, waiting, group, limit } = wanted;
+  // One more than is shown: then it is known that there are more.
+  const states = await client.operators.list({ prefix, limit: Math.min(limit + 1, 10_000) });
+  const isOfGroup = ({ holders, waiters }: LockState): boolean =>
+    group === undefined || [...holders, ...waiters].some(({ label }) => label?.group === group);
+  const found = states.filter((state) => isOfGroup(state) && !(waiting && state.waiters.length === 0));
+  const locks = found.slice(0, limit).flatMap(locksIn);
+  output.print(shown({ keyPrefix, completeness: 'partial', locks }, locks));
+  tellMore(states.length, wanted, output);
+  return 'partial';
+}
+
+/** A lock for each holder; one without a holder where it is free and waited for. */
+function locksIn({ resource, mode, holders, waiters }: LockState): Lock[] {
+  if (holders.length === 0) return [{ resource, mode: mode ?? 'free', waiters: waiters.length }];
+  return holders.map((holder) => {
+    const { instanceId, fencingToken, heldMs, ttlMs } = holder;
+    const work = labelText(holder);
+    return {
+      resource,
+      mode: holder.mode,
+      holder: instanceId,
+      work,
+      fencingToken,
+      heldMs,
+      leftMs: ttlMs,
+      waiters: waiters.length,
+    };
+  });
+}
+
+function shown(json: object, locks: readonly Lock[]): Found {
+  const rows = locks.map((lock): CellValue[] => [
+    lock.resource,
+    lock.mode,
+    lock.holder,
+    lock.work,
+    lock.fencingToken,
+    durationCell(lock.heldMs),
+    durationCell(lock.leftMs),
+    lock.waiters,
+    durationCell(lock.oldestWaitMs),
+    lock.state,
   ]);
+  return { json, shown: [{ columns: COLUMNS, rows, ifEmpty: NOTHING }] };
+}
+
+function tellMore(found: number, { limit }: Wanted, output: Output): boolean {
+  if (found <= limit) return false;
+  output.note(`There are more than ${limit} rows. State a prefix, or a larger --limit.`);
+  return true;
 }
 
 export function labelText({ label, isKept, isHandedOn }: Pick<Holder, 'label' | 'isKept' | 'isHandedOn'>): string {

@@ -1,4 +1,4 @@
-import type { Holder } from '../../core/api/holder.js';
+import { type Holder, renewedMsAgo } from '../../core/api/holder.js';
 import { fencingTickOf } from '../../core/store/fencing-token.js';
 import { plainOrQuoted, quote } from '../../core/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
@@ -65,6 +65,8 @@ export const release = defineCommand({
       json: { keyPrefix, resource, fencingToken: token, holder: holder.instanceId, released, ...operator },
       shown: [`Ended: ${resource}, token ${token}, of ${holder.instanceId}.`],
     });
+    const hearsInMs = Math.max(0, holder.leaseMs / 3 - renewedMsAgo(holder));
+    output.note(`The holder hears of it at its next renewal, in about ${longDuration(hearsInMs)}.`);
     return 'done';
   },
 });

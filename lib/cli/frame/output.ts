@@ -82,8 +82,17 @@ export class Output {
   /** Prints what was found, in the format that is wanted. */
   print({ json, shown }: Found): void {
     if (this.format === 'json') return this.printJson(json);
-    const blocks = shown.map((each) => (typeof each === 'string' ? `${escapeText(each)}\n` : this.#tableText(each)));
-    this.#write(blocks.filter((block) => block !== '').join(this.format === 'table' ? '\n' : ''));
+    let text = '';
+    let wasTable = false;
+    for (const each of shown) {
+      const isTable = typeof each !== 'string';
+      const block = isTable ? this.#tableText(each) : `${escapeText(each)}\n`;
+      // On a terminal, an empty line stands around a table.
+      if (this.format === 'table' && text !== '' && block !== '' && (isTable || wasTable)) text += '\n';
+      text += block;
+      wasTable = isTable;
+    }
+    this.#write(text);
   }
 
   /** Prints one line of JSON, with the version of its schema. */

@@ -3,16 +3,18 @@ import { hostname } from 'node:os';
 import type { JobRecords } from '../../core/jobs/job-records.js';
 import { LockClient } from '../../core/lock-client.js';
 import { LOCK_DEFAULTS } from '../../core/api/lock-options.js';
-import { LockStoreError } from '../../core/store/store-error.js';
+import { asStoreError } from '../../core/store/store-error.js';
 import { describeConnection } from '../../redis/connection/connection-options.js';
 import { createConnection } from '../../redis/create-connection.js';
 import { RedisJobStore } from '../../redis/redis-job-store.js';
 import { RedisLockStore } from '../../redis/redis-lock-store.js';
 import { DEFAULT_PREFIX, findPrefixes, onlyPrefix, type Target } from './connection.js';
 import { CliError } from './exit-codes.js';
+import { pauseFor } from './pause.js';
 
 /** How long Redis may take, without `--timeout`. */
 export const DEFAULT_TIMEOUT_MS = 5_000;
+const CONNECT_PAUSE_MS = 50;
 
 /** The locks of one application, from outside. */
 export interface Session {
@@ -25,12 +27,15 @@ export interface Session {
   close(): Promise<void>;
 }
 
-/** `cli:host:pid:random`, so that nobody takes it for an instance of an application. */
+/** What the instance ids of command lines begin with. */
+export const CLI_PREFIX = 'cli:';
+
+/** `cli:host:pid:random`, so that it is not taken for an instance of an application. */
 export function cliInstanceId(): string {
   const host = hostname()
     .replace(/[^\w.-]/g, '_')
     .slice(0, 60);
-  return `cli:${host}:${process.pid}:${randomBytes(3).toString('hex')}`;
+  return `${CLI_PREFIX}${host}:${process.pid}:${randomBytes(3).toString('hex')}`;
 }
 
 /**
@@ -63,18 +68,36 @@ async function lookForPrefix(
 ): Promise<string> {
   const connection = createConnection(settings);
   try {
+    const giveUpAt = performance.now() + timeoutMs;
     await connected(connection, timeoutMs);
-    const found = await findPrefixes(connection).catch((error: unknown) => {
-      if (!(error instanceof LockStoreError) || error.failure !== 'refused') throw error;
-      note(`The prefix cannot be looked for (${error.message}). State it by --prefix, or allow the user +scan.`);
-      return undefined;
-    });
+    const found = await findWithin(giveUpAt, connection, note);
     if (!found) return DEFAULT_PREFIX;
     const prefix = onlyPrefix(found);
     if (found.prefixes.length === 0) note(`No application keeps locks there yet: the prefix ${prefix} is taken.`);
     return prefix;
   } finally {
     await connection.close();
+  }
+}
+
+/** Asks again while a node of a cluster is not connected yet. @returns `undefined` where the user may not look */
+async function findWithin(
+  giveUpAt: number,
+  connection: ReturnType<typeof createConnection>,
+  note: (line: string) => void,
+): Promise<Awaited<ReturnType<typeof findPrefixes>> | undefined> {
+  for (;;) {
+    try {
+      return await findPrefixes(connection);
+    } catch (error) {
+      const { failure, message } = asStoreError(error);
+      if (failure === 'refused') {
+        note(`The prefix cannot be looked for (${message}). State it by --prefix, or allow the user +scan.`);
+        return undefined;
+      }
+      if (failure !== 'notExecuted' || performance.now() >= giveUpAt) throw error;
+      await pauseFor(CONNECT_PAUSE_MS);
+    }
   }
 }
 

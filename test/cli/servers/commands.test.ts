@@ -15,7 +15,7 @@ describe.each([0, 3])('the commands, in database %d', (database) => {
     runHere(argv, { ...surroundings, env: { REDIS_URL: url(), ...NO_COLOR, ...surroundings.env } });
   const json = async (...argv: string[]) => {
     const { code, stdout } = await run([...argv, '--json']);
-    const body = JSON.parse(stdout) as { locks: unknown[]; jobs: Record<string, unknown>[] };
+    const body = JSON.parse(stdout) as { jobs: Record<string, unknown>[]; state: { holders: unknown[] } };
     return { code, ...body };
   };
 
@@ -23,7 +23,7 @@ describe.each([0, 3])('the commands, in database %d', (database) => {
     const holder = await start();
     const { locks, instanceId } = holder;
     const other = await start();
-    const lease = await locks.acquire('order:7', { label: { group: 'Orders.pay', request: '7f' } });
+    const lease = await locks.acquire('order:7', { group: 'Orders.pay' });
     const waits = other.locks.acquire('order:7');
     await untilQueued(holder, 'order:7', other);
     await locks.acquire('invoice:1', { mode: 'read' });
@@ -34,38 +34,25 @@ describe.each([0, 3])('the commands, in database %d', (database) => {
       .trimEnd()
       .split('\n')
       .map((row) => row.split('\t'));
-    expect(rows).toHaveLength(2);
-    expect(rows[0]).toEqual([
-      'invoice:1',
-      'read',
-      instanceId,
-      '',
-      ...Array(3).fill(expect.stringMatching(/^\d+$/)),
-      '0',
+    const number = expect.stringMatching(/^\d+$/);
+    const { fencingToken } = lease as { fencingToken: number };
+    expect(rows).toEqual([
+      ['invoice:1', 'read', instanceId, 'invoice', number, number, number, '0', '', 'alive'],
+      ['order:7', 'exclusive', instanceId, 'Orders.pay', `${fencingToken}`, number, number, '1', number, 'alive'],
     ]);
-    expect(rows[1]!.slice(0, 5)).toEqual([
-      'order:7',
-      'exclusive',
-      instanceId,
-      'Orders.pay, request "7f"',
-      String((lease as { fencingToken: number }).fencingToken),
-    ]);
-    expect(rows[1]!.at(-1)).toBe('1');
-
-    const table = (await run(['ls'], { isTerminal: true })).stdout.split('\n');
-    expect(table[0]).toMatch(/^RESOURCE +MODE +HOLDER +LABEL +TOKEN +HELD FOR +LEFT +WAITERS$/);
-    expect(new Set(table.slice(0, 3).map((line) => line.indexOf(line.trim())))).toEqual(new Set([0]));
 
     expect((await run(['ls', 'order:'])).stdout.split('\n')).toHaveLength(2);
     expect((await run(['ls', 'ord*'])).stdout).toBe('');
     expect((await run(['ls', '--waiting'])).stdout).toMatch(/^order:7\t[^\n]+\n$/);
     expect((await run(['ls', '--group', 'Orders.pay'])).stdout).toMatch(/^order:7\t[^\n]+\n$/);
     expect((await run(['ls', '--group', 'Orders'])).stdout).toBe('');
+    expect((await run(['ls', '--scan'])).stdout.split('\n')).toHaveLength(3);
     expect(await json('ls', 'order:')).toMatchObject({
       code: 0,
       schemaVersion: 1,
       keyPrefix: 'lock',
-      locks: [{ resource: 'order:7', holders: [{ instanceId }], waiters: [{ instanceId: other.instanceId }] }],
+      completeness: 'complete',
+      locks: [{ resource: 'order:7', holder: instanceId, fencingToken, waiters: 1, state: 'alive' }],
     });
     await lease.release();
     await waits;
@@ -77,7 +64,7 @@ describe.each([0, 3])('the commands, in database %d', (database) => {
     const { code, stdout, stderr } = await run(['ls', '--limit', '2']);
     expect(code).toBe(5);
     expect(stdout.trimEnd().split('\n')).toHaveLength(2);
-    expect(stderr).toContain('There are more than 2 resources.');
+    expect(stderr).toContain('There are more than 2 rows.');
   });
 
   it('finds the prefix by itself, and asks which one where there are several', async () => {
@@ -105,7 +92,7 @@ describe.each([0, 3])('the commands, in database %d', (database) => {
     await alive.locks.acquire('alive');
     const { code, stdout } = await run(['why', 'alive']);
     expect(code).toBe(0);
-    expect(stdout.split('\n')[0]).toMatch(/: renewed between two looks: the holder lives$/);
+    expect(stdout.split('\n')[0]).toMatch(/: renewed between two looks: the holder lives\.$/);
 
     // As a process leaves it that was killed: renewed last 350 s ago.
     const owner = `dead-1/${'s'.repeat(22)}`;
@@ -113,7 +100,7 @@ describe.each([0, 3])('the commands, in database %d', (database) => {
     await admin().set('lock:{dead}', `${owner} 1000 600000`, 'PX', 250_000);
     await admin().select(0);
     const dead = await run(['why', 'dead']);
-    expect(dead.stdout.split('\n')[0]).toMatch(/^dead-1: not renewed: the holder is dead, free in 4 min (10|9|8) s$/);
+    expect(dead.stdout.split('\n')[0]).toMatch(/^dead-1: not renewed: the holder is dead, free in 4 min (10|9|8) s\.$/);
     expect(dead.stdout).not.toContain('ssss');
     expect(await json('why', 'dead')).toMatchObject({ cause: 'holderDead', state: { resource: 'dead' } });
   });
@@ -133,7 +120,7 @@ describe.each([0, 3])('the commands, in database %d', (database) => {
       const { fencingToken } = (await locks.acquire('order:7')) as { fencingToken: number };
       return { locks, instanceId, fencingToken, events };
     };
-    const isHeld = async () => (await json('ls', 'order:7')).locks.length === 1;
+    const isHeld = async () => (await json('why', 'order:7')).state.holders.length === 1;
 
     it('without a token says who holds it, and changes nothing', async () => {
       const { instanceId, fencingToken } = await held();
@@ -196,9 +183,11 @@ describe.each([0, 3])('the commands, in database %d', (database) => {
     await untilQueued(leader, 'leader:mailer', other);
     expect(await json('leaders')).toMatchObject({
       code: 0,
-      leaders: [{ name: 'mailer', leader: instanceId, candidates: 1 }],
+      leaders: [{ name: 'mailer', leader: instanceId, life: 'answers', candidates: 1 }],
     });
-    expect((await run(['leaders'])).stdout).toMatch(new RegExp(`^mailer\t${instanceId}\t\\d+\t\\d+\t\\d+\t1\n$`));
+    expect((await run(['leaders'])).stdout).toMatch(
+      new RegExp(`^mailer\t${instanceId}\talive\t\\d+\t\\d+\t\\d+\t1\n$`),
+    );
   });
 
   describe('jobs', () => {

@@ -44,7 +44,7 @@ describe('the command line as a process', () => {
   it('is quiet where the reader of its output goes away', async () => {
     const { locks } = await start();
     for (let index = 0; index < 300; index++) await locks.acquire(`order:${index}:${'x'.repeat(400)}`);
-    const command = [process.execPath, ...unbundled(BIN), 'ls', '--limit', '1000', '--prefix', 'lock']
+    const command = [process.execPath, ...unbundled(BIN), 'ls', '--scan', '--limit', '1000', '--prefix', 'lock']
       .map((each) => `'${each}'`)
       .join(' ');
     const { stdout, stderr } = await promisify(execFile)('sh', ['-c', `${command} | head -c 5`], {

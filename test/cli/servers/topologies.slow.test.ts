@@ -29,7 +29,10 @@ describeOnMachine('on a cluster', () => {
         .split('\n')
         .map((line) => line.split('\t').slice(0, 3)),
     ).toEqual(names.map((name) => [name, 'exclusive', instanceId]));
-    expect((await run(connection(), 'why', 'c')).stdout).toContain(`"c" is held by ${instanceId}`);
+    expect(await run(connection(), 'why', 'c')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`"c" is held by ${instanceId}`),
+    });
   });
 });
 

@@ -1,0 +1,63 @@
+import { defineCommand } from '../frame/command.js';
+import { type CellValue, durationCell } from '../frame/output.js';
+import { callRoll, type Instance, tellMissing } from '../frame/roll.js';
+
+export const instances = defineCommand({
+  name: 'instances',
+  summary: 'Lists the instances: version, uptime, whether they hear messages, and what they hold and wait for.',
+  args: [],
+  options: {},
+  details: [
+    'LOOP is how long one turn of the event loop took when it was asked, STOOD STILL the longest standstill of the last',
+    'minute. An instance that does not hear messages asks every second instead, so its waits end later.',
+  ],
+  examples: ['instances'],
+  async run({ output, session }) {
+    const opened = await session();
+    const roll = await callRoll(opened);
+    const { instances: heard, silent, completeness, unreadable } = roll;
+    output.print({
+      json: { keyPrefix: opened.keyPrefix, completeness, instances: heard, silent, unreadable },
+      shown: [
+        {
+          columns: [
+            'INSTANCE',
+            'STATE',
+            'VERSION',
+            'UP FOR',
+            'LOOP',
+            'STOOD STILL',
+            'HEARS',
+            'HELD',
+            'WAITING',
+            'LEADS',
+          ],
+          rows: [
+            ...heard.map(rowOf),
+            ...silent.map((instanceId): CellValue[] => [instanceId, 'silent', '', '', '', '', '', '', '', '']),
+          ],
+          ifEmpty: 'No instance is connected.',
+        },
+      ],
+    });
+    return tellMissing(roll, output) ? 'partial' : 'done';
+  },
+});
+
+const HEALTH = { up: 'up', renewalsFail: 'renewals fail', shuttingDown: 'shuts down' } as const;
+
+function rowOf(instance: Instance): CellValue[] {
+  const { held, waiting, more, leaderships } = instance;
+  return [
+    instance.instanceId,
+    HEALTH[instance.health],
+    instance.version,
+    durationCell(instance.uptimeMs),
+    durationCell(instance.loopDelayMs),
+    durationCell(instance.stoodStillMs),
+    instance.hearing ? 'yes' : 'no',
+    held.length + more.held,
+    waiting.length + more.waiting,
+    leaderships.flatMap(({ name, isLeader }) => (isLeader ? [name] : [])).join(' '),
+  ];
+}

@@ -67,7 +67,9 @@ async function bundleCode() {
     const isOfRoom = ({ fileName }) => fileName.startsWith(NAMES);
     delete files[`cjs/${BIN}.js`];
     const chunks = Object.values(files);
-    const imported = new Set(chunks.filter((chunk) => !isOfRoom(chunk)).flatMap((chunk) => chunk.imports));
+    const imported = new Set(
+      chunks.filter((chunk) => !isOfRoom(chunk)).flatMap((chunk) => [...chunk.imports, ...chunk.dynamicImports]),
+    );
     for (const chunk of chunks) {
       checkClassNames(chunk);
       if (!isOfRoom(chunk)) continue;

@@ -1,10 +1,13 @@
-// npm run bench -- --against <commit>: this tree and an earlier commit take turns, and so does that commit with itself.
+// npm run bench -- --against <commit>: this tree and an earlier commit take turns, and so do that commit with itself, and the
+// fixed base. Each change is compared with the commit before it, so small losses add up unseen: the fixed base shows them.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Bench } from './bench.mjs';
-import { BEFORE, contestant, OURS } from './contestants/index.mjs';
+import { BEFORE, contestant, FIXED_BASE, OURS } from './contestants/index.mjs';
+import { FASTEST_COMMIT } from './fastest-commit.mjs';
 import { spread } from './measure/statistics.mjs';
 import { WorkerProcess } from './processes/worker-process.mjs';
 import { formatNumber, formatSpread } from './report/format.mjs';
@@ -13,21 +16,24 @@ import { SCENARIOS } from './scenarios/index.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const [FIRST, AGAIN] = BEFORE.map(({ name }) => name);
+const FIXED = FIXED_BASE.name;
 /** How many leases the counts are taken over. */
 const COUNTED_LEASES = 2_000;
 
 /**
- * @param {string} commit whatever git takes for one
+ * @param {string} commit whatever git takes for one, or `fixed` for the fixed base alone
  * @returns {Promise<number>} how much went wrong with this tree
  */
 export async function compareWith(commit, options) {
-  const sha = execFileSync('git', ['rev-parse', '--verify', `${commit}^{commit}`], {
-    cwd: root,
-    encoding: 'utf8',
-  }).trim();
+  const sha = shaOf(commit === 'fixed' ? FASTEST_COMMIT : commit);
+  const isFixed = sha === FASTEST_COMMIT;
   process.env.BENCH_BEFORE = buildOf(sha);
-  const bench = new Bench({ ...options, everyone: [contestant(OURS), ...BEFORE] });
-  const rows = [['', '', 'this tree', 'of the commit', 'the commit of itself']];
+  if (!isFixed) process.env.BENCH_FIXED = buildOf(shaOf(FASTEST_COMMIT));
+  const others = isFixed ? BEFORE : [...BEFORE, FIXED_BASE];
+  const bench = new Bench({ ...options, everyone: [contestant(OURS), ...others] });
+  const rows = [
+    ['', '', 'this tree', 'of the commit', 'the commit of itself', ...(isFixed ? [] : ['of the fixed base'])],
+  ];
   for (const scenario of SCENARIOS.filter(({ name }) => options.scenarios.includes(name))) {
     bench.say(`${scenario.name} ...`);
     const { rounds } = await scenario.run(bench);
@@ -36,13 +42,16 @@ export async function compareWith(commit, options) {
   await bench.fleets.dropAll();
   bench.say('counts ...');
   rows.push(...(await countsOfEach(bench)));
-  console.log(`This tree beside ${sha.slice(0, 10)}: medians of ${options.rounds} rounds, (smallest-largest)\n`);
+  const beside = isFixed
+    ? `${sha.slice(0, 10)}, the fixed base`
+    : `${sha.slice(0, 10)} and the fixed base ${FASTEST_COMMIT.slice(0, 10)}`;
+  console.log(`This tree beside ${beside}: medians of ${options.rounds} rounds, (smallest-largest)\n`);
   console.log(alignColumns(rows));
   for (const failure of bench.failures) console.error(`FAILED  ${failure}`);
   return bench.failures.length;
 }
 
-/** One row: ratios are taken within a round, where everyone had the same machine. */
+/** One row: ratios are taken within a round, where everyone had the same machine. The last one only where the fixed base took part. */
 export function comparison(scenario, metric, rounds) {
   const { label, digits } = scenario.metrics.find(({ id }) => id === metric);
   const ratio = (name, of) =>
@@ -54,6 +63,7 @@ export function comparison(scenario, metric, rounds) {
     formatNumber(own.median, digits),
     formatSpread(ratio(OURS, FIRST), 3),
     formatSpread(ratio(AGAIN, FIRST), 3),
+    ...(rounds.some(({ values }) => values[FIXED]) ? [formatSpread(ratio(OURS, FIXED), 3)] : []),
   ];
 }
 
@@ -78,18 +88,30 @@ async function countsOfEach(bench) {
     formatNumber(counted[OURS][what], 1),
     of(OURS, what),
     of(AGAIN, what),
+    ...(counted[FIXED] ? [formatNumber(counted[OURS][what] / counted[FIXED][what], 3)] : []),
   ]);
 }
 
-/** Kept by its hash, inside node_modules: there it finds the packages that it imports. */
+function shaOf(commit) {
+  const options = { cwd: root, encoding: 'utf8' };
+  return execFileSync('git', ['rev-parse', '--verify', `${commit}^{commit}`], options).trim();
+}
+
+/** Kept by its hash, inside node_modules: there it finds the packages that it imports. The build wants no such folder around it. */
 function buildOf(sha) {
-  const folder = join(root, 'node_modules/.cache/nestjs-redis-lock', sha);
-  const entryPoint = join(folder, 'dist/esm/index.js');
+  const kept = join(root, 'node_modules/.cache/nestjs-redis-lock', sha);
+  const entryPoint = join(kept, 'dist/esm/index.js');
   if (existsSync(entryPoint)) return entryPoint;
-  mkdirSync(folder, { recursive: true });
-  const archive = execFileSync('git', ['archive', sha], { cwd: root, maxBuffer: 2 ** 28 });
-  execFileSync('tar', ['-x', '-C', folder], { input: archive });
-  const { status } = spawnSync('npm', ['run', '--silent', 'build'], { cwd: folder, stdio: 'inherit' });
-  if (status !== 0) throw new Error(`${sha} does not build`);
+  const folder = mkdtempSync(join(tmpdir(), 'nestjs-redis-lock-'));
+  try {
+    const archive = execFileSync('git', ['archive', sha], { cwd: root, maxBuffer: 2 ** 28 });
+    execFileSync('tar', ['-x', '-C', folder], { input: archive });
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'), 'dir');
+    const { status } = spawnSync('npm', ['run', '--silent', 'build'], { cwd: folder, stdio: 'inherit' });
+    if (status !== 0) throw new Error(`${sha} does not build`);
+    for (const part of ['dist', 'package.json']) cpSync(join(folder, part), join(kept, part), { recursive: true });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
   return entryPoint;
 }

@@ -14,6 +14,15 @@ describe('a comparison with a commit', () => {
     assert.deepEqual(comparison(scenario, 'speed', rounds), expected);
   });
 
+  it('has the ratio to the fixed base, where that took part', () => {
+    const withFixed = (ours, fixed) => {
+      const { values } = round(ours, 100, 100);
+      return { values: { ...values, 'fixed-base': { speed: fixed } } };
+    };
+    const row = comparison(scenario, 'speed', [withFixed(90, 100), withFixed(120, 100), withFixed(100, 100)]);
+    assert.deepEqual(row.slice(3), ['1.000 (0.900–1.200)', '1.000', '1.000 (0.900–1.200)']);
+  });
+
   it('leaves out a round in which one of the two failed', () => {
     const failed = { values: { ours: { speed: 90 }, before: { failed: 'x' }, 'before-again': { speed: 90 } } };
     assert.equal(comparison(scenario, 'speed', [failed, round(90, 100, 100)])[3], '0.900');

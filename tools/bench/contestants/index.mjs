@@ -69,6 +69,13 @@ export const BEFORE = [
   { name: 'before-again', label: 'the same once more' },
 ].map((one) => ({ ...one, kind: 'variant', ...FIXED }));
 
+/**
+ * The fastest commit so far, beside another one: see fastest-commit.mjs.
+ *
+ * @type {Contestant}
+ */
+export const FIXED_BASE = { name: 'fixed-base', label: 'the fixed base', kind: 'variant', ...FIXED };
+
 /** @returns {readonly Contestant[]} */
 export function contestants(...kinds) {
   return CONTESTANTS.filter(({ kind }) => kinds.includes(kind));

@@ -38,6 +38,7 @@ import {
 } from '../../lib/core/semaphore/semaphore-options.js';
 import { resolveSingletonRun, SINGLETON_RUN_OPTIONS } from '../../lib/core/singleton/singleton-run-options.js';
 import { DECORATOR_OPTIONS, LOCK_DECORATOR_OPTIONS } from '../../lib/nest/decorators/lock-plan.js';
+import { LOCK_EXCEPTION_FILTER_OPTIONS, LockExceptionFilter } from '../../lib/nest/handlers/lock-exception.filter.js';
 import {
   readSemaphorePlan,
   SEMAPHORE_DECORATOR_OPTIONS,
@@ -108,6 +109,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['WaitUntilFreeOptions', WAIT_UNTIL_FREE_OPTIONS],
   ['ListOptions', LIST_OPTIONS],
   ['FleetOptions', FLEET_OPTIONS],
+  ['LockExceptionFilterOptions', LOCK_EXCEPTION_FILTER_OPTIONS],
   ['HealthOptions', HEALTH_OPTIONS],
   ['RedisLockHealthOptions', HEALTH_INDICATOR_OPTIONS],
   ['ForceReleaseOptions', FORCE_RELEASE_OPTIONS],
@@ -236,6 +238,7 @@ describe('the options of the reference', () => {
     LatchWaitOptions: (option, value) => checkLatchWait({ [option]: value }),
     WaitUntilFreeOptions: (option, value) => checkWaitUntilFree({ [option]: value }),
     RedisLockHealthOptions: (option, value) => HEALTH_INDICATOR_OPTIONS.check('isHealthy', { [option]: value }),
+    LockExceptionFilterOptions: (option, value) => new LockExceptionFilter({ [option]: value }),
     HealthOptions: (option, value) => locks.health({ [option]: value }),
     FleetOptions: (option, value) => FLEET_OPTIONS.check('fleet', { [option]: value }),
     ListOptions: (option, value) => locks.list({ [option]: value }),

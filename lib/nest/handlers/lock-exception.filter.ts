@@ -1,11 +1,12 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpStatus, Logger } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpStatus, Logger, Optional } from '@nestjs/common';
 import { type Observable, of, throwError } from 'rxjs';
 import { LockError, LockUnavailableError } from '../../core/api/errors.js';
+import { milliseconds, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { count } from '../../core/util/plurals.js';
 import { isLogged } from '../log/outage-log.js';
 import { RepeatedLines } from '../log/repeated-lines.js';
-import { type ErrorAnswer, answerTo, graphqlError, retryOf } from '../request/answers.js';
+import { type ErrorAnswer, answerTo, graphqlError, MAX_RETRY_AFTER_MS, retryOf } from '../request/answers.js';
 import { answersItself, grpcCallOf, type GrpcCall, metadataFor } from '../request/grpc-call.js';
 
 /** The part of a response that Express and Fastify share. */
@@ -24,6 +25,22 @@ interface Client {
   send?(message: string): unknown;
   readonly readyState?: number;
 }
+
+/** What `new LockExceptionFilter()` takes. */
+export interface LockExceptionFilterOptions {
+  /**
+   * The longest wait that a client is told, as `Retry-After` and as `retryAfterMs`. The rest of the holder's lease is told
+   * where it is less. Raise it where work under the lock takes long, so that clients ask less often.
+   *
+   * @allowed 1 s to 24 h
+   * @default 5000
+   */
+  maxRetryAfterMs?: number;
+}
+
+export const LOCK_EXCEPTION_FILTER_OPTIONS = new OptionTable({
+  maxRetryAfterMs: milliseconds(1_000, 24 * 60 * 60 * 1_000).default(MAX_RETRY_AFTER_MS),
+} satisfies OptionsOf<LockExceptionFilterOptions>);
 
 /**
  * Answers a lock error over HTTP:
@@ -51,7 +68,7 @@ interface Client {
  * Elsewhere the error passes through.
  *
  * ```ts
- * app.useGlobalFilters(new LockExceptionFilter());
+ * app.useGlobalFilters(new LockExceptionFilter({ maxRetryAfterMs: 30_000 }));
  * ```
  */
 @Catch(LockError)
@@ -59,11 +76,21 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
   readonly #logger = new Logger('LockExceptionFilter');
   /** While Redis is away, every request fails. */
   readonly #unavailable = new RepeatedLines(SYSTEM_CLOCK, (line) => this.#logger.warn(line));
+  readonly #maxRetryAfterMs: number;
+
+  /**
+   * @param options none where Nest makes the filter: `useClass` and `@UseFilters(LockExceptionFilter)` have the defaults
+   * @throws InvalidLockOptionsError
+   */
+  constructor(@Optional() options: LockExceptionFilterOptions = {}) {
+    LOCK_EXCEPTION_FILTER_OPTIONS.check('LockExceptionFilter', options);
+    this.#maxRetryAfterMs = options.maxRetryAfterMs ?? MAX_RETRY_AFTER_MS;
+  }
 
   catch(exception: LockError, host: ArgumentsHost): void | Observable<void> {
     const type = host.getType<string>();
     if (type !== 'http' && type !== 'rpc' && type !== 'ws' && type !== 'graphql') throw exception;
-    const answer = answerTo(exception);
+    const answer = answerTo(exception, this.#maxRetryAfterMs);
     this.#log(exception, answer, type);
     if (type === 'http') return answerHttp(host.switchToHttp().getResponse<Reply>(), exception, answer);
     // Nest passes on what a filter throws here, and a GraphQL server answers with it.

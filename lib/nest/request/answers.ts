@@ -20,7 +20,7 @@ const LOCKED = 423;
 const GRPC = { INVALID_ARGUMENT: 3, NOT_FOUND: 5, ABORTED: 10, INTERNAL: 13, UNAVAILABLE: 14 } as const;
 
 /** The rest of a lease is the wait for a dead holder. A living holder is usually done much earlier. */
-const LONGEST_RETRY_AFTER_MS = 5_000;
+export const MAX_RETRY_AFTER_MS = 5_000;
 
 /**
  * The answer to the client. It shows nothing internal, such as host names or resources, but to operators: a job is asked
@@ -34,8 +34,8 @@ export interface ErrorAnswer {
   readonly retryAfterMs?: number;
 }
 
-/** Returns what a client is told of a lock error. */
-export function answerTo(exception: LockError): ErrorAnswer {
+/** Returns what a client is told of a lock error. @param maxRetryAfterMs after how long at most it may try again */
+export function answerTo(exception: LockError, maxRetryAfterMs = MAX_RETRY_AFTER_MS): ErrorAnswer {
   const isOverloaded = exception instanceof LockQueueFullError;
   if (exception instanceof LockBusyError && !isOverloaded) {
     const message = 'Another request is working on this. Try again later.';
@@ -44,7 +44,7 @@ export function answerTo(exception: LockError): ErrorAnswer {
       grpcStatus: GRPC.ABORTED,
       error: 'Locked',
       message,
-      retryAfterMs: Math.min(exception.retryAfterMs, LONGEST_RETRY_AFTER_MS),
+      retryAfterMs: Math.min(exception.retryAfterMs, maxRetryAfterMs),
     };
   }
   const hasNotBegun =

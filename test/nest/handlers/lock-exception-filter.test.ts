@@ -1,4 +1,5 @@
 import { type ArgumentsHost, Controller, Get, Inject, Param, Query, Res } from '@nestjs/common';
+import { APP_FILTER } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/internal';
 import { BaseRpcExceptionFilter } from '@nestjs/microservices';
 import type { Observable } from 'rxjs';
@@ -122,6 +123,28 @@ describe.each(PLATFORMS)('LockExceptionFilter on %s', (_, adapter) => {
     expect(Object.keys(body).sort()).toEqual(['code', 'error', 'message', 'statusCode']);
     expect(JSON.stringify({ ...body, code: '' })).not.toMatch(INSIDES);
     expect([...response.headers.values()].join()).not.toMatch(INSIDES);
+  });
+
+  it.each([
+    ['busy for long', '30'],
+    ['timeout', '3'],
+    ['unavailable', '1'],
+  ])('with maxRetryAfterMs, %s: Retry-After %s', async (kind, retry) => {
+    const { url } = await start({
+      controllers: [FailingController],
+      adapter: adapter(),
+      configure: (app) => app.useGlobalFilters(new LockExceptionFilter({ maxRetryAfterMs: 30_000 })),
+    });
+    expect((await fetch(`${url}/${kind}`)).headers.get('Retry-After')).toBe(retry);
+  });
+
+  it('has the default where Nest makes it', async () => {
+    const { url } = await start({
+      controllers: [FailingController],
+      adapter: adapter(),
+      providers: [{ provide: APP_FILTER, useClass: LockExceptionFilter }],
+    });
+    expect((await fetch(`${url}/busy for long`)).headers.get('Retry-After')).toBe('5');
   });
 
   it('ends a response that has begun, whose status cannot change any more', async () => {
@@ -286,6 +309,13 @@ describe('without the filter', () => {
 
 describe('LockExceptionFilter elsewhere than HTTP', () => {
   const filter = new LockExceptionFilter();
+
+  it.each([999, 86_400_001, Number.NaN, '5 s'])('takes no maxRetryAfterMs of %p', (maxRetryAfterMs) => {
+    const create = () => new LockExceptionFilter({ maxRetryAfterMs: maxRetryAfterMs as number });
+    expect(create).toThrow(InvalidLockOptionsError);
+    expect(create).toThrow(/^maxRetryAfterMs must be .* from 1000 to 86400000/);
+  });
+
   /** The arguments of a message: the client, the data, what the platform adds, and the pattern. */
   const hostOf = (type: string, ...args: unknown[]): ArgumentsHost => {
     const host = new ExecutionContextHost(args);

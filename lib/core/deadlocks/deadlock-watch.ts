@@ -48,6 +48,18 @@ export class DeadlockWatch {
     return new DeadlockAlarm(call, this.deps.alarms, () => this.#search(call));
   }
 
+  /** The circle in which calls wait for a resource, if one is found now. */
+  async circleOn(resource: string): Promise<readonly DeadlockedCall[] | undefined> {
+    const answers = await this.ask();
+    if (answers === undefined) return undefined;
+    const waits = certainWaits(answers);
+    for (const wait of waits.get(resource) ?? []) {
+      const circle = findCircle(wait, (wanted) => waits.get(wanted) ?? []);
+      if (circle.length > 0) return tellCircle(circle);
+    }
+    return undefined;
+  }
+
   async #search(call: WatchedCall): Promise<void> {
     // The process stood still: the call gives up now.
     if (this.deps.clock.now() >= call.giveUpAt) return;
@@ -96,15 +108,22 @@ export class DeadlockAlarm implements Alarm {
   }
 }
 
-/**
- * The circle that a call waits in, by the answers of all instances. They were not given at one moment. So only waits
- * count that had begun before the first of them: at that moment, all calls of the circle waited for each other.
- */
+/** The circle that a call waits in, by the answers of all instances. */
 export function circleAmong(
-  { waits, readAt, withinMs }: NestedWaits,
+  answers: NestedWaits,
   call: Pick<WatchedCall, 'startedAt' | 'nestedWait'>,
 ): readonly DeadlockedCall[] | undefined {
-  if (call.startedAt > readAt - withinMs) return undefined;
+  if (call.startedAt > answers.readAt - answers.withinMs) return undefined;
+  const waits = certainWaits(answers);
+  const circle = findCircle(call.nestedWait(), (resource) => waits.get(resource) ?? []);
+  return circle.length === 0 ? undefined : tellCircle(circle);
+}
+
+/**
+ * The waits that count, by what they are for. The answers were not given at one moment. So only waits count that had
+ * begun before the first of them: at that moment, all calls of a circle waited for each other.
+ */
+function certainWaits({ waits, withinMs }: NestedWaits): ReadonlyMap<string, readonly NestedWait[]> {
   const byResource = new Map<string, NestedWait[]>();
   for (const wait of waits) {
     if (wait.waitedMs < withinMs || wait.holds.length === 0) continue;
@@ -112,6 +131,5 @@ export function circleAmong(
     if (others === undefined) byResource.set(wait.resource, [wait]);
     else others.push(wait);
   }
-  const circle = findCircle(call.nestedWait(), (resource) => byResource.get(resource) ?? []);
-  return circle.length === 0 ? undefined : tellCircle(circle);
+  return byResource;
 }

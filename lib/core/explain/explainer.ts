@@ -1,16 +1,17 @@
-import { InvalidLockOptionsError } from '../api/errors.js';
+import { type DeadlockedCall, InvalidLockOptionsError } from '../api/errors.js';
 import { ACQUIRE_MODES, type AcquireMode } from '../api/lock-mode.js';
 import { atLeast, oneOf, type OptionsOf, OptionTable } from '../api/option-table.js';
 import { checkResource } from '../api/resource.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from '../lease/lease-deps.js';
 import { isKeptByTransaction } from '../lease/transaction-leases.js';
+import { withTimeout } from '../store/ask.js';
 import type { LockState } from '../store/lock-state.js';
-import { LockExplanation } from './explanation.js';
+import { type LockCause, LockExplanation } from './explanation.js';
 import { likelyCause, type Wanted } from './likely-cause.js';
 import type { OwnHold, OwnPart } from './own-part.js';
 import { seenLease, silentWaiters } from './seen-lease.js';
-import { describeCause, describeHolding, describeWaiting } from './sentences.js';
+import { describeCause, describeCircle, describeHolding, describeWaiting } from './sentences.js';
 
 /** What `locks.explain()` takes: what you know of a call that was refused. */
 export interface ExplainOptions {
@@ -34,6 +35,11 @@ export const EXPLAIN_OPTIONS = new OptionTable({
   permits: atLeast(1, 'permits'),
 } satisfies OptionsOf<ExplainOptions>);
 
+/** Only where the holders live, they may wait for others. */
+const MAY_BE_DEADLOCK: readonly LockCause[] = ['inUse', 'holderSlow', 'heldByThisProcess'];
+/** Longer than a roll call takes. */
+const ROLL_CALL_MS = 500;
+
 /** Explains in sentences why a call cannot get a resource. */
 export class Explainer {
   constructor(
@@ -50,7 +56,21 @@ export class Explainer {
         'permits',
       );
     }
-    return explainState(await this.inspect(name), this.#ownPart(name), options);
+    const state = await this.inspect(name);
+    const own = this.#ownPart(name);
+    const seen = explainState(state, own, options);
+    if (!MAY_BE_DEADLOCK.includes(seen.cause) || state.mode === 'semaphore') return seen;
+    if (state.waiters.length === 0 && own.waiting === 0) return seen;
+    const deadlock = await this.#deadlockOn(name);
+    return deadlock === undefined ? seen : explainState(state, own, options, deadlock);
+  }
+
+  /** Where the instances cannot be asked, or do not answer in time, the look at Redis says what it says. */
+  async #deadlockOn(resource: string): Promise<readonly DeadlockedCall[] | undefined> {
+    const { alarms, deadlocks } = this.deps;
+    if (deadlocks === undefined) return undefined;
+    const answer = await withTimeout(alarms, deadlocks.circleOn(resource), ROLL_CALL_MS);
+    return answer.outcome === 'answered' ? answer.value : undefined;
   }
 
   #ownPart(resource: string): OwnPart {
@@ -80,14 +100,19 @@ export class Explainer {
 }
 
 /** Explains a look at a resource, with what this process knows of its own part. */
-export function explainState(state: LockState, own: OwnPart, wanted: Wanted = {}): LockExplanation {
+export function explainState(
+  state: LockState,
+  own: OwnPart,
+  wanted: Wanted = {},
+  deadlock?: readonly DeadlockedCall[],
+): LockExplanation {
   const leases = state.holders.map((holder) => seenLease(holder, own));
   const silent = silentWaiters(state.waiters, own);
-  const cause = likelyCause(state, leases, own, wanted, silent);
+  const cause = deadlock ? 'deadlock' : likelyCause(state, leases, own, wanted, silent);
   const sentences = [
     ...describeHolding(state, leases),
     ...describeWaiting(state, own, silent),
-    ...describeCause(cause, state, leases, wanted),
+    ...(deadlock ? describeCircle(deadlock) : describeCause(cause, state, leases, wanted)),
   ];
   return new LockExplanation(state.resource, cause, Object.freeze(sentences), frozen(state));
 }

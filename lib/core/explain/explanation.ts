@@ -12,6 +12,8 @@ const LOCK_CAUSES = [
   'holderDead',
   /** The lease is never renewed: it was acquired with `watchdog: false`. */
   'fixedLease',
+  /** Calls wait for each other in a circle: each holds what the next one waits for. All instances were asked. */
+  'deadlock',
   /** Its holder leads, and keeps it for as long as it leads. The others are candidates. */
   'leadership',
   /** The processes in the queue do not keep their places any more. */

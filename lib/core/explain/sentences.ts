@@ -1,3 +1,4 @@
+import { type DeadlockedCall, describeDeadlock } from '../api/errors.js';
 import { describeRemark } from '../api/holder.js';
 import { OTHER_GROUP } from '../api/label.js';
 import { LEADER_PREFIX } from '../api/resource.js';
@@ -124,6 +125,17 @@ function nameWaiter({ instanceId, mode, permits }: LockWaiter, own: OwnPart): st
   return `${name} (${permits === undefined ? `mode ${mode}` : count(permits, 'permit')})`;
 }
 
+/** Which calls wait for each other, and what to do. */
+export function describeCircle(deadlock: readonly DeadlockedCall[]): string[] {
+  const [{ isThisProcess, instanceId }] = deadlock as readonly [DeadlockedCall];
+  const first = isThisProcess ? 'A call of this process' : quote(instanceId);
+  return [
+    `Calls wait for each other, which is a deadlock: ${describeDeadlock(deadlock, first)}.`,
+    'The first waitMs that is over ends it. Take all of them in one call, or in one order everywhere. ' +
+      'See docs/guide/several-resources.md#what-can-still-deadlock.',
+  ];
+}
+
 /** Why, and what to do. */
 export function describeCause(
   cause: LockCause,
@@ -135,6 +147,7 @@ export function describeCause(
   const endMs = Math.max(ttlMs, ...waiters.map(({ placeMs = 0 }) => placeMs));
   switch (cause) {
     case 'free':
+    case 'deadlock':
       return [];
     case 'inUse':
       if (state.mode === null)

@@ -155,6 +155,36 @@ describe('calls of several instances that wait for each other', () => {
     });
   });
 
+  it('are named by explain(), asked by any instance, while they wait', async () => {
+    const c = world.instance('c');
+    nested(a, 'x', 'y');
+    nested(b, 'y', 'x');
+    await pass(2_000);
+    const explanation = track(c.locks.operators.explain('x'));
+    await pass(500);
+    expect(explanation.value).toMatchObject({ cause: 'deadlock' });
+    expect(explanation.value.text).toMatch(
+      /Calls wait for each other, which is a deadlock: "b" holds "y" and wants "x" \(.*\); "a" holds "x" and wants "y" \(.*\)\. The first waitMs that is over ends it\./,
+    );
+    const own = track(a.locks.operators.explain('y'));
+    await pass(500);
+    expect(own.value.text).toContain('a deadlock: A call of this process holds "x" and wants "y"');
+  });
+
+  it('are not told by explain() where there is no circle, or where the instances do not answer', async () => {
+    nested(a, 'x', 'y');
+    await b.locks.acquire('y');
+    await pass(1_000);
+    const explanation = track(b.locks.operators.explain('y'));
+    await pass(500);
+    expect(explanation.value.cause).toBe('inUse');
+    b.store.rollCalls!.call = () => new Promise<never>(() => {});
+    await pass(1_000);
+    const late = track(b.locks.operators.explain('y'));
+    await pass(550);
+    expect(late.value.cause).toBe('inUse');
+  });
+
   it('are not named on a quorum, which cannot ask them: the error says that it may be a deadlock', async () => {
     const quorum = new QuorumWorld({ nodes: 3, seed: 1 });
     const [one, other] = [quorum.client(), quorum.client()];

@@ -164,6 +164,8 @@ async function acquire(
       waitMs,
       leaseMs,
       unavailableMs: Math.min(waitMs, UNAVAILABLE_MS),
+      // Not --timeout: the lease needs several attempts in its time.
+      attemptTimeoutMs: LOCK_DEFAULTS.attemptTimeoutMs,
       signal: signals.ending,
       group: 'exec',
       // Arguments may be secrets.
@@ -187,8 +189,9 @@ async function runHeld(
   note: (line: string) => void,
 ): Promise<number> {
   const { code, isLost, isInterrupted } = await runGuarded({ command, lease, leaseMs, killAfterMs, signals, note });
-  if (isLost) {
-    note(`The lease of ${quote(resource)} was lost before the command had ended (its exit code was ${code}).`);
+  if (isLost || code === undefined) {
+    const ended = code === undefined ? 'was started' : `had ended (its exit code was ${code})`;
+    note(`The lease of ${quote(resource)} was lost before the command ${ended}.`);
     return EXIT_CODES.lost.code;
   }
   if (mark === undefined || code !== 0) return code;

@@ -21,8 +21,11 @@ export interface GuardedCommand {
 
 /** How a command has ended. */
 export interface CommandEnd {
-  /** Of the command: its exit code, 128 and the number of the signal that ended it, 127 or 126 if it did not start. */
-  readonly code: number;
+  /**
+   * Of the command: its exit code, 128 and the number of the signal that ended it, 127 or 126 if it did not start.
+   * Not set: it was not started, because the lease was lost.
+   */
+  readonly code: number | undefined;
   /** Whether the lease ended, or was about to end, before all of the command did. */
   readonly isLost: boolean;
   /** Whether it was asked to end, by a signal to `exec`. */
@@ -70,6 +73,10 @@ export async function runGuarded(run: GuardedCommand): Promise<CommandEnd> {
     lose(describeThrown(lease.signal.reason));
     guard.stop();
   };
+  if (!lease.isHeld()) {
+    guard.done();
+    return { code: undefined, isLost: true, isInterrupted: false };
+  }
   guard.left(lease.remainingMs());
   const child = start(run);
   if (child.pid === undefined) {

@@ -62,9 +62,9 @@ describe('the command of exec', () => {
   });
 
   it('keeps the lock until all processes of its group have ended', async () => {
-    const child = `setTimeout(() => console.log('child ends'), 1500);`;
+    const child = `setTimeout(() => console.log('child ends'), 4000);`;
     const code = `require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(child)}], { stdio: 'inherit' }).unref();`;
-    const run = exec(['group', '--lease', '1s', ...node(code)]);
+    const run = exec(['group', '--lease', '3s', ...node(code)]);
     await run.says('processes that it started still run', 'stderr');
     await expect(isHeld('group')).resolves.toBe(true);
     await expect(run.ended).resolves.toBe(0);
@@ -73,10 +73,10 @@ describe('the command of exec', () => {
   });
 
   it('keeps the lease while it is stopped', async () => {
-    const run = exec(['stopped', '--lease', '600ms', ...ENDLESS]);
+    const run = exec(['stopped', '--lease', '3s', ...ENDLESS]);
     const pid = await pidOf(run);
     process.kill(pid, 'SIGSTOP');
-    const other = exec(['stopped', '--wait', '1500ms', ...node('')]);
+    const other = exec(['stopped', '--wait', '5s', ...node('')]);
     await expect(other.ended).resolves.toBe(4);
     run.kill('SIGTERM');
     process.kill(pid, 'SIGCONT');

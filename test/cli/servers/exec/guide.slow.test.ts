@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -15,11 +15,13 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 beforeAll(() => {
   const program = programOf(new URL('../../../../lib/cli/bin.ts', import.meta.url));
-  // What npx would find. The migration takes a moment, so that the others have to wait.
+  mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true });
+  writeExecutable('node_modules/.bin/nestjs-redis-lock', ['#!/bin/sh', `exec '${process.execPath}' '${program}' "$@"`]);
+  // The migration takes a moment, so that the others have to wait.
   writeExecutable('npx', [
     '#!/bin/sh',
     'tool=$1; shift',
-    `[ "$tool" = nestjs-redis-lock ] && exec '${process.execPath}' '${program}' "$@"`,
+    '[ "$tool" = nestjs-redis-lock ] && exec node_modules/.bin/nestjs-redis-lock "$@"',
     `echo "$tool $*" >> '${migrations}'`,
     'sleep 0.5',
     'exit "${MIGRATION_ENDS:-0}"',
@@ -39,6 +41,7 @@ async function run(
   env: NodeJS.ProcessEnv,
 ): Promise<{ code: number; stdout: string }> {
   const child = spawn(file!, args, {
+    cwd: folder,
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
       ...process.env,

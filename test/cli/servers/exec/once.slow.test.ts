@@ -115,7 +115,7 @@ describe('a race of 20 deploys', () => {
     const log = join(folder, 'killed');
     writeFileSync(log, '');
     const command = migration(log, await freePort(), 1_500);
-    const options = ['--once', 'v1', '--lease', '2s', '--kill-after', '500ms'];
+    const options = ['--once', 'v1', '--lease', '3s', '--kill-after', '1s'];
     const deploys = Array.from({ length: DEPLOYS }, (_, index) =>
       exec(['migrate-killed', ...options, ...command], { DEPLOY: String(index) }),
     );

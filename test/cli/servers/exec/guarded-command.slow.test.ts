@@ -1,0 +1,63 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Lease } from '../../../../lib/core/api/lease.js';
+import { runGuarded } from '../../../../lib/cli/exec/guarded-command.js';
+import { PassedSignals } from '../../../../lib/cli/exec/passed-signals.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'guarded-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A lease as far as a command under it needs one. */
+function leaseWith(remainingMs: () => number): Lease {
+  const lease = {
+    resource: 'unit',
+    fencingToken: 7,
+    signal: new AbortController().signal,
+    isHeld: () => remainingMs() > 0,
+    remainingMs,
+  };
+  return lease as unknown as Lease;
+}
+
+async function runUnder(lease: Lease, code: string) {
+  const notes: string[] = [];
+  const note = (line: string): void => void notes.push(line);
+  const signals = new PassedSignals(note);
+  const command = [process.execPath, '-e', code];
+  const run = { command, lease, leaseMs: 9_000, killAfterMs: 1_000, signals, note };
+  const end = await runGuarded(run).finally(() => signals.close());
+  return { ...end, notes };
+}
+
+it('a command is not started where the lease has ended before', async () => {
+  const code = `require('fs').writeFileSync(${JSON.stringify(join(folder, 'ran'))}, '')`;
+  await expect(
+    runUnder(
+      leaseWith(() => 0),
+      code,
+    ),
+  ).resolves.toMatchObject({ code: undefined, isLost: true });
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+it('a command gets SIGTERM while its lease still stands, and SIGKILL when that ends', async () => {
+  const endsAt = performance.now() + 6_000;
+  let killedAt = 0;
+  const code = `process.on('SIGTERM', () => {}); setInterval(() => {}, 1000);`;
+  const { notes, ...end } = await runUnder(
+    leaseWith(() => Math.max(0, endsAt - performance.now())),
+    code,
+  ).finally(() => (killedAt = performance.now()));
+  expect(end).toEqual({ code: 137, isLost: true, isInterrupted: false });
+  expect(killedAt).toBeGreaterThan(endsAt - 50);
+  expect(notes).toEqual([expect.stringMatching(/"unit" ends in .*, and could not be renewed.*SIGTERM/)]);
+});
+
+it('a command that ends while its lease is renewed is not lost', async () => {
+  const { code, isLost, notes } = await runUnder(
+    leaseWith(() => 2_900),
+    'setTimeout(() => process.exit(3), 500)',
+  );
+  expect({ code, isLost, notes }).toEqual({ code: 3, isLost: false, notes: [] });
+});

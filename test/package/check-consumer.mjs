@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { firstHour } from './first-hour/first-hour.mjs';
 import { npm } from './npm.mjs';
+import { succeed } from './program.mjs';
 import { runTestingPage, writeForNodeTest, writeTestingPage } from './testing-page.mjs';
 
 const TEST_MS = 60_000;
@@ -42,7 +43,21 @@ function compileAndTest({ name, folder, tarball, redisUrl }) {
     install: () => npm(['install', tarball, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder }),
     compile: () => npm(['run', 'compile'], { cwd: folder }),
     test: () => npm(['test'], { cwd: folder, env, timeoutMs: TEST_MS }),
+    'command line': () => commandLine({ folder, name, redisUrl }),
   };
+}
+
+const HAS_TOKEN = 'process.exitCode = Number(process.env.LOCK_FENCING_TOKEN) > 0 ? 0 : 1';
+
+/** The program of the package, as a user starts it. */
+async function commandLine({ folder, name, redisUrl }) {
+  const env = { REDIS_URL: redisUrl };
+  const run = (...args) => succeed('npx', ['--no-install', 'nestjs-redis-lock', ...args], { cwd: folder, env });
+  const help = await run('--help');
+  if (!help.includes('Usage: nestjs-redis-lock <command>')) throw new Error(help);
+  const listed = await run('ls', '--prefix', name, '--json');
+  if (JSON.parse(listed).schemaVersion !== 1) throw new Error(listed);
+  await run('exec', 'migrate', '--prefix', name, '--', 'node', '-e', HAS_TOKEN);
 }
 
 /** Its scripts `test:page` and `test:node`. */

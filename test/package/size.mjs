@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 
 /** How large the package may become: bytes, and files. Raise one only for what users need. */
-const LIMITS = { 'code, bytes': 3_000_000, 'code, files': 150, 'docs, bytes': 600_000, 'packed, bytes': 700_000 };
+const LIMITS = { 'code, bytes': 3_000_000, 'code, files': 150, 'docs, bytes': 600_000, 'packed, bytes': 760_000 };
 
 /**
  * @param {string} folder what is packed

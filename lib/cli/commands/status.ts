@@ -1,4 +1,6 @@
-import { LockUnavailableError } from '../../core/api/errors.js';
+import { type DeadlockedCall, describeDeadlock, LockUnavailableError } from '../../core/api/errors.js';
+import { findCircle, tellCircle } from '../../core/deadlocks/circles.js';
+import { nestedWaitsOf } from '../../core/fleet/fleet-view.js';
 import { plainOrQuoted, quote, quoteSome } from '../../core/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
 import { type CellValue, durationCell, longDuration } from '../frame/output.js';
@@ -101,6 +103,7 @@ function countsOf(roll: Roll) {
       return { resource, waitedMs, instanceId, group, holds, ...(heldBy !== undefined && { heldBy }) };
     });
   return {
+    deadlocks: deadlocksIn(roll),
     heard: instances.length,
     silent,
     deaf: instances.flatMap(({ instanceId, hearing }) => (hearing ? [] : [instanceId])),
@@ -117,6 +120,20 @@ function countsOf(roll: Roll) {
   };
 }
 
+/** Each circle once, of the calls that wait in it. */
+function deadlocksIn({ instances }: Roll): (readonly DeadlockedCall[])[] {
+  const waits = instances.flatMap((each) => nestedWaitsOf(each, ''));
+  const byResource = new Map<string, typeof waits>();
+  for (const wait of waits) byResource.set(wait.resource, [...(byResource.get(wait.resource) ?? []), wait]);
+  const known = new Set<object>();
+  return waits.flatMap((wait) => {
+    if (known.has(wait)) return [];
+    const circle = findCircle(wait, (resource) => byResource.get(resource) ?? []);
+    circle.forEach((each) => known.add(each));
+    return circle.length === 0 ? [] : [tellCircle(circle)];
+  });
+}
+
 function fleetLines(fleet: FleetCounts): [string, string][] {
   const { heard, silent, deaf, deadHolders, leaders, held, waiting, oldestWaitMs } = fleet;
   const dead = deadHolders.map(({ resource, instanceId, ttlMs }): [string, string] => [
@@ -124,6 +141,10 @@ function fleetLines(fleet: FleetCounts): [string, string][] {
     `${plainOrQuoted(instanceId)} holds ${quote(resource)}: free in ${longDuration(ttlMs)} unless it is renewed`,
   ]);
   return [
+    ...fleet.deadlocks.map((calls): [string, string] => [
+      'DEADLOCK',
+      describeDeadlock(calls, quote(calls[0]!.instanceId)),
+    ]),
     ['instances', `${heard} heard, ${silent.length} silent${silent.length > 0 ? `: ${quoteSome(silent, 3)}` : ''}`],
     ...(deaf.length > 0 ? [['deaf', `hear no messages: ${quoteSome(deaf, 3)}`] as [string, string]] : []),
     ['held', `${held}`],

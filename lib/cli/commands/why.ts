@@ -39,7 +39,7 @@ export const why = defineCommand({
     const rollFor = ({ holders }: LockState): Promise<Roll | undefined> =>
       holders.length === 0
         ? Promise.resolve(undefined)
-        : callRoll(opened, { prefix: resource }).catch((error: unknown) => {
+        : callRoll(opened).catch((error: unknown) => {
             if (error instanceof LockUnavailableError) return undefined;
             throw error;
           });

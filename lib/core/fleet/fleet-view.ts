@@ -253,7 +253,8 @@ function leaseKey(resource: string, fencingToken: number): string {
 }
 
 /** The waits of an instance that hold something, as far as it lists them. */
-function nestedWaitsOf({ instanceId, waiting, held }: FleetAnswer, own: string): NestedWaits['waits'] {
+/** The calls of an instance that wait while they hold something. @param own the instance that asks */
+export function nestedWaitsOf({ instanceId, waiting, held }: FleetAnswer, own: string): NestedWaits['waits'] {
   const modes = new Map(held.map(({ resource, fencingToken, mode }) => [`${fencingToken} ${resource}`, mode]));
   return waiting.flatMap((wait) => {
     if (wait.holds.length === 0) return [];

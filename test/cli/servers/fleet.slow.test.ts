@@ -105,6 +105,28 @@ describeOnMachine('a fleet at night', () => {
     await (await waits).release();
   });
 
+  it('a deadlock of three processes is named', async () => {
+    const [a, b, c] = [await start(), await start(), await start()];
+    const hold = (instance: typeof a, held: string, wanted: string) =>
+      instance.locks
+        .using(held, { group: `Of.${held}` }, () => instance.locks.acquire(wanted, { waitMs: 50_000 }))
+        .catch(() => undefined);
+    const all = [hold(a, 'x', 'y'), hold(b, 'y', 'z'), hold(c, 'z', 'x')];
+    await eventually(async () => expect((await run(['status'])).stdout).toContain('DEADLOCK'));
+    const { stdout } = await run(['status']);
+    const lines = stdout.split('\n').filter((line) => line.startsWith('DEADLOCK'));
+    expect(lines).toHaveLength(1);
+    for (const [{ instanceId }, held, wanted] of [
+      [a, 'x', 'y'],
+      [b, 'y', 'z'],
+      [c, 'z', 'x'],
+    ] as const) {
+      expect(lines[0]).toContain(`"${instanceId}" holds "${held}" and wants "${wanted}" (acquire (`);
+    }
+    await Promise.all([a, b, c].map(({ locks }) => locks.shutdown(0)));
+    await Promise.all(all);
+  });
+
   it('status ends with 3 where locks cannot be had', async () => {
     const { code, stdout } = await runHere(['status', '--prefix', 'lock'], {
       ...TERMINAL,

@@ -14,6 +14,7 @@ import { drawScene, duplicateDraws } from './scenes/draw.mjs';
 import { exportsScene } from './scenes/exports.mjs';
 import { importScene } from './scenes/import.mjs';
 import { mailerScene } from './scenes/mailer.mjs';
+import { nightScene } from './scenes/night.mjs';
 import { pauseScene } from './scenes/pause.mjs';
 import { rushScene } from './scenes/rush.mjs';
 import { operatorScene, tillScene } from './scenes/jobs.mjs';
@@ -69,6 +70,8 @@ async function play() {
   findings.push(...(await mailerScene(fleet)));
   heading('10. An instance is paused in the middle of closing the books');
   findings.push(...(await pauseScene(fleet)));
+  heading('11. Three in the morning: npx nestjs-redis-lock status, and a migration once per deploy');
+  findings.push(...(await nightScene(fleet, shop)));
   findings.push(await duplicateDraws(fleet));
 
   table(findings);

@@ -1,6 +1,6 @@
 // @ts-check
 // The demo: three instances of the shop on the Redis at REDIS_URL. `npm run demo` brings that, and the build.
-// Exit code 1: something was not as promised. Takes about half a minute.
+// Exit code 1: something was not as promised. Takes about three quarters of a minute.
 // `--picture <file>` saves the table as an SVG, if all was as promised: `npm run demo -- --picture docs/demo.svg`.
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';

@@ -62,7 +62,7 @@ async function runCommand(
     opening ??= readTarget(common, cli, note).then((target) =>
       openSession(
         command.isPrefixStated ? { ...target, keyPrefix: target.keyPrefix ?? DEFAULT_PREFIX } : target,
-        common.timeout ?? DEFAULT_TIMEOUT_MS,
+        common.timeout ?? command.timeoutMs ?? DEFAULT_TIMEOUT_MS,
         note,
       ),
     );

@@ -17,7 +17,7 @@ import { showWait } from './wait-progress.js';
 const WAIT_MS = 10 * 60_000;
 const KILL_AFTER_MS = 10_000;
 const KEEP_MS = 30 * 24 * 60 * 60_000;
-/** How long Redis may be away, within `--wait`: a fail-over takes less. */
+/** How long Redis may be away, within `--wait`, and take to connect: a fail-over takes less. */
 const UNAVAILABLE_MS = 30_000;
 
 const OPTIONS = {
@@ -65,7 +65,7 @@ export const exec = defineCommand({
     'The command has LOCK_RESOURCE and LOCK_FENCING_TOKEN in its environment. It gets SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2.',
     'If the lease cannot be renewed, and also if exec is killed, the command gets SIGTERM, and SIGKILL when the lease ends.',
     'The exit code is that of the command: 128 and the number of the signal that ended it, 127 if there is no such command.',
-    'Without --prefix it uses the prefix of --config, or lock. It looks for no prefix, because all runs have to use the same one.',
+    'Without --prefix it uses the prefix of --config, or lock. It looks for no prefix, because all runs have to use the same one. --timeout is 30s without it.',
   ],
   examples: [
     'exec migrate --once "$RELEASE" -- npx prisma migrate deploy',
@@ -73,6 +73,7 @@ export const exec = defineCommand({
   ],
   isWriting: true,
   isPrefixStated: true,
+  timeoutMs: UNAVAILABLE_MS,
   handlesSignals: true,
   run: runExec,
 });

@@ -42,6 +42,8 @@ export interface Command<S extends OptionSpecs = OptionSpecs> {
   readonly isWriting?: boolean;
   /** Whether no prefix is looked for, because all who call it have to use the same one. */
   readonly isPrefixStated?: boolean;
+  /** How long Redis may take without `--timeout`, where that is longer than for other commands. */
+  readonly timeoutMs?: number;
   /** Whether Ctrl-C and SIGTERM are left to the command. */
   readonly handlesSignals?: boolean;
   /** @returns how it ended; a number is an exit code as it is */

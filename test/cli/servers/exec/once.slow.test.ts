@@ -1,10 +1,11 @@
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { eventually } from '../../../support/expect/eventually.js';
 import { connectAdmin } from '../../../support/redis/admin-client.js';
 import { documentedUser } from '../../../support/redis/lock-user.js';
+import { RedisCluster } from '../../../support/redis/redis-cluster.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
 import { node, useExec } from './exec-process.js';
 
@@ -54,6 +55,18 @@ describe('exec --once', () => {
     expect(run.stdout).toBe('ran\n');
     expect(run.stderr).toBe('');
     await expect(exec(['rights', '--once', 'v1', ...node('process.exit(1)')], env).ended).resolves.toBe(0);
+  });
+
+  it('works on a cluster, as the module of --config names it', async () => {
+    await using cluster = await RedisCluster.start();
+    const file = join(mkdtempSync(join(tmpdir(), 'config-')), 'connection.mjs');
+    writeFileSync(file, `export default ${JSON.stringify(cluster.connection)};`);
+    const once = ['migrate', '--config', file, '--once', 'v1'];
+    const run = exec([...once, ...node('console.log("ran")')]);
+    await expect(run.ended).resolves.toBe(0);
+    expect(run.stdout).toBe('ran\n');
+    await expect(exec([...once, ...node('process.exit(1)')]).ended).resolves.toBe(0);
+    rmSync(dirname(file), { recursive: true });
   });
 
   it('remembers for as long as --keep', async () => {

@@ -41,7 +41,7 @@ export async function runTestingPage(command, args, options) {
   const { code, output } = await runProgram(command, args, { ...options, timeoutMs: TEST_MS });
   assert.equal(code, 0, output);
   const texts = (await readPage()).map(([, text]) => text);
-  const wanted = texts.flatMap((text) => text.match(/^ +it\(/gm) ?? []).length;
+  const wanted = texts.flatMap((text) => text.match(/^ *it\(/gm) ?? []).length;
   assert.ok(wanted > 0, 'the page has no tests');
   // "Tests: 9 passed, 9 total" of Jest, "Tests  9 passed (9)" of Vitest, "# pass 9" or "ℹ pass 9" of Node.
   const [, ofRunner, ofNode] = /^\s*Tests:?\s+(\d+) passed|^\S+ pass (\d+)$/m.exec(plain(output)) ?? [];

@@ -65,6 +65,11 @@ export const release = defineCommand({
       json: { keyPrefix, resource, fencingToken: token, holder: holder.instanceId, released, ...operator },
       shown: [`Ended: ${resource}, token ${token}, of ${holder.instanceId}.`],
     });
+    const { by, reason } = operator;
+    if (by !== undefined || reason !== undefined) {
+      const parts = [by !== undefined && `by ${quote(by)}`, reason !== undefined && `because of ${quote(reason, 200)}`];
+      output.note(`Asked for ${parts.filter(Boolean).join(', ')}. Only this line and --json say so: keep it.`);
+    }
     const hearsInMs = Math.max(0, holder.leaseMs / 3 - renewedMsAgo(holder));
     output.note(`The holder hears of it at its next renewal, in about ${longDuration(hearsInMs)}.`);
     return 'done';

@@ -224,7 +224,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   /**
    * Explains in sentences why a call cannot get a resource, from a look at Redis: which process holds it, since when, when
    * it was last renewed, who waits, and the likely cause. Where calls wait for a holder that lives, all instances are asked
-   * whether they wait for each other, which takes up to half a second. It is meant for people; `cause` is for programs.
+   * whether they wait for each other, which takes up to a second. It is meant for people; `cause` is for programs.
    *
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    * @throws InvalidLockOptionsError when an option or the name is invalid

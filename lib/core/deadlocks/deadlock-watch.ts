@@ -3,8 +3,8 @@ import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Clock } from '../util/clock.js';
 import { findCircle, type NestedWait, tellCircle } from './circles.js';
 
-/** How long before the end of a wait all instances are asked. Longer than a roll call takes. */
-const ASK_BEFORE_MS = 500;
+/** How long before the end of a wait all instances are asked. A roll call takes up to 300 ms, and Redis may be slow. */
+const ASK_BEFORE_MS = 1_000;
 /** The pauses between two roll calls of this process: they grow while none finds a deadlock. */
 const PAUSE_MS = { first: 1_000, longest: 60_000 };
 

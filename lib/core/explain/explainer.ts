@@ -37,8 +37,8 @@ export const EXPLAIN_OPTIONS = new OptionTable({
 
 /** Only where the holders live, they may wait for others. */
 const MAY_BE_DEADLOCK: readonly LockCause[] = ['inUse', 'holderSlow', 'heldByThisProcess'];
-/** Longer than a roll call takes. */
-const ROLL_CALL_MS = 500;
+/** A roll call takes up to 300 ms, and Redis may be slow. */
+const ROLL_CALL_MS = 1_000;
 
 /** Explains in sentences why a call cannot get a resource. */
 export class Explainer {

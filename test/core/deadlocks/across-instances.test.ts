@@ -128,7 +128,7 @@ describe('calls of several instances that wait for each other', () => {
     it('where the process stood still', async () => {
       nested(a, 'x', 'y');
       nested(b, 'y', 'x');
-      await pass(WAIT_MS - 600);
+      await pass(WAIT_MS - 1_100);
       world.clock.standStill(2_000);
       await pass(100);
       expectInTime(errorsOf(a)[0]);
@@ -139,7 +139,7 @@ describe('calls of several instances that wait for each other', () => {
       a.store.rollCalls!.call = () => new Promise<never>(() => {});
       nested(a, 'x', 'y', { signal: caller.signal });
       nested(b, 'y', 'x');
-      await pass(WAIT_MS - 300);
+      await pass(WAIT_MS - 600);
       caller.abort();
       await settle();
       expectInTime(errorsOf(a)[0], 'LOCK_ABORTED');
@@ -148,7 +148,7 @@ describe('calls of several instances that wait for each other', () => {
     it('where the application shuts down', async () => {
       nested(a, 'x', 'y');
       nested(b, 'y', 'x');
-      await pass(WAIT_MS - 400);
+      await pass(WAIT_MS - 900);
       void a.locks.shutdown(100);
       await pass(400);
       expectInTime(errorsOf(a)[0], 'LOCK_SHUTDOWN');
@@ -181,7 +181,7 @@ describe('calls of several instances that wait for each other', () => {
     b.store.rollCalls!.call = () => new Promise<never>(() => {});
     await pass(1_000);
     const late = track(b.locks.operators.explain('y'));
-    await pass(550);
+    await pass(1_050);
     expect(late.value.cause).toBe('inUse');
   });
 

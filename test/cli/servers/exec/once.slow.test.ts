@@ -93,16 +93,20 @@ describe('a race of 20 deploys', () => {
     return port;
   }
 
-  /** A migration that writes down when it starts and ends, and what it sees of another one. */
-  function migration(log: string, port: number, ms: number): string[] {
+  /** A migration that writes down when it starts and ends, and what it sees of another one. It ends when it may. */
+  function migration(log: string, port: number, mayEnd: string): string[] {
     return node(`
-      const { appendFileSync } = require('fs');
+      const { appendFileSync, existsSync } = require('fs');
       const say = (what) => appendFileSync(${JSON.stringify(log)}, what + ' ' + process.env.DEPLOY + '\\n');
       require('net').createServer()
         .on('error', (error) => { say('overlaps'); throw error; })
         .listen(${port}, '127.0.0.1', () => {
           say('begins');
-          setTimeout(() => { say('ends'); process.exit(); }, ${ms});
+          setInterval(() => {
+            if (!existsSync(${JSON.stringify(mayEnd)})) return;
+            say('ends');
+            process.exit();
+          }, 100);
         });`);
   }
 
@@ -114,7 +118,7 @@ describe('a race of 20 deploys', () => {
   it('runs the migration once', async () => {
     const log = join(folder, 'peaceful');
     writeFileSync(log, '');
-    const command = migration(log, await freePort(), 200);
+    const command = migration(log, await freePort(), log);
     const deploys = Array.from({ length: DEPLOYS }, (_, index) =>
       exec(['migrate', '--once', 'v1', ...command], { DEPLOY: String(index) }),
     );
@@ -127,7 +131,9 @@ describe('a race of 20 deploys', () => {
   it('completes the migration once, and never runs two, when runners are killed', async () => {
     const log = join(folder, 'killed');
     writeFileSync(log, '');
-    const command = migration(log, await freePort(), 1_500);
+    // A runner that is killed when its command has just ended could not note that: so none ends before that.
+    const mayEnd = join(folder, 'may-end');
+    const command = migration(log, await freePort(), mayEnd);
     const options = ['--once', 'v1', '--lease', '3s', '--kill-after', '1s'];
     const deploys = Array.from({ length: DEPLOYS }, (_, index) =>
       exec(['migrate-killed', ...options, ...command], { DEPLOY: String(index) }),
@@ -144,6 +150,7 @@ describe('a race of 20 deploys', () => {
       deploys[waiter]!.kill('SIGKILL');
       killed.add(waiter);
     }
+    writeFileSync(mayEnd, '');
     const codes = await Promise.all(deploys.map((each) => each.ended));
     expect(codes.filter((_, index) => !killed.has(index))).toEqual(Array(DEPLOYS - killed.size).fill(0));
     expect(linesOf(log, 'overlaps')).toEqual([]);

@@ -56,6 +56,7 @@ async function runCommand(
   const output = new Output(cli, terminal, common.json);
   const stop = new Stop(command.handlesSignals ? undefined : signals);
   let opening: Promise<Session> | undefined;
+  let isOpen = false;
   const session = (): Promise<Session> => {
     const note = (line: string): void => output.note(line);
     terminal.progress('Connecting to Redis …');
@@ -66,7 +67,10 @@ async function runCommand(
         note,
       ),
     );
-    return opening.finally(() => terminal.endProgress());
+    return opening.finally(() => {
+      isOpen = true;
+      terminal.endProgress();
+    });
   };
   try {
     const { args, rest, options } = parsed;
@@ -79,10 +83,12 @@ async function runCommand(
   } finally {
     terminal.endProgress();
     stop.end();
-    await opening?.then(
+    const closed = opening?.then(
       (each) => each.close(),
       () => undefined,
     );
+    // A command that a signal has ended does not wait for a Redis that does not answer.
+    if (isOpen) await closed;
   }
 }
 

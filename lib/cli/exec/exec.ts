@@ -129,7 +129,7 @@ function readRequest({ args, rest, options }: Context): ExecRequest {
 async function runLocked(request: ExecRequest, context: Context, signals: PassedSignals): Promise<number> {
   const { resource, once } = request;
   const { output } = context;
-  const session = await context.session();
+  const session = await Promise.race([context.session(), signals.ended]);
   const mark =
     once && onceMark(session.client.latches(new RedisLatchStore(session.store)), resource, once.key, once.keepMs);
   const isDone = async (): Promise<boolean> => {

@@ -1,3 +1,5 @@
+import { onAbort } from '../../core/util/signals.js';
+
 /** What ends a process that does not handle it. While `exec` waits, one of them ends the wait. */
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 const OTHERS = ['SIGUSR1', 'SIGUSR2', 'SIGWINCH'] as const;
@@ -22,6 +24,11 @@ export class PassedSignals {
   /** Aborts when a signal ends `exec` before its command has started. */
   get ending(): AbortSignal {
     return this.#ending.signal;
+  }
+
+  /** Rejects when a signal ends `exec` before its command has started. */
+  get ended(): Promise<never> {
+    return new Promise((_, reject) => onAbort(this.ending, () => reject(new Error(`ended by ${this.#endedBy}`))));
   }
 
   /** Which signal that was. */

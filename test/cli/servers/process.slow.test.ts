@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -63,6 +65,21 @@ describe('the command line as a process', () => {
     await new Promise((resolve) => child.stdout!.once('data', resolve));
     child.kill(name);
     expect(await ended).toMatchObject({ code, signal: null, stderr: '' });
+  });
+
+  it.each([
+    ['ls', ['ls', '--timeout', '10m']],
+    ['exec', ['exec', 'order:7', '--timeout', '10m', '--', 'true']],
+  ])('ends at SIGINT while it connects to a Redis that does not answer: %s', async (_, argv) => {
+    const silent = createServer(() => {}).listen(0, '127.0.0.1');
+    const isConnected = once(silent, 'connection');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const { child, ended } = startCli(argv, { REDIS_URL: `redis://127.0.0.1:${port}` });
+    await isConnected;
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ code: 130, stdout: '' });
+    silent.close();
   });
 
   it('ends with 3 where Redis hangs, within the time', async () => {

@@ -108,6 +108,7 @@ export class LockClient {
   readonly watches: LockWatches;
   readonly #latches: Latches[] = [];
   readonly #missedTicks: MissedTicks[] = [];
+  readonly #jobRecords: JobRecords[] = [];
   readonly #closing = new AbortController();
   readonly #drained = new AbortController();
   readonly #deps: LeaseDeps;
@@ -180,6 +181,7 @@ export class LockClient {
       granted: (grant) => localQueues.granted(grant),
       retained: (notice) => localQueues.retained(notice),
       called: (call) => this.#fleet.called(call),
+      asked: (request) => this.#jobRecords.forEach(({ requests }) => requests.asked(request)),
       freed: (message) => this.watches.freed(message),
       opened: (name, count) => this.#latches.forEach((latches) => latches.opened(name, count)),
       unproven: () => localQueues.unproven(),
@@ -230,7 +232,9 @@ export class LockClient {
 
   /** What operators see of jobs, and change. @param jobs remembers them */
   jobRecords(jobs: JobStore): JobRecords {
-    return new JobRecords(this.#deps, jobs);
+    const records = new JobRecords(this.#deps, jobs);
+    this.#jobRecords.push(records);
+    return records;
   }
 
   /** What finds missed ticks of the jobs of this process. @param jobs remembers them */

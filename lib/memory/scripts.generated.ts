@@ -2224,6 +2224,28 @@ function renewScript(KEYS: Value, ARGV: Value): Value {
   return 1;
 }
 
+// request-run.lua
+function requestRunScript(KEYS: Value, ARGV: Value): Value {
+  const key: Value = KEYS[0];
+  const [from, to, keepMs, channel, message]: Value = ARGV.slice(0, 5);
+  const standing: Value = redis.get(key) ?? '';
+  if (to === '' || (standing !== from && standing !== to)) {
+    return standing;
+  }
+  if (standing === from) {
+    redis.set(key, to, 'PX', keepMs);
+  }
+  if (channel === '') {
+    return to;
+  }
+  const told: Value = lua.tried(() => redis.publish(channel, message));
+  if (typeof told === 'object') {
+    redis.del(key);
+    return told;
+  }
+  return to;
+}
+
 // resize.lua
 function resizeScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
@@ -2550,6 +2572,7 @@ const SCRIPTS = {
   registerJob: registerJobScript,
   release: releaseScript,
   renew: renewScript,
+  requestRun: requestRunScript,
   resize: resizeScript,
   retain: retainScript,
   rotate: rotateScript,

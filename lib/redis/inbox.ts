@@ -1,6 +1,13 @@
 import { inRootContext } from '../core/util/async-contexts.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../core/util/clock.js';
-import type { Hearing, PushedGrant, RetentionNotice, RollCall, StoreListener } from '../core/store/hearing.js';
+import type {
+  Hearing,
+  PushedGrant,
+  RetentionNotice,
+  RollCall,
+  RunRequest,
+  StoreListener,
+} from '../core/store/hearing.js';
 import type { StoreProblem } from '../core/store/store-probe.js';
 import type { FreedMessage } from '../core/store/watch-store.js';
 import type { Connection } from './connection/connection.js';
@@ -23,6 +30,8 @@ const FREED_MESSAGE = /^free ([0-9a-f]{40}) (\d{1,3}) (.+)$/s;
 const PROBE_MESSAGE = /^probe [\w-]{22} \d{1,16}$/;
 /** "roll nonce scope": all instances are asked. The scope comes last, because it may contain spaces. */
 const ROLL_MESSAGE = /^roll (\S{1,64}) (.*)$/s;
+/** "run id resource": a job is asked to run now. */
+const RUN_MESSAGE = /^run ([\w-]{22}) (.+)$/s;
 /** Longer than the longest message of the scripts: a resource of 512 bytes, all of them encoded. */
 const TOO_LONG = 2_000;
 
@@ -32,6 +41,7 @@ type InboxMessage =
   | { readonly latch: { name: string; count: number } }
   | { readonly freed: FreedMessage }
   | { readonly call: RollCall }
+  | { readonly request: RunRequest }
   /** The whole message. */
   | { readonly probe: string };
 
@@ -41,6 +51,7 @@ export function readMessage(message: string): InboxMessage | undefined {
   if (message.startsWith('latch ')) return readLatch(message);
   if (message.startsWith('free ')) return readFreed(message);
   if (message.startsWith('roll ')) return readCall(message);
+  if (message.startsWith('run ')) return readRequest(message);
   if (message.startsWith('probe ')) return PROBE_MESSAGE.test(message) ? { probe: message } : undefined;
   const grant = readGrant(message);
   return grant ? { grant } : readNotice(message);
@@ -51,6 +62,7 @@ export function deliver(said: Exclude<InboxMessage, { probe: string }>, listener
   if ('grant' in said) listener.granted(said.grant);
   else if ('notice' in said) listener.retained(said.notice);
   else if ('freed' in said) listener.freed(said.freed);
+  else if ('request' in said) listener.asked(said.request);
   else if ('call' in said) listener.called(said.call);
   else listener.opened(said.latch.name, said.latch.count);
 }
@@ -87,6 +99,11 @@ function readFreed(message: string): InboxMessage | undefined {
 function readCall(message: string): InboxMessage | undefined {
   const [, nonce, scope] = ROLL_MESSAGE.exec(message) ?? [];
   return nonce === undefined ? undefined : { call: { nonce, scope: scope! } };
+}
+
+function readRequest(message: string): InboxMessage | undefined {
+  const [, id, resource] = RUN_MESSAGE.exec(message) ?? [];
+  return id === undefined ? undefined : { request: { resource: decodeResource(resource!), id } };
 }
 
 function readGrant(message: string): PushedGrant | undefined {

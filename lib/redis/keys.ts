@@ -89,6 +89,11 @@ export class Keys {
     return `${this.lock(resource)}:instances`;
   }
 
+  /** A request to run a singleton job now. */
+  jobRequest(resource: string, id: string): string {
+    return `${this.lock(resource)}:run:${id}`;
+  }
+
   /** All that is read of a singleton job: lock, last accounted tick, history, record, pause and instances. */
   ofJob(resource: string): string[] {
     const lock = this.lock(resource);

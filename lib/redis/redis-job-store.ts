@@ -1,4 +1,5 @@
 import { chunks } from '../core/util/objects.js';
+import type { RunRequest } from '../core/store/hearing.js';
 import {
   catchUpOf,
   JOB_KEEP_MS,
@@ -12,6 +13,7 @@ import {
   readHistory,
   type RunEnd,
   type RunRecord,
+  type RunRequestChange,
 } from '../core/store/job-store.js';
 import {
   type ClaimChange,
@@ -27,7 +29,7 @@ import {
 import type { LockOwner } from '../core/store/lock-store.js';
 import { sealOfOwner } from './grant-seal.js';
 import { encodeField, readOwed, readPause, readRun, readSpan, readTimedPauses } from './job-entries.js';
-import type { Keys } from './keys.js';
+import { encodeResource, type Keys } from './keys.js';
 import type { ScriptLockStore } from './script-lock-store.js';
 import {
   CLAIM_TICK,
@@ -40,6 +42,7 @@ import {
   NOTE_MISSED,
   PAUSE_JOB,
   REGISTER_JOB,
+  REQUEST_RUN,
 } from './script/scripts.js';
 
 /** How long the index of all jobs outlives the last registration. */
@@ -179,6 +182,14 @@ export class RedisJobStore implements JobStore, ClaimNode {
     const standing = readPause((await this.store.run(PAUSE_JOB, own, terms)) as string);
     if (what === 'pause') await this.#index('add', INDEX_KEEP_MS, [resource]);
     return standing;
+  }
+
+  async request({ resource, id }: RunRequest, change: RunRequestChange): Promise<string> {
+    const { keys, database } = this.store;
+    const { from = '', to = '', keepMs = 1, tells } = change;
+    const message = `run ${id} ${encodeResource(resource)}`;
+    const args = [from, to, keepMs, tells ? keys.rollChannel(database) : '', message];
+    return (await this.store.run(REQUEST_RUN, [keys.jobRequest(resource, id)], args)) as string;
   }
 
   async register(jobs: readonly JobRegistration[]): Promise<JobState[]> {

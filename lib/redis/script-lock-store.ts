@@ -66,6 +66,7 @@ export abstract class ScriptLockStore implements LockStore {
     granted: (grant) => this.#listener?.granted(grant),
     retained: (notice) => this.#listener?.retained?.(notice),
     called: (call) => this.#listener?.called?.(call),
+    asked: (request) => this.#listener?.asked?.(request),
     freed: (message) => this.#listener?.freed?.(message),
     opened: (name, count) => this.#listener?.opened?.(name, count),
     unproven: () => this.#listener?.unproven?.(),

@@ -27,6 +27,7 @@ class Subscribed extends EventEmitter {
       called: ignore,
       opened: ignore,
       freed: ignore,
+      asked: ignore,
       unproven: ignore,
     };
     this.inbox = new Inbox(

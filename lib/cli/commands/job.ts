@@ -1,28 +1,35 @@
 import { jobResource } from '../../core/api/resource.js';
-import { quote, quoteSome } from '../../core/util/quoted.js';
+import { quote } from '../../core/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
 import { CliError, UsageError } from '../frame/exit-codes.js';
 import { OPERATOR_OPTIONS, operatorOf } from '../frame/operator.js';
 import { durationOption, flagOption } from '../frame/options.js';
 import { durationCell, longDuration, timeCell } from '../frame/output.js';
 import { NO_OWN_JOBS, outcomeOf, stateOf } from './jobs.js';
+import { runJob } from './run-job.js';
 
 const MOST_RUNS = 100;
 
 export const job = defineCommand({
   name: 'job',
-  summary: 'Shows one job and its instances; pauses it for the whole fleet, or ends the pause.',
+  summary: 'Shows one job and its instances; runs it now; pauses it for the whole fleet, or ends the pause.',
   args: [{ name: 'name', isRequired: true }],
   options: {
     history: flagOption(`Lists its newest runs, at most ${MOST_RUNS}, and the ticks that were missed.`),
     pause: durationOption('No instance runs its ticks for so long. A run goes on to its end.'),
     resume: flagOption('Ends the pause. Ticks that were due meanwhile do not run.'),
-    run: flagOption('Says where it can be run now: the code of a job is in the instances of your application only.'),
+    run: flagOption('Asks the instances that have the job: one of them runs it now, also while it is paused.'),
+    wait: durationOption('With --run: how long to wait for its end, 10 min by default. The run goes on after it.'),
     ...OPERATOR_OPTIONS,
   },
-  examples: ['job nightly-report', 'job nightly-report --history', 'job nightly-report --pause 2h --by ann'],
+  examples: [
+    'job nightly-report',
+    'job nightly-report --history',
+    'job nightly-report --pause 2h --by ann',
+    'job nightly-report --run --by ann --reason OPS-17',
+  ],
   isWriting: true,
-  async run({ args, options, output, session }) {
+  async run({ args, options, output, terminal, signal, session }) {
     const [name] = args as [string];
     const { history, pause, resume, run } = options;
     if ([history, pause !== undefined, resume, run].filter(Boolean).length > 1) {
@@ -31,11 +38,6 @@ export const job = defineCommand({
     jobResource(name);
     const { jobs: records, keyPrefix } = await session();
     const now = Date.now();
-    if (run)
-      throw await runIt(
-        name,
-        (await records.get(name, NO_OWN_JOBS)).instances.map((each) => each.instanceId),
-      );
     if (history) {
       const runs = await records.history(name, NO_OWN_JOBS, MOST_RUNS);
       output.print({
@@ -58,6 +60,7 @@ export const job = defineCommand({
       return 'done';
     }
     const operator = operatorOf(options);
+    if (run) return runJob({ name, operator, output, terminal, signal, session: await session() }, options.wait);
     if (pause !== undefined) {
       const until = now + pause;
       const before = await records.pause(name, NO_OWN_JOBS, { ...(operator.by && { by: operator.by }), until });
@@ -102,11 +105,3 @@ export const job = defineCommand({
     return 'done';
   },
 });
-
-async function runIt(name: string, instances: readonly string[]): Promise<CliError> {
-  const where = instances.length === 0 ? 'no instance has it now' : `these have it: ${quoteSome(instances)}`;
-  return new CliError(
-    'refused',
-    `The command line has no code for the job ${quote(name)}. Call SingletonJobs.runNow(${quote(name)}) in an instance; ${where}.`,
-  );
-}

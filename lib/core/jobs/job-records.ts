@@ -5,6 +5,7 @@ import type { LockEventOf } from '../events/events.js';
 import type { Runtime } from '../holding/runtime.js';
 import { chunks } from '../util/objects.js';
 import { type JobInfo, JobNotFoundError, type JobRun } from './job-info.js';
+import { RunRequests } from './run-requests.js';
 
 /** How many jobs one command looks at: about a millisecond of Redis. */
 const JOBS_AT_ONCE = 100;
@@ -17,10 +18,15 @@ const BY = /^manual:\S+ by ([^]+)$/;
 
 /** What the store knows of the jobs of all applications with the same prefix. */
 export class JobRecords {
+  /** Requests to run a job now. */
+  readonly requests: RunRequests;
+
   constructor(
     private readonly runtime: Runtime,
     private readonly store: JobStore,
-  ) {}
+  ) {
+    this.requests = new RunRequests(runtime, store);
+  }
 
   /**
    * All jobs that are known, by name.

@@ -39,6 +39,8 @@ export interface StoreListener {
   retained?(notice: RetentionNotice): void;
   /** A roll call: this instance is asked what it holds and waits for. */
   called?(call: RollCall): void;
+  /** A job is asked to run now. The message is only a reason to look, because any program that may publish can send it. */
+  asked?(request: RunRequest): void;
   /** A watched resource was free. */
   freed?(message: FreedMessage): void;
   /** A latch is open. The message is only a reason to look: it may be late, it may be lost, and it may be forged. */
@@ -47,6 +49,14 @@ export interface StoreListener {
   unproven?(): void;
   /** The connection is new: messages may have been missed. */
   reconnected(): void;
+}
+
+/** A request to run a job now. */
+export interface RunRequest {
+  /** The lock of the job. */
+  readonly resource: string;
+  /** An unguessable name, of 22 letters, digits, `-` and `_`. */
+  readonly id: string;
 }
 
 /** A question to all instances. Any program that may publish can have sent it: a {@link RollCalls} knows if it stands. */

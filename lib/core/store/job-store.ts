@@ -1,4 +1,5 @@
 import type { ClaimEnd, MissedSpan, Tick, TickClaim, TickReply } from './job-claims.js';
+import type { RunRequest } from './hearing.js';
 import type { LockOwner } from './lock-store.js';
 import { LockStoreError } from './store-error.js';
 
@@ -131,6 +132,18 @@ export interface JobInstance {
   readonly seenAt: number;
 }
 
+/** What becomes of a request. */
+export interface RunRequestChange {
+  /** What it must be now. Not set: there must be none. */
+  readonly from?: string;
+  /** What it becomes. Not set: it is only read. */
+  readonly to?: string;
+  /** For how long it is kept from now on, in milliseconds. */
+  readonly keepMs?: number;
+  /** Whether all instances are told that it is there, by `StoreListener.asked`: also where it is so already. */
+  readonly tells?: boolean;
+}
+
 /** When a job was paused, with both ends, in milliseconds since the Unix epoch. */
 export interface TimedPause {
   readonly from: number;
@@ -236,6 +249,14 @@ export interface JobStore extends JobClaims {
    * @returns each job as it is then, without runs and instances
    */
   register(jobs: readonly JobRegistration[]): Promise<JobState[]>;
+  /**
+   * Changes a request to run a job now, in one step, if it is as the change says, or has become so already.
+   *
+   * Not set: this store passes on no requests.
+   *
+   * @returns what it is then; '' for none
+   */
+  request?(request: RunRequest, change: RunRequestChange): Promise<string>;
   /** The locks of all jobs that are known, in no order. Of those, `look` may find some that are not known any more. */
   list(): Promise<string[]>;
 }

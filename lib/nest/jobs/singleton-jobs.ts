@@ -1,8 +1,9 @@
-import type { OnApplicationBootstrap, OnModuleDestroy, OnModuleInit } from '@nestjs/common';
+import { Logger, type OnApplicationBootstrap, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
-import { InvalidLockOptionsError, LockShutdownError } from '../../core/api/errors.js';
+import { InvalidLockOptionsError, LockError, LockShutdownError } from '../../core/api/errors.js';
 import { type JobInfo, JobNotFoundError, type JobRun } from '../../core/jobs/job-info.js';
+import type { Operator, RunEnding } from '../../core/jobs/run-requests.js';
 import { jobResource } from '../../core/api/resource.js';
 import type { JobPause } from '../../core/store/job-store.js';
 import { checkFunction } from '../../core/api/validation.js';
@@ -11,7 +12,7 @@ import { addInjected } from '../injected-classes.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { clockOf, partsOf } from '../service-parts.js';
 import { checkMissedIsKept, jobRecordsOf, watchJob } from '../schedule/job-watch.js';
-import { type Job, type JobMethod, manually } from '../schedule/run-job.js';
+import { type Job, type JobMethod, manually, type Occasion } from '../schedule/run-job.js';
 import type { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import type { AddedCronJob, AddedJob } from './added-job-options.js';
 import { AddedJobs, type SchedulerParts } from './added-jobs.js';
@@ -51,6 +52,8 @@ interface JobsDeps {
 export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
   readonly #deps: JobsDeps;
   readonly #added = new AddedJobs();
+  /** As `@nestjs/schedule` logs the errors of its jobs. */
+  readonly #logger = new Logger('Scheduler');
   #state: 'starting' | 'running' | 'closed' = 'starting';
   #registry: SchedulerRegistry | undefined;
 
@@ -161,7 +164,11 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     const records = jobRecordsOf(this.#deps.service);
     if (!job) throw await records.notHere(name, new Set(this.#names()));
     records.tell(name, { ...options, command: 'runNow' });
-    const { result, isTaken } = await job.run(manually(clockOf(this.#deps.service).wallNow(), options.by));
+    return this.#run(job, manually(clockOf(this.#deps.service).wallNow(), options.by));
+  }
+
+  async #run(job: Job, occasion: Occasion): Promise<unknown> {
+    const { result, isTaken } = await job.run(occasion);
     if (isTaken) return result;
     throw new InvalidLockOptionsError(
       `${job.where} was called, but the job did not run: a decorator above it has returned without it, as ` +
@@ -258,6 +265,29 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   /** Called by Nest. From now on jobs can be added. */
   onApplicationBootstrap(): void {
     this.#state = 'running';
+    partsOf(this.#deps.service)?.jobs?.records.requests.serve({
+      has: (name) => this.#state === 'running' && this.#find(name) !== undefined,
+      run: (name, operator, id) => this.#runAsked(name, operator, id),
+    });
+  }
+
+  /** Runs a job as {@link runNow} does, for another process. */
+  async #runAsked(name: string, operator: Operator, id: string): Promise<RunEnding> {
+    const { service } = this.#deps;
+    let isBegun = false;
+    const begins = (): void => void (isBegun = true);
+    try {
+      const job = this.#find(name);
+      if (!job) throw JobNotFoundError.unknown(name, 'This instance', this.#names());
+      jobRecordsOf(service).tell(name, { ...operator, command: 'runNow' });
+      await this.#run(job, { ...manually(clockOf(service).wallNow(), operator.by, id), begins });
+      return { outcome: 'ok' };
+    } catch (error) {
+      const kind = error instanceof Error ? error.name : typeof error;
+      if (!isBegun) return { outcome: 'refused', message: error instanceof LockError ? error.message : kind };
+      this.#logger.error(error);
+      return { outcome: 'error', message: kind };
+    }
   }
 
   /** Called by Nest. No job can be added any more. The scheduler ends the timers of all jobs. */

@@ -89,9 +89,9 @@ export function runJob(
 const OWN_KEEP_MS = 60_000;
 
 /** A manual run. The text of its tick says when, and by whom. */
-export function manually(now: number, by: string | undefined): Occasion {
-  const id = `manual:${new Date(now).toISOString()}:${randomUUID().slice(0, 8)}`;
-  return { kind: 'manual', tick: { tick: by === undefined ? id : `${id} by ${by}`, keepMs: OWN_KEEP_MS } };
+export function manually(now: number, by: string | undefined, id = randomUUID().slice(0, 8)): Occasion {
+  const text = `manual:${new Date(now).toISOString()}:${id}`;
+  return { kind: 'manual', tick: { tick: by === undefined ? text : `${text} by ${by}`, keepMs: OWN_KEEP_MS } };
 }
 
 /**

@@ -12,7 +12,7 @@ export type LockCommand = (typeof LOCK_COMMANDS)[number];
 
 /** What a command says of itself, by its arguments. Without a verb, that is the name of the method. */
 export type Told<P, V extends keyof P> = {
-  readonly [K in V]: P[K] extends (...args: infer A) => unknown
+  readonly [K in V]: P[K] extends ((...args: infer A) => unknown) | undefined
     ? (...args: A) => Omit<TestCommand, 'instanceId' | 'verb'> & { readonly verb?: Verb }
     : never;
 };

@@ -156,6 +156,7 @@ const OF_JOBS: Told<JobStore, Exclude<keyof JobStore, 'refusal'>> = {
   look: (resources) => ofJob(resources.join()),
   pause: ofJob,
   resume: ofJob,
+  request: ({ resource }) => ofJob(resource),
   register: (jobs) => ofJob(jobs.map(({ resource }) => resource).join()),
   list: () => ofJob(''),
 };
@@ -279,6 +280,7 @@ export class TestLockStore extends ForwardedLocks implements LockStore {
     this.inner.listen({
       granted: (grant) => path.deliver(grant.resource, () => listener.granted(grant)),
       called: (call) => path.deliver('', () => listener.called?.(call)),
+      asked: (request) => path.deliver(request.resource, () => listener.asked?.(request)),
       retained: (notice) => path.deliver(notice.resource, () => listener.retained?.(notice)),
       freed: (message) => path.deliver(message.resource, () => listener.freed?.(message)),
       opened: (name, count) => path.deliver(name, () => listener.opened?.(name, count)),

@@ -231,14 +231,6 @@ describe.each([0, 3])('the commands, in database %d', (database) => {
       expect(await json('job', 'nightly', '--history')).toMatchObject({ code: 0, job: 'nightly', runs: [] });
     });
 
-    it('are run by an instance only, which it says', async () => {
-      const { instanceId } = await withJob();
-      const { code, stderr } = await run(['job', 'nightly', '--run']);
-      expect(code).toBe(1);
-      expect(stderr).toContain('has no code for the job "nightly"');
-      expect(stderr).toContain(instanceId);
-    });
-
     it.each([[[]], [['--run']], [['--pause', '1h']], [['--resume']], [['--history']]])(
       'that are not known end with 1: %j',
       async (options) => {

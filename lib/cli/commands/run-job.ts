@@ -1,0 +1,109 @@
+import type { JobRun } from '../../core/jobs/job-info.js';
+import type { AskedRun, Operator, RunRequestState } from '../../core/jobs/run-requests.js';
+import { plainOrQuoted, quote, quoteSome } from '../../core/util/quoted.js';
+import type { CommandContext } from '../frame/command.js';
+import { CliError, type ExitName } from '../frame/exit-codes.js';
+import { longDuration } from '../frame/output.js';
+import { pauseFor } from '../frame/pause.js';
+import type { Session } from '../frame/session.js';
+import { NO_OWN_JOBS } from './jobs.js';
+
+/** How long the instances have to take the request, how often it is looked for, and how often they are told again. */
+const TAKEN_WITHIN_MS = 5_000;
+const LOOK_MS = 100;
+const TELL_AGAIN_MS = 1_000;
+/** How often the end of the run is looked for. */
+const END_LOOK_MS = 500;
+/** How long to wait for the end of the run. */
+const DEFAULT_WAIT_MS = 10 * 60_000;
+/** So many newer runs there may be of the job. */
+const MOST_RUNS = 100;
+
+interface Asking extends Pick<CommandContext, 'output' | 'terminal' | 'signal'> {
+  readonly session: Session;
+  readonly name: string;
+  readonly operator: Operator;
+}
+
+/** Asks the instances to run a job, and waits for its end. The code of a job is in the instances. */
+export async function runJob(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promise<ExitName> {
+  const { name, operator, session, output, terminal } = asking;
+  const { jobs, keyPrefix } = session;
+  const { instances } = await jobs.get(name, NO_OWN_JOBS);
+  const asked = jobs.requests.create(name, operator);
+  const taken = await untilTaken(asking, asked);
+  if (taken.state === 'asked' || taken.state === 'gone') {
+    const seen = instances.map(({ instanceId }) => instanceId);
+    const where = seen.length === 0 ? 'No instance has it now' : `Seen lately with it: ${quoteSome(seen)}`;
+    throw new CliError(
+      'refused',
+      `No instance has taken the request to run the job ${quote(name)} within ${longDuration(TAKEN_WITHIN_MS)}. It was ` +
+        `taken back, so none will run it. ${where}. Instances that are frozen, deaf or of an older version take none.`,
+    );
+  }
+  const { instanceId } = taken;
+  const where = plainOrQuoted(instanceId);
+  const ended = await untilEnded(asking, asked, taken, waitMs);
+  terminal.endProgress();
+  const { state, run } = ended;
+  const isOver = state.state === 'ended' || run?.outcome !== undefined;
+  if (!isOver) {
+    output.note(
+      `${name} was taken by ${where}, and has not ended within ${longDuration(waitMs)}. It goes on: job ${name} --history shows its end.`,
+    );
+    return 'partial';
+  }
+  if (state.state === 'ended' && state.outcome === 'refused') {
+    throw new CliError(
+      'refused',
+      `${where} did not run the job ${quote(name)}: ${state.message ?? 'no reason is known'}`,
+    );
+  }
+  const outcome = state.state === 'ended' && run?.outcome === undefined ? state.outcome : run!.outcome!;
+  const tookMs = run?.endedAt === undefined ? undefined : run.endedAt - run.startedAt;
+  const message = state.state === 'ended' ? state.message : undefined;
+  const took = tookMs === undefined ? '' : ` after ${longDuration(tookMs)}`;
+  const by = operator.by === undefined ? {} : { by: operator.by };
+  output.print({
+    json: { keyPrefix, job: name, ran: { instanceId, outcome, tookMs, error: message, ...by } },
+    shown: [`Ran on ${where}: ${name}, ended ${outcome}${message === undefined ? '' : ` (${message})`}${took}.`],
+  });
+  return outcome === 'ok' ? 'done' : 'refused';
+}
+
+async function untilTaken({ session, terminal, signal, name }: Asking, asked: AskedRun): Promise<RunRequestState> {
+  const { requests } = session.jobs;
+  const since = performance.now();
+  let state = await requests.tell(asked);
+  for (let toldAt = since; state.state === 'asked';) {
+    terminal.progress(`Asking the instances to run ${quote(name)} …`);
+    await pauseFor(LOOK_MS, signal);
+    const now = performance.now();
+    if (signal.aborted || now - since >= TAKEN_WITHIN_MS) return requests.withdraw(asked);
+    const isTold = now - toldAt < TELL_AGAIN_MS;
+    if (!isTold) toldAt = now;
+    state = await (isTold ? requests.read(asked) : requests.tell(asked));
+  }
+  return state;
+}
+
+/** The end is told by the instance. Of one that has died, the history has it. */
+async function untilEnded(
+  { session, terminal, signal, name }: Asking,
+  asked: AskedRun,
+  taken: RunRequestState & { readonly instanceId: string },
+  waitMs: number,
+): Promise<{ readonly state: RunRequestState; readonly run: JobRun | undefined }> {
+  const { jobs } = session;
+  const since = performance.now();
+  for (let state: RunRequestState = taken; ;) {
+    const runs = await jobs.history(name, NO_OWN_JOBS, MOST_RUNS);
+    const run = runs.find(({ manual, tick }) => manual && tick.split(' ')[0]!.endsWith(`:${asked.tickId}`));
+    const waitedMs = performance.now() - since;
+    const isOver = state.state === 'ended' || run?.outcome !== undefined;
+    if (isOver || waitedMs >= waitMs || signal.aborted) return { state, run };
+    terminal.progress(`${name} runs on ${plainOrQuoted(taken.instanceId)} for ${longDuration(waitedMs)} …`);
+    await pauseFor(Math.min(END_LOOK_MS, waitMs - waitedMs), signal);
+    state = await jobs.requests.read(asked);
+  }
+}

@@ -1,0 +1,165 @@
+import { JOB_PREFIX, jobResource } from '../api/resource.js';
+import type { LockEventOf } from '../events/events.js';
+import type { Runtime } from '../holding/runtime.js';
+import { ask } from '../store/ask.js';
+import type { RunRequest } from '../store/hearing.js';
+import type { JobStore, RunRequestChange } from '../store/job-store.js';
+
+/** How long a request stands that no instance takes. */
+const ASKED_KEEP_MS = 10_000;
+/** How long it is known that an instance has taken a request: as long as a run may take. */
+const TAKEN_KEEP_MS = 24 * 60 * 60_000;
+const ENDED_KEEP_MS = 60 * 60_000;
+/** A program that may publish must not keep this process busy, so it looks at so few messages. */
+const LOOKS_PER_SECOND = 20;
+
+/** Who asks, and why. */
+export type Operator = Pick<LockEventOf<'jobCommand'>, 'by' | 'reason'>;
+
+/**
+ * How a run ended that was asked for. `refused`: it did not begin. `message`: why, and of an error of the job its name,
+ * because Redis must not have more of it.
+ */
+export interface RunEnding {
+  readonly outcome: 'ok' | 'error' | 'refused';
+  readonly message?: string;
+}
+
+/** What has become of a request. `gone`: no instance has taken it, and none will. */
+export type RunRequestState =
+  | { readonly state: 'asked' }
+  | { readonly state: 'taken'; readonly instanceId: string }
+  | ({ readonly state: 'ended'; readonly instanceId: string } & RunEnding)
+  | { readonly state: 'gone' };
+
+/** What an instance runs jobs with. */
+export interface JobRunner {
+  has(job: string): boolean;
+  /** @param id part of the text of its tick. Never rejects */
+  run(job: string, operator: Operator, id: string): Promise<RunEnding>;
+}
+
+/** A request of this process. */
+export interface AskedRun extends RunRequest {
+  /** In the text of the tick of the run. */
+  readonly tickId: string;
+  /** What the store keeps of it until it is taken. */
+  readonly text: string;
+}
+
+/**
+ * Requests of other processes to run a job now, which one instance takes that has the job. A message says where the
+ * request is, and the request is read from the store: so a program that may only publish runs nothing.
+ */
+export class RunRequests {
+  #runner: JobRunner | undefined;
+  #looks = { since: -Infinity, count: 0 };
+
+  constructor(
+    private readonly runtime: Runtime,
+    private readonly store: JobStore,
+  ) {}
+
+  /** From now on, this instance takes requests. */
+  serve(runner: JobRunner): void {
+    this.#runner = runner;
+  }
+
+  /** A message about a request has come. */
+  asked(request: RunRequest): void {
+    const { clock, closing } = this.runtime;
+    const job = request.resource.slice(JOB_PREFIX.length);
+    const isOfJob = request.resource.startsWith(JOB_PREFIX);
+    if (!this.#runner || closing.aborted || !isOfJob || !this.#runner.has(job)) return;
+    const now = clock.now();
+    if (now - this.#looks.since >= 1_000) this.#looks = { since: now, count: 0 };
+    if (++this.#looks.count > LOOKS_PER_SECOND) return;
+    // Where Redis does not answer, the process that asks hears of no instance, and says so.
+    this.#take(request, job, this.#runner).catch(() => {});
+  }
+
+  async #take(request: RunRequest, job: string, runner: JobRunner): Promise<void> {
+    const text = await this.#change(request, {});
+    const operator = readAsked(text);
+    if (!operator) return;
+    const { random, store } = this.runtime;
+    const { instanceId } = store;
+    // No other instance writes the same.
+    const taken = JSON.stringify({ state: 'taken', instanceId, nonce: random.id() });
+    let ending: RunEnding = { outcome: 'refused', message: 'Redis has not answered to the instance that took it.' };
+    try {
+      if ((await this.#change(request, { from: text, to: taken, keepMs: TAKEN_KEEP_MS })) !== taken) return;
+      ending = await runner.run(job, operator, tickIdOf(request));
+    } finally {
+      const ended = JSON.stringify({ state: 'ended', instanceId, ...ending });
+      await this.#change(request, { from: taken, to: ended, keepMs: ENDED_KEEP_MS });
+    }
+  }
+
+  /** A request that is not sent yet. */
+  create(job: string, operator: Operator): AskedRun {
+    const request = { resource: jobResource(job), id: this.runtime.random.id() };
+    return { ...request, tickId: tickIdOf(request), text: JSON.stringify({ state: 'asked', ...operator }) };
+  }
+
+  /**
+   * Sends a request, or tells the instances of it once more.
+   *
+   * @throws LockUnavailableError
+   */
+  async tell({ text, ...request }: AskedRun): Promise<RunRequestState> {
+    return readState(await this.#change(request, { to: text, keepMs: ASKED_KEEP_MS, tells: true }));
+  }
+
+  /** @throws LockUnavailableError */
+  async read(request: RunRequest): Promise<RunRequestState> {
+    return readState(await this.#change(request, {}));
+  }
+
+  /**
+   * Takes a request back, unless an instance has taken it.
+   *
+   * @throws LockUnavailableError
+   */
+  async withdraw({ text, ...request }: AskedRun): Promise<RunRequestState> {
+    const withdrawn = { from: text, to: JSON.stringify({ state: 'gone' }), keepMs: ASKED_KEEP_MS };
+    return readState(await this.#change(request, withdrawn));
+  }
+
+  async #change(request: RunRequest, change: RunRequestChange): Promise<string> {
+    const { alarms, defaults } = this.runtime;
+    const { resource, id } = request;
+    const send = async (): Promise<string> => (await this.store.request?.({ resource, id }, change)) ?? '';
+    return ask(alarms, send, defaults.attemptTimeoutMs, 'ask for a run of', resource);
+  }
+}
+
+function tickIdOf({ id }: RunRequest): string {
+  return id.slice(0, 8);
+}
+
+/** Who asks, where the request can be taken. */
+function readAsked(text: string): Operator | undefined {
+  const { state, by, reason } = parse(text);
+  if (state !== 'asked') return undefined;
+  return { ...(typeof by === 'string' && { by }), ...(typeof reason === 'string' && { reason }) };
+}
+
+function readState(text: string): RunRequestState {
+  const { state, instanceId: instance, outcome, message } = parse(text);
+  const instanceId = typeof instance === 'string' ? instance : '';
+  if (state === 'asked') return { state };
+  if (state === 'taken') return { state, instanceId };
+  if (state !== 'ended' || (outcome !== 'ok' && outcome !== 'error' && outcome !== 'refused')) return { state: 'gone' };
+  return { state, instanceId, outcome, ...(typeof message === 'string' && { message }) };
+}
+
+/** What another program has written is none. */
+function parse(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === 'object' && parsed !== null ? { ...parsed } : {};
+  } catch {
+    return {};
+  }
+}

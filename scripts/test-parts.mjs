@@ -8,13 +8,9 @@ const PACKAGE = join(root, 'test/package/run.mjs');
 /** The consumer that stands for the others. */
 const CONSUMER = 'nest12-esm-jest';
 
-/** Jest projects of tests that wait for servers and processes more than they work. */
-const WAITING = ['servers', 'stores', 'nest', 'sample-app', 'stacks'];
-/** And of those that work more than they wait. */
-const WORKING = ['unit', 'docs', 'site'];
-
 /**
- * Arguments for Node.
+ * Arguments for Node. Most suites wait more than they work, so three or four share two cores. Those of chaos torment many processes, keep
+ * two cores busy, and go on by themselves.
  *
  * @type {Record<string, (without?: { tests?: readonly string[], consumers?: boolean }) => Record<string, readonly string[]>>}
  */
@@ -22,11 +18,10 @@ export const PARTS = {
   test: () => ({
     tests: jest('--selectProjects', 'unit', 'stores', 'nest', 'docs', ...without(LONG, SLOW), '--maxWorkers=4'),
   }),
-  // `tests` are patterns of test files that do not run. Two cores are enough for all that wait at once: see runTogether().
+  // `tests` are patterns of test files that do not run.
   all: ({ tests = [], consumers = true } = {}) => ({
-    waiting: jest('--selectProjects', ...WAITING, ...without(LONG, ...tests), '--maxWorkers=5'),
+    tests: jest('--ignoreProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=3'),
     chaos: jest('--selectProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=2'),
-    working: jest('--selectProjects', ...WORKING, ...without(LONG, ...tests), '--maxWorkers=2'),
     package: consumers ? [PACKAGE] : [PACKAGE, CONSUMER],
   }),
   long: () => ({
@@ -35,27 +30,6 @@ export const PARTS = {
     package: [PACKAGE],
   }),
 };
-
-/**
- * Runs the parts of `all` beside each other. What waits is in front, and what works has the time that it leaves.
- *
- * @param {import('./ci/stages.mjs').Stages} stages
- * @param {ReturnType<typeof PARTS.all>} parts
- * @param {NodeJS.ProcessEnv} env
- * @param {() => Promise<void>} [more] what else runs behind, after the package
- */
-export async function runTogether(stages, parts, env, more = async () => {}) {
-  const besidePackage = async () => {
-    await stages.behind('package', process.execPath, parts.package, { env });
-    await more();
-  };
-  await Promise.all([
-    stages.front('tests that wait', process.execPath, parts.waiting, { env }),
-    stages.beside('chaos', process.execPath, parts.chaos, { env }),
-    stages.behind('tests that work', process.execPath, parts.working, { env }),
-    besidePackage(),
-  ]);
-}
 
 /** What simulations and races take their seeds from. Chaos has one of its own, and prints it. */
 const SEEDS = ['SIMULATION_SEED', 'RACE_SEED'];

@@ -8,7 +8,7 @@ import { runCommand } from './command.mjs';
 import { jest } from './jest.mjs';
 import { setUp } from './setup.mjs';
 import { environmentOf } from './setup/find-redis.mjs';
-import { PARTS, runTogether, seedsOf } from './test-parts.mjs';
+import { PARTS, seedsOf } from './test-parts.mjs';
 import { slowerThanKept } from './timings/kept.mjs';
 
 const TYPED = { test: 'npm test', all: 'npm run test:all', long: 'npm run test:long' };
@@ -21,8 +21,7 @@ await runCommand(async () => {
 
   const stages = new Stages();
   const from = performance.now();
-  if (parts.working) await runTogether(stages, parts, env);
-  else for (const [part, args] of Object.entries(parts)) await stages.front(part, process.execPath, args, { env });
+  for (const [part, args] of Object.entries(parts)) await stages.front(part, process.execPath, args, { env });
   console.log(`\n${stages.summary()}`);
   if (selection.length === 0) console.log(slowerThanKept(TYPED[name], (performance.now() - from) / 1_000) ?? '');
   return stages.failed.length === 0 ? 0 : 1;

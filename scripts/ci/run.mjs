@@ -12,7 +12,7 @@ import { root } from '../setup.mjs';
 import { environmentOf } from '../setup/find-redis.mjs';
 import { ensureRedis } from '../setup/redis.mjs';
 import { Stages } from './stages.mjs';
-import { PARTS, runTogether } from '../test-parts.mjs';
+import { PARTS } from '../test-parts.mjs';
 import { slowerThanKept } from '../timings/kept.mjs';
 
 const NODE = process.execPath;
@@ -58,15 +58,23 @@ async function prepare(stages) {
   return stages.failed.length === 0;
 }
 
+/** The tests wait more than they work. What has no time-outs of its own has the time that they leave. */
 async function test(stages, { runs, leftOut }) {
   const redis = await ensureRedis({ ownServer: true });
   const env = { ...process.env, TEST_SPEED: 'all', ...environmentOf(redis) };
   const parts = PARTS.all({ tests: testPatterns(leftOut), consumers: runs.includes('consumers') });
-  await runTogether(stages, parts, env, async () => {
+
+  const front = async () => {
+    await stages.front('tests', NODE, parts.tests, { env });
+    await stages.front('chaos', NODE, parts.chaos, { env });
+  };
+  const behind = async () => {
     await stages.behind('publint, are the types wrong', 'npm', ['run', '--silent', 'check:package']);
+    await stages.beside('package', NODE, parts.package, { env });
     await stages.behind('benchmark: its own tests', NODE, ['--test', ...testsOf('tools/bench')], { env });
     if (runs.includes('model')) await stages.behind('model', 'npm', ['run', '--silent', 'model']);
-  });
+  };
+  await Promise.all([front(), behind()]);
   return stages.failed.length === 0;
 }
 

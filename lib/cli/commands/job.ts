@@ -6,7 +6,7 @@ import { OPERATOR_OPTIONS, operatorOf } from '../frame/operator.js';
 import { durationOption, flagOption } from '../frame/options.js';
 import { durationCell, longDuration, timeCell } from '../frame/output.js';
 import { NO_OWN_JOBS, outcomeOf, stateOf } from './jobs.js';
-import { runJob } from './run-job.js';
+import { askForRun } from './run-job.js';
 
 const MOST_RUNS = 100;
 
@@ -60,7 +60,7 @@ export const job = defineCommand({
       return 'done';
     }
     const operator = operatorOf(options);
-    if (run) return runJob({ name, operator, output, terminal, signal, session: await session() }, options.wait);
+    if (run) return askForRun({ name, operator, output, terminal, signal, session: await session() }, options.wait);
     if (pause !== undefined) {
       const until = now + pause;
       const before = await records.pause(name, NO_OWN_JOBS, { ...(operator.by && { by: operator.by }), until });

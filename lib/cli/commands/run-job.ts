@@ -26,7 +26,7 @@ interface Asking extends Pick<CommandContext, 'output' | 'terminal' | 'signal'> 
 }
 
 /** Asks the instances to run a job, and waits for its end. The code of a job is in the instances. */
-export async function runJob(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promise<ExitName> {
+export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promise<ExitName> {
   const { name, operator, session, output, terminal } = asking;
   const { jobs, keyPrefix } = session;
   const { instances } = await jobs.get(name, NO_OWN_JOBS);

@@ -20,7 +20,7 @@ export type Operator = Pick<LockEventOf<'jobCommand'>, 'by' | 'reason'>;
  * How a run ended that was asked for. `refused`: it did not begin. `message`: why, and of an error of the job its name,
  * because Redis must not have more of it.
  */
-export interface RunEnding {
+export interface AskedEnding {
   readonly outcome: 'ok' | 'error' | 'refused';
   readonly message?: string;
 }
@@ -29,14 +29,14 @@ export interface RunEnding {
 export type RunRequestState =
   | { readonly state: 'asked' }
   | { readonly state: 'taken'; readonly instanceId: string }
-  | ({ readonly state: 'ended'; readonly instanceId: string } & RunEnding)
+  | ({ readonly state: 'ended'; readonly instanceId: string } & AskedEnding)
   | { readonly state: 'gone' };
 
 /** What an instance runs jobs with. */
 export interface JobRunner {
   has(job: string): boolean;
   /** @param id part of the text of its tick. Never rejects */
-  run(job: string, operator: Operator, id: string): Promise<RunEnding>;
+  run(job: string, operator: Operator, id: string): Promise<AskedEnding>;
 }
 
 /** A request of this process. */
@@ -86,7 +86,7 @@ export class RunRequests {
     const { instanceId } = store;
     // No other instance writes the same.
     const taken = JSON.stringify({ state: 'taken', instanceId, nonce: random.id() });
-    let ending: RunEnding = { outcome: 'refused', message: 'Redis has not answered to the instance that took it.' };
+    let ending: AskedEnding = { outcome: 'refused', message: 'Redis has not answered to the instance that took it.' };
     try {
       if ((await this.#change(request, { from: text, to: taken, keepMs: TAKEN_KEEP_MS })) !== taken) return;
       ending = await runner.run(job, operator, tickIdOf(request));

@@ -3,7 +3,7 @@ import type { DiscoveryService } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { InvalidLockOptionsError, LockError, LockShutdownError } from '../../core/api/errors.js';
 import { type JobInfo, JobNotFoundError, type JobRun } from '../../core/jobs/job-info.js';
-import type { Operator, RunEnding } from '../../core/jobs/run-requests.js';
+import type { Operator, AskedEnding } from '../../core/jobs/run-requests.js';
 import { jobResource } from '../../core/api/resource.js';
 import type { JobPause } from '../../core/store/job-store.js';
 import { checkFunction } from '../../core/api/validation.js';
@@ -272,7 +272,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   /** Runs a job as {@link runNow} does, for another process. */
-  async #runAsked(name: string, operator: Operator, id: string): Promise<RunEnding> {
+  async #runAsked(name: string, operator: Operator, id: string): Promise<AskedEnding> {
     const { service } = this.#deps;
     let isBegun = false;
     const begins = (): void => void (isBegun = true);

@@ -1,4 +1,5 @@
 import { describeOnMachine } from '../../support/redis/describe-on-machine.js';
+import { TcpProxy } from '../../support/network/tcp-proxy.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useProcesses } from '../../support/process/lock-process.js';
 import { useRedis } from '../../support/redis/redis-server.js';
@@ -74,6 +75,34 @@ describeOnMachine('a fleet at night', () => {
     expect(code).toBe(5);
     expect(stdout).toMatch(new RegExp(`^instances +1 heard, 1 silent: "${frozen.instanceId}"$`, 'm'));
     frozen.resume();
+  });
+
+  it('a frozen leader is named', async () => {
+    const frozen = await startProcess(TEN_MINUTES_MS);
+    await frozen.ask('campaign', 'mailer');
+    const candidate = await start();
+    candidate.locks.campaign('mailer');
+    await eventually(async () => expect((await run(['leaders'])).stdout).toMatch(/ alive +.* 1$/m));
+    frozen.suspend();
+    // The roll call from before may stand for a second.
+    await eventually(async () => {
+      const { code, stdout } = await run(['leaders']);
+      expect(stdout).toMatch(new RegExp(`^mailer +${frozen.instanceId} +does not answer +`, 'm'));
+      expect(code).toBe(5);
+    });
+    frozen.resume();
+  });
+
+  it('a deaf instance is named', async () => {
+    await using proxy = await TcpProxy.start(redis().port);
+    const deaf = await start({ connection: proxy.url });
+    const alive = await start();
+    await Promise.all([deaf, alive].map(({ locks, instanceId }) => locks.acquire(`of:${instanceId}`)));
+    proxy.blackHole('toClient', 'subscriber');
+    const { code, stdout } = await run(['status']);
+    expect(code).toBe(5);
+    expect(stdout).toMatch(new RegExp(`^instances +1 heard, 1 silent: "${deaf.instanceId}"$`, 'm'));
+    expect((await run(['instances'])).stdout).toMatch(new RegExp(`^${deaf.instanceId} +silent`, 'm'));
   });
 
   it('status is one look, and who names the place in the code', async () => {

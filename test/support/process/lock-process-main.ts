@@ -159,6 +159,10 @@ const verbs = {
     await leases.get(resource)!.downgrade();
   },
 
+  async campaign(name: string): Promise<void> {
+    await locks.campaign(name).whenElected();
+  },
+
   list(prefix: string): Promise<LockState[]> {
     return locks.operators.list({ prefix });
   },

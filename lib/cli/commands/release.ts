@@ -1,4 +1,6 @@
+import { LockError } from '../../core/api/errors.js';
 import { type Holder, renewedMsAgo } from '../../core/api/holder.js';
+import type { Operator } from '../../core/jobs/run-requests.js';
 import { fencingTickOf } from '../../core/store/fencing-token.js';
 import { plainOrQuoted, quote } from '../../core/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
@@ -6,6 +8,8 @@ import { CliError } from '../frame/exit-codes.js';
 import { OPERATOR_OPTIONS, operatorOf } from '../frame/operator.js';
 import { flagOption, integerOption } from '../frame/options.js';
 import { longDuration } from '../frame/output.js';
+import { pauseFor } from '../frame/pause.js';
+import type { Session } from '../frame/session.js';
 import { labelText } from './ls.js';
 
 const STILL_WORKS = 'That does not stop the holder: it may work on until its next renewal is refused, or longer.';
@@ -30,7 +34,7 @@ export const release = defineCommand({
   isWriting: true,
   async run({ args, options, output, terminal, session, signal }) {
     const [resource] = args as [string];
-    const { client, keyPrefix } = await session();
+    const { client, jobs, keyPrefix } = await session();
     const { holders, waiters } = await client.operators.inspect(resource);
     const name = quote(resource);
     if (holders.length === 0) throw new CliError('refused', `${name} is free: there is no lease to end.`);
@@ -61,20 +65,56 @@ export const release = defineCommand({
     const operator = operatorOf(options);
     const released = await client.operators.forceRelease(resource, { fencingToken: token, ...operator });
     if (!released) throw new CliError('refused', `The lease with the token ${token} had ended. Nothing was changed.`);
+    const reportedBy = await report(jobs, resource, { fencingToken: token, holder: holder.instanceId, ...operator });
     output.print({
-      json: { keyPrefix, resource, fencingToken: token, holder: holder.instanceId, released, ...operator },
+      json: {
+        keyPrefix,
+        resource,
+        fencingToken: token,
+        holder: holder.instanceId,
+        released,
+        reportedBy: reportedBy ?? null,
+        ...operator,
+      },
       shown: [`Ended: ${resource}, token ${token}, of ${holder.instanceId}.`],
     });
-    const { by, reason } = operator;
-    if (by !== undefined || reason !== undefined) {
-      const parts = [by !== undefined && `by ${quote(by)}`, reason !== undefined && `because of ${quote(reason, 200)}`];
-      output.note(`Asked for ${parts.filter(Boolean).join(', ')}. Only this line and --json say so: keep it.`);
-    }
+    const where =
+      reportedBy === undefined
+        ? 'No instance has reported it: only this line and --json say so.'
+        : `${plainOrQuoted(reportedBy)} has reported it in its log.`;
+    output.note(`Asked for ${describeOperator(operator)}. ${where}`);
     const hearsInMs = Math.max(0, holder.leaseMs / 3 - renewedMsAgo(holder));
     output.note(`The holder hears of it at its next renewal, in about ${longDuration(hearsInMs)}.`);
     return 'done';
   },
 });
+
+/** So long an instance has to report it, and so often this process looks. */
+const REPORT_MS = 1_500;
+const LOOK_EVERY_MS = 50;
+
+/** Has an instance report it, so that the log of the application says it. @returns which one did, if one did in time */
+async function report(
+  { requests }: Session['jobs'],
+  ...ended: Parameters<Session['jobs']['requests']['tellReleased']>
+): Promise<string | undefined> {
+  try {
+    const told = await requests.tellReleased(...ended);
+    for (const giveUpAt = performance.now() + REPORT_MS; performance.now() < giveUpAt; await pauseFor(LOOK_EVERY_MS)) {
+      const instance = await requests.notedBy(told);
+      if (instance !== undefined) return instance;
+    }
+  } catch (error) {
+    // The lease has ended all the same.
+    if (!(error instanceof LockError)) throw error;
+  }
+  return undefined;
+}
+
+function describeOperator({ by, reason }: Operator): string {
+  const parts = [by !== undefined && `by ${quote(by)}`, reason !== undefined && `because of ${quote(reason, 200)}`];
+  return parts.filter(Boolean).join(', ') || 'without --by and --reason';
+}
 
 function describe(name: string, holder: Holder): string {
   const label = labelText(holder);

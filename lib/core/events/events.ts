@@ -193,8 +193,9 @@ export type LockEvent =
   /** `onElected` or `onDemoted` threw, or rejected. */
   | ({ type: 'callbackFailed' } & OfLeadership & { callback: 'onElected' | 'onDemoted'; error: unknown })
   /**
-   * A call of `forceRelease()` in this process has ended a lease. `holder` is the process that had it, and `label` what it
-   * said of itself, if Redis answered that. `by` and `reason` as the caller said.
+   * A call of `forceRelease()` in this process has ended a lease; or the command line has, which one process reports.
+   * `holder` is the process that had it, and `label` what it said of itself, if Redis answered that. `by` and `reason` as
+   * the caller said.
    */
   | ({ type: 'forceReleased' } & OfService & {
         group: string;

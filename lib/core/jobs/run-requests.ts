@@ -32,6 +32,15 @@ export type RunRequestState =
   | ({ readonly state: 'ended'; readonly instanceId: string } & AskedEnding)
   | { readonly state: 'gone' };
 
+/** A lease that an operator has ended, and who had it. */
+interface ReleasedLease extends Operator {
+  readonly fencingToken: number;
+  readonly holder: string;
+}
+
+/** What the store keeps of a request. Another program may have written it. */
+type Told = Readonly<Record<string, unknown>>;
+
 /** What an instance runs jobs with. */
 export interface JobRunner {
   has(job: string): boolean;
@@ -48,8 +57,9 @@ export interface AskedRun extends RunRequest {
 }
 
 /**
- * Requests of other processes to run a job now, which one instance takes that has the job. A message says where the
- * request is, and the request is read from the store: so a program that may only publish runs nothing.
+ * Requests of other processes to run a job now, which one instance takes that has the job, and to report that they have
+ * ended a lease. A message says where the request is, and the request is read from the store: so a program that may only
+ * publish runs nothing, and reports nothing.
  */
 export class RunRequests {
   #runner: JobRunner | undefined;
@@ -68,20 +78,68 @@ export class RunRequests {
   /** A message about a request has come. */
   asked(request: RunRequest): void {
     const { clock, closing } = this.runtime;
-    const job = request.resource.slice(JOB_PREFIX.length);
-    const isOfJob = request.resource.startsWith(JOB_PREFIX);
-    if (!this.#runner || closing.aborted || !isOfJob || !this.#runner.has(job)) return;
+    if (closing.aborted) return;
     const now = clock.now();
     if (now - this.#looks.since >= 1_000) this.#looks = { since: now, count: 0 };
     if (++this.#looks.count > LOOKS_PER_SECOND) return;
     // Where Redis does not answer, the process that asks hears of no instance, and says so.
-    this.#take(request, job, this.#runner).catch(() => {});
+    this.#look(request).catch(() => {});
   }
 
-  async #take(request: RunRequest, job: string, runner: JobRunner): Promise<void> {
+  async #look(request: RunRequest): Promise<void> {
     const text = await this.#change(request, {});
-    const operator = readAsked(text);
-    if (!operator) return;
+    const told = parse(text);
+    if (told['state'] === 'released') return this.#note(request, text, told);
+    const { resource } = request;
+    const job = resource.slice(JOB_PREFIX.length);
+    if (told['state'] !== 'asked' || !resource.startsWith(JOB_PREFIX) || !this.#runner?.has(job)) return;
+    await this.#take(request, text, job, this.#runner);
+  }
+
+  /** One instance tells its log what a program without one has done. */
+  async #note(request: RunRequest, text: string, { fencingToken, holder, ...told }: Told): Promise<void> {
+    const { random, observers, store } = this.runtime;
+    // A process without a log leaves it to others; the command line is one.
+    if (!Number.isSafeInteger(fencingToken) || !observers.wants('forceReleased')) return;
+    const noted = JSON.stringify({ state: 'noted', instanceId: store.instanceId, nonce: random.id() });
+    if ((await this.#change(request, { from: text, to: noted, keepMs: ASKED_KEEP_MS })) !== noted) return;
+    const { resource } = request;
+    observers.emit({
+      type: 'forceReleased',
+      service: observers.service,
+      resource,
+      group: observers.groups.of(resource),
+      fencingToken: fencingToken as number,
+      ...(typeof holder === 'string' && { holder }),
+      ...operatorIn(told),
+    });
+  }
+
+  /**
+   * Tells the instances that this process has ended a lease. One of them reports it as `forceReleased`.
+   *
+   * @returns what {@link notedBy} takes
+   * @throws LockUnavailableError
+   */
+  async tellReleased(resource: string, ended: ReleasedLease): Promise<RunRequest> {
+    const request = { resource, id: this.runtime.random.id() };
+    const to = JSON.stringify({ state: 'released', ...ended });
+    await this.#change(request, { to, keepMs: ASKED_KEEP_MS, tells: true });
+    return request;
+  }
+
+  /**
+   * Which instance has reported it, if one has.
+   *
+   * @throws LockUnavailableError
+   */
+  async notedBy(request: RunRequest): Promise<string | undefined> {
+    const { state, instanceId } = parse(await this.#change(request, {}));
+    return state === 'noted' && typeof instanceId === 'string' ? instanceId : undefined;
+  }
+
+  async #take(request: RunRequest, text: string, job: string, runner: JobRunner): Promise<void> {
+    const operator = operatorIn(parse(text));
     const { random, store } = this.runtime;
     const { instanceId } = store;
     // No other instance writes the same.
@@ -138,11 +196,12 @@ function tickIdOf({ id }: RunRequest): string {
   return id.slice(0, 8);
 }
 
-/** Who asks, where the request can be taken. */
-function readAsked(text: string): Operator | undefined {
-  const { state, by, reason } = parse(text);
-  if (state !== 'asked') return undefined;
-  return { ...(typeof by === 'string' && { by }), ...(typeof reason === 'string' && { reason }) };
+/** Who asks, and why. What another program has written may be longer than a log should have. */
+function operatorIn({ by, reason }: Told): Operator {
+  return {
+    ...(typeof by === 'string' && { by: by.slice(0, 100) }),
+    ...(typeof reason === 'string' && { reason: reason.slice(0, 200) }),
+  };
 }
 
 function readState(text: string): RunRequestState {
@@ -155,7 +214,7 @@ function readState(text: string): RunRequestState {
 }
 
 /** What another program has written is none. */
-function parse(text: string): Readonly<Record<string, unknown>> {
+function parse(text: string): Told {
   try {
     const parsed: unknown = JSON.parse(text);
     return typeof parsed === 'object' && parsed !== null ? { ...parsed } : {};

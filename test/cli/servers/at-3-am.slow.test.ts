@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
+import type { LockObserver } from '../../../lib/core/events/observers.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { eventually } from '../../support/expect/eventually.js';
@@ -44,16 +45,17 @@ describe('docs/operations/at-3-am.md', () => {
   const running: LockClient[] = [];
   afterAll(() => Promise.all(running.map((client) => client.shutdown(0))));
 
-  const start = async (instanceId: string, leaseMs = 30_000) => {
+  const start = async (instanceId: string, leaseMs = 30_000, observers: LockObserver[] = []) => {
     const store = new RedisLockStore({ connection: redis().url, keyPrefix: 'lock', instanceId, leaseMs });
-    const client = new LockClient({ store, defaults: { leaseMs, waitMs: 60_000 } });
+    const client = new LockClient({ store, defaults: { leaseMs, waitMs: 60_000 }, observers });
+    client.jobRecords(new RedisJobStore(store));
     running.push(client);
     await store.start(5_000);
     return { client, store };
   };
 
   beforeAll(async () => {
-    const first = await start('api-1:4711:k3j2h1');
+    const first = await start('api-1:4711:k3j2h1', 30_000, [() => {}]);
     const second = await start('api-2:4711:m8n4b5');
     const dead = await start(DEAD, 600_000);
     await dead.client.acquire('order:8');

@@ -70,12 +70,16 @@ export async function walk(connection) {
   return { definition, call, tick };
 }
 
+/** Code that looks at a connection from time to time, on a busy machine also while a call runs. */
+const BY_TIMERS = new Set(['redis/connection/ioredis-quirks']);
+
 /** @param {{ result: { url: string, functions: { isBlockCoverage: boolean, ranges: { count: number }[] }[] }[] }} coverage */
 function filesOf({ result }) {
   const ran = result.filter(
     ({ url, functions }) => url.startsWith(modules) && functions.some(({ ranges }) => ranges[0].count > 0),
   );
-  return ran.map(({ url }) => url.slice(modules.length).replace(/\.js$/, '')).sort();
+  const files = ran.map(({ url }) => url.slice(modules.length).replace(/\.js$/, ''));
+  return files.filter((file) => !BY_TIMERS.has(file)).sort();
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -9,14 +9,16 @@ const LOOKS = 10;
 const FENCE = /:fence$/;
 /** The record of a job outlives its runs by a week. */
 export const JOB_RECORD = /\}:(runs|job|instances)$/;
+/** A roll call, and the answers to it: a process asks for one before a wait ends while its caller holds something. For 5 s. */
+export const ROLL_CALL = /(?:^|:)roll(?::[\w-]+)?$/;
 /** What is remembered of ticks, and the index of all jobs. */
 const TICKS_AND_INDEX = /:tick:|\}:last-tick$|[^}]:jobs$/;
 
 type Left = Pick<Leftovers, 'keys' | 'clients' | 'channels'>;
 
 /**
- * What the workers have left in Redis, but for the fence and what is known of jobs, which ends by itself. The locks of those
- * that were killed end with their leases: waits so long for them.
+ * What the workers have left in Redis, but for the fence, what is known of jobs, and roll calls, which end by themselves. The
+ * locks of those that were killed end with their leases: waits so long for them.
  */
 export async function whatIsLeft(admins: readonly Redis[], keyPrefix: string, waitMs: number): Promise<Left> {
   const giveUpAt = machineNow() + waitMs;
@@ -45,8 +47,8 @@ async function look(admin: Redis, keyPrefix: string): Promise<Left> {
   for (const key of all) {
     if (FENCE.test(key)) continue;
     // A replica has it, too, and answers that its primary should be asked.
-    const isOfJobs = JOB_RECORD.test(key) || TICKS_AND_INDEX.test(key);
-    if (isOfJobs && (await admin.pttl(key).catch(() => undefined)) !== -1) continue;
+    const endsByItself = JOB_RECORD.test(key) || TICKS_AND_INDEX.test(key) || ROLL_CALL.test(key);
+    if (endsByItself && (await admin.pttl(key).catch(() => undefined)) !== -1) continue;
     keys.push(key);
   }
   return { keys, clients: clients.split('\n').filter((line) => line.includes('name=nestjs-redis-lock')), channels };

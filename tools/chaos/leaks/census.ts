@@ -1,7 +1,7 @@
 import { type EventEmitter, getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { JOB_RECORD, ROLL_CALL } from '../world/leftovers.js';
+import { ENDS_BY_ITSELF } from '../world/leftovers.js';
 
 /** What a process and its Redis have at a quiet moment, by what is counted. */
 export type Census = Readonly<Record<string, number>>;
@@ -76,10 +76,7 @@ async function count({ clients, signal, admin }: Watched): Promise<Census> {
     admin.client('LIST') as Promise<string>,
   ]);
   const isExpected = (key: string): boolean =>
-    key === 'lock:fence' ||
-    key.startsWith(`lock:{leader:${LEADERSHIP}}`) ||
-    JOB_RECORD.test(key) ||
-    ROLL_CALL.test(key);
+    key === 'lock:fence' || key.startsWith(`lock:{leader:${LEADERSHIP}}`) || ENDS_BY_ITSELF.test(key);
   census['keys'] = keys.filter((key) => !isExpected(key)).length;
   census['subscriptions'] = channels.length;
   census['connections'] = connections.trim().split('\n').length;

@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { InvalidLockOptionsError, type Lease, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
 import { Deferred } from '../../../lib/core/util/promises.js';
 import { startRedisServer } from '../../../scripts/redis-server.mjs';
-import { JOB_RECORD, ROLL_CALL } from '../world/leftovers.js';
+import { ENDS_BY_ITSELF } from '../world/leftovers.js';
 import {
   canBeTaken,
   HOSTILE_NAMES,
@@ -197,9 +197,7 @@ class SharedWorld {
     const fence = `${this.outer}${this.prefix}:fence`;
     const giveUpAt = performance.now() + GONE_WITHIN_MS;
     for (;;) {
-      const left = (await admin.keys('*')).filter(
-        (key) => key !== fence && !JOB_RECORD.test(key) && !ROLL_CALL.test(key),
-      );
+      const left = (await admin.keys('*')).filter((key) => key !== fence && !ENDS_BY_ITSELF.test(key));
       if (left.length === 0) return;
       if (performance.now() > giveUpAt) return this.#violation(`left in Redis: ${print(left)}`);
       await sleep(50);

@@ -7,10 +7,11 @@ const LOOKS = 10;
 
 /** One for the whole prefix, or, on a cluster, one for each slot in use. */
 const FENCE = /:fence$/;
-/** The record of a job outlives its runs by a week. */
-export const JOB_RECORD = /\}:(runs|job|instances)$/;
-/** A roll call, and the answers to it: a process asks for one before a wait ends while its caller holds something. For 5 s. */
-export const ROLL_CALL = /(?:^|:)roll(?::[\w-]+)?$/;
+/**
+ * What ends by itself: the record of a job, which outlives its runs by a week; and a roll call and the answers to it, which a
+ * process asks for before a wait ends while its caller holds something, and which are kept for 5 s.
+ */
+export const ENDS_BY_ITSELF = /\}:(?:runs|job|instances)$|(?:^|:)roll(?::[\w-]+)?$/;
 /** What is remembered of ticks, and the index of all jobs. */
 const TICKS_AND_INDEX = /:tick:|\}:last-tick$|[^}]:jobs$/;
 
@@ -47,8 +48,11 @@ async function look(admin: Redis, keyPrefix: string): Promise<Left> {
   for (const key of all) {
     if (FENCE.test(key)) continue;
     // A replica has it, too, and answers that its primary should be asked.
-    const endsByItself = JOB_RECORD.test(key) || TICKS_AND_INDEX.test(key) || ROLL_CALL.test(key);
-    if (endsByItself && (await admin.pttl(key).catch(() => undefined)) !== -1) continue;
+    if (
+      (ENDS_BY_ITSELF.test(key) || TICKS_AND_INDEX.test(key)) &&
+      (await admin.pttl(key).catch(() => undefined)) !== -1
+    )
+      continue;
     keys.push(key);
   }
   return { keys, clients: clients.split('\n').filter((line) => line.includes('name=nestjs-redis-lock')), channels };

@@ -37,26 +37,8 @@ export const contention = defineCommand({
     output.print({
       json: { keyPrefix: opened.keyPrefix, completeness: roll.completeness, now, blockers },
       shown: [
-        {
-          columns: ['WAITS NOW', 'FOR', 'CALLS', 'LONGEST WAIT'],
-          rows: now.map(({ waiter, holder, calls, waitedMs }) => [
-            named(waiter),
-            named(holder),
-            calls,
-            durationCell(waitedMs),
-          ]),
-          ifEmpty: 'No call waits now.',
-        },
-        {
-          columns: ['WAITED', 'FOR', 'CALLS', 'TIME IN ALL'],
-          rows: blockers.map(({ waiter, holder, calls, waitedMs }) => [
-            named(waiter),
-            named(holder),
-            calls,
-            durationCell(waitedMs),
-          ]),
-          ifEmpty: 'No call has waited since the instances count.',
-        },
+        tableOf(['WAITS NOW', 'FOR', 'CALLS', 'LONGEST WAIT'], now, 'No call waits now.'),
+        tableOf(['WAITED', 'FOR', 'CALLS', 'TIME IN ALL'], blockers, 'No call has waited since the instances count.'),
       ],
     });
     return tellMissing(roll, output) ? 'partial' : 'done';
@@ -68,6 +50,16 @@ interface Blocked {
   readonly holder: string;
   readonly waitedMs: number;
   readonly calls: number;
+}
+
+function tableOf(columns: readonly string[], all: readonly Blocked[], ifEmpty: string) {
+  const rows = all.map(({ waiter, holder, calls, waitedMs }) => [
+    named(waiter),
+    named(holder),
+    calls,
+    durationCell(waitedMs),
+  ]);
+  return { columns, rows, ifEmpty };
 }
 
 function waitsNow({ instances, unlisted }: Roll): Blocked[] {

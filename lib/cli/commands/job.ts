@@ -36,7 +36,8 @@ export const job = defineCommand({
       throw new UsageError('State one of --history, --pause, --resume and --run.');
     }
     jobResource(name);
-    const { jobs: records, keyPrefix } = await session();
+    const opened = await session();
+    const { jobs: records, keyPrefix } = opened;
     const now = Date.now();
     if (history) {
       const runs = await records.history(name, NO_OWN_JOBS, MOST_RUNS);
@@ -60,7 +61,7 @@ export const job = defineCommand({
       return 'done';
     }
     const operator = operatorOf(options);
-    if (run) return askForRun({ name, operator, output, terminal, signal, session: await session() }, options.wait);
+    if (run) return askForRun({ name, operator, output, terminal, signal, session: opened }, options.wait);
     if (pause !== undefined) {
       const until = now + pause;
       const before = await records.pause(name, NO_OWN_JOBS, { ...(operator.by && { by: operator.by }), until });

@@ -98,20 +98,9 @@ export function locksOf(roll: Roll): Lock[] {
     }),
   );
   const unlisted = roll.unlisted.map((holder): Lock => {
-    const { resource, mode, instanceId, fencingToken, heldMs, ttlMs } = holder;
-    const state = holder.isKept ? 'released' : LIFE_WORDS[lifeOf(instanceId, roll)];
-    const work = labelText(holder);
-    return {
-      resource,
-      mode,
-      holder: instanceId,
-      work,
-      fencingToken,
-      heldMs,
-      leftMs: ttlMs,
-      ...waitsFor(resource),
-      state,
-    };
+    const { resource, instanceId, isKept } = holder;
+    const state = isKept ? 'released' : LIFE_WORDS[lifeOf(instanceId, roll)];
+    return { ...lockOf(resource, holder), ...waitsFor(resource), state };
   });
   const names = new Set([...held, ...unlisted].map(({ resource }) => resource));
   const free = [...waits].filter(([resource]) => !names.has(resource));
@@ -137,20 +126,13 @@ async function listKeys({ client, keyPrefix }: Session, wanted: Wanted, output: 
 /** A lock for each holder; one without a holder where it is free and waited for. */
 function locksIn({ resource, mode, holders, waiters }: LockState): Lock[] {
   if (holders.length === 0) return [{ resource, mode: mode ?? 'free', waiters: waiters.length }];
-  return holders.map((holder) => {
-    const { instanceId, fencingToken, heldMs, ttlMs } = holder;
-    const work = labelText(holder);
-    return {
-      resource,
-      mode: holder.mode,
-      holder: instanceId,
-      work,
-      fencingToken,
-      heldMs,
-      leftMs: ttlMs,
-      waiters: waiters.length,
-    };
-  });
+  return holders.map((holder) => ({ ...lockOf(resource, holder), waiters: waiters.length }));
+}
+
+/** A holder as Redis knows it. */
+function lockOf(resource: string, holder: Holder): Omit<Lock, 'waiters'> {
+  const { mode, instanceId, fencingToken, heldMs, ttlMs } = holder;
+  return { resource, mode, holder: instanceId, work: labelText(holder), fencingToken, heldMs, leftMs: ttlMs };
 }
 
 function shown(json: object, locks: readonly Lock[]): Found {

@@ -1,10 +1,10 @@
-import { type DeadlockedCall, describeDeadlock, LockUnavailableError } from '../../core/api/errors.js';
-import { findCircle, tellCircle } from '../../core/deadlocks/circles.js';
+import { type DeadlockedCall, describeDeadlock } from '../../core/api/errors.js';
+import { byResource, findCircle, tellCircle } from '../../core/deadlocks/circles.js';
 import { nestedWaitsOf } from '../../core/fleet/fleet-view.js';
 import { plainOrQuoted, quote, quoteSome } from '../../core/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
 import { type CellValue, durationCell, longDuration } from '../frame/output.js';
-import { callRoll, type Roll, tellMissing, workOf } from '../frame/roll.js';
+import { callRoll, type Roll, tellMissing, totalsOf, withoutAnswers, workOf } from '../frame/roll.js';
 import { NO_OWN_JOBS } from './jobs.js';
 
 export const status = defineCommand({
@@ -22,8 +22,8 @@ export const status = defineCommand({
       store
         .missingRights()
         .then((rights) => rights.some(({ needed }) => TO_CHANGE.every((rule) => needed.includes(rule)))),
-      callRoll(opened).catch(unavailable),
-      records.list(NO_OWN_JOBS).catch(unavailable),
+      callRoll(opened).catch(withoutAnswers),
+      records.list(NO_OWN_JOBS).catch(withoutAnswers),
     ]);
     const { topology, roundTripMs } = health;
     // Whether others get locks, such a user cannot find out.
@@ -74,12 +74,6 @@ const LOCKS = {
   notTried: 'not tried: this user may only look',
 } as const;
 
-/** What can be told without it is told all the same. */
-function unavailable(error: unknown): undefined {
-  if (error instanceof LockUnavailableError) return undefined;
-  throw error;
-}
-
 const LONGEST = 5;
 const WAIT_COLUMNS = ['LONGEST WAITS', 'WAITED', 'BY', 'WORK', 'HELD BY'];
 
@@ -87,7 +81,6 @@ type FleetCounts = ReturnType<typeof countsOf>;
 
 function countsOf(roll: Roll) {
   const { instances, silent, unlisted } = roll;
-  const sum = (numbers: number[]): number => numbers.reduce((a, b) => a + b, 0);
   const holders = new Map(
     instances.flatMap(({ instanceId, held }) => held.map(({ resource }) => [resource, instanceId] as const)),
   );
@@ -107,8 +100,7 @@ function countsOf(roll: Roll) {
     heard: instances.length,
     silent,
     deaf: instances.flatMap(({ instanceId, hearing }) => (hearing ? [] : [instanceId])),
-    held: sum(instances.map(({ held, more }) => held.length + more.held)),
-    waiting: sum(instances.map(({ waiting, more }) => waiting.length + more.waiting)),
+    ...totalsOf(roll),
     oldestWaitMs: longestWaits[0]?.waitedMs ?? 0,
     deadHolders: unlisted
       .filter(({ hasAnswered }) => !hasAnswered)
@@ -123,12 +115,11 @@ function countsOf(roll: Roll) {
 /** Each circle once, of the calls that wait in it. */
 function deadlocksIn({ instances }: Roll): (readonly DeadlockedCall[])[] {
   const waits = instances.flatMap((each) => nestedWaitsOf(each, ''));
-  const byResource = new Map<string, typeof waits>();
-  for (const wait of waits) byResource.set(wait.resource, [...(byResource.get(wait.resource) ?? []), wait]);
+  const waitsFor = byResource(waits);
   const known = new Set<object>();
   return waits.flatMap((wait) => {
     if (known.has(wait)) return [];
-    const circle = findCircle(wait, (resource) => byResource.get(resource) ?? []);
+    const circle = findCircle(wait, (resource) => waitsFor.get(resource) ?? []);
     circle.forEach((each) => known.add(each));
     return circle.length === 0 ? [] : [tellCircle(circle)];
   });

@@ -3,7 +3,7 @@ import { defineCommand } from '../frame/command.js';
 import { durationOption } from '../frame/options.js';
 import { longDuration } from '../frame/output.js';
 import { pauseFor } from '../frame/pause.js';
-import { callRoll, type Roll, tellMissing, workOf } from '../frame/roll.js';
+import { callRoll, type Roll, tellMissing, totalsOf, workOf } from '../frame/roll.js';
 
 /** As often as instances answer. */
 const LOOK_EVERY_MS = 1_000;
@@ -128,9 +128,7 @@ function textOf({ event, instance, resource = '', fencingToken, work, forMs, cou
   }
 }
 
-function summaryOf({ instances }: Roll): string {
-  const sum = (numbers: number[]): number => numbers.reduce((a, b) => a + b, 0);
-  const held = sum(instances.map((each) => each.held.length + each.more.held));
-  const waiting = sum(instances.map((each) => each.waiting.length + each.more.waiting));
-  return `${instances.length} instances, ${held} held, ${waiting} waiting`;
+function summaryOf(roll: Roll): string {
+  const { held, waiting } = totalsOf(roll);
+  return `${roll.instances.length} instances, ${held} held, ${waiting} waiting`;
 }

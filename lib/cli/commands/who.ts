@@ -45,20 +45,7 @@ export const who = defineCommand({
     }
     output.print({
       json: { keyPrefix, instanceId, isSilent, held },
-      shown: [
-        {
-          columns: ['HOLDS', 'MODE', 'TOKEN', 'HELD FOR', 'LEFT', 'WORK'],
-          rows: held.map((each) => [
-            each.resource,
-            each.mode,
-            each.fencingToken,
-            durationCell(each.heldMs),
-            durationCell(each.ttlMs),
-            labelText(each),
-          ]),
-          ifEmpty: 'It holds nothing.',
-        },
-      ],
+      shown: [heldTable(held.map((each) => ({ ...each, leftMs: each.ttlMs, work: labelText(each) })))],
     });
     const name = plainOrQuoted(instanceId);
     output.note(
@@ -81,18 +68,7 @@ function shownOf(instance: Instance) {
   ];
   return [
     `${about.join('; ')}.`,
-    {
-      columns: ['HOLDS', 'MODE', 'TOKEN', 'HELD FOR', 'LEFT', 'WORK'],
-      rows: held.map((each) => [
-        each.resource,
-        each.mode,
-        each.fencingToken,
-        durationCell(each.heldMs),
-        durationCell(each.leftMs),
-        workOf(each),
-      ]),
-      ifEmpty: 'It holds nothing.',
-    },
+    heldTable(held.map((each) => ({ ...each, work: workOf(each) }))),
     {
       columns: ['WAITS FOR', 'MODE', 'WAITED', 'PLACE', 'WORK', 'HOLDS MEANWHILE'],
       rows: waiting.map((each) => [
@@ -106,4 +82,18 @@ function shownOf(instance: Instance) {
       ifEmpty: 'It waits for nothing.',
     },
   ];
+}
+
+type Held = Pick<Instance['held'][number], 'resource' | 'mode' | 'fencingToken' | 'heldMs' | 'leftMs'>;
+
+function heldTable(all: readonly (Held & { readonly work: string })[]) {
+  const rows = all.map(({ resource, mode, fencingToken, heldMs, leftMs, work }) => [
+    resource,
+    mode,
+    fencingToken,
+    durationCell(heldMs),
+    durationCell(leftMs),
+    work,
+  ]);
+  return { columns: ['HOLDS', 'MODE', 'TOKEN', 'HELD FOR', 'LEFT', 'WORK'], rows, ifEmpty: 'It holds nothing.' };
 }

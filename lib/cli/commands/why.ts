@@ -1,4 +1,3 @@
-import { LockUnavailableError } from '../../core/api/errors.js';
 import { type Holder, renewedMsAgo } from '../../core/api/holder.js';
 import type { LockExplanation } from '../../core/explain/explanation.js';
 import type { LockState } from '../../core/store/lock-state.js';
@@ -8,7 +7,7 @@ import { defineCommand } from '../frame/command.js';
 import { flagOption } from '../frame/options.js';
 import { longDuration } from '../frame/output.js';
 import { pauseFor } from '../frame/pause.js';
-import { callRoll, type InstanceLife, lifeOf, type Roll } from '../frame/roll.js';
+import { callRoll, type InstanceLife, lifeOf, type Roll, withoutAnswers } from '../frame/roll.js';
 
 /** Between two looks. A renewal that is due soon is waited for. */
 const LOOK_AGAIN_MS = 1_000;
@@ -37,12 +36,7 @@ export const why = defineCommand({
     const { client, keyPrefix } = opened;
     // Where the instances cannot be asked, the leases alone say it.
     const rollFor = ({ holders }: LockState): Promise<Roll | undefined> =>
-      holders.length === 0
-        ? Promise.resolve(undefined)
-        : callRoll(opened).catch((error: unknown) => {
-            if (error instanceof LockUnavailableError) return undefined;
-            throw error;
-          });
+      holders.length === 0 ? Promise.resolve(undefined) : callRoll(opened).catch(withoutAnswers);
     let seen = await client.operators.explain(resource);
     let roll = await rollFor(seen.state);
     do {

@@ -1,13 +1,9 @@
+import { SystemClock } from '../../core/util/clock.js';
+import { pause } from '../../core/util/promises.js';
+
+const CLOCK = new SystemClock();
+
 /** Waits. Ends early, without an error, when the signal aborts. */
-export function pauseFor(ms: number, signal?: AbortSignal): Promise<void> {
-  if (signal?.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal?.addEventListener('abort', end);
-  });
+export async function pauseFor(ms: number, signal?: AbortSignal): Promise<void> {
+  await pause(CLOCK, ms, signal);
 }

@@ -1,3 +1,4 @@
+import { LockUnavailableError } from '../../core/api/errors.js';
 import { OTHER_GROUP } from '../../core/api/label.js';
 import type { FleetOptions, LockFleet } from '../../core/fleet/lock-fleet.js';
 import { plainOrQuoted, quoteSome } from '../../core/util/quoted.js';
@@ -56,6 +57,21 @@ export function tellMissing(
   }
   lines.forEach((line) => output.note(line));
   return lines.length > 0;
+}
+
+/** For what can be told without the answers of the instances. @throws what is another error */
+export function withoutAnswers(error: unknown): undefined {
+  if (error instanceof LockUnavailableError) return undefined;
+  throw error;
+}
+
+/** How many leases all instances hold, and how many calls of them wait, with those that they do not list. */
+export function totalsOf({ instances }: Pick<Roll, 'instances'>): { held: number; waiting: number } {
+  const sum = (numbers: number[]): number => numbers.reduce((a, b) => a + b, 0);
+  return {
+    held: sum(instances.map(({ held, more }) => held.length + more.held)),
+    waiting: sum(instances.map(({ waiting, more }) => waiting.length + more.waiting)),
+  };
 }
 
 /** What the process with this id does, as far as the roll call shows it. */

@@ -49,6 +49,17 @@ export function findCircle<W extends NestedWait>(own: W, waitsFor: (resource: st
   return [];
 }
 
+/** Waits by what they are for. */
+export function byResource<W extends NestedWait>(waits: readonly W[]): ReadonlyMap<string, readonly W[]> {
+  const found = new Map<string, W[]>();
+  for (const wait of waits) {
+    const others = found.get(wait.resource);
+    if (others === undefined) found.set(wait.resource, [wait]);
+    else others.push(wait);
+  }
+  return found;
+}
+
 function isInTheWay({ mode }: NestedWait['holds'][number], wait: NestedWait): boolean {
   if (mode === 'semaphore' || wait.mode === 'semaphore') return false;
   return wait.mode !== 'read' || (mode !== undefined && mode !== 'read');

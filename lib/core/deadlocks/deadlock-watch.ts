@@ -1,7 +1,7 @@
 import type { DeadlockedCall } from '../api/errors.js';
 import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Clock } from '../util/clock.js';
-import { findCircle, type NestedWait, tellCircle } from './circles.js';
+import { byResource, findCircle, type NestedWait, tellCircle } from './circles.js';
 
 /** How long before the end of a wait all instances are asked. A roll call takes up to 300 ms, and Redis may be slow. */
 const ASK_BEFORE_MS = 1_000;
@@ -124,12 +124,5 @@ export function circleAmong(
  * begun before the first of them: at that moment, all calls of a circle waited for each other.
  */
 function certainWaits({ waits, withinMs }: NestedWaits): ReadonlyMap<string, readonly NestedWait[]> {
-  const byResource = new Map<string, NestedWait[]>();
-  for (const wait of waits) {
-    if (wait.waitedMs < withinMs || wait.holds.length === 0) continue;
-    const others = byResource.get(wait.resource);
-    if (others === undefined) byResource.set(wait.resource, [wait]);
-    else others.push(wait);
-  }
-  return byResource;
+  return byResource(waits.filter(({ waitedMs, holds }) => waitedMs >= withinMs && holds.length > 0));
 }

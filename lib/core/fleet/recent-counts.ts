@@ -39,7 +39,7 @@ export class RecentCounts {
   /** @returns `null` where counting begins only now */
   read(): FleetAnswer['lastMinute'] {
     const now = this.deps.clock.now();
-    if (now - this.#askedAt > PART_MS * PARTS) this.#end();
+    if (now - this.#askedAt > PART_MS * PARTS) this.stop();
     this.#askedAt = now;
     if (this.#stop === undefined) {
       this.#startedAt = now;
@@ -54,13 +54,9 @@ export class RecentCounts {
     return { forMs: Math.min(now - this.#startedAt, PART_MS * PARTS), ...sum };
   }
 
-  stop(): void {
-    this.#end();
-  }
-
   #count(type: Counted): void {
     const now = this.deps.clock.now();
-    if (now - this.#askedAt > PART_MS * PARTS) return this.#end();
+    if (now - this.#askedAt > PART_MS * PARTS) return this.stop();
     let part = this.#parts.at(-1);
     if (part === undefined || now >= part.from + PART_MS) {
       part = { from: now, counts: { acquired: 0, notAcquired: 0, lost: 0 } };
@@ -69,7 +65,7 @@ export class RecentCounts {
     part.counts[type]++;
   }
 
-  #end(): void {
+  stop(): void {
     this.#stop?.();
     this.#stop = undefined;
     this.#parts = [];

@@ -93,15 +93,15 @@ export class RunRequests {
     const { resource } = request;
     const job = resource.slice(JOB_PREFIX.length);
     if (told['state'] !== 'asked' || !resource.startsWith(JOB_PREFIX) || !this.#runner?.has(job)) return;
-    await this.#take(request, text, job, this.#runner);
+    await this.#take(request, text, told, job, this.#runner);
   }
 
   /** One instance tells its log what a program without one has done. */
   async #note(request: RunRequest, text: string, { fencingToken, holder, ...told }: Told): Promise<void> {
-    const { random, observers, store } = this.runtime;
+    const { observers } = this.runtime;
     // A process without a log leaves it to others; the command line is one.
     if (!Number.isSafeInteger(fencingToken) || !observers.wants('forceReleased')) return;
-    const noted = JSON.stringify({ state: 'noted', instanceId: store.instanceId, nonce: random.id() });
+    const noted = this.#own('noted');
     if ((await this.#change(request, { from: text, to: noted, keepMs: ASKED_KEEP_MS })) !== noted) return;
     const { resource } = request;
     observers.emit({
@@ -138,20 +138,23 @@ export class RunRequests {
     return state === 'noted' && typeof instanceId === 'string' ? instanceId : undefined;
   }
 
-  async #take(request: RunRequest, text: string, job: string, runner: JobRunner): Promise<void> {
-    const operator = operatorIn(parse(text));
-    const { random, store } = this.runtime;
-    const { instanceId } = store;
-    // No other instance writes the same.
-    const taken = JSON.stringify({ state: 'taken', instanceId, nonce: random.id() });
+  async #take(request: RunRequest, text: string, told: Told, job: string, runner: JobRunner): Promise<void> {
+    const { instanceId } = this.runtime.store;
+    const taken = this.#own('taken');
     let ending: AskedEnding = { outcome: 'refused', message: 'Redis has not answered to the instance that took it.' };
     try {
       if ((await this.#change(request, { from: text, to: taken, keepMs: TAKEN_KEEP_MS })) !== taken) return;
-      ending = await runner.run(job, operator, tickIdOf(request));
+      ending = await runner.run(job, operatorIn(told), tickIdOf(request));
     } finally {
       const ended = JSON.stringify({ state: 'ended', instanceId, ...ending });
       await this.#change(request, { from: taken, to: ended, keepMs: ENDED_KEEP_MS });
     }
+  }
+
+  /** What a request becomes that this instance takes. No other instance writes the same. */
+  #own(state: 'taken' | 'noted'): string {
+    const { random, store } = this.runtime;
+    return JSON.stringify({ state, instanceId: store.instanceId, nonce: random.id() });
   }
 
   /** A request that is not sent yet. */

@@ -114,8 +114,8 @@ describe('the generated reference', () => {
 });
 
 describe('the README', () => {
-  it('has at most 8,000 bytes: what is longer belongs into a guide', () => {
-    expect(Buffer.byteLength(readGuide('README.md'))).toBeLessThanOrEqual(8_000);
+  it('has at most 9,000 bytes: what is longer belongs into a guide', () => {
+    expect(Buffer.byteLength(readGuide('README.md'))).toBeLessThanOrEqual(9_000);
   });
 
   it('shows a first snippet of at most ten lines of code', () => {

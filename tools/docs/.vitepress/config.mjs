@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { slug } from 'github-slugger';
 import { defineConfig } from 'vitepress';
 import { useRepositoryMarkdown } from './markdown.mjs';
-import { firstPageOf, NO_PAGES, sidebar, SITE_FOLDER, sitePathOf } from './pages.mjs';
+import { NO_PAGES, sidebar, SITE_FOLDER, sitePathOf } from './pages.mjs';
 
 const { name, description } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
 
@@ -38,9 +38,9 @@ export default defineConfig({
   },
   themeConfig: {
     nav: [
-      { text: 'Guide', link: firstPageOf('guide'), activeMatch: '/guide/' },
-      { text: 'Reference', link: firstPageOf('reference'), activeMatch: '/reference/' },
-      { text: 'Operations', link: firstPageOf('operations'), activeMatch: '/operations/' },
+      { text: 'Start', link: '/guide/getting-started', activeMatch: '/guide/' },
+      { text: 'All pages', link: '/contents' },
+      { text: 'Reference', link: '/reference/module-options', activeMatch: '/reference/' },
       { text: 'API', link: '/api/', activeMatch: '/api/' },
       { text: 'Changelog', link: '/CHANGELOG' },
     ],

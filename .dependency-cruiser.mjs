@@ -137,6 +137,8 @@ export const ROOMS = {
     why: 'The only room that needs prom-client.',
   },
   nest: { rooms: CORE, packages: NEST, why: 'The service and its tokens do not know the decorators or the module.' },
+  console: { rooms: CORE, why: 'What the console answers, as types. It does not know who asks.' },
+  'console/page': { rooms: [], why: 'The page in a browser. It knows the server by its answers alone.' },
   'cli/frame': {
     rooms: COMMAND_LINE,
     packages: ['ioredis'],

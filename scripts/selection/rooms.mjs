@@ -85,6 +85,7 @@ export const ROOMS = {
   'lib/telemetry/**': [stack('tracing'), 'sample app', ...PUBLIC],
   'lib/health/': ['sample app', ...PUBLIC],
   'lib/cli/**': ['servers', 'snippets', 'consumers'],
+  'lib/console/**': [...APPLICATIONS, 'servers'],
 
   'lib/nest/': [...ALL_STACKS, ...APPLICATIONS, 'servers', 'races', 'chaos leaks', 'chaos names', 'chaos storms'],
   'lib/nest/module/': [...ALL_STACKS, ...APPLICATIONS, 'servers', 'chaos leaks', 'chaos names', 'chaos storms'],

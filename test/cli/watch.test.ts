@@ -35,6 +35,7 @@ const roll = (...instances: Instance[]): Roll => ({
   silent: [],
   unreadable: 0,
   unlisted: [],
+  deadlocks: [],
   knowsAll: true,
 });
 const between = (before: Roll, after: Roll) =>

@@ -1,6 +1,4 @@
-import { type DeadlockedCall, describeDeadlock } from '../../core/api/errors.js';
-import { byResource, findCircle, tellCircle } from '../../core/deadlocks/circles.js';
-import { nestedWaitsOf } from '../../core/fleet/fleet-view.js';
+import { describeDeadlock } from '../../core/api/errors.js';
 import { plainOrQuoted, quote, quoteSome } from '../../core/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
 import { type CellValue, durationCell, longDuration } from '../frame/output.js';
@@ -96,7 +94,7 @@ function countsOf(roll: Roll) {
       return { resource, waitedMs, instanceId, group, holds, ...(heldBy !== undefined && { heldBy }) };
     });
   return {
-    deadlocks: deadlocksIn(roll),
+    deadlocks: roll.deadlocks,
     heard: instances.length,
     silent,
     deaf: instances.flatMap(({ instanceId, hearing }) => (hearing ? [] : [instanceId])),
@@ -110,19 +108,6 @@ function countsOf(roll: Roll) {
     ),
     longestWaits,
   };
-}
-
-/** Each circle once, of the calls that wait in it. */
-function deadlocksIn({ instances }: Roll): (readonly DeadlockedCall[])[] {
-  const waits = instances.flatMap((each) => nestedWaitsOf(each, ''));
-  const waitsFor = byResource(waits);
-  const known = new Set<object>();
-  return waits.flatMap((wait) => {
-    if (known.has(wait)) return [];
-    const circle = findCircle(wait, (resource) => waitsFor.get(resource) ?? []);
-    circle.forEach((each) => known.add(each));
-    return circle.length === 0 ? [] : [tellCircle(circle)];
-  });
 }
 
 function fleetLines(fleet: FleetCounts): [string, string][] {

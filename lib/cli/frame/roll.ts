@@ -13,7 +13,7 @@ export type Instance = LockFleet['instances'][number];
 /** What the instances of the application have said, without the command lines that look, too. */
 export interface Roll extends Pick<
   LockFleet,
-  'askedAt' | 'completeness' | 'instances' | 'silent' | 'unreadable' | 'unlisted'
+  'askedAt' | 'completeness' | 'instances' | 'silent' | 'unreadable' | 'unlisted' | 'deadlocks'
 > {
   /** Whether all that are connected are known: those that have answered, and those that have not. */
   readonly knowsAll: boolean;
@@ -22,12 +22,12 @@ export interface Roll extends Pick<
 /** Asks all instances. @throws LockUnavailableError */
 export async function callRoll({ client }: Session, options: FleetOptions = {}): Promise<Roll> {
   const fleet = await client.fleet({ timeoutMs: ROLL_MS, ...options });
-  const { askedAt, asked, completeness, unreadable, unlisted } = fleet;
+  const { askedAt, asked, completeness, unreadable, unlisted, deadlocks } = fleet;
   const knowsAll = asked !== null && unreadable === 0 && fleet.instances.length + fleet.silent.length >= asked;
   const isInstance = (instanceId: string): boolean => !instanceId.startsWith(CLI_PREFIX);
   const instances = fleet.instances.filter(({ instanceId }) => isInstance(instanceId));
   const silent = fleet.silent.filter(isInstance);
-  return { askedAt, completeness, instances, silent, unreadable, unlisted, knowsAll };
+  return { askedAt, completeness, instances, silent, unreadable, unlisted, deadlocks, knowsAll };
 }
 
 /**

@@ -1,8 +1,11 @@
 import type { DeadlockedCall } from '../api/errors.js';
 import type { LockMode } from '../api/lock-mode.js';
 
-/** How many waiting calls are looked at. Where so many wait for each other, a deadlock is one of many troubles. */
-const MOST_CALLS = 10_000;
+/**
+ * How many waiting calls are looked at, with those that several ways lead to: some ten milliseconds. Where so many wait
+ * for each other, a deadlock is one of many troubles.
+ */
+const MOST_LOOKS = 100_000;
 /** How many calls a circle has at most. */
 const MOST_DEEP = 32;
 
@@ -26,9 +29,14 @@ export interface NestedWait {
  * is a reader behind a reader.
  *
  * @param waitsFor the calls that wait for a resource and hold others
+ * @param looks how many calls may be looked at, which several searches can share
  * @returns the circle, which begins with the call; empty where none is found
  */
-export function findCircle<W extends NestedWait>(own: W, waitsFor: (resource: string) => Iterable<W>): readonly W[] {
+export function findCircle<W extends NestedWait>(
+  own: W,
+  waitsFor: (resource: string) => Iterable<W>,
+  looks = { left: MOST_LOOKS },
+): readonly W[] {
   // From each call to those that wait for what it holds.
   const paths: (readonly W[])[] = [[own]];
   const seen = new Set([own]);
@@ -36,17 +44,29 @@ export function findCircle<W extends NestedWait>(own: W, waitsFor: (resource: st
     if (path.length >= MOST_DEEP) return [];
     for (const hold of path.at(-1)!.holds) {
       for (const other of waitsFor(hold.resource)) {
+        if (--looks.left < 0) return [];
         if (seen.has(other) || !isInTheWay(hold, other)) continue;
         if (other.holds.some((each) => each.resource === own.resource && isInTheWay(each, own))) {
           return [own, other, ...path.slice(1).reverse()];
         }
-        if (seen.size > MOST_CALLS) return [];
         seen.add(other);
         paths.push([...path, other]);
       }
     }
   }
   return [];
+}
+
+/** All circles that these calls wait in: each once. */
+export function findCircles<W extends NestedWait>(waitsFor: ReadonlyMap<string, readonly W[]>): (readonly W[])[] {
+  const found = new Set<W>();
+  const looks = { left: MOST_LOOKS };
+  return [...waitsFor.values()].flat().flatMap((wait) => {
+    if (found.has(wait)) return [];
+    const circle = findCircle(wait, (resource) => waitsFor.get(resource) ?? [], looks);
+    for (const each of circle) found.add(each);
+    return circle.length === 0 ? [] : [circle];
+  });
 }
 
 /** Waits by what they are for. */

@@ -1,7 +1,7 @@
 import type { DeadlockedCall } from '../api/errors.js';
 import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Clock } from '../util/clock.js';
-import { byResource, findCircle, type NestedWait, tellCircle } from './circles.js';
+import { byResource, findCircle, findCircles, type NestedWait, tellCircle } from './circles.js';
 
 /** How long before the end of a wait all instances are asked. A roll call takes up to 300 ms, and Redis may be slow. */
 const ASK_BEFORE_MS = 1_000;
@@ -117,6 +117,11 @@ export function circleAmong(
   const waits = certainWaits(answers);
   const circle = findCircle(call.nestedWait(), (resource) => waits.get(resource) ?? []);
   return circle.length === 0 ? undefined : tellCircle(circle);
+}
+
+/** All circles that calls wait in, by the answers of all instances: each once. */
+export function circlesAmong(answers: NestedWaits): readonly (readonly DeadlockedCall[])[] {
+  return findCircles(certainWaits(answers)).map((circle) => tellCircle(circle));
 }
 
 /**

@@ -1,5 +1,5 @@
 import { InvalidLockOptionsError } from '../api/errors.js';
-import type { NestedWaits } from '../deadlocks/deadlock-watch.js';
+import { circlesAmong, type NestedWaits } from '../deadlocks/deadlock-watch.js';
 import { ask } from '../store/ask.js';
 import { fencingTickOf } from '../store/fencing-token.js';
 import {
@@ -110,7 +110,8 @@ export class FleetView {
     const { rollCalls, noRollCalls = 'the store has no roll calls' } = store;
     if (!rollCalls) throw new InvalidLockOptionsError(`fleet() cannot be used: ${noRollCalls}.`, 'store');
     const scope = new Scope(prefix, group);
-    const { call, instances, unreadable, silent } = await this.#answersTo(scope, timeoutMs, rollCalls);
+    const answers = await this.#answersTo(scope, timeoutMs, rollCalls);
+    const { call, instances, unreadable, silent } = answers;
     const shown = instances.map((each) => shownOf(each, scope, limit, store.instanceId));
     const { asked } = call;
     const isWhole = unreadable === 0 && silent.length === 0 && instances.length >= (asked ?? 0);
@@ -123,6 +124,7 @@ export class FleetView {
       silent,
       unreadable,
       unlisted: await this.#unlisted(instances, scope, scan),
+      deadlocks: circlesAmong(this.#nestedWaitsIn(answers)),
     };
   }
 
@@ -133,9 +135,12 @@ export class FleetView {
   }
 
   async #nestedWaits(rollCalls: RollCalls): Promise<NestedWaits> {
-    const answers = await this.#answersTo(new Scope(), FLEET_OPTIONS.defaults.timeoutMs, rollCalls);
-    const { instances, readAt, withinMs } = answers;
-    return { waits: instances.flatMap((each) => nestedWaitsOf(each, this.#deps.store.instanceId)), readAt, withinMs };
+    return this.#nestedWaitsIn(await this.#answersTo(new Scope(), FLEET_OPTIONS.defaults.timeoutMs, rollCalls));
+  }
+
+  #nestedWaitsIn({ instances, readAt, withinMs }: Answers): NestedWaits {
+    const { instanceId } = this.#deps.store;
+    return { waits: instances.flatMap((each) => nestedWaitsOf(each, instanceId)), readAt, withinMs };
   }
 
   /** All callers of this process share one roll call a second, as processes do. */
@@ -252,9 +257,8 @@ function leaseKey(resource: string, fencingToken: number): string {
   return `${fencingTickOf(fencingToken)} ${resource}`;
 }
 
-/** The waits of an instance that hold something, as far as it lists them. */
-/** The calls of an instance that wait while they hold something. @param own the instance that asks */
-export function nestedWaitsOf({ instanceId, waiting, held }: FleetAnswer, own: string): NestedWaits['waits'] {
+/** The calls of an instance that wait while they hold something, as far as it lists them. @param own the one that asks */
+function nestedWaitsOf({ instanceId, waiting, held }: FleetAnswer, own: string): NestedWaits['waits'] {
   const modes = new Map(held.map(({ resource, fencingToken, mode }) => [`${fencingToken} ${resource}`, mode]));
   return waiting.flatMap((wait) => {
     if (wait.holds.length === 0) return [];

@@ -1,3 +1,4 @@
+import type { DeadlockedCall } from '../api/errors.js';
 import type { Holder } from '../api/holder.js';
 import type { LockMode } from '../api/lock-mode.js';
 import { flag, integer, milliseconds, type OptionsOf, OptionTable, text } from '../api/option-table.js';
@@ -182,6 +183,12 @@ export interface LockFleet {
    * 100, and with `scan` of all.
    */
   readonly unlisted: readonly UnlistedHolder[];
+  /**
+   * Calls that wait for each other in a circle: each wants what the next one holds. Found among the calls that are
+   * listed, so a question about some resources finds fewer of them. Only waits count that had begun before the first
+   * instance answered.
+   */
+  readonly deadlocks: readonly (readonly DeadlockedCall[])[];
 }
 
 /** What one instance says of itself, before it is known who has asked. */

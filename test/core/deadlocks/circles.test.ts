@@ -1,5 +1,6 @@
+import type { DeadlockedCall } from '../../../lib/core/api/errors.js';
 import { findCircle, type NestedWait, tellCircle } from '../../../lib/core/deadlocks/circles.js';
-import { circleAmong } from '../../../lib/core/deadlocks/deadlock-watch.js';
+import { circleAmong, circlesAmong } from '../../../lib/core/deadlocks/deadlock-watch.js';
 import { SeededRandom } from '../../support/world/seeded-random.js';
 
 type Mode = NestedWait['mode'];
@@ -96,46 +97,100 @@ describe('circleAmong', () => {
     expect(found(299, 700)).toBeUndefined();
     expect(found(300, 701)).toBeUndefined();
   });
+});
 
-  /**
-   * Calls take and leave locks as they like, and each process answers at a moment of its own. What is reported must have
-   * been true of all of them at one moment.
-   */
-  it('never reports a circle that was none at any moment', () => {
+describe('circlesAmong', () => {
+  const answer = (each: NestedWait, waitedMs: number) => ({ ...each, waitedMs });
+
+  it('tells each circle once, of waits that had begun before the first answer', () => {
+    const found = (waitedMs: number) => {
+      const waits = [wait('a', ['x'], 'y'), wait('b', ['y'], 'x'), wait('c', ['v'], 'w'), wait('d', ['w'], 'v')];
+      const told = circlesAmong({
+        waits: waits.map((each, index) => answer(each, index === 3 ? waitedMs : 300)),
+        readAt: 1_000,
+        withinMs: 300,
+      });
+      return told.map((calls) => calls.map(({ instanceId }) => instanceId).join(''));
+    };
+    expect(found(300)).toEqual(['ab', 'cd']);
+    expect(found(299)).toEqual(['ab']);
+  });
+
+  it('looks at so many calls at most that it takes no process its time', () => {
+    // Each of 100 readers in a row of 30 resources wants to write the next one.
+    const waits = Array.from({ length: 3_000 }, (_, i) => ({
+      ...wait(`${i}`, [], `r${Math.floor(i / 100) + 1}`, 'write'),
+      holds: [{ resource: `r${Math.floor(i / 100)}`, mode: 'read' as const }],
+    }));
+    let looks = 0;
+    const counted = waits.map((each) => ({
+      ...each,
+      waitedMs: 300,
+      get mode() {
+        looks++;
+        return each.mode;
+      },
+    }));
+    expect(circlesAmong({ waits: counted, readAt: 1_000, withinMs: 300 })).toEqual([]);
+    expect(looks).toBeLessThan(500_000);
+  });
+});
+
+/**
+ * Calls take and leave locks as they like, and each process answers at a moment of its own. What is reported must have
+ * been true of all of them at one moment.
+ */
+describe('a circle that is reported', () => {
+  const RESOURCES = ['v', 'w', 'x', 'y'];
+
+  /** What four calls do, each of a process of its own, and what these have answered to one roll call. */
+  const historyOf = (seed: number) => {
+    const random = new SeededRandom(seed);
+    const pick = (n: number) => Math.floor(random.fraction() * n);
+    /** Each call: phases of holding one lock and waiting for another one, one after the other. */
+    const calls = Array.from({ length: 4 }, () => {
+      const phases: { from: number; to: number; holds: string; wants: string }[] = [];
+      for (let at = pick(40); at < 200;) {
+        const to = at + 1 + pick(120);
+        const holds = RESOURCES[pick(4)]!;
+        const wants = RESOURCES.filter((each) => each !== holds)[pick(3)]!;
+        phases.push({ from: at, to, holds, wants });
+        at = to + pick(10);
+      }
+      return phases;
+    });
+    const stateAt = (call: number, at: number) => calls[call]!.find(({ from, to }) => from <= at && at < to);
+    const [askedAt, readAt] = [100, 100 + pick(60)];
+    const waits = calls.flatMap((_, call) => {
+      const answeredAt = askedAt + pick(readAt - askedAt + 1);
+      const state = stateAt(call, answeredAt);
+      return state ? [{ ...wait(`${call}`, [state.holds], state.wants), waitedMs: answeredAt - state.from }] : [];
+    });
+    return { askedAt, answers: { waits, readAt, withinMs: readAt - askedAt }, stateAt };
+  };
+
+  it.each<[string, (history: ReturnType<typeof historyOf>) => readonly (readonly DeadlockedCall[])[]]>([
+    [
+      'to a call at the end of its wait',
+      ({ answers, stateAt }) => {
+        const own = stateAt(0, answers.readAt);
+        if (!own) return [];
+        const others = answers.waits.filter(({ instanceId }) => instanceId !== '0');
+        const call = { startedAt: own.from, nestedWait: () => wait('0', [own.holds], own.wants) };
+        return [circleAmong({ ...answers, waits: others }, call) ?? []];
+      },
+    ],
+    ['to an operator', ({ answers }) => circlesAmong(answers)],
+  ])('%s was one at some moment', (_name, report) => {
     let reported = 0;
     for (let seed = 1; seed <= 3_000; seed++) {
-      const random = new SeededRandom(seed);
-      const pick = (n: number) => Math.floor(random.fraction() * n);
-      const resources = ['v', 'w', 'x', 'y'];
-      /** Each call: phases of holding one lock and waiting for another one, one after the other. */
-      const calls = Array.from({ length: 4 }, () => {
-        const phases: { from: number; to: number; holds: string; wants: string }[] = [];
-        for (let at = pick(40); at < 200;) {
-          const to = at + 1 + pick(120);
-          const holds = resources[pick(4)]!;
-          const wants = resources.filter((each) => each !== holds)[pick(3)]!;
-          phases.push({ from: at, to, holds, wants });
-          at = to + pick(10);
+      const history = historyOf(seed);
+      for (const circle of report(history)) {
+        if (circle.length > 0) reported++;
+        for (const { instanceId, holds, wants } of circle) {
+          const then = history.stateAt(Number(instanceId), history.askedAt);
+          expect({ seed, ...then }).toMatchObject({ seed, holds, wants });
         }
-        return phases;
-      });
-      const stateAt = (call: number, at: number) => calls[call]!.find(({ from, to }) => from <= at && at < to);
-      const [askedAt, readAt] = [100, 100 + pick(60)];
-      const waits = calls.flatMap((_, call) => {
-        const answeredAt = askedAt + pick(readAt - askedAt + 1);
-        const state = stateAt(call, answeredAt);
-        return state ? [answer(wait(`${call}`, [state.holds], state.wants), answeredAt - state.from)] : [];
-      });
-      const own = stateAt(0, readAt);
-      if (!own) continue;
-      const circle = circleAmong(
-        { waits: waits.filter(({ instanceId }) => instanceId !== '0'), readAt, withinMs: readAt - askedAt },
-        { startedAt: own.from, nestedWait: () => wait('0', [own.holds], own.wants) },
-      );
-      if (!circle) continue;
-      reported++;
-      for (const { instanceId, holds, wants } of circle) {
-        expect({ seed, ...stateAt(Number(instanceId), askedAt) }).toMatchObject({ seed, holds, wants });
       }
     }
     expect(reported).toBeGreaterThan(50);

@@ -62,8 +62,8 @@ describe('a roll call', () => {
       );
     const both = [crossing(a, 'x', 'y'), crossing(b, 'y', 'x')];
     await settle();
-    await world.clock.advance(10);
-    const { a: first, b: second } = await fleetOf(world, a);
+    await world.clock.advance(1_000);
+    const { fleet, a: first, b: second } = await fleetOf(world, a);
     for (const [each, held, wanted] of [
       [first, 'x', 'y'],
       [second, 'y', 'x'],
@@ -73,6 +73,12 @@ describe('a roll call', () => {
         { resource: wanted, holds: [{ resource: held, fencingToken: lease!.fencingToken }] },
       ]);
     }
+    expect(fleet.deadlocks).toMatchObject([
+      [
+        { instanceId: 'a', isThisProcess: true, holds: 'x', wants: 'y' },
+        { instanceId: 'b', isThisProcess: false, holds: 'y', wants: 'x' },
+      ],
+    ]);
     await world.clock.advance(6_000);
     expect(both.map(({ state }) => state).toSorted()).toEqual(['fulfilled', 'rejected']);
   });

@@ -1,6 +1,11 @@
 import { jest } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { type Lease, LockTimeoutError, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import {
+  type Lease,
+  LockTimeoutError,
+  RedisLockModule,
+  RedisLockService,
+} from 'nestjs-redis-lock';
 import { RedisLockTestingModule } from 'nestjs-redis-lock/testing';
 import { useRedis } from '../support/redis/redis-server.js';
 
@@ -17,7 +22,9 @@ it('a second call waits for 10 s, and the first one keeps its lease', async () =
   const locks = testing.get(RedisLockService);
   const held = await locks.acquire('order:7');
 
-  const waiting = locks.acquire('order:7', { waitMs: 10_000 }).catch((error: unknown) => error);
+  const waiting = locks
+    .acquire('order:7', { waitMs: 10_000 })
+    .catch((error: unknown) => error);
   await jest.advanceTimersByTimeAsync(10_000);
   expect(await waiting).toBeInstanceOf(LockTimeoutError);
 
@@ -28,15 +35,38 @@ it('a second call waits for 10 s, and the first one keeps its lease', async () =
   jest.useRealTimers();
 });
 
-const RUNS_THE_CLIENT = ['nextTick', 'setImmediate', 'queueMicrotask'] as const;
-const TIMERS = ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'clearImmediate'] as const;
-const ALL_BUT_DATE = [...RUNS_THE_CLIENT, ...TIMERS, 'performance', 'hrtime'] as const;
+const RUNS_THE_CLIENT = [
+  'nextTick',
+  'setImmediate',
+  'queueMicrotask',
+] as const;
+const TIMERS = [
+  'setTimeout',
+  'clearTimeout',
+  'setInterval',
+  'clearInterval',
+  'clearImmediate',
+] as const;
+const ALL_BUT_DATE = [
+  ...RUNS_THE_CLIENT,
+  ...TIMERS,
+  'performance',
+  'hrtime',
+] as const;
 
 /** What came of it, or that it hangs: nothing came of it in so much real time. */
-async function outcomeOf<T>(promise: Promise<T>, withinMs: number): Promise<T | string> {
+async function outcomeOf<T>(
+  promise: Promise<T>,
+  withinMs: number,
+): Promise<T | string> {
   let timer: NodeJS.Timeout | undefined;
-  const hangs = new Promise<string>((resolve) => (timer = real.setTimeout(() => resolve('hangs'), withinMs)));
-  const outcome = await Promise.race([promise, hangs]).catch((error: Error) => error.constructor.name);
+  const hangs = new Promise<string>(
+    (resolve) =>
+      (timer = real.setTimeout(() => resolve('hangs'), withinMs)),
+  );
+  const outcome = await Promise.race([promise, hangs]).catch(
+    (error: Error) => error.constructor.name,
+  );
   real.clearTimeout(timer);
   return outcome;
 }
@@ -47,7 +77,9 @@ describe('what docs/guide/testing.md says of fake timers', () => {
   let held: Lease;
 
   async function start(connection: string): Promise<void> {
-    testing = await Test.createTestingModule({ imports: [RedisLockModule.forRoot({ connection })] }).compile();
+    testing = await Test.createTestingModule({
+      imports: [RedisLockModule.forRoot({ connection })],
+    }).compile();
     await testing.init();
     locks = testing.get(RedisLockService);
     held = await locks.acquire('order:7', { leaseMs: 3_000 });
@@ -86,10 +118,14 @@ describe('what docs/guide/testing.md says of fake timers', () => {
 
   it("with the kit's real clock, fake timers are the clock too", async () => {
     jest.useFakeTimers();
-    testing = await Test.createTestingModule({ imports: [RedisLockTestingModule.forRoot()] }).compile();
+    testing = await Test.createTestingModule({
+      imports: [RedisLockTestingModule.forRoot()],
+    }).compile();
     locks = testing.get(RedisLockService);
     held = await locks.acquire('order:7', { leaseMs: 3_000 });
-    const second = locks.acquire('order:7', { waitMs: 10_000 }).catch((error: unknown) => error);
+    const second = locks
+      .acquire('order:7', { waitMs: 10_000 })
+      .catch((error: unknown) => error);
     await jest.advanceTimersByTimeAsync(10_000);
     expect(await outcomeOf(second, 300)).toBeInstanceOf(LockTimeoutError);
     expect(held.isHeld()).toBe(true);
@@ -117,9 +153,14 @@ describe('what docs/guide/testing.md says of fake timers', () => {
   });
 
   it('with a real Redis, a fake Date changes nothing', async () => {
-    jest.useFakeTimers({ doNotFake: [...ALL_BUT_DATE], now: new Date('2030-01-01') });
+    jest.useFakeTimers({
+      doNotFake: [...ALL_BUT_DATE],
+      now: new Date('2030-01-01'),
+    });
     await start(redis().url);
-    expect(await outcomeOf(locks.acquire('order:7', { waitMs: 50 }), 5_000)).toBe('LockTimeoutError');
+    expect(
+      await outcomeOf(locks.acquire('order:7', { waitMs: 50 }), 5_000),
+    ).toBe('LockTimeoutError');
     jest.setSystemTime(new Date('2040-01-01'));
     held.assertHeld();
     expect(await held.verify()).toBe(true);

@@ -12,12 +12,12 @@ const WORDS: Record<string, string> = {
   'command line': 'docs/reference/command-line.md',
   fleet: 'docs/operations/fleet.md',
   health: 'docs/operations/health.md',
-  metrics: 'docs/operations/observability.md',
-  alerts: 'docs/operations/observability.md',
-  dashboard: 'docs/operations/observability.md',
+  metrics: 'docs/operations/metrics.md',
+  alerts: 'docs/operations/metrics.md',
+  dashboard: 'docs/operations/metrics.md',
   contention: 'docs/operations/contention.md',
-  trace: 'docs/operations/diagnostics-channels.md',
-  diagnostics_channel: 'docs/operations/diagnostics-channels.md',
+  trace: 'docs/operations/traces.md',
+  diagnostics_channel: 'docs/operations/traces.md',
   warnings: 'docs/operations/logs.md',
   race: 'docs/guide/race-tool.md',
   Jest: 'docs/guide/testing.md',
@@ -47,7 +47,7 @@ const WORDS: Record<string, string> = {
   cron: 'docs/guide/cron.md',
   migrations: 'docs/guide/exec.md',
   doctor: 'docs/operations/doctor.md',
-  misfire: 'docs/guide/missed-ticks.md',
+  misfire: 'docs/operations/jobs.md',
   Sentinel: 'docs/operations/topologies.md',
   Cluster: 'docs/operations/topologies.md',
   capacity: 'docs/operations/capacity.md',
@@ -72,7 +72,7 @@ it('the list of all pages names each page once', () => {
   expect(readGuide('README.md')).toContain('](docs/contents.md)');
 });
 
-it('a page about one library has at most 80 lines', () => {
+it('a page about one library has at most 120 lines', () => {
   const lines = (page: string) => readGuide(page).trimEnd().split('\n').length;
-  expect(pages.filter((page) => /\/with-[\w-]+\.md$/.test(page) && lines(page) > 80)).toEqual([]);
+  expect(pages.filter((page) => /\/with-[\w-]+\.md$/.test(page) && lines(page) > 120)).toEqual([]);
 });

@@ -26,7 +26,7 @@ it.each([
 });
 
 it('renamed as the page says for a collector, every metric in seconds says so, and no other one', () => {
-  const page = readFileSync(join(root, 'docs/operations/observability.md'), 'utf8');
+  const page = readFileSync(join(root, 'docs/operations/metrics.md'), 'utf8');
   const [, script] = /```sh\n(sed [\s\S]*?)```/.exec(page) ?? [];
   const copy = mkdtempSync(join(tmpdir(), 'prometheus-rules-'));
   try {

@@ -176,7 +176,7 @@ export interface LockOptions {
    *
    * @allowed an object of at most 256 bytes as JSON
    * @default none
-   * @see docs/operations/operators.md#which-work-is-it
+   * @see docs/operations/at-3-am.md#which-work-is-it
    */
   label?: LockLabel;
   /**

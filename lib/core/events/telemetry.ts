@@ -133,7 +133,7 @@ export class Telemetries {
     this.#hasWarned = true;
     this.warn(
       `The module option telemetry threw. Locks go on without what it would have recorded. This is logged once. ` +
-        `See docs/operations/monitoring.md. ${describeFailure(error)}`,
+        `See docs/operations/metrics.md. ${describeFailure(error)}`,
     );
   }
 }

@@ -18,7 +18,7 @@ export function hintAtShutdownHooks(logger: Logger, leaseMs: number, closing: Ab
       `No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay ` +
         `taken for up to ${formatDuration(leaseMs)} (leaseMs). Call app.enableShutdownHooks(). ` +
         (isServer() ? '' : 'When its work is done, call app.close(): connections to Redis keep the process alive. ') +
-        `See docs/guide/development.md.`,
+        `See docs/guide/getting-started.md#development.`,
     );
   };
   if (closing.aborted) return;

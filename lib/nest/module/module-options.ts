@@ -154,7 +154,7 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    *
    * @allowed a `LockTelemetry`, an array of them
    * @default none
-   * @see docs/operations/monitoring.md
+   * @see docs/operations/metrics.md
    */
   telemetry?: LockTelemetry | readonly LockTelemetry[];
   /**

@@ -125,7 +125,7 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    *
    * @allowed 1 s to 24 h
    * @default 60000
-   * @see docs/guide/missed-ticks.md
+   * @see docs/operations/jobs.md#missed-ticks-misfire-catch-up-downtime
    */
   graceMs?: number;
   /**
@@ -133,7 +133,7 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    * once for all of them, on one instance of the fleet; the run has `missed`. Not on a quorum, and not for a Date.
    *
    * @default 'skip'
-   * @see docs/guide/missed-ticks.md
+   * @see docs/operations/jobs.md#missed-ticks-misfire-catch-up-downtime
    */
   onMissed?: 'skip' | 'runOnce';
   /**

@@ -7,7 +7,8 @@ const logger = new Logger('DeadMansSwitch');
 export function deadMansSwitch(checks: ReadonlyMap<string, string>) {
   const pings = new Map<string, Promise<void>>(); // the last one of each job: they arrive in order
   return (event: LockEvent): void => {
-    if (event.type !== 'tickStarted' && event.type !== 'tickFinished') return;
+    if (event.type !== 'tickStarted' && event.type !== 'tickFinished')
+      return;
     const { job } = event;
     const url = checks.get(job);
     if (url === undefined) return;
@@ -15,11 +16,17 @@ export function deadMansSwitch(checks: ReadonlyMap<string, string>) {
     const path = isStart ? '/start' : event.outcome === 'ok' ? '' : '/fail';
     const signal = AbortSignal.timeout(isStart ? 5_000 : 10_000); // from now on, so that pings never pile up
     const ping = async (): Promise<void> => {
-      const { ok, status } = await fetch(url + path, { method: 'HEAD', signal });
+      const { ok, status } = await fetch(url + path, {
+        method: 'HEAD',
+        signal,
+      });
       if (!ok) throw new Error(`The monitor answered with ${status}`);
     };
     const warn = ({ message, cause }: Error & { cause?: Error }): void =>
       logger.warn(`No ping for ${job}: ${cause?.message || message}`);
-    pings.set(job, (pings.get(job) ?? Promise.resolve()).then(ping).catch(warn));
+    pings.set(
+      job,
+      (pings.get(job) ?? Promise.resolve()).then(ping).catch(warn),
+    );
   };
 }

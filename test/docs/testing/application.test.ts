@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { LeaseLostError, LockTimeoutError, LockUnavailableError } from 'nestjs-redis-lock';
-import { type TestLocks, testLocks, withTestLocks } from 'nestjs-redis-lock/testing';
+import {
+  LeaseLostError,
+  LockTimeoutError,
+  LockUnavailableError,
+} from 'nestjs-redis-lock';
+import {
+  type TestLocks,
+  testLocks,
+  withTestLocks,
+} from 'nestjs-redis-lock/testing';
 import { AppModule, Orders } from './orders.js';
 
 describe('orders, in the application', () => {
@@ -10,7 +18,10 @@ describe('orders, in the application', () => {
   let orders: Orders;
 
   beforeEach(async () => {
-    app = await withTestLocks(Test.createTestingModule({ imports: [AppModule] }), { clock: 'manual' }).compile();
+    app = await withTestLocks(
+      Test.createTestingModule({ imports: [AppModule] }),
+      { clock: 'manual' },
+    ).compile();
     locks = testLocks(app);
     orders = app.get(Orders);
   });
@@ -43,7 +54,10 @@ describe('orders, in the application', () => {
 
   it('pays no further order when its lease is lost', async () => {
     const other = await locks.holdElsewhere('order:8');
-    const paying = assert.rejects(orders.payAll(['7', '8', '9']), LeaseLostError);
+    const paying = assert.rejects(
+      orders.payAll(['7', '8', '9']),
+      LeaseLostError,
+    );
     await locks.idle(); // 7 is paid, and 8 waits
     await locks.lose('all-orders');
     await other.release();

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { LockUnavailableError, RedisLockService } from 'nestjs-redis-lock';
-import { type TestLocks, testLocks, withTestLocks } from 'nestjs-redis-lock/testing';
+import {
+  type TestLocks,
+  testLocks,
+  withTestLocks,
+} from 'nestjs-redis-lock/testing';
 import { AppModule, Orders } from './orders.js';
 
 class Ledger {
@@ -14,7 +18,9 @@ describe('orders, checked', () => {
   let orders: Orders;
 
   beforeEach(async () => {
-    app = await withTestLocks(Test.createTestingModule({ imports: [AppModule] })).compile();
+    app = await withTestLocks(
+      Test.createTestingModule({ imports: [AppModule] }),
+    ).compile();
     locks = testLocks(app);
     orders = app.get(Orders);
   });
@@ -22,7 +28,11 @@ describe('orders, checked', () => {
   afterEach(() => app.close());
 
   it('leaves the order free when Redis refuses it once', async () => {
-    locks.failNext('acquire', new Error('OOM command not allowed'), 'order:7'); // for this order only
+    locks.failNext(
+      'acquire',
+      new Error('OOM command not allowed'),
+      'order:7',
+    ); // for this order only
     await assert.rejects(orders.pay('7'), LockUnavailableError);
     await locks.expectNotHeld('order:7');
     assert.equal(await orders.pay('7'), 'paid 7');
@@ -32,14 +42,25 @@ describe('orders, checked', () => {
     const ledger = new Ledger(); // what the lock protects
     const service = app.get(RedisLockService);
     const book = () => service.using('order:7', () => ledger.book('7'));
-    const runs = await locks.expectExclusive(book, { times: 3, touching: ledger });
-    assert.equal(runs.filter(({ status }) => status === 'fulfilled').length, 3);
+    const runs = await locks.expectExclusive(book, {
+      times: 3,
+      touching: ledger,
+    });
+    assert.equal(
+      runs.filter(({ status }) => status === 'fulfilled').length,
+      3,
+    );
   });
 
   it('tells what happened', async () => {
     await orders.pay('7');
-    const told = locks.log.of('order:7').map(({ instanceId, type }) => `${instanceId} ${type}`);
+    const told = locks.log
+      .of('order:7')
+      .map(({ instanceId, type }) => `${instanceId} ${type}`);
     assert.deepEqual(told, ['app-1 acquired', 'app-1 released']);
-    assert.match(locks.log.toString(), /app-1 acquired "order:7" \(token \d+/);
+    assert.match(
+      locks.log.toString(),
+      /app-1 acquired "order:7" \(token \d+/,
+    );
   });
 });

@@ -6,7 +6,10 @@ import { AppModule, Night, Orders } from './orders.js';
 
 describe('two instances', () => {
   const start = () =>
-    withTestLocks(Test.createTestingModule({ imports: [AppModule] }), { fleet: 'shop', clock: 'manual' }).compile();
+    withTestLocks(Test.createTestingModule({ imports: [AppModule] }), {
+      fleet: 'shop',
+      clock: 'manual',
+    }).compile();
   let apps: TestingModule[];
 
   beforeEach(async () => {

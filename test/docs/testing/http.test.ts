@@ -8,7 +8,9 @@ describe('orders, over HTTP', () => {
   let app: INestApplication;
 
   beforeEach(async () => {
-    const testing = await withTestLocks(Test.createTestingModule({ imports: [AppModule] })).compile();
+    const testing = await withTestLocks(
+      Test.createTestingModule({ imports: [AppModule] }),
+    ).compile();
     app = testing.createNestApplication();
     await app.listen(0, '127.0.0.1');
   });

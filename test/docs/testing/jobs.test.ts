@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { type TestLocks, testLocks, withTestLocks } from 'nestjs-redis-lock/testing';
+import {
+  type TestLocks,
+  testLocks,
+  withTestLocks,
+} from 'nestjs-redis-lock/testing';
 import { AppModule, Night } from './orders.js';
 
 describe('the night', () => {
   const start = async (): Promise<TestingModule> => {
     const testing = Test.createTestingModule({ imports: [AppModule] });
-    const started = await withTestLocks(testing, { fleet: 'night', clock: 'manual' }).compile();
+    const started = await withTestLocks(testing, {
+      fleet: 'night',
+      clock: 'manual',
+    }).compile();
     return started.init(); // the jobs are found here
   };
   let app: TestingModule;

@@ -1,4 +1,10 @@
-import { Controller, Injectable, Module, Param, Post } from '@nestjs/common';
+import {
+  Controller,
+  Injectable,
+  Module,
+  Param,
+  Post,
+} from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import {
@@ -9,7 +15,10 @@ import {
   RedisLockModule,
   RedisLockService,
 } from 'nestjs-redis-lock';
-import { SingletonCron, type SingletonRun } from 'nestjs-redis-lock/schedule';
+import {
+  SingletonCron,
+  type SingletonRun,
+} from 'nestjs-redis-lock/schedule';
 
 @Injectable()
 export class Orders {
@@ -42,7 +51,10 @@ export class Orders {
 export class Night {
   readonly reports: string[] = [];
 
-  @SingletonCron('0 1 * * *', { name: 'nightly', timeZone: 'Europe/Vienna' })
+  @SingletonCron('0 1 * * *', {
+    name: 'nightly',
+    timeZone: 'Europe/Vienna',
+  })
   async report({ tick }: SingletonRun): Promise<void> {
     this.reports.push(tick);
   }
@@ -70,8 +82,15 @@ export class OrdersController {
 }
 
 @Module({
-  imports: [ScheduleModule.forRoot(), RedisLockModule.forRoot({ connection: 'redis://localhost:6379' })],
+  imports: [
+    ScheduleModule.forRoot(),
+    RedisLockModule.forRoot({ connection: 'redis://localhost:6379' }),
+  ],
   controllers: [OrdersController],
-  providers: [Orders, Night, { provide: APP_FILTER, useClass: LockExceptionFilter }],
+  providers: [
+    Orders,
+    Night,
+    { provide: APP_FILTER, useClass: LockExceptionFilter },
+  ],
 })
 export class AppModule {}

@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict';
-import { exploreRaces, raced, type RaceFoundError, type RaceKit } from 'nestjs-redis-lock/testing';
+import {
+  exploreRaces,
+  raced,
+  type RaceFoundError,
+  type RaceKit,
+} from 'nestjs-redis-lock/testing';
 
 class Stock {
   left = 1;
@@ -12,7 +17,11 @@ class Stock {
 }
 
 describe('the last item', () => {
-  const setup = (kit: RaceKit) => ({ locks: kit.locks(), stock: raced(new Stock(), { name: 'stock' }), sold: 0 });
+  const setup = (kit: RaceKit) => ({
+    locks: kit.locks(),
+    stock: raced(new Stock(), { name: 'stock' }),
+    sold: 0,
+  });
   type Shop = ReturnType<typeof setup>;
 
   const sell = async (shop: Shop): Promise<void> => {
@@ -24,15 +33,22 @@ describe('the last item', () => {
   const invariant = ({ sold }: Shop): boolean => sold === 1;
 
   it('is sold once, in whatever order two customers come', async () => {
-    const locked = (shop: Shop): Promise<void> => shop.locks.using('stock', () => sell(shop));
-    const { exhausted } = await exploreRaces(setup, [locked, locked], { invariant });
+    const locked = (shop: Shop): Promise<void> =>
+      shop.locks.using('stock', () => sell(shop));
+    const { exhausted } = await exploreRaces(setup, [locked, locked], {
+      invariant,
+    });
     assert.ok(exhausted); // no other order is left
   });
 
   it('is sold twice without the lock', async () => {
     // The error tells the shortest story, and the seed that repeats it.
-    await assert.rejects(exploreRaces(setup, [sell, sell], { invariant }), ({ story }: RaceFoundError) =>
-      story.startsWith('A stock.read() -> 1; B stock.read() -> 1; B stock.write(0);'),
+    await assert.rejects(
+      exploreRaces(setup, [sell, sell], { invariant }),
+      ({ story }: RaceFoundError) =>
+        story.startsWith(
+          'A stock.read() -> 1; B stock.read() -> 1; B stock.write(0);',
+        ),
     );
   });
 });

@@ -10,10 +10,16 @@ describe('orders, beside fake timers', () => {
   afterEach(() => void jest.useRealTimers());
 
   it('wait by the time of the locks', async () => {
-    const app = await withTestLocks(Test.createTestingModule({ imports: [AppModule] }), { clock: 'manual' }).compile();
+    const app = await withTestLocks(
+      Test.createTestingModule({ imports: [AppModule] }),
+      { clock: 'manual' },
+    ).compile();
     const locks = testLocks(app);
     const other = await locks.holdElsewhere('order:7');
-    const paying = assert.rejects(app.get(Orders).pay('7'), LockTimeoutError);
+    const paying = assert.rejects(
+      app.get(Orders).pay('7'),
+      LockTimeoutError,
+    );
     await locks.advance(5_000); // moves the locks, and no timer of the runner
     await paying;
     await other.release();

@@ -1,4 +1,11 @@
-import { Controller, Get, Inject, Injectable, Param, Scope } from '@nestjs/common';
+import {
+  Controller,
+  Get,
+  Inject,
+  Injectable,
+  Param,
+  Scope,
+} from '@nestjs/common';
 import {
   type ContextId,
   ContextIdFactory,
@@ -7,18 +14,29 @@ import {
   INQUIRER,
   REQUEST,
 } from '@nestjs/core';
-import { DistributedLock, key, LockHandler, RedisLockService } from 'nestjs-redis-lock';
+import {
+  DistributedLock,
+  key,
+  LockHandler,
+  RedisLockService,
+} from 'nestjs-redis-lock';
 import { inMemory, useApps } from '../nest-apps.js';
 
 /** Providers that are durable are made once for each tenant. */
 class PerTenant implements ContextIdStrategy {
   readonly #subTrees = new Map<string, ContextId>();
 
-  attach(contextId: ContextId, request: { headers: { 'x-tenant'?: string } }): ContextIdResolver {
+  attach(
+    contextId: ContextId,
+    request: { headers: { 'x-tenant'?: string } },
+  ): ContextIdResolver {
     const tenant = request.headers['x-tenant'] ?? 'none';
     const subTree = this.#subTrees.get(tenant) ?? ContextIdFactory.create();
     this.#subTrees.set(tenant, subTree);
-    return { resolve: ({ isTreeDurable }) => (isTreeDurable ? subTree : contextId), payload: { tenant } };
+    return {
+      resolve: ({ isTreeDurable }) => (isTreeDurable ? subTree : contextId),
+      payload: { tenant },
+    };
   }
 }
 
@@ -61,7 +79,9 @@ class TenantStock {
     },
     waitMs: 30_000,
   })
-  async move(work = (): Promise<void> => new Promise(setImmediate)): Promise<string> {
+  async move(
+    work = (): Promise<void> => new Promise(setImmediate),
+  ): Promise<string> {
     this.most = Math.max(this.most, ++this.inside);
     await work();
     this.inside--;
@@ -102,7 +122,10 @@ class TenantController {
 
   /** Its interceptor is bound to a controller that is itself made once for each tenant. */
   @Get('handler')
-  @LockHandler((context) => key`handler:${context.getArgByIndex(0).headers['x-tenant']}`)
+  @LockHandler(
+    (context) =>
+      key`handler:${context.getArgByIndex(0).headers['x-tenant']}`,
+  )
   async handler(): Promise<string> {
     return `${this.stock.request.tenant} ${this.locks.currentOrThrow().resource}`;
   }
@@ -146,7 +169,9 @@ describe('locked methods of durable providers', () => {
       controllers: [TenantController],
     });
     return async (path: string, tenant: string): Promise<string> =>
-      (await fetch(`${url}/${path}`, { headers: { 'x-tenant': tenant } })).text();
+      (
+        await fetch(`${url}/${path}`, { headers: { 'x-tenant': tenant } })
+      ).text();
   };
 
   it('lock by the tenant of the provider, which the key function reads from `this`', async () => {
@@ -157,14 +182,23 @@ describe('locked methods of durable providers', () => {
 
   it('of one tenant exclude each other, and those of two do not', async () => {
     const get = await startTenants();
-    expect(await Promise.all([get('meet', 'ann'), get('meet', 'bob')])).toEqual(['ann ann:stock 1', 'bob bob:stock 1']);
+    expect(
+      await Promise.all([get('meet', 'ann'), get('meet', 'bob')]),
+    ).toEqual(['ann ann:stock 1', 'bob bob:stock 1']);
   });
 
   it('are made once for each tenant, and 60 requests that wait leave nothing with each other', async () => {
     const get = await startTenants();
-    const tenants = Array.from({ length: 60 }, (_, index) => ['ann', 'bob', 'eve'][index % 3]!);
-    const answers = await Promise.all(tenants.map((tenant) => get('stock', tenant)));
-    expect(answers).toEqual(tenants.map((tenant) => `${tenant} ${tenant}:stock 1`));
+    const tenants = Array.from(
+      { length: 60 },
+      (_, index) => ['ann', 'bob', 'eve'][index % 3]!,
+    );
+    const answers = await Promise.all(
+      tenants.map((tenant) => get('stock', tenant)),
+    );
+    expect(answers).toEqual(
+      tenants.map((tenant) => `${tenant} ${tenant}:stock 1`),
+    );
     expect(made.toSorted()).toEqual(['ann', 'bob', 'eve']);
   });
 
@@ -179,8 +213,13 @@ describe('locked methods of transient providers', () => {
   const start = useApps();
 
   it('lock by what they were injected into', async () => {
-    const { app } = await start({ imports: [inMemory()], providers: [Journal, Billing, Shipping] });
+    const { app } = await start({
+      imports: [inMemory()],
+      providers: [Journal, Billing, Shipping],
+    });
     expect(await app.get(Billing).journal.write()).toBe('journal:Billing');
-    expect(await app.get(Shipping).journal.write()).toBe('journal:Shipping');
+    expect(await app.get(Shipping).journal.write()).toBe(
+      'journal:Shipping',
+    );
   });
 });

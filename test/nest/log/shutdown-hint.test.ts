@@ -17,7 +17,7 @@ describe('the hint at shutdown hooks', () => {
     await eventually(() =>
       expect(hints(log.at('log'))).toEqual([
         'No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay ' +
-          'taken for up to 5 s (leaseMs). Call app.enableShutdownHooks(). See docs/guide/development.md.',
+          'taken for up to 5 s (leaseMs). Call app.enableShutdownHooks(). See docs/guide/getting-started.md#development.',
       ]),
     );
   });
@@ -31,7 +31,7 @@ describe('the hint at shutdown hooks', () => {
       expect(hints(log.at('log'))).toEqual([
         'No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay ' +
           'taken for up to 5 s (leaseMs). Call app.enableShutdownHooks(). When its work is done, call app.close(): ' +
-          'connections to Redis keep the process alive. See docs/guide/development.md.',
+          'connections to Redis keep the process alive. See docs/guide/getting-started.md#development.',
       ]),
     );
     await app.close();

@@ -1,10 +1,20 @@
 import { InjectQueue, Processor, WorkerHost } from '@nestjs/bullmq';
 import { Injectable } from '@nestjs/common';
 import type { Job, Queue } from 'bullmq';
-import { DistributedLock, key, type Lease, mergeSignals, RedisLockService } from 'nestjs-redis-lock';
+import {
+  DistributedLock,
+  key,
+  type Lease,
+  mergeSignals,
+  RedisLockService,
+} from 'nestjs-redis-lock';
 
 export abstract class Bank {
-  abstract charge(order: string, fencingToken: number, signal: AbortSignal): Promise<void>;
+  abstract charge(
+    order: string,
+    fencingToken: number,
+    signal: AbortSignal,
+  ): Promise<void>;
 }
 
 @Injectable()
@@ -17,7 +27,9 @@ export class Checkout {
   @DistributedLock((order: string) => key`order:${order}`)
   async checkOut(order: string): Promise<Job> {
     // The last step under the lock. No process renews the lease on the way, so its time has to cover the queue.
-    const lease = await this.locks.currentOrThrow().transfer({ leaseMs: 60_000 });
+    const lease = await this.locks
+      .currentOrThrow()
+      .transfer({ leaseMs: 60_000 });
     return this.queue.add('charge', { order, lease }, { attempts: 2 });
   }
 }
@@ -37,13 +49,19 @@ export class Charges extends WorkerHost {
     _token?: string,
     cancel?: AbortSignal,
   ): Promise<void> {
-    const work = (own: Lease): Promise<void> => this.#charge(order, own, cancel);
+    const work = (own: Lease): Promise<void> =>
+      this.#charge(order, own, cancel);
     // A lease is adopted once. A later attempt acquires the lock anew.
     if (attemptsStarted === 1) await this.locks.usingAdopted(lease, work);
-    else await this.locks.using(key`order:${order}`, { signal: cancel }, work);
+    else
+      await this.locks.using(key`order:${order}`, { signal: cancel }, work);
   }
 
-  async #charge(order: string, lease: Lease, cancel?: AbortSignal): Promise<void> {
+  async #charge(
+    order: string,
+    lease: Lease,
+    cancel?: AbortSignal,
+  ): Promise<void> {
     const stop = mergeSignals(lease.signal, cancel);
     try {
       await this.bank.charge(order, lease.fencingToken, stop.signal);

@@ -1,10 +1,18 @@
 import { Processor, WorkerHost } from '@nestjs/bullmq';
 import type { OnModuleDestroy } from '@nestjs/common';
 import { DelayedError, type Job } from 'bullmq';
-import { type LockBusyError, DistributedLock, key } from 'nestjs-redis-lock';
+import {
+  type LockBusyError,
+  DistributedLock,
+  key,
+} from 'nestjs-redis-lock';
 
 /** Gives the job back to the queue, and its place in the worker to another job. The job keeps all its attempts. */
-export async function putOff(_busy: LockBusyError, job: Job, token?: string): Promise<never> {
+export async function putOff(
+  _busy: LockBusyError,
+  job: Job,
+  token?: string,
+): Promise<never> {
   await job.moveToDelayed(Date.now() + 500, token);
   throw new DelayedError();
 }
@@ -13,7 +21,11 @@ export async function putOff(_busy: LockBusyError, job: Job, token?: string): Pr
 export class Shipments extends WorkerHost implements OnModuleDestroy {
   readonly shipped: string[] = [];
 
-  @DistributedLock({ key: (job: Job) => key`customer:${job.data.customer}`, waitMs: 0, onBusy: putOff })
+  @DistributedLock({
+    key: (job: Job) => key`customer:${job.data.customer}`,
+    waitMs: 0,
+    onBusy: putOff,
+  })
   async process(job: Job): Promise<void> {
     this.shipped.push(job.data.parcel);
   }

@@ -1,6 +1,11 @@
 import { Injectable, Module } from '@nestjs/common';
 import { Command, CommandFactory, CommandRunner } from 'nest-commander';
-import { DistributedLock, key, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import {
+  DistributedLock,
+  key,
+  RedisLockModule,
+  RedisLockService,
+} from 'nestjs-redis-lock';
 
 @Injectable()
 @Command({ name: 'reindex', arguments: '<shop>' })
@@ -9,14 +14,23 @@ export class ReindexCommand extends CommandRunner {
     super();
   }
 
-  @DistributedLock({ key: ([shop = '']: string[]) => key`index:${shop}`, waitMs: 60_000 })
+  @DistributedLock({
+    key: ([shop = '']: string[]) => key`index:${shop}`,
+    waitMs: 60_000,
+  })
   async run([shop]: string[]): Promise<void> {
-    console.log(`${shop} is indexed under ${this.locks.current()?.resource}`);
+    console.log(
+      `${shop} is indexed under ${this.locks.current()?.resource}`,
+    );
   }
 }
 
 @Module({
-  imports: [RedisLockModule.forRoot({ connection: process.env['REDIS_URL'] ?? 'redis://localhost:6379' })],
+  imports: [
+    RedisLockModule.forRoot({
+      connection: process.env['REDIS_URL'] ?? 'redis://localhost:6379',
+    }),
+  ],
   providers: [ReindexCommand],
 })
 export class CommandsModule {}

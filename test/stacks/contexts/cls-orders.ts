@@ -17,7 +17,11 @@ export class Orders {
   })
   async pay(orderId: string) {
     // After the wait for the lock, this is still the request that called.
-    return { orderId, user: this.cls.get('user'), lock: this.locks.current()?.resource };
+    return {
+      orderId,
+      user: this.cls.get('user'),
+      lock: this.locks.current()?.resource,
+    };
   }
 }
 

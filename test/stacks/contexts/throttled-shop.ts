@@ -1,7 +1,17 @@
-import { Controller, Module, Param, ParseIntPipe, Post } from '@nestjs/common';
+import {
+  Controller,
+  Module,
+  Param,
+  ParseIntPipe,
+  Post,
+} from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
-import { DistributedLock, key, LockExceptionFilter } from 'nestjs-redis-lock';
+import {
+  DistributedLock,
+  key,
+  LockExceptionFilter,
+} from 'nestjs-redis-lock';
 
 @Controller('orders')
 export class OrdersController {

@@ -1,4 +1,9 @@
-import { AggregateRoot, CommandHandler, EventPublisher, type ICommandHandler } from '@nestjs/cqrs';
+import {
+  AggregateRoot,
+  CommandHandler,
+  EventPublisher,
+  type ICommandHandler,
+} from '@nestjs/cqrs';
 import { DistributedLock, key } from 'nestjs-redis-lock';
 
 export class ShipOrder {
@@ -43,7 +48,9 @@ export class ShipOrderHandler implements ICommandHandler<ShipOrder> {
   // One command at a time for each order, from loading it to saving it.
   @DistributedLock((orderId: string) => key`order:${orderId}`)
   async ship(orderId: string): Promise<Order> {
-    const order = this.publisher.mergeObjectContext(await this.orders.load(orderId));
+    const order = this.publisher.mergeObjectContext(
+      await this.orders.load(orderId),
+    );
     order.ship();
     await this.orders.save(order);
     return order;

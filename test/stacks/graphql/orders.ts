@@ -1,4 +1,12 @@
-import { Args, GqlExecutionContext, Int, Mutation, Query, Resolver, Subscription } from '@nestjs/graphql';
+import {
+  Args,
+  GqlExecutionContext,
+  Int,
+  Mutation,
+  Query,
+  Resolver,
+  Subscription,
+} from '@nestjs/graphql';
 import { DistributedLock, key, LockHandler } from 'nestjs-redis-lock';
 
 @Resolver()
@@ -10,7 +18,10 @@ export class OrdersResolver {
   }
 
   @Query(() => String)
-  @LockHandler((context) => key`report:${GqlExecutionContext.create(context).getContext().req.headers['x-tenant']}`)
+  @LockHandler(
+    (context) =>
+      key`report:${GqlExecutionContext.create(context).getContext().req.headers['x-tenant']}`,
+  )
   report() {
     return 'a long report';
   }

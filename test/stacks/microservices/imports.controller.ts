@@ -1,5 +1,9 @@
 import { Controller } from '@nestjs/common';
-import { EventPattern, MessagePattern, Payload } from '@nestjs/microservices';
+import {
+  EventPattern,
+  MessagePattern,
+  Payload,
+} from '@nestjs/microservices';
 import { DistributedLock, key } from 'nestjs-redis-lock';
 
 export interface Import {
@@ -13,7 +17,11 @@ export class ImportsController {
 
   // The client is told in either case.
   @MessagePattern('import.start')
-  @DistributedLock({ key: ({ file }: Import) => key`import:${file}`, waitMs: 0, onBusy: () => ({ isBusy: true }) })
+  @DistributedLock({
+    key: ({ file }: Import) => key`import:${file}`,
+    waitMs: 0,
+    onBusy: () => ({ isBusy: true }),
+  })
   async start(@Payload() { file }: Import): Promise<{ isBusy: boolean }> {
     await this.import(file);
     return { isBusy: false };
@@ -22,7 +30,11 @@ export class ImportsController {
   // Redis hands an event to every instance, and a broker may deliver a message again. The first one to come runs, and
   // for a minute none that has the same id.
   @EventPattern('import.requested')
-  @DistributedLock({ key: ({ messageId }: Import) => key`message:${messageId}`, minHoldMs: 60_000, onBusy: 'skip' })
+  @DistributedLock({
+    key: ({ messageId }: Import) => key`message:${messageId}`,
+    minHoldMs: 60_000,
+    onBusy: 'skip',
+  })
   async onRequested(@Payload() { file }: Import): Promise<void> {
     await this.import(file);
   }

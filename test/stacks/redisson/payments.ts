@@ -6,14 +6,20 @@ const javaLock = redisson({ client: process.env.REDIS_URL! });
 
 @Injectable()
 export class Payments {
-  @DistributedLock({ key: (id: string) => key`order:${id}`, waitMs: 5_000, alsoLock: javaLock })
+  @DistributedLock({
+    key: (id: string) => key`order:${id}`,
+    waitMs: 5_000,
+    alsoLock: javaLock,
+  })
   async pay(id: string, charge: (id: string) => Promise<void>) {
     await charge(id);
   }
 }
 
 @Module({
-  imports: [RedisLockModule.forRoot({ connection: process.env.REDIS_URL! })],
+  imports: [
+    RedisLockModule.forRoot({ connection: process.env.REDIS_URL! }),
+  ],
   providers: [Payments],
 })
 export class AppModule {}

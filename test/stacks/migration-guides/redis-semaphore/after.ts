@@ -8,7 +8,11 @@ export class Imports {
   constructor(private readonly locks: RedisLockService) {}
 
   async load(work: Work) {
-    await this.locks.using('imports', { leaseMs: 1_500, waitMs: 5_000 }, ({ signal }) => work(signal));
+    await this.locks.using(
+      'imports',
+      { leaseMs: 1_500, waitMs: 5_000 },
+      ({ signal }) => work(signal),
+    );
   }
 
   /** @returns whether this call cleaned up; another process may be doing it */
@@ -19,12 +23,16 @@ export class Imports {
 
   /** Two at a time. A large one counts as two. */
   async download(isLarge: boolean, work: () => Promise<void>) {
-    await this.locks.semaphore('downloads', { permits: 2 }).using({ count: isLarge ? 2 : 1 }, () => work());
+    await this.locks
+      .semaphore('downloads', { permits: 2 })
+      .using({ count: isLarge ? 2 : 1 }, () => work());
   }
 }
 
 @Module({
-  imports: [RedisLockModule.forRoot({ connection: process.env.REDIS_URL! })],
+  imports: [
+    RedisLockModule.forRoot({ connection: process.env.REDIS_URL! }),
+  ],
   providers: [Imports],
 })
 export class AppModule {}

@@ -27,7 +27,9 @@ export class Imports implements OnModuleDestroy {
 
   /** @returns whether this call cleaned up; another process may be doing it */
   async tryClean(work: () => Promise<void>) {
-    const mutex = new Mutex(this.redis, 'clean', { acquireAttemptsLimit: 1 });
+    const mutex = new Mutex(this.redis, 'clean', {
+      acquireAttemptsLimit: 1,
+    });
     if (!(await mutex.tryAcquire())) return false;
     try {
       await work();

@@ -8,7 +8,10 @@ export class Accounts {
   constructor(private readonly locks: RedisLockService) {}
 
   async transfer(from: string, to: string, work: Work) {
-    await this.locks.using([`account:${from}`, `account:${to}`], ({ signal }) => work(signal));
+    await this.locks.using(
+      [`account:${from}`, `account:${to}`],
+      ({ signal }) => work(signal),
+    );
   }
 
   /** @returns whether this call built the report; another process may be doing it */
@@ -19,7 +22,13 @@ export class Accounts {
 }
 
 @Module({
-  imports: [RedisLockModule.forRoot({ connection: process.env.REDIS_URL!, leaseMs: 2_000, waitMs: 3_000 })],
+  imports: [
+    RedisLockModule.forRoot({
+      connection: process.env.REDIS_URL!,
+      leaseMs: 2_000,
+      waitMs: 3_000,
+    }),
+  ],
   providers: [Accounts],
 })
 export class AppModule {}

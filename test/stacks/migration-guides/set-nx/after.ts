@@ -19,7 +19,13 @@ export class Invoices {
 }
 
 @Module({
-  imports: [ScheduleModule.forRoot(), RedisLockModule.forRoot({ connection: process.env.REDIS_URL!, leaseMs: 1_000 })],
+  imports: [
+    ScheduleModule.forRoot(),
+    RedisLockModule.forRoot({
+      connection: process.env.REDIS_URL!,
+      leaseMs: 1_000,
+    }),
+  ],
   providers: [Invoices],
 })
 export class AppModule {}

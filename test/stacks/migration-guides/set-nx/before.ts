@@ -8,7 +8,10 @@ export class Invoices implements OnModuleDestroy {
 
   @Cron('0 */10 * * * *')
   async remind() {
-    if ((await this.redis.set('lock:remind', '1', 'PX', 1_000, 'NX')) !== 'OK') return;
+    if (
+      (await this.redis.set('lock:remind', '1', 'PX', 1_000, 'NX')) !== 'OK'
+    )
+      return;
     try {
       await this.send();
     } finally {
@@ -19,7 +22,15 @@ export class Invoices implements OnModuleDestroy {
   async send() {}
 
   async pay(id: string, work: () => Promise<void>) {
-    while ((await this.redis.set(`lock:invoice:${id}`, '1', 'PX', 1_000, 'NX')) !== 'OK') {
+    while (
+      (await this.redis.set(
+        `lock:invoice:${id}`,
+        '1',
+        'PX',
+        1_000,
+        'NX',
+      )) !== 'OK'
+    ) {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     try {

@@ -9,7 +9,10 @@ const client = process.env.REDIS_URL!;
 @Injectable()
 export class Invoices {
   // Longer than timers and clocks may differ, and shorter than the pause between two ticks.
-  @SingletonCron('0 */10 * * * *', { name: 'remind', alsoLock: setNx({ client, key: 'lock:remind', keepMs: 60_000 }) })
+  @SingletonCron('0 */10 * * * *', {
+    name: 'remind',
+    alsoLock: setNx({ client, key: 'lock:remind', keepMs: 60_000 }),
+  })
   async remind(): Promise<void> {
     await this.send();
   }
@@ -26,7 +29,13 @@ export class Invoices {
 }
 
 @Module({
-  imports: [ScheduleModule.forRoot(), RedisLockModule.forRoot({ connection: process.env.REDIS_URL!, leaseMs: 1_000 })],
+  imports: [
+    ScheduleModule.forRoot(),
+    RedisLockModule.forRoot({
+      connection: process.env.REDIS_URL!,
+      leaseMs: 1_000,
+    }),
+  ],
   providers: [Invoices],
 })
 export class AppModule {}

@@ -1,5 +1,10 @@
 import { Injectable, Module } from '@nestjs/common';
-import { DistributedLock, key, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import {
+  DistributedLock,
+  key,
+  RedisLockModule,
+  RedisLockService,
+} from 'nestjs-redis-lock';
 
 @Injectable()
 export class Orders {
@@ -16,7 +21,13 @@ export class Orders {
 }
 
 @Module({
-  imports: [RedisLockModule.forRoot({ connection: process.env.REDIS_URL!, leaseMs: 1_000, waitMs: 2_000 })],
+  imports: [
+    RedisLockModule.forRoot({
+      connection: process.env.REDIS_URL!,
+      leaseMs: 1_000,
+      waitMs: 2_000,
+    }),
+  ],
   providers: [Orders],
 })
 export class AppModule {}

@@ -1,5 +1,9 @@
 import { Injectable, Module } from '@nestjs/common';
-import { DistributedLock, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
+import {
+  DistributedLock,
+  RedisLockModule,
+  RedisLockService,
+} from 'nestjs-redis-lock';
 
 @Injectable()
 export class Stock {
@@ -16,7 +20,13 @@ export class Stock {
 }
 
 @Module({
-  imports: [RedisLockModule.forRoot({ connection: process.env.REDIS_URL!, leaseMs: 1_000, waitMs: 5_000 })],
+  imports: [
+    RedisLockModule.forRoot({
+      connection: process.env.REDIS_URL!,
+      leaseMs: 1_000,
+      waitMs: 5_000,
+    }),
+  ],
   providers: [Stock],
 })
 export class AppModule {}

@@ -12,7 +12,12 @@ export class Stock {
   }
 
   async move(from: string, to: string, work: () => Promise<void>) {
-    await this.redlock.withLock([`shelf:${from}`, `shelf:${to}`], 1_000, work, { extensionThresholdMs: 800 });
+    await this.redlock.withLock(
+      [`shelf:${from}`, `shelf:${to}`],
+      1_000,
+      work,
+      { extensionThresholdMs: 800 },
+    );
   }
 }
 
@@ -20,9 +25,14 @@ export class Stock {
   imports: [
     RedlockModule.forRootAsync({
       useFactory: async () => {
-        const client: RedisClientType = createClient({ url: process.env.REDIS_URL! });
+        const client: RedisClientType = createClient({
+          url: process.env.REDIS_URL!,
+        });
         await client.connect();
-        return { clients: [client], redlockConfig: { retryDelayMs: 200, maxRetryAttempts: 10 } };
+        return {
+          clients: [client],
+          redlockConfig: { retryDelayMs: 200, maxRetryAttempts: 10 },
+        };
       },
     }),
   ],

@@ -69,11 +69,22 @@ export function readOwed(text: string): OwedRun | undefined {
   return { ...span, tick: catchUpTick(span.last), until: Number(text.split(' ')[3]) };
 }
 
-/** @param text "at until by", or '' */
+/** @param text "at until by reason", or '' */
 export function readPause(text: string): JobPause | undefined {
-  const [, at, until, by] = /^(\d+) (\d+) (.*)$/s.exec(text) ?? [];
+  const [, at, until, operator] = /^(\d+) (\d+) (.*)$/s.exec(text) ?? [];
   if (at === undefined) return undefined;
-  return { at: Number(at), ...(by && { by }), ...(until !== '0' && { until: Number(until) }) };
+  return { at: Number(at), ...readOperator(operator!), ...(until !== '0' && { until: Number(until) }) };
+}
+
+/** "by reason": no script reads it. */
+export function writeOperator({ by, reason }: Pick<JobPause, 'by' | 'reason'>): string {
+  return `${encodeField(by)} ${encodeField(reason)}`;
+}
+
+/** @param text "by reason", or '' */
+export function readOperator(text: string): Pick<JobPause, 'by' | 'reason'> {
+  const [by, reason] = text.split(' ', 2).map(decodeField);
+  return { ...(by && { by }), ...(reason && { reason }) };
 }
 
 /** @param text "from until" of each, with a space between them */

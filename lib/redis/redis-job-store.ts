@@ -28,7 +28,16 @@ import {
 } from '../core/store/job-claims.js';
 import type { LockOwner } from '../core/store/lock-store.js';
 import { sealOfOwner } from './grant-seal.js';
-import { encodeField, readOwed, readPause, readRun, readSpan, readTimedPauses } from './job-entries.js';
+import {
+  encodeField,
+  readOperator,
+  readOwed,
+  readPause,
+  readRun,
+  readSpan,
+  readTimedPauses,
+  writeOperator,
+} from './job-entries.js';
 import { encodeResource, type Keys } from './keys.js';
 import type { ScriptLockStore } from './script-lock-store.js';
 import {
@@ -89,7 +98,7 @@ export class RedisJobStore implements JobStore, ClaimNode {
       case 'early':
         return { status, lateMs: value };
       case 'paused':
-        return { status, ...(text && { by: text }), ...(value > 0 && { until: value }) };
+        return { status, ...readOperator(text ?? ''), ...(value > 0 && { until: value }) };
       case 'gap':
         return { status, last: value, lateMs: flag };
       default:
@@ -167,18 +176,18 @@ export class RedisJobStore implements JobStore, ClaimNode {
     return (await Promise.all(states)).flat();
   }
 
-  async pause(resource: string, { by = '', until = 0 }: Omit<JobPause, 'at'>): Promise<JobPause | undefined> {
-    return this.#pause(resource, 'pause', until, by);
+  async pause(resource: string, { until, ...operator }: Omit<JobPause, 'at'>): Promise<JobPause | undefined> {
+    return this.#pause(resource, 'pause', until, writeOperator(operator));
   }
 
   resume(resource: string): Promise<JobPause | undefined> {
-    return this.#pause(resource, 'resume', 0, '');
+    return this.#pause(resource, 'resume');
   }
 
-  async #pause(resource: string, what: string, until: number, by: string): Promise<JobPause | undefined> {
+  async #pause(resource: string, what: string, until = 0, operator = ''): Promise<JobPause | undefined> {
     const { keys } = this.store;
     const own = [keys.jobPause(resource), keys.jobRecord(resource), keys.lastTick(resource)];
-    const terms = [what, until, by, JOB_KEEP_MS, MOST_TIMED_PAUSES];
+    const terms = [what, until, operator, JOB_KEEP_MS, MOST_TIMED_PAUSES];
     const standing = readPause((await this.store.run(PAUSE_JOB, own, terms)) as string);
     if (what === 'pause') await this.#index('add', INDEX_KEEP_MS, [resource]);
     return standing;

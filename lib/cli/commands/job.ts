@@ -1,14 +1,24 @@
 import { jobResource } from '../../core/api/resource.js';
+import type { JobInfo } from '../../core/jobs/job-info.js';
 import { quote } from '../../core/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
 import { CliError, UsageError } from '../frame/exit-codes.js';
 import { OPERATOR_OPTIONS, operatorOf } from '../frame/operator.js';
 import { durationOption, flagOption } from '../frame/options.js';
-import { durationCell, longDuration, timeCell } from '../frame/output.js';
+import { type CellValue, durationCell, longDuration, timeCell } from '../frame/output.js';
 import { NO_OWN_JOBS, outcomeOf, stateOf } from './jobs.js';
 import { askForRun } from './run-job.js';
 
 const MOST_RUNS = 100;
+
+function pauseRows({ pause }: JobInfo, now: number): CellValue[][] {
+  if (!pause) return [];
+  return [
+    ['paused by', pause.by],
+    ['paused until', pause.until === undefined ? 'it is resumed' : timeCell(pause.until, now)],
+    ['reason', pause.reason],
+  ];
+}
 
 export const job = defineCommand({
   name: 'job',
@@ -64,7 +74,7 @@ export const job = defineCommand({
     if (run) return askForRun({ name, operator, output, terminal, signal, session: opened }, options.wait);
     if (pause !== undefined) {
       const until = now + pause;
-      const before = await records.pause(name, NO_OWN_JOBS, { ...(operator.by && { by: operator.by }), until });
+      const before = await records.pause(name, NO_OWN_JOBS, { ...operator, until });
       records.tell(name, { command: 'pause', ...operator, until });
       output.print({
         json: { keyPrefix, job: name, paused: { until, ...operator }, before },
@@ -86,7 +96,8 @@ export const job = defineCommand({
         {
           columns: ['JOB', name],
           rows: [
-            ['state', stateOf(info, now)],
+            ['state', stateOf(info)],
+            ...pauseRows(info, now),
             ['schedule', [info.cron, info.timeZone].filter(Boolean).join(' ')],
             ['next', timeCell(info.nextDueAt, now)],
             ['runs on', info.running?.instanceId],

@@ -1,6 +1,10 @@
 import type { JobInfo, JobRun } from '../../core/jobs/job-info.js';
+import { quote } from '../../core/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
 import { type CellValue, longDuration, timeCell } from '../frame/output.js';
+
+/** In a line of the list. `job` shows all of it. */
+const LONGEST_REASON = 40;
 
 export const NO_OWN_JOBS: ReadonlySet<string> = new Set();
 
@@ -21,7 +25,7 @@ export const jobs = defineCommand({
           columns: ['JOB', 'STATE', 'NEXT', 'LAST RUN', 'ENDED', 'MISSED', 'INSTANCES', 'SCHEDULE'],
           rows: found.map((info) => [
             info.name,
-            stateOf(info, now),
+            stateCell(info, now),
             timeCell(info.nextDueAt, now),
             timeCell(info.lastRun?.startedAt, now),
             outcomeOf(info.lastRun),
@@ -37,14 +41,22 @@ export const jobs = defineCommand({
   },
 });
 
-export function stateOf({ pause, running }: JobInfo, now: number): CellValue {
-  if (running) return { shown: `runs for ${longDuration(now - running.startedAt)}`, raw: 'running' };
-  if (!pause) return 'waits';
-  const by = pause.by === undefined ? '' : ` by ${pause.by}`;
-  return {
-    shown: `paused${by}${pause.until === undefined ? '' : ` for ${longDuration(pause.until - now)}`}`,
-    raw: 'paused',
-  };
+export function stateOf({ pause, running }: JobInfo): string {
+  return running ? 'running' : pause ? 'paused' : 'waits';
+}
+
+function stateCell(info: JobInfo, now: number): CellValue {
+  const { pause, running } = info;
+  const shown: string[] = [];
+  if (running) shown.push(`runs for ${longDuration(now - running.startedAt)}`);
+  if (pause) {
+    const by = pause.by === undefined ? '' : ` by ${pause.by}`;
+    const time = pause.until === undefined ? '' : ` for ${longDuration(pause.until - now)}`;
+    const reason = pause.reason === undefined ? '' : `: ${quote(pause.reason, LONGEST_REASON)}`;
+    shown.push(`paused${by}${time}${reason}`);
+  }
+  const raw = stateOf(info);
+  return { shown: shown.join(', ') || raw, raw };
 }
 
 export function outcomeOf(run: JobRun | undefined): string {

@@ -316,11 +316,12 @@ function tellOfSkipped(attempt: TickAttempt, reply: TickReply, { observers, cloc
     const isClockWrong = Math.abs(clockBehindMs) > due!.earlyMs;
     observers.emit({ ...event, reason, lateMs, ...(isClockWrong && { clockBehindMs }) });
   } else if (reply.status === 'paused') {
-    const { by, until } = reply;
+    const { by, reason, until } = reply;
     observers.emit({
       ...event,
       reason: 'paused',
       ...(by !== undefined && { by }),
+      ...(reason !== undefined && { pauseReason: reason }),
       ...(until !== undefined && { until }),
     });
   } else {

@@ -101,7 +101,12 @@ export type TickReply =
    * The job is paused. The tick was claimed and dropped, so that no instance runs it after a resume. A catch-up is not
    * dropped: nothing was changed, and it stays owed.
    */
-  | { readonly status: 'paused'; readonly by?: string | undefined; readonly until?: number | undefined }
+  | {
+      readonly status: 'paused';
+      readonly by?: string | undefined;
+      readonly reason?: string | undefined;
+      readonly until?: number | undefined;
+    }
   /**
    * Ticks were missed between the last accounted one and this one. Nothing was changed. Tell them by
    * `JobStore.note`, and claim again. `lateMs` is how late this tick is by the store's clock: while it is below 0,

@@ -59,6 +59,8 @@ export interface JobPause {
   readonly at: number;
   /** Who asked for it, in the words of the caller. */
   readonly by?: string;
+  /** Why, in the words of the caller. */
+  readonly reason?: string;
   /** When it ends by itself, in milliseconds since the Unix epoch. Not set: when the job is resumed. */
   readonly until?: number;
 }

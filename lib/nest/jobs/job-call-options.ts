@@ -60,7 +60,7 @@ export interface PauseOptions {
    */
   by?: string;
   /**
-   * Why. The log says it, and the event `jobCommand`.
+   * Why. `list` and `get` show it, the log, and the events `jobCommand` and `tickSkipped`.
    *
    * @allowed 1 to 200 characters
    * @default none

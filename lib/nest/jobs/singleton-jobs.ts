@@ -231,11 +231,11 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     this.#checkStarted('pause');
     checkPauseOptions(options, clockOf(this.#deps.service).wallNow());
     jobResource(name);
-    const { by, until } = options;
-    const pause = { ...(by !== undefined && { by }), ...(until !== undefined && { until: Number(until) }) };
+    const { until, ...operator } = options;
+    const pause = { ...operator, ...(until !== undefined && { until: Number(until) }) };
     const records = jobRecordsOf(this.#deps.service);
     const before = await records.pause(name, new Set(this.#names()), pause);
-    records.tell(name, { command: 'pause', ...pause, ...(options.reason !== undefined && { reason: options.reason }) });
+    records.tell(name, { command: 'pause', ...pause });
     return before;
   }
 

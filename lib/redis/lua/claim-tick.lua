@@ -39,7 +39,7 @@
 --          overlap       TTL of the lock in milliseconds; 0
 --          late, early   how late the tick is, in milliseconds; 0
 --          finished      0; 0
---          paused        when the pause ends, 0 for never; 0; who asked for it
+--          paused        when the pause ends, 0 for never; 0; who asked for it, and why
 --          gap           the last accounted tick; how late the tick is, in milliseconds
 
 -- @include clock

@@ -5,10 +5,10 @@
 --        3  the last accounted tick of the job
 -- ARGV   1  'pause' or 'resume'
 --        2  when the pause ends, in milliseconds since 1970; 0 for one that does not end by itself
---        3  who asks for it
+--        3  who asks for it, and why, as the record has it
 --        4  how long Redis keeps the record, and the last accounted tick, in milliseconds
 --        5  how many pauses that end by themselves the record keeps
--- Reply  the pause that stood before: "at until by"; '' if there was none
+-- Reply  the pause that stood before: "at until by reason"; '' if there was none
 
 -- @include clock
 -- @include job-record

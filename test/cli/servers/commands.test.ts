@@ -215,12 +215,21 @@ describe.each([0, 3])('the commands, in database %d', (database) => {
 
     it('are paused for a time, and resumed', async () => {
       await withJob();
-      expect(await run(['job', 'nightly', '--pause', '2h', '--by', 'ann'])).toMatchObject({
+      expect(await run(['job', 'nightly', '--pause', '2h', '--by', 'ann', '--reason', 'OPS-17'])).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(/^Paused for 2 h, until \d{4}-.+Z: nightly\.\n$/),
       });
-      expect(await json('jobs')).toMatchObject({ jobs: [{ pause: { by: 'ann' } }] });
-      expect((await run(['jobs'], { isTerminal: true })).stdout).toContain('paused by ann for ');
+      expect(await json('jobs')).toMatchObject({ jobs: [{ pause: { by: 'ann', reason: 'OPS-17' } }] });
+      expect((await run(['jobs'], { isTerminal: true })).stdout).toMatch(/ paused by ann for 2 h: "OPS-17" /);
+      const { stdout } = await run(['job', 'nightly']);
+      expect(stdout.split('\n').slice(0, 4)).toEqual([
+        'state\tpaused',
+        'paused by\tann',
+        expect.stringMatching(/^paused until\t\d{4}-/),
+        'reason\tOPS-17',
+      ]);
+      const long = await run(['job', 'nightly', '--pause', '2h', '--reason', 'x'.repeat(201)]);
+      expect(long).toMatchObject({ code: 2, stderr: expect.stringContaining('--reason') });
       expect(await run(['job', 'nightly', '--resume'])).toMatchObject({ code: 0, stdout: 'Resumed: nightly.\n' });
       expect(await run(['job', 'nightly', '--resume'])).toMatchObject({ code: 1 });
       expect((await json('jobs')).jobs[0]?.['pause']).toBeUndefined();

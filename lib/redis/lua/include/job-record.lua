@@ -12,7 +12,8 @@
 --   pause     "from until" of each pause that ends by itself, the oldest first, with a space between them: those that
 --             ended after the last accounted tick, and at most the last 16
 -- Beside it: the history, a list of runs, the newest first; the instances that have the job, a sorted set with the time
--- at which each was last seen; and the pause, a string "at until by", with 0 for one that does not end by itself.
+-- at which each was last seen; and the pause, a string "at until by reason", with 0 for one that does not end by
+-- itself; the last two are percent-encoded, and - is none.
 --
 -- Needs clock.lua. A record that another program has written is none.
 

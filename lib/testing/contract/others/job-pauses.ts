@@ -26,12 +26,10 @@ export function describeJobPauses(suite: Suite<Base>): void {
   describe('a pause', () => {
     it.onEveryServer('is obeyed by each claim, with what its caller said', async ({ subject, two, one, at, look }) => {
       const until = (await subject.now()) + DAY_MS;
-      assert.equal(await two.jobs.pause(JOB, { by: 'Ada, on call', until }), undefined);
-      assertEquals(await claim(one, at), { status: 'paused', by: 'Ada, on call', until });
-      assertMatches(await look(), {
-        isKnown: true,
-        pause: { at: ANY_NUMBER, by: 'Ada, on call', until },
-      });
+      const operator = { by: 'Ada, on call', reason: 'OPS-17:\n 20 % of it' };
+      assert.equal(await two.jobs.pause(JOB, { ...operator, until }), undefined);
+      assertEquals(await claim(one, at), { status: 'paused', ...operator, until });
+      assertMatches(await look(), { isKnown: true, pause: { at: ANY_NUMBER, ...operator, until } });
       assertMatches(await one.store.inspect(JOB), { mode: null });
     });
 
@@ -91,11 +89,13 @@ export function describeJobPauses(suite: Suite<Base>): void {
     });
 
     it('is replaced by another one, and counts from the first', async ({ subject, one, look, two }) => {
-      await one.jobs.pause(JOB, { by: 'Ada' });
+      await one.jobs.pause(JOB, { by: 'Ada', reason: 'OPS-17' });
       const { pause } = await look();
       await subject.pass(5);
       assertEquals(await two.jobs.pause(JOB, { by: 'Bob' }), pause);
       assertEquals((await look()).pause, { at: pause!.at, by: 'Bob' });
+      await two.jobs.pause(JOB, { reason: 'no toner' });
+      assertEquals(await two.jobs.resume(JOB), { at: pause!.at, reason: 'no toner' });
     });
 
     it('accounts with its end all ticks until then', async ({ one, at, look }) => {

@@ -6,7 +6,7 @@
 
 // The module and the service
 export { RedisLockModule } from './nest/module/redis-lock.module.js';
-export type { RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './nest/module/async-options.js';
+export type { RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './nest/module/registration.js';
 export type { RedisLockModuleOptions } from './nest/module/module-options.js';
 export type { RedisConnectionOption } from './redis/connection/connection-options.js';
 export { RedisLockService } from './nest/redis-lock.service.js';
@@ -18,6 +18,7 @@ export {
   DistributedSemaphore,
   ReadLock,
   type ReadWriteLockDecorator,
+  type SemaphoreDecoratorOptions,
   WriteLock,
 } from './nest/decorators/lock.decorators.js';
 export {
@@ -27,7 +28,6 @@ export {
 } from './nest/leader/leader-only.decorator.js';
 export type { LockedMethodDecorator } from './nest/decorators/method-types.js';
 export type { LockDecoratorOptions } from './nest/decorators/lock-plan.js';
-export type { SemaphoreDecoratorOptions } from './nest/decorators/semaphore-decorator-options.js';
 
 // Handlers of requests and messages
 export { LockHandler, type LockHandlerOptions } from './nest/handlers/lock-handler.decorator.js';
@@ -76,6 +76,6 @@ export type { LockEvent, LockOrderEdge } from './core/events/events.js';
 export type { LockObserver } from './core/events/observers.js';
 export type { LockState } from './core/store/lock-state.js';
 export type { LockFleet } from './core/fleet/lock-fleet.js';
-export type { LockHealth } from './core/health/lock-health.js';
+export type { LockHealth } from './core/health/health-checks.js';
 export type { Contention } from './core/contention/contention.js';
 export type { LockExplanation } from './core/explain/explanation.js';

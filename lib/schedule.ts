@@ -16,5 +16,5 @@ export type { JobMethodDecorator } from './nest/schedule/singleton-method.js';
 // What an operator sees and does
 export { SingletonJobs } from './nest/jobs/singleton-jobs.js';
 export { type JobInfo, JobNotFoundError, type JobRun } from './core/jobs/job-info.js';
-export type { AddedJob } from './nest/jobs/added-job-options.js';
+export type { AddedJob } from './nest/jobs/job-options.js';
 export { getSingletonJobsToken, InjectSingletonJobs } from './nest/tokens.js';

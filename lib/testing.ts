@@ -6,7 +6,7 @@
 
 // The locks of an application under the control of a test
 export { RedisLockTestingModule } from './testing/redis-lock-testing.module.js';
-export { withTestLocks } from './testing/with-test-locks.js';
+export { withTestLocks } from './testing/test-locks-options.js';
 export { testLocks } from './testing/test-locks-of.js';
 export type { TestLocks } from './testing/test-locks.js';
 export type { TestLocksOptions } from './testing/test-locks-options.js';
@@ -20,8 +20,7 @@ export { exploreRaces, type ExploreRacesResult } from './testing/races/explore-r
 export type { ExploreRacesOptions } from './testing/races/explore-options.js';
 export { RaceFoundError, RaceToolError } from './testing/races/schedule/race-errors.js';
 export type { RaceKit } from './testing/races/locks/race-kit.js';
-export { racePoint } from './testing/races/race-point.js';
-export { raced } from './testing/races/raced.js';
+export { raced, racePoint } from './testing/races/raced.js';
 
 // Unit tests
 export { passThroughLocks } from './testing/pass-through/pass-through-locks.js';

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { LeaseFactory } from './lease/lease-factory.js';
-import { ActiveHolds, drain } from './holding/active-holds.js';
+import { ActiveHolds, drain, LockContext } from './holding/lock-context.js';
 import { Alarms } from './util/alarms.js';
 import { ADOPT_OPTIONS, Adoption, type AdoptOptions } from './lease/adoption.js';
 import { ClientUnderTest, GRANTED_BY_STORE, type Granting } from './granting.js';
@@ -19,7 +19,6 @@ import { type Lease, type LockedWork, optionsAndWork, type TryUsingResult } from
 import { Leaks, type OnLeak } from './lease/leaks.js';
 import type { Origin } from './util/call-site.js';
 import { type LeaseDeps, NO_SECOND_LOCKS, type SecondLocks } from './lease/lease-deps.js';
-import { LockContext } from './holding/lock-context.js';
 import { LockOrder } from './holding/lock-order.js';
 import {
   fillLockOptions,
@@ -36,8 +35,7 @@ import type { LockStore } from './store/lock-store.js';
 import { DeadlockWatch } from './deadlocks/deadlock-watch.js';
 import { FleetView } from './fleet/fleet-view.js';
 import type { FleetOptions, LockFleet } from './fleet/lock-fleet.js';
-import { HealthChecks } from './health/health-checks.js';
-import type { HealthOptions, LockHealth } from './health/lock-health.js';
+import { HealthChecks, type HealthOptions, type LockHealth } from './health/health-checks.js';
 import { OperatorsView } from './operators.js';
 import type { Runtime } from './holding/runtime.js';
 import { SingletonRuns } from './singleton/singleton-runs.js';

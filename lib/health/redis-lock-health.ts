@@ -4,7 +4,7 @@ import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/term
 import { InvalidLockOptionsError } from '../core/api/errors.js';
 import { type OptionsOf, OptionTable, text } from '../core/api/option-table.js';
 import { describeValue } from '../core/api/validation.js';
-import { HEALTH_OPTIONS, type HealthOptions, type LockHealth } from '../core/health/lock-health.js';
+import { HEALTH_OPTIONS, type HealthOptions, type LockHealth } from '../core/health/health-checks.js';
 import { quote } from '../core/util/quoted.js';
 import type { RedisLockService } from '../nest/redis-lock.service.js';
 import { DEFAULT_NAME, getRedisLockToken } from '../nest/tokens.js';

@@ -1,6 +1,6 @@
 import { type Clock, SYSTEM_CLOCK } from '../core/util/clock.js';
 import type { LockMode } from '../core/api/lock-options.js';
-import { instanceOf } from '../core/store/owner-id.js';
+import { instanceOf } from '../core/store/ask.js';
 import type { LockState } from '../core/store/lock-state.js';
 import { Keys } from '../redis/keys.js';
 import { type InspectReply, readState as readReply } from '../redis/lock-replies.js';

@@ -1,8 +1,7 @@
 import type { ForeignClaim, ForeignReply, ForeignRun } from '../core/api/foreign-lock.js';
 import { isOne } from '../redis/lock-replies.js';
 import { scriptOf } from '../redis/script/script.js';
-import { HELD, readAcquired } from './claim-replies.js';
-import type { ForeignServer } from './foreign-server.js';
+import { type ForeignServer, HELD, readAcquired } from './foreign-server.js';
 
 /** What is written into the key, and for how long. */
 interface KeyOwner {

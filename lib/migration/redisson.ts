@@ -1,6 +1,6 @@
 import type { ForeignClaim, ForeignClient, ForeignLock, ForeignReply, ForeignRun } from '../core/api/foreign-lock.js';
 import { type OptionsOf, OptionTable } from '../core/api/option-table.js';
-import { ForeignServer } from './foreign-server.js';
+import { ForeignServer, HELD, readAcquired } from './foreign-server.js';
 import {
   FOREIGN_CLIENT,
   FOREIGN_KEY,
@@ -12,7 +12,6 @@ import {
 } from './key-lock.js';
 import { UnlockChannels, type UnlockWait } from './unlock-channels.js';
 import { isOne } from '../redis/lock-replies.js';
-import { HELD, readAcquired } from './claim-replies.js';
 import { scriptOf } from '../redis/script/script.js';
 
 /** What {@link redisson} takes. */

@@ -7,7 +7,7 @@ import { type Lease, type LockedWork, type TryUsingResult, workBeforeOptions } f
 import type { AdoptOptions } from '../core/lease/adoption.js';
 import type { LockClient } from '../core/lock-client.js';
 import type { FleetOptions, LockFleet } from '../core/fleet/lock-fleet.js';
-import type { HealthOptions, LockHealth } from '../core/health/lock-health.js';
+import type { HealthOptions, LockHealth } from '../core/health/health-checks.js';
 import type { Contention, ContentionOptions } from '../core/contention/contention.js';
 import type { ExplainOptions } from '../core/explain/explainer.js';
 import type { LockExplanation } from '../core/explain/explanation.js';
@@ -18,10 +18,10 @@ import type { LockOptions } from '../core/api/lock-options.js';
 import type { LockState } from '../core/store/lock-state.js';
 import type { ResourceNames } from '../core/api/resource.js';
 import type { SingletonRunOptions, SingletonWork } from '../core/singleton/singleton-run-options.js';
-import type { WaitUntilFreeOptions } from '../core/watch/wait-until-free.js';
+import type { WaitUntilFreeOptions } from '../core/watch/lock-watches.js';
 import { LockModuleMissingError } from '../core/api/errors.js';
 import { checkFunction } from '../core/api/validation.js';
-import { addInjected } from './injected-classes.js';
+import { addInjected } from './tokens.js';
 import { keepParts, type ServiceParts } from './service-parts.js';
 
 /** The locks of this application. */

@@ -1,16 +1,18 @@
-import { backoff } from '../core/util/backoff.js';
+import { backoff, type Random } from '../core/util/random.js';
 import type { Clock } from '../core/util/clock.js';
 import { LockStoreError } from '../core/store/store-error.js';
 import type { LockOwner } from '../core/store/lock-store.js';
 import { pause } from '../core/util/promises.js';
 import type { JobClaims } from '../core/store/job-store.js';
 import type { QuorumLockStore } from './quorum-lock-store.js';
-import { askAll } from './operators.js';
+import { askAll } from './commands.js';
 import { majorityOf } from './majority.js';
-import type { Random } from '../core/util/random.js';
 import {
   type ClaimChange,
+  type ClaimEnd,
+  type ClaimNode,
   claimText,
+  type DueRefusal,
   FINISHED,
   isClaimOf,
   readClaim,
@@ -18,9 +20,6 @@ import {
   RETURNED,
   returnedFrom,
   RUNS,
-  type ClaimEnd,
-  type ClaimNode,
-  type DueRefusal,
   type Tick,
   type TickClaim,
   type TickReply,

@@ -2,8 +2,8 @@ import { Alarms } from '../core/util/alarms.js';
 import type { Clock } from '../core/util/clock.js';
 import type {
   AcquireReply,
-  LockStore,
   LockOwner,
+  LockStore,
   Queueing,
   Retention,
   RotateReply,
@@ -11,17 +11,26 @@ import type {
 } from '../core/store/lock-store.js';
 import { onlyListener, type PushedGrant, type RetentionNotice, type StoreListener } from '../core/store/hearing.js';
 import type { LockState } from '../core/store/lock-state.js';
-import { LockStoreError, asStoreError } from '../core/store/store-error.js';
+import { asStoreError, LockStoreError } from '../core/store/store-error.js';
 import { closedProbe, type StoreProbe } from '../core/store/store-probe.js';
 import type { Watcher, WatchReply } from '../core/store/watch-store.js';
 import { pause } from '../core/util/promises.js';
 import type { Random } from '../core/util/random.js';
 import type { Candidate } from './candidate.js';
 import { Candidates } from './candidates.js';
-import { ownerAt, releaseAtNodes, renewAtNodes, transferAtNodes } from './changes.js';
+import {
+  forceReleaseOnNodes,
+  inspectNodes,
+  listOnNodes,
+  ownerAt,
+  probeNodes,
+  releaseAtNodes,
+  renewAtNodes,
+  transferAtNodes,
+  watchNodes,
+} from './commands.js';
 import { askMajority, enoughToDeny, majorityOf, majorityTrouble } from './majority.js';
 import { type QuorumDeps, type QuorumMember, QuorumNode, type QuorumTiming } from './node.js';
-import { forceReleaseOnNodes, inspectNodes, listOnNodes, probeNodes, watchNodes } from './operators.js';
 
 export interface QuorumLockStoreOptions {
   /** 1 to 9 independent stores, all with the same `instanceId` and `clientId`. */

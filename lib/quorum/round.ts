@@ -1,9 +1,8 @@
 import { Deferred } from '../core/util/promises.js';
 import type { AcquireReply, LockOwner, Queueing } from '../core/store/lock-store.js';
 import { asStoreError, type LockStoreError } from '../core/store/store-error.js';
-import { Broadcast } from './broadcast.js';
+import { Broadcast, quorumError } from './majority.js';
 import type { CandidateAtNode, OnReleased } from './candidate-at-node.js';
-import { quorumError } from './majority.js';
 import type { QuorumDeps } from './node.js';
 import { mergeSeen } from './holders.js';
 

@@ -1,9 +1,8 @@
 import type { Hearing } from '../core/store/hearing.js';
 import type { LockStoreError } from '../core/store/store-error.js';
-import { backoff, jitter } from '../core/util/backoff.js';
+import { backoff, jitter, type Random, SystemRandom } from '../core/util/random.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../core/util/clock.js';
 import { settle } from '../core/util/promises.js';
-import { type Random, SystemRandom } from '../core/util/random.js';
 import type { Connection } from './connection/connection.js';
 import type { ServerConnection } from './connection/server-connection.js';
 import { PROBE_INBOX } from './script/scripts.js';

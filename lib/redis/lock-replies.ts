@@ -2,7 +2,7 @@ import { readLabel } from '../core/api/label.js';
 import { LOCK_MODES, type LockMode } from '../core/api/lock-options.js';
 import { MAX_NAMED_HOLDERS, type Holder, type Holders, NO_HOLDERS } from '../core/api/holder.js';
 import { mintedAt } from '../core/store/fencing-token.js';
-import { instanceOf } from '../core/store/owner-id.js';
+import { instanceOf } from '../core/store/ask.js';
 import type { WatchReply } from '../core/store/watch-store.js';
 import type {
   AcquireReply,

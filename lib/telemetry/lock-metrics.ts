@@ -1,13 +1,12 @@
 import type { LockTelemetrySource } from '../core/events/telemetry.js';
 import { escapeText } from '../core/util/quoted.js';
 import { LockMetric } from './names.js';
-import { type MetricSink, type Series, SeriesTable } from './series.js';
+import { type LockSeries, type MetricSink, type Series, SeriesTable } from './series.js';
 import { ServiceSeries } from './service-series.js';
 import type { LockMode } from '../core/api/lock-mode.js';
 import { LEADER_PREFIX } from '../core/api/resource.js';
 import type { LockEventOf, LockEventType } from '../core/events/events.js';
 import type { RegisteredGroup } from '../core/events/groups.js';
-import type { LockSeries } from './lock-series.js';
 
 /** The metrics of one meter or registry, for every lock service that reports to it. */
 export class LockMetrics<A> {

@@ -1,5 +1,5 @@
 import type { LeaseLossReason } from '../core/api/lease-errors.js';
-import type { AcquireOutcome } from '../core/events/outcomes.js';
+import type { AcquireOutcome } from '../core/events/events.js';
 import { DURATION_BUCKETS_MS } from '../core/util/durations.js';
 
 /** The names of the metrics. Times are in seconds. */

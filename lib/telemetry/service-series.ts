@@ -2,9 +2,8 @@ import { OTHER_GROUP } from '../core/api/label.js';
 import type { LockMode } from '../core/api/lock-mode.js';
 import { MAX_GROUPS } from '../core/events/groups.js';
 import { escapeText } from '../core/util/quoted.js';
-import { LockSeries } from './lock-series.js';
+import { type Attributes, LockSeries, type Series, SeriesBy, type SeriesTable } from './series.js';
 import { LOCK_METRICS, LockAttribute, LockMetric } from './names.js';
-import { type Attributes, type Series, SeriesBy, type SeriesTable } from './series.js';
 
 const { Group, HolderGroup, Job, Leadership, Mode, Outcome, Reason, Service } = LockAttribute;
 

@@ -6,7 +6,7 @@ import { checkOneOf, describeValue } from '../core/api/validation.js';
 import type { LocalHolder } from '../core/holding/store-lease.js';
 import { isObject } from '../core/util/objects.js';
 import { quote } from '../core/util/quoted.js';
-import type { FleetPlace } from './fleet/fleet-place.js';
+import type { FleetPlace } from './fleet/test-fleet.js';
 import { settle } from '../core/util/promises.js';
 import { TestKitError } from './fleet/test-kit-error.js';
 

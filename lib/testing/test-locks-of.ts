@@ -6,7 +6,7 @@ import type { ResolvedModuleOptions } from '../nest/module/module-options.js';
 import type { RedisLockService } from '../nest/redis-lock.service.js';
 import { partsOf } from '../nest/service-parts.js';
 import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from '../nest/tokens.js';
-import type { FleetPlace } from './fleet/fleet-place.js';
+import type { FleetPlace } from './fleet/test-fleet.js';
 import { TestKitError } from './fleet/test-kit-error.js';
 import { TestLocks } from './test-locks.js';
 

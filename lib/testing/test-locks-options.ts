@@ -1,9 +1,9 @@
 import { InvalidLockOptionsError } from '../core/api/errors.js';
 import { checked, flag, oneOf, type OptionsOf, OptionTable, text } from '../core/api/option-table.js';
 import { describeValue } from '../core/api/validation.js';
-import { fleetOf, type TestClock, type TestFleet } from './fleet/test-fleet.js';
-import type { TestStores } from '../nest/test-stores.js';
-import { FleetPlace } from './fleet/fleet-place.js';
+import { fleetOf, FleetPlace, type TestClock, type TestFleet } from './fleet/test-fleet.js';
+import type { TestStores } from '../nest/service-parts.js';
+import { TEST_STORES } from '../nest/tokens.js';
 
 /** How the locks of a test behave. */
 export interface TestLocksOptions {
@@ -69,4 +69,31 @@ export function fleetStores({ fleet: name, clock, startsAt, throwOnLockOrder = f
       return new FleetPlace(own!, context, throwOnLockOrder);
     },
   };
+}
+
+/** The part of the `TestingModuleBuilder` of `@nestjs/testing` that is needed. */
+export interface TestingBuilder<B> {
+  overrideProvider(token: symbol): { useValue(value: unknown): B };
+}
+
+/**
+ * Puts all lock services of an application on the testing kit, named ones too. The options of the application stay;
+ * those of Redis are not used, and nothing is connected.
+ *
+ * ```ts
+ * const module = await withTestLocks(Test.createTestingModule({ imports: [AppModule] })).compile();
+ * ```
+ *
+ * @throws InvalidLockOptionsError if an option is invalid, or the builder is none
+ */
+export function withTestLocks<B extends TestingBuilder<B>>(builder: B, options: TestLocksOptions = {}): B {
+  TEST_LOCKS_OPTIONS.check('withTestLocks', options);
+  if (typeof (builder as Partial<TestingBuilder<B>> | undefined)?.overrideProvider !== 'function') {
+    throw new InvalidLockOptionsError(
+      `withTestLocks needs what Test.createTestingModule({ ... }) returns, not ${describeValue(builder)}. Call compile() ` +
+        'on what it returns, not before.',
+      'builder',
+    );
+  }
+  return builder.overrideProvider(TEST_STORES).useValue(fleetStores(options));
 }

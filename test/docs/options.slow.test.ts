@@ -23,10 +23,10 @@ import { REDISSON_OPTIONS } from '../../lib/migration/redisson.js';
 import { OPEN_TELEMETRY_OPTIONS } from '../../lib/telemetry/open-telemetry/open-telemetry.js';
 import { SET_NX_OPTIONS, setNx } from '../../lib/migration/set-nx.js';
 import { ADOPT_OPTIONS, type AdoptOptions } from '../../lib/core/lease/adoption.js';
-import { checkWaitUntilFree, WAIT_UNTIL_FREE_OPTIONS } from '../../lib/core/watch/wait-until-free.js';
+import { checkWaitUntilFree, WAIT_UNTIL_FREE_OPTIONS } from '../../lib/core/watch/lock-watches.js';
 import { HEALTH_INDICATOR_OPTIONS } from '../../lib/health/redis-lock-health.js';
 import { FLEET_OPTIONS } from '../../lib/core/fleet/lock-fleet.js';
-import { HEALTH_OPTIONS } from '../../lib/core/health/lock-health.js';
+import { HEALTH_OPTIONS } from '../../lib/core/health/health-checks.js';
 import { CONTENTION_OPTIONS, CONTENTION_SETTINGS } from '../../lib/core/contention/contention.js';
 import { EXPLAIN_OPTIONS } from '../../lib/core/explain/explainer.js';
 import { FORCE_RELEASE_OPTIONS, LIST_OPTIONS } from '../../lib/core/operators.js';
@@ -39,22 +39,17 @@ import {
 import { resolveSingletonRun, SINGLETON_RUN_OPTIONS } from '../../lib/core/singleton/singleton-run-options.js';
 import { DECORATOR_OPTIONS, LOCK_DECORATOR_OPTIONS } from '../../lib/nest/decorators/lock-plan.js';
 import { LOCK_EXCEPTION_FILTER_OPTIONS, LockExceptionFilter } from '../../lib/nest/handlers/lock-exception.filter.js';
-import {
-  readSemaphorePlan,
-  SEMAPHORE_DECORATOR_OPTIONS,
-} from '../../lib/nest/decorators/semaphore-decorator-options.js';
+import { readSemaphorePlan, SEMAPHORE_DECORATOR_OPTIONS } from '../../lib/nest/decorators/lock.decorators.js';
 import {
   ADDED_CRON_OPTIONS,
   ADDED_DATE_OPTIONS,
   ADDED_INTERVAL_OPTIONS,
   checkAddedJob,
-} from '../../lib/nest/jobs/added-job-options.js';
-import {
   HISTORY_OPTIONS,
   PAUSE_OPTIONS,
   RESUME_OPTIONS,
   RUN_NOW_OPTIONS,
-} from '../../lib/nest/jobs/job-call-options.js';
+} from '../../lib/nest/jobs/job-options.js';
 import { LEADER_ONLY_OPTIONS, resolveLeaderOnly } from '../../lib/nest/leader/leader-only.decorator.js';
 import { createLockService } from '../../lib/nest/module/create-lock-service.js';
 import {
@@ -70,8 +65,7 @@ import { LOCK_STORE_FEATURES } from '../../lib/testing/contract/stores/features.
 import { HOLD_ELSEWHERE_OPTIONS } from '../../lib/testing/hold-elsewhere.js';
 import { RUN_JOB_OPTIONS } from '../../lib/testing/jobs/test-jobs.js';
 import { EXPLORE_OPTIONS, resolveExploreOptions } from '../../lib/testing/races/explore-options.js';
-import { RACE_POINT_OPTIONS } from '../../lib/testing/races/race-point.js';
-import { RACED_OPTIONS } from '../../lib/testing/races/raced.js';
+import { RACE_POINT_OPTIONS, RACED_OPTIONS } from '../../lib/testing/races/raced.js';
 import { TEST_LOCKS_OPTIONS } from '../../lib/testing/test-locks-options.js';
 import { JOB_OPTIONS, resolveJobOptions, TICK_OPTIONS } from '../../lib/nest/schedule/singleton-options.js';
 import { TIMEOUT_OPTIONS } from '../../lib/nest/schedule/singleton-timed.decorators.js';

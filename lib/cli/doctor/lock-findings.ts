@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { LockHealth } from '../../core/health/lock-health.js';
+import type { LockHealth } from '../../core/health/health-checks.js';
 import { count } from '../../core/util/plurals.js';
 import { quoteSome } from '../../core/util/quoted.js';
 import type { Keys } from '../../redis/keys.js';

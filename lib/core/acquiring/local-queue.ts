@@ -20,9 +20,8 @@ import type { FoundInUse, LockOwner } from '../store/lock-store.js';
 import { LockStoreError } from '../store/store-error.js';
 import type { PushedGrant, RetentionNotice } from '../store/hearing.js';
 import { handOnLabel, mistrustLabel } from '../holding/labels.js';
-import { createOwner } from '../store/owner-id.js';
-import { releaseInStore } from '../holding/release-in-store.js';
-import type { Runtime } from '../holding/runtime.js';
+import { createOwner } from '../store/ask.js';
+import { releaseInStore, type Runtime } from '../holding/runtime.js';
 import { type LocalHolder, StoreLease } from '../holding/store-lease.js';
 
 /**

@@ -7,8 +7,7 @@ import { isExpectedToWait, type WaitingNow } from './waits.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { PushedGrant, RetentionNotice } from '../store/hearing.js';
 import { Polling } from './polling.js';
-import { releaseInStore } from '../holding/release-in-store.js';
-import type { Runtime } from '../holding/runtime.js';
+import { releaseInStore, type Runtime } from '../holding/runtime.js';
 import type { SeveralParts } from '../holding/several-parts.js';
 import type { LocalHolder, StoreLease } from '../holding/store-lease.js';
 

@@ -1,7 +1,7 @@
 import { aborted, exhausted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
 import { heldMeanwhile, holdsNothing, liveHolds, watchForDeadlock } from './deadlocks.js';
 import type { LocalQueue } from './local-queue.js';
-import { withTimeout } from '../store/ask.js';
+import { createOwner, withTimeout } from '../store/ask.js';
 import { AttemptLog, givesUpAt, grantedTooLate } from '../places/attempts.js';
 import type { DeadlockedCall } from '../api/errors.js';
 import type { DeadlockAlarm } from '../deadlocks/deadlock-watch.js';
@@ -13,8 +13,7 @@ import type { SeveralParts } from '../holding/several-parts.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { LockOwner } from '../store/lock-store.js';
 import { mergeSignals } from '../util/signals.js';
-import { createOwner } from '../store/owner-id.js';
-import { strategyFailed } from './strategy-faults.js';
+import { strategyFailed } from './failed-calls.js';
 import { pause } from '../util/promises.js';
 import { checkPause } from '../api/retry.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';

@@ -5,7 +5,7 @@ import type { AcquireReply, LockOwner, QueuedPlace } from '../store/lock-store.j
 import { asStoreError, LockStoreError } from '../store/store-error.js';
 import { isSameRequest } from '../api/lock-options.js';
 import { isExpectedToWait, isWaitTold } from './waits.js';
-import { jitter } from '../util/backoff.js';
+import { jitter } from '../util/random.js';
 import type { Place, QueuedWaiter } from '../places/place.js';
 import type { Runtime } from '../holding/runtime.js';
 import { validUntil } from '../holding/store-lease.js';

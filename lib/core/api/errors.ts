@@ -1,4 +1,4 @@
-import { brand } from '../util/brand.js';
+import { brand } from '../util/objects.js';
 import { formatDuration } from '../util/durations.js';
 import { count, ordinal } from '../util/plurals.js';
 import { describeThrown, quote } from '../util/quoted.js';

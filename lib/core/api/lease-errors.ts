@@ -1,6 +1,6 @@
 import { LockError, quoteResource } from './errors.js';
 import { formatDuration } from '../util/durations.js';
-import { brand } from '../util/brand.js';
+import { brand } from '../util/objects.js';
 import { escapeText, quote, quoteSome } from '../util/quoted.js';
 import { LEADER_PREFIX } from './resource.js';
 

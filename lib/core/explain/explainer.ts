@@ -7,10 +7,8 @@ import type { LeaseDeps } from '../lease/lease-deps.js';
 import { isKeptByTransaction } from '../lease/transaction-leases.js';
 import { withTimeout } from '../store/ask.js';
 import type { LockState } from '../store/lock-state.js';
-import { type LockCause, LockExplanation } from './explanation.js';
-import { likelyCause, type Wanted } from './likely-cause.js';
-import type { OwnHold, OwnPart } from './own-part.js';
-import { seenLease, silentWaiters } from './seen-lease.js';
+import { type LockCause, LockExplanation, type OwnHold, type OwnPart } from './explanation.js';
+import { likelyCause, seenLease, silentWaiters, type Wanted } from './likely-cause.js';
 import { describeCause, describeCircle, describeHolding, describeWaiting } from './sentences.js';
 
 /** What `locks.explain()` takes: what you know of a call that was refused. */

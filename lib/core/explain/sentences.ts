@@ -6,17 +6,17 @@ import type { LockState, LockWaiter } from '../store/lock-state.js';
 import { formatDuration } from '../util/durations.js';
 import { count } from '../util/plurals.js';
 import { plainOrQuoted, quote } from '../util/quoted.js';
-import type { LockCause } from './explanation.js';
-import type { OwnPart } from './own-part.js';
+import type { LockCause, OwnPart } from './explanation.js';
 import {
+  isSlow,
   overdueInMs,
   overdueKeepMs,
   renewalDueMs,
   renewalLateMs,
   type SeenLease,
   type SilentWaiters,
-} from './seen-lease.js';
-import { isSlow, type Wanted } from './likely-cause.js';
+  type Wanted,
+} from './likely-cause.js';
 
 /** How many holders and waiters are named. */
 const NAMED = 3;

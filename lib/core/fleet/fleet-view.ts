@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../api/errors.js';
 import { circlesAmong, type NestedWaits } from '../deadlocks/deadlock-watch.js';
-import { ask } from '../store/ask.js';
+import { ask, instanceOf } from '../store/ask.js';
 import { fencingTickOf } from '../store/fencing-token.js';
 import {
   ANSWERS_KEEP_MS,
@@ -10,7 +10,6 @@ import {
   type StandingRollCall,
 } from '../store/hearing.js';
 import type { LockState } from '../store/lock-state.js';
-import { instanceOf } from '../store/owner-id.js';
 import type { Timer } from '../util/clock.js';
 import { chunks } from '../util/objects.js';
 import { pause, settle } from '../util/promises.js';

@@ -1,7 +1,7 @@
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { AcquireReply, LockOwner, Queueing } from '../store/lock-store.js';
 import { asStoreError } from '../store/store-error.js';
-import { createOwner } from '../store/owner-id.js';
+import { createOwner } from '../store/ask.js';
 import type { Hold } from './hold.js';
 import type { Runtime } from './runtime.js';
 import { LABEL_AFTER_MS } from './labels.js';

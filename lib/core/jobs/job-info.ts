@@ -1,5 +1,5 @@
 import type { JobInstance, JobPause, RunRecord } from '../store/job-store.js';
-import { brand } from '../util/brand.js';
+import { brand } from '../util/objects.js';
 import { quote, quoteSome } from '../util/quoted.js';
 import { LockError } from '../api/errors.js';
 import { nearest } from '../api/validation.js';

@@ -7,8 +7,7 @@ import {
   type MissedReply,
   MOST_MISSED_AT_ONCE,
 } from '../store/job-store.js';
-import type { TickSchedule } from './tick-schedule.js';
-import type { Watched } from './watched-job.js';
+import type { TickSchedule, Watched } from './watched-job.js';
 
 /** An event names so many of the missed ticks. */
 const MOST_TOLD = 100;

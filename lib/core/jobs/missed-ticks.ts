@@ -6,8 +6,7 @@ import type { Timer } from '../util/clock.js';
 import { quote, quoteSome } from '../util/quoted.js';
 import { JobLook, type Question } from './job-look.js';
 import { MissedNotes } from './missed-notes.js';
-import type { TickSchedule } from './tick-schedule.js';
-import { isChanged, isDue, type Watched, type WatchedJob } from './watched-job.js';
+import { isChanged, isDue, type TickSchedule, type Watched, type WatchedJob } from './watched-job.js';
 
 /** The first look comes within this time of the start, so that a fleet that starts at once does not ask at once. */
 const FIRST_LOOK_MS = 1_000;

@@ -1,5 +1,5 @@
 import type { CampaignCallbacks, CampaignOptions, DemotionReason, Leadership, LeaderWork, Term } from './leadership.js';
-import { backoff, jitter } from '../util/backoff.js';
+import { backoff, jitter } from '../util/random.js';
 import { Deferred, pause } from '../util/promises.js';
 import { InvalidLockOptionsError, type LockError } from '../api/errors.js';
 import type { SingleLease } from '../lease/single-lease.js';

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { inRootContext } from '../util/async-contexts.js';
 import { Deferred } from '../util/promises.js';
 import { InvalidLockOptionsError } from '../api/errors.js';
-import { isGenerator, refuseGenerator } from '../api/lease.js';
+import { isGenerator, refuseGenerator } from '../api/validation.js';
 import { quote } from '../util/quoted.js';
 import { type LeaseLostError, NotLeaderError } from '../api/lease-errors.js';
 import { PrintableLease, type SingleLease } from '../lease/single-lease.js';

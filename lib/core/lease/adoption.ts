@@ -1,6 +1,6 @@
 import { unavailable, waitedForStore } from '../acquiring/acquire-errors.js';
 import type { LeaseFactory } from './lease-factory.js';
-import { withTimeout } from '../store/ask.js';
+import { createOwner, withTimeout } from '../store/ask.js';
 import { AttemptLog, failurePause, givesUpAt, grantedTooLate } from '../places/attempts.js';
 import { CompositeLease } from './composite-lease.js';
 import { LockShutdownError } from '../api/errors.js';
@@ -11,12 +11,11 @@ import type { Runtime } from '../holding/runtime.js';
 import {
   LEASE_LENGTH,
   LOCK_OPTIONS,
-  MIN_HOLD,
   type LockOptions,
+  MIN_HOLD,
   type ResolvedLockOptions,
 } from '../api/lock-options.js';
 import { type OptionsOf, OptionTable } from '../api/option-table.js';
-import { createOwner } from '../store/owner-id.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { pause } from '../util/promises.js';
 import { retentionSince, StoreLease, validUntil } from '../holding/store-lease.js';

@@ -1,4 +1,4 @@
-import type { ActiveHolds } from '../holding/active-holds.js';
+import type { ActiveHolds } from '../holding/lock-context.js';
 import { callSiteOf, type Origin, recordOrigin } from '../util/call-site.js';
 import type { Clock, Timer } from '../util/clock.js';
 import type { LockObservers } from '../events/observers.js';

@@ -1,11 +1,10 @@
 import { InvalidLockOptionsError } from '../api/errors.js';
 import type { ForeignLock } from '../api/foreign-lock.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { ActiveHolds } from '../holding/active-holds.js';
+import type { ActiveHolds, LockContext } from '../holding/lock-context.js';
 import type { Grant, Hold, SecondLease } from '../holding/hold.js';
 import type { LocalQueues } from '../acquiring/local-queues.js';
 import type { Leaks } from './leaks.js';
-import type { LockContext } from '../holding/lock-context.js';
 import type { Watchdog } from '../holding/watchdog.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { AsyncContext } from '../util/async-contexts.js';

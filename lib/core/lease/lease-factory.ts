@@ -7,15 +7,15 @@ import { LockShutdownError, quoteResource } from '../api/errors.js';
 import { SingleLease } from './single-lease.js';
 import { type Grant, Hold, type LossListener, type SecondLease } from '../holding/hold.js';
 import { cutShort } from '../acquiring/acquire-errors.js';
-import { completeError, tellOfFailure } from '../acquiring/failed-calls.js';
-import { thrownBy } from '../acquiring/strategy-faults.js';
+import { completeError, tellOfFailure, thrownBy } from '../acquiring/failed-calls.js';
 import { noteWait, waitBefore } from '../acquiring/waits.js';
 import type { Origin } from '../util/call-site.js';
 import type { LeaseDeps, SecondLock, SecondLockCall } from './lease-deps.js';
 import { SeveralParts } from '../holding/several-parts.js';
 import { checkOwnPermits, checkReentry, enterAgain } from './reentry.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
-import { isGenerator, type LockedWork, refuseGenerator } from '../api/lease.js';
+import type { LockedWork } from '../api/lease.js';
+import { isGenerator, refuseGenerator } from '../api/validation.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 
 /** Makes leases: of one resource, of several at once, or by entering again a lock that this async context holds. */

@@ -4,7 +4,7 @@ import { LeaseLostError } from '../api/lease-errors.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { Hold, SecondLease } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
-import { releaseInStore } from '../holding/release-in-store.js';
+import { releaseInStore } from '../holding/runtime.js';
 import type { PublishedRelease } from '../tracing/publications.js';
 
 const OVER = Promise.resolve();

@@ -289,7 +289,8 @@ export class SingleLease extends PrintableLease implements EnteredLease {
 
   #end(): Promise<void> {
     const { hold, deps } = this;
-    deps.leaks.untrack(hold);
+    // Nearly never: only a lease that the user has to release is tracked.
+    if (hold.handle !== undefined || hold.isWatched) deps.leaks.untrack(hold);
     hold.depth--;
     if (this.#mode === 'write') hold.writers--;
     if (hold.depth === 0) return releaseHold(hold, deps);

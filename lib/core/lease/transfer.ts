@@ -3,7 +3,7 @@ import type { LeaseDeps } from './lease-deps.js';
 import type { Hold } from '../holding/hold.js';
 import { asStoreError } from '../store/store-error.js';
 import type { LockOwner } from '../store/lock-store.js';
-import { createOwnerId } from '../store/owner-id.js';
+import { createOwnerId } from '../store/ask.js';
 import type { LeaseTransfer } from './transfer-text.js';
 
 /**

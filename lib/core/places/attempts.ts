@@ -1,9 +1,8 @@
 import type { AttemptOutcome } from '../api/errors.js';
-import { aged, NO_HOLDERS, type Holders } from '../api/holder.js';
+import { aged, type Holders, NO_HOLDERS } from '../api/holder.js';
 import { LockStoreError } from '../store/store-error.js';
 import type { QueuedPlace } from '../store/lock-store.js';
-import { backoff, jitter } from '../util/backoff.js';
-import type { Random } from '../util/random.js';
+import { backoff, jitter, type Random } from '../util/random.js';
 
 /** What an answer says of the holders. Few answers are asked for it, so a store may read `seen` only then. */
 interface BusyAnswer {

@@ -2,12 +2,11 @@ import { failurePause, HEARTBEAT_MS } from './attempts.js';
 import { type Batch, type Group, keepPeriodMs, Place, type QueuedWaiter, takeDue, timeoutOf } from './place.js';
 import { asStoreError, LockStoreError } from '../store/store-error.js';
 import type { Hearing } from '../store/hearing.js';
-import { KEPT_AT_ONCE, type KeepReply, type LockStore } from '../store/lock-store.js';
+import { type KeepReply, KEPT_AT_ONCE, type LockStore } from '../store/lock-store.js';
 import { type Alarms, alarmThat, DueQueue } from '../util/alarms.js';
 import { inRootContext } from '../util/async-contexts.js';
-import { jitter } from '../util/backoff.js';
+import { jitter, type Random } from '../util/random.js';
 import type { Clock } from '../util/clock.js';
-import type { Random } from '../util/random.js';
 
 /** How many commands of a group may be under way at a time. The next one is sent when one of them is answered. */
 const MOST_OF_GROUP = 4;

@@ -5,10 +5,9 @@ import type { Grant, Hold } from '../holding/hold.js';
 import type { SingleLease } from '../lease/single-lease.js';
 import type { LeaseDeps, SecondLock } from '../lease/lease-deps.js';
 import type { LeaseFactory } from '../lease/lease-factory.js';
-import { isGenerator, refuseGenerator } from '../api/lease.js';
-import { checkWork } from '../api/validation.js';
+import { checkWork, isGenerator, refuseGenerator } from '../api/validation.js';
 import type { JobStore } from '../store/job-store.js';
-import { createOwnerId } from '../store/owner-id.js';
+import { createOwnerId } from '../store/ask.js';
 import { pause } from '../util/promises.js';
 import { quote } from '../util/quoted.js';
 import type { RunTrace } from '../events/lock-tracer.js';
@@ -16,7 +15,7 @@ import type { Followers } from '../tracing/followers.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import { RunEnding } from './run-ending.js';
+import { describeTick, RunEnding, type TickAttempt, TickClaims } from './tick-claims.js';
 import {
   resolveSingletonRun,
   type RunPlan,
@@ -24,7 +23,6 @@ import {
   type SingletonRunOptions,
   type SingletonWork,
 } from './singleton-run-options.js';
-import { describeTick, type TickAttempt, TickClaims } from './tick-claims.js';
 import type { JobNote, TickClaim, TickReply } from '../store/job-claims.js';
 
 type GrantedTick = Extract<TickReply, { status: 'granted' }>;

@@ -1,9 +1,11 @@
-import { type Alarm, alarmThat, type Alarms } from '../util/alarms.js';
-import { backoff } from '../util/backoff.js';
+import { type Alarm, type Alarms, alarmThat } from '../util/alarms.js';
+import { backoff, type Random } from '../util/random.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { Clock } from '../util/clock.js';
 import { pause } from '../util/promises.js';
-import { LockStoreError, asStoreError } from './store-error.js';
+import { asStoreError, LockStoreError } from './store-error.js';
+import type { ResolvedLockOptions } from '../api/lock-options.js';
+import type { LockOwner, LockStore } from './lock-store.js';
 
 /** The first and the longest pause before an unexecuted command is sent again: about the time a reconnect takes. */
 const PAUSE_MS = { first: 20, longest: 200 };
@@ -157,4 +159,32 @@ function timedOut(timeoutMs: number): { outcome: 'timeout'; error: LockStoreErro
     outcome: 'timeout',
     error: new LockStoreError('unknown', `no answer within ${Math.round(timeoutMs)} ms`),
   };
+}
+
+/**
+ * A new owner id. It begins with the client: operators see which process holds the lock, and grants reach it. The rest
+ * is secret: a process that knows the whole id can renew and release the lock.
+ */
+export function createOwnerId(clientId: string, random: Random): string {
+  return `${clientId}/${random.id()}`;
+}
+
+/** The identity of a new waiter of this client in the store. */
+export function createOwner(
+  resource: string,
+  { mode, permits, label }: Pick<ResolvedLockOptions, 'mode' | 'permits' | 'label'>,
+  { store, random }: { readonly store: LockStore; readonly random: Random },
+): LockOwner {
+  const id = createOwnerId(store.clientId, random);
+  return label === undefined ? { resource, id, mode, permits } : { resource, id, mode, permits, label };
+}
+
+/** The instance that an owner id begins with. */
+export function instanceOf(ownerId: string): string {
+  return ownerId.slice(0, ownerId.indexOf('/'));
+}
+
+/** The client that an owner id was made for. */
+export function clientOf(ownerId: string): string {
+  return ownerId.slice(0, ownerId.lastIndexOf('/'));
 }

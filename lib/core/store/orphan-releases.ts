@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Alarms } from '../util/alarms.js';
 import { askUntil } from './ask.js';
-import { backoff } from '../util/backoff.js';
+import { backoff } from '../util/random.js';
 import { inRootContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
 import type { LockStore, LockOwner, Retention } from './lock-store.js';

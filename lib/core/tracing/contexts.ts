@@ -1,7 +1,7 @@
 import type { LockError } from '../api/errors.js';
 import type { LeaseLossReason } from '../api/lease-errors.js';
 import type { LockMode } from '../api/lock-options.js';
-import type { AcquireOutcome } from '../events/outcomes.js';
+import type { AcquireOutcome } from '../events/events.js';
 
 /** What each message says about its lock. */
 export interface LockTrace {

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { LeaseLostError } from '../api/lease-errors.js';
 import type { Holder } from '../api/holder.js';
 import type { CallTrace, RenewalTrace, TracedEnd, TracedGrant, TracedLock } from '../events/lock-tracer.js';
-import { outcomeOfError } from '../events/outcomes.js';
+import { outcomeOfError } from '../events/events.js';
 import type {
   AcquireEntry,
   LockAcquireTrace,

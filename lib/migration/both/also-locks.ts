@@ -7,7 +7,7 @@ import {
   type ForeignRun,
   isForeignMode,
 } from '../../core/api/foreign-lock.js';
-import type { Runtime } from '../../core/holding/runtime.js';
+import { releaseInStore, type Runtime } from '../../core/holding/runtime.js';
 import type { LeaseDeps, SecondLock, SecondLockCall, SecondLocks } from '../../core/lease/lease-deps.js';
 import type { LeaseTransfer } from '../../core/lease/transfer-text.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
@@ -17,7 +17,6 @@ import { noteWait } from '../../core/acquiring/waits.js';
 import { LockReentryError } from '../../core/api/lease-errors.js';
 import { Hold } from '../../core/holding/hold.js';
 import type { LockContext } from '../../core/holding/lock-context.js';
-import { releaseInStore } from '../../core/holding/release-in-store.js';
 import { extend } from '../../core/lease/changes.js';
 import { retryUnexecuted } from '../../core/store/ask.js';
 import { onAbort } from '../../core/util/signals.js';

@@ -161,7 +161,7 @@ export function readLockPlan<A extends readonly unknown[]>(
   const options = (isKey ? { key: given } : given) as LockDecoratorOptions<A, AnyOnBusy>;
   (fixedMode ? READ_WRITE_OPTIONS : LOCK_DECORATOR_OPTIONS).check(`The lock of ${where}`, options);
   checkMinHold(options);
-  checkAlsoLock(options);
+  if (options.alsoLock !== undefined) checkAlsoLock(options);
   const { key, onBusy, onLost, service: lockService, ...rest } = options;
   const resolved = resolveDecoratorOptions({ onBusy, onLost, service: lockService });
   const waitMs = waitMsOf(resolved.onBusy, rest);

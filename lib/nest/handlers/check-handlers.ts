@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { runsForFields, schemasWith } from './graphql-schemas.js';
+import { runsForFields, schemasWith } from './unanswered-errors.js';
 import { handlerLocksOf, hasLostItsLocks, lockedHandlersOf } from './handler-locks.js';
 import {
   FIELD_RESOLVERS,

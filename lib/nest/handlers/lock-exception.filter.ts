@@ -7,7 +7,7 @@ import { count } from '../../core/util/plurals.js';
 import { isLogged } from '../log/outage-log.js';
 import { RepeatedLines } from '../log/repeated-lines.js';
 import { type ErrorAnswer, answerTo, graphqlError, MAX_RETRY_AFTER_MS, retryOf } from '../request/answers.js';
-import { answersItself, grpcCallOf, type GrpcCall, metadataFor } from '../request/grpc-call.js';
+import { answersItself, grpcCallOf, type GrpcCall, metadataFor } from '../request/client-disconnect.js';
 
 /** The part of a response that Express and Fastify share. */
 interface Reply {

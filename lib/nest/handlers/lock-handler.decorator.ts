@@ -6,7 +6,7 @@ import { type KeyAlone, type LockDecoratorOptions, type LockPlan, readLockPlan }
 import { isLockInterceptor, lockInterceptorFor } from './lock.interceptor.js';
 import { checkIsOnlyArgument } from '../decorators/locked-method.js';
 import { declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
-import { readSemaphorePlan, type SemaphoreDecoratorOptions } from '../decorators/semaphore-decorator-options.js';
+import { readSemaphorePlan, type SemaphoreDecoratorOptions } from '../decorators/lock.decorators.js';
 
 /** What `@LockHandler` takes for a semaphore: several requests may run at once. */
 type SemaphoreHandlerOptions = SemaphoreDecoratorOptions<[context: ExecutionContext]> & { mode?: undefined };

@@ -13,11 +13,10 @@ import type { Lease } from '../../core/api/lease.js';
 import { onDisconnect } from '../request/client-disconnect.js';
 import { handlerLocksOf } from './handler-locks.js';
 import { type Handler, InterceptedCall } from '../request/intercepted-call.js';
-import { runLocked } from '../decorators/lock-call.js';
+import { runLocked } from '../decorators/locked-method.js';
 import type { LockPlan } from '../decorators/lock-plan.js';
 import type { RedisLockService } from '../redis-lock.service.js';
-import { sendingOf } from '../request/streamed-result.js';
-import { resultWithoutWork } from '../request/subscribed-events.js';
+import { resultWithoutWork, sendingOf } from '../request/streamed-result.js';
 import { DEFAULT_NAME, getRedisLockToken } from '../tokens.js';
 
 /** Holds the lock of a `@LockHandler` until the handler has ended. `@LockHandler` binds it to its method. */

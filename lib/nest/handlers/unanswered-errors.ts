@@ -1,14 +1,37 @@
-import { Logger, type Type } from '@nestjs/common';
 import 'reflect-metadata';
+import { Logger, type Type } from '@nestjs/common';
 import { LockError } from '../../core/api/errors.js';
 import { isObject } from '../../core/util/objects.js';
 import { describeMethod } from '../decorators/method.js';
 import { FIELD_RESOLVERS, hasMetadataOf, ON_GATEWAYS } from '../request/known-handlers.js';
 import type { InstanceWrapper, Scan } from '../scan.js';
-import { runsForFields, schemasWith } from './graphql-schemas.js';
 import { methodsLockedBy } from './handler-locks.js';
 import { LockExceptionFilter } from './lock-exception.filter.js';
 import { maskLockErrors } from './mask-lock-errors.js';
+
+/** The token under which `@nestjs/graphql` provides its options. */
+const GRAPHQL_OPTIONS = 'GqlModuleOptions';
+
+/** The part of the options of a `GraphQLModule` that is needed here. */
+export interface GraphqlOptions {
+  /** The modules whose resolvers are served. None or an empty list: all. */
+  readonly include?: readonly unknown[];
+  readonly fieldResolverEnhancers?: readonly string[];
+  readonly transformSchema?: unknown;
+}
+
+/** The options of each GraphQL schema that serves the resolvers of a module. */
+export function schemasWith(module: unknown, providers: readonly InstanceWrapper[]): readonly GraphqlOptions[] {
+  return providers
+    .filter(({ token }) => token === GRAPHQL_OPTIONS)
+    .map(({ instance }) => (instance ?? {}) as GraphqlOptions)
+    .filter(({ include }) => !include?.length || include.includes(module));
+}
+
+/** Whether Nest runs interceptors or filters for the field resolvers of a schema. */
+export function runsForFields({ fieldResolverEnhancers }: GraphqlOptions, what: 'interceptors' | 'filters'): boolean {
+  return fieldResolverEnhancers?.includes(what) === true;
+}
 
 type Methods = Record<string | symbol, object>;
 

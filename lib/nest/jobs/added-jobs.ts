@@ -24,9 +24,10 @@ import {
   type AddedJob,
   checkAddedJob,
   fleetOptionsOf,
-} from './added-job-options.js';
-import type { CronJobClass, CronJobLike } from '../schedule/cron-job-class.js';
+} from './job-options.js';
 import {
+  type CronJobClass,
+  type CronJobLike,
   cronJobOf,
   describeTime,
   invalidSchedule,

@@ -3,21 +3,20 @@ import type { DiscoveryService } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { InvalidLockOptionsError, LockError, LockShutdownError } from '../../core/api/errors.js';
 import { type JobInfo, JobNotFoundError, type JobRun } from '../../core/jobs/job-info.js';
-import type { Operator, AskedEnding } from '../../core/jobs/run-requests.js';
+import type { AskedEnding, Operator } from '../../core/jobs/run-requests.js';
 import { jobResource } from '../../core/api/resource.js';
 import type { JobPause } from '../../core/store/job-store.js';
 import { checkFunction } from '../../core/api/validation.js';
 import { quote } from '../../core/util/quoted.js';
-import { addInjected } from '../injected-classes.js';
+import { addInjected } from '../tokens.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { clockOf, partsOf } from '../service-parts.js';
 import { checkMissedIsKept, jobRecordsOf, watchJob } from '../schedule/job-watch.js';
 import { type Job, type JobMethod, manually, type Occasion } from '../schedule/run-job.js';
 import type { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
-import type { AddedCronJob, AddedJob } from './added-job-options.js';
-import { AddedJobs, type SchedulerParts } from './added-jobs.js';
-import { cronJobClass, type CronJobLike } from '../schedule/cron-job-class.js';
 import {
+  type AddedCronJob,
+  type AddedJob,
   checkPauseOptions,
   HISTORY_OPTIONS,
   type HistoryOptions,
@@ -26,8 +25,9 @@ import {
   type ResumeOptions,
   RUN_NOW_OPTIONS,
   type RunNowOptions,
-} from './job-call-options.js';
-import { setCronTime } from '../schedule/job-schedules.js';
+} from './job-options.js';
+import { AddedJobs, type SchedulerParts } from './added-jobs.js';
+import { cronJobClass, type CronJobLike, setCronTime } from '../schedule/job-schedules.js';
 import type { JobsUnderTest } from './jobs-under-test.js';
 
 /** What the jobs of an application are found with. */

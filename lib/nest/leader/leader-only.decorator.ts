@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { LOCK_OPTIONS } from '../../core/api/lock-options.js';
 import { checked, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { leaderResource } from '../../core/api/resource.js';
-import { runUnlessLost } from '../decorators/lock-call.js';
+import { runUnlessLost } from '../decorators/locked-method.js';
 import { checkIsFilledIn, LOCK_SERVICE, ON_LOST } from '../decorators/lock-plan.js';
 import type { LockedMethodDecorator } from '../decorators/method-types.js';
 import { declareLockService, describeMethod, markAsSkipping, wrapMethod } from '../decorators/method.js';

@@ -12,8 +12,7 @@ import { formatDuration } from '../../core/util/durations.js';
 import { count, countWas } from '../../core/util/plurals.js';
 import { describeStack, describeThrown, escapeText, plainOrQuoted, quote, quoteSome } from '../../core/util/quoted.js';
 import { DEFAULT_NAME } from '../tokens.js';
-import { loggerOf, see } from './logger-of.js';
-import { describeMissed } from './missed-line.js';
+import { describeMissed, loggerOf, see } from './logger-of.js';
 import { NOT_RENEWED, OutageLog } from './outage-log.js';
 import { RepeatedLines } from './repeated-lines.js';
 

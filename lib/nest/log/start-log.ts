@@ -1,6 +1,9 @@
+import { isMainThread } from 'node:worker_threads';
 import type { Logger } from '@nestjs/common';
+import type { DiscoveryService } from '@nestjs/core';
 import { formatDuration } from '../../core/util/durations.js';
 import { loggerOf, see } from './logger-of.js';
+import { isUnclaimed } from '../../core/singleton/tick-claims.js';
 
 const ACL_PAGE = 'See docs/operations/acl.md.';
 
@@ -95,4 +98,57 @@ export class StartLog {
         `is needed, because the instance tries again every 10 s. ${ACL_PAGE}`,
     );
   }
+}
+
+/** The logger by which the scheduler tells what the method of a job has thrown. */
+interface SchedulerLogger {
+  error(...args: readonly unknown[]): unknown;
+}
+
+const muted = new WeakSet<SchedulerLogger>();
+
+/**
+ * The scheduler logs each error of a job with its stack. That a tick could not be claimed is in the log of the lock
+ * service, which counts such failures. The rejection itself stays: decorators above and callers are told.
+ *
+ * Its logger is private. Where a later version has another one, it logs such ticks too.
+ */
+export function muteUnclaimedTicks(discovery: DiscoveryService): void {
+  for (const { name, instance } of discovery.getProviders()) {
+    if (name !== 'ScheduleExplorer') continue;
+    const logger = (instance as { logger?: SchedulerLogger } | undefined)?.logger;
+    if (typeof logger?.error !== 'function' || muted.has(logger)) continue;
+    muted.add(logger);
+    const write = logger.error.bind(logger);
+    logger.error = (...args) => (isUnclaimed(args[0]) ? undefined : write(...args));
+  }
+}
+
+/** How long after the start it is looked at: `enableShutdownHooks()` may be called after `listen()`. */
+const AFTER_MS = 1_000;
+
+/**
+ * Logs once that the process does not listen for the signal by which it will be stopped. Nest has no way to ask whether
+ * shutdown hooks are enabled; but without any listener, Node ends the process, and Nest closes nothing.
+ */
+export function hintAtShutdownHooks(logger: Logger, leaseMs: number, closing: AbortSignal): void {
+  // Windows has no such signal, and a worker gets none.
+  if (process.platform === 'win32' || !isMainThread) return;
+  const look = (): void => {
+    if (process.listenerCount('SIGTERM') > 0) return;
+    logger.log(
+      `No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay ` +
+        `taken for up to ${formatDuration(leaseMs)} (leaseMs). Call app.enableShutdownHooks(). ` +
+        (isServer() ? '' : 'When its work is done, call app.close(): connections to Redis keep the process alive. ') +
+        `See docs/guide/getting-started.md#development.`,
+    );
+  };
+  if (closing.aborted) return;
+  const timer = setTimeout(look, AFTER_MS).unref();
+  closing.addEventListener('abort', () => clearTimeout(timer), { once: true });
+}
+
+/** Whether the process listens on a port. If not, it may be a script that waits for its end in vain. */
+function isServer(): boolean {
+  return process.getActiveResourcesInfo().some((name) => /^(TCP|Pipe)ServerWrap$/.test(name));
 }

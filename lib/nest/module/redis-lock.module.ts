@@ -9,7 +9,13 @@ import {
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import type { OptionsOfFactory, RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './async-options.js';
+import {
+  onlyRegistration,
+  type OptionsOfFactory,
+  type RedisLockModuleAsyncOptions,
+  type RedisLockOptionsFactory,
+  registrationProvider,
+} from './registration.js';
 import { createLockService } from './create-lock-service.js';
 import { LeaderExplorer, leaderOnlyMethodsOf } from '../leader/leader.explorer.js';
 import {
@@ -22,18 +28,17 @@ import {
 } from './module-options.js';
 import { RedisLockService } from '../redis-lock.service.js';
 import { groupsOf } from '../service-parts.js';
-import { inOtherCopies } from '../injected-classes.js';
-import { onlyRegistration, registrationProvider } from './registration.js';
-import { SingletonJobs } from '../jobs/singleton-jobs.js';
-import { jobsOf, SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
-import { WatchedJobsExplorer } from '../schedule/job-watch.js';
 import {
   DEFAULT_NAME,
   getRedisLockOptionsToken,
   getRedisLockToken,
   getSingletonJobsToken,
+  inOtherCopies,
   TEST_STORES,
 } from '../tokens.js';
+import { SingletonJobs } from '../jobs/singleton-jobs.js';
+import { jobsOf, SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
+import { WatchedJobsExplorer } from '../schedule/job-watch.js';
 import { leaderResource } from '../../core/api/resource.js';
 import type { Groups } from '../../core/events/groups.js';
 import { checkHandlers } from '../handlers/check-handlers.js';

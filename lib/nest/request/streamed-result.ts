@@ -1,8 +1,11 @@
 import { finished, Stream } from 'node:stream';
+import { AsyncResource } from 'node:async_hooks';
+import 'reflect-metadata';
 import { type ExecutionContext, StreamableFile } from '@nestjs/common';
 import { isObservable } from 'rxjs';
-import { rawResponse } from './client-disconnect.js';
-import { isSubscription, SubscribedEvents } from './subscribed-events.js';
+import { onDisconnect, rawResponse } from './client-disconnect.js';
+import { LockError } from '../../core/api/errors.js';
+import { graphqlError } from './answers.js';
 
 /**
  * Whether Nest sends the result in parts after the handler has ended: a file, a stream, an async generator, a Web
@@ -82,4 +85,96 @@ type Readable = NodeJS.ReadableStream & { destroy(error?: Error): unknown };
 function streamOf(value: object): Readable | undefined {
   const stream: unknown = value instanceof StreamableFile ? value.getStream() : value;
   return stream instanceof Stream ? (stream as unknown as Readable) : undefined;
+}
+
+/** The metadata key of `@nestjs/graphql`, and its value for subscriptions. */
+const RESOLVER_TYPE = 'graphql:resolver_type';
+const SUBSCRIPTION = 'Subscription';
+
+/** Whether the value is what the handler of a GraphQL subscription returns. */
+export function isSubscription(value: unknown, context: ExecutionContext): value is AsyncIterable<unknown> {
+  return isOfSubscription(context) && isAsyncIterable(value);
+}
+
+/**
+ * Returns what Nest is given in place of the result of a handler that does not run. A GraphQL server takes no
+ * subscription without events.
+ */
+export function resultWithoutWork(fallback: unknown, context: ExecutionContext): unknown {
+  return fallback === undefined && isOfSubscription(context) ? noEvents() : fallback;
+}
+
+async function* noEvents(): AsyncGenerator<never> {}
+
+function isOfSubscription(context: ExecutionContext): boolean {
+  if (context.getType<string>() !== 'graphql') return false;
+  return Reflect.getMetadata(RESOLVER_TYPE, context.getHandler()) === SUBSCRIPTION;
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return value !== null && typeof value === 'object' && Symbol.asyncIterator in value;
+}
+
+/** The events of a GraphQL subscription, of which the server takes one after another. */
+export class SubscribedEvents implements AsyncIterableIterator<unknown> {
+  /** Resolves when the handler has no more events, or when no more are asked for, because the client is gone. */
+  readonly ended: Promise<void>;
+  /** A generator works while it is asked for the next event: under the lock, as the rest of the handler did. */
+  readonly #handler = new AsyncResource('SubscribedEvents');
+  readonly #iterable: AsyncIterable<unknown>;
+  #iterator: AsyncIterator<unknown> | undefined;
+  /** What rejects each event that was asked for. */
+  readonly #asked = new Set<(error: Error) => void>();
+  #error: Error | undefined;
+  #end!: () => void;
+
+  constructor(iterable: AsyncIterable<unknown>, context: ExecutionContext) {
+    this.#iterable = iterable;
+    this.ended = new Promise((resolve) => (this.#end = resolve));
+    // The server may not have come to the events when the client leaves.
+    void this.ended.then(onDisconnect(context, () => void this.return().catch(() => {})));
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<unknown>> {
+    return new Promise<IteratorResult<unknown>>((resolve, reject) => {
+      if (this.#error) return reject(this.#error);
+      this.#asked.add(reject);
+      const settled = (): boolean => this.#asked.delete(reject);
+      this.#run((iterator) => iterator.next())
+        .finally(settled)
+        .then((result) => {
+          if (result.done) this.#end();
+          resolve(result);
+        })
+        .catch((error: Error) => {
+          this.#end();
+          reject(error);
+        });
+    });
+  }
+
+  async return(value?: unknown): Promise<IteratorResult<unknown>> {
+    // A generator that waits for an event returns only when that has come, which may be never.
+    if (this.#asked.size > 0) this.#end();
+    try {
+      return (await this.#run(async (iterator) => iterator.return?.(value))) ?? { done: true, value };
+    } finally {
+      this.#end();
+    }
+  }
+
+  /** Ends the events. What the server answers with must not show a resource, and no filter runs for it. */
+  fail(reason: unknown): void {
+    this.#error = reason instanceof LockError ? graphqlError(reason) : (reason as Error);
+    for (const reject of this.#asked) reject(this.#error);
+    void this.return().catch(() => {});
+  }
+
+  async #run<T>(call: (iterator: AsyncIterator<unknown>) => Promise<T>): Promise<T> {
+    return this.#handler.runInAsyncScope(() => call((this.#iterator ??= this.#iterable[Symbol.asyncIterator]())));
+  }
 }

@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
-import type { CronJobLike } from './cron-job-class.js';
+import type { TickSchedule } from '../../core/jobs/watched-job.js';
+import type { CronJobLike } from './job-schedules.js';
 import {
   type CronTimeLike,
   LONGEST_CHANGE_HOURS,

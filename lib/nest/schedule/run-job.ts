@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
-import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
+import type { TickSchedule } from '../../core/jobs/watched-job.js';
 import type { SingletonRun, SingletonRunOptions, SingletonWork } from '../../core/singleton/singleton-run-options.js';
 import type { JobNote } from '../../core/store/job-claims.js';
 import type { RedisLockService } from '../redis-lock.service.js';

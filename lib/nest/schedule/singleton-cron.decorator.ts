@@ -2,8 +2,15 @@ import { Cron, type CronOptions, ScheduleModule, SchedulerRegistry } from '@nest
 import { Inject, Optional } from '@nestjs/common';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { checked, OptionTable } from '../../core/api/option-table.js';
-import { type CronJobLike, type CronTimeClass, cronTimeClass } from './cron-job-class.js';
-import { keepDate, parseCronTime, type StatedAt, timeOf } from './job-schedules.js';
+import {
+  type CronJobLike,
+  type CronTimeClass,
+  cronTimeClass,
+  keepDate,
+  parseCronTime,
+  type StatedAt,
+  timeOf,
+} from './job-schedules.js';
 import { checkMissedOfDate, cronTickAt, cronTicksOf, jobTickOf, scheduleOf } from './job-ticks.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
 import {
@@ -13,7 +20,7 @@ import {
   type SingletonTickOptions,
   TICK_OPTIONS,
 } from './singleton-options.js';
-import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
+import type { TickSchedule } from '../../core/jobs/watched-job.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
 import type { CronTimeLike } from './nominal-tick.js';
 

@@ -4,7 +4,7 @@ import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
 import { type InstanceWrapper, prototypeOf, wrappersOf } from '../scan.js';
-import { muteUnclaimedTicks } from '../log/scheduler-log.js';
+import { muteUnclaimedTicks } from '../log/start-log.js';
 import { type ScheduleDecorator, scheduleDecoratorOf } from '../request/known-handlers.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { callFor, type Job } from './run-job.js';

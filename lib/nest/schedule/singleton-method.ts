@@ -1,6 +1,6 @@
 import { SetMetadata } from '@nestjs/common';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import type { TickSchedule } from '../../core/jobs/tick-schedule.js';
+import type { TickSchedule } from '../../core/jobs/watched-job.js';
 import type { SingletonRun } from '../../core/singleton/singleton-run-options.js';
 import {
   copyMetadata,

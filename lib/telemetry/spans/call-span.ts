@@ -2,11 +2,17 @@ import { context, type Context, type Link, type Span, trace, type Tracer } from 
 import { groupNamed } from '../../core/api/resource.js';
 import type { Holder } from '../../core/api/holder.js';
 import type { CallTrace, HoldTrace, TracedGrant, TracedLock } from '../../core/events/lock-tracer.js';
-import { type AcquireOutcome, outcomeOfError } from '../../core/events/outcomes.js';
+import { type AcquireOutcome, outcomeOfError } from '../../core/events/events.js';
 import { escapeText } from '../../core/util/quoted.js';
 import { HoldSpan, seconds, setError, withSpan } from './hold-span.js';
-import { attributesOf, LockSpan, LockSpanAttribute, LockSpanEvent } from './names.js';
-import { formatTraceparent, parseTraceparent } from './traceparent.js';
+import {
+  attributesOf,
+  formatTraceparent,
+  LockSpan,
+  LockSpanAttribute,
+  LockSpanEvent,
+  parseTraceparent,
+} from './names.js';
 
 /** A call that was refused as the caller asked for has not failed: `tryAcquire`, an aborted signal. */
 const NO_FAILURE: readonly AcquireOutcome[] = ['busy', 'aborted', 'shutdown'];

@@ -19,10 +19,9 @@ import type {
 } from '../../core/events/lock-tracer.js';
 import { escapeText } from '../../core/util/quoted.js';
 import { LockAttribute } from '../names.js';
-import { attributesOf, LockSpan, LockSpanAttribute } from './names.js';
+import { attributesOf, LockSpan, LockSpanAttribute, parseTraceparent } from './names.js';
 import { beginCall, beginHold } from './call-span.js';
 import { setError, withSpan } from './hold-span.js';
-import { parseTraceparent } from './traceparent.js';
 
 /** The name of the tracer. */
 const TRACER_NAME = 'nestjs-redis-lock';

@@ -3,8 +3,7 @@ import { checked, integer, type OptionsOf, OptionTable } from '../../core/api/op
 import { checkFunction } from '../../core/api/validation.js';
 import { LockBusyError } from '../../core/api/errors.js';
 import { settle } from '../../core/util/promises.js';
-import { failed, lineOf, type LocksUnderTest } from './locks-under-test.js';
-import { aroundCalls, type Touched } from './touches.js';
+import { aroundCalls, failed, lineOf, type LocksUnderTest, type Touched } from './locks-under-test.js';
 
 /** How `expectExclusive` runs a function. */
 export interface ExclusiveOptions {

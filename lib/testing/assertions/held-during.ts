@@ -5,8 +5,7 @@ import { checkFunction, nearest } from '../../core/api/validation.js';
 import type { LockEvent } from '../../core/events/events.js';
 import { quote } from '../../core/util/quoted.js';
 import { settle } from '../../core/util/promises.js';
-import { failed, lineOf, type LocksUnderTest } from './locks-under-test.js';
-import { aroundCalls, type Touched } from './touches.js';
+import { aroundCalls, failed, lineOf, type LocksUnderTest, type Touched } from './locks-under-test.js';
 
 /** How a resource must be held. */
 export interface HeldDuringOptions {

@@ -3,13 +3,16 @@ import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { sharedByCopies } from '../../core/util/objects.js';
 import { MemoryServer } from '../../memory/memory-server.js';
 import type { TestCommand } from './commands.js';
-import { LockLog } from './lock-log.js';
-import { LogTelemetry } from './log-telemetry.js';
+import { LockLog, LogTelemetry } from './lock-log.js';
 import { ManualClock } from './manual-clock.js';
 import { SeededRandom } from './seeded-random.js';
 import { settle } from '../../core/util/promises.js';
 import { type Surroundings, TestInstance } from './test-instance.js';
 import { TestKitError } from './test-kit-error.js';
+import { describeOrders } from '../../core/holding/lock-order.js';
+import type { LockTelemetry } from '../../core/events/telemetry.js';
+import type { LockStores } from '../../core/store/lock-stores.js';
+import type { TestContext, TestPlace } from '../../nest/service-parts.js';
 
 /** Which time a fleet has. `manual`: it stands still until `advance()`. */
 export type TestClock = 'real' | 'manual';
@@ -240,4 +243,34 @@ function withCommands({ code, message }: TestKitError, sent: ReadonlyMap<string,
   const most = [...sent].sort(([, one], [, other]) => other - one).slice(0, MOST_COMMANDS_TOLD);
   const told = most.map(([text, times]) => `${text} (${times} times)`).join(', ');
   return new TestKitError(code, told === '' ? `${message} No command was sent.` : `${message} Sent most: ${told}.`);
+}
+
+/** A lock service of an application, in its fleet. */
+export class FleetPlace implements TestPlace {
+  readonly instance: TestInstance;
+  readonly stores: LockStores;
+  readonly telemetry: LockTelemetry;
+  /** Set once it has been created. */
+  client: LockClient | undefined;
+
+  constructor(
+    readonly fleet: TestFleet,
+    { service: name, instanceId, isNamed }: TestContext,
+    private readonly throwsOnLockOrder: boolean,
+  ) {
+    this.instance = fleet.join(name, isNamed ? instanceId : undefined);
+    this.stores = this.instance.stores;
+    this.telemetry = new LogTelemetry(fleet.log, this.instance.instanceId);
+  }
+
+  created(client: LockClient, injected: object): void {
+    this.client = client;
+    this.instance.injected = injected;
+    this.fleet.watch(this.instance, client);
+    if (this.throwsOnLockOrder) {
+      client.underTest.onLockOrder((edges) => {
+        throw new TestKitError('lockOrder', `${describeOrders(edges)} This is an error by throwOnLockOrder.`);
+      });
+    }
+  }
 }

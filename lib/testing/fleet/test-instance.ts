@@ -7,9 +7,17 @@ import { type Clock, SYSTEM_CLOCK, type Timer } from '../../core/util/clock.js';
 import type { Random } from '../../core/util/random.js';
 import { type MemoryLockStore, memoryStores } from '../../memory/memory-lock-store.js';
 import type { MemoryServer } from '../../memory/memory-server.js';
-import type { CommandPath, Gate, TestCommand } from './commands.js';
+import {
+  type CommandPath,
+  ForwardedLocks,
+  type Gate,
+  type LockCommand,
+  sendBy,
+  type TestCommand,
+  throughPath,
+  type Told,
+} from './commands.js';
 import type { PlannedFailure } from './failures.js';
-import { ForwardedLocks, type LockCommand, sendBy, throughPath, type Told } from './forwarded.js';
 import type { Hearing, RollCalls, StoreListener } from '../../core/store/hearing.js';
 import type { StoreProbe } from '../../core/store/store-probe.js';
 

@@ -22,7 +22,7 @@ import type { LockContext } from '../../core/holding/lock-context.js';
 import { StoreLease } from '../../core/holding/store-lease.js';
 import type { LeaseFactory } from '../../core/lease/lease-factory.js';
 import type { SingleLease } from '../../core/lease/single-lease.js';
-import { createOwner } from '../../core/store/owner-id.js';
+import { createOwner } from '../../core/store/ask.js';
 import type { Runtime } from '../../core/holding/runtime.js';
 import type { Clock, Timer } from '../../core/util/clock.js';
 import { type Random, SystemRandom } from '../../core/util/random.js';

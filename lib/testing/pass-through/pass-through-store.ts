@@ -4,7 +4,7 @@ import type { LatchSpec, LatchState, LatchStore } from '../../core/store/latch-s
 import type { AcquireReply, LockOwner, LockStore, RotateReply, Transfer } from '../../core/store/lock-store.js';
 import type { LockState } from '../../core/store/lock-state.js';
 import type { RollCalls, StoreListener } from '../../core/store/hearing.js';
-import { instanceOf } from '../../core/store/owner-id.js';
+import { instanceOf } from '../../core/store/ask.js';
 import type { StoreProbe } from '../../core/store/store-probe.js';
 import type { Tick, TickClaim, TickReply } from '../../core/store/job-claims.js';
 import type { JobClaims } from '../../core/store/job-store.js';

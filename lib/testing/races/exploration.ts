@@ -1,12 +1,14 @@
 import { LockBusyError, LockError, LockTimeoutError } from '../../core/api/errors.js';
 import { isError } from '../../core/util/objects.js';
 import { SeededRandom } from '../fleet/seeded-random.js';
-import type {
-  ActorOutcome,
-  ActorOutcomes,
-  ExploreRacesOptions,
-  RaceActor,
-  ResolvedExploreOptions,
+import {
+  type ActorOutcome,
+  type ActorOutcomes,
+  type ExploreRacesOptions,
+  type RaceActor,
+  readSeed,
+  type ResolvedExploreOptions,
+  ScheduleRecord,
 } from './explore-options.js';
 import { costOf, FewSwitchesSearch, RandomSearch, Repetition } from './search/other-searches.js';
 import { OrderSearch, type Search } from './search/order-search.js';
@@ -14,7 +16,6 @@ import { type FoundRace, RaceToolError } from './schedule/race-errors.js';
 import type { Actor } from './schedule/race-context.js';
 import { RaceKit } from './locks/race-kit.js';
 import { type Choice, Schedule, type ScheduleEnding } from './schedule/schedule.js';
-import { readSeed, ScheduleRecord } from './schedule-seed.js';
 import { brief, tellInOneLine } from './schedule/story.js';
 
 /** How many schedules are run to make the story of a race shorter. */

@@ -1,6 +1,6 @@
 import { explainState } from '../../../lib/core/explain/explainer.js';
 import type { Wanted } from '../../../lib/core/explain/likely-cause.js';
-import type { OwnHold, OwnPart } from '../../../lib/core/explain/own-part.js';
+import type { OwnHold, OwnPart } from '../../../lib/core/explain/explanation.js';
 import type { Holder } from '../../../lib/core/api/holder.js';
 import type { LockState, LockWaiter } from '../../../lib/core/store/lock-state.js';
 

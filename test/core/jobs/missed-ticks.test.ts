@@ -1,8 +1,7 @@
 import { LockClient } from '../../../lib/core/lock-client.js';
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import type { MissedTicks } from '../../../lib/core/jobs/missed-ticks.js';
-import type { WatchedJob } from '../../../lib/core/jobs/watched-job.js';
-import type { TickSchedule } from '../../../lib/core/jobs/tick-schedule.js';
+import type { TickSchedule, WatchedJob } from '../../../lib/core/jobs/watched-job.js';
 import type { OwedRun } from '../../../lib/core/store/job-store.js';
 import { ProcessClock } from '../../support/simulation/simulated-process.js';
 import { every } from '../../support/world/every.js';

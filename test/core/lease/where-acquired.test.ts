@@ -1,4 +1,4 @@
-import { ActiveHolds } from '../../../lib/core/holding/active-holds.js';
+import { ActiveHolds } from '../../../lib/core/holding/lock-context.js';
 import { LockObservers } from '../../../lib/core/events/observers.js';
 import { callSiteOf } from '../../../lib/core/util/call-site.js';
 import { Leaks } from '../../../lib/core/lease/leaks.js';

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { jest } from '@jest/globals';
 import { LockObservers } from '../../../lib/core/events/observers.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
-import { describeMissed } from '../../../lib/nest/log/missed-line.js';
+import { describeMissed } from '../../../lib/nest/log/logger-of.js';
 import { LockEventLog } from '../../../lib/nest/log/lock-event-log.js';
 
 const HOUR = 3_600_000;

@@ -1,5 +1,5 @@
 import type { LockOwner } from '../../../lib/core/store/lock-store.js';
-import { createOwnerId } from '../../../lib/core/store/owner-id.js';
+import { createOwnerId } from '../../../lib/core/store/ask.js';
 import { SystemRandom } from '../../../lib/core/util/random.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { eventually } from '../../support/expect/eventually.js';

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { createOwnerId } from '../../../lib/core/store/owner-id.js';
+import { createOwnerId } from '../../../lib/core/store/ask.js';
 import { SystemRandom } from '../../../lib/core/util/random.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { ASKING, ScriptRunner } from '../../../lib/redis/script/script-runner.js';

@@ -12,7 +12,7 @@ import type { LockState, LockWaiter } from '../../../lib/core/store/lock-state.j
 import type { LockLabel, StoredLabel } from '../../../lib/core/api/label.js';
 import type { PermitRequest } from '../../../lib/core/api/lock-options.js';
 import type { Holder, Holders } from '../../../lib/core/api/holder.js';
-import { clientOf } from '../../../lib/core/store/owner-id.js';
+import { clientOf } from '../../../lib/core/store/ask.js';
 import type { OwnedGrant } from '../../../lib/testing/contract/grant-log.js';
 
 interface ModelHolder {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../lib/core/util/clock.js';
-import { ForwardedLocks } from '../../../lib/testing/fleet/forwarded.js';
+import { ForwardedLocks } from '../../../lib/testing/fleet/commands.js';
 import type { LockStore } from '../../../lib/core/store/lock-store.js';
 import type { StoreListener } from '../../../lib/core/store/hearing.js';
 import { LockStoreError, type StoreFailure } from '../../../lib/core/store/store-error.js';

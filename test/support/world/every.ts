@@ -1,4 +1,4 @@
-import type { TickSchedule } from '../../../lib/core/jobs/tick-schedule.js';
+import type { TickSchedule } from '../../../lib/core/jobs/watched-job.js';
 
 /** A schedule with a tick at every full multiple. */
 export function every(ms: number, text = `every ${ms} ms`): TickSchedule {

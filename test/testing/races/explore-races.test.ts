@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, expect, it } from '@jest/globals';
 import { exploreRaces } from '../../../lib/testing/races/explore-races.js';
-import { raced } from '../../../lib/testing/races/raced.js';
-import { racePoint } from '../../../lib/testing/races/race-point.js';
+import { raced, racePoint } from '../../../lib/testing/races/raced.js';
 import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
 import { RaceFoundError } from '../../../lib/testing/races/schedule/race-errors.js';
 

@@ -3,8 +3,7 @@ import type { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
 import type { ActorOutcomes } from '../../../lib/testing/races/explore-options.js';
 import { exploreRaces } from '../../../lib/testing/races/explore-races.js';
 import type { RaceKit } from '../../../lib/testing/races/locks/race-kit.js';
-import { raced } from '../../../lib/testing/races/raced.js';
-import { racePoint } from '../../../lib/testing/races/race-point.js';
+import { raced, racePoint } from '../../../lib/testing/races/raced.js';
 
 class Stock {
   constructor(private left: number) {}

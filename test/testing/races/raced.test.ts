@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
 import { exploreRaces } from '../../../lib/testing/races/explore-races.js';
-import { racePoint } from '../../../lib/testing/races/race-point.js';
-import { raced } from '../../../lib/testing/races/raced.js';
+import { raced, racePoint } from '../../../lib/testing/races/raced.js';
 
 class Rows {
   readonly #rows = new Map<string, number>();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { ANYTHING, NOTHING } from '../../../lib/testing/races/schedule/access.js';
-import { racePoint } from '../../../lib/testing/races/race-point.js';
+import { ANYTHING, NOTHING } from '../../../lib/testing/races/schedule/race-context.js';
+import { racePoint } from '../../../lib/testing/races/raced.js';
 import type { Search } from '../../../lib/testing/races/search/order-search.js';
 import { type FaultKind, RaceKit } from '../../../lib/testing/races/locks/race-kit.js';
 import type { RedisLockService } from '../../../lib/nest/redis-lock.service.js';

@@ -3,14 +3,13 @@ import { LockClient, type LockClientOptions } from '../../../core/lock-client.js
 import { AlsoLocks } from '../../../migration/both/also-locks.js';
 import { inRootContext } from '../../../core/util/async-contexts.js';
 import type { Clock, Timer } from '../../../core/util/clock.js';
-import { instanceOf } from '../../../core/store/owner-id.js';
+import { instanceOf } from '../../../core/store/ask.js';
 import type { MemoryServer } from '../../../memory/memory-server.js';
 import type { ForwardedTo } from '../../../nest/service-parts.js';
 import type { Gate, TestCommand, Verb } from '../../fleet/commands.js';
 import { SeededRandom } from '../../fleet/seeded-random.js';
 import { TestInstance } from '../../fleet/test-instance.js';
-import { type Access, ANYTHING, NOTHING } from '../schedule/access.js';
-import { type Actor, type ActorTurns, currentActor } from '../schedule/race-context.js';
+import { type Access, type Actor, type ActorTurns, ANYTHING, currentActor, NOTHING } from '../schedule/race-context.js';
 
 /** How the story tells a command. */
 const TOLD: Partial<Record<Verb, string>> = {

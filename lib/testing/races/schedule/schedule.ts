@@ -1,5 +1,14 @@
-import { type Access, ANYTHING, EVERYTHING, NOTHING, type Ordered } from './access.js';
-import { type Actor, type ActorTurns, runAsActor, type StepNote } from './race-context.js';
+import {
+  type Access,
+  type Actor,
+  type ActorTurns,
+  ANYTHING,
+  EVERYTHING,
+  NOTHING,
+  type Ordered,
+  runAsActor,
+  type StepNote,
+} from './race-context.js';
 import { nameTokens, type StoryStep, tellTime } from './story.js';
 
 /** Taken when the module is loaded, so that fake timers which a test installs later do not stop the tool. */

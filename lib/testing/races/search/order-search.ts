@@ -1,4 +1,4 @@
-import { areDependent } from '../schedule/access.js';
+import { areDependent } from '../schedule/race-context.js';
 import type { Choice } from '../schedule/schedule.js';
 
 /** A place in the tree of schedules. */

@@ -1,5 +1,4 @@
-import type { TickSchedule } from '../../../../lib/core/jobs/tick-schedule.js';
-import type { WatchedJob } from '../../../../lib/core/jobs/watched-job.js';
+import type { TickSchedule, WatchedJob } from '../../../../lib/core/jobs/watched-job.js';
 import type { SimulatedJob } from '../simulation/simulated-job.js';
 
 /** A job that every process of the fleet schedules, and that the store remembers. */

@@ -7,7 +7,7 @@ import {
   type RunEnd,
   type RunRecord,
 } from '../../../../lib/core/store/job-store.js';
-import { instanceOf } from '../../../../lib/core/store/owner-id.js';
+import { instanceOf } from '../../../../lib/core/store/ask.js';
 import type { Tick, TickClaim, TickReply } from '../../../../lib/core/store/job-claims.js';
 import type { MemoryServer } from '../../../../lib/memory/memory-server.js';
 import type { Omission } from '../../checkers/ticks/missed-ticks.js';

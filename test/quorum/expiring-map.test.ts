@@ -1,5 +1,5 @@
-import { ExpiringMap } from '../../../lib/core/util/expiring-map.js';
-import { FakeClock } from '../../support/world/fake-clock.js';
+import { ExpiringMap } from '../../lib/quorum/candidates.js';
+import { FakeClock } from '../support/world/fake-clock.js';
 
 describe('a map whose entries expire', () => {
   it('forgets those that are over, behind one that lives for long too', () => {

@@ -56,9 +56,9 @@ afterAll(async () => {
   for (const app of apps) await app.close();
 });
 
-/** Of the docs: by bug, the schedules until it is found, and all schedules of the mended service. */
+/** Of the README: by bug, the schedules until it is found, and all schedules of the mended service. */
 function documented(): Record<string, Counts> {
-  const page = readFileSync(new URL('../../../docs/guide/race-tool.md', import.meta.url), 'utf8');
+  const page = readFileSync(new URL('README.md', import.meta.url), 'utf8');
   const rows = page.matchAll(/^\| (.+?) +\| +([\d,]+) +\| +([\d,]+) +\| +[\d,]+ ms +\|$/gm);
   const count = (text: string | undefined): number => Number(text?.replace(/,/g, ''));
   return Object.fromEntries([...rows].map(([, bug, found, all]) => [bug, { found: count(found), all: count(all) }]));
@@ -90,6 +90,6 @@ describe.each(CASES.map((each) => [each.bug, each] as const))('%s', (bug, race) 
   });
 });
 
-it('takes as many schedules as the docs say', () => {
+it('takes as many schedules as the README says', () => {
   expect(counts).toEqual(documented());
 });

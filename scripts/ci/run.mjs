@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runCommand } from '../command.mjs';
 import { changesSince, howToClaim } from '../selection/base.mjs';
+import { MUTANTS } from '../selection/mutants.mjs';
 import { planFor } from '../selection/plan.mjs';
 import { testPatterns } from '../selection/suites.mjs';
 import { root } from '../setup.mjs';
@@ -16,6 +17,7 @@ import { PARTS } from '../test-parts.mjs';
 import { slowerThanKept } from '../timings/kept.mjs';
 
 const NODE = process.execPath;
+const MODEL = join(root, 'tools/model/run.mjs');
 const NPM_CI = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
 /** Lint says that it was left out, where luacheck cannot be installed; on CI it fails. */
 const PROGRAMS = `
@@ -59,23 +61,28 @@ async function prepare(stages) {
 }
 
 /** The tests wait more than they work. What has no time-outs of its own has the time that they leave. */
-async function test(stages, { runs, leftOut }) {
+async function test(stages, { runs, leftOut, mutants }) {
   const redis = await ensureRedis({ ownServer: true });
   const env = { ...process.env, TEST_SPEED: 'all', ...environmentOf(redis) };
   const parts = PARTS.all({ tests: testPatterns(leftOut), consumers: runs.includes('consumers') });
 
   const front = async () => {
     await stages.front('tests', NODE, parts.tests, { env });
-    await stages.front('chaos', NODE, parts.chaos, { env });
+    const chosen = mutants === undefined ? {} : { MUTANTS: mutants.join(',') };
+    await stages.front('chaos', NODE, parts.chaos, { env: { ...env, ...chosen } });
   };
   const behind = async () => {
     await stages.behind('publint, are the types wrong', 'npm', ['run', '--silent', 'check:package']);
     await stages.beside('package', NODE, parts.package, { env });
     await stages.behind('benchmark: its own tests', NODE, ['--test', ...testsOf('tools/bench')], { env });
-    if (runs.includes('model')) await stages.behind('model', 'npm', ['run', '--silent', 'model']);
+    if (runs.includes('model')) await stages.behind('model', NODE, [MODEL, ...(mutants ?? []).filter(isOfModel)]);
   };
   await Promise.all([front(), behind()]);
   return stages.failed.length === 0;
+}
+
+function isOfModel(name) {
+  return MUTANTS.some((mutant) => mutant.name === name && mutant.suite === 'model');
 }
 
 function testsOf(folder) {

@@ -1,5 +1,6 @@
 // Which suites a change to a room of the repository can break, beside those that run for each change.
-import { ALL, stack, STACKS } from './suites.mjs';
+import { MUTANTS } from './mutants.mjs';
+import { ALL, onRedis, SERVERS, stack, STACKS } from './suites.mjs';
 
 const CHAOS = ['chaos mutants', 'chaos cron', 'chaos names', 'chaos leaks', 'chaos storms', 'chaos topologies'];
 const ALL_STACKS = [...STACKS.map(stack), 'stack types'];
@@ -21,92 +22,117 @@ const MIGRATION = ['migration', 'migration-guides', 'migration-nest11', 'redisso
 /** What a user names, or sees of it in an editor. */
 const PUBLIC = ['stack types', 'consumers', 'editor', 'snippets'];
 /** What is written with the decorators and the module. */
-const APPLICATIONS = ['processes', 'sample app', ...PUBLIC];
-/** What every call goes through, on any store. */
-const CALL = ['contract', 'servers', 'processes', 'sample app', ...CHAOS];
-/** What stands beside locks: the cron and the mutants of chaos do not use it. */
-const BESIDE_LOCKS = CALL.filter((suite) => suite !== 'chaos cron' && suite !== 'chaos mutants');
-/** What the model of the protocol speaks of. */
-const PROTOCOL = ['model', ...CALL];
+const APPLICATIONS = ['processes', 'job processes', 'sample app', ...PUBLIC];
+const redis = (...folders) => folders.map(onRedis);
+const EVERY_SERVER = [...redis(...SERVERS), 'quorum servers', 'command line'];
+/** A lock that is taken, held and given back, by one process and by several, while nothing and while everything fails. */
+const HOLDING = [...redis('leases', 'processes', 'faults'), 'demo', 'chaos leaks'];
+/** Calls that wait for their turn. */
+const WAITING = [...HOLDING, ...redis('queue', 'messages'), 'chaos storms'];
+/** How a connection comes about, and ends. */
+const CONNECTING = ['contract', ...redis('faults', 'topologies', 'wire'), stack('ioredis'), 'chaos topologies'];
+/** Messages of grants. */
+const INBOX = [...redis('faults', 'messages', 'queue', 'rights', 'topologies'), 'chaos storms', 'chaos topologies'];
+/** Ticks of jobs, and what is known of the jobs. */
+const JOBS = ['job processes', ...redis('jobs'), 'chaos cron'];
 
 /**
  * `folder/` stands for the files of a folder, `folder/**` also for those of the folders in it, everything else for one file. The line
  * that says most of a file counts. A file without a line can break everything.
  *
+ * The model and the mutants of chaos are named where a change can make them fail by itself. Where a change can be like a mutant, they
+ * run as well, without a line here: see mutants.mjs.
+ *
  * @type {Readonly<Record<string, readonly string[]>>}
  */
 export const ROOMS = {
-  'lib/': [...ALL_STACKS, ...APPLICATIONS, 'servers', 'races', 'site'],
+  'lib/': [...ALL_STACKS, ...APPLICATIONS],
 
-  'lib/core/': [...CALL, ...MIGRATION],
-  'lib/core/util/': [...CALL, 'races', stack('redisson')],
-  'lib/core/api/': [...CALL, ...ALL_STACKS, ...PUBLIC, 'races', 'site'],
-  'lib/core/events/': [
-    'servers',
-    'processes',
-    'sample app',
-    'chaos leaks',
-    stack('tracing'),
-    stack('redisson'),
-    ...PUBLIC,
+  'lib/core/': [...HOLDING, ...redis('queue', 'wire'), 'command line'],
+  'lib/core/util/': ['contract', ...HOLDING, ...redis('queue', 'messages'), stack('redisson')],
+  'lib/core/api/': ['contract', ...redis('leases', 'wire'), ...ALL_STACKS, 'sample app', ...PUBLIC],
+  'lib/core/events/': [...HOLDING, 'sample app', 'command line', stack('tracing'), stack('redisson'), ...PUBLIC],
+  'lib/core/tracing/': [...redis('wire'), stack('tracing'), ...PUBLIC],
+  'lib/core/store/': ['contract', ...HOLDING, ...redis('messages', 'wire'), 'quorum servers', 'snippets', 'races'],
+  'lib/core/places/': [...WAITING, ...redis('topologies')],
+  'lib/core/deadlocks/': [...redis('fleet'), 'sample app', 'command line'],
+  'lib/core/holding/': [...HOLDING, ...redis('queue', 'wire'), stack('contexts'), 'chaos storms'],
+  'lib/core/acquiring/': [...WAITING, ...redis('fleet')],
+  'lib/core/lease/': [...HOLDING, ...redis('queue', 'wire'), ...MIGRATION],
+  'lib/core/semaphore/': [...HOLDING, ...redis('queue')],
+  'lib/core/leader/': [...HOLDING, 'processes', 'command line'],
+  'lib/core/latch/': [...HOLDING, 'chaos storms'],
+  'lib/core/watch/': [...HOLDING, ...redis('messages'), 'chaos storms'],
+  'lib/core/singleton/': [...JOBS, 'demo', 'sample app', 'chaos leaks', ...MIGRATION],
+  'lib/core/jobs/': [...JOBS, 'demo', 'sample app', 'command line', 'chaos leaks', 'chaos names'],
+  'lib/core/contention/': [...redis('fleet'), 'sample app', 'command line', 'chaos leaks'],
+  'lib/core/explain/': ['sample app', 'command line'],
+  'lib/core/fleet/': [...redis('fleet', 'rights'), 'demo', 'sample app', 'command line', 'chaos leaks', 'snippets'],
+  'lib/core/health/': [...redis('faults', 'messages'), 'quorum servers', 'sample app', 'command line', 'chaos storms'],
+
+  'lib/memory/': ['contract', ...redis('processes'), 'races', 'snippets', 'chaos cron', 'consumers'],
+  'lib/quorum/': [
+    'contract',
+    ...redis('faults', 'topologies'),
+    'quorum servers',
+    'demo',
+    'chaos topologies',
+    'chaos storms',
+    ...MIGRATION,
   ],
-  'lib/core/tracing/': ['servers', stack('tracing'), ...PUBLIC],
-  'lib/core/store/': [...PROTOCOL, ...MIGRATION, 'races', 'snippets'],
-  'lib/core/places/': PROTOCOL,
-  'lib/core/deadlocks/': ['servers', 'sample app'],
-  'lib/core/holding/': [...PROTOCOL, stack('contexts')],
-  'lib/core/acquiring/': PROTOCOL,
-  'lib/core/lease/': [...PROTOCOL, ...MIGRATION],
-  'lib/core/semaphore/': BESIDE_LOCKS,
-  'lib/core/leader/': BESIDE_LOCKS,
-  'lib/core/latch/': BESIDE_LOCKS,
-  'lib/core/watch/': BESIDE_LOCKS,
-  'lib/core/singleton/': [...CALL, ...MIGRATION],
-  'lib/core/jobs/': ['contract', 'servers', 'processes', 'sample app', 'chaos cron', 'chaos leaks', 'chaos names'],
-  'lib/core/contention/': ['servers', 'sample app', 'chaos leaks'],
-  'lib/core/explain/': ['contract', 'sample app'],
-  'lib/core/fleet/': ['contract', 'servers', 'processes', 'sample app', 'chaos leaks', 'snippets'],
-  'lib/core/health/': ['contract', 'servers', 'sample app', 'chaos storms'],
 
-  'lib/memory/': ['contract', 'servers', 'races', 'snippets', 'chaos cron', 'consumers'],
-  'lib/quorum/': [...CALL, ...MIGRATION],
+  'lib/redis/': ['contract', ...redis('leases', 'queue', 'rights', 'topologies', 'wire'), 'chaos leaks', 'chaos names'],
+  'lib/redis/redis-job-store.ts': ['contract', ...JOBS, ...redis('rights', 'wire'), 'command line', 'chaos names'],
+  'lib/redis/job-entries.ts': ['contract', ...JOBS, ...redis('rights', 'wire'), 'command line', 'chaos names'],
+  'lib/redis/redis-roll-calls.ts': [
+    'contract',
+    ...redis('fleet', 'rights', 'topologies'),
+    'command line',
+    'chaos leaks',
+  ],
+  'lib/redis/inbox-probes.ts': INBOX,
+  'lib/redis/grant-seal.ts': INBOX,
+  // Made of the scripts. What is always run refuses one that is stale.
+  'lib/redis/script/scripts.generated.ts': [],
+  'lib/memory/scripts.generated.ts': [],
+  'lib/redis/create-connection.ts': CONNECTING,
+  'lib/redis/inbox.ts': INBOX,
+  'lib/redis/lua/**': ['contract', ...redis('leases', 'queue', 'processes', 'jobs', 'rights', 'wire'), 'demo'],
+  'lib/redis/script/': ['contract', ...redis('faults', 'jobs', 'leases', 'rights', 'wire'), stack('ioredis')],
+  'lib/redis/connection/': [...CONNECTING, ...redis('messages'), stack('migration'), 'command line', 'chaos storms'],
+  'lib/redis/durability/': [...CONNECTING, 'chaos storms'],
+  'lib/redis/topology/': [...CONNECTING, ...redis('jobs', 'messages'), stack('migration'), 'chaos storms'],
+  'lib/redis/fence/': [...redis('faults', 'wire'), 'chaos names', stack('databases'), ...PUBLIC],
+  'lib/redis/health/': [...redis('faults'), 'quorum servers', 'command line', 'chaos storms', 'chaos topologies'],
 
-  'lib/redis/': [...CALL, ...MIGRATION, stack('ioredis'), 'snippets'],
-  'lib/redis/lua/**': [...PROTOCOL, ...MIGRATION],
-  'lib/redis/script/': [...PROTOCOL, ...MIGRATION, stack('ioredis')],
-  'lib/redis/connection/': [...CALL, ...MIGRATION, stack('ioredis')],
-  'lib/redis/durability/': ['contract', 'servers', 'chaos leaks', 'chaos storms', 'chaos topologies', stack('ioredis')],
-  'lib/redis/topology/': [...CALL, ...MIGRATION, stack('ioredis')],
-  'lib/redis/fence/': ['servers', 'chaos names', 'chaos leaks', stack('databases'), ...PUBLIC],
-  'lib/redis/health/': ['contract', 'servers', 'chaos storms', 'chaos topologies'],
-
-  'lib/migration/': [...MIGRATION, 'servers', ...PUBLIC],
-  'lib/migration/both/': [...MIGRATION, 'servers', ...PUBLIC],
+  'lib/migration/': [...MIGRATION, ...redis('faults', 'wire'), ...PUBLIC],
+  'lib/migration/both/': [...MIGRATION, ...redis('faults', 'wire'), ...PUBLIC],
   'lib/telemetry/**': [stack('tracing'), 'sample app', ...PUBLIC],
   'lib/health/': ['sample app', ...PUBLIC],
-  'lib/cli/**': ['servers', 'snippets', 'consumers'],
-  'lib/console/**': [...APPLICATIONS, 'servers'],
+  'lib/cli/**': ['command line', 'snippets', 'consumers'],
+  'lib/console/**': [...APPLICATIONS, ...redis('fleet'), 'command line'],
 
-  'lib/nest/': [...ALL_STACKS, ...APPLICATIONS, 'servers', 'races', 'chaos leaks', 'chaos names', 'chaos storms'],
-  'lib/nest/module/': [...ALL_STACKS, ...APPLICATIONS, 'servers', 'chaos leaks', 'chaos names', 'chaos storms'],
+  'lib/nest/': [...ALL_STACKS, ...APPLICATIONS, ...redis('wire')],
+  'lib/nest/module/': [...ALL_STACKS, ...APPLICATIONS, ...redis('faults', 'wire'), 'chaos storms'],
   'lib/nest/decorators/': [...ALL_STACKS, ...APPLICATIONS],
   'lib/nest/request/': [...CALLS, ...APPLICATIONS],
   'lib/nest/handlers/': [...CALLS, stack('databases'), stack('tracing'), ...APPLICATIONS],
   'lib/nest/transactions/': [stack('databases'), stack('contexts'), ...APPLICATIONS],
   'lib/nest/leader/': [stack('contexts'), ...APPLICATIONS],
-  'lib/nest/schedule/': ['servers', 'chaos cron', 'chaos names', stack('tracing'), ...MIGRATION, ...APPLICATIONS],
-  'lib/nest/jobs/': ['servers', 'chaos cron', stack('tracing'), ...APPLICATIONS],
+  'lib/nest/schedule/': [...JOBS, 'chaos names', stack('tracing'), ...MIGRATION, 'sample app', ...PUBLIC],
+  'lib/nest/jobs/': [...JOBS, stack('tracing'), 'command line', 'sample app', ...PUBLIC],
   'lib/nest/log/': APPLICATIONS,
 
   'lib/testing/**': ['races', 'sample app', ...PUBLIC],
-  'lib/testing/contract/**': ['contract', 'servers', 'races', ...PUBLIC],
+  'lib/testing/contract/**': ['contract', 'races', ...PUBLIC],
+  'lib/testing/contract/grant-log.ts': ['contract', ...redis('faults', 'queue', 'rights')],
 
-  'docs/**': ['site', 'snippets', 'sample app'],
+  'docs/**': ['site', 'snippets', 'sample app', 'demo'],
   'docs/guide/fencing.md': ['site', 'snippets', stack('databases')],
   'docs/guide/fencing-drivers.md': ['site', 'snippets', stack('databases')],
   'docs/guide/testing.md': ['site', 'snippets', 'consumers'],
   'docs/migration/from-redisson.md': ['site', 'snippets', stack('redisson')],
-  'docs/operations/acl.md': ['site', 'snippets', 'servers', 'consumers'],
+  'docs/operations/acl.md': ['site', 'snippets', ...redis('rights', 'messages'), 'consumers'],
   'README.md': ['site', 'snippets', 'consumers'],
   'CONTRIBUTING.md': ['site'],
   'SECURITY.md': ['site'],
@@ -116,19 +142,32 @@ export const ROOMS = {
   'api.md': [],
   '.github/**': [],
 
-  'sample-app/**': ['sample app', 'site', 'snippets'],
+  'sample-app/**': ['sample app', 'demo', 'site', 'snippets'],
 
-  'test/cli/**': ['servers'],
+  'test/cli/**': ['command line'],
   'test/core/**': [],
   'test/docs/**': ['snippets'],
-  'test/docs/guides.ts': ['site', 'snippets', 'sample app', stack('databases'), stack('redisson')],
+  'test/docs/guides.ts': [
+    'site',
+    'snippets',
+    'sample app',
+    'demo',
+    'command line',
+    stack('databases'),
+    stack('redisson'),
+  ],
   'test/docs/site/**': ['site'],
   'test/migration/**': [],
-  'test/nest/**': ['processes', 'editor'],
-  'test/nest/nest-apps.ts': [...ALL_STACKS, 'processes', 'servers'],
+  'test/nest/**': ['processes', 'job processes', 'editor', 'command line'],
+  'test/nest/nest-apps.ts': [...ALL_STACKS, 'processes', 'job processes', ...EVERY_SERVER],
   'test/quorum/**': [],
-  'test/quorum/servers/**': ['servers'],
-  'test/redis/**': ['servers'],
+  'test/quorum/servers/**': ['quorum servers'],
+  'test/redis/**': [],
+  ...Object.fromEntries(SERVERS.map((folder) => [`test/redis/${folder}/**`, redis(folder)])),
+  'test/redis/queue/script-lengths.ts': redis('queue', 'leases'),
+  'test/redis/topologies/certificates.ts': [...redis('topologies'), 'command line'],
+  'test/redis/topologies/replica-pair.ts': redis('topologies', 'faults'),
+  'test/redis/topologies/tls-args.ts': [...redis('topologies'), 'command line'],
   'test/scripts/**': [],
   'test/telemetry/**': [],
   'test/testing/**': ['races', 'snippets'],
@@ -136,7 +175,7 @@ export const ROOMS = {
   'test/timings.json': [],
   'test/types/**': ['editor'],
   'test/stores/**': ['contract'],
-  'test/support/names/**': ['servers', 'chaos names'],
+  'test/support/names/**': [...redis('wire'), 'chaos names'],
   'test/support/prometheus/**': ['sample app'],
   'test/support/redisson/**': [stack('redisson')],
   'test/support/sql/**': [stack('databases')],
@@ -184,12 +223,29 @@ export function roomOf(file) {
 }
 
 /**
- * The suites that a change to the file can break, beside those that run for each change.
+ * The suites that a change to the file can break, beside those that run for each change: those of its room, and those that try mutants
+ * which are like a change there.
  *
  * @param {string} file
  * @returns {readonly string[]}
  */
 export function suitesFor(file) {
   const room = roomOf(file);
-  return room === undefined ? ALL : ROOMS[room];
+  if (room === undefined) return ALL;
+  const tried = MUTANTS.filter((mutant) => roomOf(mutant.file) === room).map(({ suite }) => suite);
+  return [...new Set([...ROOMS[room], ...tried])];
+}
+
+/**
+ * The names of the mutants to try when these files have changed, or `undefined` for all.
+ *
+ * @param {readonly string[]} files
+ * @returns {readonly string[] | undefined}
+ */
+export function mutantsFor(files) {
+  const rooms = new Set(files.map(roomOf));
+  if (rooms.has(undefined)) return undefined;
+  // What tries them has changed, and not what they are like.
+  const changed = new Set([...rooms].filter((room) => !room.startsWith('lib/')).flatMap((room) => ROOMS[room]));
+  return MUTANTS.filter(({ suite, file }) => changed.has(suite) || rooms.has(roomOf(file))).map(({ name }) => name);
 }

@@ -24,6 +24,25 @@ export const STACKS = [
 /** The suite of a folder of test/stacks. */
 export const stack = (folder) => `stack ${folder}`;
 
+/** The folders of test/redis that start servers. */
+export const SERVERS = [
+  'faults',
+  'fleet',
+  'jobs',
+  'leases',
+  'messages',
+  'processes',
+  'queue',
+  'rights',
+  'topologies',
+  'wire',
+];
+
+/** The suite of a folder of test/redis. */
+export const onRedis = (folder) => `redis ${folder}`;
+
+const ofNest = (name) => `test/nest/${name}.slow.test.ts`;
+
 /**
  * Each suite, and where its tests are: files, or folders, which end with a slash. One without tests of Jest is a command of its own:
  * see scripts/ci/run.mjs.
@@ -35,11 +54,10 @@ export const SUITES = {
   model: [],
   /** The contract of a store on Sentinel, on a cluster, with `durability`, and on a quorum of Redis servers. */
   contract: ['cluster', 'durable', 'quorum-on-redis', 'sentinel'].map((name) => `test/stores/${name}.slow.test.ts`),
-  /** What Redis does: faults, hand-overs between processes, rights, topologies. The contract on one Redis runs for each change. */
-  servers: [
-    ...['faults', 'leases', 'processes', 'queue', 'rights', 'topologies', 'wire'].map((room) => `test/redis/${room}/`),
-    'test/quorum/servers/',
-  ],
+  /** What Redis does, by folder. Each but the one of quorums starts servers, and some break them. */
+  ...Object.fromEntries(SERVERS.map((folder) => [onRedis(folder), [`test/redis/${folder}/`]])),
+  'quorum servers': ['test/quorum/servers/'],
+  'command line': ['test/cli/servers/'],
   /** Applications of Nest as processes of their own. */
   processes: [
     'leader/leader-processes',
@@ -47,22 +65,28 @@ export const SUITES = {
     'lifecycle/closed-process',
     'lifecycle/leaks-process',
     'lifecycle/shutdown-process',
-    'schedule/cron-processes',
-    'schedule/interval-processes',
     'secrets/secrets-in-trouble',
     'secrets/secrets-process',
-  ].map((name) => `test/nest/${name}.slow.test.ts`),
+  ].map(ofNest),
+  'job processes': ['schedule/cron-processes', 'schedule/interval-processes'].map(ofNest),
   /** What an editor and the compiler say, and all code of the docs. */
-  editor: ['hovers', 'mistakes', 'types'].map((name) => `test/nest/types/${name}.slow.test.ts`),
+  editor: ['types/hovers', 'types/mistakes', 'types/types'].map(ofNest),
   snippets: [
     ...['fencing-sql', 'reference', 'snippets', 'walk'].map((name) => `test/docs/${name}.slow.test.ts`),
     'test/testing/contract/node-test.slow.test.ts',
   ],
-  'sample app': ['sample-app/test/'],
+  /** Instances of the sample app, while Redis and they themselves are killed. */
+  demo: ['demo', 'faults'].map((name) => `sample-app/test/${name}.slow.test.ts`),
+  'sample app': [
+    ...['catalogue', 'exports', 'imports', 'jobs', 'mails', 'picture', 'shop', 'tutorial'].map(
+      (name) => `sample-app/test/${name}.test.ts`,
+    ),
+    ...['operators', 'prometheus', 'units'].map((folder) => `sample-app/test/${folder}/`),
+  ],
   /** Of all orders of the race explorer, those that it leaves out. */
   races: ['test/testing/races/pruning.slow.test.ts'],
   /** Each mutant of the library is caught. */
-  'chaos mutants': ['tools/chaos/mutants/'],
+  'chaos mutants': ['tools/chaos/mutants/hunt.test.ts'],
   'chaos cron': ['tools/chaos/cron/'],
   'chaos names': ['tools/chaos/names/'],
   'chaos leaks': ['tools/chaos/leaks/'],

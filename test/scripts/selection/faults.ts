@@ -87,7 +87,7 @@ export const FAULTS: readonly (readonly [fault: string, file: string, words: str
   ],
   [
     'one wrong job stops the catch-ups of all',
-    'test/redis/faults/one-wrong-job.test.ts',
+    'test/redis/jobs/one-wrong-job.test.ts',
     'is told by its name, and the others are looked at',
   ],
   [

@@ -2,12 +2,12 @@
 // every change, or for one to the room that the mutant breaks.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { suitesFor } from '../../../scripts/selection/rooms.mjs';
+import { MUTANTS } from '../../../scripts/selection/mutants.mjs';
+import { planFor as planOf, type Plan } from '../../../scripts/selection/plan.mjs';
 import { suiteOf } from '../../../scripts/selection/suites.mjs';
 import { root } from '../../../scripts/setup.mjs';
 import { CRON_MUTANTS } from '../../../tools/chaos/mutants/cron-mutants.mjs';
 import { LOCK_MUTANTS } from '../../../tools/chaos/mutants/lock-mutants.mjs';
-import { SCRIPTS } from '../../../tools/chaos/mutants/mutate.mjs';
 import { mutants as MODEL_MUTANTS } from '../../../tools/model/configurations.mjs';
 import { FAULTS } from './faults.js';
 
@@ -21,77 +21,17 @@ interface Mutant {
   readonly caughtBy: string;
 }
 
+const planFor = (...files: string[]): Plan => planOf({ base: '0'.repeat(40), files });
+
 /** Whether the test runs for a change to the file: it is no part of a long suite, or the room of the file names that suite. */
 function runsFor(test: string, changed: string): boolean {
-  const suite = test.startsWith('tools/model/') ? 'model' : suiteOf(test);
-  return suite === undefined || suitesFor(changed).includes(suite);
+  const suite = suiteOf(test);
+  return suite === undefined || planFor(changed).runs.includes(suite);
 }
 
-const sourcesOf = (file: string) =>
-  file === SCRIPTS
-    ? ['lib/redis/script/scripts.generated.ts', 'lib/redis/lua/acquire.lua', 'lib/redis/lua/include/granting.lua']
-    : [`lib/${file.replace(/\.js$/, '.ts')}`];
-
-const inChaos: Mutant[] = [
-  ...LOCK_MUTANTS.map(({ name, file }) => ({
-    name,
-    breaks: sourcesOf(file),
-    caughtBy: 'tools/chaos/mutants/hunt.test.ts',
-  })),
-  ...CRON_MUTANTS.map(({ name, file }) => ({
-    name,
-    breaks: sourcesOf(file),
-    caughtBy: 'tools/chaos/cron/run-cron.test.ts',
-  })),
-  ...[...read('test/redis/keys.test.ts').matchAll(/^ {2}\[\s*'([^']+)',\s*\(keys/gm)].map(([, name]) => ({
-    name: name!,
-    breaks: ['lib/redis/keys.ts'],
-    caughtBy: 'test/redis/keys.test.ts',
-  })),
-];
-
-const LUA = 'lib/redis/lua';
-const INCLUDE = `${LUA}/include`;
-/** Where the rule stands that a mutant of the model leaves out. */
-const RULES: Readonly<Record<string, string>> = {
-  RELEASE_ANY: `${INCLUDE}/releasing.lua`,
-  RENEW_ANY: `${INCLUDE}/renewal.lua`,
-  NO_STAMP: 'lib/core/holding/store-lease.ts',
-  REVIVE: 'lib/core/holding/store-lease.ts',
-  KEEP_LATE_GRANT: 'lib/core/acquiring/store-waiter.ts',
-  STAY_IN_QUEUE: `${INCLUDE}/releasing.lua`,
-  WITHDRAW_SILENTLY: 'lib/core/places/place.ts',
-  LOSE_SILENTLY: 'lib/core/store/orphan-releases.ts',
-  SAME_TOKEN: 'lib/core/acquiring/local-queue.ts',
-  NO_RESERVE: `${INCLUDE}/mint.lua`,
-  NO_HEARTBEAT: 'lib/core/places/attempts.ts',
-  ROTATE_ONCE: 'lib/core/acquiring/store-waiter.ts',
-  FULL_TTL: `${INCLUDE}/granting.lua`,
-  RELEASE_FOREIGN: 'lib/core/acquiring/local-queues.ts',
-  NO_SEAL: `${INCLUDE}/tell-grant.lua`,
-  KEEP_OWNER: `${LUA}/retain.lua`,
-  KEEP_LEASE: `${LUA}/retain.lua`,
-  KEEP_JOINS: `${INCLUDE}/keep-place.lua`,
-  KEEP_STAMPS_ONLY: `${INCLUDE}/keep-place.lua`,
-  NO_KEEP: 'lib/core/places/place-keeper.ts',
-  NO_PROBE: 'lib/core/places/place-keeper.ts',
-  OLD_ANSWER: 'lib/core/places/place.ts',
-  NO_LOOK: 'lib/core/places/place-keeper.ts',
-  NO_SOONEST: `${INCLUDE}/soonest-end.lua`,
-  TELL_ONE: `${INCLUDE}/tell-first-waiters.lua`,
-  LEAVE_UNTOLD: `${INCLUDE}/tell-left.lua`,
-  BARGE: `${INCLUDE}/queue.lua`,
-  KEEP_BEHIND_GAP: 'lib/core/holding/several-parts.ts',
-  SAME_OWNER: 'lib/core/store/owner-id.ts',
-  FORGET_LATE: 'lib/core/lease/lease-factory.ts',
-  COUNT_LATE: 'lib/core/lease/lease-factory.ts',
-  TRY_AT_ONCE: 'lib/core/lease/lease-factory.ts',
-};
-const inModel: Mutant[] = MODEL_MUTANTS.map(({ name }: { name: string }) => ({
-  name,
-  breaks: ['tools/model/lock.pml', RULES[name] ?? 'no rule'],
-  caughtBy: 'tools/model/run.mjs',
-}));
+const inNames: Mutant[] = [...read('test/redis/keys.test.ts').matchAll(/^ {2}\[\s*'([^']+)',\s*\(keys/gm)].map(
+  ([, name]) => ({ name: name!, breaks: ['lib/redis/keys.ts'], caughtBy: 'test/redis/keys.test.ts' }),
+);
 
 /** Stores that break a promise: the contract itself has to find each. */
 const inStores: Mutant[] = [...read('test/testing/contract/broken-stores.ts').matchAll(/^ {2}'([^']+)': \{/gm)].map(
@@ -102,9 +42,44 @@ const inStores: Mutant[] = [...read('test/testing/contract/broken-stores.ts').ma
   }),
 );
 
+describe('a mutant of chaos, and of the model', () => {
+  it('is in the list', () => {
+    const names = [...CRON_MUTANTS, ...LOCK_MUTANTS, ...MODEL_MUTANTS].map(({ name }) => name);
+    expect(MUTANTS.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
+    expect(names.length).toBeGreaterThanOrEqual(62);
+  });
+
+  it.each(MUTANTS)('$name is tried by $suite for a change to $file', ({ name, suite, file }) => {
+    expect([file, existsSync(join(root, file))]).toEqual([file, true]);
+    const { runs, mutants } = planFor(file);
+    expect(runs).toContain(suite);
+    expect(mutants).toContain(name);
+  });
+
+  it.each(MUTANTS)('$name is tried by $suite where that suite changes, or what runs it', ({ name, suite }) => {
+    const own = { model: 'tools/model/lock.pml', 'chaos cron': 'tools/chaos/cron/run-cron.ts' }[suite];
+    for (const file of [own ?? 'tools/chaos/mutants/hunt.ts', 'package.json', 'test/support/redis/redis-server.ts']) {
+      const { runs, mutants } = planFor(file);
+      expect(runs).toContain(suite);
+      expect(mutants ?? [name]).toContain(name);
+    }
+  });
+
+  it('is not tried where the change is elsewhere', () => {
+    const { runs, mutants } = planFor('lib/core/lease/release.ts', 'docs/guide/cron.md', 'test/core/a.test.ts');
+    expect(runs).toEqual(expect.arrayContaining(['model', 'chaos mutants']));
+    expect(mutants?.toSorted()).toEqual([
+      'COUNT_LATE',
+      'FORGET_LATE',
+      'TRY_AT_ONCE',
+      'inner-release-ends-all',
+      'inner-release-frees',
+    ]);
+  });
+});
+
 describe.each([
-  ['chaos, and of the names of keys', inChaos, 37],
-  ['the model', inModel, 32],
+  ['the names of keys', inNames, 7],
   ['the contract of the stores', inStores, 20],
 ] as const)('mutants of %s', (_, mutants, least) => {
   it('are found in the sources', () => expect(mutants.length).toBeGreaterThanOrEqual(least));
@@ -129,7 +104,7 @@ const CONNECTIONS = [
 const BY_ROOM: Readonly<Record<string, readonly string[]>> = {
   'test/redis/faults/refused-handshakes.test.ts': CONNECTIONS,
   'test/redis/topologies/durability.test.ts': CONNECTIONS,
-  'test/redis/faults/one-wrong-job.test.ts': [
+  'test/redis/jobs/one-wrong-job.test.ts': [
     'lib/redis/redis-job-store.ts',
     'lib/core/jobs/missed-ticks.ts',
     'lib/nest/schedule/job-ticks.ts',
@@ -150,8 +125,8 @@ describe('a fault that was seen', () => {
   });
 });
 
-it('a mutant whose room does not name the suite that catches it would be refused', () => {
+it('a fault whose room does not name the suite that looks for it would be refused', () => {
   expect(runsFor('tools/chaos/cron/run-cron.test.ts', 'lib/nest/log/lock-log.ts')).toBe(false);
-  expect(runsFor('tools/model/run.mjs', 'docs/guide/cron.md')).toBe(false);
-  expect(runsFor('tools/model/run.mjs', 'lib/new-room/a.ts')).toBe(true);
+  expect(runsFor('test/redis/faults/refused-handshakes.test.ts', 'docs/guide/cron.md')).toBe(false);
+  expect(runsFor('test/redis/faults/refused-handshakes.test.ts', 'lib/new-room/a.ts')).toBe(true);
 });

@@ -1,3 +1,4 @@
+import { chosen } from '../mutants/chosen.mjs';
 import { CRON_MUTANTS } from '../mutants/cron-mutants.mjs';
 import { replacedBy } from '../mutants/replaced-by.js';
 import { scriptsText } from '../report/longest-script-row.js';
@@ -19,10 +20,10 @@ describe(`processes that fire jobs on Redis, with wrong clocks, suspended, kille
   });
 });
 
-describe('a broken variant of the library is found out', () => {
-  it.each(CRON_MUTANTS)(
-    '$name: $what',
-    async (mutant) => {
+for (const mutant of chosen(CRON_MUTANTS)) {
+  it(
+    `a broken variant of the library is found out: ${mutant.name}: ${mutant.what}`,
+    async () => {
       const { violations } = await runCron({ ...MUTANT, seed: SEED, replaced: replacedBy(mutant) });
       const rules = new Set(violations.map(({ rule }) => rule));
       expect([...rules]).toEqual(
@@ -31,4 +32,4 @@ describe('a broken variant of the library is found out', () => {
     },
     PATIENCE_MS,
   );
-});
+}

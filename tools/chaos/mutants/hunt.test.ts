@@ -1,33 +1,35 @@
 import { randomInt } from 'node:crypto';
+import { chosen } from './chosen.mjs';
 import { huntMutants, type HuntResult } from './hunt.js';
 import { huntTable } from './hunt-table.js';
-import { LOCK_MUTANTS, type LockMutant } from './lock-mutants.mjs';
-import { isPlayable, scenarios } from './scenarios.js';
+import { LOCK_MUTANTS } from './lock-mutants.mjs';
+import { isPlayable } from './scenarios.js';
 
 /** Longer than the hunt takes on a machine that does much else. */
 const HUNT_MS = 500_000;
+
+const MUTANTS = chosen(LOCK_MUTANTS).filter(({ scenario }) => isPlayable(scenario));
+/** What the mutants do wrong there, the library does right. */
+const SCENARIOS = [...new Set(MUTANTS.map(({ scenario }) => scenario))];
 
 const seed = Number(process.env['CHAOS_SEED'] ?? randomInt(2 ** 31));
 let results: readonly HuntResult[] = [];
 
 beforeAll(async () => {
-  results = await huntMutants({ seed });
+  results = await huntMutants({ seed, only: [...MUTANTS.map(({ name }) => name), ...SCENARIOS] });
   process.stdout.write(`The hunt with CHAOS_SEED=${seed}\n${huntTable(results)}\n`);
 }, HUNT_MS);
 
 describe('a deliberately broken variant of the library', () => {
-  it.each(LOCK_MUTANTS.filter(({ scenario }) => isPlayable(scenario)))(
-    '$name is caught: $what',
-    ({ name, caughtBy }) => {
-      const { caughtBy: found } = results.find(({ mutant }) => mutant === name)!;
-      expect(caughtBy).toEqual(expect.arrayContaining([...found]));
-      expect(found).not.toEqual([]);
-    },
-  );
+  it.each(MUTANTS)('$name is caught: $what', ({ name, caughtBy }) => {
+    const { caughtBy: found } = results.find(({ mutant }) => mutant === name)!;
+    expect(caughtBy).toEqual(expect.arrayContaining([...found]));
+    expect(found).not.toEqual([]);
+  });
 });
 
 describe('the library itself, in the same world', () => {
-  it.each((Object.keys(scenarios) as LockMutant['scenario'][]).filter(isPlayable))('%s breaks no rule', (name) => {
+  it.each(SCENARIOS)('%s breaks no rule', (name) => {
     const { caughtBy, what } = results.find(({ mutant, scenario }) => mutant === null && scenario === name)!;
     expect({ caughtBy, what }).toEqual({ caughtBy: [], what: undefined });
   });

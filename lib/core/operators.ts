@@ -148,20 +148,11 @@ export class OperatorsView {
     return hasEnded;
   }
 
-  #tellOfForced(resource: string, { fencingToken, by, reason }: ForceReleaseOptions, seen?: LockState): void {
-    const { observers } = this.deps;
-    const tick = fencingTickOf(fencingToken);
+  #tellOfForced(resource: string, options: ForceReleaseOptions, seen?: LockState): void {
+    const tick = fencingTickOf(options.fencingToken);
     const holder = seen?.holders.find((each) => fencingTickOf(each.fencingToken) === tick);
-    observers.emit({
-      type: 'forceReleased',
-      service: observers.service,
-      resource,
-      group: observers.groups.of(resource),
-      fencingToken,
-      ...(holder && { holder: holder.instanceId, ...(holder.label && { label: holder.label }) }),
-      ...(by !== undefined && { by }),
-      ...(reason !== undefined && { reason }),
-    });
+    const known = holder && { holder: holder.instanceId, ...(holder.label && { label: holder.label }) };
+    this.deps.observers.forceReleased(resource, { ...options, ...known });
   }
 
   resize(resource: string, permits: number): Promise<boolean> {

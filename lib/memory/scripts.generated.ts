@@ -1163,6 +1163,28 @@ function callRollScript(KEYS: Value, ARGV: Value): Value {
   return [nonce, scope, now, 0, asked];
 }
 
+// change-request.lua
+function changeRequestScript(KEYS: Value, ARGV: Value): Value {
+  const key: Value = KEYS[0];
+  const [from, to, keepMs, channel, message]: Value = ARGV.slice(0, 5);
+  const standing: Value = redis.get(key) ?? '';
+  if (to === '' || (standing !== from && standing !== to)) {
+    return standing;
+  }
+  if (standing === from) {
+    redis.set(key, to, 'PX', keepMs);
+  }
+  if (channel === '') {
+    return to;
+  }
+  const told: Value = lua.tried(() => redis.publish(channel, message));
+  if (typeof told === 'object') {
+    redis.del(key);
+    return told;
+  }
+  return to;
+}
+
 // claim-tick.lua
 function claimTickScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
@@ -2224,28 +2246,6 @@ function renewScript(KEYS: Value, ARGV: Value): Value {
   return 1;
 }
 
-// request-run.lua
-function requestRunScript(KEYS: Value, ARGV: Value): Value {
-  const key: Value = KEYS[0];
-  const [from, to, keepMs, channel, message]: Value = ARGV.slice(0, 5);
-  const standing: Value = redis.get(key) ?? '';
-  if (to === '' || (standing !== from && standing !== to)) {
-    return standing;
-  }
-  if (standing === from) {
-    redis.set(key, to, 'PX', keepMs);
-  }
-  if (channel === '') {
-    return to;
-  }
-  const told: Value = lua.tried(() => redis.publish(channel, message));
-  if (typeof told === 'object') {
-    redis.del(key);
-    return told;
-  }
-  return to;
-}
-
 // resize.lua
 function resizeScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
@@ -2551,6 +2551,7 @@ const SCRIPTS = {
   acquire: acquireScript,
   answerRoll: answerRollScript,
   callRoll: callRollScript,
+  changeRequest: changeRequestScript,
   claimTick: claimTickScript,
   countDown: countDownScript,
   downgrade: downgradeScript,
@@ -2572,7 +2573,6 @@ const SCRIPTS = {
   registerJob: registerJobScript,
   release: releaseScript,
   renew: renewScript,
-  requestRun: requestRunScript,
   resize: resizeScript,
   retain: retainScript,
   rotate: rotateScript,

@@ -5,7 +5,7 @@ import type {
   PushedGrant,
   RetentionNotice,
   RollCall,
-  RunRequest,
+  OperatorRequest,
   StoreListener,
 } from '../core/store/hearing.js';
 import type { StoreProblem } from '../core/store/store-probe.js';
@@ -30,8 +30,8 @@ const FREED_MESSAGE = /^free ([0-9a-f]{40}) (\d{1,3}) (.+)$/s;
 const PROBE_MESSAGE = /^probe [\w-]{22} \d{1,16}$/;
 /** "roll nonce scope": all instances are asked. The scope comes last, because it may contain spaces. */
 const ROLL_MESSAGE = /^roll (\S{1,64}) (.*)$/s;
-/** "run id resource": a job is asked to run now. */
-const RUN_MESSAGE = /^run ([\w-]{22}) (.+)$/s;
+/** "request id resource": an operator asks for something. */
+const REQUEST_MESSAGE = /^request ([\w-]{22}) (.+)$/s;
 /** Longer than the longest message of the scripts: a resource of 512 bytes, all of them encoded. */
 const TOO_LONG = 2_000;
 
@@ -41,7 +41,7 @@ type InboxMessage =
   | { readonly latch: { name: string; count: number } }
   | { readonly freed: FreedMessage }
   | { readonly call: RollCall }
-  | { readonly request: RunRequest }
+  | { readonly request: OperatorRequest }
   /** The whole message. */
   | { readonly probe: string };
 
@@ -51,7 +51,7 @@ export function readMessage(message: string): InboxMessage | undefined {
   if (message.startsWith('latch ')) return readLatch(message);
   if (message.startsWith('free ')) return readFreed(message);
   if (message.startsWith('roll ')) return readCall(message);
-  if (message.startsWith('run ')) return readRequest(message);
+  if (message.startsWith('request ')) return readRequest(message);
   if (message.startsWith('probe ')) return PROBE_MESSAGE.test(message) ? { probe: message } : undefined;
   const grant = readGrant(message);
   return grant ? { grant } : readNotice(message);
@@ -102,7 +102,7 @@ function readCall(message: string): InboxMessage | undefined {
 }
 
 function readRequest(message: string): InboxMessage | undefined {
-  const [, id, resource] = RUN_MESSAGE.exec(message) ?? [];
+  const [, id, resource] = REQUEST_MESSAGE.exec(message) ?? [];
   return id === undefined ? undefined : { request: { resource: decodeResource(resource!), id } };
 }
 

@@ -89,9 +89,9 @@ export class Keys {
     return `${this.lock(resource)}:instances`;
   }
 
-  /** A request to run a singleton job now. */
-  jobRequest(resource: string, id: string): string {
-    return `${this.lock(resource)}:run:${id}`;
+  /** A request of an operator: to run this job now, or to report that a lease was ended. */
+  request(resource: string, id: string): string {
+    return `${this.lock(resource)}:request:${id}`;
   }
 
   /** All that is read of a singleton job: lock, last accounted tick, history, record, pause and instances. */

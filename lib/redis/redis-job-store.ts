@@ -1,5 +1,5 @@
 import { chunks } from '../core/util/objects.js';
-import type { RunRequest } from '../core/store/hearing.js';
+import type { OperatorRequest } from '../core/store/hearing.js';
 import {
   catchUpOf,
   JOB_KEEP_MS,
@@ -13,7 +13,7 @@ import {
   readHistory,
   type RunEnd,
   type RunRecord,
-  type RunRequestChange,
+  type OperatorRequestChange,
 } from '../core/store/job-store.js';
 import {
   type ClaimChange,
@@ -51,7 +51,7 @@ import {
   NOTE_MISSED,
   PAUSE_JOB,
   REGISTER_JOB,
-  REQUEST_RUN,
+  CHANGE_REQUEST,
 } from './script/scripts.js';
 
 /** How long the index of all jobs outlives the last registration. */
@@ -193,12 +193,12 @@ export class RedisJobStore implements JobStore, ClaimNode {
     return standing;
   }
 
-  async request({ resource, id }: RunRequest, change: RunRequestChange): Promise<string> {
+  async request({ resource, id }: OperatorRequest, change: OperatorRequestChange): Promise<string> {
     const { keys, database } = this.store;
     const { from = '', to = '', keepMs = 1, tells } = change;
-    const message = `run ${id} ${encodeResource(resource)}`;
+    const message = `request ${id} ${encodeResource(resource)}`;
     const args = [from, to, keepMs, tells ? keys.rollChannel(database) : '', message];
-    return (await this.store.run(REQUEST_RUN, [keys.jobRequest(resource, id)], args)) as string;
+    return (await this.store.run(CHANGE_REQUEST, [keys.request(resource, id)], args)) as string;
   }
 
   async register(jobs: readonly JobRegistration[]): Promise<JobState[]> {

@@ -1,6 +1,6 @@
 import { LockError } from '../../core/api/errors.js';
 import { type Holder, renewedMsAgo } from '../../core/api/holder.js';
-import type { Operator } from '../../core/jobs/run-requests.js';
+import type { Operator } from '../../core/jobs/operator-requests.js';
 import { fencingTickOf } from '../../core/store/fencing-token.js';
 import { plainOrQuoted, quote } from '../../core/util/quoted.js';
 import { defineCommand } from '../frame/command.js';

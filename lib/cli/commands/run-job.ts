@@ -1,5 +1,5 @@
 import type { JobRun } from '../../core/jobs/job-info.js';
-import type { AskedRun, Operator, RunRequestState } from '../../core/jobs/run-requests.js';
+import type { AskedRun, Operator, RunRequestState } from '../../core/jobs/operator-requests.js';
 import { plainOrQuoted, quote, quoteSome } from '../../core/util/quoted.js';
 import type { CommandContext } from '../frame/command.js';
 import { CliError, type ExitName } from '../frame/exit-codes.js';

@@ -19,6 +19,9 @@ interface DescribedLease {
   readonly fencingToken: number;
 }
 
+/** A lease that an operator has ended. */
+type EndedLease = Pick<LockEventOf<'forceReleased'>, 'fencingToken' | 'holder' | 'label' | 'by' | 'reason'>;
+
 /** The observers of a lock service, in the order they were added. */
 export class LockObservers {
   /** Each observer with the event types it wants; `undefined`: all types. */
@@ -84,6 +87,21 @@ export class LockObservers {
   /** What all events of a call to acquire say. */
   describeCall(resource: string, { mode, group }: DescribedLease['options']) {
     return { service: this.service, resource, mode, group: this.groups.of(resource, group) };
+  }
+
+  /** Tells that an operator has ended a lease. */
+  forceReleased(resource: string, { fencingToken, holder, label, by, reason }: EndedLease): void {
+    this.emit({
+      type: 'forceReleased',
+      service: this.service,
+      resource,
+      group: this.groups.of(resource),
+      fencingToken,
+      ...(holder !== undefined && { holder }),
+      ...(label !== undefined && { label }),
+      ...(by !== undefined && { by }),
+      ...(reason !== undefined && { reason }),
+    });
   }
 
   #tell(event: LockEvent): void {

@@ -5,7 +5,7 @@ import type { LockEventOf } from '../events/events.js';
 import type { Runtime } from '../holding/runtime.js';
 import { chunks } from '../util/objects.js';
 import { type JobInfo, JobNotFoundError, type JobRun } from './job-info.js';
-import { RunRequests } from './run-requests.js';
+import { OperatorRequests } from './operator-requests.js';
 
 /** How many jobs one command looks at: about a millisecond of Redis. */
 const JOBS_AT_ONCE = 100;
@@ -18,14 +18,14 @@ const BY = /^manual:\S+ by ([^]+)$/;
 
 /** What the store knows of the jobs of all applications with the same prefix. */
 export class JobRecords {
-  /** Requests to run a job now. */
-  readonly requests: RunRequests;
+  /** What operators ask of the instances. */
+  readonly requests: OperatorRequests;
 
   constructor(
     private readonly runtime: Runtime,
     private readonly store: JobStore,
   ) {
-    this.requests = new RunRequests(runtime, store);
+    this.requests = new OperatorRequests(runtime, store);
   }
 
   /**

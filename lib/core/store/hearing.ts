@@ -39,8 +39,8 @@ export interface StoreListener {
   retained?(notice: RetentionNotice): void;
   /** A roll call: this instance is asked what it holds and waits for. */
   called?(call: RollCall): void;
-  /** A job is asked to run now. The message is only a reason to look, because any program that may publish can send it. */
-  asked?(request: RunRequest): void;
+  /** An operator asks for something. The message is only a reason to look: any program that may publish can send it. */
+  asked?(request: OperatorRequest): void;
   /** A watched resource was free. */
   freed?(message: FreedMessage): void;
   /** A latch is open. The message is only a reason to look: it may be late, it may be lost, and it may be forged. */
@@ -51,9 +51,9 @@ export interface StoreListener {
   reconnected(): void;
 }
 
-/** A request to run a job now. */
-export interface RunRequest {
-  /** The lock of the job. */
+/** Where a request of an operator stands: to run a job now, or to report that a lease was ended. */
+export interface OperatorRequest {
+  /** The lock of the job, or what the lease was of. */
   readonly resource: string;
   /** An unguessable name, of 22 letters, digits, `-` and `_`. */
   readonly id: string;

@@ -1,5 +1,5 @@
 import type { ClaimEnd, MissedSpan, Tick, TickClaim, TickReply } from './job-claims.js';
-import type { RunRequest } from './hearing.js';
+import type { OperatorRequest } from './hearing.js';
 import type { LockOwner } from './lock-store.js';
 import { LockStoreError } from './store-error.js';
 
@@ -135,7 +135,7 @@ export interface JobInstance {
 }
 
 /** What becomes of a request. */
-export interface RunRequestChange {
+export interface OperatorRequestChange {
   /** What it must be now. Not set: there must be none. */
   readonly from?: string;
   /** What it becomes. Not set: it is only read. */
@@ -252,13 +252,13 @@ export interface JobStore extends JobClaims {
    */
   register(jobs: readonly JobRegistration[]): Promise<JobState[]>;
   /**
-   * Changes a request to run a job now, in one step, if it is as the change says, or has become so already.
+   * Changes a request of an operator, in one step, if it is as the change says, or has become so already.
    *
    * Not set: this store passes on no requests.
    *
    * @returns what it is then; '' for none
    */
-  request?(request: RunRequest, change: RunRequestChange): Promise<string>;
+  request?(request: OperatorRequest, change: OperatorRequestChange): Promise<string>;
   /** The locks of all jobs that are known, in no order. Of those, `look` may find some that are not known any more. */
   list(): Promise<string[]>;
 }

@@ -3,7 +3,7 @@ import type { DiscoveryService } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { InvalidLockOptionsError, LockError, LockShutdownError } from '../../core/api/errors.js';
 import { type JobInfo, JobNotFoundError, type JobRun } from '../../core/jobs/job-info.js';
-import type { AskedEnding, Operator } from '../../core/jobs/run-requests.js';
+import type { AskedEnding, Operator } from '../../core/jobs/operator-requests.js';
 import { jobResource } from '../../core/api/resource.js';
 import type { JobPause } from '../../core/store/job-store.js';
 import { checkFunction } from '../../core/api/validation.js';

@@ -734,6 +734,23 @@ end
 return { nonce, scope, now, 0, asked }
 `;
 
+// change-request.lua
+const changeRequestScript = `
+local key = KEYS[1]
+local from, to, keepMs, channel, message = unpack(ARGV, 1, 5)
+local standing = redis.call('GET', key) or ''
+-- A command that was sent again.
+if to == '' or (standing ~= from and standing ~= to) then return standing end
+if standing == from then redis.call('SET', key, to, 'PX', keepMs) end
+if channel == '' then return to end
+local told = redis.pcall('PUBLISH', channel, message)
+if type(told) == 'table' then
+  redis.call('DEL', key)
+  return told
+end
+return to
+`;
+
 // include/tick-due.lua
 const tickDue = `
 local function judgeTick(lastKey, at, earlyMs, lateMs)
@@ -1879,23 +1896,6 @@ if isExact and leaseMs < ttl then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
 return 1
 `;
 
-// request-run.lua
-const requestRunScript = `
-local key = KEYS[1]
-local from, to, keepMs, channel, message = unpack(ARGV, 1, 5)
-local standing = redis.call('GET', key) or ''
--- A command that was sent again.
-if to == '' or (standing ~= from and standing ~= to) then return standing end
-if standing == from then redis.call('SET', key, to, 'PX', keepMs) end
-if channel == '' then return to end
-local told = redis.pcall('PUBLISH', channel, message)
-if type(told) == 'table' then
-  redis.call('DEL', key)
-  return told
-end
-return to
-`;
-
 // resize.lua
 const resizeScript = `
 local lock = readLock(KEYS[1])
@@ -2137,6 +2137,7 @@ export const SCRIPT_TEXTS = {
   acquire: [clock, acquireScript, fence, take, holder, members, admission, queue, granting, lease, holderRenewal, anyLock, member, renewal, resizing, joining, acquiring, acquireScript2].join('\n'),
   answerRoll: [answerRollScript].join('\n'),
   callRoll: [clock, callRollScript].join('\n'),
+  changeRequest: [changeRequestScript].join('\n'),
   claimTick: [clock, fence, holder, lease, holderRenewal, members, anyLock, take, tickDue, jobRecord, jobInstances, jobPause, jobRuns, jobUnbegun, claimTickScript].join('\n'),
   countDown: [clock, latch, useLatch, countDownScript].join('\n'),
   downgrade: [clock, fence, take, holder, members, admission, queue, granting, passedOn, member, renewal, downgradeScript].join('\n'),
@@ -2162,7 +2163,6 @@ export const SCRIPT_TEXTS = {
   registerJob: [clock, jobRecord, jobInstances, registerJobScript].join('\n'),
   release: [releaseScript, clock, releaseScript2, fence, take, holder, members, admission, queue, granting, releasing, passedOn, releaseScript3].join('\n'),
   renew: [renewScript, clock, holder, holderRenewal, members, member, renewal, queue, shortened, renewScript2].join('\n'),
-  requestRun: [requestRunScript].join('\n'),
   resize: [clock, fence, take, holder, members, admission, queue, granting, passedOn, anyLock, resizing, resizeScript].join('\n'),
   retain: [clock, fence, take, holder, members, admission, queue, granting, releasing, passedOn, member, holderRenewal, retainScript].join('\n'),
   rotate: [clock, fence, take, holder, members, admission, queue, granting, releasing, lease, holderRenewal, anyLock, member, renewal, resizing, joining, acquiring, rotateScript].join('\n'),

@@ -73,7 +73,7 @@ export const INDEX_JOBS = defineScript('indexJobs');
 export const LOOK_JOBS = defineScript('lookJobs');
 export const REGISTER_JOB = defineScript('registerJob');
 /** The run itself is claimed as any other. */
-export const REQUEST_RUN = defineScript('requestRun');
+export const CHANGE_REQUEST = defineScript('changeRequest');
 /** Ticks that are told as missed must not run, and a pause that was answered must hold. */
 export const NOTE_MISSED = defineScript<unknown>('noteMissed', { durable: { isNeeded: () => true } });
 export const PAUSE_JOB = defineScript<unknown>('pauseJob', { durable: { isNeeded: () => true } });

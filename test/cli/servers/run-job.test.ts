@@ -81,7 +81,7 @@ describe.each([0, 3])('job --run, in database %d', (database) => {
     expect(stdout).toMatch(/^Ran on \S+: broken, ended error \(TypeError\)/);
     expect(log.at('error').join()).toContain('no toner');
     await admin().select(database);
-    const keys = await admin().keys('lock:{cron:broken}:run:*');
+    const keys = await admin().keys('lock:{cron:broken}:request:*');
     expect(keys).toHaveLength(1);
     expect(await admin().get(keys[0]!)).toMatch(/"outcome":"error","message":"TypeError"/);
     expect(await admin().pttl(keys[0]!)).toBeGreaterThan(0);
@@ -101,8 +101,8 @@ describe.each([0, 3])('job --run, in database %d', (database) => {
 
   it('runs nothing for a message without a request', async () => {
     const { jobs } = await startApp();
-    for (const id of [ID, 'x']) await admin().publish(`lock:roll:${database}`, `run ${id} cron:nightly`);
-    for (let sent = 0; sent < 100; sent++) await admin().publish(`lock:roll:${database}`, `run ${ID} cron:nightly`);
+    for (const id of [ID, 'x']) await admin().publish(`lock:roll:${database}`, `request ${id} cron:nightly`);
+    for (let sent = 0; sent < 100; sent++) await admin().publish(`lock:roll:${database}`, `request ${ID} cron:nightly`);
     // What is heard in order comes after those.
     expect(await run('nightly', '--run')).toMatchObject({ code: 0 });
     expect(runs).toHaveLength(1);

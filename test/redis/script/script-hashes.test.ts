@@ -32,7 +32,7 @@ const EXPECTED = {
   registerJob: 'cee1e184b05dc75cbf9cf41b837ee61ac8ef0eba 2712',
   release: '62824b2dab347d69a4592a5d9b2146cc53b907bb 24122',
   renew: '149ebb50553f6d07466c3f1ccf3dc6ac6043d945 14979',
-  requestRun: 'b5c1682240e2db3282fe4c1581d192af1cb3a459 484',
+  changeRequest: 'b5c1682240e2db3282fe4c1581d192af1cb3a459 484',
   resize: 'a5521404e8bf37998f25040f42b95ba7f61f76b6 19101',
   retain: 'deed20299019c2b753547bbf6a9f1791953b1d3e 24956',
   rotate: '23e0942a4964e6e7e2e27f079b5b6ad1b4eececa 33114',

@@ -17,7 +17,7 @@ import { describeKnownJobs } from '../others/known-jobs.js';
 import { describeLatches } from '../others/latches.js';
 import { describeMissedTicks } from '../others/missed-ticks.js';
 import { describeRollCalls } from '../others/roll-calls.js';
-import { describeRunRequests } from '../others/run-requests.js';
+import { describeOperatorRequests } from '../others/operator-requests.js';
 import { describeTicks } from '../others/ticks.js';
 import { describeDeadHolder } from '../queue/dead-holder.js';
 import { describeGrants, describeGrantMessages } from '../queue/grants.js';
@@ -107,7 +107,7 @@ export function describeJobStore(
   describeJobPauses(suite);
   describeMissedTicks(suite);
   describeKnownJobs(suite);
-  describeRunRequests(suite);
+  describeOperatorRequests(suite);
 }
 
 /** Describes what each latch store has to do. See {@link describeLockStore}. */

@@ -11,7 +11,7 @@ const LAST = `${LOCK}:last-tick`;
 const RUNS = `${LOCK}:runs`;
 const RECORD = `${LOCK}:job`;
 const PAUSE = `${LOCK}:paused`;
-const REQUEST = `${LOCK}:run:x`;
+const REQUEST = `${LOCK}:request:x`;
 const INSTANCES = `${LOCK}:instances`;
 const JOBS = 'lock:jobs';
 const LATCH = `${LOCK}:latch`;
@@ -231,8 +231,11 @@ export class HostileKeys {
           [PAUSE, RECORD, LAST],
           [this.any(['pause', 'resume']), this.any([0, Date.now() + 1_000]), 'x', 1_000, 16],
         ];
-      case 'REQUEST_RUN':
-        return [[REQUEST], [this.any(['', 'x']), this.any(['', 'y']), 1_000, this.any(['', 'lock:roll:0']), 'run x r']];
+      case 'CHANGE_REQUEST':
+        return [
+          [REQUEST],
+          [this.any(['', 'x']), this.any(['', 'y']), 1_000, this.any(['', 'lock:roll:0']), 'request x r'],
+        ];
       case 'REGISTER_JOB':
         return [
           [RECORD, LAST, INSTANCES, RUNS],

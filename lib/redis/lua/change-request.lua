@@ -1,4 +1,4 @@
--- Changes a request to run a job now, in one step. A new one is told to all instances; the message only says where to look.
+-- Changes a request of an operator, in one step. A new one is told to all instances; the message only says where to look.
 --
 -- KEYS   1  the request
 -- ARGV   1  what it must be now, '' for none

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { RunRequest } from '../../../core/store/hearing.js';
-import type { JobStore, RunRequestChange } from '../../../core/store/job-store.js';
+import type { OperatorRequest } from '../../../core/store/hearing.js';
+import type { JobStore, OperatorRequestChange } from '../../../core/store/job-store.js';
 import { assertEquals } from '../asserts.js';
 import { eventually } from '../eventually.js';
 import { openedPart } from '../opened-part.js';
@@ -9,23 +9,23 @@ import type { StoreSubject } from '../subject.js';
 import type { Base, Suite } from '../suite.js';
 import { JOB } from './job-world.js';
 
-const REQUEST: RunRequest = { resource: JOB, id: 'a'.repeat(22) };
+const REQUEST: OperatorRequest = { resource: JOB, id: 'a'.repeat(22) };
 
 async function openInstance(subject: StoreSubject, instanceId: string) {
   const { locks, jobs } = await subject.open(instanceId);
-  const heard: RunRequest[] = [];
+  const heard: OperatorRequest[] = [];
   locks.listen({ granted: () => {}, reconnected: () => {}, asked: (request) => void heard.push(request) });
   const { request } = openedPart(jobs, 'jobs') as JobStore;
   const store = jobs as JobStore;
-  const change = (changes: RunRequestChange, asked = REQUEST): Promise<string> => store.request!(asked, changes);
+  const change = (changes: OperatorRequestChange, asked = REQUEST): Promise<string> => store.request!(asked, changes);
   return { canRequest: request !== undefined, change, heard };
 }
 
-/** What every job store keeps to that passes on requests to run a job now. */
-export function describeRunRequests(suite: Suite<Base>): void {
+/** What every job store keeps to that passes on what operators ask for. */
+export function describeOperatorRequests(suite: Suite<Base>): void {
   const { describe } = suite;
 
-  describe('a request to run a job now', () => {
+  describe('a request of an operator', () => {
     const { it } = suite
       .with(async ({ subject }) => ({
         one: await openInstance(subject, 'one'),

@@ -2,8 +2,8 @@ import { JOB_PREFIX, jobResource } from '../api/resource.js';
 import type { LockEventOf } from '../events/events.js';
 import type { Runtime } from '../holding/runtime.js';
 import { ask } from '../store/ask.js';
-import type { RunRequest } from '../store/hearing.js';
-import type { JobStore, RunRequestChange } from '../store/job-store.js';
+import type { OperatorRequest } from '../store/hearing.js';
+import type { JobStore, OperatorRequestChange } from '../store/job-store.js';
 
 /** How long a request stands that no instance takes. */
 const ASKED_KEEP_MS = 10_000;
@@ -25,7 +25,7 @@ export interface AskedEnding {
   readonly message?: string;
 }
 
-/** What has become of a request. `gone`: no instance has taken it, and none will. */
+/** What has become of a request to run a job. `gone`: no instance has taken it, and none will. */
 export type RunRequestState =
   | { readonly state: 'asked' }
   | { readonly state: 'taken'; readonly instanceId: string }
@@ -49,7 +49,7 @@ export interface JobRunner {
 }
 
 /** A request of this process. */
-export interface AskedRun extends RunRequest {
+export interface AskedRun extends OperatorRequest {
   /** In the text of the tick of the run. */
   readonly tickId: string;
   /** What the store keeps of it until it is taken. */
@@ -57,11 +57,11 @@ export interface AskedRun extends RunRequest {
 }
 
 /**
- * Requests of other processes to run a job now, which one instance takes that has the job, and to report that they have
- * ended a lease. A message says where the request is, and the request is read from the store: so a program that may only
- * publish runs nothing, and reports nothing.
+ * What an operator asks of the instances from another process: to run a job now, which one of those takes that have it,
+ * and to report that a lease was ended. A message says where the request is, and the request is read from the store: so a
+ * program that may only publish runs nothing, and reports nothing.
  */
-export class RunRequests {
+export class OperatorRequests {
   #runner: JobRunner | undefined;
   #looks = { since: -Infinity, count: 0 };
 
@@ -76,7 +76,7 @@ export class RunRequests {
   }
 
   /** A message about a request has come. */
-  asked(request: RunRequest): void {
+  asked(request: OperatorRequest): void {
     const { clock, closing } = this.runtime;
     if (closing.aborted) return;
     const now = clock.now();
@@ -86,7 +86,7 @@ export class RunRequests {
     this.#look(request).catch(() => {});
   }
 
-  async #look(request: RunRequest): Promise<void> {
+  async #look(request: OperatorRequest): Promise<void> {
     const text = await this.#change(request, {});
     const told = parse(text);
     if (told['state'] === 'released') return this.#note(request, text, told);
@@ -97,18 +97,13 @@ export class RunRequests {
   }
 
   /** One instance tells its log what a program without one has done. */
-  async #note(request: RunRequest, text: string, { fencingToken, holder, ...told }: Told): Promise<void> {
+  async #note(request: OperatorRequest, text: string, { fencingToken, holder, ...told }: Told): Promise<void> {
     const { observers } = this.runtime;
     // A process without a log leaves it to others; the command line is one.
     if (!Number.isSafeInteger(fencingToken) || !observers.wants('forceReleased')) return;
     const noted = this.#own('noted');
     if ((await this.#change(request, { from: text, to: noted, keepMs: ASKED_KEEP_MS })) !== noted) return;
-    const { resource } = request;
-    observers.emit({
-      type: 'forceReleased',
-      service: observers.service,
-      resource,
-      group: observers.groups.of(resource),
+    observers.forceReleased(request.resource, {
       fencingToken: fencingToken as number,
       ...(typeof holder === 'string' && { holder }),
       ...operatorIn(told),
@@ -121,7 +116,7 @@ export class RunRequests {
    * @returns what {@link notedBy} takes
    * @throws LockUnavailableError
    */
-  async tellReleased(resource: string, ended: ReleasedLease): Promise<RunRequest> {
+  async tellReleased(resource: string, ended: ReleasedLease): Promise<OperatorRequest> {
     const request = { resource, id: this.runtime.random.id() };
     const to = JSON.stringify({ state: 'released', ...ended });
     await this.#change(request, { to, keepMs: ASKED_KEEP_MS, tells: true });
@@ -133,12 +128,12 @@ export class RunRequests {
    *
    * @throws LockUnavailableError
    */
-  async notedBy(request: RunRequest): Promise<string | undefined> {
+  async notedBy(request: OperatorRequest): Promise<string | undefined> {
     const { state, instanceId } = parse(await this.#change(request, {}));
     return state === 'noted' && typeof instanceId === 'string' ? instanceId : undefined;
   }
 
-  async #take(request: RunRequest, text: string, told: Told, job: string, runner: JobRunner): Promise<void> {
+  async #take(request: OperatorRequest, text: string, told: Told, job: string, runner: JobRunner): Promise<void> {
     const { instanceId } = this.runtime.store;
     const taken = this.#own('taken');
     let ending: AskedEnding = { outcome: 'refused', message: 'Redis has not answered to the instance that took it.' };
@@ -173,7 +168,7 @@ export class RunRequests {
   }
 
   /** @throws LockUnavailableError */
-  async read(request: RunRequest): Promise<RunRequestState> {
+  async read(request: OperatorRequest): Promise<RunRequestState> {
     return readState(await this.#change(request, {}));
   }
 
@@ -187,7 +182,7 @@ export class RunRequests {
     return readState(await this.#change(request, withdrawn));
   }
 
-  async #change(request: RunRequest, change: RunRequestChange): Promise<string> {
+  async #change(request: OperatorRequest, change: OperatorRequestChange): Promise<string> {
     const { alarms, defaults } = this.runtime;
     const { resource, id } = request;
     const send = async (): Promise<string> => (await this.store.request?.({ resource, id }, change)) ?? '';
@@ -195,7 +190,7 @@ export class RunRequests {
   }
 }
 
-function tickIdOf({ id }: RunRequest): string {
+function tickIdOf({ id }: OperatorRequest): string {
   return id.slice(0, 8);
 }
 

@@ -113,17 +113,6 @@ describe('the generated reference', () => {
   });
 });
 
-describe('the README', () => {
-  it('has at most 9,000 bytes: what is longer belongs into a guide', () => {
-    expect(Buffer.byteLength(readGuide('README.md'))).toBeLessThanOrEqual(9_000);
-  });
-
-  it('shows a first snippet of at most ten lines of code', () => {
-    const [first] = blocksOf('README.md');
-    expect(first!.code.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(10);
-  });
-});
-
 describe('the links of the guides', () => {
   const links = GUIDES.flatMap((guide) =>
     [...readGuide(guide).matchAll(/\]\(([^)\s]+)\)/g)].map((match) => [guide, match[1]!] as const),

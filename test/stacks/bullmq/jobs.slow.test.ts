@@ -1,12 +1,14 @@
 import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import type { INestApplication } from '@nestjs/common';
 import type { Job, Worker } from 'bullmq';
+import { Redis } from 'ioredis';
 import { LeaseLostError, LockBusyError, LockHandler, RedisLockService } from 'nestjs-redis-lock';
 import { useApps } from '../../nest/nest-apps.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { gate } from '../../support/expect/tracked.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 import { Bank, Charges, Checkout } from './charges.js';
+import { Inbox, InboxWorker, REDIS } from './inbox.js';
 import { Patient, Retried, Scoped, seenByJobs, Slow, SlowUntilClosed } from './processors.js';
 import { queueOf, withQueues } from './queues.js';
 import { Shipments } from './shipments.js';
@@ -117,6 +119,47 @@ describe('@nestjs/bullmq', () => {
     const { order } = app.get(Retried);
     expect(order).toHaveLength(3);
     expect(order.lastIndexOf(1)).toBe(2);
+  });
+
+  it('an inbox is handled in order, alone, and to its end, also after a failure', async () => {
+    const client = new Redis(redis().url);
+    const running = new Set<string>();
+    const alone: boolean[] = [];
+    class FailsOnce extends InboxWorker {
+      private hasFailed = false;
+
+      protected override async handle(customer: string, message: string): Promise<void> {
+        alone.push(!running.has(customer));
+        running.add(customer);
+        await super.handle(customer, `${message} begun`);
+        running.delete(customer);
+        if (message === '3' && !this.hasFailed) {
+          this.hasFailed = true;
+          throw new Error('not yet');
+        }
+        await super.handle(customer, message);
+      }
+    }
+    Processor('inbox', { concurrency: 5 })(FailsOnce);
+    try {
+      const { app } = await start({
+        imports: withQueues(redis().url, 'inbox'),
+        providers: [Inbox, FailsOnce, { provide: REDIS, useValue: client }],
+      });
+      const messages = Array.from({ length: 10 }, (_, index) => `${index + 1}`);
+      for (const message of messages) {
+        for (const customer of ['ann', 'bob']) await app.get(Inbox).add(customer, message);
+      }
+      await completed(app, 'inbox', 2 * messages.length);
+      for (const customer of ['ann', 'bob']) {
+        const handled = await client.lrange(`handled:${customer}`, 0, -1);
+        expect(handled.filter((entry) => !entry.endsWith('begun'))).toEqual(messages);
+        expect(await client.llen(`inbox:${customer}`)).toBe(0);
+      }
+      expect(alone).not.toContain(false);
+    } finally {
+      await client.quit();
+    }
   });
 
   describe('a job that carries the lock', () => {

@@ -39,6 +39,7 @@ export default defineConfig({
   themeConfig: {
     nav: [
       { text: 'Start', link: '/guide/getting-started', activeMatch: '/guide/' },
+      { text: 'Cookbook', link: '/guide/cookbook' },
       { text: 'All pages', link: '/contents' },
       { text: 'Reference', link: '/reference/module-options', activeMatch: '/reference/' },
       { text: 'API', link: '/api/', activeMatch: '/api/' },

@@ -1,0 +1,75 @@
+import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
+import { LockClient } from '../../lib/core/lock-client.js';
+import { LockTimeoutError } from '../../lib/index.js';
+import { AlsoLocks } from '../../lib/migration/both/also-locks.js';
+import { rejection } from '../support/expect/eventually.js';
+import { useRedis } from '../support/redis/redis-server.js';
+import { blocksOf, readGuide, tablesOf } from './guides.js';
+
+const readme = readGuide('README.md');
+
+describe('the README', () => {
+  it('has at most 9,000 bytes: what is longer belongs into a guide', () => {
+    expect(Buffer.byteLength(readme)).toBeLessThanOrEqual(9_000);
+  });
+
+  it('shows a first snippet of at most twelve lines of code', () => {
+    const [first] = blocksOf('README.md').filter(({ language }) => language === 'ts');
+    expect(first!.code.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(12);
+  });
+
+  it('ends with at most twelve links to guides', () => {
+    const [, end] = readme.split('## Where to go on');
+    const links = end!.match(/\]\(docs\//g) ?? [];
+    expect(links.length).toBeGreaterThan(5);
+    expect(links.length).toBeLessThanOrEqual(12);
+  });
+
+  it('compares eight things with five libraries, in the numbers of the last benchmark', () => {
+    const [ours] = tablesOf('README.md');
+    expect(ours!.rows).toHaveLength(8);
+    expect(ours!.header).toHaveLength(7);
+    const measured = tablesOf('docs/operations/benchmarks.md')[0]!;
+    const COLUMNS = ['nestjs-redis-lock', 'redlock', 'redis-semaphore', 'redlock-universal'];
+    const ROWS = {
+      'Longest of 32 waits, 2 ms of work each [1]': ['One lock, 32 callers, 2 ms of work under it: leases/s', 1],
+      'Commands for a lease, 32 callers [2]': ['One lock, 32 callers: commands to Redis for each lease', 0],
+      'A free lock, leases/s [3]': ['A free lock, one caller: leases/s', 0],
+    } as const;
+    for (const [name, [source, below]] of Object.entries(ROWS)) {
+      const shown = ours!.rows.find(([first]) => first === name)!.slice(1, 5);
+      const from = measured.rows[measured.rows.findIndex(([first]) => first === source) + below]!;
+      const numbers = COLUMNS.map((column) => from[measured.header.indexOf(column)]!.replaceAll('*', ''));
+      expect({ name, shown: shown.map((cell) => cell.replaceAll('*', '').replace(' ms', '')) }).toEqual({
+        name,
+        shown: numbers,
+      });
+    }
+  });
+
+  describe('the error that it shows', () => {
+    const redis = useRedis();
+    const clients: LockClient[] = [];
+    afterAll(() => Promise.all(clients.map((client) => client.shutdown(0))));
+
+    async function instance(instanceId: string): Promise<LockClient> {
+      const store = new RedisLockStore({ connection: redis().url, keyPrefix: 'lock', instanceId, leaseMs: 30_000 });
+      const defaults = { leaseMs: 30_000, waitMs: 10_000, unavailableMs: 10_000 };
+      const locks = new LockClient({ store, defaults, secondLocks: (runtime) => new AlsoLocks(runtime) });
+      clients.push(locks);
+      expect(await store.start(5_000)).toBe(true);
+      return locks;
+    }
+
+    it('is that of a call that has waited for another process', async () => {
+      const [shown] = blocksOf('README.md').filter(({ note }) => note === 'error: LockTimeoutError');
+      const holder = await instance('api-9:4711:x7k2p9');
+      const caller = await instance('api-2:4711:m8n4b5');
+      await holder.acquire('order:7', { label: { group: 'Orders.ship' } });
+      const error = await rejection(caller.acquire('order:7', { waitMs: 200 }));
+      expect(error).toBeInstanceOf(LockTimeoutError);
+      const withoutTimes = (text: string) => text.replace(/\d+(?:\.\d+)? m?s\b/g, 'a time').replace(/\s+/g, ' ');
+      expect(withoutTimes(shown!.code)).toBe(withoutTimes(`${error.name}: ${error.message}`));
+    });
+  });
+});

@@ -247,7 +247,7 @@ export class Candidate {
     const fencingToken = tokenOf(votes, majority, this.fencingToken);
     if (!fencing) return this.#hold(stamp, fencingToken);
     this.#state = 'raising';
-    const written = askMajority(nodes, this.deps, {
+    const written = askMajority(this.deps, {
       send: ({ store }, index) => store.raiseToken(this.atNodes[index]!.owner, fencingToken),
       enoughNos: enoughToDeny(nodes.length),
     });

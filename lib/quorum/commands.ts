@@ -4,8 +4,8 @@ import { orTooSlow, type ServerHealth, type StoreProbe } from '../core/store/sto
 import { Deferred } from '../core/util/promises.js';
 import type { LockState } from '../core/store/lock-state.js';
 import { LockStoreError } from '../core/store/store-error.js';
-import { askMajority, Broadcast, enoughToDeny, majorityOf, quorumError } from './majority.js';
-import type { QuorumDeps, QuorumNode, QuorumTiming } from './node.js';
+import { askMajority, Broadcast, enoughToDeny, quorumError } from './majority.js';
+import type { QuorumDeps, QuorumNode, QuorumNodes } from './node.js';
 import { asOneHolder, matchHolders, mergeSeen, type Sighting } from './holders.js';
 import { LOCK_DEFAULTS } from '../core/api/lock-options.js';
 import type { LockOwner, Retention, Transfer } from '../core/store/lock-store.js';
@@ -36,7 +36,7 @@ export function releaseAtNodes(
   const sentAt = clock.now();
   candidate?.end();
   atNodes?.forEach((atNode) => atNode.onReleaseSent());
-  const released = askMajority(nodes, deps, {
+  const released = askMajority(deps, {
     send: (node, index) => {
       const present = ownerAt(index, owner, candidate);
       if (!retention) return node.store.release(present, lazily);
@@ -81,7 +81,7 @@ export async function renewAtNodes(
   let isHeld = true;
   let isAnswered = false;
   try {
-    isHeld = await askMajority(deps.nodes, deps, {
+    isHeld = await askMajority(deps, {
       send: ({ store }, index) => store.renew(holder.atNodes[index]!.owner, leaseMs, exactly),
       refuted: (index) => (isAnswered ? isHeld && holder.reclaimVote(index) : lost.push(index)),
     });
@@ -122,7 +122,7 @@ export async function transferAtNodes(
       node.releaseOrphan(ownerAt(index, owner, holder), holder?.leaseMs ?? transfer.leaseMs);
     }
   };
-  isMoved = await askMajority(nodes, deps, {
+  isMoved = await askMajority(deps, {
     send: async ({ store }, index) => {
       const token = await store.transfer(ownerAt(index, owner, holder), withToken);
       if (token !== null) tokens.push(token);
@@ -148,13 +148,9 @@ function mostFrequent(tokens: readonly number[]): number {
 }
 
 /** Returns what the nodes know of a resource: the holders that may have a majority, and the longest queue. */
-export async function inspectNodes(
-  nodes: readonly QuorumNode[],
-  timing: QuorumTiming,
-  resource: string,
-): Promise<LockState> {
-  const states = await askAll(nodes, timing, ({ store }) => store.inspect(resource));
-  const majority = majorityOf(nodes.length);
+export async function inspectNodes(quorum: QuorumNodes, resource: string): Promise<LockState> {
+  const states = await askAll(quorum, ({ store }) => store.inspect(resource));
+  const { nodes, majority } = quorum;
   const silent = nodes.length - answered(states).length;
   const found = holdersOf(states).filter((seen) => seen.length + silent >= majority);
   const holders = found.map((seen) => asOneHolder(seen, majority)).sort((a, b) => a.fencingToken - b.fencingToken);
@@ -172,18 +168,17 @@ export async function inspectNodes(
 
 /** Returns the resources that any node that answers knows of. */
 export async function listOnNodes(
-  nodes: readonly QuorumNode[],
-  timing: QuorumTiming,
+  quorum: QuorumNodes,
   prefix: string,
   limit: number,
   signal?: AbortSignal,
 ): Promise<string[]> {
-  const lists = await askAll(nodes, timing, ({ store }) => store.list(prefix, limit, signal));
+  const lists = await askAll(quorum, ({ store }) => store.list(prefix, limit, signal));
   return [...new Set(answered(lists).flat())].slice(0, limit);
 }
 
 /** Probes each node. What is wrong with the store of a node counts for that node alone. */
-export function probeNodes(nodes: readonly QuorumNode[], { timeoutMs }: QuorumTiming): StoreProbe {
+export function probeNodes({ nodes, majority, timeoutMs }: QuorumNodes): StoreProbe {
   const servers = nodes.map(async ({ store }): Promise<ServerHealth> => {
     const { servers: parts, problems } = store.probe();
     const answers = await Promise.all(parts);
@@ -191,20 +186,15 @@ export function probeNodes(nodes: readonly QuorumNode[], { timeoutMs }: QuorumTi
     const answer = { ...answers[0], problems: [...problems, ...answers.flatMap((each) => each.problems)] };
     return orTooSlow(answer, timeoutMs, 'nodeTimeoutMs');
   });
-  return { topology: 'quorum', needed: majorityOf(nodes.length), servers, problems: [] };
+  return { topology: 'quorum', needed: majority, servers, problems: [] };
 }
 
 /** A resource is free where a majority of the nodes says so: the others are too few for a holder. */
-export async function watchNodes(
-  nodes: readonly QuorumNode[],
-  timing: QuorumTiming,
-  watcher: Watcher,
-  watchMs: number,
-): Promise<WatchReply> {
-  const replies = answered(await askAll(nodes, timing, ({ store }) => store.watch(watcher, watchMs)));
+export async function watchNodes(quorum: QuorumNodes, watcher: Watcher, watchMs: number): Promise<WatchReply> {
+  const replies = answered(await askAll(quorum, ({ store }) => store.watch(watcher, watchMs)));
   // When so many nodes will be free, unless leases are renewed. A node that is free has nothing left of a lease.
   const left = replies.map(({ isFree, ttlMs }) => (isFree ? 0 : ttlMs)).sort((a, b) => a - b);
-  const majority = majorityOf(nodes.length);
+  const { nodes, majority } = quorum;
   const isFree = replies.filter((reply) => reply.isFree).length >= majority;
   if (isFree) return { isFree, ttlMs: 0 };
   const views = replies.map(({ seen }) => seen);
@@ -220,19 +210,18 @@ export async function watchNodes(
  * @throws LockStoreError if only nodes that do not answer may know the token, or if no majority answers
  */
 export async function forceReleaseOnNodes(
-  nodes: readonly QuorumNode[],
-  timing: QuorumTiming,
+  quorum: QuorumNodes,
   resource: string,
   fencingToken: number,
 ): Promise<boolean> {
-  const states = await askAll(nodes, timing, ({ store }) => store.inspect(resource));
+  const states = await askAll(quorum, ({ store }) => store.inspect(resource));
   const all = holdersOf(states);
   const meant = fencingTickOf(fencingToken);
   const isMeant = ({ holder }: Sighting) => fencingTickOf(holder.fencingToken) === meant;
   const exact = all.find((seen) => seen.some(({ holder }) => holder.fencingToken === fencingToken));
   const seen = exact ?? all.find((each) => each.some(isMeant));
   if (seen === undefined) {
-    const isCertain = answered(states).length === nodes.length || all.length === 0;
+    const isCertain = answered(states).length === quorum.nodes.length || all.length === 0;
     if (isCertain) return false;
     throw new LockStoreError(
       'notExecuted',
@@ -240,7 +229,7 @@ export async function forceReleaseOnNodes(
         'Take the token that inspect() shows now',
     );
   }
-  const released = await askAll(nodes, timing, ({ store }, index) => {
+  const released = await askAll(quorum, ({ store }, index) => {
     const sighting = seen.find(({ node }) => node === index);
     return sighting ? store.forceRelease(resource, sighting.holder.fencingToken) : Promise.resolve(false);
   });
@@ -254,20 +243,17 @@ export async function forceReleaseOnNodes(
  * @throws LockStoreError if no majority answers
  */
 export async function askAll<T>(
-  nodes: readonly QuorumNode[],
-  timing: QuorumTiming,
+  quorum: QuorumNodes,
   send: (node: QuorumNode, index: number) => Promise<T>,
 ): Promise<readonly (T | undefined)[]> {
   const done = new Deferred<void>();
-  const broadcast = new Broadcast<T>(nodes, timing, {
-    answered: () => {},
-    failed: () => {},
+  const broadcast = new Broadcast<T>(quorum, {
     counted: () => broadcast.pending === 0 && done.resolve(),
   });
   broadcast.send(send);
   await done.promise;
   const got = answered(broadcast.answers).length;
-  if (got < majorityOf(nodes.length)) throw quorumError(broadcast, majorityOf(nodes.length), got, () => undefined);
+  if (got < quorum.majority) throw quorumError(broadcast, got, () => undefined);
   return broadcast.answers;
 }
 

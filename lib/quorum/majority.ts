@@ -1,13 +1,13 @@
 import { Deferred } from '../core/util/promises.js';
 import { LockStoreError, type StoreFailure } from '../core/store/store-error.js';
-import type { QuorumNode, QuorumTiming } from './node.js';
+import type { QuorumNode, QuorumNodes } from './node.js';
 import { type Alarm, LATE_MS } from '../core/util/alarms.js';
 
 /** Receives the answers to a broadcast. The index is that of the node. */
 export interface BroadcastListener<T> {
-  answered(index: number, answer: T): void;
+  answered?(index: number, answer: T): void;
   /** The node will not answer, or has not answered in time. */
-  failed(index: number, error: LockStoreError): void;
+  failed?(index: number, error: LockStoreError): void;
   /** The node has answered after it had counted as failed. */
   late?(index: number, answer: T): void;
   /** Called after each `answered` and each `failed`. */
@@ -29,10 +29,10 @@ export class Broadcast<T> implements Alarm {
   #isExtended = false;
 
   constructor(
-    readonly nodes: readonly QuorumNode[],
-    private readonly timing: QuorumTiming,
+    readonly quorum: QuorumNodes,
     private readonly listener: BroadcastListener<T>,
   ) {
+    const { nodes } = quorum;
     this.answers = nodes.map(() => undefined);
     this.failures = nodes.map(() => undefined);
     this.#pending = nodes.length;
@@ -44,8 +44,8 @@ export class Broadcast<T> implements Alarm {
   }
 
   send(command: (node: QuorumNode, index: number) => Promise<T>): void {
-    this.timing.alarms.setIn(this, this.timing.timeoutMs);
-    this.nodes.forEach((node, index) => {
+    this.quorum.alarms.setIn(this, this.quorum.timeoutMs);
+    this.quorum.nodes.forEach((node, index) => {
       node.ask(
         () => command(node, index),
         (answer) => this.#answered(index, answer),
@@ -56,14 +56,14 @@ export class Broadcast<T> implements Alarm {
 
   /** The time is over. If this process stood still, the answers that came meanwhile are read first. */
   ring(): void {
-    const isLate = this.timing.clock.now() - this.dueAt > LATE_MS;
+    const isLate = this.quorum.clock.now() - this.dueAt > LATE_MS;
     if (isLate && !this.#isExtended) {
       this.#isExtended = true;
-      this.timing.alarms.setIn(this, LATE_MS);
+      this.quorum.alarms.setIn(this, LATE_MS);
       return;
     }
-    const error = new LockStoreError('unknown', `timed out after ${Math.round(this.timing.timeoutMs)} ms`);
-    this.nodes.forEach((_, index) => {
+    const error = new LockStoreError('unknown', `timed out after ${Math.round(this.quorum.timeoutMs)} ms`);
+    this.quorum.nodes.forEach((_, index) => {
       if (this.#isPending(index)) this.#failed(index, error);
     });
   }
@@ -78,19 +78,19 @@ export class Broadcast<T> implements Alarm {
       return;
     }
     this.answers[index] = answer;
-    this.listener.answered(index, answer);
+    this.listener.answered?.(index, answer);
     this.#count();
   }
 
   #failed(index: number, error: LockStoreError): void {
     if (!this.#isPending(index)) return;
     this.failures[index] = error;
-    this.listener.failed(index, error);
+    this.listener.failed?.(index, error);
     this.#count();
   }
 
   #count(): void {
-    if (--this.#pending === 0) this.timing.alarms.cancel(this);
+    if (--this.#pending === 0) this.quorum.alarms.cancel(this);
     this.listener.counted();
   }
 }
@@ -127,14 +127,14 @@ export interface YesNo {
  *
  * @throws LockStoreError when there is no such answer; the message says why, node by node
  */
-export function askMajority(nodes: readonly QuorumNode[], timing: QuorumTiming, question: YesNo): Promise<boolean> {
-  const { send, enoughNos = majorityOf(nodes.length), no = 'not the owner', inDoubt = false } = question;
+export function askMajority(quorum: QuorumNodes, question: YesNo): Promise<boolean> {
+  const { nodes, majority } = quorum;
+  const { send, enoughNos = majority, no = 'not the owner', inDoubt = false } = question;
   const { refuted, confirmed, missed } = question;
-  const majority = majorityOf(nodes.length);
   const result = new Deferred<boolean>();
   let yes = 0;
   let nos = 0;
-  const broadcast = new Broadcast<boolean>(nodes, timing, {
+  const broadcast = new Broadcast<boolean>(quorum, {
     answered: (index, isYes) => {
       if (isYes) yes++;
       else nos++;
@@ -149,7 +149,7 @@ export function askMajority(nodes: readonly QuorumNode[], timing: QuorumTiming, 
         const unknown = nodes.length - yes - nos;
         if (inDoubt && unknown < majority) result.resolve(true);
         else if (!inDoubt || broadcast.pending === 0)
-          result.reject(quorumError(broadcast, majority, yes, (isYes) => (isYes ? undefined : no)));
+          result.reject(quorumError(broadcast, yes, (isYes) => (isYes ? undefined : no)));
       }
     },
   });
@@ -164,11 +164,11 @@ export function askMajority(nodes: readonly QuorumNode[], timing: QuorumTiming, 
  * @param describe says what an answer is that is no vote; `undefined` for a vote
  */
 export function quorumError<T>(
-  { nodes, answers, failures }: Broadcast<T>,
-  majority: number,
+  { quorum, answers, failures }: Broadcast<T>,
   got: number,
   describe: (answer: T) => string | undefined,
 ): LockStoreError {
+  const { nodes, majority } = quorum;
   const reasons = nodes.flatMap(({ name }, index) => {
     const failure = failures[index];
     const answer = answers[index];
@@ -184,8 +184,7 @@ export function quorumError<T>(
 }
 
 /** Why no majority can be asked about a resource at this moment, if that is known without asking. */
-export function majorityTrouble(nodes: readonly QuorumNode[], resource: string): LockStoreError | undefined {
-  const majority = majorityOf(nodes.length);
+export function majorityTrouble({ nodes, majority }: QuorumNodes, resource: string): LockStoreError | undefined {
   const troubles = nodes.map((node) => node.trouble(resource));
   const reachable = troubles.filter((trouble) => !trouble).length;
   if (reachable >= majority) return undefined;

@@ -20,10 +20,14 @@ export interface QuorumTiming {
   readonly timeoutMs: number;
 }
 
-/** What the classes of a quorum share. */
-export interface QuorumDeps extends QuorumTiming {
+/** Whom a command is sent to, and how long each has for its answer. */
+export interface QuorumNodes extends QuorumTiming {
   readonly nodes: readonly QuorumNode[];
   readonly majority: number;
+}
+
+/** What the classes of a quorum share. */
+export interface QuorumDeps extends QuorumNodes {
   readonly random: Random;
   /** Whether the largest token of the votes is written to a majority before a lock is granted. */
   readonly fencing: boolean;

@@ -6,7 +6,6 @@ import { pause } from '../core/util/promises.js';
 import type { JobClaims } from '../core/store/job-store.js';
 import type { QuorumLockStore } from './quorum-lock-store.js';
 import { askAll } from './commands.js';
-import { majorityOf } from './majority.js';
 import {
   type ClaimChange,
   type ClaimEnd,
@@ -65,7 +64,7 @@ export class QuorumClaims implements JobClaims {
     private readonly clock: Clock,
     private readonly random: Random,
   ) {
-    this.#majority = majorityOf(claims.length);
+    this.#majority = store.quorum.majority;
   }
 
   async claim(tick: Tick, claim: TickClaim): Promise<TickReply> {
@@ -176,9 +175,7 @@ export class QuorumClaims implements JobClaims {
   }
 
   #each(tick: Tick, changeAt: (index: number) => ClaimChange): Promise<ClaimTexts> {
-    return askAll(this.store.nodes, this.store.timing, (_, index) =>
-      this.claims[index]!.exchange(tick, changeAt(index)),
-    );
+    return askAll(this.store.quorum, (_, index) => this.claims[index]!.exchange(tick, changeAt(index)));
   }
 
   async #pause(times: number): Promise<void> {

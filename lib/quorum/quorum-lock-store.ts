@@ -30,7 +30,7 @@ import {
   watchNodes,
 } from './commands.js';
 import { askMajority, enoughToDeny, majorityOf, majorityTrouble } from './majority.js';
-import { type QuorumDeps, type QuorumMember, QuorumNode, type QuorumTiming } from './node.js';
+import { type QuorumDeps, type QuorumMember, QuorumNode, type QuorumNodes } from './node.js';
 
 export interface QuorumLockStoreOptions {
   /** 1 to 9 independent stores, all with the same `instanceId` and `clientId`. */
@@ -101,7 +101,8 @@ export class QuorumLockStore implements LockStore {
     });
   }
 
-  get timing(): QuorumTiming {
+  /** Its nodes, and how they are asked. */
+  get quorum(): QuorumNodes {
     return this.#deps;
   }
 
@@ -235,7 +236,7 @@ export class QuorumLockStore implements LockStore {
   }
 
   watch(watcher: Watcher, watchMs: number): Promise<WatchReply> {
-    return watchNodes(this.nodes, this.#deps, watcher, watchMs);
+    return watchNodes(this.#deps, watcher, watchMs);
   }
 
   fenceOf(resource: string): string {
@@ -243,23 +244,23 @@ export class QuorumLockStore implements LockStore {
   }
 
   trouble(resource: string): LockStoreError | undefined {
-    return majorityTrouble(this.nodes, resource);
+    return majorityTrouble(this.#deps, resource);
   }
 
   inspect(resource: string): Promise<LockState> {
-    return inspectNodes(this.nodes, this.#deps, resource);
+    return inspectNodes(this.#deps, resource);
   }
 
   probe(): StoreProbe {
-    return this.#isClosed ? closedProbe('quorum') : probeNodes(this.nodes, this.#deps);
+    return this.#isClosed ? closedProbe('quorum') : probeNodes(this.#deps);
   }
 
   list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]> {
-    return listOnNodes(this.nodes, this.#deps, prefix, limit, signal);
+    return listOnNodes(this.#deps, prefix, limit, signal);
   }
 
   forceRelease(resource: string, fencingToken: number): Promise<boolean> {
-    return forceReleaseOnNodes(this.nodes, this.#deps, resource, fencingToken);
+    return forceReleaseOnNodes(this.#deps, resource, fencingToken);
   }
 
   listen(listener: StoreListener): void {
@@ -275,7 +276,7 @@ export class QuorumLockStore implements LockStore {
   /** Asks each node about the owner by which it knows the lock. */
   #ask(owner: LockOwner, send: (node: QuorumNode, owner: LockOwner) => Promise<boolean>): Promise<boolean> {
     const candidate = this.#candidates.get(owner.id);
-    return askMajority(this.nodes, this.#deps, { send: (node, index) => send(node, ownerAt(index, owner, candidate)) });
+    return askMajority(this.#deps, { send: (node, index) => send(node, ownerAt(index, owner, candidate)) });
   }
 
   #onRetained(index: number, notice: RetentionNotice): void {

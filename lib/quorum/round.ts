@@ -42,7 +42,7 @@ export class Round {
   ) {
     this.beganAt = deps.clock.now();
     this.sentAt = queueing?.sentAt ?? this.beganAt;
-    this.#broadcast = new Broadcast<AcquireReply>(deps.nodes, deps, {
+    this.#broadcast = new Broadcast<AcquireReply>(deps, {
       answered: (index, reply) => listener.answered(this, index, reply),
       failed: (index, error) => listener.failed(this, index, error),
       late: (index, reply) => {
@@ -95,9 +95,7 @@ export class Round {
     const answered = broadcast.answers.filter((answer) => answer !== undefined).length;
     if (answered >= majority) return this.#summary(refusals, majority - granted, nodes.length - answered);
     if (answered + broadcast.pending >= majority) return undefined;
-    return asStoreError(
-      quorumError(broadcast, majority, granted, ({ status }) => (status === 'granted' ? undefined : status)),
-    );
+    return asStoreError(quorumError(broadcast, granted, ({ status }) => (status === 'granted' ? undefined : status)));
   }
 
   get #votes(): Granted[] {

@@ -101,7 +101,7 @@ export class OperatorsView {
   async #look(resource: string, operation: 'inspect' | 'explain'): Promise<LockState> {
     const name = checkResource(resource, operation);
     const { store, localQueues } = this.deps;
-    const state = await this.#ask(() => store.inspect(name), operation, name);
+    const state = await ask(this.deps, () => store.inspect(name), operation, name);
     const { instanceId } = store;
     const first = localQueues.firstWaiting(name);
     if (!first || state.waiters.some((waiter) => waiter.instanceId === instanceId)) return state;
@@ -116,7 +116,7 @@ export class OperatorsView {
     LIST_OPTIONS.check('list', options);
     const { prefix = LIST_OPTIONS.defaults.prefix, limit = LIST_OPTIONS.defaults.limit } = options;
     const giveUp = new AbortController();
-    const listing = this.#ask(() => this.deps.store.list(prefix, limit, giveUp.signal), 'list', prefix);
+    const listing = ask(this.deps, () => this.deps.store.list(prefix, limit, giveUp.signal), 'list', prefix);
     // No caller waits for the rest.
     const resources = await listing.finally(() => giveUp.abort());
     const looks = await Promise.allSettled(resources.sort().map((resource) => this.inspect(resource)));
@@ -143,7 +143,7 @@ export class OperatorsView {
     // Sent before the command that ends the lease. Only the event depends on it.
     const seen = this.deps.observers.wants('forceReleased') ? this.inspect(name).catch(() => undefined) : undefined;
     const send = () => this.deps.store.forceRelease(name, options.fencingToken);
-    const hasEnded = await this.#ask(send, 'forceRelease', name);
+    const hasEnded = await ask(this.deps, send, 'forceRelease', name);
     if (hasEnded) this.#tellOfForced(name, options, await seen);
     return hasEnded;
   }
@@ -156,7 +156,7 @@ export class OperatorsView {
   }
 
   resize(resource: string, permits: number): Promise<boolean> {
-    return this.#ask(() => this.deps.store.resize(resource, permits), 'resize', resource);
+    return ask(this.deps, () => this.deps.store.resize(resource, permits), 'resize', resource);
   }
 
   explain(resource: string, options?: ExplainOptions): Promise<LockExplanation> {
@@ -183,10 +183,5 @@ export class OperatorsView {
       // A lease that was polled for is in no queue.
       watchdog.holdersOf(resource).find((each) => fencingTickOf(each.fencingToken) === tick);
     return holder && { fencingToken: holder.fencingToken, group: observers.groups.of(resource, holder.options.group) };
-  }
-
-  #ask<T>(send: () => Promise<T>, operation: string, resource: string): Promise<T> {
-    const { alarms, defaults } = this.deps;
-    return ask(alarms, send, defaults.attemptTimeoutMs, operation, resource);
   }
 }

@@ -246,8 +246,7 @@ export class FleetView {
 
   /** @throws LockUnavailableError */
   #ask<T>(send: () => Promise<T>): Promise<T> {
-    const { alarms, defaults } = this.#deps;
-    return ask(alarms, send, defaults.attemptTimeoutMs, 'ask the fleet', '');
+    return ask(this.#deps, send, 'ask the fleet', '');
   }
 }
 

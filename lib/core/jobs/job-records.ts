@@ -3,7 +3,7 @@ import { ask } from '../store/ask.js';
 import type { JobPause, JobState, JobStore, RunRecord } from '../store/job-store.js';
 import type { LockEventOf } from '../events/events.js';
 import type { Runtime } from '../holding/runtime.js';
-import { chunks } from '../util/objects.js';
+import { chunks, defined } from '../util/objects.js';
 import { type JobInfo, JobNotFoundError, type JobRun } from './job-info.js';
 import { OperatorRequests } from './operator-requests.js';
 
@@ -76,7 +76,7 @@ export class JobRecords {
    */
   async pause(name: string, own: ReadonlySet<string>, pause: Omit<JobPause, 'at'>): Promise<JobPause | undefined> {
     const { resource } = await this.#known(name, own, 1, 'pause');
-    return this.#ask(() => this.store.pause(resource, pause), 'pause', resource);
+    return ask(this.runtime, () => this.store.pause(resource, pause), 'pause', resource);
   }
 
   /**
@@ -86,7 +86,7 @@ export class JobRecords {
    */
   async resume(name: string, own: ReadonlySet<string>): Promise<JobPause | undefined> {
     const { resource } = await this.#known(name, own, 1, 'resume');
-    return this.#ask(() => this.store.resume(resource), 'resume', resource);
+    return ask(this.runtime, () => this.store.resume(resource), 'resume', resource);
   }
 
   /** Tells the observers what this process has done to a job for an operator. */
@@ -99,9 +99,7 @@ export class JobRecords {
       group: groups.of(job, job),
       job,
       command,
-      ...(by !== undefined && { by }),
-      ...(reason !== undefined && { reason }),
-      ...(until !== undefined && { until }),
+      ...defined({ by, reason, until }),
     });
   }
 
@@ -154,19 +152,14 @@ export class JobRecords {
   #look(names: readonly string[], limit: number, instances: number, operation: string): Promise<JobState[]> {
     const resources = names.map(jobResource);
     const send = () => this.store.look(resources, limit, instances);
-    return this.#ask(send, operation, resources.length === 1 ? resources[0]! : '');
+    return ask(this.runtime, send, operation, resources.length === 1 ? resources[0]! : '');
   }
 
   async #names(operation: string): Promise<string[]> {
-    const resources = await this.#ask(() => this.store.list(), operation, '');
+    const resources = await ask(this.runtime, () => this.store.list(), operation, '');
     return resources.flatMap((resource) =>
       resource.startsWith(JOB_PREFIX) ? [resource.slice(JOB_PREFIX.length)] : [],
     );
-  }
-
-  #ask<T>(send: () => Promise<T>, operation: string, resource: string): Promise<T> {
-    const { alarms, defaults } = this.runtime;
-    return ask(alarms, send, defaults.attemptTimeoutMs, operation, resource);
   }
 }
 

@@ -78,8 +78,7 @@ export class MissedNotes {
   }
 
   #ask<T>(what: string, { resource }: Watched, send: () => Promise<T>): Promise<T> {
-    const { alarms, defaults, closing } = this.runtime;
-    return ask(alarms, send, defaults.attemptTimeoutMs, what, resource, () => !closing.aborted);
+    return ask(this.runtime, send, what, resource, () => !this.runtime.closing.aborted);
   }
 }
 

@@ -280,9 +280,8 @@ export class MissedTicks {
   }
 
   #send<T>(what: string, some: readonly Watched[], send: () => Promise<T>): Promise<T> {
-    const { alarms, defaults, closing } = this.runtime;
     const [operation, resource] = some.length === 1 ? [what, some[0]!.resource] : [`${what} jobs`, ''];
-    return ask(alarms, send, defaults.attemptTimeoutMs, operation, resource, () => !closing.aborted);
+    return ask(this.runtime, send, operation, resource, () => !this.runtime.closing.aborted);
   }
 }
 

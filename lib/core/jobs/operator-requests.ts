@@ -183,10 +183,9 @@ export class OperatorRequests {
   }
 
   async #change(request: OperatorRequest, change: OperatorRequestChange): Promise<string> {
-    const { alarms, defaults } = this.runtime;
     const { resource, id } = request;
     const send = async (): Promise<string> => (await this.store.request?.({ resource, id }, change)) ?? '';
-    return ask(alarms, send, defaults.attemptTimeoutMs, 'ask for a run of', resource);
+    return ask(this.runtime, send, 'ask for a run of', resource);
   }
 }
 

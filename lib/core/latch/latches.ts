@@ -91,8 +91,7 @@ export class Latches {
   }
 
   async #remaining(spec: LatchSpec): Promise<number> {
-    const { alarms, defaults, store } = this.#deps;
-    const state = await ask(alarms, () => store.read(spec), defaults.attemptTimeoutMs, 'read', spec.name);
+    const state = await ask(this.#deps, () => this.#deps.store.read(spec), 'read', spec.name);
     return agreed(spec, state).remaining;
   }
 

@@ -15,7 +15,7 @@ import { asStoreError } from '../store/store-error.js';
 export async function askFor<T>(hold: Hold, deps: LeaseDeps, send: () => Promise<T>, operation: string): Promise<T> {
   const { resource } = hold.owner;
   try {
-    return await ask(deps.alarms, send, hold.attemptTimeoutMs, operation, resource, () => hold.checkHeld());
+    return await ask(deps, send, operation, resource, () => hold.checkHeld(), hold.attemptTimeoutMs);
   } catch (error) {
     throw ofHold(error as LockUnavailableError, hold, deps);
   }

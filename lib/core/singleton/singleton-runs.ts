@@ -9,6 +9,7 @@ import { checkWork, isGenerator, refuseGenerator } from '../api/validation.js';
 import type { JobStore } from '../store/job-store.js';
 import { createOwnerId } from '../store/ask.js';
 import { pause } from '../util/promises.js';
+import { defined } from '../util/objects.js';
 import { quote } from '../util/quoted.js';
 import type { RunTrace } from '../events/lock-tracer.js';
 import type { Followers } from '../tracing/followers.js';
@@ -314,14 +315,8 @@ function tellOfSkipped(attempt: TickAttempt, reply: TickReply, { observers, cloc
     const isClockWrong = Math.abs(clockBehindMs) > due!.earlyMs;
     observers.emit({ ...event, reason, lateMs, ...(isClockWrong && { clockBehindMs }) });
   } else if (reply.status === 'paused') {
-    const { by, reason, until } = reply;
-    observers.emit({
-      ...event,
-      reason: 'paused',
-      ...(by !== undefined && { by }),
-      ...(reason !== undefined && { pauseReason: reason }),
-      ...(until !== undefined && { until }),
-    });
+    const { by, until, reason: pauseReason } = reply;
+    observers.emit({ ...event, reason: 'paused', ...defined({ by, pauseReason, until }) });
   } else {
     observers.emit({ ...event, reason: reply.status === 'overlap' ? 'overlap' : 'claimed' });
   }

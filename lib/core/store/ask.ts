@@ -4,7 +4,7 @@ import { LockUnavailableError } from '../api/errors.js';
 import type { Clock } from '../util/clock.js';
 import { pause } from '../util/promises.js';
 import { asStoreError, LockStoreError } from './store-error.js';
-import type { ResolvedLockOptions } from '../api/lock-options.js';
+import type { LockDefaults, ResolvedLockOptions } from '../api/lock-options.js';
 import type { LockOwner, LockStore } from './lock-store.js';
 
 /** The first and the longest pause before an unexecuted command is sent again: about the time a reconnect takes. */
@@ -99,12 +99,12 @@ export function retryUnexecuted<T>(
  * @throws LockUnavailableError if there is no reply; its `cause` says why
  */
 export async function ask<T>(
-  alarms: Alarms,
+  { alarms, defaults }: { readonly alarms: Alarms; readonly defaults: Pick<LockDefaults, 'attemptTimeoutMs'> },
   send: () => Promise<T>,
-  timeoutMs: number,
   operation: string,
   resource: string,
   isWanted = () => true,
+  timeoutMs = defaults.attemptTimeoutMs,
 ): Promise<T> {
   const answer = await retryUnexecuted(alarms, send(), timeoutMs, () => (isWanted() ? send() : undefined));
   if (answer.outcome === 'answered') return answer.value;

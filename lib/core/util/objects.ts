@@ -19,6 +19,12 @@ export function sharedByCopies<T>(name: string, make: () => T): T {
   return (shared[Symbol.for(`nestjs-redis-lock:${name}`)] ??= make()) as T;
 }
 
+/** The same object without the properties that are `undefined`: in events and answers, such a property is not set. */
+export function defined<T extends object>(given: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const entries = Object.entries(given).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}
+
 /** The items in groups of this size, the last of which may be smaller. */
 export function chunks<T>(items: readonly T[], size: number): T[][] {
   const parts: T[][] = [];

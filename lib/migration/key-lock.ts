@@ -1,7 +1,7 @@
 import type { ForeignClient, ForeignClaim, ForeignContext, ForeignLock, ForeignRun } from '../core/api/foreign-lock.js';
 import { InvalidLockOptionsError, quoteResource } from '../core/api/errors.js';
 import { callback, checked, type OptionsOf, OptionTable } from '../core/api/option-table.js';
-import { describeValue, keyFunctionThrew } from '../core/api/validation.js';
+import { describeValue, wrongValue, keyFunctionThrew } from '../core/api/validation.js';
 import { locationOf, type RedisConnectionOption, templateClient } from '../redis/connection/connection-options.js';
 import { ForeignServer } from './foreign-server.js';
 import { KeyClaim } from './key-claim.js';
@@ -148,10 +148,7 @@ function checkClient(option: string, client: unknown): void {
 
 function checkClients(option: string, clients: unknown): void {
   if (!Array.isArray(clients) || clients.length === 0) {
-    throw new InvalidLockOptionsError(
-      `${option} must be an array of one or more clients, not ${describeValue(clients)}.`,
-      option,
-    );
+    throw wrongValue(option, 'an array of one or more clients', clients);
   }
   clients.forEach((client, index) => checkClient(`${option}[${index}]`, client));
   const names = clients.map((client: RedisConnectionOption) => locationOf(client));

@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../core/api/errors.js';
 import { checked, flag, oneOf, type OptionsOf, OptionTable, text } from '../core/api/option-table.js';
-import { describeValue } from '../core/api/validation.js';
+import { describeValue, wrongValue } from '../core/api/validation.js';
 import { fleetOf, FleetPlace, type TestClock, type TestFleet } from './fleet/test-fleet.js';
 import type { TestStores } from '../nest/service-parts.js';
 import { TEST_STORES } from '../nest/tokens.js';
@@ -50,10 +50,7 @@ export const TEST_LOCKS_OPTIONS = new OptionTable({
 function checkDate(option: string, value: unknown): void {
   const ms = value instanceof Date ? value.getTime() : value;
   if (typeof ms === 'number' && Number.isFinite(ms)) return;
-  throw new InvalidLockOptionsError(
-    `${option} must be a valid Date, or milliseconds since the Unix epoch, not ${describeValue(value)}.`,
-    option,
-  );
+  throw wrongValue(option, 'a valid Date, or milliseconds since the Unix epoch', value);
 }
 
 /** Puts lock services on the fleet with the name. Without a name, all services of one application have one fleet. */

@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from './errors.js';
 import type { LockMode } from './lock-mode.js';
-import { describeValue } from './validation.js';
+import { wrongValue } from './validation.js';
 
 /**
  * The port to the locks of other libraries. `alsoLock` takes such a lock beside our own, so that processes with the
@@ -117,10 +117,7 @@ export interface ForeignClaim {
 export function checkForeignLock(option: string, value: unknown): void {
   const { library, keyOf, open } = (value ?? {}) as Partial<ForeignLock>;
   if (typeof library === 'string' && typeof keyOf === 'function' && typeof open === 'function') return;
-  throw new InvalidLockOptionsError(
-    `${option} must be a lock of nestjs-redis-lock/migration, such as redlock({ client }), not ${describeValue(value)}.`,
-    option,
-  );
+  throw wrongValue(option, 'a lock of nestjs-redis-lock/migration, such as redlock({ client })', value);
 }
 
 /** @throws InvalidLockOptionsError if the other library has no lock of this mode */

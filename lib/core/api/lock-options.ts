@@ -20,7 +20,7 @@ import {
   patience,
   without,
 } from './option-table.js';
-import { describeValue } from './validation.js';
+import { wrongValue } from './validation.js';
 
 export { type AcquireMode, isSharedMode, LOCK_MODES, type LockMode } from './lock-mode.js';
 
@@ -289,11 +289,7 @@ export function checkLockOptions(options: LockOptions): void {
 
 function checkStrategy(option: string, value: unknown): void {
   if (typeof (value as Partial<RetryStrategy> | null)?.next === 'function') return;
-  throw new InvalidLockOptionsError(
-    `${option} must be a strategy with a next() method, such as fixedInterval({ intervalMs: 100 }), ` +
-      `not ${describeValue(value)}.`,
-    option,
-  );
+  throw wrongValue(option, 'a strategy with a next() method, such as fixedInterval({ intervalMs: 100 })', value);
 }
 
 /** @throws InvalidLockOptionsError if the lease is longer than the quarantine of a store that has lost its data */

@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError, InvalidResourceError } from './errors.js';
 import { quote } from '../util/quoted.js';
-import { describeValue } from './validation.js';
+import { describeValue, wrongValue } from './validation.js';
 
 /** The longest resource name, in bytes of UTF-8. */
 export const MAX_RESOURCE_BYTES = 512;
@@ -235,9 +235,5 @@ export function groupNamed(name: string): string {
 /** @throws InvalidLockOptionsError unless it can be a group */
 export function checkGroup(option: string, group: unknown): void {
   if (typeof group === 'string' && GROUP.test(group)) return;
-  throw new InvalidLockOptionsError(
-    `${option} must be a name of 1 to ${LONGEST_GROUP} letters, digits, spaces and _ $ . - / # : ( ), ` +
-      `not ${describeValue(group)}.`,
-    option,
-  );
+  throw wrongValue(option, `a name of 1 to ${LONGEST_GROUP} letters, digits, spaces and _ $ . - / # : ( )`, group);
 }

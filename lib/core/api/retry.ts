@@ -1,6 +1,6 @@
 import { type AttemptOutcome, InvalidLockOptionsError } from './errors.js';
 import { checked, countOrInfinity, flag, milliseconds, type OptionsOf, OptionTable } from './option-table.js';
-import { describeValue } from './validation.js';
+import { describeValue, wrongValue } from './validation.js';
 
 /** What a {@link RetryStrategy} knows when it is asked for the next pause. */
 export interface RetryState {
@@ -127,5 +127,5 @@ export function checkPause(pauseMs: unknown): number | null {
 
 function checkFactor(option: string, factor: unknown): void {
   if (typeof factor === 'number' && factor >= 1 && factor <= 10) return;
-  throw new InvalidLockOptionsError(`${option} must be a number from 1 to 10, not ${describeValue(factor)}.`, option);
+  throw wrongValue(option, 'a number from 1 to 10', factor);
 }

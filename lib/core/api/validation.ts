@@ -18,6 +18,11 @@ function classOf(value: object): string {
   }
 }
 
+/** The error for an option with a value that it cannot have. @param allowed what it must be */
+export function wrongValue(option: string, allowed: string, value: unknown): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(`${option} must be ${allowed}, not ${describeValue(value)}.`, option);
+}
+
 /** A name longer than any option name: no option is suggested for it. */
 const LONGEST_NAME = 40;
 
@@ -25,19 +30,13 @@ const LONGEST_NAME = 40;
 export function checkInteger(option: string, value: unknown, min: number, max: number, unit = 'milliseconds'): void {
   if (isIntegerBetween(value, min, max)) return;
   const range = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`;
-  throw new InvalidLockOptionsError(
-    `${option} must be an integer ${range} (${unit}), not ${describeValue(value)}.`,
-    option,
-  );
+  throw wrongValue(option, `an integer ${range} (${unit})`, value);
 }
 
 /** Checks an integer option that may be `Infinity`. */
 export function checkIntegerOrInfinity(option: string, value: unknown, min: number, unit: string): void {
   if (value === Infinity || isIntegerBetween(value, min, Number.MAX_SAFE_INTEGER)) return;
-  throw new InvalidLockOptionsError(
-    `${option} must be an integer of ${min} or more (${unit}) or Infinity, not ${describeValue(value)}.`,
-    option,
-  );
+  throw wrongValue(option, `an integer of ${min} or more (${unit}) or Infinity`, value);
 }
 
 function isIntegerBetween(value: unknown, min: number, max: number): boolean {
@@ -46,18 +45,18 @@ function isIntegerBetween(value: unknown, min: number, max: number): boolean {
 
 export function checkBoolean(option: string, value: unknown): void {
   if (typeof value === 'boolean') return;
-  throw new InvalidLockOptionsError(`${option} must be true or false, not ${describeValue(value)}.`, option);
+  throw wrongValue(option, 'true or false', value);
 }
 
 export function checkFunction(option: string, value: unknown): void {
   if (typeof value === 'function') return;
-  throw new InvalidLockOptionsError(`${option} must be a function, not ${describeValue(value)}.`, option);
+  throw wrongValue(option, 'a function', value);
 }
 
 export function checkOneOf(option: string, value: unknown, allowed: readonly string[]): void {
   if (allowed.includes(value as string)) return;
   const list = allowed.map((name) => `'${name}'`).join(', ');
-  throw new InvalidLockOptionsError(`${option} must be one of ${list}, not ${describeValue(value)}.`, option);
+  throw wrongValue(option, `one of ${list}`, value);
 }
 
 /** @param where whose key function it is, for the message */
@@ -107,12 +106,12 @@ export function refuseGenerator(
 /** Checks a string against a pattern. @param explained what the pattern allows, for the message */
 export function checkText(option: string, value: unknown, allowed: RegExp, explained: string): void {
   if (typeof value === 'string' && allowed.test(value) && value.isWellFormed()) return;
-  throw new InvalidLockOptionsError(`${option} must be ${explained}, not ${describeValue(value)}.`, option);
+  throw wrongValue(option, explained, value);
 }
 
 export function checkSignal(option: string, value: unknown): void {
   if (value instanceof AbortSignal) return;
-  throw new InvalidLockOptionsError(`${option} must be an AbortSignal, not ${describeValue(value)}.`, option);
+  throw wrongValue(option, 'an AbortSignal', value);
 }
 
 /** Refuses anything but an options object with these keys, and suggests the key that was probably meant. */

@@ -3,6 +3,7 @@ import type { LockUnavailableError } from '../api/errors.js';
 import type { LockMode } from '../api/lock-mode.js';
 import type { Holders } from '../api/holder.js';
 import type { Origin } from '../util/call-site.js';
+import { defined } from '../util/objects.js';
 import type { LockEvent, LockEventOf, LockEventType } from './events.js';
 import { Groups } from './groups.js';
 
@@ -97,10 +98,7 @@ export class LockObservers {
       resource,
       group: this.groups.of(resource),
       fencingToken,
-      ...(holder !== undefined && { holder }),
-      ...(label !== undefined && { label }),
-      ...(by !== undefined && { by }),
-      ...(reason !== undefined && { reason }),
+      ...defined({ holder, label, by, reason }),
     });
   }
 

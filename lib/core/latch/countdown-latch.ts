@@ -1,8 +1,7 @@
-import { InvalidLockOptionsError } from '../api/errors.js';
 import type { LatchSpec } from '../store/latch-store.js';
 import { abortSignal, checked, milliseconds, type OptionsOf, OptionTable, patience } from '../api/option-table.js';
 import { checkResource, MAX_RESOURCE_BYTES } from '../api/resource.js';
-import { checkInteger, describeValue } from '../api/validation.js';
+import { checkInteger, wrongValue } from '../api/validation.js';
 
 /** How a latch is made. */
 export interface LatchOptions {
@@ -115,10 +114,7 @@ function checkId(option: string, id: unknown): void {
   const isUsable =
     typeof id === 'string' && id !== '' && Buffer.byteLength(id) <= MAX_RESOURCE_BYTES && id.isWellFormed();
   if (isUsable) return;
-  throw new InvalidLockOptionsError(
-    `${option} must be a non-empty, well-formed string of at most ${MAX_RESOURCE_BYTES} bytes, not ${describeValue(id)}.`,
-    option,
-  );
+  throw wrongValue(option, `a non-empty, well-formed string of at most ${MAX_RESOURCE_BYTES} bytes`, id);
 }
 
 /** @throws InvalidLockOptionsError */

@@ -10,7 +10,7 @@ import {
 } from '../../core/api/lock-options.js';
 import { checked, oneOf, type OptionsOf, OptionTable, without } from '../../core/api/option-table.js';
 import { checkResources, groupNamed, type ResourceNames } from '../../core/api/resource.js';
-import { checkOneOf, describeValue, keyFunctionThrew } from '../../core/api/validation.js';
+import { checkOneOf, describeValue, wrongValue, keyFunctionThrew } from '../../core/api/validation.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import type { LockAccess } from '../request/intercepted-call.js';
 
@@ -201,10 +201,7 @@ function checkOnBusy(option: string, onBusy: unknown): void {
 
 function checkLockService(option: string, name: unknown): void {
   if (typeof name === 'string' && name !== '') return;
-  throw new InvalidLockOptionsError(
-    `${option} must be the name of a registration, not ${describeValue(name)}.`,
-    option,
-  );
+  throw wrongValue(option, 'the name of a registration', name);
 }
 
 /** With `onBusy: 'skip'`, a call does not wait, unless `waitMs` or `retry` is set. */

@@ -9,7 +9,7 @@ import { LOCK_OPTIONS, type LockDefaults, resolveLockDefaults } from '../../core
 import type { TransactionHooks } from '../../core/api/transactions.js';
 import type { StoreFactory } from '../../core/store/lock-stores.js';
 import { checked, flag, milliseconds, oneOf, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
-import { checkFunction, checkKnownOptions, describeValue } from '../../core/api/validation.js';
+import { checkFunction, checkKnownOptions, describeValue, wrongValue } from '../../core/api/validation.js';
 import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
 import type { Durability } from '../../redis/durability/durable-connection.js';
 import {
@@ -315,10 +315,7 @@ function checkTelemetry(option: string, telemetry: unknown): void {
   const all = [telemetry].flat() as Partial<LockTelemetry>[];
   for (const each of all) {
     if (typeof each?.start === 'function') continue;
-    throw new InvalidLockOptionsError(
-      `${option} must be a LockTelemetry, which has start(), or an array of them, not ${describeValue(each)}.`,
-      option,
-    );
+    throw wrongValue(option, 'a LockTelemetry, which has start(), or an array of them', each);
   }
   if (new Set(all).size === all.length) return;
   const what = 'has the same LockTelemetry twice, which would count everything twice. Name it once.';
@@ -327,7 +324,7 @@ function checkTelemetry(option: string, telemetry: unknown): void {
 
 function checkObservers(option: string, observers: unknown): void {
   if (!Array.isArray(observers)) {
-    throw new InvalidLockOptionsError(`${option} must be an array, not ${describeValue(observers)}.`, option);
+    throw wrongValue(option, 'an array', observers);
   }
   observers.forEach((observer, index) => {
     if (observer !== undefined) checkFunction(`${option}[${index}]`, observer);

@@ -1,7 +1,6 @@
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { type OptionsOf, OptionTable, callback, checked } from '../../core/api/option-table.js';
 import type { TransactionHooks } from '../../core/api/transactions.js';
-import { describeValue } from '../../core/api/validation.js';
+import { wrongValue } from '../../core/api/validation.js';
 
 /** The functions of `typeorm-transactional` that {@link typeormTransactional} needs. */
 export interface TypeormTransactionalOptions {
@@ -77,8 +76,5 @@ interface OpenTransaction {
 function checkNames(option: string, names: unknown): void {
   const isList = Array.isArray(names) && names.length > 0 && names.every((name) => typeof name === 'string');
   if (isList) return;
-  throw new InvalidLockOptionsError(
-    `${option} must be an array with the names of data sources, not ${describeValue(names)}.`,
-    option,
-  );
+  throw wrongValue(option, 'an array with the names of data sources', names);
 }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import {
   atLeast,
   callback,
@@ -10,7 +9,7 @@ import {
   type OptionsOf,
   OptionTable,
 } from '../../core/api/option-table.js';
-import { checkOneOf, describeValue } from '../../core/api/validation.js';
+import { checkOneOf, wrongValue } from '../../core/api/validation.js';
 import type { FaultKind } from './locks/race-kit.js';
 import type { Choice } from './schedule/schedule.js';
 
@@ -163,26 +162,21 @@ export function resolveExploreOptions<World>(options: ExploreRacesOptions<World>
 
 function checkSchedules(option: string, value: unknown): void {
   if (value === 'all' || (Number.isSafeInteger(value) && (value as number) >= 1)) return;
-  throw invalid(option, "'all', or an integer of 1 or more", value);
+  throw wrongValue(option, "'all', or an integer of 1 or more", value);
 }
 
 function checkSeed(option: string, value: unknown): void {
   if (typeof value === 'string') readSeed(value);
   else if (!Number.isSafeInteger(value)) {
-    throw invalid(option, 'an integer, or the text in `seed` of a RaceFoundError', value);
+    throw wrongValue(option, 'an integer, or the text in `seed` of a RaceFoundError', value);
   }
 }
 
 function checkFaults(option: string, value: unknown): void {
   if (!Array.isArray(value))
-    throw invalid(option, `an array of ${FAULTS.map((kind) => `'${kind}'`).join(', ')}`, value);
+    throw wrongValue(option, `an array of ${FAULTS.map((kind) => `'${kind}'`).join(', ')}`, value);
   value.forEach((kind, index) => checkOneOf(`${option}[${index}]`, kind, FAULTS));
 }
-
-function invalid(option: string, allowed: string, value: unknown): InvalidLockOptionsError {
-  return new InvalidLockOptionsError(`${option} must be ${allowed}, not ${describeValue(value)}.`, option);
-}
-
 /** The numbers of the choices of a schedule, where there was a choice, and a check of the names of its steps. */
 export interface ScheduleSeed {
   readonly numbers: readonly number[];
@@ -213,10 +207,7 @@ export class ScheduleRecord {
 export function readSeed(text: string): ScheduleSeed {
   const [, digits, check] = /^([0-9a-z.]*)-([0-9a-f]{6})$/.exec(text) ?? [];
   if (digits === undefined || check === undefined) {
-    throw new InvalidLockOptionsError(
-      `seed must be an integer, or the text in \`seed\` of a RaceFoundError, not ${describeValue(text)}.`,
-      'seed',
-    );
+    throw wrongValue('seed', 'an integer, or the text in `seed` of a RaceFoundError', text);
   }
   return { numbers: digits === '' ? [] : digits.split('.').map((digit) => parseInt(digit, 36)), check };
 }

@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { callback, checked, flag, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
-import { checkIsObject, describeValue } from '../../core/api/validation.js';
+import { checkIsObject, describeValue, wrongValue } from '../../core/api/validation.js';
 import { type Access, ANYTHING, currentActor } from './schedule/race-context.js';
 import { brief } from './schedule/story.js';
 
@@ -148,10 +148,7 @@ function check<T extends object>(target: T, options: RacedOptions<T>): void {
   RACED_OPTIONS.check('raced', options);
   const { reads = [] } = options;
   if (!Array.isArray(reads)) {
-    throw new InvalidLockOptionsError(
-      `reads must be an array of names of methods, not ${describeValue(reads)}.`,
-      'reads',
-    );
+    throw wrongValue('reads', 'an array of names of methods', reads);
   }
   const other = reads.find((method) => typeof (target as Record<string, unknown>)[method] !== 'function');
   if (other === undefined) return;

@@ -5,7 +5,7 @@ import { asCliError, EXIT_CODES } from './frame/exit-codes.js';
 import { commandHelp, findCommand, programHelp } from './frame/help.js';
 import { Output } from './frame/output.js';
 import { commandNameIn, parseLine } from './frame/parse.js';
-import { DEFAULT_TIMEOUT_MS, openSession, type Session } from './frame/session.js';
+import { type Applications, DEFAULT_TIMEOUT_MS, openApplications, type Session } from './frame/session.js';
 import { type CliProcess, Terminal } from './frame/terminal.js';
 
 /** Ends at a signal: 128 and its number, as shells do. */
@@ -55,15 +55,16 @@ async function runCommand(
   const common = parsed.options as unknown as CommonOptions;
   const output = new Output(cli, terminal, common.json);
   const stop = new Stop(command.handlesSignals ? undefined : signals);
-  let opening: Promise<Session> | undefined;
+  let opening: Promise<Applications> | undefined;
   let isOpen = false;
-  const session = (): Promise<Session> => {
+  const applications = (most: number): Promise<Applications> => {
     const note = (line: string): void => output.note(line);
     terminal.progress('Connecting to Redis …');
     opening ??= readTarget(common, cli, note).then((target) =>
-      openSession(
+      openApplications(
         command.isPrefixStated ? { ...target, keyPrefix: target.keyPrefix ?? DEFAULT_PREFIX } : target,
         common.timeout ?? command.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+        most,
         note,
       ),
     );
@@ -72,9 +73,11 @@ async function runCommand(
       terminal.endProgress();
     });
   };
+  const session = async (): Promise<Session> => (await applications(1)).sessions[0]!;
   try {
     const { args, rest, options } = parsed;
-    const ended = command.run({ args, rest, options, output, terminal, signal: stop.signal, session } as never);
+    const context = { args, rest, options, output, terminal, signal: stop.signal, session, applications };
+    const ended = command.run(context as never);
     const outcome = await Promise.race([ended, stop.code]);
     return typeof outcome === 'number' ? outcome : EXIT_CODES[outcome].code;
   } catch (error) {
@@ -84,7 +87,7 @@ async function runCommand(
     terminal.endProgress();
     stop.end();
     const closed = opening?.then(
-      (each) => each.close(),
+      ({ sessions }) => Promise.all(sessions.map((each) => each.close())),
       () => undefined,
     );
     // A command that a signal has ended does not wait for a Redis that does not answer.

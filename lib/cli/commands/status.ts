@@ -1,66 +1,123 @@
 import { describeDeadlock } from '../../core/api/errors.js';
 import { plainOrQuoted, quote, quoteSome } from '../../core/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
-import { type CellValue, durationCell, longDuration } from '../frame/output.js';
+import { type FoundPrefixes, perhapsMore } from '../frame/connection.js';
+import { type CellValue, durationCell, longDuration, type Table } from '../frame/output.js';
 import { callRoll, type Roll, tellMissing, totalsOf, withoutAnswers, workOf } from '../frame/roll.js';
+import type { Session } from '../frame/session.js';
 import { NO_OWN_JOBS } from './jobs.js';
+
+/** Each is asked at the same moment. */
+const MOST_APPLICATIONS = 10;
 
 export const status = defineCommand({
   name: 'status',
   summary: 'Shows the fleet at one look: Redis, instances, what is held and waited for, leaders and jobs.',
   args: [],
   options: {},
-  details: ['It ends with 3 where locks cannot be had, and with 5 where not all instances have answered.'],
-  examples: ['status'],
-  async run({ output, session }) {
-    const opened = await session();
-    const { client, store, keyPrefix, where, jobs: records } = opened;
-    const [health, mayOnlyLook, roll, jobs] = await Promise.all([
-      client.health(),
-      store
-        .missingRights()
-        .then((rights) => rights.some(({ needed }) => TO_CHANGE.every((rule) => needed.includes(rule)))),
-      callRoll(opened).catch(withoutAnswers),
-      records.list(NO_OWN_JOBS).catch(withoutAnswers),
-    ]);
-    const { topology, roundTripMs } = health;
-    // Whether others get locks, such a user cannot find out.
-    const state = mayOnlyLook ? 'notTried' : health.status;
-    const problems = mayOnlyLook ? health.problems.filter(({ code }) => code !== 'NOPERM') : health.problems;
-    const fleet = roll && countsOf(roll);
-    const paused = jobs?.filter(({ pause }) => pause).map(({ name }) => name) ?? [];
-    const running = jobs?.filter((job) => job.running).length ?? 0;
-    const missed = jobs?.filter((job) => job.missed > 0).length ?? 0;
-    const line = (name: string, value: CellValue): CellValue[] => [name, value];
+  details: [
+    `Without --prefix, it shows each application that it finds on that Redis, at most ${MOST_APPLICATIONS}.`,
+    'It ends with 3 where locks cannot be had, and with 5 where not all instances have answered.',
+  ],
+  examples: ['status', 'status --prefix shop'],
+  async run({ output, applications }) {
+    const { sessions, found } = await applications(MOST_APPLICATIONS);
+    const looks = await Promise.all(sessions.map(lookAt));
+    const hasSeveral = sessions.length > 1;
     output.print({
       json: {
-        keyPrefix,
-        where,
-        topology,
-        locks: { status: state, roundTripMs, problems },
-        ...(fleet && { fleet }),
-        ...(jobs && { jobs: { known: jobs.length, running, paused, missed } }),
+        where: sessions[0]!.where,
+        ...(found && { prefixes: found.prefixes, knowsAllPrefixes: found.isComplete }),
+        applications: looks.map(jsonOf),
       },
       shown: [
-        {
-          columns: ['STATUS', STATES[state]],
-          rows: [
-            line('redis', `${topology} at ${where}, prefix ${keyPrefix}`),
-            line('locks', LOCKS[state] + (state === 'notTried' ? '' : roundTrip(roundTripMs))),
-            ...problems.map(({ message }) => line('problem', message)),
-            ...(fleet ? fleetLines(fleet).map(([name, value]) => line(name, value)) : []),
-            ...(jobs ? [line('jobs', jobLine(jobs.length, running, missed, paused))] : []),
-          ],
-        },
-        ...(fleet ? [{ columns: WAIT_COLUMNS, rows: fleet.longestWaits.map(waitRow) }] : []),
+        ...(found && hasSeveral ? [prefixTable(found)] : []),
+        ...looks.flatMap((look) => tablesOf(look, hasSeveral)),
       ],
     });
-    const isPartial = roll ? tellMissing(roll, output) : true;
-    if (!roll) output.note('The instances cannot be asked.');
-    if (state === 'down' || (!roll && state === 'notTried')) return 'redis';
+    let isPartial = false;
+    for (const { roll, keyPrefix } of looks) {
+      const note = (line: string): void => output.note(hasSeveral ? `${keyPrefix}: ${line}` : line);
+      if (!roll) note('The instances cannot be asked.');
+      isPartial = (roll ? tellMissing(roll, { note }) : true) || isPartial;
+    }
+    const left = found?.prefixes.slice(sessions.length) ?? [];
+    if (left.length > 0) {
+      output.note(`Not looked at, because they are many: ${quoteSome(left, 20)}. Choose one by --prefix.`);
+      isPartial = true;
+    }
+    if (looks.some(({ roll, state }) => state === 'down' || (!roll && state === 'notTried'))) return 'redis';
     return isPartial ? 'partial' : 'done';
   },
 });
+
+/** What can be said of one application. */
+async function lookAt(session: Session) {
+  const { client, store, keyPrefix, where, jobs: records } = session;
+  const [health, mayOnlyLook, roll, jobs] = await Promise.all([
+    client.health(),
+    store
+      .missingRights()
+      .then((rights) => rights.some(({ needed }) => TO_CHANGE.every((rule) => needed.includes(rule)))),
+    callRoll(session).catch(withoutAnswers),
+    records.list(NO_OWN_JOBS).catch(withoutAnswers),
+  ]);
+  const { topology, roundTripMs } = health;
+  return {
+    keyPrefix,
+    where,
+    topology,
+    roundTripMs,
+    // Whether others get locks, such a user cannot find out.
+    state: mayOnlyLook ? ('notTried' as const) : health.status,
+    problems: mayOnlyLook ? health.problems.filter(({ code }) => code !== 'NOPERM') : health.problems,
+    roll,
+    fleet: roll && countsOf(roll),
+    jobs: jobs && {
+      known: jobs.length,
+      running: jobs.filter((job) => job.running).length,
+      paused: jobs.filter(({ pause }) => pause).map(({ name }) => name),
+      missed: jobs.filter((job) => job.missed > 0).length,
+    },
+  };
+}
+
+type Look = Awaited<ReturnType<typeof lookAt>>;
+
+function jsonOf({ keyPrefix, topology, state, roundTripMs, problems, fleet, jobs }: Look): object {
+  return {
+    keyPrefix,
+    topology,
+    locks: { status: state, roundTripMs, problems },
+    ...(fleet && { fleet }),
+    ...(jobs && { jobs }),
+  };
+}
+
+function prefixTable(found: FoundPrefixes): Table {
+  const { prefixes } = found;
+  const named = prefixes.slice(0, 20).map(plainOrQuoted).join(', ') + perhapsMore(found);
+  return { columns: ['APPLICATIONS', `${prefixes.length}`], rows: [['prefixes', named]] };
+}
+
+function tablesOf(look: Look, isNamed: boolean): Table[] {
+  const { keyPrefix, where, topology, state, roundTripMs, problems, fleet, jobs } = look;
+  const line = (name: string, value: CellValue): CellValue[] => [name, value];
+  return [
+    {
+      columns: ['STATUS', STATES[state]],
+      rows: [
+        ...(isNamed ? [line('application', keyPrefix)] : []),
+        line('redis', `${topology} at ${where}, prefix ${keyPrefix}`),
+        line('locks', LOCKS[state] + (state === 'notTried' ? '' : roundTrip(roundTripMs))),
+        ...problems.map(({ message }) => line('problem', message)),
+        ...(fleet ? fleetLines(fleet).map(([name, value]) => line(name, value)) : []),
+        ...(jobs ? [line('jobs', jobLine(jobs))] : []),
+      ],
+    },
+    ...(fleet ? [{ columns: WAIT_COLUMNS, rows: fleet.longestWaits.map(waitRow) }] : []),
+  ];
+}
 
 /** Who lacks all of these may look, and is meant to. */
 const TO_CHANGE = ['+set', '+del'];
@@ -142,7 +199,7 @@ function waitRow({ resource, waitedMs, instanceId, group, heldBy }: FleetCounts[
   return [resource, durationCell(waitedMs), instanceId, workOf({ group }), heldBy];
 }
 
-function jobLine(known: number, running: number, missed: number, paused: readonly string[]): string {
+function jobLine({ known, running, missed, paused }: NonNullable<Look['jobs']>): string {
   const parts = [`${running} running`, `${missed} with missed ticks`];
   if (paused.length > 0) parts.push(`paused: ${quoteSome(paused, 3)}`);
   return `${known}: ${parts.join(', ')}`;

@@ -1,7 +1,7 @@
 import type { ExitName } from './exit-codes.js';
 import type { OptionSpecs, OptionValues } from './options.js';
 import type { Output } from './output.js';
-import type { Session } from './session.js';
+import type { Applications, Session } from './session.js';
 import type { Terminal } from './terminal.js';
 
 /** What a command works with. */
@@ -17,6 +17,8 @@ export interface CommandContext<S extends OptionSpecs = OptionSpecs> {
   readonly signal: AbortSignal;
   /** Connects, once. It is closed when the command has ended. @throws CliError when Redis cannot be reached */
   session(): Promise<Session>;
+  /** Connects to several applications, at most so many, where none is stated. @throws CliError as `session` does */
+  applications(most: number): Promise<Applications>;
 }
 
 /** One argument beside options. */

@@ -19,6 +19,8 @@ export const COMMON_OPTIONS = {
 
 export type CommonOptions = OptionValues<typeof COMMON_OPTIONS>;
 
+const PREFIX = /^[^{}\s\p{C}]{1,100}$/u;
+
 /** Where to connect to, as the command line, the environment or a module says. */
 export interface Target {
   readonly connection: RedisConnectionOption;
@@ -39,7 +41,7 @@ export async function readTarget(
 ): Promise<Target> {
   const { url, config, prefix } = options;
   if (url !== undefined && config !== undefined) throw new UsageError('State one of the two: --url or --config.');
-  if (prefix !== undefined && !/^[^{}\s\p{C}]{1,100}$/u.test(prefix)) {
+  if (prefix !== undefined && !PREFIX.test(prefix)) {
     throw new UsageError('--prefix must be 1 to 100 characters without braces or white space.');
   }
   if (config !== undefined) {
@@ -77,16 +79,19 @@ async function readConfig(path: string, load: CliProcess['load']): Promise<Targe
 const MOST_KEYS = 200_000;
 const FENCE = /^(.+?)(?::\{[0-9a-z]+\})?:fence$/s;
 
+export interface FoundPrefixes {
+  readonly prefixes: readonly string[];
+  /** Whether all keys were looked at. */
+  readonly isComplete: boolean;
+}
+
 /**
  * Looks for the prefixes of applications: each leaves a key `<prefix>:fence` when it first grants a lock.
  *
  * @param outerKeyPrefix the `keyPrefix` of the client of the user
- * @returns what was found, and whether all keys were looked at
  * @throws LockStoreError
  */
-export async function findPrefixes(
-  connection: Pick<Connection, 'servers' | 'outerKeyPrefix'>,
-): Promise<{ prefixes: string[]; isComplete: boolean }> {
+export async function findPrefixes(connection: Pick<Connection, 'servers' | 'outerKeyPrefix'>): Promise<FoundPrefixes> {
   const { outerKeyPrefix } = connection;
   const found = new Set<string>();
   let isComplete = true;
@@ -96,7 +101,8 @@ export async function findPrefixes(
     for await (const keys of server.scan(pattern)) {
       for (const key of keys) {
         const [, prefix] = FENCE.exec(key) ?? [];
-        if (prefix !== undefined) found.add(prefix.slice(outerKeyPrefix.length));
+        const inner = prefix?.slice(outerKeyPrefix.length);
+        if (inner !== undefined && PREFIX.test(inner)) found.add(inner);
       }
       if (++steps * 1_000 < MOST_KEYS) continue;
       isComplete = false;
@@ -109,14 +115,17 @@ export async function findPrefixes(
 export const DEFAULT_PREFIX = 'lock';
 
 /** @throws CliError where it cannot be known which application is meant */
-export function onlyPrefix({ prefixes, isComplete }: { prefixes: readonly string[]; isComplete: boolean }): string {
+export function onlyPrefix(found: FoundPrefixes): string {
+  const { prefixes } = found;
   if (prefixes.length === 1) return prefixes[0]!;
   if (prefixes.length === 0) return DEFAULT_PREFIX;
-  const more = isComplete ? '' : `, and perhaps more: only ${MOST_KEYS} keys were looked at`;
-  throw new CliError(
-    'usage',
-    `Several applications keep locks there. Choose one by --prefix: ${quoteSome(prefixes, 20)}${more}.`,
-  );
+  const named = quoteSome(prefixes, 20) + perhapsMore(found);
+  throw new CliError('usage', `Several applications keep locks there. Choose one by --prefix: ${named}.`);
+}
+
+/** That there may be others. */
+export function perhapsMore({ isComplete }: FoundPrefixes): string {
+  return isComplete ? '' : `, and perhaps more: only ${MOST_KEYS} keys of each server were looked at`;
 }
 
 /** Who asks, where the command line does not say it. */

@@ -38,7 +38,7 @@ export async function callRoll({ client }: Session, options: FleetOptions = {}):
  */
 export function tellMissing(
   { instances, silent, unreadable }: Roll,
-  output: Output,
+  output: Pick<Output, 'note'>,
   hint: string | null = '',
 ): boolean {
   const lines: string[] = [];

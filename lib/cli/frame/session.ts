@@ -8,7 +8,7 @@ import { describeConnection } from '../../redis/connection/connection-options.js
 import { createConnection } from '../../redis/create-connection.js';
 import { RedisJobStore } from '../../redis/redis-job-store.js';
 import { RedisLockStore } from '../../redis/redis-lock-store.js';
-import { DEFAULT_PREFIX, findPrefixes, onlyPrefix, type Target } from './connection.js';
+import { DEFAULT_PREFIX, findPrefixes, type FoundPrefixes, onlyPrefix, type Target } from './connection.js';
 import { CliError } from './exit-codes.js';
 import { pauseFor } from './pause.js';
 
@@ -38,19 +38,47 @@ export function cliInstanceId(): string {
   return `${CLI_PREFIX}${host}:${process.pid}:${randomBytes(3).toString('hex')}`;
 }
 
+/** The applications that keep locks on one Redis. */
+export interface Applications {
+  /** Not set: the prefix was stated, or could not be looked for. */
+  readonly found?: FoundPrefixes;
+  readonly sessions: readonly Session[];
+}
+
 /**
- * Connects, and finds the prefix where none is stated.
+ * Connects to the application that is stated, or to those that are found, at most so many.
  *
  * @param note told of a prefix that was found
- * @throws CliError when Redis cannot be reached within the time, or it is not known which application is meant
+ * @throws CliError when Redis cannot be reached within the time, or there are more applications than may be
  */
-export async function openSession(target: Target, timeoutMs: number, note: (line: string) => void): Promise<Session> {
+export async function openApplications(
+  target: Target,
+  timeoutMs: number,
+  most: number,
+  note: (line: string) => void,
+): Promise<Applications> {
   const { connection } = target;
-  const where = describeConnection(connection);
-  const instanceId = cliInstanceId();
-  const settings = { connection, instanceId, leaseMs: LOCK_DEFAULTS.leaseMs };
-  const keyPrefix = target.keyPrefix ?? (await lookForPrefix(settings, timeoutMs, note));
-  const store = new RedisLockStore({ ...settings, keyPrefix });
+  const settings = { connection, instanceId: cliInstanceId(), leaseMs: LOCK_DEFAULTS.leaseMs };
+  const open = (keyPrefix: string): Promise<Session> => openSession({ ...settings, keyPrefix }, timeoutMs);
+  if (target.keyPrefix !== undefined) return { sessions: [await open(target.keyPrefix)] };
+  const found = await lookForPrefixes(settings, timeoutMs, note);
+  if (!found) return { sessions: [await open(DEFAULT_PREFIX)] };
+  if (most === 1) return { found, sessions: [await open(onlyPrefix(found))] };
+  const prefixes = found.prefixes.length === 0 ? [DEFAULT_PREFIX] : found.prefixes.slice(0, most);
+  const opened = await Promise.allSettled(prefixes.map(open));
+  const sessions = opened.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  const failed = opened.find((each) => each.status === 'rejected');
+  if (!failed) return { found, sessions };
+  await Promise.all(sessions.map((each) => each.close()));
+  throw failed.reason;
+}
+
+async function openSession(
+  settings: ConstructorParameters<typeof RedisLockStore>[0] & { readonly keyPrefix: string },
+  timeoutMs: number,
+): Promise<Session> {
+  const { keyPrefix, connection } = settings;
+  const store = new RedisLockStore(settings);
   const client = new LockClient({ store, defaults: { attemptTimeoutMs: timeoutMs }, unclearNames: 'allow' });
   const close = (): Promise<void> => client.shutdown(0);
   if (!(await store.start(timeoutMs))) {
@@ -58,23 +86,24 @@ export async function openSession(target: Target, timeoutMs: number, note: (line
     await close();
     throw unreachable(trouble);
   }
+  const where = describeConnection(connection);
   return { client, store, jobs: client.jobRecords(new RedisJobStore(store)), keyPrefix, where, close };
 }
 
-async function lookForPrefix(
+async function lookForPrefixes(
   settings: Parameters<typeof createConnection>[0],
   timeoutMs: number,
   note: (line: string) => void,
-): Promise<string> {
+): Promise<FoundPrefixes | undefined> {
   const connection = createConnection(settings);
   try {
     const giveUpAt = performance.now() + timeoutMs;
     await connected(connection, timeoutMs);
     const found = await findWithin(giveUpAt, connection, note);
-    if (!found) return DEFAULT_PREFIX;
-    const prefix = onlyPrefix(found);
-    if (found.prefixes.length === 0) note(`No application keeps locks there yet: the prefix ${prefix} is taken.`);
-    return prefix;
+    if (found?.prefixes.length === 0) {
+      note(`No application keeps locks there yet: the prefix ${DEFAULT_PREFIX} is taken.`);
+    }
+    return found;
   } finally {
     await connection.close();
   }
@@ -85,7 +114,7 @@ async function findWithin(
   giveUpAt: number,
   connection: ReturnType<typeof createConnection>,
   note: (line: string) => void,
-): Promise<Awaited<ReturnType<typeof findPrefixes>> | undefined> {
+): Promise<FoundPrefixes | undefined> {
   for (;;) {
     try {
       return await findPrefixes(connection);

@@ -15,7 +15,11 @@ describe.each([0, 3])('the commands, in database %d', (database) => {
     runHere(argv, { ...surroundings, env: { REDIS_URL: url(), ...NO_COLOR, ...surroundings.env } });
   const json = async (...argv: string[]) => {
     const { code, stdout } = await run([...argv, '--json']);
-    const body = JSON.parse(stdout) as { jobs: Record<string, unknown>[]; state: { holders: unknown[] } };
+    const body = JSON.parse(stdout) as {
+      jobs: Record<string, unknown>[];
+      state: { holders: unknown[] };
+      applications: { keyPrefix: string }[];
+    };
     return { code, ...body };
   };
 
@@ -77,6 +81,38 @@ describe.each([0, 3])('the commands, in database %d', (database) => {
     expect(code).toBe(2);
     expect(stderr).toContain('Choose one by --prefix: "lock", "shop:locks".');
     expect(await json('ls', '--prefix', 'lock')).toMatchObject({ locks: [{ resource: 'b' }] });
+  });
+
+  it('status says what it is of each application on that Redis, unless one is stated', async () => {
+    for (const keyPrefix of ['lock', 'shop:locks']) await (await start({ keyPrefix })).locks.acquire(keyPrefix);
+    await admin().select(database);
+    // No prefix can be that.
+    await admin().set('a b:fence', '1');
+    const { code, stdout, stderr } = await run(['status'], { isTerminal: true });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^APPLICATIONS +2\nprefixes +lock, shop:locks\n\nSTATUS +up\napplication +lock\n/);
+    for (const keyPrefix of ['lock', 'shop:locks']) {
+      const block = `^STATUS +up\napplication +${keyPrefix}\n(.+\n)*instances +1 heard, 0 silent\nheld +1\n`;
+      expect(stdout).toMatch(new RegExp(block, 'm'));
+    }
+    const applications = { lock: expect.anything(), 'shop:locks': { fleet: { heard: 1, held: 1 } } };
+    const of = (body: Awaited<ReturnType<typeof json>>) =>
+      Object.fromEntries(body.applications.map((each) => [each.keyPrefix, each]));
+    const all = await json('status');
+    expect(all).toMatchObject({ code: 0, prefixes: ['lock', 'shop:locks'], knowsAllPrefixes: true });
+    expect(of(all)).toMatchObject(applications);
+    expect(Object.keys(of(await json('status', '--prefix', 'lock')))).toEqual(['lock']);
+  });
+
+  it('status names the applications that are too many to look at', async () => {
+    await start();
+    await admin().select(database);
+    for (let i = 10; i < 30; i++) await admin().set(`app-${i}:fence`, '1');
+    const { code, stdout, stderr } = await run(['status']);
+    expect(code).toBe(5);
+    expect(stdout.split('\n').filter((line) => line.startsWith('application\t'))).toHaveLength(10);
+    expect(stderr).toContain('app-29');
+    expect(stderr).toContain('--prefix');
   });
 
   it('says that no application is there', async () => {

@@ -141,10 +141,12 @@ describeOnMachine('a fleet at night', () => {
         .using(held, { group: `Of.${held}` }, () => instance.locks.acquire(wanted, { waitMs: 50_000 }))
         .catch(() => undefined);
     const all = [hold(a, 'x', 'y'), hold(b, 'y', 'z'), hold(c, 'z', 'x')];
-    await eventually(async () => expect((await run(['status'])).stdout).toContain('DEADLOCK'));
-    const { stdout } = await run(['status']);
-    const lines = stdout.split('\n').filter((line) => line.startsWith('DEADLOCK'));
-    expect(lines).toHaveLength(1);
+    let lines: string[] = [];
+    await eventually(async () => {
+      const { stdout } = await run(['status']);
+      lines = stdout.split('\n').filter((line) => line.startsWith('DEADLOCK'));
+      expect(lines).toHaveLength(1);
+    });
     for (const [{ instanceId }, held, wanted] of [
       [a, 'x', 'y'],
       [b, 'y', 'z'],

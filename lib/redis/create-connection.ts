@@ -1,6 +1,7 @@
 import { ClusterConnection } from './topology/cluster-connection.js';
 import type { Connection } from './connection/connection.js';
-import { isCluster, templateClient, type RedisConnectionOption } from './connection/connection-options.js';
+import { isCluster, type RedisConnectionOption, statedConnection } from './connection/connection-options.js';
+import { Credentials } from './connection/credentials.js';
 import type { Durability } from './durability/durable-connection.js';
 import { OwnClients } from './connection/own-clients.js';
 import { PrimaryConnection } from './topology/primary-connection.js';
@@ -21,14 +22,17 @@ export interface ConnectionSettings {
   readonly restartQuarantineMs?: number | undefined;
   /** Whether the connections leave the process free to exit until `keepAlive()` is called. @default false */
   readonly inBackground?: boolean | undefined;
+  /** Takes lines for the log. @default warnings of the process */
+  readonly warn?: ((line: string) => void) | undefined;
 }
 
 /** @throws InvalidLockOptionsError if the option does not describe a Redis connection */
 export function createConnection(settings: ConnectionSettings): Connection {
   const { instanceId, leaseMs, durability, restartQuarantineMs, inBackground } = settings;
-  const model = templateClient(settings.connection);
+  const { warn = (line) => process.emitWarning(line, 'RedisLockWarning') } = settings;
+  const { model, credentials } = statedConnection(settings.connection);
   const runner = new ScriptRunner();
-  const clients = new OwnClients(leaseMs, inBackground);
+  const clients = new OwnClients(leaseMs, inBackground, credentials && new Credentials(credentials, warn));
   const scripts = restartQuarantineMs === undefined ? runner : new RestartQuarantine(runner, restartQuarantineMs);
   return isCluster(model)
     ? new ClusterConnection(model, instanceId, leaseMs, scripts, clients, durability)

@@ -12,7 +12,7 @@ import { findMissingRights, type MissingRights, type RightsInUse } from './scrip
 import type { FlaggedScript } from './script/script.js';
 import { TRY_WRITE } from './script/scripts.js';
 import type { ServerConnection } from './connection/server-connection.js';
-import { problemOf, problemsOfRights } from './health/health-problems.js';
+import { OLD_CREDENTIALS, problemOf, problemsOfRights } from './health/health-problems.js';
 
 /** Enough to distinguish instances that were given the same name. */
 const NONCE_BYTES = 6;
@@ -134,7 +134,9 @@ export class RedisLockStore extends ScriptLockStore {
   }
 
   probe(): StoreProbe {
-    return this.isClosed ? closedProbe(this.#connection.topology) : this.#health.probe(this.#inbox.problems());
+    if (this.isClosed) return closedProbe(this.#connection.topology);
+    const { credentialsTrouble } = this.#connection;
+    return this.#health.probe([...this.#inbox.problems(), ...(credentialsTrouble ? [OLD_CREDENTIALS] : [])]);
   }
 
   /** From now on, the connections keep the process alive. */

@@ -11,8 +11,8 @@ class Redlock {
 
 /** What a client of node-redis 3 has. */
 const nodeRedis3 = { duplicate: () => {}, send_command: () => {}, connected: true, options: { password: SECRET } };
-/** What a client of node-redis 4 or 5 has. */
-const nodeRedis5 = { duplicate: () => {}, sendCommand: () => {}, isOpen: true, options: { password: SECRET } };
+/** What a pool of node-redis has. */
+const nodeRedisPool = { duplicate: () => {}, sendCommand: () => {}, isOpen: true };
 
 describe('the client of the old code is refused where it would lead to localhost, or nowhere', () => {
   const bad: [string, unknown, string][] = [
@@ -23,8 +23,8 @@ describe('the client of the old code is refused where it would lead to localhost
     ['an empty object', {}, 'not an object (Object) without host, port, path, sentinels or cluster: for a Redis on'],
     ['options of nothing', { host: undefined }, 'not options whose host is undefined (is an environment variable'],
     ['a Promise', Promise.resolve(SECRET), 'not a Promise: await it.'],
-    ['a client of node-redis 3', nodeRedis3, 'not a node-redis client, which this library cannot duplicate: give'],
-    ['a client of node-redis 5', nodeRedis5, 'not a node-redis client, which this library cannot duplicate: give'],
+    ['a client of node-redis 3', nodeRedis3, 'not a client of node-redis whose options cannot be read: give its'],
+    ['a pool of node-redis', nodeRedisPool, 'not a client of node-redis whose options cannot be read: give its'],
     ['a Redlock', new Redlock(), 'not an object (Redlock) that takes locks: give the client that it was made with.'],
   ];
   describe.each(bad)('%s', (_, client, why) => {

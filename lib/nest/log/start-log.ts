@@ -46,6 +46,9 @@ export class StartLog {
     this.#logger.log(`Connected to ${what}, ${formatDuration(afterMs)} after the start.`);
   }
 
+  /** Credentials that cannot be renewed. */
+  readonly credentials = (line: string): void => this.#logger.warn(`${line} ${see('the-application-starts')}`);
+
   /** Locks in memory, in production. */
   inMemory(): void {
     this.#logger.warn(

@@ -5,14 +5,18 @@ import { SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { SystemRandom } from '../../core/util/random.js';
 import { QuorumLockStore } from '../../quorum/quorum-lock-store.js';
 import { QuorumClaims } from '../../quorum/quorum-claims.js';
-import { describeConnection, type RedisConnectionOption } from '../../redis/connection/connection-options.js';
+import {
+  A_CLUSTER,
+  describeConnection,
+  type RedisConnectionOption,
+} from '../../redis/connection/connection-options.js';
 import { createClientId, RedisLockStore } from '../../redis/redis-lock-store.js';
 import { RedisJobStore } from '../../redis/redis-job-store.js';
 import { normalizeAddress } from '../../redis/script/address.js';
 import type { StartLog } from '../log/start-log.js';
 import type { ResolvedModuleOptions } from './module-options.js';
 import { connectAll, logWhenConnected } from './on-redis.js';
-import { invalid, NODES, type ResolvedQuorum } from './store-options.js';
+import { invalid, NODES, notOnePrimary, type ResolvedQuorum } from './store-options.js';
 
 const NO_LATCHES =
   'a quorum keeps no latches: no single node could say which process was the last to count down. ' +
@@ -32,7 +36,8 @@ export async function createOnQuorum(
   const names = namesOf(connections());
   const clientId = createClientId(instanceId);
   const { leaseMs, restartQuarantineMs } = defaults;
-  const shared = { keyPrefix, instanceId, clientId, leaseMs, restartQuarantineMs, inBackground: true };
+  const warn = log.credentials;
+  const shared = { keyPrefix, instanceId, clientId, leaseMs, restartQuarantineMs, inBackground: true, warn };
   const stores = connections().map((connection) => new RedisLockStore({ ...shared, connection }));
   const clock = SYSTEM_CLOCK;
   const random = new SystemRandom();
@@ -66,9 +71,12 @@ function namesOf(connections: readonly RedisConnectionOption[]): readonly string
 
 function nameOf(connection: RedisConnectionOption, index: number): string {
   try {
-    return describeConnection(connection);
+    const name = describeConnection(connection);
+    // A client of another package does not show it earlier.
+    if (name === A_CLUSTER) throw notOnePrimary(`${NODES}[${index}]`);
+    return name;
   } catch (error) {
-    if (!(error instanceof InvalidLockOptionsError)) throw error;
+    if (!(error instanceof InvalidLockOptionsError) || !error.message.startsWith('connection')) throw error;
     throw invalid(NODES, error.message.replace(/^connection/, `${NODES}[${index}]`).replace(/\.$/, ''));
   }
 }

@@ -17,6 +17,7 @@ export async function createOnRedis(options: ResolvedModuleOptions, log: StartLo
     durability,
     restartQuarantineMs,
     inBackground: true,
+    warn: log.credentials,
   });
   const [isReached] = await connectAll([store], defaults.attemptTimeoutMs, log);
   if (!isReached) {

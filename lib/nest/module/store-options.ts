@@ -87,14 +87,19 @@ export function checkIsInQuorum(options: object): void {
 /** What can be said of a node without a look at its address. @throws InvalidLockOptionsError */
 function checkNode(connection: RedisConnectionOption, index: number): void {
   const option = `${NODES}[${index}]`;
-  const { isCluster, cluster } = Object(connection) as { isCluster?: unknown; cluster?: unknown };
+  const { isCluster, cluster, rootNodes } = Object(connection) as Record<
+    'isCluster' | 'cluster' | 'rootNodes',
+    unknown
+  >;
   if ((connection as unknown) === 'memory:') throw invalid(NODES, `${option} must be a Redis, not 'memory:'`);
-  if (isCluster || Array.isArray(cluster)) {
-    throw invalid(
-      NODES,
-      `${option} must be one independent primary, not a Cluster: use the option connection for a Cluster`,
-    );
+  if (isCluster || Array.isArray(cluster ?? rootNodes)) {
+    throw notOnePrimary(option);
   }
+}
+
+export function notOnePrimary(option: string): InvalidLockOptionsError {
+  const advice = 'use the option connection for a Cluster';
+  return invalid(NODES, `${option} must be one independent primary, not a Cluster: ${advice}`);
 }
 
 /** Describes a value without its text, which may be a URL with a password. */

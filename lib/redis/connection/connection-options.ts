@@ -1,10 +1,36 @@
 import { Cluster, type ClusterNode, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { describeValue } from '../../core/api/validation.js';
+import type { CredentialsProvider } from './credentials.js';
+import {
+  fromNodeRedis,
+  isForNodeRedis,
+  type NodeRedisClient,
+  type NodeRedisCluster,
+  type NodeRedisServer,
+  type NodeRedisSentinel,
+  optionsOfNodeRedis,
+  Untranslatable,
+} from './node-redis.js';
 import { whyNoName, whyNoServer } from './stated-server.js';
 
+/** Credentials that change while the application runs. */
+interface ChangingCredentials {
+  /**
+   * Returns what to show to Redis in place of `username` and `password`: `{ username?, password, expiresAt? }`. It is
+   * called before each connection is made, and before the credentials expire. Open connections then show the new ones.
+   * Sentinels have a password of their own, which stays an option.
+   *
+   * @default none
+   */
+  credentials?: CredentialsProvider;
+}
+
+/** Options of ioredis for one Redis, or for the primary that sentinels name. */
+export interface ServerConnectionOptions extends RedisOptions, ChangingCredentials {}
+
 /** The nodes of a Redis Cluster, and options for ioredis beside them. */
-export interface ClusterConnectionOptions extends ClusterOptions {
+export interface ClusterConnectionOptions extends ClusterOptions, ChangingCredentials {
   /**
    * Some nodes of the cluster, from which the others are found. The user, the password and the TLS settings of the
    * first node apply to all nodes, unless `redisOptions` says otherwise.
@@ -15,10 +41,41 @@ export interface ClusterConnectionOptions extends ClusterOptions {
 }
 
 /**
- * Where Redis is: a URL, ioredis options (also for sentinels), the nodes of a cluster, or your own ioredis client. The
- * library duplicates your client, and never changes or closes it.
+ * Where Redis is: a URL, ioredis options (also for sentinels), the nodes of a cluster, or your own client of ioredis,
+ * iovalkey or node-redis, or the options of node-redis. The library makes connections of its own with the options of
+ * your client, and never uses, changes or closes it.
  */
-export type RedisConnectionOption = string | RedisOptions | ClusterConnectionOptions | Redis | Cluster;
+export type RedisConnectionOption =
+  | string
+  | ServerConnectionOptions
+  | ClusterConnectionOptions
+  | Redis
+  | Cluster
+  | NodeRedisClient
+  | NodeRedisServer
+  | NodeRedisCluster
+  | NodeRedisSentinel;
+
+/** What the option `connection` states. */
+export interface StatedConnection {
+  /** A client whose options say where Redis is: the user's own, or one that never connects. */
+  readonly model: Redis | Cluster;
+  readonly credentials?: CredentialsProvider;
+}
+
+/** @throws InvalidLockOptionsError when the option names no Redis */
+export function statedConnection(connection: RedisConnectionOption): StatedConnection {
+  const { stated, credentials } = inOurWords(connection);
+  if (credentials !== undefined && typeof credentials !== 'function') {
+    throw invalidConnection('options whose credentials are no function: write credentials: async () => ({ password })');
+  }
+  const model = clientOf(stated);
+  const why = whyNoName(model);
+  if (why) throw invalidConnection(why);
+  if (credentials === undefined) return { model };
+  if (hasPassword(model)) throw invalidConnection('options with credentials and, beside them, a username or password');
+  return { model, credentials };
+}
 
 /**
  * A client whose options say where Redis is: the user's own, or one that never connects.
@@ -26,10 +83,44 @@ export type RedisConnectionOption = string | RedisOptions | ClusterConnectionOpt
  * @throws InvalidLockOptionsError when the option names no Redis
  */
 export function templateClient(connection: RedisConnectionOption): Redis | Cluster {
-  const client = clientOf(connection);
-  const why = whyNoName(client);
-  if (why) throw invalidConnection(why);
-  return client;
+  return statedConnection(connection).model;
+}
+
+/** The same without credentials, and in the words of ioredis. */
+function inOurWords(connection: RedisConnectionOption): {
+  readonly stated: RedisConnectionOption;
+  readonly credentials?: CredentialsProvider | undefined;
+} {
+  if (typeof connection !== 'object' || connection === null || Array.isArray(connection)) return { stated: connection };
+  if (isIoredisClient(connection)) return { stated: connection };
+  try {
+    const ofClient = optionsOfNodeRedis(connection);
+    if (ofClient ?? isForNodeRedis(connection)) {
+      const { options, credentials } = fromNodeRedis(ofClient ?? connection, readUrl);
+      // A client without an address connects to this machine. Options without one have perhaps lost it.
+      if (ofClient && !options.cluster && !options.path) options.host ??= 'localhost';
+      return { stated: options as ServerConnectionOptions, credentials };
+    }
+  } catch (error) {
+    if (error instanceof Untranslatable) throw invalidConnection(error.message);
+    throw error;
+  }
+  const { credentials, ...stated } = connection as ServerConnectionOptions;
+  // A class of its own is not spread: it has its say below.
+  return credentials === undefined ? { stated: connection } : { stated, credentials };
+}
+
+/** What is in a URL. */
+function readUrl(url: string): Partial<RedisOptions> {
+  if (typeof url !== 'string') throw new Untranslatable('options of node-redis whose url is no text');
+  const { host, port, path, username, password, db, tls } = (clientOf(url) as Redis).options;
+  const said = { host, port, path, username, password, db, tls };
+  return Object.fromEntries(Object.entries(said).filter(([, value]) => Boolean(value)));
+}
+
+function hasPassword(model: Redis | Cluster): boolean {
+  const { username, password } = (isCluster(model) ? model.options.redisOptions : model.options) ?? {};
+  return Boolean(username) || Boolean(password);
 }
 
 function clientOf(connection: RedisConnectionOption): Redis | Cluster {
@@ -43,7 +134,7 @@ function clientOf(connection: RedisConnectionOption): Redis | Cluster {
   }
   if (connection === null || typeof connection !== 'object' || Array.isArray(connection))
     throw invalidConnection(describeValue(connection));
-  if (isIoredisClient(connection)) return connection;
+  if (isIoredisClient(connection)) return ofOurs(connection);
   refuseOtherObject(connection);
   if ('cluster' in connection) return fromNodes(connection as ClusterConnectionOptions);
   try {
@@ -57,6 +148,18 @@ export function isCluster(model: Redis | Cluster): model is Cluster {
   return (model as Cluster).isCluster;
 }
 
+/**
+ * The client itself, if this copy of ioredis has made it. Of a client of another copy, or of iovalkey, the options are
+ * taken: its connections may behave in other ways.
+ */
+function ofOurs(client: Redis | Cluster): Redis | Cluster {
+  const isOurs = client instanceof Redis || client instanceof Cluster;
+  if (isOurs) return client;
+  const { options, startupNodes = [] } = client as unknown as { options: object; startupNodes?: ClusterNode[] };
+  const lazy = { ...options, lazyConnect: true };
+  return isCluster(client) ? new Cluster(startupNodes, lazy) : new Redis(lazy);
+}
+
 /** Not instanceof: the application may have another copy of ioredis. */
 function isIoredisClient(connection: object): connection is Redis | Cluster {
   const { duplicate, status, options } = connection as Partial<Redis>;
@@ -67,11 +170,8 @@ function isIoredisClient(connection: object): connection is Redis | Cluster {
 function refuseOtherObject(connection: object): void {
   const isFunction = (method: string): boolean => typeof (connection as Record<string, unknown>)[method] === 'function';
   if (isFunction('then')) throw invalidConnection('a Promise: await it');
-  // The clients of node-redis 3, and of 4 and later.
   if (isFunction('send_command') || isFunction('sendCommand')) {
-    throw invalidConnection(
-      'a node-redis client, which this library cannot duplicate: give its URL, or the same as ioredis options',
-    );
+    throw invalidConnection('a client of node-redis whose options cannot be read: give its options in its place');
   }
   if (isFunction('acquire') || isFunction('lock')) {
     throw invalidConnection(`${describeValue(connection)} that takes locks: give the client that it was made with`);
@@ -79,6 +179,9 @@ function refuseOtherObject(connection: object): void {
   const why = whyNoServer(connection);
   if (why) throw invalidConnection(why);
 }
+
+/** Where the connection to a Cluster leads, in words for a message. */
+export const A_CLUSTER = 'a Cluster';
 
 /**
  * Where a connection leads, in words for a message: host and port, the path of a socket, or the primary of some
@@ -88,7 +191,7 @@ function refuseOtherObject(connection: object): void {
  */
 export function describeConnection(connection: RedisConnectionOption): string {
   const model = templateClient(connection);
-  return isCluster(model) ? 'a Cluster' : addressOf(model);
+  return isCluster(model) ? A_CLUSTER : addressOf(model);
 }
 
 function addressOf({ options }: Redis): string {

@@ -32,6 +32,8 @@ export interface Connection {
   readonly mayLoseMessages: boolean;
   /** Whether commands can be sent. */
   readonly isConnected: boolean;
+  /** Why the credentials cannot be renewed now; `undefined` if they can, or if they do not change. */
+  readonly credentialsTrouble: string | undefined;
   /** Begins to connect, and goes on trying until it is closed. */
   connect(): void;
   /** Calls the listener whenever there is a new connection for commands. */

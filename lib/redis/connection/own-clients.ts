@@ -1,4 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
+import type { Credentials } from './credentials.js';
 import { reconnectPauses } from './ioredis-options.js';
 
 /**
@@ -30,13 +31,31 @@ export class OwnClients {
   #isClosing = false;
   #onAllClosed: (() => void) | undefined;
 
-  /** @param inBackground whether the clients let the process exit until {@link keepAlive} is called */
-  constructor(leaseMs: number, inBackground = false) {
+  /**
+   * @param inBackground whether the clients let the process exit until {@link keepAlive} is called
+   * @param credentials what the clients show to Redis in place of the password in their options
+   */
+  constructor(
+    leaseMs: number,
+    inBackground = false,
+    readonly credentials?: Credentials,
+  ) {
     this.#keepsAlive = !inBackground;
     this.#pauseBefore = reconnectPauses(leaseMs);
   }
 
-  add<T extends Client>(client: T): T {
+  /**
+   * Adds a client of Redis.
+   *
+   * @param renew replaces the present connection of a client that listens, without a gap
+   */
+  add(client: Redis, renew?: () => Promise<void>): Redis {
+    this.credentials?.attach(client, renew);
+    return this.addOther(client);
+  }
+
+  /** Adds a client that shows no credentials of Redis: of a sentinel, or of a cluster as a whole. */
+  addOther<T extends Client>(client: T): T {
     this.#clients.add(client);
     client.on('connecting', () => this.#clients.add(client));
     client.on('connect', () => this.#refer(client));
@@ -63,6 +82,7 @@ export class OwnClients {
   /** Call this after disconnecting all clients. Resolves when they have closed, or after a second. */
   closed(): Promise<void> {
     this.#isClosing = true;
+    this.credentials?.close();
     // ioredis emits no end for a client that has no connection at the moment. A cluster has no connection of its own.
     for (const client of this.#clients) {
       if (client.isCluster || NOT_CONNECTED.has(client.status)) this.#clients.delete(client);

@@ -55,6 +55,13 @@ export const INBOX_LOSES: StoreProblem = {
   isFatal: false,
 };
 
+/** Open connections go on with the last ones. The log says why. */
+export const OLD_CREDENTIALS: StoreProblem = {
+  code: 'CREDENTIALS',
+  message: 'The credentials for Redis cannot be renewed, so new connections may be refused.',
+  isFatal: false,
+};
+
 /**
  * Why no lock can be taken, by the error of a store.
  *

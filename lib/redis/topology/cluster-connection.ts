@@ -1,14 +1,14 @@
-import { EventEmitter } from 'node:events';
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { LockStoreError } from '../../core/store/store-error.js';
 import { hostAndPort, parseHostAndPort } from '../script/address.js';
 import { ClusterServers } from './cluster-servers.js';
 import { ClusterTopology } from './cluster-topology.js';
-import type { Connection, LockServer, Subscriber } from '../connection/connection.js';
+import type { Connection, LockServer } from '../connection/connection.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
 import type { Durability } from '../durability/durable-connection.js';
 import type { OwnClients } from '../connection/own-clients.js';
+import { OwnSubscriber } from '../connection/own-subscriber.js';
 import { reconnectPauses, safeOptions } from '../connection/ioredis-options.js';
 import { ASKING } from '../script/script-runner.js';
 import type { ServerConnection } from '../connection/server-connection.js';
@@ -61,6 +61,10 @@ export class ClusterConnection implements Connection {
   get isConnected(): boolean {
     const { primaries } = this.#servers;
     return primaries.length > 0 && primaries.every((server) => server.isConnected);
+  }
+
+  get credentialsTrouble(): string | undefined {
+    return this.#clients.credentials?.problem;
   }
 
   connect(): void {
@@ -201,37 +205,24 @@ function checkPrefix(keyPrefix: string): void {
  * Listens on any one node of a cluster: a message that is published on one node reaches all of them. When that node
  * goes down or leaves the cluster, it listens on another.
  */
-class ClusterSubscriber extends EventEmitter implements Subscriber {
-  #client: Redis | undefined;
+class ClusterSubscriber extends OwnSubscriber {
   #isClosed = false;
+  /** How many connections in a row have failed, with the one that is made. */
+  #tried = 1;
 
   /** @param nodes returns the present nodes of the cluster */
   constructor(
     private readonly nodes: () => Redis[],
     private readonly options: RedisOptions,
-    private readonly clients: OwnClients,
+    clients: OwnClients,
     private readonly pauseBefore: (attempt: number) => number,
   ) {
-    super();
-  }
-
-  get status(): string {
-    return this.#client?.status ?? 'wait';
-  }
-
-  subscribe(channel: string): Promise<unknown> {
-    return this.#client
-      ? this.#client.subscribe(channel)
-      : Promise.reject(new Error('No node of the cluster is known'));
-  }
-
-  unsubscribe(channel: string): Promise<unknown> {
-    return this.#client ? this.#client.unsubscribe(channel) : Promise.resolve();
+    super(clients);
   }
 
   /** The slot table was read: the nodes may have changed. */
   nodesChanged(): void {
-    const at = this.#client && hostAndPort(this.#client);
+    const at = this.client && hostAndPort(this.client);
     if (this.nodes().some((node) => hostAndPort(node) === at)) return;
     this.#choose(1);
   }
@@ -243,41 +234,38 @@ class ClusterSubscriber extends EventEmitter implements Subscriber {
 
   close(): void {
     this.#isClosed = true;
-    this.#client?.disconnect();
+    this.client?.disconnect();
+  }
+
+  /** Not at the node of the present client, if there is another one. */
+  protected make(): Redis | undefined {
+    const at = this.client && hostAndPort(this.client);
+    const all = this.nodes();
+    const others = all.filter((node) => hostAndPort(node) !== at);
+    const choice = others.length > 0 ? others : all;
+    const node = choice[Math.floor(Math.random() * choice.length)];
+    if (!node || this.#isClosed) return undefined;
+    // Without retries: another node probably answers before this one is back.
+    const client = node.duplicate({ ...this.options, retryStrategy: null });
+    mendQuirks(client);
+    let tried = this.#tried;
+    client.on('ready', () => (tried = 0));
+    client.on('end', () => {
+      if (client !== this.client || this.#isClosed) return;
+      setTimeout(() => client === this.client && this.#choose(tried + 1), this.pauseBefore(tried + 1)).unref();
+    });
+    return this.own(client);
   }
 
   #choose(attempt: number): void {
-    const last = this.#client;
-    this.#client = undefined;
+    this.#tried = attempt;
+    const next = this.make();
+    const last = this.client;
+    this.client = undefined;
     last?.disconnect();
     if (last) this.emit('close');
-    const all = this.nodes();
-    const others = all.filter((node) => !last || hostAndPort(node) !== hostAndPort(last));
-    const choice = others.length > 0 ? others : all;
-    const node = choice[Math.floor(Math.random() * choice.length)];
-    if (!node || this.#isClosed) return;
-    const client = node.duplicate({
-      ...this.options,
-      // Another node probably answers before this one is back.
-      retryStrategy: null,
-    });
-    mendQuirks(client);
-    this.clients.add(client);
-    this.#client = client;
-    let tried = attempt;
-    client.on('error', () => {}); // the connections for commands report them
-    client.on('ready', () => {
-      tried = 0;
-      if (client === this.#client) this.emit('ready');
-    });
-    client.on('message', (channel: string, message: string) => this.emit('message', channel, message));
-    client.on('close', () => {
-      if (client === this.#client) this.emit('close');
-    });
-    client.on('end', () => {
-      if (client !== this.#client || this.#isClosed) return;
-      setTimeout(() => client === this.#client && this.#choose(tried + 1), this.pauseBefore(tried + 1)).unref();
-    });
-    client.connect().catch(() => {}); // 'end' follows
+    if (!next) return;
+    this.use(next);
+    next.connect().catch(() => {}); // 'end' follows
   }
 }

@@ -46,7 +46,7 @@ export class ClusterTopology {
       redisOptions: { ...model.options.redisOptions, disconnectTimeout: GONE_MS },
     });
     connectInRootContext(this.#cluster);
-    clients.add(this.#cluster);
+    clients.addOther(this.#cluster);
     this.#cluster.on('+node', (node: Redis) => this.#watch(node));
     // The connection has said why, where it was closed.
     this.#cluster.on('node error', (error: Error) => (this.lastError = this.#closedBy ?? error));

@@ -5,6 +5,7 @@ import type { ScriptCall, ScriptSender } from '../script/script.js';
 import type { Durability } from '../durability/durable-connection.js';
 import { openServer } from '../durability/durable-server.js';
 import type { OwnClients } from '../connection/own-clients.js';
+import { OwnSubscriber } from '../connection/own-subscriber.js';
 import { safeOptions, subscriptionPause } from '../connection/ioredis-options.js';
 import { mendQuirks, reconnect } from '../connection/ioredis-quirks.js';
 import { ConnectionTrouble, type SentinelReasons } from '../connection/connection-trouble.js';
@@ -20,7 +21,7 @@ const FAIL_OVER_MS = 60_000;
 export class PrimaryConnection implements Connection {
   readonly isCluster = false;
   readonly topology: 'standalone' | 'sentinel';
-  readonly subscriber: Redis;
+  readonly subscriber: PrimarySubscriber;
   readonly outerKeyPrefix: string;
   readonly #server: ServerConnection;
   readonly #watch: PrimaryWatch;
@@ -47,11 +48,8 @@ export class PrimaryConnection implements Connection {
     };
     const reasonOfSentinel: SentinelReasons = (address) => this.#watch.reasonOf(address);
     this.#server = openServer(model, options, { clients, onDemoted, reasonOfSentinel }, durability);
-    this.subscriber = clients.add(model.duplicate(options));
-    mendQuirks(this.subscriber);
+    this.subscriber = new PrimarySubscriber(model, options, clients);
     this.outerKeyPrefix = model.options.keyPrefix?.toString() ?? '';
-    // The connection for commands has the same troubles, and reports them.
-    this.subscriber.on('error', () => {});
     this.#watch = new PrimaryWatch(this.#server.client.options, clients, () => {
       this.#server.reconnect();
       onDemoted();
@@ -66,9 +64,13 @@ export class PrimaryConnection implements Connection {
     return this.#server.isConnected;
   }
 
+  get credentialsTrouble(): string | undefined {
+    return this.#clients.credentials?.problem;
+  }
+
   connect(): void {
     this.#server.connect();
-    this.subscriber.connect().catch(() => {}); // as above
+    this.subscriber.connect();
     this.#watch.start();
   }
 
@@ -101,7 +103,7 @@ export class PrimaryConnection implements Connection {
   }
 
   replaceSubscriber(): void {
-    reconnect(this.subscriber);
+    this.subscriber.reconnect();
   }
 
   describeTrouble(): string {
@@ -114,7 +116,7 @@ export class PrimaryConnection implements Connection {
 
   close(): Promise<void> {
     this.#server.close();
-    this.subscriber.disconnect();
+    this.subscriber.close();
     this.#watch.close();
     return this.#clients.closed();
   }
@@ -122,6 +124,36 @@ export class PrimaryConnection implements Connection {
   readonly #explain = (error: unknown): never => {
     throw this.#server.explain(error);
   };
+}
+
+/** Listens at the primary. Its connection is made anew by ioredis. */
+class PrimarySubscriber extends OwnSubscriber {
+  constructor(
+    private readonly model: Redis,
+    private readonly options: RedisOptions,
+    clients: OwnClients,
+  ) {
+    super(clients);
+    this.use(this.make());
+  }
+
+  connect(): void {
+    this.client?.connect().catch(() => {}); // the connection for commands reports why
+  }
+
+  reconnect(): void {
+    if (this.client) reconnect(this.client);
+  }
+
+  close(): void {
+    this.client?.disconnect();
+  }
+
+  protected make(): Redis {
+    const client = this.model.duplicate(this.options);
+    mendQuirks(client);
+    return this.own(client);
+  }
 }
 
 const SWITCHED = '+switch-master';
@@ -145,7 +177,9 @@ export class PrimaryWatch {
   constructor(options: RedisOptions, clients: OwnClients, onSwitched: () => void) {
     this.#name = options.name;
     this.#onSwitched = onSwitched;
-    this.#sentinels = (options.sentinels ?? []).map((sentinel) => clients.add(this.#connectionTo(sentinel, options)));
+    this.#sentinels = (options.sentinels ?? []).map((sentinel) =>
+      clients.addOther(this.#connectionTo(sentinel, options)),
+    );
   }
 
   start(): void {

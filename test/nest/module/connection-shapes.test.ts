@@ -7,8 +7,9 @@ import { rejection } from '../../support/expect/eventually.js';
 
 const secret = 'hunter2';
 
+const url = `redis://:${secret}@redis.internal:6379`;
+
 describe('a connection that would lead to localhost in silence fails at boot, and the error says what to write', () => {
-  const url = `redis://:${secret}@redis.internal:6379`;
   const [there, unset] = ['redis.internal', 'is an environment variable not set?'];
   class Config {
     get host(): string {
@@ -20,11 +21,19 @@ describe('a connection that would lead to localhost in silence fails at boot, an
   const nodes = 'as another library takes it: write { cluster: [...] } for the nodes of a Cluster, or { sentinels: ';
   const nowhere = 'without host, port, path, sentinels or cluster';
   const shapes: [string, unknown, string][] = [
-    ['node-redis, and many modules', { url }, `not an object with "url", ${theUrl}`],
-    ['the same beside a port', { url, port: 6379 }, `not an object with "url", ${theUrl}`],
+    ['a URL beside a port', { url, port: 6379 }, `not an object with "url", ${theUrl}`],
+    [
+      'a URL beside an option of others',
+      { url, ttl: 5 },
+      'not options of node-redis with "ttl", which cannot be carried',
+    ],
     ['a URI', { uri: url }, `not an object with "uri", ${theUrl}`],
-    ['node-redis 4 and later', { socket: { host: there }, password: secret }, `not an object with "socket", ${inside}`],
-    ['node-redis with a cluster', { rootNodes: [{ url }] }, `not an object with "rootNodes", ${nodes}`],
+    ['an address in two ways', { socket: { host: there }, host: there }, `not an object with "socket", ${inside}`],
+    [
+      'a socket without its host',
+      { socket: { host: undefined, port: 6379 } },
+      `not options whose host is "" (${unset}).`,
+    ],
     ['a module of ioredis, with nodes', { nodes: [{ host: there }] }, `not an object with "nodes", ${nodes}`],
     ['Bull', { redis: { host: there, password: secret } }, `not an object with "redis", ${inside}`],
     ['BullMQ', { connection: { host: there, password: secret } }, `not an object with "connection", ${inside}`],
@@ -89,6 +98,9 @@ describe('a connection that would lead to localhost in silence fails at boot, an
   it.each([
     ['a host', { host: '127.0.0.1', port: '1', password: undefined, url: undefined }],
     ['a port, of this machine', { port: 1 }],
+    ['a URL, as node-redis takes it', { url }],
+    ['a socket, as node-redis takes it', { socket: { host: '127.0.0.1' }, password: secret }],
+    ['nodes, as node-redis takes them', { rootNodes: [{ url }] }],
     ['an address of IPv6', { host: 'fe80::1%eth0', port: 1 }],
     ['a name with letters of a language', { host: 'b\u00fccher.example' }],
     ['a path beside a host that is not set', { host: undefined, path: '/tmp/none@all.sock' }],
@@ -102,7 +114,6 @@ describe('a connection that would lead to localhost in silence fails at boot, an
 });
 
 describe('a URL where a name of a server belongs is refused at boot, without showing its password', () => {
-  const url = `redis://:${secret}@redis.internal:6379`;
   const bare = `me:${secret}@redis.internal`;
   const sentinels = [{ host: '127.0.0.1', port: 1 }];
   const places: [string, string, () => unknown][] = [

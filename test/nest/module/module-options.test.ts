@@ -93,9 +93,9 @@ describe('a connection that cannot be one fails at boot, without showing it', ()
     ['an empty string', '', 'not an empty string.'],
     ['a Promise', Promise.resolve({ host: 'localhost', password: secret }), 'not a Promise: await it.'],
     [
-      'a client of node-redis',
-      { sendCommand: () => {}, duplicate: () => {}, isOpen: true, options: { password: secret } },
-      'not a node-redis client, which this library cannot duplicate: give its URL, or the same as ioredis options.',
+      'a client of node-redis 3',
+      { send_command: () => {}, duplicate: () => {}, connected: true, options: { password: secret } },
+      'not a client of node-redis whose options cannot be read: give its options in its place.',
     ],
     [
       'an object that takes locks',

@@ -64,6 +64,7 @@ export function useInstances(
       leaseMs: defaults.leaseMs,
       durability,
       restartQuarantineMs,
+      warn: options.warn,
     });
     listenTogether(store);
     const { clock, unclearNames, warn } = options;

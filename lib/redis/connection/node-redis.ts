@@ -1,0 +1,294 @@
+import type { RedisOptions } from 'ioredis';
+import { quote } from '../../core/util/quoted.js';
+import type { CredentialsProvider, PushingProvider, RedisCredentials } from './credentials.js';
+
+/** Where a server of node-redis is. Other options of its sockets are for its own connections. */
+export interface NodeRedisSocket {
+  host?: string | undefined;
+  port?: number | undefined;
+  /** The path of a Unix socket. */
+  path?: string | undefined;
+  family?: number | undefined;
+  /** Beside `true`, the options of TLS are those of `tls.connect`. */
+  tls?: boolean | undefined;
+}
+
+/** Gives the credentials of node-redis: its async kind, or its streaming kind. */
+interface NodeRedisCredentials {
+  readonly type: string;
+}
+
+/** The options of a client of node-redis that say where Redis is. The others are for its own connections. */
+export interface NodeRedisServer {
+  url?: string | undefined;
+  socket?: NodeRedisSocket | undefined;
+  username?: string | undefined;
+  password?: string | undefined;
+  database?: number | undefined;
+  credentialsProvider?: NodeRedisCredentials | undefined;
+  keyPrefix?: unknown;
+  RESP?: 2 | 3 | undefined;
+  disableClientInfo?: boolean | undefined;
+}
+
+/** Where a node is that the application knows by another address. */
+type AddressMap = NonNullable<RedisOptions['natMap']>;
+
+/** The options of a cluster of node-redis. */
+export interface NodeRedisCluster {
+  rootNodes: readonly NodeRedisServer[];
+  defaults?: NodeRedisServer | undefined;
+  RESP?: 2 | 3 | undefined;
+  keyPrefix?: unknown;
+  nodeAddressMap?: unknown;
+}
+
+/** The options of a sentinel of node-redis. */
+export interface NodeRedisSentinel {
+  name: string;
+  sentinelRootNodes: readonly { host: string; port: number }[];
+  nodeClientOptions?: NodeRedisServer | undefined;
+  sentinelClientOptions?: NodeRedisServer | undefined;
+  RESP?: 2 | 3 | undefined;
+  keyPrefix?: unknown;
+  nodeAddressMap?: unknown;
+}
+
+/** A client, a cluster or a sentinel of node-redis. */
+export interface NodeRedisClient {
+  sendCommand(...args: never[]): Promise<unknown>;
+  duplicate(...args: never[]): unknown;
+  readonly isOpen: boolean;
+}
+
+/** Its options without our own meaning: they are for the connections, the commands and the cache of node-redis. */
+const OTHER_OPTIONS = new Set(
+  (
+    'name readonly pingInterval commandOptions commandsQueueMaxLength disableOfflineQueue clientSideCache clientInfoTag ' +
+    'emitInvalidate maintNotifications maintEndpointType maintRelaxedCommandTimeout maintRelaxedSocketTimeout modules ' +
+    'functions scripts himportRegistry legacyMode isolationPoolOptions minimizeConnections useReplicas ' +
+    'maxCommandRedirections topologyRefreshOnReconnectionAttemptStrategy maxCommandRediscovers masterPoolSize ' +
+    'replicaPoolSize scanInterval passthroughClientErrorEvents reserveClient'
+  ).split(' '),
+);
+/** Options of its sockets that are for its own connections. */
+const OTHER_SOCKET_OPTIONS = new Set(
+  'connectTimeout reconnectStrategy socketTimeout noDelay keepAlive keepAliveInitialDelay'.split(' '),
+);
+const SAY_WHERE = ['url', 'socket', 'rootNodes', 'sentinelRootNodes', 'credentialsProvider', 'database'];
+/** The same in ioredis. Beside them, an option of node-redis is a mistake, which is explained elsewhere. */
+const SAY_WHERE_OTHERWISE = ['host', 'port', 'path', 'sentinels', 'cluster', 'Connector'];
+
+/** What node-redis is told, in the words of ioredis. */
+export interface Translated {
+  readonly options: RedisOptions & { cluster?: { host?: string; port?: number }[]; redisOptions?: RedisOptions };
+  readonly credentials?: CredentialsProvider | undefined;
+}
+
+/** Why options of node-redis cannot be translated. The message has no value in it. */
+export class Untranslatable extends Error {}
+
+/** Reads a URL as ioredis does. Returns only what is in it. */
+type ReadUrl = (url: string) => Pick<RedisOptions, 'host' | 'port' | 'path' | 'username' | 'password' | 'db' | 'tls'>;
+
+/** Whether these are options of node-redis, and not of ioredis. */
+export function isForNodeRedis(options: object): boolean {
+  const has = (key: string): boolean => (options as Record<string, unknown>)[key] !== undefined;
+  return SAY_WHERE.some(has) && !SAY_WHERE_OTHERWISE.some(has);
+}
+
+/**
+ * The options of a client, a cluster or a sentinel of node-redis. They are read, and it is left as it is.
+ *
+ * @returns `undefined` if it is none
+ * @throws Untranslatable if its options cannot be read
+ */
+export function optionsOfNodeRedis(client: object): object | undefined {
+  const { sendCommand, isOpen, options } = client as Partial<NodeRedisClient & { options: unknown }>;
+  if (typeof sendCommand !== 'function' || typeof isOpen !== 'boolean') return undefined;
+  if (typeof options === 'object' && options !== null) return options;
+  const found = optionsOfDuplicate(client);
+  if (found) return found;
+  throw new Untranslatable('a client of node-redis whose options cannot be read: give its options in its place');
+}
+
+/**
+ * A cluster and a sentinel of node-redis keep their options to themselves, and hand them to the constructor of a
+ * duplicate. Here that constructor only keeps them.
+ */
+function optionsOfDuplicate(client: object): object | undefined {
+  const { _self = client, duplicate } = client as { _self?: object; duplicate?: unknown };
+  if (typeof duplicate !== 'function') return undefined;
+  let found: unknown;
+  function constructor(options: unknown): void {
+    found = options;
+  }
+  const kind = Object.create({ constructor }) as object;
+  const view = Object.create(kind, { _self: { value: _self }, commandOptions: { value: undefined } }) as object;
+  try {
+    Reflect.apply(duplicate, view, []);
+  } catch {
+    return undefined;
+  }
+  return typeof found === 'object' && found !== null ? found : undefined;
+}
+
+/** @throws Untranslatable with what cannot be carried over */
+export function fromNodeRedis(given: object, readUrl: ReadUrl): Translated {
+  if ('rootNodes' in given) return fromCluster(given as NodeRedisCluster, readUrl);
+  if ('sentinelRootNodes' in given) return fromSentinel(given as NodeRedisSentinel, readUrl);
+  return fromClient(given, '', readUrl);
+}
+
+function fromClient(given: NodeRedisServer, at: string, readUrl: ReadUrl): Translated {
+  const { url, socket, username, password, database, credentialsProvider, keyPrefix, RESP, ...rest } = given;
+  const { disableClientInfo, ...others } = rest;
+  refuseOthers(others, OTHER_OPTIONS, at);
+  // What the URL says comes first, as in node-redis.
+  const { tls, ...parsed } = url === undefined ? {} : readUrl(url);
+  const options: RedisOptions = {
+    ...fromSocket(tls ? { ...socket, tls: true } : socket, `${at}socket.`),
+    ...defined({ username, password, db: database, protocol: RESP, disableClientInfo }),
+    ...defined({ keyPrefix: textPrefix(keyPrefix) }),
+    ...parsed,
+  };
+  if (!credentialsProvider) return { options };
+  // node-redis ignores the password beside it, and makes a provider of a password.
+  delete options.username;
+  delete options.password;
+  return { options, credentials: fromProvider(credentialsProvider, `${at}credentialsProvider`) };
+}
+
+function fromSocket(socket: NodeRedisSocket | undefined, at: string): RedisOptions {
+  const { host, port, path, family, tls, ...rest } = socket ?? {};
+  const others = Object.fromEntries(Object.entries(rest).filter(([key]) => !OTHER_SOCKET_OPTIONS.has(key)));
+  if (!tls) refuseOthers(others, OTHER_SOCKET_OPTIONS, at);
+  // A host that is there and not set is refused later: perhaps an environment variable is missing.
+  const isUnset = socket && Object.hasOwn(socket, 'host') && host === undefined && path === undefined;
+  return { ...(isUnset && { host: '' }), ...defined({ host, port, path, family, tls: tls ? others : undefined }) };
+}
+
+function fromCluster(given: NodeRedisCluster, readUrl: ReadUrl): Translated {
+  const { rootNodes, defaults, RESP, keyPrefix, nodeAddressMap, ...others } = given;
+  refuseOthers(others, OTHER_OPTIONS, '');
+  const nodes = listOf(rootNodes, 'rootNodes').map((node, index) => fromClient(node, `rootNodes[${index}].`, readUrl));
+  const shared = defaults ? fromClient(defaults, 'defaults.', readUrl) : nodes[0]!;
+  const cluster = nodes.map(({ options }) => defined({ host: options.host, port: options.port }));
+  const { host: _, port: __, path: ___, ...redisOptions } = shared.options;
+  return {
+    options: {
+      cluster,
+      redisOptions: { ...redisOptions, ...defined({ protocol: RESP }) },
+      ...defined({ natMap: addressMap(nodeAddressMap), keyPrefix: textPrefix(keyPrefix) }),
+    },
+    credentials: shared.credentials ?? nodes[0]!.credentials,
+  };
+}
+
+function fromSentinel(given: NodeRedisSentinel, readUrl: ReadUrl): Translated {
+  const { name, sentinelRootNodes, nodeClientOptions, sentinelClientOptions, ...rest } = given;
+  const { RESP, keyPrefix, nodeAddressMap, ...others } = rest;
+  refuseOthers(others, OTHER_OPTIONS, '');
+  const node = fromClient(nodeClientOptions ?? {}, 'nodeClientOptions.', readUrl);
+  const sentinel = fromClient(sentinelClientOptions ?? {}, 'sentinelClientOptions.', readUrl);
+  if (sentinel.credentials) {
+    throw new Untranslatable(
+      'options of a sentinel with sentinelClientOptions.credentialsProvider: sentinels have a password that stays',
+    );
+  }
+  const { host: _, port: __, path: ___, ...options } = node.options;
+  const { username, password, tls } = sentinel.options;
+  return {
+    options: {
+      ...options,
+      ...defined({ protocol: RESP }),
+      name,
+      sentinels: listOf(sentinelRootNodes, 'sentinelRootNodes').map(({ host, port }) => ({ host, port })),
+      ...defined({ sentinelUsername: username, sentinelPassword: password, sentinelTLS: tls }),
+      ...(options.tls && { enableTLSForSentinelMode: true }),
+      ...defined({ natMap: addressMap(nodeAddressMap), keyPrefix: textPrefix(keyPrefix) }),
+    },
+    credentials: node.credentials,
+  };
+}
+
+function listOf<T>(list: readonly T[], name: string): readonly T[] {
+  if (Array.isArray(list) && list.length > 0) return list;
+  throw new Untranslatable(`options of node-redis whose ${name} are no list, or an empty one`);
+}
+
+function refuseOthers(others: object, known: ReadonlySet<string>, at: string): void {
+  const other = Object.entries(others).find(([key, value]) => value !== undefined && !known.has(key))?.[0];
+  if (other === undefined) return;
+  throw new Untranslatable(
+    `options of node-redis with ${quote(at + other)}, which cannot be carried over: leave it out, or write the options of ioredis`,
+  );
+}
+
+function textPrefix(keyPrefix: unknown): string | undefined {
+  if (keyPrefix === undefined || typeof keyPrefix === 'string') return keyPrefix;
+  throw new Untranslatable('options of node-redis whose keyPrefix is no text');
+}
+
+function addressMap(map: unknown): AddressMap | undefined {
+  if (map === undefined || typeof map === 'function' || (typeof map === 'object' && map !== null)) {
+    return map as AddressMap | undefined;
+  }
+  throw new Untranslatable('options of node-redis whose nodeAddressMap is neither an object nor a function');
+}
+
+type Shown = Partial<Pick<RedisCredentials, 'username' | 'password'>>;
+
+interface StreamingProvider {
+  subscribe(listener: {
+    onNext(next: Shown): void;
+    onError(error: Error): void;
+  }): Promise<[Shown, { dispose?(): void }]>;
+}
+
+function fromProvider(provider: NodeRedisCredentials, at: string): CredentialsProvider {
+  const { type } = provider;
+  if (type === 'async-credentials-provider') {
+    const { credentials } = provider as unknown as { credentials(): Promise<Shown> };
+    return async () => (await credentials.call(provider)) as RedisCredentials;
+  }
+  if (type === 'streaming-credentials-provider') return fromStream(provider as unknown as StreamingProvider);
+  throw new Untranslatable(`options of node-redis whose ${at} is neither its async nor its streaming kind`);
+}
+
+/** Subscribes once. The last credentials that the stream has told are those of new connections. */
+function fromStream(provider: StreamingProvider): CredentialsProvider {
+  let last: Promise<Shown> | undefined;
+  let changed = (): void => {};
+  let subscription: { dispose?(): void } | undefined;
+  const current = (): Promise<RedisCredentials> => {
+    last ??= provider
+      .subscribe({
+        onNext(next) {
+          last = Promise.resolve(next);
+          changed();
+        },
+        // The provider has ended the stream. The next connection begins another one.
+        onError: () => (last = undefined),
+      })
+      .then(([first, disposable]) => {
+        subscription = disposable;
+        return first;
+      });
+    const asked = last;
+    asked.catch(() => {
+      if (last === asked) last = undefined;
+    });
+    return asked as Promise<RedisCredentials>;
+  };
+  const onChanged = (listener: () => void): void => {
+    changed = listener;
+  };
+  return Object.assign(current, { onChanged, end: () => subscription?.dispose?.() }) satisfies PushingProvider;
+}
+
+function defined<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}

@@ -134,6 +134,7 @@ export const ROOMS = {
   'docs/migration/from-redisson.md': ['site', 'snippets', stack('redisson')],
   'docs/operations/acl.md': ['site', 'snippets', ...redis('rights', 'messages'), 'consumers'],
   'README.md': ['site', 'snippets', 'consumers'],
+  'AGENTS.md': ['snippets'],
   'CONTRIBUTING.md': ['site'],
   'SECURITY.md': ['site'],
   // A page of the site, too. Nearly every change adds a line to it, and test/tools/packed-files.test.ts follows its links.

@@ -25,6 +25,7 @@ export interface Table {
 /** What users read, by path from the root. */
 export const GUIDES = [
   'README.md',
+  'AGENTS.md',
   'CHANGELOG.md',
   'CONTRIBUTING.md',
   'SECURITY.md',

@@ -4,7 +4,7 @@ import { LockTimeoutError } from '../../lib/index.js';
 import { AlsoLocks } from '../../lib/migration/both/also-locks.js';
 import { rejection } from '../support/expect/eventually.js';
 import { useRedis } from '../support/redis/redis-server.js';
-import { blocksOf, readGuide, tablesOf } from './guides.js';
+import { blocksOf, GUIDES, readGuide, tablesOf } from './guides.js';
 
 const readme = readGuide('README.md');
 
@@ -71,5 +71,29 @@ describe('the README', () => {
       const withoutTimes = (text: string) => text.replace(/\d+(?:\.\d+)? m?s\b/g, 'a time').replace(/\s+/g, ' ');
       expect(withoutTimes(shown!.code)).toBe(withoutTimes(`${error.name}: ${error.message}`));
     });
+  });
+});
+
+describe('AGENTS.md', () => {
+  const text = readGuide('AGENTS.md');
+
+  it('has at most 6,000 bytes, and ten numbered snippets', () => {
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(6_000);
+    const [, snippets] = text.split('## Snippets');
+    const numbers = [...snippets!.matchAll(/\b(\d+)\. (?=[A-Za-z])/g)].map(([, number]) => Number(number));
+    expect(numbers).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  });
+
+  it('names pages that are there', () => {
+    const [table] = tablesOf('AGENTS.md');
+    const named = table!.rows.flatMap(([, pages]) => {
+      let folder = '';
+      return [...pages!.matchAll(/`([^`]+)`/g)].map(([, name]) => {
+        if (name!.startsWith('docs/')) folder = name!.replace(/[^/]*$/, '');
+        return name!.startsWith('docs/') ? name! : folder + name!;
+      });
+    });
+    expect(named.length).toBeGreaterThan(15);
+    expect(named.filter((name) => name.endsWith('.md') && !GUIDES.includes(name))).toEqual([]);
   });
 });

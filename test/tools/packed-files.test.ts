@@ -23,7 +23,14 @@ describe('the packed files', () => {
 
   it('have the pages for users', () => {
     expect(packed).toEqual(
-      expect.arrayContaining(['README.md', 'CHANGELOG.md', 'LICENSE', 'SECURITY.md', 'docs/guide/getting-started.md']),
+      expect.arrayContaining([
+        'README.md',
+        'AGENTS.md',
+        'CHANGELOG.md',
+        'LICENSE',
+        'SECURITY.md',
+        'docs/guide/getting-started.md',
+      ]),
     );
   });
 

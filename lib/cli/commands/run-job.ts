@@ -5,6 +5,7 @@ import type { CommandContext } from '../frame/command.js';
 import { CliError, type ExitName } from '../frame/exit-codes.js';
 import { longDuration } from '../frame/output.js';
 import { pauseFor } from '../frame/pause.js';
+import { callRoll, lifeOf, withoutAnswers } from '../frame/roll.js';
 import type { Session } from '../frame/session.js';
 import { NO_OWN_JOBS } from './jobs.js';
 
@@ -16,6 +17,9 @@ const TELL_AGAIN_MS = 1_000;
 const END_LOOK_MS = 500;
 /** How long to wait for the end of the run. */
 const DEFAULT_WAIT_MS = 10 * 60_000;
+/** How often an instance that has not begun is looked for, and how often in a row it has to be missing. */
+const LIFE_LOOK_MS = 2_000;
+const MISSING_LOOKS = 2;
 /** So many newer runs there may be of the job. */
 const MOST_RUNS = 100;
 
@@ -45,11 +49,23 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
   const where = plainOrQuoted(instanceId);
   const ended = await untilEnded(asking, asked, taken, waitMs);
   terminal.endProgress();
-  const { state, run } = ended;
+  const { state, run, isMissing } = ended;
+  if (isMissing) {
+    throw new CliError(
+      'refused',
+      `${where} has taken the request to run the job ${quote(name)}, and has not begun. It is not connected any more: ` +
+        `most likely its process is dead, and no other instance runs it for this request. Look whether it has run by ` +
+        `job ${name} --history, and ask again.`,
+    );
+  }
   const isOver = state.state === 'ended' || run?.outcome !== undefined;
   if (!isOver) {
+    const history = `job ${name} --history shows`;
     output.note(
-      `${name} was taken by ${where}, and has not ended within ${longDuration(waitMs)}. It goes on: job ${name} --history shows its end.`,
+      run
+        ? `${where} runs the job ${quote(name)}, and has not ended within ${longDuration(waitMs)}. It goes on: ${history} its end.`
+        : `${where} has taken the request to run the job ${quote(name)}, and has not begun within ${longDuration(waitMs)}: ` +
+            `an earlier run goes on, or it is frozen. It may begin later: ${history} that.`,
     );
     return 'partial';
   }
@@ -87,23 +103,41 @@ async function untilTaken({ session, terminal, signal, name }: Asking, asked: As
   return state;
 }
 
-/** The end is told by the instance. Of one that has died, the history has it. */
+/**
+ * The end is told by the instance. Of one that has died during the run, the history has it. Of one that has died before,
+ * nothing has: then it is missing among those that are connected.
+ */
 async function untilEnded(
   { session, terminal, signal, name }: Asking,
   asked: AskedRun,
   taken: RunRequestState & { readonly instanceId: string },
   waitMs: number,
-): Promise<{ readonly state: RunRequestState; readonly run: JobRun | undefined }> {
+): Promise<{ readonly state: RunRequestState; readonly run: JobRun | undefined; readonly isMissing: boolean }> {
   const { jobs } = session;
   const since = performance.now();
+  let missing = 0;
+  let lookedAt = since;
   for (let state: RunRequestState = taken; ;) {
     const runs = await jobs.history(name, NO_OWN_JOBS, MOST_RUNS);
     const run = runs.find(({ manual, tick }) => manual && tick.split(' ')[0]!.endsWith(`:${asked.tickId}`));
     const waitedMs = performance.now() - since;
     const isOver = state.state === 'ended' || run?.outcome !== undefined;
-    if (isOver || waitedMs >= waitMs || signal.aborted) return { state, run };
-    terminal.progress(`${name} runs on ${plainOrQuoted(taken.instanceId)} for ${longDuration(waitedMs)} …`);
+    // It was missing before this look at the history.
+    const isMissing = !run && missing >= MISSING_LOOKS;
+    if (isOver || isMissing || waitedMs >= waitMs || signal.aborted) return { state, run, isMissing };
+    if (!run && performance.now() - lookedAt >= LIFE_LOOK_MS) {
+      missing = (await isGone(taken.instanceId, session)) ? missing + 1 : 0;
+      lookedAt = performance.now();
+    }
+    const does = run ? 'runs it' : 'has taken it, and has not begun it,';
+    terminal.progress(`${name}: ${plainOrQuoted(taken.instanceId)} ${does} for ${longDuration(waitedMs)} …`);
     await pauseFor(Math.min(END_LOOK_MS, waitMs - waitedMs), signal);
     state = await jobs.requests.read(asked);
   }
+}
+
+/** Where the instances cannot be asked, it may live. */
+async function isGone(instanceId: string, session: Session): Promise<boolean> {
+  const roll = await callRoll(session).catch(withoutAnswers);
+  return roll !== undefined && lifeOf(instanceId, roll) === 'gone';
 }

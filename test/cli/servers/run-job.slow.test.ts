@@ -1,8 +1,9 @@
 import { eventually } from '../../support/expect/eventually.js';
-import { useAdmin } from '../../support/redis/lock-instances.js';
+import { type LockInstance, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 import type { JobSetup } from '../../nest/schedule/job-process-main.js';
 import { useJobFleets } from '../../nest/schedule/job-process.js';
+import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { startCli } from '../run-process.js';
 
 const HOUR_MS = 3_600_000;
@@ -52,6 +53,44 @@ describe('job --run, between processes', () => {
     await eventually(() => expect(fleet.runs).toHaveLength(1));
     await fleet.processes[0]!.signal('SIGKILL');
     expect(await ended).toMatchObject({ code: 1, stdout: expect.stringContaining('ended crashed') });
+  });
+
+  describe('of an instance that has taken the request, and begins nothing', () => {
+    const startInstances = useInstances(() => redis().url);
+    /** It knows a job, and this is what it does when it is to run it. */
+    const instanceThat = async (runs: (instance: LockInstance) => void) => {
+      const instance = await startInstances();
+      const store = new RedisJobStore(instance.store);
+      await store.register([{ resource: 'cron:job' }]);
+      instance.locks.jobRecords(store).requests.serve({
+        has: () => true,
+        run: () => (runs(instance), new Promise(() => {})),
+      });
+      return instance;
+    };
+    const runIt = (...argv: string[]) =>
+      startCli(['job', 'job', '--run', '--prefix', 'lock', ...argv], { REDIS_URL: redis().url }).ended;
+
+    it('says that it is most likely dead, where its process is gone, and runs nothing elsewhere', async () => {
+      // Without a word to anybody, as at a crash.
+      const dead = await instanceThat(({ store }) => void store.close());
+      const { code, stdout, stderr } = await runIt();
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toContain(
+        `${dead.instanceId} has taken the request to run the job "job", and has not begun. It is not connected any more`,
+      );
+      expect(stderr).toContain('job job --history');
+      expect(await admin().exists('lock:{cron:job}:runs')).toBe(0);
+    });
+
+    it('waits for it where its process lives, and says at the end that it has not begun', async () => {
+      const alive = await instanceThat(() => {});
+      const { code, stdout, stderr } = await runIt('--wait', '6s');
+      expect({ code, stdout }).toEqual({ code: 5, stdout: '' });
+      expect(stderr).toContain(
+        `${alive.instanceId} has taken the request to run the job "job", and has not begun within 6 s`,
+      );
+    });
   });
 
   it('leaves the run alone at Ctrl-C', async () => {

@@ -10,6 +10,7 @@ export function listenTogether(store: LockStore): void {
     freed: (message) => listeners.forEach((listener) => listener.freed?.(message)),
     opened: (name, count) => listeners.forEach((listener) => listener.opened?.(name, count)),
     called: (call) => listeners.forEach((listener) => listener.called?.(call)),
+    asked: (request) => listeners.forEach((listener) => listener.asked?.(request)),
     unproven: () => listeners.forEach((listener) => listener.unproven?.()),
     reconnected: () => listeners.forEach((listener) => listener.reconnected()),
   });

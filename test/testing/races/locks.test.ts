@@ -181,7 +181,12 @@ describe('exploreRaces with locks', () => {
 describe('faults', () => {
   const explore = async (fault: 'kill' | 'lose' | 'stall', actor: (world: Shop) => unknown): Promise<string> => {
     const invariant = ({ sold }: Shop): unknown => sold < 2;
-    const result = await exploreRaces(shop, [actor, actor], { invariant, faults: [fault], throws: false });
+    const result = await exploreRaces(shop, [actor, actor], {
+      invariant,
+      faults: [fault],
+      shares: 'named',
+      throws: false,
+    });
     return result.failure?.story ?? 'nothing';
   };
 
@@ -191,6 +196,7 @@ describe('faults', () => {
     await exploreRaces(brief, [locked, locked], {
       invariant: ({ sold }, { A, B }) => void ends.add(`${A?.status} ${B?.status} ${sold}`),
       faults: ['kill'],
+      shares: 'named',
     });
 
     expect([...ends].toSorted()).toEqual(['killed returned 1', 'returned killed 1', 'returned returned 1']);

@@ -64,6 +64,10 @@ it('every page of the guides has a title of its own', () => {
   expect(new Set(titles).size).toBe(titles.length);
 });
 
+it.each(GUIDES)('%s has no mark of a merge', (page) => {
+  expect(readGuide(page)).not.toMatch(/^(?:<{7}|>{7}) /m);
+});
+
 it('the list of all pages names each page once', () => {
   const listed = [...readGuide('docs/contents.md').matchAll(/^- \[[^\]]+\]\(([^)]+)\)/gm)];
   const names = listed.map(([, link]) => join('docs', link!)).filter((name) => name.startsWith('docs/'));

@@ -36,6 +36,10 @@ export default defineConfig({
     // and finds nothing: it comes bundled, and so does what VitePress brings.
     build: { chunkSizeWarningLimit: 3_000, rollupOptions: { treeshake: false } },
   },
+  // The landing page has its own style, and the width of the outline for its table.
+  transformPageData({ relativePath, frontmatter }) {
+    if (relativePath === 'index.md') Object.assign(frontmatter, { aside: false, pageClass: 'landing' });
+  },
   themeConfig: {
     nav: [
       { text: 'Start', link: '/guide/getting-started', activeMatch: '/guide/' },

@@ -1,6 +1,7 @@
 // What makes a page of the site out of Markdown that was written for GitHub.
 import { readFileSync } from 'node:fs';
 import { dirname, join, posix, relative } from 'node:path';
+import { slug } from 'github-slugger';
 import { isPage, ROOT, SITE_FOLDER, sitePathOf, titleOf } from './pages.mjs';
 
 const { repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
@@ -10,6 +11,9 @@ const repositoryUrl = (repository?.url ?? repository)?.replace(/^git\+/, '').rep
 export function useRepositoryMarkdown(md) {
   drawDiagrams(md);
   linkWhatApiPagesName(md);
+  md.core.ruler.push('landing-sections', (state) => {
+    if (state.env.relativePath === 'index.md') wrapSections(state);
+  });
   md.core.ruler.push('repository-links', ({ tokens, env }) => {
     for (const { children } of tokens) if (children) followRepositoryLinks(children, env);
   });
@@ -24,6 +28,18 @@ function linkWhatApiPagesName(md) {
       (page, anchor = '') => `[${titleOf(page.split('#')[0])}](/${sitePathOf(page.split('#')[0])}${anchor})`,
     );
   });
+}
+
+/** The landing page is the README. Its style puts the sections beside each other, so each one is an element. */
+function wrapSections({ tokens, Token }) {
+  const html = (content) => Object.assign(new Token('html_block', '', 0), { content });
+  const starts = tokens.flatMap(({ type, tag }, index) => (type === 'heading_open' && tag === 'h2' ? [index] : []));
+  for (const index of starts.toReversed()) {
+    const name = slug(tokens[index + 1].content);
+    tokens.splice(index, 0, html(`</section>\n<section class="of-${name}">\n`));
+  }
+  tokens.unshift(html('<section class="of-start">\n'));
+  tokens.push(html('</section>\n'));
 }
 
 function drawDiagrams(md) {

@@ -22,11 +22,11 @@ const MIGRATION = ['migration', 'migration-guides', 'migration-nest11', 'redisso
 /** What a user names, or sees of it in an editor. */
 const PUBLIC = ['stack types', 'consumers', 'editor', 'snippets'];
 /** What is written with the decorators and the module. */
-const APPLICATIONS = ['processes', 'job processes', 'sample app', ...PUBLIC];
+const APPLICATIONS = ['processes', 'sample app', ...PUBLIC];
 const redis = (...folders) => folders.map(onRedis);
 const EVERY_SERVER = [...redis(...SERVERS), 'quorum servers', 'command line'];
 /** A lock that is taken, held and given back, by one process and by several, while nothing and while everything fails. */
-const HOLDING = [...redis('leases', 'processes', 'faults'), 'demo', 'chaos leaks'];
+const HOLDING = [...redis('leases', 'processes', 'faults'), 'chaos leaks'];
 /** Calls that wait for their turn. */
 const WAITING = [...HOLDING, ...redis('queue', 'messages'), 'chaos storms'];
 /** How a connection comes about, and ends. */
@@ -49,17 +49,31 @@ export const ROOMS = {
   'lib/': [...ALL_STACKS, ...APPLICATIONS],
 
   'lib/core/': [...HOLDING, ...redis('queue', 'wire'), 'command line'],
-  'lib/core/util/': ['contract', ...HOLDING, ...redis('queue', 'messages'), stack('redisson')],
-  'lib/core/api/': ['contract', ...redis('leases', 'wire'), ...ALL_STACKS, 'sample app', ...PUBLIC],
-  'lib/core/events/': [...HOLDING, 'sample app', 'command line', stack('tracing'), stack('redisson'), ...PUBLIC],
+  'lib/core/util/': ['contract', ...HOLDING, ...redis('queue'), 'demo', stack('redisson')],
+  'lib/core/api/': [...redis('leases'), ...ALL_STACKS, 'sample app', ...PUBLIC],
+  'lib/core/events/': [
+    ...redis('leases', 'processes'),
+    'sample app',
+    'command line',
+    'chaos leaks',
+    stack('tracing'),
+    stack('redisson'),
+    ...PUBLIC,
+  ],
   'lib/core/tracing/': [...redis('wire'), stack('tracing'), ...PUBLIC],
-  'lib/core/store/': ['contract', ...HOLDING, ...redis('messages', 'wire'), 'quorum servers', 'snippets', 'races'],
+  'lib/core/store/': [
+    'contract',
+    ...redis('leases', 'faults', 'messages', 'wire'),
+    'quorum servers',
+    'chaos leaks',
+    'snippets',
+  ],
   'lib/core/places/': [...WAITING, ...redis('topologies')],
   'lib/core/deadlocks/': [...redis('fleet'), 'sample app', 'command line'],
-  'lib/core/holding/': [...HOLDING, ...redis('queue', 'wire'), stack('contexts'), 'chaos storms'],
+  'lib/core/holding/': [...HOLDING, ...redis('queue', 'wire'), stack('contexts'), 'demo', 'chaos storms'],
   'lib/core/acquiring/': [...WAITING, ...redis('fleet')],
-  'lib/core/lease/': [...HOLDING, ...redis('queue', 'wire'), ...MIGRATION],
-  'lib/core/semaphore/': [...HOLDING, ...redis('queue')],
+  'lib/core/lease/': [...HOLDING, ...redis('queue', 'wire'), 'demo', ...MIGRATION],
+  'lib/core/semaphore/': [...HOLDING, ...redis('queue'), 'demo'],
   'lib/core/leader/': [...HOLDING, 'processes', 'command line'],
   'lib/core/latch/': [...HOLDING, 'chaos storms'],
   'lib/core/watch/': [...HOLDING, ...redis('messages'), 'chaos storms'],
@@ -81,15 +95,10 @@ export const ROOMS = {
     ...MIGRATION,
   ],
 
-  'lib/redis/': ['contract', ...redis('leases', 'queue', 'rights', 'topologies', 'wire'), 'chaos leaks', 'chaos names'],
+  'lib/redis/': ['contract', ...redis('leases', 'queue', 'faults', 'rights', 'wire'), 'chaos leaks', 'chaos names'],
   'lib/redis/redis-job-store.ts': ['contract', ...JOBS, ...redis('rights', 'wire'), 'command line', 'chaos names'],
   'lib/redis/job-entries.ts': ['contract', ...JOBS, ...redis('rights', 'wire'), 'command line', 'chaos names'],
-  'lib/redis/redis-roll-calls.ts': [
-    'contract',
-    ...redis('fleet', 'rights', 'topologies'),
-    'command line',
-    'chaos leaks',
-  ],
+  'lib/redis/redis-roll-calls.ts': ['contract', ...redis('fleet', 'rights'), 'command line', 'chaos leaks'],
   'lib/redis/inbox-probes.ts': INBOX,
   'lib/redis/grant-seal.ts': INBOX,
   // Made of the scripts. What is always run refuses one that is stale.
@@ -97,9 +106,13 @@ export const ROOMS = {
   'lib/memory/scripts.generated.ts': [],
   'lib/redis/create-connection.ts': CONNECTING,
   'lib/redis/inbox.ts': INBOX,
-  'lib/redis/lua/**': ['contract', ...redis('leases', 'queue', 'processes', 'jobs', 'rights', 'wire'), 'demo'],
-  'lib/redis/script/': ['contract', ...redis('faults', 'jobs', 'leases', 'rights', 'wire'), stack('ioredis')],
-  'lib/redis/connection/': [...CONNECTING, ...redis('messages'), stack('migration'), 'command line', 'chaos storms'],
+  'lib/redis/lua/**': ['contract', ...redis('leases', 'queue', 'processes', 'jobs', 'rights', 'wire')],
+  'lib/redis/script/': [
+    'contract',
+    ...redis('faults', 'jobs', 'leases', 'rights', 'topologies', 'wire'),
+    stack('ioredis'),
+  ],
+  'lib/redis/connection/': [...CONNECTING, ...redis('messages'), stack('migration'), 'chaos storms'],
   'lib/redis/durability/': [...CONNECTING, 'chaos storms'],
   'lib/redis/topology/': [...CONNECTING, ...redis('jobs', 'messages'), stack('migration'), 'chaos storms'],
   'lib/redis/fence/': [...redis('faults', 'wire'), 'chaos names', stack('databases'), ...PUBLIC],
@@ -112,8 +125,8 @@ export const ROOMS = {
   'lib/cli/**': ['command line', 'snippets', 'consumers'],
   'lib/console/**': [...APPLICATIONS, ...redis('fleet'), 'command line'],
 
-  'lib/nest/': [...ALL_STACKS, ...APPLICATIONS, ...redis('wire')],
-  'lib/nest/module/': [...ALL_STACKS, ...APPLICATIONS, ...redis('faults', 'wire'), 'chaos storms'],
+  'lib/nest/': [...ALL_STACKS, ...APPLICATIONS],
+  'lib/nest/module/': [...ALL_STACKS, 'processes', 'demo', ...redis('faults', 'wire'), ...PUBLIC, 'chaos storms'],
   'lib/nest/decorators/': [...ALL_STACKS, ...APPLICATIONS],
   'lib/nest/request/': [...CALLS, ...APPLICATIONS],
   'lib/nest/handlers/': [...CALLS, stack('databases'), stack('tracing'), ...APPLICATIONS],

@@ -32,7 +32,6 @@ describe('what a run does', () => {
   it('is what the changed rooms can break, together', () => {
     expect(plan('lib/nest/transactions/cls.ts').runs).toEqual([
       'processes',
-      'job processes',
       'editor',
       'snippets',
       'sample app',

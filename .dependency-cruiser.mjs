@@ -108,6 +108,7 @@ export const ROOMS = {
     packages: ['ioredis'],
     why: 'The stores stand on one Redis, and implement the ports of core.',
   },
+  sql: { rooms: API, why: 'What a guard does in a transaction of the user. It needs no lock and no Redis.' },
   migration: {
     rooms: [...STORE, 'redis', 'redis/connection', 'redis/script'],
     packages: ['ioredis'],

@@ -42,7 +42,7 @@ export default {
   projects: [
     project(
       'unit',
-      testsIn('test/{cli,core,memory,migration,quorum,redis,scripts,support,telemetry,testing,tools}'),
+      testsIn('test/{cli,core,memory,migration,quorum,redis,scripts,sql,support,telemetry,testing,tools}'),
       ...WITH_SERVERS.map((folder) => `!${testsIn(folder)}`),
     ),
     project('stores', testsIn('test/stores')),

@@ -118,6 +118,8 @@ export const ROOMS = {
   'lib/redis/fence/': [...redis('faults', 'wire'), 'chaos names', stack('databases'), ...PUBLIC],
   'lib/redis/health/': [...redis('faults'), 'quorum servers', 'command line', 'chaos storms', 'chaos topologies'],
 
+  'lib/sql/': [stack('databases'), 'sample app', 'demo', ...PUBLIC],
+
   'lib/migration/': [...MIGRATION, ...redis('faults', 'wire'), ...PUBLIC],
   'lib/migration/both/': [...MIGRATION, ...redis('faults', 'wire'), ...PUBLIC],
   'lib/telemetry/**': [stack('tracing'), 'sample app', ...PUBLIC],
@@ -183,6 +185,7 @@ export const ROOMS = {
   'test/redis/topologies/replica-pair.ts': redis('topologies', 'faults'),
   'test/redis/topologies/tls-args.ts': [...redis('topologies'), 'command line'],
   'test/scripts/**': [],
+  'test/sql/**': [],
   'test/telemetry/**': [],
   'test/testing/**': ['races', 'snippets'],
   'test/tools/**': [],

@@ -1,17 +1,18 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
+import { fence } from 'nestjs-redis-lock/fence';
 import sqlite from 'node-sqlite3-wasm';
 import { SeededRandom } from '../support/world/seeded-random.js';
 import { blocksOf } from './guides.js';
 
+const blocks = blocksOf('docs/guide/fencing.md');
+const noted = (kind: string) =>
+  new Map(
+    blocks.flatMap(({ note, code }) => (note?.startsWith(kind) ? [[note.slice(kind.length), code] as const] : [])),
+  );
 /** The statements of docs/guide/fencing.md, by the `<!-- sql: name -->` before them. */
-const statements = new Map(
-  blocksOf('docs/guide/fencing.md').flatMap(({ note, code }) =>
-    note?.startsWith('sql: ') ? [[note.replace('sql: ', ''), code] as const] : [],
-  ),
-);
+const statements = noted('sql: ');
+/** What removes old rows, by dialect. test/stacks/databases runs that of MySQL. */
+const prunings = noted('prune: ');
 
 /** What a statement gave. */
 interface Outcome {
@@ -38,8 +39,8 @@ async function postgres(): Promise<Engine> {
   };
 }
 
-async function sqliteFile(path = ':memory:'): Promise<Engine> {
-  const db = new sqlite.Database(path);
+async function sqliteInMemory(): Promise<Engine> {
+  const db = new sqlite.Database(':memory:');
   return {
     run: async (sql, values = []) => {
       const statement = sql.replace(/\$(\d)/g, '?$1');
@@ -54,22 +55,22 @@ async function sqliteFile(path = ':memory:'): Promise<Engine> {
 }
 
 it('docs/guide/fencing.md has the statements that are run here, and no others', () => {
-  expect([...statements.keys()]).toEqual(['stock', 'update', 'upsert', 'read', 'fences', 'fence']);
+  expect([...statements.keys()]).toEqual(['stock', 'update', 'upsert', 'read']);
 });
 
 describe.each([
-  ['PostgreSQL', postgres],
-  ['SQLite', sqliteFile],
-])('the SQL of docs/guide/fencing.md on %s', (_name, open) => {
+  ['PostgreSQL', 'postgres', postgres],
+  ['SQLite', 'sqlite', sqliteInMemory],
+] as const)('the SQL of docs/guide/fencing.md on %s', (_name, dialect, open) => {
   let db: Engine;
   beforeAll(async () => {
     db = await open();
-    for (const table of ['stock', 'fences']) await db.run(statements.get(table)!);
-    await db.run('CREATE TABLE closings (token BIGINT NOT NULL)');
+    await db.run(statements.get('stock')!);
+    await db.run(fence.schema(dialect).trim());
   }, 60_000);
   afterAll(() => db.close());
   beforeEach(async () => {
-    for (const table of ['stock', 'fences', 'closings']) await db.run(`DELETE FROM ${table}`);
+    await db.run('DELETE FROM stock');
   });
 
   const run = (name: string, ...values: (string | number)[]) => db.run(statements.get(name)!, values);
@@ -107,20 +108,16 @@ describe.each([
     expect((await run('read', 'a', TOKEN + 1)).rows).toEqual([]);
   });
 
-  it('a transaction whose fence refuses it leaves nothing, one that is let in leaves all', async () => {
-    const closeBooks = async (token: number): Promise<boolean> => {
-      await db.run('BEGIN');
-      const isLetIn = (await run('fence', 'books', TOKEN + token)).affected === 1;
-      if (isLetIn) await db.run('INSERT INTO closings (token) VALUES ($1)', [TOKEN + token]);
-      await db.run(isLetIn ? 'COMMIT' : 'ROLLBACK');
-      return isLetIn;
-    };
-    const tokens = [2, 1, 2, 3, 2];
-    const outcomes: boolean[] = [];
-    for (const token of tokens) outcomes.push(await closeBooks(token));
-    expect(outcomes).toEqual([true, false, true, true, false]);
-    const { rows } = await db.run('SELECT token FROM closings');
-    expect(rows.map(({ token }) => Number(token) - TOKEN)).toEqual([2, 2, 3]);
+  it('removes the rows of fence.guard that were raised 30 days ago, 1,000 at once', async () => {
+    const [old, recent] = ['2020-01-01 00:00:00', new Date().toISOString().slice(0, 19).replace('T', ' ')];
+    const rows = Array.from({ length: 1_500 }, (_, i) => `('old ${i}', 1, '${old}')`).concat(
+      `('recent', 1, '${recent}')`,
+    );
+    await db.run(`INSERT INTO redis_lock_fences (resource, token, raised_at) VALUES ${rows.join()}`);
+    const prune = prunings.get(dialect)!;
+    const removed = [(await db.run(prune)).affected, (await db.run(prune)).affected, (await db.run(prune)).affected];
+    expect(removed).toEqual([1_000, 500, 0]);
+    expect((await db.run('SELECT resource FROM redis_lock_fences')).rows).toEqual([{ resource: 'recent' }]);
   });
 
   it('writers in any order: those are let in whose token is not smaller than all before', async () => {
@@ -133,24 +130,5 @@ describe.each([
       if (token >= largest) largest = token;
       expect((await stored())[0]).toEqual([expect.any(Number), largest]);
     }
-  });
-});
-
-describe('two connections to one SQLite file', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'fencing-'));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-  it('a transaction that has come with its token keeps the other out until it is over', async () => {
-    const [first, second] = [await sqliteFile(join(folder, 'db')), await sqliteFile(join(folder, 'db'))];
-    const fence = (db: Engine, token: number) => db.run(statements.get('fence')!, ['books', token]);
-    await first.run(statements.get('fences')!);
-    await first.run('BEGIN IMMEDIATE');
-    expect((await fence(first, 2)).affected).toBe(1);
-    await expect(second.run('BEGIN IMMEDIATE')).rejects.toThrow(/locked/);
-    await first.run('COMMIT');
-    await second.run('BEGIN IMMEDIATE');
-    expect((await fence(second, 1)).affected).toBe(0);
-    await second.run('ROLLBACK');
-    for (const db of [first, second]) await db.close();
   });
 });

@@ -258,24 +258,27 @@ export class NotLeaderError extends LockError {
 }
 
 /**
- * `fence.guard` refused a write: a later holder has come with a larger token. Nothing was executed.
+ * `fence.guard` refused a write: a later holder has come with a larger token. In Redis, nothing was executed. A database
+ * transaction has to be rolled back.
  *
- * @remedy Drop the result. To try again, acquire the lock anew and start from what is stored now.
+ * @remedy Let the transaction roll back, and drop the result. To try again, acquire the lock anew and start from what
+ * is stored now.
  */
 export class StaleFencingTokenError extends LockError {
   override readonly code = 'STALE_FENCING_TOKEN';
 
   constructor(
-    /** The key of the guard. */
+    /** The key of the guard; in a database, the locked resource. */
     guard: string,
     /** The token that came too late. */
     readonly token: number,
     /** The largest token that was accepted under the guard. */
     readonly newestToken: number,
+    consequence = 'Nothing was executed',
   ) {
     super(
       `The write under the guard ${quoteResource(guard)} was refused: its fencing token ${token} is stale, a later ` +
-        `holder has come with ${newestToken}. Nothing was executed. Drop this result; to try again, acquire the lock ` +
+        `holder has come with ${newestToken}. ${consequence}. Drop this result; to try again, acquire the lock ` +
         `anew and start from what is stored now.`,
       guard,
     );

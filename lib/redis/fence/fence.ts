@@ -54,42 +54,8 @@ export type FenceGuard = GuardRegister &
       }
   );
 
-/**
- * Runs commands only if the guard has seen no larger fencing token. Comparing the token, storing it and running the
- * commands are one atomic step in Redis. The token of the last write is accepted again, so one lease can write many
- * times.
- *
- * ```ts
- * await fence.guard(redis, { key: 'fence:stock:{7}', lease }, [
- *   ['SET', 'stock:{7}:left', 3],
- *   ['RPUSH', 'stock:{7}:log', 'sold 1'],
- * ]);
- * ```
- *
- * Without commands, it only stores the token. Do that before you read what you are going to change, or read under the
- * guard: from then on, no earlier holder can change it.
- *
- * The client's `keyPrefix` is put before the key of the guard and the keys of the commands, exactly as the client does
- * it: `['SET', 'a', 1]` writes what `redis.get('a')` reads. A command that ioredis does not know, such as one of a
- * module, is sent as it is written, as `redis.call()` does.
- *
- * Before the first use of a command, COMMAND INFO asks Redis whether the command may run in a script. If the client may
- * not use COMMAND INFO, the process emits a warning.
- *
- * Redis does not roll back: when a command fails, the commands before it were executed. When the reply is lost, all of
- * them may have been executed. The same token may write again, so use commands that may run twice (`SET`, not `INCR`).
- *
- * @param client your own ioredis client. It is not changed: the script is called by its hash
- * @param commands 0 or more commands as `redis.call()` takes them, of at most 5,000 parts each
- * @returns the reply of each command, as a script sees it: `HGETALL` is a flat array, and integers are exact up to 2^53
- * @throws StaleFencingTokenError when the guard has seen a larger token: nothing was executed
- * @throws FencedCommandError when a command failed: the commands before it were executed
- * @throws LeaseLostError when the given lease is known to be lost: nothing was sent
- * @throws LockUnavailableError when Redis cannot be reached, does not answer, or refuses. Its cause says whether the
- * commands may have been executed
- * @throws InvalidLockOptionsError when an argument is invalid: nothing was sent
- */
-async function guard(
+/** @see the JSDoc of `fence`, in `lib/fence.ts` */
+export async function guardCommands(
   client: Redis | Cluster,
   options: FenceGuard,
   commands: readonly FencedCommand[],
@@ -118,9 +84,6 @@ async function guard(
   }
   return rest;
 }
-
-/** The receiver's side of fencing, for data in Redis. */
-export const fence = { guard } as const;
 
 /**
  * Uses only methods of the client itself: it may come from another copy of ioredis. `defineCommand` would change the

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import { InvalidLockOptionsError, LockError, LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { FencedCommandError, StaleFencingTokenError, LeaseLostError } from '../../../lib/core/api/lease-errors.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
-import { fence, type FenceGuard } from '../../../lib/redis/fence/fence.js';
+import { fence, type FenceGuard } from '../../../lib/fence.js';
 import { type FencedCommand, MAX_COMMAND_PARTS, packCommands } from '../../../lib/redis/fence/fenced-commands.js';
 import { GUARD } from '../../../lib/redis/script/scripts.js';
 import { rejection } from '../../support/expect/eventually.js';

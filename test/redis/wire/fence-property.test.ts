@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { StaleFencingTokenError } from '../../../lib/core/api/lease-errors.js';
-import { fence } from '../../../lib/redis/fence/fence.js';
+import { fence } from '../../../lib/fence.js';
 import { useAdmin } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fence } from 'nestjs-redis-lock/fence';
 import { Client } from 'pg';
 
 const STATEMENTS = [
+  fence.schema('postgres'),
   'CREATE TABLE stock (id TEXT PRIMARY KEY, count INTEGER NOT NULL, fencing_token BIGINT NOT NULL DEFAULT 0)',
   // A COMMIT of a transaction that has written stock waits for as long as the controller holds this advisory lock.
   `CREATE FUNCTION hold_commit() RETURNS trigger LANGUAGE plpgsql AS

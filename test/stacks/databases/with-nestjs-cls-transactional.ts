@@ -3,16 +3,21 @@ import { ClsPluginTransactional, Transactional, TransactionHost } from '@nestjs-
 import { TransactionalAdapterTypeOrm } from '@nestjs-cls/transactional-adapter-typeorm';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { ClsModule } from 'nestjs-cls';
-import { DistributedLock, key, RedisLockModule, TransactionScope } from 'nestjs-redis-lock';
+import { DistributedLock, key, RedisLockModule, RedisLockService, TransactionScope } from 'nestjs-redis-lock';
+import { fence } from 'nestjs-redis-lock/fence';
 
 @Injectable()
 export class Shop {
-  constructor(private readonly host: TransactionHost<TransactionalAdapterTypeOrm>) {}
+  constructor(
+    private readonly host: TransactionHost<TransactionalAdapterTypeOrm>,
+    private readonly locks: RedisLockService,
+  ) {}
 
   // The lock is outside: it is released after the commit.
   @DistributedLock((id: string) => key`stock:${id}`)
   @Transactional()
   async sell(id: string): Promise<void> {
+    await fence.guard(this.host, this.locks.currentOrThrow());
     const { tx } = this.host;
     const [{ count }] = await tx.query<[{ count: number }]>('SELECT count FROM stock WHERE id = $1', [id]);
     await tx.query('UPDATE stock SET count = $2 WHERE id = $1', [id, count - 1]);

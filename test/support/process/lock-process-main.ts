@@ -14,7 +14,7 @@ import { LockClient } from '../../../lib/core/lock-client.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import type { LockState } from '../../../lib/core/store/lock-state.js';
 import type { ResourceNames } from '../../../lib/core/api/resource.js';
-import { fence } from '../../../lib/redis/fence/fence.js';
+import { fence } from '../../../lib/fence.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { SystemClock } from '../../../lib/core/util/clock.js';

@@ -3,6 +3,7 @@
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { fence } from 'nestjs-redis-lock/fence';
 import { CLAIMS } from './claims.mjs';
 import { CONNECTIONS, CONTROLLERS } from './connections.mjs';
 
@@ -15,8 +16,8 @@ const snippet = await import(pathToFileURL(`${folder}/${driver}.js`).href);
 const { client, close } = await CONNECTIONS[driver](url, { ...snippet, folder });
 const controller = await CONTROLLERS[driver === 'mysql2' ? 'mysql2' : 'pg'](url);
 
-for (const table of JSON.parse(process.env.TABLES)) {
-  const [, name] = /TABLE (\w+)/.exec(table);
+for (const table of [...JSON.parse(process.env.TABLES), fence.schema(driver === 'mysql2' ? 'mysql' : 'postgres')]) {
+  const [, name] = /TABLE (?:IF NOT EXISTS )?(\w+)/.exec(table);
   await controller.run(`DROP TABLE IF EXISTS ${name}`);
   await controller.run(table);
 }
@@ -28,7 +29,7 @@ const stored = async () => {
 
 /** A row as a holder with this token left it. */
 async function reset(count, token) {
-  for (const table of ['stock', 'fences', 'closings']) await controller.run(`DELETE FROM ${table}`);
+  for (const table of ['stock', 'redis_lock_fences', 'closings']) await controller.run(`DELETE FROM ${table}`);
   await controller.run('INSERT INTO stock (id, count, fencing_token) VALUES (?, ?, ?)', ['a', count, TOKEN + token]);
 }
 
@@ -40,7 +41,9 @@ async function closeBooks(token) {
     await snippet.closeBooks(client, TOKEN + token);
     return 'closed';
   } catch (error) {
-    return error.message;
+    return error.code === 'STALE_FENCING_TOKEN'
+      ? `stale: ${error.token - TOKEN} after ${error.newestToken - TOKEN}`
+      : error;
   }
 }
 
@@ -82,7 +85,7 @@ outcomes.closings = closings.map(({ token }) => Number(token) - TOKEN);
 outcomes.meetings = [
   await meet(`UPDATE stock SET fencing_token = ? WHERE id = 'a'`, () => save('a', 1, 2)),
   await meet(`UPDATE stock SET fencing_token = ? WHERE id = 'a'`, () => read(2)),
-  await meet(`INSERT INTO fences (resource, token) VALUES ('books', ?)`, () => closeBooks(2)),
+  await meet(`INSERT INTO redis_lock_fences (resource, token) VALUES ('books', ?)`, () => closeBooks(2)),
 ];
 
 outcomes.claims = await CLAIMS[driver]?.({ client, snippet, token: TOKEN, url, reset: () => reset(9, 2) });

@@ -1,0 +1,96 @@
+import { InvalidLockOptionsError } from '../core/api/errors.js';
+import { StaleFencingTokenError } from '../core/api/lease-errors.js';
+import type { Lease } from '../core/api/lease.js';
+import { isSharedMode } from '../core/api/lock-mode.js';
+import { atLeast, checked, oneOf, type OptionsOf, OptionTable } from '../core/api/option-table.js';
+import { checkResource } from '../core/api/resource.js';
+import { quote } from '../core/util/quoted.js';
+import { adapt, type FenceTransaction } from './adapters.js';
+import { DIALECTS, type FenceDialect, TABLE } from './dialects.js';
+
+/** Whose writes a transaction has: the locked resource, and the fencing token of the lease. */
+export interface FencedHolder {
+  readonly resource: string;
+  readonly token: number;
+}
+
+const HOLDER = new OptionTable({
+  resource: checked<string>((option, value) => void checkResource(value, `fence.guard: ${option}`)).required(),
+  token: atLeast(1, 'a fencing token').required(),
+} satisfies OptionsOf<FencedHolder>);
+
+const DIALECT = oneOf<FenceDialect>(['postgres', 'mysql', 'sqlite']);
+
+/** @see the JSDoc of `fence` */
+export async function guardTransaction(tx: FenceTransaction, holder: Lease | FencedHolder): Promise<void> {
+  const { resource, token } = isLease(holder) ? holderOf(holder) : checkHolder(holder);
+  const { dialect, run } = adapt(tx);
+  const stored = await DIALECTS[dialect].raise(run, resource, token).catch((error: unknown) => {
+    throw isMissingTable(error) ? missingTable(dialect, error) : error;
+  });
+  if (stored > token) {
+    throw new StaleFencingTokenError(resource, token, stored, 'Roll the transaction back');
+  }
+}
+
+/** @see the JSDoc of `fence` */
+export function fenceSchema(dialect: FenceDialect): string {
+  DIALECT.check('dialect', dialect);
+  return `${DIALECTS[dialect].schema};\n`;
+}
+
+function isLease(holder: unknown): holder is Lease {
+  return typeof (holder as Partial<Lease> | null)?.assertHeld === 'function';
+}
+
+function checkHolder(holder: FencedHolder): FencedHolder {
+  HOLDER.check('fence.guard', holder);
+  return holder;
+}
+
+function holderOf(lease: Lease): FencedHolder {
+  const { resources, mode } = lease;
+  const [first = ''] = resources;
+  if (resources.length > 1) {
+    const name = JSON.stringify(first);
+    throw new InvalidLockOptionsError(
+      `fence.guard takes one resource, and this lease holds ${resources.length}, each with a token of its own. Call it for each ` +
+        `of them that the transaction writes, in the order of lease.resources: ` +
+        `{ resource: ${name}, token: lease.fencingTokenOf(${name}) }.`,
+      'lease',
+    );
+  }
+  if (isSharedMode(mode)) {
+    throw new InvalidLockOptionsError(
+      `fence.guard needs a lease that excludes all others. That of ${quote(first)} has the mode ${mode}: others beside it have larger ` +
+        `tokens, and hold too. Write under the mode write or exclusive.`,
+      'lease',
+    );
+  }
+  lease.assertHeld();
+  return { resource: first, token: lease.fencingToken };
+}
+
+/** PostgreSQL, MySQL, SQLite. The statement names no other table. */
+const MISSING_TABLE = new RegExp(`^(42P01|1146|ER_NO_SUCH_TABLE)$|no such table: (main\\.)?${TABLE}`);
+/** Where libraries put the error of the driver. */
+const WRAPPED = ['cause', 'driverError', 'original', 'parent', 'previous', 'meta', 'driverAdapterError'];
+
+function isMissingTable(error: unknown, depth = 0): boolean {
+  if (typeof error !== 'object' || error === null || depth > 5) return false;
+  const facts = error as Record<string, unknown>;
+  const words = [facts['code'], facts['errno'], facts['originalCode'], facts['message']];
+  return (
+    words.some((word) => MISSING_TABLE.test(String(word))) ||
+    WRAPPED.some((name) => isMissingTable(facts[name], depth + 1))
+  );
+}
+
+function missingTable(dialect: FenceDialect, cause: unknown): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    `The table ${TABLE} of fence.guard does not exist. Add this to your migrations; fence.schema('${dialect}') returns ` +
+      `it:\n${fenceSchema(dialect)}`,
+    'tx',
+    { cause },
+  );
+}

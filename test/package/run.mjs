@@ -20,6 +20,7 @@ const CONSUMERS = [
   { name: 'nest12-esm-jest', parts: ['app'], hasTestingPage: true },
   { name: 'nest11-cjs-jest', parts: ['app'] },
   { name: 'nest12-cjs', parts: ['app'] },
+  { name: 'nest10-cjs', parts: ['app'] },
   { name: 'without-schedule', parts: [] },
 ];
 const AT_ONCE = 2;

@@ -17,7 +17,19 @@ export interface LockServer {
   readonly slot?: number;
 }
 
-/** The connections of one instance to one Redis, which may have several servers. They belong to the library. */
+/**
+ * The connections of one instance to one Redis, which may have several servers. They belong to the library.
+ *
+ * ioredis is behind it. A transport on another client would have to do the same:
+ * - Verbs: EVALSHA with words as bytes, EVAL after NOSCRIPT; WAIT on the same connection after a durable write, and
+ *   ASKING before a command; SCAN, INFO, ACL DRYRUN, PUBSUB NUMSUB. Replies as numbers, texts and lists. Nothing is
+ *   queued while there is no connection, and nothing is sent twice. An error says if the command was written.
+ * - Subscriptions on a connection of their own, which says when each is accepted or refused, and delivers in order.
+ * - Routing: the node of a slot, MOVED and ASK, a slot table that is read anew; the primary that sentinels name, and an
+ *   end of the connection as soon as they name another one.
+ * - State: 'ready' only when Redis has accepted AUTH and SELECT; a connection that is silent for 5 s is replaced; a
+ *   pause before each attempt; sockets that let the process exit; a close that waits for no answer.
+ */
 export interface Connection {
   /** The `keyPrefix` of the user's own client or options. The keys and channels of the library begin with it too. */
   readonly outerKeyPrefix: string;

@@ -1,9 +1,7 @@
 import type { Value } from './lua.js';
 
-/** A sorted set of Redis. */
 export class SortedSet {
   readonly #scores = new Map<string, number>();
-  /** In their order. */
   readonly #members: string[] = [];
 
   get size(): number {

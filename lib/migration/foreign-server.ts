@@ -40,7 +40,6 @@ export class ForeignServer {
     this.#connection.connect();
   }
 
-  /** Whether keys are on several servers. */
   get isCluster(): boolean {
     return this.#connection.isCluster;
   }

@@ -40,7 +40,6 @@ export interface ForwardedTo {
 /** All that belongs to one lock service: the decorators and the explorers find it by the service. */
 export interface ServiceParts extends ForwardedTo {
   readonly drainMs: number;
-  /** Called when the application has started. */
   readonly onStarted?: (() => void) | undefined;
   /** By which it counts. @default the system's */
   readonly clock?: Clock | undefined;

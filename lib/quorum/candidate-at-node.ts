@@ -81,7 +81,6 @@ export class CandidateAtNode {
     this.#owner = { ...this.#owner, label };
   }
 
-  /** Whether this is the present owner. */
   isPresent({ id }: LockOwner): boolean {
     return id === this.#owner.id;
   }

@@ -25,7 +25,6 @@ export class Candidate {
   lostVotes = 0;
   /** The token of the lease that it holds, or held last. */
   fencingToken = 0;
-  /** How long the last round took. */
   roundMs = 1;
   #state: 'collecting' | 'raising' | 'held' | 'over' = 'collecting';
   /** When it won, by the clock of this store. */

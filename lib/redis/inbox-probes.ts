@@ -39,7 +39,6 @@ interface Probe {
   isPassedOver: boolean;
 }
 
-/** What {@link InboxProbes} need. */
 export interface InboxProbesDeps {
   readonly connection: Pick<
     Connection,

@@ -43,7 +43,6 @@ export class Keys {
     return `${this.prefix}:{${encodeResource(resource)}}`;
   }
 
-  /** The queue of the resource. */
   waiters(resource: string): string {
     return waitersOf(this.lock(resource));
   }
@@ -69,17 +68,14 @@ export class Keys {
     return `${this.lock(resource)}:last-tick`;
   }
 
-  /** The history of a singleton job. */
   jobRuns(resource: string): string {
     return `${this.lock(resource)}:runs`;
   }
 
-  /** The record of a singleton job. */
   jobRecord(resource: string): string {
     return `${this.lock(resource)}:job`;
   }
 
-  /** The pause of a singleton job. */
   jobPause(resource: string): string {
     return `${this.lock(resource)}:paused`;
   }
@@ -153,7 +149,6 @@ export class Keys {
     return `${this.prefix}:roll`;
   }
 
-  /** The answers to a roll call. */
   rollAnswers(nonce: string): string {
     return `${this.roll()}:${nonce}`;
   }

@@ -27,7 +27,6 @@ export function stamp({ sentAt }: Pick<Queueing, 'sentAt'>): number {
   return Math.floor(sentAt);
 }
 
-/** A place in the queue. */
 type PlaceReply = [ttlMs: number, holders: string, place: number, soonestMs: number];
 
 /** A fencing token, or why there is none, when the holder's lease ends, and the holders. */

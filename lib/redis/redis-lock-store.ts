@@ -164,7 +164,6 @@ export class RedisLockStore extends ScriptLockStore {
   }
 }
 
-/** What {@link StoreHealth} needs. */
 interface StoreHealthDeps {
   readonly connection: Connection;
   readonly keys: Keys;
@@ -182,7 +181,6 @@ class StoreHealth {
 
   constructor(private readonly deps: StoreHealthDeps) {}
 
-  /** See `RedisLockStore.missingRights`. */
   missingRights(): Promise<MissingRights[]> {
     const { connection } = this.deps;
     const servers = connection.isConnected ? connection.servers() : [];

@@ -12,7 +12,6 @@ import { ANSWER_ROLL, CALL_ROLL, READ_ROLL } from './script/scripts.js';
 /** So many answers are read at once: 4 kB each, so that no command holds Redis up for long. */
 const ANSWERS_AT_ONCE = 25;
 
-/** What {@link RedisRollCalls} need of a lock store. */
 interface RollCallsDeps {
   readonly clientId: string;
   readonly keys: Keys;

@@ -87,7 +87,6 @@ class Recorder<A> {
   constructor(
     table: SeriesTable<A>,
     private readonly service: ServiceSeries<A>,
-    /** Unix time in milliseconds. */
     private readonly now: () => number,
   ) {
     this.#sink = table.sink;

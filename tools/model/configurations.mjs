@@ -134,7 +134,7 @@ const RULES = {
   LOSE_SILENTLY: 'lib/core/store/orphan-releases.ts',
   SAME_TOKEN: 'lib/core/acquiring/local-queue.ts',
   NO_RESERVE: `${INCLUDE}/mint.lua`,
-  NO_HEARTBEAT: 'lib/core/places/attempts.ts',
+  NO_HEARTBEAT: 'lib/core/places/asking.ts',
   ROTATE_ONCE: 'lib/core/acquiring/store-waiter.ts',
   FULL_TTL: `${INCLUDE}/granting.lua`,
   RELEASE_FOREIGN: 'lib/core/acquiring/local-queues.ts',

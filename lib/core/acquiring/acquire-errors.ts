@@ -1,4 +1,4 @@
-import type { AttemptLog, WaitingTimes } from '../places/attempts.js';
+import type { AttemptLog, WaitingTimes } from '../places/asking.js';
 import {
   type HeldMeanwhile,
   LockAbortedError,

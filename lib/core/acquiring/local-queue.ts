@@ -1,5 +1,5 @@
 import { aborted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
-import { AttemptLog } from '../places/attempts.js';
+import { AttemptLog } from '../places/asking.js';
 import { heldMeanwhile, holdsNothing, watchForDeadlock } from './deadlocks.js';
 import { LocalStoreLeases } from './local-store-leases.js';
 import { isWaitTold, tellOfLongWait, tellOfWait } from './waits.js';
@@ -77,7 +77,6 @@ export class LocalQueue implements WaiterListener {
     this.#tellOfWait(call);
   }
 
-  /** How many calls wait. */
   get size(): number {
     return this.#waiting.size + (this.#waiter ? 1 : 0);
   }
@@ -311,7 +310,6 @@ export class LocalQueue implements WaiterListener {
     return !this.#waiter && !this.#storeLeases.excludes(options);
   }
 
-  /** All calls that wait. */
   get calls(): PendingCall[] {
     return [...(this.#waiter ? [this.#waiter.call] : []), ...this.#waiting.all];
   }

@@ -9,7 +9,7 @@ import type { SeveralParts } from '../holding/several-parts.js';
 import { LONG_WAIT_MS, noteWait } from './waits.js';
 import type { Origin } from '../util/call-site.js';
 import { onAbort } from '../util/signals.js';
-import { type AttemptLog, givesUpAt, type WaitingTimes } from '../places/attempts.js';
+import { type AttemptLog, givesUpAt, type WaitingTimes } from '../places/asking.js';
 
 /** What is told of the holders should be no older than this. */
 export const NEWS_MS = 1_000;
@@ -251,7 +251,6 @@ export class WaitingCalls {
     this.#size--;
   }
 
-  /** Removes the first one. */
   next(): PendingCall | undefined {
     const { first } = this;
     if (first) this.delete(first);

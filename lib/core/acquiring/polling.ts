@@ -2,7 +2,7 @@ import { aborted, exhausted, mismatched, unavailable, waitedTooLong } from './ac
 import { heldMeanwhile, holdsNothing, liveHolds, watchForDeadlock } from './deadlocks.js';
 import type { LocalQueue } from './local-queue.js';
 import { createOwner, withTimeout } from '../store/ask.js';
-import { AttemptLog, givesUpAt, grantedTooLate } from '../places/attempts.js';
+import { AttemptLog, givesUpAt, grantedTooLate } from '../places/asking.js';
 import type { DeadlockedCall } from '../api/errors.js';
 import type { DeadlockAlarm } from '../deadlocks/deadlock-watch.js';
 import type { Grant } from '../holding/hold.js';
@@ -44,7 +44,6 @@ interface Poller {
   hasWaited: boolean;
   /** Whether it has stopped asking. */
   isOver: boolean;
-  /** What it was granted. */
   storeLease: StoreLease | undefined;
 }
 

@@ -1,6 +1,5 @@
 import { aborted, unavailable, waitedForStore } from './acquire-errors.js';
-import { Asker } from './asker.js';
-import { AttemptLog } from '../places/attempts.js';
+import { Asker, AttemptLog } from '../places/asking.js';
 import { LockShutdownError } from '../api/errors.js';
 import type { LockStoreError } from '../store/store-error.js';
 import { PendingCall, type WaitingTogether, type WaitLimits } from './pending-call.js';
@@ -146,7 +145,6 @@ export abstract class SharedWait<Reply> extends Asker<Reply> implements WaitingT
   }
 }
 
-/** How one call waits. */
 interface SharedWaitOptions {
   readonly name: string;
   readonly waitMs: number;

@@ -1,5 +1,4 @@
-import { Asker } from './asker.js';
-import { type AttemptLog, grantedTooLate, heartbeatPause, lookPause } from '../places/attempts.js';
+import { Asker, type AttemptLog, grantedTooLate, heartbeatPause, lookPause } from '../places/asking.js';
 import { NEWS_MS, type PendingCall, type WaiterListener } from './pending-call.js';
 import type { AcquireReply, LockOwner, QueuedPlace } from '../store/lock-store.js';
 import { asStoreError, LockStoreError } from '../store/store-error.js';

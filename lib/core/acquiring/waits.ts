@@ -1,7 +1,7 @@
 import { JOB_PREFIX, LEADER_PREFIX } from '../api/resource.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { Holders } from '../api/holder.js';
-import type { AttemptLog } from '../places/attempts.js';
+import type { AttemptLog } from '../places/asking.js';
 import type { Hold } from '../holding/hold.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { Origin } from '../util/call-site.js';
@@ -12,7 +12,6 @@ export interface WaitingNow {
   readonly call: object;
   readonly resource: string;
   readonly options: ResolvedLockOptions;
-  /** When it began. */
   readonly startedAt: number;
   /** What its caller holds meanwhile. */
   readonly holds: readonly Hold[];

@@ -256,7 +256,6 @@ export function resolveLockDefaults(options: Partial<LockDefaults>): LockDefault
   return { ...LOCK_DEFAULTS, ...Object.fromEntries(given) };
 }
 
-/** Lock options with all values set. */
 export interface ResolvedLockOptions extends Omit<LockDefaults, 'alsoLock' | 'warnAfterMs'> {
   readonly alsoLock: ForeignLock | undefined;
   readonly mode: LockMode;

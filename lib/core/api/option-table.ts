@@ -35,7 +35,6 @@ export class Option<T, D extends T | undefined = undefined> {
   }
 }
 
-/** An integer from `min` to `max`. */
 export function integer(min: number, max: number, unit: string): Option<number> {
   return new Option<number>((option, value) => checkInteger(option, value, min, max, unit), undefined);
 }

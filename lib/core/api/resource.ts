@@ -216,7 +216,6 @@ function unclear(texts: readonly string[], index: number, value: unknown): Inval
   );
 }
 
-/** How long a group may be. */
 export const LONGEST_GROUP = 100;
 /** What a group consists of. */
 export const GROUP = /^[\p{L}\p{N}_$.\-/#:() ]{1,100}$/u;

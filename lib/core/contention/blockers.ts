@@ -103,7 +103,6 @@ export class Blockers {
     sites.set(callSite, (calls ?? 0) + 1);
   }
 
-  /** How many pairs there are. */
   get size(): number {
     let size = 0;
     for (const holders of this.#pairs.values()) size += holders.size;

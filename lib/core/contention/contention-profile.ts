@@ -13,7 +13,6 @@ import type { Contention, GroupContention } from './contention.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { WaitTimeline } from './wait-timeline.js';
 
-/** A lease of this process. */
 interface OwnLease {
   readonly fencingToken: number;
   readonly group: string;

@@ -32,7 +32,6 @@ export interface RegisteredGroup {
   readonly name: string;
 }
 
-/** Finds the group of a resource. */
 export type GroupFunction = (resource: string) => string;
 
 /**

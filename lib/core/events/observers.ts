@@ -43,7 +43,6 @@ export class LockObservers {
 
   constructor(
     observers: Iterable<LockObserver> = [],
-    /** The name of the lock service. */
     readonly service = 'default',
     readonly groups = new Groups(),
   ) {

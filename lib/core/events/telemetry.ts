@@ -77,7 +77,6 @@ export interface LockTelemetry {
   start(source: LockTelemetrySource): (() => void) | void;
 }
 
-/** Where tracers are added. */
 interface Traced {
   addTracer(tracer: LockTracer, failed: (error: unknown) => void): () => void;
 }

@@ -71,7 +71,6 @@ export interface OwnHold {
 export interface OwnPart {
   readonly instanceId: string;
   readonly holds: readonly OwnHold[];
-  /** How many of its calls wait. */
   readonly waiting: number;
   /** How long the call that waits longest has waited. */
   readonly longestWaitMs: number;

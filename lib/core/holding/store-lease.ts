@@ -12,7 +12,6 @@ import { asStoreError, type LockStoreError } from '../store/store-error.js';
 import type { LockOwner, Retention } from '../store/lock-store.js';
 import type { FollowedHold } from '../tracing/followers.js';
 
-/** A renewal that was sent. */
 interface Renewal {
   readonly sentAt: number;
   readonly leaseMs: number;
@@ -53,7 +52,6 @@ export interface LocalHolder extends Due {
   readonly followed?: FollowedHold | undefined;
   /** Where it was acquired. Only known of some that have lived for a while. */
   readonly callSite?: string | undefined;
-  /** Whether the watchdog renews it. */
   readonly renewable: boolean;
   /** What it holds beside this lease. It is renewed with it. */
   readonly second?: (RenewedLease & { renew(leaseMs: number, sentAt: number): Promise<boolean> }) | undefined;

@@ -65,7 +65,6 @@ export class Watchdog {
     private readonly observation: Observation,
   ) {}
 
-  /** How many leases it watches. */
   get size(): number {
     return this.#queue.size + this.#late.size;
   }

@@ -44,7 +44,6 @@ export class MissedTicks {
     runtime.closing.addEventListener('abort', () => this.#timer?.cancel(), { once: true });
   }
 
-  /** Begins to watch a job. */
   add(job: WatchedJob): void {
     const watched = {
       job,

@@ -4,7 +4,7 @@ import { lookOnce, PLACE_MS, SharedWait, SharedWaits, type WaitDeps } from '../a
 import { LockModeMismatchError, LockShutdownError, LockTimeoutError, quoteResource } from '../api/errors.js';
 import { checkIsKept } from '../api/resource.js';
 import type { Runtime } from '../holding/runtime.js';
-import { AttemptLog, failurePause, givesUpAt, heartbeatPause } from '../places/attempts.js';
+import { AttemptLog, failurePause, givesUpAt, heartbeatPause } from '../places/asking.js';
 import { ask, askUntil } from '../store/ask.js';
 import type { LatchSpec, LatchState, LatchStore } from '../store/latch-store.js';
 import {
@@ -103,7 +103,6 @@ export class Latches {
     return this.#waits.join(watchKey(spec), wait, (onEnd) => new LatchWatch(spec, this.#deps, onEnd));
   }
 
-  /** Looks once, without waiting. */
   async #look(spec: LatchSpec, signal: AbortSignal | undefined): Promise<void> {
     const state = await lookOnce(spec.name, this.#deps, signal, () => this.#deps.store.read(spec));
     const { remaining, ttlMs } = agreed(spec, state);
@@ -121,7 +120,6 @@ function watchKey({ name, count }: Pick<LatchSpec, 'name' | 'count'>): string {
   return `${count} ${name}`;
 }
 
-/** What latches need. */
 type LatchDeps = WaitDeps & Pick<Runtime, 'observers'> & { readonly store: LatchStore };
 
 /** All calls of this process that wait for one latch. */

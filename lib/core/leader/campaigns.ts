@@ -14,7 +14,6 @@ export class Campaigns {
     });
   }
 
-  /** Every campaign that runs. */
   list(): Leadership[] {
     return [...this.#campaigns.values()];
   }

@@ -1,7 +1,7 @@
 import { unavailable, waitedForStore } from '../acquiring/acquire-errors.js';
 import type { LeaseFactory } from './lease-factory.js';
 import { createOwner, withTimeout } from '../store/ask.js';
-import { AttemptLog, failurePause, givesUpAt, grantedTooLate } from '../places/attempts.js';
+import { AttemptLog, failurePause, givesUpAt, grantedTooLate } from '../places/asking.js';
 import { CompositeLease } from './composite-lease.js';
 import { LockShutdownError } from '../api/errors.js';
 import { type LockLabel, readLabel } from '../api/label.js';

@@ -1,4 +1,4 @@
-import { failurePause, HEARTBEAT_MS } from './attempts.js';
+import { failurePause, HEARTBEAT_MS } from './asking.js';
 import { type Batch, type Group, keepPeriodMs, Place, type QueuedWaiter, takeDue, timeoutOf } from './place.js';
 import { asStoreError, LockStoreError } from '../store/store-error.js';
 import type { Hearing } from '../store/hearing.js';

@@ -1,4 +1,4 @@
-import type { AttemptLog } from './attempts.js';
+import type { AttemptLog } from './asking.js';
 import { KEPT_AT_ONCE, type LockOwner, type QueuedPlace } from '../store/lock-store.js';
 import type { Alarm, Due, DueQueue } from '../util/alarms.js';
 

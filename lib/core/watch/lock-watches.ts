@@ -12,7 +12,7 @@ import {
 } from '../acquiring/shared-wait.js';
 import { type FreedMessage, MARKS, type WatchReply } from '../store/watch-store.js';
 import type { LeaseDeps } from '../lease/lease-deps.js';
-import { heartbeatPause } from '../places/attempts.js';
+import { heartbeatPause } from '../places/asking.js';
 import type { LockStore } from '../store/lock-store.js';
 import { abortSignal, type OptionsOf, OptionTable, patience } from '../api/option-table.js';
 import { checkResource } from '../api/resource.js';

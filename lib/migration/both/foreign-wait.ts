@@ -6,7 +6,7 @@ import type { ResolvedLockOptions } from '../../core/api/lock-options.js';
 import { NO_HOLDERS } from '../../core/api/holder.js';
 import type { ForeignHold } from './foreign-hold.js';
 import type { Grant } from '../../core/holding/hold.js';
-import { AttemptLog, failurePause, givesUpAt, grantedTooLate } from '../../core/places/attempts.js';
+import { AttemptLog, failurePause, givesUpAt, grantedTooLate } from '../../core/places/asking.js';
 import { withTimeout } from '../../core/store/ask.js';
 import { LockStoreError } from '../../core/store/store-error.js';
 import type { Runtime } from '../../core/holding/runtime.js';

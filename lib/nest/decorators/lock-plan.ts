@@ -81,7 +81,6 @@ export interface LockDecoratorOptions<A extends readonly unknown[] = [], B exten
 /** A key without options. Of these types, only options have a key, so the compiler checks an object as options. */
 export type KeyAlone<A extends readonly unknown[]> = string | KeyNames | KeyFunction<A>;
 
-/** The names of several resources. */
 export interface KeyNames extends ReadonlyArray<string> {
   readonly key?: undefined;
 }
@@ -113,7 +112,6 @@ export const LOCK_DECORATOR_OPTIONS = new OptionTable({
   ...without(LOCK_OPTIONS.options, 'signal'),
 } satisfies OptionsOf<LockDecoratorOptions<never, AnyOnBusy>>);
 
-/** Checked options, with their defaults. */
 export interface ResolvedDecoratorOptions {
   readonly onBusy: AnyOnBusy;
   readonly onLost: 'abort' | 'throw';

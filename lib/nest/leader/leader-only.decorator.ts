@@ -87,7 +87,6 @@ export interface LeaderOnlyOptions {
   service?: string;
 }
 
-/** Checked options, with their defaults. */
 interface ResolvedLeaderOnly {
   readonly name: string;
   readonly leaseMs: number | undefined;

@@ -11,7 +11,6 @@ import { quote } from '../../core/util/quoted.js';
 /** The metadata key of a class: its decorated methods, also those that it inherits. */
 export const LEADER_ONLY = 'nestjs-redis-lock:leader-only';
 
-/** A method with `@LeaderOnly`. */
 export interface LeaderOnlyMethod {
   /** `Class.method`, for messages. */
   readonly where: string;

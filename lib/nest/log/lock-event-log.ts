@@ -16,7 +16,6 @@ import { describeMissed, loggerOf, see } from './logger-of.js';
 import { NOT_RENEWED, OutageLog } from './outage-log.js';
 import { RepeatedLines } from './repeated-lines.js';
 
-/** The events that are logged. */
 const LOGGED_EVENTS = [
   'waitingLong',
   'heldLong',

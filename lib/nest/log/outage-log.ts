@@ -36,7 +36,6 @@ interface Failure {
 interface Outage {
   readonly since: number;
   readonly failed: Record<FailedKind, number>;
-  /** When something failed last. */
   lastAt: number;
   lost: number;
   /** Whether a line has told that it began. */

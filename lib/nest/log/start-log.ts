@@ -49,7 +49,6 @@ export class StartLog {
   /** Credentials that cannot be renewed. */
   readonly credentials = (line: string): void => this.#logger.warn(`${line} ${see('the-application-starts')}`);
 
-  /** Locks in memory, in production. */
   inMemory(): void {
     this.#logger.warn(
       "connection: 'memory:' keeps the locks in this process: no other process sees them, and jobs run on every " +
@@ -58,7 +57,6 @@ export class StartLog {
     );
   }
 
-  /** The testing kit, in production. */
   testLocks(): void {
     this.#logger.warn(
       'nestjs-redis-lock/testing keeps the locks in this process: no other process sees them. It is meant for tests, ' +

@@ -218,7 +218,6 @@ export interface RedisLockModuleExtras {
   global?: boolean;
 }
 
-/** Checked options, with their defaults. */
 export interface ResolvedModuleOptions {
   /** A function, so that a log of the module or of its container shows no password. */
   readonly connection: () => RedisConnectionOption | undefined;

@@ -79,7 +79,6 @@ type UnknownKey<O, Known> = O extends unknown
 
 /** A call of `forRoot` or `forRootAsync`. */
 interface Registration {
-  /** Where it was called. */
   readonly where: string;
   /** Nest may compare modules by their text. This makes two calls with the same options two modules. */
   readonly id: string;

@@ -29,7 +29,6 @@ export type QuorumOptions = {
   nodeTimeoutMs?: number;
 };
 
-/** Checked options, with their defaults. */
 export interface ResolvedQuorum {
   /** A function, so that a log of the module or of its container shows no password. */
   readonly connections: () => readonly RedisConnectionOption[];

@@ -112,7 +112,6 @@ interface GrpcMetadata {
 /** The part of a call of `@grpc/grpc-js`, on the side of the server, that is needed here. */
 export interface GrpcCall {
   readonly cancelled: boolean;
-  /** What the client sent. */
   readonly metadata: GrpcMetadata;
   sendMetadata(metadata: GrpcMetadata): void;
   emit(event: 'error', error: unknown): unknown;

@@ -77,7 +77,6 @@ export class InterceptedCall {
     return passage.call.#isOf(handler) && !passage.passed.includes(wrapper) ? passage.call : undefined;
   }
 
-  /** Whether the call has ended. */
   get isOver(): boolean {
     return this.#isOver;
   }

@@ -15,7 +15,6 @@ export const OF_OTHER_PACKAGES = [...ON_RESOLVERS, 'RABBIT_HANDLER', 'LISTENERS_
 /** Those that `@nestjs/graphql` runs without interceptors, unless its options say otherwise. */
 export const FIELD_RESOLVERS = ['graphql:resolve_property', 'graphql:resolve_reference'];
 
-/** The decorators of `@nestjs/schedule`. */
 export type ScheduleDecorator = 'Cron' | 'Interval' | 'Timeout';
 
 /** What they leave on a method. */

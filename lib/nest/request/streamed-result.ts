@@ -26,11 +26,9 @@ export function isStreamedResult(value: unknown): value is object {
 
 /** A result that Nest sends after the handler has ended. */
 export interface Sending {
-  /** What Nest sends. */
   readonly value: unknown;
   /** Resolves when everything is sent, or the client is gone. */
   readonly sent: Promise<void>;
-  /** Breaks it off. */
   readonly breakOff: (reason: unknown) => void;
 }
 

@@ -38,7 +38,6 @@ export interface JobTick extends Pick<SingletonRunOptions, 'tick' | 'keepMs' | '
   readonly schedule?: TickSchedule | undefined;
   /** When the tick before it was due by that schedule. */
   readonly previous?: number | undefined;
-  /** When the next tick is due. */
   readonly next?: number | undefined;
 }
 

@@ -130,7 +130,6 @@ interface CronSchedule {
   readonly disabled: boolean;
 }
 
-/** The ticks of a `@Cron` method. */
 interface DeclaredTicks {
   /** The tick that fires now on an instance of the class. @param wallNow milliseconds since the Unix epoch */
   now(instance: object, wallNow: number): ReturnType<typeof cronTickAt>;

@@ -40,10 +40,8 @@ export class Scheduler {
   }
 }
 
-/** A job of a class. */
 interface FoundJob {
   readonly job: SingletonJob;
-  /** The method, as it is called. */
   readonly method: object;
   /** The name of the job in the fleet. */
   readonly name: string;

@@ -87,7 +87,6 @@ export function schedulingOf(method: object): ReadonlyMap<unknown, unknown> {
 /** What a job decorator makes of one method. */
 interface JobPlan {
   readonly options: ResolvedJobOptions;
-  /** The decorator of `@nestjs/schedule`. */
   readonly schedule: MethodDecorator;
   readonly ticks: SingletonJob['ticks'];
 }

@@ -172,7 +172,6 @@ export const TICK_OPTIONS = new OptionTable({
   missedWithinMs: milliseconds(1_000, 366 * DAY_MS).default(7 * DAY_MS),
 } satisfies OptionsOf<SingletonTickOptions>);
 
-/** Checked options, with their defaults. */
 export interface ResolvedJobOptions {
   readonly name: string | undefined;
   readonly lockService: string | undefined;

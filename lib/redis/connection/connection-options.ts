@@ -217,7 +217,6 @@ export function locationOf(connection: RedisConnectionOption): string {
   return JSON.stringify([where, db, outerPrefix]);
 }
 
-/** The number of the database. */
 export function databaseOf(model: Redis | Cluster): number {
   return Number((isCluster(model) ? model.options.redisOptions : model.options)?.db ?? 0);
 }

@@ -42,7 +42,6 @@ export interface Connection {
    * a process still uses a primary that was replaced a moment ago.
    */
   readonly mayLoseMessages: boolean;
-  /** Whether commands can be sent. */
   readonly isConnected: boolean;
   /** Why the credentials cannot be renewed now; `undefined` if they can, or if they do not change. */
   readonly credentialsTrouble: string | undefined;

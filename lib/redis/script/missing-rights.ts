@@ -25,7 +25,6 @@ export interface RightsInUse {
   readonly channel: string;
   /** What every key and channel begins with. */
   readonly prefix: string;
-  /** Whether commands wait for replicas. */
   readonly isDurable: boolean;
   /** Whether restarts are looked for. */
   readonly isQuarantined: boolean;

@@ -33,18 +33,15 @@ export interface DurableOutcome<T> {
 /** A script whose reply is read as `T`. */
 export interface FlaggedScript<T> extends Script, ScriptFlags<T> {}
 
-/** One script to run. */
 export interface ScriptCall<T> extends ScriptFlags<T> {
   readonly script: Script;
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
-  /** Reads the reply. */
   readonly read: (reply: unknown) => T;
   /** No caller waits for it: it leaves together with what is sent after it in the same turn of the event loop. */
   readonly lazily?: boolean | undefined;
 }
 
-/** Sends scripts to a server. */
 export interface ScriptSender {
   /** @param fail turns an error of ioredis into a value or another error */
   send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T>;

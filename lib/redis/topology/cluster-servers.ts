@@ -12,7 +12,6 @@ const GUEST_MS = 30_000;
 
 /** The connections for commands to the primaries of a cluster, and for a while to former and future primaries. */
 export class ClusterServers {
-  /** By address. */
   readonly #servers = new Map<string, ServerConnection>();
   /** The nodes without a known slot, and until when they stay connected. */
   readonly #guests = new Map<string, number>();

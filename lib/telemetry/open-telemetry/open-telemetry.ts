@@ -21,7 +21,6 @@ import { LockMetrics } from '../lock-metrics.js';
 import { LOCK_METRIC_BUCKETS, LOCK_METRICS, LockMetric } from '../names.js';
 import type { Attributes, MetricSink } from '../series.js';
 
-/** The name of the meter. */
 const SCOPE = 'nestjs-redis-lock';
 
 /** What {@link openTelemetry} takes. */

@@ -97,7 +97,6 @@ class CallSpan implements CallTrace {
   }
 }
 
-/** Begins the span of a lease. */
 export function beginHold(tracer: Tracer, lock: TracedLock, fencingToken: number, parent: Context): HoldSpan {
   const attributes = { ...attributesOf(lock), [LockSpanAttribute.FencingToken]: fencingToken };
   const span = tracer.startSpan(`${LockSpan.Hold} ${lock.group}`, { attributes }, parent);
@@ -144,7 +143,6 @@ export interface Awaited {
  */
 export class WaitedFor {
   readonly #waitedMs = new Map<string, { holder: Holder; waitedMs: number }>();
-  /** The holders that were seen last. */
   #last: readonly string[] = [];
   #lastAt = 0;
 

@@ -23,7 +23,6 @@ import { attributesOf, LockSpan, LockSpanAttribute, parseTraceparent } from './n
 import { beginCall, beginHold } from './call-span.js';
 import { setError, withSpan } from './hold-span.js';
 
-/** The name of the tracer. */
 const TRACER_NAME = 'nestjs-redis-lock';
 
 /**

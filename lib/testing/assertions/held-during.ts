@@ -78,7 +78,6 @@ export async function expectHeldDuring<T>(
   }
 }
 
-/** Watches one resource while work runs. */
 class HoldWatch {
   readonly story: string[] = [];
   readonly #held = new Set<number>();

@@ -51,7 +51,6 @@ export interface TestCommand {
   readonly retention?: Retention;
   readonly depth?: number;
   readonly label?: string | undefined;
-  /** How many permits are left. */
   readonly count?: number;
   /** Whether it joins the queue of a resource that is not free. */
   readonly queueing?: boolean;

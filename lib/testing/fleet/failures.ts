@@ -27,7 +27,6 @@ const COMMANDS: Record<FailingVerb, readonly Verb[]> = {
   claim: ['claim'],
 };
 
-/** Lets one command fail. */
 export interface PlannedFailure {
   /** The call that has planned it. */
   readonly text: string;

@@ -51,7 +51,6 @@ export class ManualClock implements Clock {
     return { cancel: () => this.#remove(timer, timers) };
   }
 
-  /** How many timers are set. */
   get timers(): number {
     return [...this.#dueAt.values()].reduce((sum, { callbacks }) => sum + callbacks.size, 0);
   }

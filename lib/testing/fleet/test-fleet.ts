@@ -35,7 +35,6 @@ export class TestFleet implements Surroundings {
   readonly log: LockLog;
   /** The lock services of the applications that run. */
   readonly instances: TestInstance[] = [];
-  /** Whether Redis cannot be reached. */
   isDown = false;
   #joined = 0;
   #sent = 0;
@@ -108,7 +107,6 @@ export class TestFleet implements Surroundings {
     return instance;
   }
 
-  /** Follows what a lock service does. */
   watch(instance: TestInstance, client: LockClient): void {
     const { clock } = instance;
     this.#watched.set(instance, client);

@@ -24,7 +24,6 @@ import type { StoreProbe } from '../../core/store/store-probe.js';
 /** The fleet of an instance, as the instance sees it. */
 export interface Surroundings {
   readonly clock: Clock;
-  /** Whether Redis cannot be reached. */
   readonly isDown: boolean;
   /** Every command is counted. */
   sent(command: TestCommand): void;

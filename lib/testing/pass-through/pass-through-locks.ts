@@ -165,7 +165,6 @@ class PassThroughGranting implements Granting {
     return new PassThroughQueues(runtime);
   }
 
-  /** Leads at once. */
   lead(resource: string, options: ResolvedLockOptions, leases: LeaseFactory): SingleLease {
     return this.#pass(resource, options, leases);
   }

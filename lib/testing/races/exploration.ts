@@ -23,7 +23,6 @@ const MOST_TO_SHORTEN = 2_000;
 /** How much of an error a reason tells, in characters. */
 const LONGEST_REASON = 300;
 
-/** What an exploration found. */
 interface Explored {
   readonly schedules: number;
   readonly pruned: number;

@@ -19,9 +19,7 @@ export type RaceActor<World> = (world: World) => unknown;
 /** How an actor of a schedule ended. `killed` by a fault. */
 export interface ActorOutcome {
   readonly status: 'returned' | 'threw' | 'killed';
-  /** What it has returned. */
   readonly value?: unknown;
-  /** What it has thrown. */
   readonly error?: unknown;
 }
 
@@ -112,7 +110,6 @@ export interface ExploreRacesOptions<World> {
   readonly throws?: boolean;
 }
 
-/** The options, checked and filled in. */
 export interface ResolvedExploreOptions {
   readonly schedules: 'all' | number;
   readonly seed: number | string;

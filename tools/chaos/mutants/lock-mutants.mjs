@@ -222,7 +222,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'outage-told-as-busy',
     what: 'once somebody held it, the resource is busy for ever, also when Redis has died since',
-    file: 'core/places/attempts.js',
+    file: 'core/places/asking.js',
     find: 'this.#isConcluded = true;',
     replace: "if (this.last === 'busy') return;\n        this.#isConcluded = true;",
     scenario: 'outage',
@@ -231,7 +231,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'long-outage-told-as-busy',
     what: 'the same, in waits that end before their places would be kept',
-    file: 'core/places/attempts.js',
+    file: 'core/places/asking.js',
     find: 'this.#isConcluded = true;',
     replace: "if (this.last === 'busy') return;\n        this.#isConcluded = true;",
     scenario: 'long outage',

@@ -46,7 +46,6 @@ export class ActorProcess {
 
   constructor(
     readonly name: string,
-    /** The name of the lock service. */
     readonly service: string,
     private readonly server: MemoryServer,
     clock: Clock,

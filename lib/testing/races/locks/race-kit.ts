@@ -204,7 +204,6 @@ function found(app: AppWithLocks, name: string): [RedisLockService, ResolvedModu
   }
 }
 
-/** What an actor waits for. */
 interface Wait {
   readonly resource: string;
   readonly holders: readonly string[];

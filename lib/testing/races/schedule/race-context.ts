@@ -52,7 +52,6 @@ export interface Actor {
   /** How many points it has come to. */
   points: number;
   state: 'running' | 'returned' | 'threw' | 'killed';
-  /** What it has returned or thrown. */
   value?: unknown;
   /** How many steps had been done when it ended. */
   endedAfter?: number;

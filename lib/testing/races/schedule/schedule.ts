@@ -33,7 +33,6 @@ interface Pending extends Choice {
   go(): void | Promise<void>;
 }
 
-/** A step that was done. */
 export interface Step extends Choice, StoryStep {}
 
 /** What could be done at a step, and what was. */
@@ -66,11 +65,9 @@ export interface ScheduleOptions {
   readonly time?: SteppedTime | undefined;
   /** Called when the step of an actor has come to its end. */
   readonly afterStep?: ((actor: string) => void) | undefined;
-  /** At most so many faults. */
   readonly mostFaults: number;
   /** What can go wrong now. */
   readonly faults?: (() => readonly Fault[]) | undefined;
-  /** At most so many steps. */
   readonly mostSteps: number;
   /** How long to wait for code that the tool does not control, in real milliseconds. */
   readonly patienceMs: number;

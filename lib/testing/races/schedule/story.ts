@@ -10,7 +10,6 @@ export interface StoryStep {
   readonly isSilent: boolean;
 }
 
-/** The steps in one line. */
 export function tellInOneLine(steps: readonly StoryStep[], reason: string): string {
   const told = steps.filter(({ isSilent }) => !isSilent).map(({ actor, text }) => tell(actor, text));
   return `${withoutMiddle(told).join('; ')}: ${reason}`;

@@ -14,7 +14,6 @@ function pickFrom<T>(list: readonly T[], chance: Chance): T {
   return list[Math.floor(chance.fraction() * list.length)]!;
 }
 
-/** Schedules by chance. */
 export class RandomSearch implements Search {
   readonly pruned = 0;
   #last: string | undefined;

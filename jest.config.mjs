@@ -42,8 +42,8 @@ export default {
   projects: [
     project(
       'unit',
-      testsIn('test/{cli,core,memory,migration,quorum,redis,scripts,sql,support,telemetry,testing,tools}'),
-      ...WITH_SERVERS.map((folder) => `!${testsIn(folder)}`),
+      testsIn('test/{cli,console,core,memory,migration,quorum,redis,scripts,sql,support,telemetry,testing,tools}'),
+      ...[...WITH_SERVERS, 'test/console/browser'].map((folder) => `!${testsIn(folder)}`),
     ),
     project('stores', testsIn('test/stores')),
     project('servers', ...WITH_SERVERS.map(testsIn)),
@@ -65,6 +65,8 @@ export default {
       ...project('site', testsIn('test/docs/site')),
       globalSetup: '<rootDir>/test/docs/site/install-packages.mjs',
     },
+    // The page of the console, in a browser.
+    project('browser', testsIn('test/console/browser')),
     project('chaos', testsIn('tools/chaos')),
   ],
   reporters: ['default', ...(process.env.TIMINGS_RECORD ? ['<rootDir>/test/support/order/record-timings.mjs'] : [])],

@@ -125,7 +125,8 @@ export const ROOMS = {
   'lib/telemetry/**': [stack('tracing'), 'sample app', ...PUBLIC],
   'lib/health/': ['sample app', ...PUBLIC],
   'lib/cli/**': ['command line', 'snippets', 'consumers'],
-  'lib/console/**': [...APPLICATIONS, ...redis('fleet'), 'command line'],
+  'lib/console/page/**': ['browser'],
+  'lib/console/**': ['browser', ...APPLICATIONS, ...redis('fleet'), 'command line'],
 
   'lib/nest/': [...ALL_STACKS, ...APPLICATIONS],
   'lib/nest/module/': [...ALL_STACKS, 'processes', 'demo', ...redis('faults', 'wire'), ...PUBLIC, 'chaos storms'],
@@ -161,6 +162,8 @@ export const ROOMS = {
   'sample-app/**': ['sample app', 'demo', 'site', 'snippets'],
 
   'test/cli/**': ['command line'],
+  'test/console/': [],
+  'test/console/browser/**': ['browser'],
   'test/core/**': [],
   'test/docs/**': ['snippets'],
   'test/docs/guides.ts': [
@@ -192,6 +195,7 @@ export const ROOMS = {
   'test/timings.json': [],
   'test/types/**': ['editor'],
   'test/stores/**': ['contract'],
+  'test/support/process/browser.mjs': ['browser', 'site'],
   'test/support/names/**': [...redis('wire'), 'chaos names'],
   'test/support/prometheus/**': ['sample app'],
   'test/support/redisson/**': [stack('redisson')],
@@ -216,6 +220,7 @@ export const ROOMS = {
   'tools/bench/**': [],
   'tools/budget/**': [],
   'tools/commits/**': [],
+  'tools/console/**': ['browser'],
   'tools/line-coverage/**': [],
   'tools/docs/**': ['site', 'snippets'],
   'tools/flakes/**': [],

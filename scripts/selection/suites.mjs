@@ -95,6 +95,8 @@ export const SUITES = {
   ...Object.fromEntries(STACKS.map((folder) => [stack(folder), [`test/stacks/${folder}/`]])),
   /** Compiles all stacks, so it installs all of them. */
   'stack types': ['test/stacks/types.slow.test.ts'],
+  /** The page of the console in a browser. */
+  browser: ['test/console/browser/'],
   /** The site, built and opened in a browser. */
   site: ['test/docs/site/'],
   /** The packed package in every consumer of test/package. One of them runs for each change. */

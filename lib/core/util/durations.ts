@@ -1,5 +1,5 @@
 /** The upper limits of the buckets in which durations are counted, in milliseconds. One more bucket has what is longer. */
-export const DURATION_BUCKETS_MS: readonly number[] = Object.freeze([
+export const DURATION_BUCKETS_MS: readonly number[] = /* @__PURE__ */ Object.freeze([
   1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000,
 ]);
 

@@ -1,7 +1,5 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { BROWSER, findTools } from '../../support/process/toolchain.mjs';
-import { findOnPath } from '../../../scripts/setup/programs.mjs';
 import {
   type Browser,
   type BrowserContext,
@@ -9,7 +7,7 @@ import {
   launchBrowser,
   type Page,
   type Response,
-} from '../../../tools/docs/browser.mjs';
+} from '../../support/process/browser.mjs';
 import { GUIDES, readGuide, ROOT } from '../guides.js';
 import { serveSite, type SiteServer } from './site-server.js';
 
@@ -67,9 +65,8 @@ describe('the site in a browser', () => {
   let complaints: string[];
 
   beforeAll(async () => {
-    const [program] = findTools([BROWSER]);
     site = await serveSite();
-    browser = await launchBrowser(program!.startsWith('/') ? program! : (await findOnPath(program!, process.env))!);
+    browser = await launchBrowser();
   }, BUILD_MS);
   afterAll(async () => {
     await browser?.close();

@@ -1,8 +1,10 @@
+// Opens a browser of this machine, for a test of what it shows.
+import { isAbsolute } from 'node:path';
 import { chromium } from 'playwright-core';
+import { findOnPath } from '../../../scripts/setup/programs.mjs';
+import { BROWSER, findTools } from './toolchain.mjs';
 
 /**
- * Types for the tests of the site. Without the packages of this folder they are `any`, so the type check needs none of them.
- *
  * @typedef {import('playwright-core').Browser} Browser
  * @typedef {import('playwright-core').BrowserContext} BrowserContext
  * @typedef {import('playwright-core').ConsoleMessage} ConsoleMessage
@@ -11,12 +13,13 @@ import { chromium } from 'playwright-core';
  */
 
 /**
- * @param {string} program the path of Chromium
  * @returns {Promise<Browser>}
+ * @throws Error that says how to install one
  */
-export function launchBrowser(program) {
+export async function launchBrowser() {
+  const [program] = findTools([BROWSER]);
   return chromium.launch({
-    executablePath: program,
+    executablePath: isAbsolute(program) ? program : await findOnPath(program, process.env),
     // Chromium has no sandbox for root, whom containers run as. It opens nothing but our own pages.
     chromiumSandbox: process.getuid?.() !== 0,
   });

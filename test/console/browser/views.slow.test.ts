@@ -1,0 +1,169 @@
+import { rowsOf, useConsole } from './open-console.js';
+
+describe('the views of the console', () => {
+  const open = useConsole();
+
+  it('says first whether locks can be had, and what needs a look', async () => {
+    const { page, go, complaints } = await open();
+    await go('now');
+    await page.getByRole('heading', { level: 1, name: 'Locks can be had.' }).waitFor();
+    const main = await page.locator('main').innerText();
+    expect(main).toContain('11 of 12 instances answered');
+    expect(main).toContain('orders-api-4:27:c0de does not answer, and holds shipment:71022');
+    expect(main).toContain('1 instance did not answer');
+    expect(main).toContain('1 job missed ticks');
+    const [blockers, waits] = [await rowsOf(page, 'Who made others wait longest'), await rowsOf(page, 'Longest waits')];
+    expect(blockers[0]).toEqual(['Stock.sync before Orders.pay, Orders.place, Stock.reserve', '420', '13 min 18 s']);
+    expect(blockers).toHaveLength(5);
+    expect(waits[0]!.slice(0, 2)).toEqual(['catalog:import for Prices.quote', 'stock-sync-1:40:6ad3']);
+    expect(complaints).toEqual([]);
+  });
+
+  it('says that nothing needs a look where that is so', async () => {
+    const { page, go } = await open({ isCalm: true });
+    await go('now');
+    const main = await page.locator('main').innerText();
+    expect(main).toContain('Nothing needs a look.');
+    expect(main).toContain('Nobody has waited in the last ten minutes.');
+    expect(main).toContain('No call waits now, as it should be.');
+  });
+
+  it('lists locks with work, holder, lease and queue', async () => {
+    const { page, go, complaints } = await open();
+    await go('locks');
+    const rows = await rowsOf(page, 'Locks');
+    expect(rows).toHaveLength(20);
+    const sku = rows.find(([resource]) => resource === 'stock:sku-2291')!;
+    expect(sku.slice(1, 3)).toEqual(['Stock.sync stock.sync.ts:73:15', 'stock-sync-1:40:6ad3 alive']);
+    expect(sku[5]).toMatch(/^5 oldest \d+ s$/);
+    expect(rows.find(([resource]) => resource === 'shipment:71022')![2]).toBe(
+      'orders-api-4:27:c0de gone, most likely dead',
+    );
+    expect(complaints).toEqual([]);
+  });
+
+  it('keeps filter, order and state in the address', async () => {
+    const { page, go } = await open();
+    await go('locks?filter=orders.service&sort=-since');
+    expect((await rowsOf(page, 'Locks')).map(([resource]) => resource)).toEqual([
+      'order:48219',
+      'order:48220',
+      'order:48213',
+    ]);
+    expect(await page.getByRole('searchbox').inputValue()).toBe('orders.service');
+    await page.getByRole('link', { name: 'Waited for' }).click();
+    await page.waitForURL('**/#locks?filter=orders.service&sort=-since&state=waited');
+    await page.getByRole('link', { name: 'order:48219' }).waitFor({ state: 'detached' });
+    await page.getByRole('searchbox').fill('sku');
+    await page.waitForURL('**/#locks?filter=sku&sort=-since&state=waited');
+    await page.getByRole('link', { name: 'stock:sku-2291' }).waitFor();
+    await page.getByRole('link', { name: 'Resource' }).click();
+    await page.waitForURL('**/#locks?filter=sku&sort=resource&state=waited');
+    await page.reload();
+    expect((await rowsOf(page, 'Locks')).map(([resource]) => resource)).toEqual(['stock:sku-2291']);
+  });
+
+  it('says that nothing fits, with a way back', async () => {
+    const { page, go } = await open();
+    await go('locks?filter=nowhere');
+    await page.getByText('Nothing fits.').waitFor();
+    await page.getByRole('link', { name: 'Show all' }).click();
+    await page.getByRole('link', { name: 'order:48213' }).waitFor();
+    expect(new URL(page.url()).hash).toBe('#locks');
+  });
+
+  it('tells of one lock what explain says, who holds it, and who waits', async () => {
+    const { page, go, complaints } = await open();
+    await go('locks');
+    await page.getByRole('link', { name: 'stock:sku-2291' }).click();
+    await page.getByRole('heading', { level: 1, name: 'stock:sku-2291' }).waitFor();
+    await page.getByText('The holder works, and is slow').waitFor();
+    expect(await rowsOf(page, 'Holders')).toEqual([
+      [
+        'stock-sync-1:40:6ad3 alive · It has renewed its lease between two looks.',
+        'Stock.sync stock.sync.ts:73:15',
+        expect.stringMatching(/^\d+$/),
+        expect.stringMatching(/^\d+ s$/),
+        expect.stringMatching(/^\d+ s$/),
+      ],
+    ]);
+    const queue = await rowsOf(page, 'Queue');
+    expect(queue).toHaveLength(5);
+    expect(queue[0]!.slice(0, 3)).toEqual([
+      'Orders.pay orders.service.ts:212:31',
+      'orders-api-2:27:d214',
+      'order:48231',
+    ]);
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows who waited for whom', async () => {
+    const { page, go } = await open();
+    await go('blockers');
+    const rows = await rowsOf(page, 'Who waited for whom in ten minutes');
+    expect(rows[0]).toEqual(['Orders.pay', '8 min 6 s 212 calls', '·', '·', '·', '·', '12 s 14 calls', '·']);
+    expect((await rowsOf(page, 'Who waits now')).map(([waiter, holder]) => [waiter, holder])).toEqual([
+      ['Orders.pay', 'Stock.sync'],
+      ['Prices.quote', 'Catalog.import'],
+      ['Orders.cancel', 'Orders.pay'],
+    ]);
+  });
+
+  it('lists jobs: next, last, history, missed, and who paused them', async () => {
+    const { page, go } = await open();
+    await go('jobs');
+    const rows = await rowsOf(page, 'Jobs');
+    expect(rows.map(([job]) => job!.split(' ')[0])).toEqual([
+      'cart-expiry',
+      'datev-export',
+      'invoice-reminders',
+      'newsletter',
+      'nightly-reorder',
+      'outbox-sweep',
+      'price-feed',
+      'stock-snapshot',
+    ]);
+    expect(rows[0]![4]).toBe('2');
+    expect(rows[3]![1]).toMatch(/^paused by ann@garden\.example until /);
+    expect(rows[4]![1]).toMatch(/^runs for 3 min /);
+    const history = page.getByRole('row', { name: 'cart-expiry' }).getByRole('img');
+    expect(await history.getAttribute('aria-label')).toBe('The last 14 runs: 2 not well');
+    await page.getByRole('link', { name: 'invoice-reminders' }).click();
+    const runs = await rowsOf(page, 'Runs');
+    expect(runs[3]![1]).toBe('error PrinterTimeoutError · ETIMEDOUT · no answer from the mail gateway in 30 s');
+    expect(runs[2]![4]).toBe('asked for by ann@garden.example');
+  });
+
+  it('lists leaders, and how often they changed', async () => {
+    const { page, go } = await open();
+    await go('leaders');
+    const rows = await rowsOf(page, 'Leaders');
+    expect(rows.map(([name, leader, , , candidates, transitions]) => [name, leader, candidates, transitions])).toEqual([
+      ['outbox-relay', 'orders-api-1:27:5ce8 alive', '2', '1'],
+      ['price-feed', 'stock-sync-2:40:e19c alive', '1', '3'],
+      ['search-indexer', 'jobs-2:31:9b05 alive', '1', '0'],
+    ]);
+  });
+
+  it('lists instances, with those that are silent, deaf or slow', async () => {
+    const { page, go } = await open();
+    await go('instances?state=trouble');
+    const rows = await rowsOf(page, 'Instances');
+    expect(rows.map(([instance, state, , , loop]) => [instance, state, loop])).toEqual([
+      ['checkout-4:18:2d6f', 'silent', '–'],
+      ['stock-sync-1:40:6ad3', 'up', '312 ms stood still for 1 s'],
+      ['stock-sync-2:40:e19c leads price-feed', 'up hears no messages', '1 ms'],
+    ]);
+    await page.getByText('Partial.').waitFor();
+  });
+
+  it('shows local times, with UTC in the title', async () => {
+    const from = Date.parse('2026-11-26T13:42:37Z');
+    const { page, go, shop } = await open({ from }, { locale: 'en-GB', timezoneId: 'Asia/Tokyo' });
+    shop.now = () => from;
+    await go('jobs');
+    const next = page.getByRole('row', { name: 'cart-expiry' }).locator('td').first().locator('time').last();
+    expect(await next.innerText()).toBe('22:50:00');
+    expect(await next.getAttribute('title')).toBe('26/11/2026, 22:50:00 here, Thu, 26 Nov 2026 13:50:00 GMT');
+  });
+});

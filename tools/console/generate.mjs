@@ -1,0 +1,49 @@
+// What a browser loads of the console, as constants: no file is read at run time, so bundlers carry it along.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build, transform } from 'esbuild';
+
+const folder = join(import.meta.dirname, 'page');
+
+/**
+ * The shell, the script and the style as they are served. The script is one module.
+ *
+ * @returns {Promise<{ shell: string, script: string, style: string }>}
+ */
+export async function buildPage() {
+  const { outputFiles } = await build({
+    entryPoints: [join(folder, 'main.ts')],
+    bundle: true,
+    write: false,
+    format: 'esm',
+    target: 'es2023',
+    charset: 'utf8',
+    minify: true,
+    legalComments: 'none',
+    tsconfigRaw: { compilerOptions: { useDefineForClassFields: false } },
+  });
+  const style = await transform(readFileSync(join(folder, 'console.css'), 'utf8'), {
+    loader: 'css',
+    minify: true,
+    charset: 'utf8',
+  });
+  const shell = readFileSync(join(folder, 'console.html'), 'utf8').replace(/>\s+</g, '><');
+  return {
+    shell: shell.trim(),
+    script: outputFiles[0].text.trim(),
+    style: style.code.replaceAll(/(?<=--\w+:|,) /g, '').trim(),
+  };
+}
+
+/** @returns {Promise<string>} the file of lib/ */
+export async function generatePage() {
+  const { shell, script, style } = await buildPage();
+  return `// Written by \`npm run console\` from tools/console/page. Do not edit.
+export const SHELL: string =
+  ${JSON.stringify(shell)};
+export const STYLE: string =
+  ${JSON.stringify(style)};
+export const SCRIPT: string =
+  ${JSON.stringify(script)};
+`;
+}

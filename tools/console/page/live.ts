@@ -1,0 +1,141 @@
+// Asks the server: every two seconds, only while somebody looks, and less often where it does not answer.
+import type { ConsoleAction, ErrorBody, SessionBody } from '../../../lib/console/bodies.js';
+import { here, kept } from './address.js';
+
+const EVERY_MS = 2_000;
+const LONGEST_MS = 30_000;
+const ANSWER_MS = 15_000;
+
+/** Why there is no answer. */
+export class Problem extends Error {
+  constructor(
+    /** 0: no answer at all. */
+    readonly status: number,
+    message: string,
+    readonly code?: string,
+  ) {
+    super(message);
+  }
+}
+
+export let session: SessionBody | undefined;
+export let problem: Problem | undefined;
+export let isPaused = kept('paused') === 'yes';
+/** When the last answer came, by the clock of this machine; 0 before the first. */
+export let answeredAt = 0;
+
+let changed: () => void;
+let view = '';
+/** By their addresses. */
+const answers = new Map<string, { readonly etag: string; readonly body: unknown }>();
+/** How far the clock of Redis is ahead. */
+let ahead = 0;
+let round = 0;
+let failures = 0;
+let timer = 0;
+
+/** @param onChange draws what has changed */
+export function start(onChange: () => void): void {
+  changed = onChange;
+  document.onvisibilitychange = () => next(0);
+  look();
+}
+
+export const body = (): unknown => answers.get(view)?.body;
+
+/** Now, by the clock of Redis. It stands still while nothing is heard, so that nothing seems to go on. */
+export const now = (): number => (isPaused || problem ? answeredAt : Date.now()) + ahead;
+
+export const may = (action: ConsoleAction): boolean => session!.actions.includes(action);
+
+/** The answer would be the same: nobody asks again by itself. */
+export const isFinal = (): boolean => problem !== undefined && Math.floor(problem.status / 100) === 4;
+
+/** At what the address names, now. */
+export function look(): void {
+  const { view: name, query } = here();
+  const address = addressOf(name, query);
+  if (address !== view) answeredAt = 0;
+  view = address;
+  problem = undefined;
+  failures = 0;
+  next(0, true);
+}
+
+export function pause(): void {
+  isPaused = !isPaused;
+  kept('paused', isPaused ? 'yes' : 'no');
+  next(0);
+  changed();
+}
+
+/** @throws Problem */
+export async function act(action: ConsoleAction, what: object): Promise<unknown> {
+  const headers = { 'content-type': 'application/json', 'x-lock-console': '1' };
+  const response = await ask(ofService(action), { method: 'POST', headers, body: JSON.stringify(what) });
+  next(0, true);
+  return response.json();
+}
+
+function next(inMs: number, isForced = false): void {
+  clearTimeout(timer);
+  if (isForced || !(isPaused || document.hidden || isFinal())) timer = window.setTimeout(() => void poll(), inMs);
+}
+
+async function poll(): Promise<void> {
+  const mine = ++round;
+  try {
+    session = (session ?? (await get(ofService('session')))) as SessionBody;
+    await get(view);
+    if (mine !== round) return;
+    problem = undefined;
+    failures = 0;
+    answeredAt = Date.now();
+  } catch (error) {
+    if (mine !== round) return;
+    problem = error instanceof Problem ? error : new Problem(0, 'The application does not answer.');
+    failures++;
+  }
+  next(Math.min(LONGEST_MS, EVERY_MS * 2 ** failures));
+  changed();
+}
+
+async function get(address: string): Promise<unknown> {
+  const before = answers.get(address);
+  const response = await ask(address, {
+    signal: AbortSignal.timeout(ANSWER_MS),
+    headers: before ? { 'if-none-match': before.etag } : {},
+  });
+  if (response.status === 304) return before?.body;
+  const found: unknown = await response.json();
+  answers.set(address, { etag: response.headers.get('etag') ?? '', body: found });
+  return found;
+}
+
+/** @throws Problem */
+async function ask(address: string, init: RequestInit): Promise<Response> {
+  const response = await fetch(`api/${address}`, { cache: 'no-store', ...init });
+  const { status, ok, headers } = response;
+  const at = Number(headers.get('x-lock-console-now'));
+  if (at) ahead = at - Date.now();
+  const isJson = headers.get('content-type')?.includes('json');
+  if (status === 304 || (ok && isJson)) return response;
+  // An application may send to its sign-in page instead.
+  if (ok) throw new Problem(401, SIGN_IN);
+  const { error }: Partial<ErrorBody> = isJson ? await response.json() : {};
+  throw new Problem(
+    status,
+    error?.message ?? (status === 401 ? SIGN_IN : `The application answers with ${status}.`),
+    error?.code,
+  );
+}
+
+const SIGN_IN = 'Sign in to the application, then ask again.';
+
+/** Of the lock service that is shown. */
+function ofService(name: string): string {
+  const { service } = here().query;
+  return addressOf(name, service ? { service } : {});
+}
+
+const addressOf = (name: string, query: Record<string, string>): string => `${name}?${new URLSearchParams(query)}`;

@@ -1,0 +1,153 @@
+// The page of the console: the frame, and the view that its address names.
+import { but, here, kept, to } from './address.js';
+import { type Child, h, show, type Tree } from './dom.js';
+import { clock, span, state } from './format.js';
+import { answeredAt, body, isFinal, isPaused, look, pause, type Problem, problem, session, start } from './live.js';
+import { select } from './parts.js';
+import { blockers } from './views/blockers.js';
+import { instances, leaders } from './views/fleet.js';
+import { job, jobs } from './views/jobs.js';
+import { lock } from './views/lock.js';
+import { locks } from './views/locks.js';
+import { overview } from './views/now.js';
+
+const VIEWS = { now: overview, locks, lock, blockers, jobs, job, leaders, instances } as unknown as Readonly<
+  Record<string, (body: unknown) => Child>
+>;
+
+const ENTRIES: Readonly<Record<string, string>> = {
+  now: 'Now',
+  locks: 'Locks',
+  blockers: 'Blockers',
+  jobs: 'Jobs',
+  leaders: 'Leaders',
+  instances: 'Instances',
+};
+
+const SCHEMES = { '': 'Auto', light: 'Light', dark: 'Dark' };
+
+let scheme = kept('scheme') ?? '';
+/** The place that the focus was led to last. */
+let placed = '';
+
+function draw(): void {
+  const { view, query } = here();
+  const title = query.resource ?? query.name ?? ENTRIES[view] ?? view;
+  const found = body();
+  document.title = `${title} · ${session?.title ?? 'Locks'}`;
+  document.documentElement.dataset.scheme = scheme;
+  show(
+    page,
+    h('header', brand(), navigation(view), status()),
+    h(
+      'main',
+      { key: view, 'aria-busy': !answeredAt },
+      problem
+        ? [
+            h('h1.said.state.bad', headOf(problem)),
+            h('p.first', problem.message),
+            h(
+              'p.about',
+              answeredAt > 0 && `Last seen at ${clock(answeredAt)}. `,
+              isFinal() ? 'This page has stopped asking.' : 'This page goes on asking.',
+            ),
+            h('button', { onclick: () => look() }, 'Ask now'),
+          ]
+        : found && session
+          ? VIEWS[view]?.(found)
+          : [h('h1', title), h('p.about', 'Asking…')],
+    ),
+  );
+}
+
+function headOf({ code, status }: Problem): string {
+  if (code === 'REDIS_AWAY') return 'Redis cannot be reached.';
+  const heads: Record<number, string> = {
+    0: 'No answer.',
+    401: 'You are signed out.',
+    403: 'You may not look.',
+    429: 'Too many requests.',
+  };
+  return heads[status] ?? `That did not work (${status}).`;
+}
+
+function brand(): Tree {
+  const { title = 'Locks', services = [] } = session ?? {};
+  return h(
+    'div.brand',
+    h('a', { href: to('now') }, title),
+    services.length > 1 &&
+      select(
+        'Lock service',
+        Object.fromEntries(services.map((each) => [each, each])),
+        here().query.service ?? services[0]!,
+        (service) => {
+          location.hash = but({ service });
+        },
+      ),
+  );
+}
+
+function navigation(current: string): Tree {
+  return h(
+    'nav',
+    { 'aria-label': 'Views' },
+    Object.entries(ENTRIES).map(([view, text]) =>
+      h('a', { href: to(view), 'aria-current': `${current}s`.startsWith(view) && 'page' }, text),
+    ),
+  );
+}
+
+function status(): Tree {
+  const word = problem
+    ? isFinal()
+      ? 'bad Stopped'
+      : 'bad Trying again'
+    : isPaused
+      ? 'calm Paused'
+      : answeredAt
+        ? 'good Live'
+        : 'calm Asking';
+  const age = Date.now() - answeredAt;
+  return h(
+    'div.status',
+    h('span.age', state(word, 'strong'), answeredAt > 0 && [' ', h('span', age < 3_000 ? 'now' : `${span(age)} old`)]),
+    h('button', { onclick: pause }, isPaused ? 'Go on' : 'Pause'),
+    select('Colours', SCHEMES, scheme, (next) => {
+      scheme = next;
+      kept('scheme', next);
+      draw();
+    }),
+  );
+}
+
+const page = document.createElement('div');
+document.body.replaceChildren(page);
+
+/** Who follows a link reads on where the new view begins. */
+onhashchange = () => {
+  look();
+  draw();
+  const { view, query } = here();
+  const place = `${view} ${query.resource ?? query.name}`;
+  if (place !== placed) {
+    scrollTo(0, 0);
+    const head = document.querySelector('h1');
+    if (head) head.tabIndex = -1;
+    head?.focus();
+  }
+  placed = place;
+};
+
+onkeydown = (event) => {
+  const field = document.querySelector<HTMLInputElement>('#filter');
+  const target = event.target as HTMLElement;
+  if (event.key === '/' && field && !target.matches('input, select') && !document.querySelector('dialog')) {
+    event.preventDefault();
+    field.select();
+  } else if (event.key === 'Escape' && target === field) target.blur();
+};
+
+start(draw);
+draw();
+setInterval(draw, 1_000);

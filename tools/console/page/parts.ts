@@ -1,0 +1,230 @@
+// What several views are made of.
+import type { Completeness, LockLife } from '../../../lib/console/bodies.js';
+import { but, here, to } from './address.js';
+import { type Child, h, type Tree } from './dom.js';
+import { count, name, names, plural, since, span, state } from './format.js';
+
+/**
+ * Its heading, what stands in a row (or which number of it), how it looks (`lead`: what the row is about), and what the
+ * server calls its order.
+ */
+type Column<Row> = readonly [
+  head: string,
+  cell: ((row: Row) => Child) | keyof Row,
+  look?: 'number' | 'lead' | '',
+  sort?: string,
+];
+
+/** The same row has the same key in the next answer. */
+const keyOf = (row: Partial<Record<'key' | 'name' | 'tick' | 'waiter' | 'holder' | 'instanceId', string>>): string =>
+  row.key ?? row.name ?? row.tick ?? `${row.waiter} ${row.holder} ${row.instanceId}`;
+
+/** @param empty what is said where there is no row: what that means */
+export function table<Row extends object>(
+  caption: string,
+  rows: readonly Row[],
+  empty: Child,
+  columns: readonly (Column<Row> | false)[],
+  sort?: string,
+): Tree {
+  const by = here().query.sort ?? sort;
+  const all = columns.filter((column) => column !== false);
+  return h(
+    'table',
+    { key: caption },
+    h('caption', caption),
+    rows.length > 0 &&
+      h(
+        'thead',
+        h(
+          'tr',
+
+          all.map(([head, , look = '', order]) => {
+            const isUp = by === order;
+            const isBy = order && (isUp || by === `-${order}`);
+            return h(
+              `th.${look}`,
+              {
+                scope: 'col',
+                'aria-sort': isBy && (isUp ? 'ascending' : 'descending'),
+              },
+              order
+                ? h('a', { href: but({ sort: isUp ? `-${order}` : order }) }, head, isBy && (isUp ? ' ↑' : ' ↓'))
+                : head,
+            );
+          }),
+        ),
+      ),
+    h(
+      'tbody',
+      rows.map((row) =>
+        h(
+          'tr',
+          { key: keyOf(row) },
+          all.map(([head, cell, look = '']) => {
+            const shown = typeof cell === 'function' ? cell(row) : number(row[cell] as number | undefined);
+            return look === 'lead'
+              ? h('th.lead', { scope: 'row' }, shown)
+              : h(`td.${look}`, { 'data-head': head }, shown);
+          }),
+        ),
+      ),
+      rows.length === 0 && h('tr', h('td.empty', { colspan: 9 }, empty)),
+    ),
+  );
+}
+
+export const title = (text: string, total: number): Tree => h('h1', text, h('span.total', count(total)));
+
+/** Where a filter leaves nothing, that is said; otherwise, what it means that there is nothing. */
+export function nothing(meaning: string): Child {
+  const { view, query } = here();
+  return query.filter || query.state || query.group
+    ? ['Nothing fits. ', h('a', { href: to(view) }, 'Show all')]
+    : meaning;
+}
+
+/** Two lines: what it is, and what is worth knowing of it. */
+export const twoLines = (first: Child, second: Child): Child => [
+  h('span.first', first),
+  second && h('span.second', second),
+];
+
+export const toLock = (resource: string): Tree => h('a.name', { href: to('lock', { resource }) }, resource);
+
+export const toInstance = ({ instanceId: filter }: { readonly instanceId?: string }): Child =>
+  filter ? h('a.name.quiet', { href: to('instances', { filter }) }, filter) : '–';
+
+/** A cell: how long it has lasted. */
+export const lasts =
+  (now: number) =>
+  (row: { readonly since?: number }): Child =>
+    row.since ? since(row.since, now) : '–';
+
+/** The group of a call, and where it was made. */
+export const work = (of: { readonly group?: string; readonly label?: string; readonly callSite?: string }): Child =>
+  twoLines(name(of.group ?? of.label ?? '–'), of.callSite && name(of.callSite));
+
+const number = (value: number | undefined): Child => (value ? count(value) : h('span.none', value ?? '–'));
+
+const LIVES: Readonly<Record<LockLife, string>> = {
+  alive: 'good alive',
+  notRenewed: 'calm alive, does not renew',
+  released: 'calm released',
+  silent: 'bad does not answer',
+  gone: 'bad gone, most likely dead',
+  unheard: 'calm not heard',
+  noHolder: 'calm no holder found',
+};
+
+export const life = (of: LockLife | undefined): Child => of && state(LIVES[of]);
+
+export const bar = (part: number, look = ''): Tree =>
+  h('span.track', h(`span.fill.${look}`, { '--part': part.toFixed(3) }));
+
+export const COUNTING = 'The instances have begun to count, because you look.';
+
+const longest = new Map<string, number>();
+const ends = new Map<string, number>();
+
+/** What is left of a lease. It shrinks, and is full again when the lease is renewed. */
+export function lease(key: string, until: number | undefined, now: number, leaseMs: number | null = 0): Child {
+  if (until === undefined) return '–';
+  const left = Math.max(0, until - now);
+  const full = Math.max(longest.get(key) ?? 1, leaseMs ?? 0, left);
+  const isRenewed = until > (ends.get(key) ?? until);
+  longest.set(key, full);
+  ends.set(key, until);
+  return h('span.lease', left ? span(left) : 'over', bar(left / full, isRenewed ? 'new' : ''));
+}
+
+/** What the list does not have. */
+export function missing({ silent, silentCount, unreadable, unlistedHeld, unlistedWaiting }: Completeness): Child {
+  const notes = [
+    silentCount > 0 && [
+      `${plural(silentCount, 'instance')} did not answer: `,
+      names(silent.slice(0, 3)),
+      silentCount > 3 && ' and others',
+      '. ',
+    ],
+    unreadable > 0 && `${plural(unreadable, 'answer')} could not be read. `,
+    unlistedHeld + unlistedWaiting > 0 && `Not listed: ${count(unlistedHeld)} held, ${count(unlistedWaiting)} waiting.`,
+  ];
+  return notes.some(Boolean) && h('p.partial', h('strong', 'Partial. '), notes);
+}
+
+let typing = 0;
+
+/** The field that `/` leads to, and choices of few, as links. */
+export function tools(label: string, states?: Readonly<Record<string, string>>, ...others: Child[]): Tree {
+  const { query } = here();
+  return h(
+    'div.tools',
+    h(
+      'label.filter',
+      h('span.unseen', label),
+      h('input', {
+        type: 'search',
+        id: 'filter',
+        placeholder: label,
+        value: query.filter ?? '',
+        autocomplete: 'off',
+        oninput: ({ target }: InputEvent) => {
+          clearTimeout(typing);
+          typing = window.setTimeout(
+            () => location.replace(but({ filter: (target as HTMLInputElement).value, limit: undefined })),
+            250,
+          );
+        },
+      }),
+      h('kbd', { 'aria-hidden': 'true' }, '/'),
+    ),
+    states &&
+      h(
+        'div.choice',
+        { role: 'group', 'aria-label': 'State' },
+        Object.entries(states).map(([state, text]) =>
+          h(
+            'a',
+            {
+              href: but({ state, limit: undefined }),
+              'aria-current': (query.state ?? '') === state && 'true',
+            },
+            text,
+          ),
+        ),
+      ),
+    others,
+  );
+}
+
+/** How many there are beside those in sight, and a way to them. */
+export function more(listed: number, total: number): Child {
+  const limit = Math.min(1_000, listed * 4);
+  return (
+    total > listed &&
+    h(
+      'p.more',
+      `${count(total - listed)} more. `,
+      listed < limit && here().query.limit !== '1000'
+        ? h('a', { href: but({ limit: `${limit}` }) }, 'Show more')
+        : 'Filter for them.',
+    )
+  );
+}
+
+export const select = (
+  label: string,
+  values: Readonly<Record<string, string>>,
+  chosen: string,
+  choose: (value: string) => void,
+): Tree =>
+  h(
+    'label',
+    h('span.unseen', label),
+    h(
+      'select',
+      { onchange: ({ target }: Event) => choose((target as HTMLSelectElement).value) },
+      Object.entries(values).map(([value, text]) => h('option', { value, selected: value === chosen }, text)),
+    ),
+  );

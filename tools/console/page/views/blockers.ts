@@ -1,0 +1,89 @@
+import type { BlockedCell, BlockersBody } from '../../../../lib/console/bodies.js';
+import { to } from '../address.js';
+import { type Child, h } from '../dom.js';
+import { name, plural, took } from '../format.js';
+import { COUNTING, missing, table, toLock } from '../parts.js';
+
+/** So many groups fit beside each other. */
+const MOST = 8;
+
+export function blockers({ cells, cellCount, now, isCounting, deadlocks, fleet }: BlockersBody): Child {
+  return [
+    h('h1', 'Blockers'),
+    deadlocks.length > 0 &&
+      h(
+        'ul.troubles',
+        deadlocks.map(({ sentence, resources }) =>
+          h(
+            'li.state.bad',
+            h(
+              'span',
+              h('strong', 'Deadlock. '),
+              sentence,
+              ' ',
+              resources.map((each) => [toLock(each), ' → ']),
+            ),
+          ),
+        ),
+      ),
+    cells.length > 0
+      ? matrix(cells, cellCount)
+      : h('p.empty', isCounting ? 'Nobody has waited in the last ten minutes.' : COUNTING),
+    table('Who waits now', now, 'No call waits now, as it should be.', [
+      ['Work that waits', ({ waiter }) => work(waiter), 'lead'],
+      ['Held by', ({ holder }) => work(holder)],
+      ['Calls', 'calls', 'number'],
+      ['Longest wait', ({ waitedMs }) => took(waitedMs), 'number'],
+    ]),
+    missing(fleet),
+  ];
+}
+
+const work = (group: string): Child => h('a.name.quiet', { href: to('locks', { group }) }, group);
+
+/** Rows waited, columns held. The darker, the longer. */
+function matrix(cells: readonly BlockedCell[], cellCount: number): Child {
+  const most = Math.max(...cells.map(({ waitedMs }) => waitedMs));
+  const groups = (of: 'waiter' | 'holder'): string[] => [...new Set(cells.map((cell) => cell[of]))].slice(0, MOST);
+  const holders = groups('holder');
+  const waiters = groups('waiter');
+  const shown = cells.filter(({ waiter, holder }) => waiters.includes(waiter) && holders.includes(holder));
+  return h(
+    'div.sideways',
+    { tabindex: 0, role: 'region', 'aria-label': 'Matrix', key: 'matrix' },
+    h(
+      'table.matrix',
+      h('caption', 'Who waited for whom in ten minutes'),
+      h(
+        'thead',
+        h(
+          'tr',
+          h('td.second', 'Waited ↓ for →'),
+          holders.map((holder) => h('th', { scope: 'col' }, name(holder))),
+        ),
+      ),
+      h(
+        'tbody',
+        waiters.map((waiter) =>
+          h(
+            'tr',
+            { key: waiter },
+            h('th', { scope: 'row' }, name(waiter)),
+            holders.map((holder) => {
+              const cell = shown.find((each) => each.waiter === waiter && each.holder === holder);
+              return cell
+                ? h(
+                    'td.hit',
+                    { '--part': cell.waitedMs / most },
+                    took(cell.waitedMs),
+                    h('span.second', plural(cell.calls, 'call')),
+                  )
+                : h('td.none', { '--part': 0 }, '·');
+            }),
+          ),
+        ),
+      ),
+    ),
+    cellCount > shown.length && h('p.more', `${plural(cellCount - shown.length, 'pair')} more, shorter.`),
+  );
+}

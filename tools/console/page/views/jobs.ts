@@ -1,0 +1,175 @@
+import type { JobRun } from '../../../../lib/core/jobs/job-info.js';
+import type { JobBody, JobRow, JobsBody, RunJobBody } from '../../../../lib/console/bodies.js';
+import { to } from '../address.js';
+import { ask, type Field, REASON } from '../dialog.js';
+import { type Child, h, type Tree } from '../dom.js';
+import { ago, count, moment, name, names, span, state, time, took } from '../format.js';
+import { act, may, now } from '../live.js';
+import { more, nothing, table, title, toInstance, tools, twoLines } from '../parts.js';
+
+/** A row of a job, with its history where the server sends it along. */
+type Row = JobRow & { readonly history?: readonly JobRun[] };
+
+export function jobs({ rows, total }: JobsBody): Child {
+  const at = now();
+  return [
+    title('Jobs', total),
+    tools('Filter by name', {
+      '': 'All',
+      running: 'Running',
+      paused: 'Paused',
+      failed: 'Failed',
+      missed: 'Missed ticks',
+    }),
+    table<Row>(
+      'Jobs',
+      rows,
+      nothing('No application with singleton jobs has started.'),
+      [
+        [
+          'Job',
+          (job) => twoLines(h('a.name', { href: to('job', { name: job.name }) }, job.name), schedule(job)),
+          'lead',
+          'name',
+        ],
+        ['Next', (job) => next(job, at), '', 'next'],
+        ['Last', (job) => last(job, at), '', 'last'],
+        ['History', ({ history, lastRun }) => dots(history ?? (lastRun ? [lastRun] : []), at)],
+        ['Missed', 'missed', 'number', 'missed'],
+        hasActions() && ['Action', (job) => actions(job)],
+      ],
+      'name',
+    ),
+    more(rows.length, total),
+  ];
+}
+
+export function job({ job: row, instances, runs }: JobBody): Child {
+  const at = now();
+  return [
+    h('p.up', h('a', { href: to('jobs') }, 'Jobs')),
+    h('h1', name(row.name)),
+    h('p.about', schedule(row)),
+    hasActions() && actions(row),
+    h(
+      'dl.figures.words',
+      [
+        ['Next', next(row, at)],
+        ['Last', last(row, at)],
+        ['Last success', row.lastSuccessAt ? ago(row.lastSuccessAt, at) : 'never'],
+        ['Missed', count(row.missed)],
+        [
+          'Instances',
+          [names(instances.slice(0, 3).map(({ instanceId }) => instanceId)), ` (${count(row.instanceCount)})`],
+        ],
+        ['History', dots(runs, at)],
+      ].map(([word, fact]) => h('div', h('dt', word), h('dd', fact))),
+    ),
+    table('Runs', runs, 'It has not run yet.', [
+      ['Started', (run) => moment(run.startedAt, at), 'lead'],
+      [
+        'Ended',
+        (run) => twoLines(end(run), [run.errorName, run.errorCode, run.errorMessage].filter(Boolean).join(' · ')),
+      ],
+      ['Took', ({ startedAt, endedAt }) => (endedAt ? took(endedAt - startedAt) : '–'), 'number'],
+      ['Instance', toInstance],
+      [
+        'Why',
+        ({ manual, by, catchUp }) =>
+          manual ? ['asked for', by && [' by ', name(by)]] : catchUp ? 'for missed ticks' : 'its time',
+      ],
+    ]),
+  ];
+}
+
+const schedule = ({ cron, timeZone }: JobRow): Child => cron && [h('code', cron), timeZone && ` ${timeZone}`];
+
+function next({ pause, running, nextDueAt: due }: JobRow, at: number): Child {
+  if (running) return twoLines(state('good runs'), `for ${span(at - running.startedAt)}`);
+  if (pause) {
+    return twoLines(state('calm paused'), [
+      pause.by && ['by ', name(pause.by), ' '],
+      pause.until ? ['until ', moment(pause.until, at)] : 'until resumed',
+      pause.reason && `: ${pause.reason}`,
+    ]);
+  }
+  return due === undefined ? '–' : twoLines(time(due, due > at ? `in ${span(due - at)}` : 'due'), moment(due, at));
+}
+
+/** Each end has a shape of its own. */
+const ENDS = {
+  ok: 'good ok',
+  error: 'error error',
+  lost: 'lost lease lost',
+  crashed: 'bad crashed',
+  missed: 'missed missed',
+  runs: 'calm runs',
+};
+
+const end = ({ outcome }: JobRun): Tree => state(ENDS[outcome ?? 'runs']);
+
+const last = ({ lastRun: run }: JobRow, at: number): Child =>
+  run
+    ? twoLines(end(run), [ago(run.startedAt, at), run.endedAt && `, took ${took(run.endedAt - run.startedAt)}`])
+    : 'never';
+
+/** The newest stands at the right. */
+function dots(runs: readonly JobRun[], at: number): Tree {
+  const shown = runs.slice(0, 14).toReversed();
+  const bad = shown.filter(({ outcome = 'ok' }) => outcome !== 'ok').length;
+  return h(
+    'span.dots',
+    { role: 'img', 'aria-label': `The last ${shown.length} runs: ${bad || 'none'} not well` },
+    shown.map((run) => {
+      const [kind, ...words] = ENDS[run.outcome ?? 'runs'].split(' ');
+      return h(`span.state.${kind}`, { key: run.tick, title: `${words.join(' ')}, ${span(at - run.startedAt)} ago` });
+    }),
+  );
+}
+
+const JOB_ACTIONS = ['runJob', 'pauseJob', 'resumeJob'] as const;
+
+const hasActions = (): boolean => JOB_ACTIONS.some(may);
+
+function actions(row: JobRow): Tree {
+  const { name: job, pause, running } = row;
+  const button = (action: (typeof JOB_ACTIONS)[number], verb: string, warning: string, ...fields: Field[]): Child =>
+    may(action) &&
+    h(
+      'button',
+      {
+        'aria-label': `${verb} ${job}`,
+        onclick: () =>
+          ask(
+            `${verb} this job?`,
+            [
+              ['Job', twoLines(name(job), schedule(row))],
+              ['Next', next(row, now())],
+              ['Last', last(row, now())],
+            ],
+            warning,
+            [...fields, REASON],
+            verb,
+            async ({ until, reason }) => {
+              const forMs = until && new Date(until).getTime() - now();
+              const body = { job, reason: reason || undefined, forMs: forMs || undefined };
+              const { instanceId, state: came, message } = (await act(action, body)) as Partial<RunJobBody>;
+              return instanceId ? `${instanceId}: ${message ?? came}` : 'Done.';
+            },
+          ),
+      },
+      `${verb}…`,
+    );
+  return h(
+    'span.actions',
+    !running && button('runJob', 'Run', pause ? 'It stays paused: this is one run.' : ''),
+    pause
+      ? button('resumeJob', 'Resume', 'Ticks that were due meanwhile do not run.')
+      : button('pauseJob', 'Pause', 'A run that has begun goes on to its end.', {
+          name: 'until',
+          label: 'Until',
+          type: 'datetime-local',
+          help: 'Local time. Empty: until it is resumed.',
+        }),
+  );
+}

@@ -1,0 +1,67 @@
+import type { LockBody, LockHolder, ReleaseBody } from '../../../../lib/console/bodies.js';
+import { to } from '../address.js';
+import { ask, REASON } from '../dialog.js';
+import { type Child, h } from '../dom.js';
+import { clock, count, moment, name, plural } from '../format.js';
+import { act, may, now } from '../live.js';
+import { lasts, lease, life, missing, more, table, toInstance, toLock, twoLines, work } from '../parts.js';
+
+export function lock(body: LockBody): Child {
+  const { resource, mode, sentences, holders, holderCount, queue, queueCount, calls, callCount, permits } = body;
+  const at = now();
+  // A process that has not answered has not said more than its place in the queue.
+  const unheard = queue.filter(({ instanceId }) => !calls.some((call) => call.instanceId === instanceId));
+  const all = [...calls, ...unheard];
+  return [
+    h('p.up', h('a', { href: to('locks') }, 'Locks')),
+    h('h1', name(resource)),
+    h('p.about', mode, permits && `, ${count(permits.available)} of ${plural(permits.total, 'permit')} free`),
+    h(
+      'div.sentences',
+      sentences.map((each) => h('p', each)),
+    ),
+    table('Holders', holders, 'Nobody holds it.', [
+      [
+        'Instance',
+        (row) => twoLines(toInstance(row), [life(row.life), row.conclusion && ` · ${row.conclusion}`]),
+        'lead',
+      ],
+      ['Work', work],
+      ['Token', ({ fencingToken }) => name(`${fencingToken}`), 'number'],
+      ['Held for', lasts(at), 'number'],
+      ['Lease left', ({ key, until, leaseMs }) => lease(key, until, at, leaseMs)],
+      may('release') && ['Action', (holder) => h('button', { onclick: () => release(resource, holder) }, 'Release…')],
+    ]),
+    more(holders.length, holderCount),
+    table('Queue', all, 'No call waits for it.', [
+      ['Work', work, 'lead'],
+      ['Instance', toInstance],
+      ['Holds meanwhile', ({ holds = [] }) => (holds.length > 0 ? holds.map((each) => [toLock(each), ' ']) : '–')],
+      ['Waited', lasts(at), 'number'],
+    ]),
+    more(all.length, Math.max(callCount, queueCount)),
+    missing(body.fleet),
+  ];
+}
+
+/** What was seen stays as it was when the dialog was opened: that lease, and no later one, is released. */
+function release(resource: string, seen: LockHolder): void {
+  const { fencingToken, instanceId } = seen;
+  ask(
+    'Release this lease?',
+    [
+      ['Resource', name(resource)],
+      ['Held by', twoLines(name(instanceId), life(seen.life))],
+      ['Work', work(seen)],
+      ['Since', moment(seen.since, now())],
+      ['Token', name(`${fencingToken}`)],
+    ],
+    'This does not stop the holder: it may work on until its next renewal is refused, or longer.',
+    [{ ...REASON, required: true }],
+    'Release this lease',
+    async ({ reason }) => {
+      const { by, holder, heardAt } = (await act('release', { resource, fencingToken, reason })) as ReleaseBody;
+      return `Released for ${by}. ${holder} hears of it at about ${clock(heardAt)}.`;
+    },
+  );
+}

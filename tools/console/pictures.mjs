@@ -1,0 +1,94 @@
+// npm run console:pictures [-- <folder> [<part of a name>]]   a picture of each view of the console, at two sizes and in both schemes
+import { mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { launchBrowser } from '../../test/support/process/browser.mjs';
+import { buildPage } from './generate.mjs';
+import { serveShop } from './shop-server.mjs';
+
+const folder = resolve(process.argv[2] ?? join(import.meta.dirname, '../../node_modules/.cache/console-pictures'));
+const part = process.argv[3] ?? '';
+const isWanted = (name) => name.includes(part);
+mkdirSync(folder, { recursive: true });
+
+const VIEWS = {
+  now: '#now',
+  locks: '#locks',
+  lock: '#lock?resource=stock%3Asku-2291',
+  blockers: '#blockers',
+  jobs: '#jobs',
+  job: '#job?name=invoice-reminders',
+  leaders: '#leaders',
+  instances: '#instances',
+};
+/** Dialogs that are opened from a view. */
+const FOLLOWS = { lock: 'release', jobs: 'pause' };
+const SIZES = { wide: { width: 1440, height: 900 }, narrow: { width: 360, height: 780 } };
+/** In the afternoon, so that the times of jobs are those of a working day. */
+const FROM = Date.parse('2026-11-26T13:42:37Z');
+
+const browser = await launchBrowser();
+const server = await serveShop(await buildPage(), {
+  from: FROM,
+  actions: ['release', 'runJob', 'pauseJob', 'resumeJob'],
+});
+const opened = Date.now();
+server.now = () => FROM + 4_000 + Date.now() - opened;
+try {
+  for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+    for (const [size, viewport] of Object.entries(SIZES)) {
+      const context = await browser.newContext({
+        viewport,
+        colorScheme,
+        locale: 'en-GB',
+        timezoneId: 'Europe/Berlin',
+        deviceScaleFactor: size === 'narrow' ? 2 : 1,
+      });
+      const page = await context.newPage();
+      page.on('console', (message) => console.log(message.text()));
+      page.on('pageerror', (error) => console.log(error.message));
+      const shoot = async (name) => {
+        await page.screenshot({
+          path: join(folder, `${name}-${size}-${colorScheme}.png`),
+          fullPage: size === 'narrow',
+        });
+      };
+      for (const [name, hash] of Object.entries(VIEWS)) {
+        if (![name, FOLLOWS[name] ?? name].some((each) => isWanted(`${each}-${size}-${colorScheme}`))) continue;
+        await page.goto('about:blank');
+        await page.goto(server.url + hash);
+        await page.locator('main[aria-busy="true"]').waitFor({ state: 'detached' });
+        await page.waitForTimeout(1_100);
+        await shoot(name);
+        if (name === 'lock') {
+          await page.getByRole('button', { name: 'Release…' }).click();
+          await shoot('release');
+        }
+        if (name === 'jobs') {
+          await page.getByRole('button', { name: 'Pause cart-expiry' }).click();
+          await shoot('pause');
+        }
+      }
+      server.instead = {
+        status: 503,
+        body: JSON.stringify({
+          error: {
+            code: 'REDIS_AWAY',
+            message: 'Redis does not answer. Locks cannot be had, and nothing can be seen of them, until it does.',
+          },
+        }),
+      };
+      if (isWanted(`away-${size}-${colorScheme}`)) {
+        await page.goto('about:blank');
+        await page.goto(`${server.url}#now`);
+        await page.getByText('Redis cannot be reached').waitFor();
+        await shoot('away');
+      }
+      server.instead = undefined;
+      await context.close();
+    }
+  }
+} finally {
+  await browser.close();
+  await server.stop();
+}
+console.log(folder);

@@ -102,7 +102,7 @@ describe('--config', () => {
   const withModule = (exported: object) => ({ load: () => Promise.resolve(exported) });
   it.each<[object, string]>([
     [{}, 'has no default export'],
-    [{ default: { url: 'redis://a' } }, 'as another library takes it'],
+    [{ default: { uri: 'redis://a' } }, 'as another library takes it'],
     [{ default: 'redis://a', keyPrefix: 7 }, 'keyPrefix of --config'],
   ])('that exports %j is refused', async (exported, message) => {
     const { code, stderr } = await runHere(['ls', '--config', 'locks.mjs'], withModule(exported));

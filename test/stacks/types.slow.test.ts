@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { root } from '../../scripts/setup.mjs';
 
 it('the stacks compile, as strictly as the library', async () => {
-  const compiler = join(root, 'node_modules/typescript/bin/tsc');
+  const compiler = join(root, 'node_modules/typescript-native/bin/tsc');
   const args = [compiler, '--noEmit', '--project', import.meta.dirname];
   const { stdout } = await promisify(execFile)(process.execPath, args, {
     env: { ...process.env, NODE_OPTIONS: '' },

@@ -1,3 +1,5 @@
+import { LockStoreError } from '../../core/store/store-error.js';
+import { toStoreError } from '../../redis/script/failures.js';
 import type { ExitName } from '../frame/exit-codes.js';
 
 /**
@@ -41,7 +43,13 @@ export function failing(check: string, message: string, fix: string): Finding {
   return { check, status: 'failed', message, fix };
 }
 
-/** @param right what its user needs, so that Redis tells it */
-export function unknown(check: string, message: string, right: string): Finding {
-  return { check, status: 'unknown', message, fix: `To learn it, run the doctor as a user with ${right}.` };
+/**
+ * @param right what its user needs, so that Redis tells it
+ * @param error why it did not, where that may be another reason
+ */
+export function unknown(check: string, message: string, right: string, error?: unknown): Finding {
+  const { failure, message: reason } = error instanceof LockStoreError ? error : toStoreError(error);
+  const isAnswer = error === undefined || failure === 'refused';
+  const fix = isAnswer ? `To learn it, run the doctor as a user with ${right}.` : `Redis did not answer: ${reason}`;
+  return { check, status: 'unknown', message, fix };
 }

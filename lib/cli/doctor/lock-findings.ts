@@ -62,20 +62,25 @@ const HEARD_WITHIN_MS = 2_000;
 /** Sends a message to a channel of the locks, and listens for it, as a waiter would. */
 export async function findMessages(client: Redis, keys: Keys): Promise<Finding> {
   const channel = keys.inbox(`doctor/${randomBytes(6).toString('base64url')}`);
-  const listener = client.duplicate({ lazyConnect: true, retryStrategy: () => null });
-  listener.on('error', () => {});
+  // Connections of their own: where Redis does not answer, what else is asked must not suffer.
+  const [listener, sender] = [1, 2].map(() => client.duplicate({ lazyConnect: true, retryStrategy: () => null })) as [
+    Redis,
+    Redis,
+  ];
+  for (const each of [listener, sender]) each.on('error', () => {});
   const fix = `Give the Redis user +subscribe, +publish and &${keys.prefix}:*. A proxy in between has to let messages pass.`;
   let timer: NodeJS.Timeout | undefined;
   try {
-    await listener.connect();
+    await Promise.all([listener.connect(), sender.connect()]);
     await listener.subscribe(channel);
     const sentAt = performance.now();
     const heard = new Promise<number>((resolve) => listener.once('message', () => resolve(performance.now() - sentAt)));
     const late = new Promise<undefined>((resolve) => {
       timer = setTimeout(resolve, HEARD_WITHIN_MS, undefined);
     });
-    await client.publish(channel, 'doctor');
-    const afterMs = await Promise.race([heard, late]);
+    // Its answer does not matter, a refusal does.
+    const refused = new Promise<never>((_, reject) => void sender.publish(channel, 'doctor').catch(reject));
+    const afterMs = await Promise.race([heard, late, refused]);
     if (afterMs !== undefined) return ok('messages', `A message was heard after ${afterMs.toFixed(1)} ms.`);
     return warning('messages', 'A message was published, and not heard: a lock that is contended comes late.', fix);
   } catch (error) {
@@ -84,6 +89,7 @@ export async function findMessages(client: Redis, keys: Keys): Promise<Finding> 
   } finally {
     clearTimeout(timer);
     listener.disconnect();
+    sender.disconnect();
   }
 }
 
@@ -109,8 +115,8 @@ export async function findForeignKeys(
         break;
       }
     }
-  } catch {
-    return unknown('prefix', `It is not known which keys begin with ${prefix}:`, '+scan');
+  } catch (error) {
+    return unknown('prefix', `It is not known which keys begin with ${prefix}:`, '+scan', error);
   }
   const looked = isWhole ? '' : ` Only ${STEPS * 1_000} keys were looked at.`;
   if (foreign.size === 0) return ok('prefix', `No other application has keys that begin with ${prefix}:.${looked}`);
@@ -131,8 +137,8 @@ export async function findInstances(clients: readonly Redis[], keys: Keys, ownIn
       const channels = (await client.pubsub('CHANNELS', `${start.replace(/[*?[\]\\]/g, '\\$&')}*`)) as string[];
       for (const channel of channels) instances.add(channel.slice(start.length).replace(/\/[^/]*$/, ''));
     }
-  } catch {
-    return unknown('instances', 'It is not known which processes use the prefix.', '+pubsub|channels');
+  } catch (error) {
+    return unknown('instances', 'It is not known which processes use the prefix.', '+pubsub|channels', error);
   }
   instances.delete(ownInstanceId);
   instances.delete('doctor');

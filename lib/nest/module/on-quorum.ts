@@ -6,8 +6,8 @@ import { SystemRandom } from '../../core/util/random.js';
 import { QuorumLockStore } from '../../quorum/quorum-lock-store.js';
 import { QuorumClaims } from '../../quorum/quorum-claims.js';
 import {
-  A_CLUSTER,
   describeConnection,
+  leadsToCluster,
   type RedisConnectionOption,
 } from '../../redis/connection/connection-options.js';
 import { createClientId, RedisLockStore } from '../../redis/redis-lock-store.js';
@@ -71,10 +71,9 @@ function namesOf(connections: readonly RedisConnectionOption[]): readonly string
 
 function nameOf(connection: RedisConnectionOption, index: number): string {
   try {
-    const name = describeConnection(connection);
     // A client of another package does not show it earlier.
-    if (name === A_CLUSTER) throw notOnePrimary(`${NODES}[${index}]`);
-    return name;
+    if (leadsToCluster(connection)) throw notOnePrimary(`${NODES}[${index}]`);
+    return describeConnection(connection);
   } catch (error) {
     if (!(error instanceof InvalidLockOptionsError) || !error.message.startsWith('connection')) throw error;
     throw invalid(NODES, error.message.replace(/^connection/, `${NODES}[${index}]`).replace(/\.$/, ''));

@@ -180,18 +180,20 @@ function refuseOtherObject(connection: object): void {
   if (why) throw invalidConnection(why);
 }
 
-/** Where the connection to a Cluster leads, in words for a message. */
-export const A_CLUSTER = 'a Cluster';
+/** @throws InvalidLockOptionsError when the option names no Redis */
+export function leadsToCluster(connection: RedisConnectionOption): boolean {
+  return isCluster(templateClient(connection));
+}
 
 /**
- * Where a connection leads, in words for a message: host and port, the path of a socket, or the primary of some
- * sentinels. The text has no credentials, and no number of a database.
+ * Where a connection leads, in words for a message: host and port, the path of a socket, the primary of some
+ * sentinels, or nodes of a Cluster. The text has no credentials, and no number of a database.
  *
  * @throws InvalidLockOptionsError when the option names no Redis
  */
 export function describeConnection(connection: RedisConnectionOption): string {
   const model = templateClient(connection);
-  return isCluster(model) ? A_CLUSTER : addressOf(model);
+  return isCluster(model) ? startNodesOf(model).join(', ') : addressOf(model);
 }
 
 function addressOf({ options }: Redis): string {

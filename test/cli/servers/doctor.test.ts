@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer } from 'node:net';
 import type { Redis } from 'ioredis';
 import type { Finding } from '../../../lib/cli/doctor/finding.js';
 import { eventually } from '../../support/expect/eventually.js';
@@ -145,6 +146,16 @@ describe('doctor of a user with few rights', () => {
     await expect(examine(url)).resolves.toMatchObject({ code: 0 });
   });
 
+  it('names the rights without which it knows less', async () => {
+    const { rules } = documentedUser();
+    const few = rules.filter((rule) => !/^\+(scan|pubsub\|channels)$/.test(rule));
+    await admin.acl('SETUSER', 'few', ...few);
+    const password = rules.find((rule) => rule.startsWith('>'))!.slice(1);
+    const { of } = await examine(urlOf('few', password), ['--prefix', 'lock']);
+    expect(of.get('prefix')).toMatchObject({ status: 'unknown', fix: expect.stringContaining('+scan') });
+    expect(of.get('instances')).toMatchObject({ status: 'unknown', fix: expect.stringContaining('+pubsub|channels') });
+  });
+
   it('warns where messages are not heard', async () => {
     const { rules } = documentedUser();
     const withoutChannel = rules.filter((rule) => !rule.startsWith('&'));
@@ -153,6 +164,57 @@ describe('doctor of a user with few rights', () => {
     expect(code).toBe(1);
     expect(of.get('messages')).toMatchObject({ status: 'warning' });
     expect(of.get('messages')!.fix).toContain('&lock:*');
+  });
+});
+
+describe('doctor behind a proxy', () => {
+  /** Forwards, but for what Redis sends where the client has sent, or Redis sends, this text. */
+  const proxyWithout = async (sent: { from: 'client' | 'server'; text: RegExp }) => {
+    const proxy = createServer((client) => {
+      const server = connect(redis().port, '127.0.0.1');
+      let isSwallowed = false;
+      client.on('data', (data: Buffer) => {
+        if (sent.from === 'client') isSwallowed ||= sent.text.test(data.toString('latin1'));
+        server.write(data);
+      });
+      server.on('data', (data: Buffer) => {
+        if (sent.from === 'server' ? !sent.text.test(data.toString('latin1')) : !isSwallowed) client.write(data);
+      });
+      for (const [one, other] of [
+        [client, server],
+        [server, client],
+      ] as const) {
+        one.on('error', () => {});
+        one.on('close', () => other.destroy());
+      }
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const { port } = proxy.address() as AddressInfo;
+    return { url: `redis://127.0.0.1:${port}`, [Symbol.dispose]: () => void proxy.close() };
+  };
+
+  it('that swallows messages warns of it', async () => {
+    using proxy = await proxyWithout({ from: 'server', text: /\$7\r\nmessage\r\n/ });
+    const { code, of } = await examine(proxy.url, ['--prefix', 'lock']);
+    expect(code).toBe(1);
+    expect(of.get('messages')).toMatchObject({
+      status: 'warning',
+      message: expect.stringContaining('A message was published, and not heard'),
+    });
+  });
+
+  it('that swallows the answers to PUBLISH has the message heard, and looks at the rest', async () => {
+    using proxy = await proxyWithout({ from: 'client', text: /\r\npublish\r\n/i });
+    const { of } = await examine(proxy.url, ['--prefix', 'lock']);
+    expect(of.get('messages')).toMatchObject({ status: 'ok' });
+    expect(of.get('prefix')).toMatchObject({ status: 'ok' });
+    expect(of.get('instances')).toMatchObject({ status: 'note' });
+  });
+
+  it('that swallows an answer is not taken for a missing right', async () => {
+    using proxy = await proxyWithout({ from: 'client', text: /\r\npubsub\r\n\$8\r\nchannels\r\n\$\d+\r\nlock:inbox/i });
+    const { of } = await examine(proxy.url, ['--prefix', 'lock', '--timeout', '1s']);
+    expect(of.get('instances')).toMatchObject({ status: 'unknown', fix: expect.stringContaining('did not answer') });
   });
 });
 

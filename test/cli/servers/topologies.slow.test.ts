@@ -29,6 +29,8 @@ describeOnMachine('on a cluster', () => {
         .split('\n')
         .map((line) => line.split('\t').slice(0, 3)),
     ).toEqual(names.map((name) => [name, 'exclusive', instanceId]));
+    const { stdout: status } = await run(connection(), 'status');
+    expect(status).toMatch(/^redis\tcluster at 127\.0\.0\.1:\d+(, 127\.0\.0\.1:\d+)*, prefix shop$/m);
     expect(await run(connection(), 'why', 'c')).toMatchObject({
       code: 0,
       stdout: expect.stringContaining(`"c" is held by ${instanceId}`),

@@ -37,6 +37,7 @@ const roll = (...instances: Instance[]): Roll => ({
   unlisted: [],
   deadlocks: [],
   knowsAll: true,
+  connected: undefined,
 });
 const between = (before: Roll, after: Roll) =>
   changesBetween(before, after).map(({ event, resource }) => [event, resource]);

@@ -28,6 +28,7 @@ function conclusion(first: Partial<Holder> | undefined, second: Partial<Holder>,
     instances: life === 'answers' ? [{ instanceId: 'api-3:4711', held: [] }] : [],
     silent: life === 'silent' ? ['api-3:4711'] : [],
     knowsAll: true,
+    connected: undefined,
   } as unknown as Roll;
   const [text] = conclusionsOf(first ? state(holder(first)) : state(), state(holder(second)), life && roll);
   return text;
@@ -65,7 +66,7 @@ it.each<[string, string, Parameters<typeof conclusion>]>([
   ],
   [
     'a process that is frozen',
-    'its process is connected, but does not answer: it is frozen, too busy, or deaf. Free in 9 min 51 s unless it renews.',
+    'its process is connected, but does not answer: it is frozen, too busy, deaf, or of an older version. Free in 9 min 51 s unless it renews.',
     [at(8_000, 592_000), at(9_000, 591_000), 'silent'],
   ],
   [

@@ -1,6 +1,7 @@
 import { LockUnavailableError } from '../../core/api/errors.js';
 import { OTHER_GROUP } from '../../core/api/label.js';
 import type { FleetOptions, LockFleet } from '../../core/fleet/lock-fleet.js';
+import { instanceOf } from '../../core/store/ask.js';
 import { plainOrQuoted, quoteSome } from '../../core/util/quoted.js';
 import type { Output } from './output.js';
 import { CLI_PREFIX, type Session } from './session.js';
@@ -17,17 +18,28 @@ export interface Roll extends Pick<
 > {
   /** Whether all that are connected are known: those that have answered, and those that have not. */
   readonly knowsAll: boolean;
+  /**
+   * The ids of all that have an inbox, those of other databases among them: an instance may be there that hears no roll
+   * call. Not set where it cannot be known.
+   */
+  readonly connected: ReadonlySet<string> | undefined;
 }
 
 /** Asks all instances. @throws LockUnavailableError */
-export async function callRoll({ client }: Session, options: FleetOptions = {}): Promise<Roll> {
+export async function callRoll({ client, store }: Session, options: FleetOptions = {}): Promise<Roll> {
   const fleet = await client.fleet({ timeoutMs: ROLL_MS, ...options });
   const { askedAt, asked, completeness, unreadable, unlisted, deadlocks } = fleet;
-  const knowsAll = asked !== null && unreadable === 0 && fleet.instances.length + fleet.silent.length >= asked;
+  const clients = await store.rollCalls.connected();
+  const connected = clients && new Set(clients.map(instanceOf));
+  const isCounted = asked !== null && fleet.instances.length + fleet.silent.length >= asked;
+  const knowsAll = isCounted && unreadable === 0 && connected !== undefined;
   const isInstance = (instanceId: string): boolean => !instanceId.startsWith(CLI_PREFIX);
   const instances = fleet.instances.filter(({ instanceId }) => isInstance(instanceId));
-  const silent = fleet.silent.filter(isInstance);
-  return { askedAt, completeness, instances, silent, unreadable, unlisted, deadlocks, knowsAll };
+  // Who holds a lock that no instance lists is one of this database.
+  const holders = unlisted.filter(({ hasAnswered, instanceId }) => !hasAnswered && connected?.has(instanceId));
+  const unheard = [...fleet.silent, ...holders.map(({ instanceId }) => instanceId)];
+  const silent = [...new Set(unheard)].filter(isInstance);
+  return { askedAt, completeness, instances, silent, unreadable, unlisted, deadlocks, knowsAll, connected };
 }
 
 /**
@@ -75,9 +87,9 @@ export function totalsOf({ instances }: Pick<Roll, 'instances'>): { held: number
 }
 
 /** What the process with this id does, as far as the roll call shows it. */
-export function lifeOf(instanceId: string, { instances, silent, knowsAll }: Roll): InstanceLife {
+export function lifeOf(instanceId: string, { instances, silent, knowsAll, connected }: Roll): InstanceLife {
   if (instances.some((each) => each.instanceId === instanceId)) return 'answers';
-  if (silent.includes(instanceId)) return 'silent';
+  if (silent.includes(instanceId) || connected?.has(instanceId)) return 'silent';
   return knowsAll ? 'gone' : 'unheard';
 }
 

@@ -115,6 +115,22 @@ describe.each([0, 3])('the commands, in database %d', (database) => {
     expect(stderr).toContain('--prefix');
   });
 
+  it('takes no holder for dead whose process is connected, and answers no roll call', async () => {
+    // Of a version without roll calls, or kept from their channel by an ACL.
+    const old = admin().duplicate();
+    await old.subscribe('lock:inbox:old-1/abcdefgh');
+    await (await start()).locks.acquire('new');
+    await admin().select(database);
+    await admin().set('lock:{old}', `old-1/${'s'.repeat(22)} 1000 600000`, 'PX', 550_000);
+    const { code, stdout, stderr } = await run(['ls', 'old', '--scan']);
+    expect({ code, state: stdout.trimEnd().split('\t').at(-1) }).toEqual({ code: 5, state: 'does not answer' });
+    expect(stderr).toContain('older version): "old-1"');
+    expect((await run(['why', 'old'])).stdout).toMatch(/^old-1: its process is connected, but does not answer/);
+    await admin().set('lock:{gone}', `gone-1/${'s'.repeat(22)} 1000 600000`, 'PX', 550_000);
+    expect((await run(['why', 'gone'])).stdout).toMatch(/^gone-1: no such process is connected/);
+    old.disconnect();
+  });
+
   it('says that no application is there', async () => {
     expect(await run(['ls'])).toEqual({
       code: 0,

@@ -14,7 +14,7 @@ const real = { setTimeout, clearTimeout };
 afterEach(() => jest.useRealTimers());
 
 // The snippet of docs/guide/testing.md.
-it('a second call waits for 10 s, and the first one keeps its lease', async () => {
+it('a second call waits 10 s, the first one keeps its lease', async () => {
   jest.useFakeTimers();
   const testing = await Test.createTestingModule({
     imports: [RedisLockModule.forRoot({ connection: 'memory:' })],
@@ -28,7 +28,8 @@ it('a second call waits for 10 s, and the first one keeps its lease', async () =
   await jest.advanceTimersByTimeAsync(10_000);
   expect(await waiting).toBeInstanceOf(LockTimeoutError);
 
-  await jest.advanceTimersByTimeAsync(120_000); // the watchdog renews the lease all the while
+  // the watchdog renews the lease all the while
+  await jest.advanceTimersByTimeAsync(120_000);
   held.assertHeld();
   await held.release();
   await testing.close();

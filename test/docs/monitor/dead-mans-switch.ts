@@ -5,7 +5,8 @@ const logger = new Logger('DeadMansSwitch');
 
 /** @param checks the ping URL of each job that is watched */
 export function deadMansSwitch(checks: ReadonlyMap<string, string>) {
-  const pings = new Map<string, Promise<void>>(); // the last one of each job: they arrive in order
+  // the last one of each job: they arrive in order
+  const pings = new Map<string, Promise<void>>();
   return (event: LockEvent): void => {
     if (event.type !== 'tickStarted' && event.type !== 'tickFinished')
       return;
@@ -14,7 +15,8 @@ export function deadMansSwitch(checks: ReadonlyMap<string, string>) {
     if (url === undefined) return;
     const isStart = event.type === 'tickStarted';
     const path = isStart ? '/start' : event.outcome === 'ok' ? '' : '/fail';
-    const signal = AbortSignal.timeout(isStart ? 5_000 : 10_000); // from now on, so that pings never pile up
+    // from now on, so that pings never pile up
+    const signal = AbortSignal.timeout(isStart ? 5_000 : 10_000);
     const ping = async (): Promise<void> => {
       const { ok, status } = await fetch(url + path, {
         method: 'HEAD',

@@ -27,7 +27,8 @@ describe('orders, in the application', () => {
   });
 
   afterEach(async () => {
-    await locks.expectNothingHeld(); // names a forgotten lease, and the line that acquired it
+    // names a forgotten lease, and the line that acquired it
+    await locks.expectNothingHeld();
     await app.close();
   });
 

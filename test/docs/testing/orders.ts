@@ -42,7 +42,8 @@ export class Orders {
   }
 
   async save(id: string): Promise<void> {
-    this.locks.assertLocked(key`order:${id}`); // throws where the caller has no lock
+    // throws where the caller has no lock
+    this.locks.assertLocked(key`order:${id}`);
     this.paid.push(id);
   }
 }
@@ -75,7 +76,8 @@ export class OrdersController {
   }
 
   @Post(':id/cancel')
-  @DistributedLock({ key: (id: string) => key`order:${id}`, waitMs: 0 }) // 423 at once
+  // 423 at once
+  @DistributedLock({ key: (id: string) => key`order:${id}`, waitMs: 0 })
   async cancel(@Param('id') id: string): Promise<string> {
     return `cancelled ${id}`;
   }

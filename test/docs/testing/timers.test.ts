@@ -20,7 +20,8 @@ describe('orders, beside fake timers', () => {
       app.get(Orders).pay('7'),
       LockTimeoutError,
     );
-    await locks.advance(5_000); // moves the locks, and no timer of the runner
+    // moves the locks, and no timer of the runner
+    await locks.advance(5_000);
     await paying;
     await other.release();
     await app.close();

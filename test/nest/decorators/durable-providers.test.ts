@@ -47,7 +47,8 @@ class TenantOrders {
     private readonly locks: RedisLockService,
   ) {}
 
-  // A function or a method, no arrow: the key function is called with the provider as `this`.
+  // A function or a method, no arrow: the key function is called with the
+  // provider as `this`.
   @DistributedLock({
     key(this: TenantOrders, orderId: string) {
       return key`${this.request.tenant}:order:${orderId}`;

@@ -26,7 +26,8 @@ export class Checkout {
 
   @DistributedLock((order: string) => key`order:${order}`)
   async checkOut(order: string): Promise<Job> {
-    // The last step under the lock. No process renews the lease on the way, so its time has to cover the queue.
+    // The last step under the lock. No process renews the lease on the way,
+    // so its time has to cover the queue.
     const lease = await this.locks
       .currentOrThrow()
       .transfer({ leaseMs: 60_000 });
@@ -43,7 +44,8 @@ export class Charges extends WorkerHost {
     super();
   }
 
-  // BullMQ passes a signal to a method with three parameters. worker.cancelJob() aborts it.
+  // BullMQ passes a signal to a method with three parameters.
+  // worker.cancelJob() aborts it.
   async process(
     { data: { order, lease }, attemptsStarted }: Job,
     _token?: string,

@@ -7,7 +7,10 @@ import {
   key,
 } from 'nestjs-redis-lock';
 
-/** Gives the job back to the queue, and its place in the worker to another job. The job keeps all its attempts. */
+/**
+ * Gives the job back to the queue, and its place in the worker to another
+ * job. The job keeps all its attempts.
+ */
 export async function putOff(
   _busy: LockBusyError,
   job: Job,
@@ -30,7 +33,8 @@ export class Shipments extends WorkerHost implements OnModuleDestroy {
     this.shipped.push(job.data.parcel);
   }
 
-  // At shutdown: takes no new jobs, and ends those that it has, while locks can still be had.
+  // At shutdown: takes no new jobs, and ends those that it has, while locks
+  // can still be had.
   async onModuleDestroy(): Promise<void> {
     await this.worker.close();
   }

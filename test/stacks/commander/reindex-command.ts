@@ -40,7 +40,8 @@ export async function main(module = CommandsModule): Promise<void> {
     logger: ['error', 'warn'],
     serviceErrorHandler: (error) => {
       console.error(error.message);
-      process.exitCode = 1; // nest-commander would print the error and end with 0
+      // nest-commander would print the error and end with 0
+      process.exitCode = 1;
     },
   });
   app.enableShutdownHooks(); // SIGTERM and Ctrl+C release the locks

@@ -12,13 +12,15 @@ export class Prices {
     return (await this.cache.get<string>('prices')) ?? this.load();
   }
 
-  // Of all callers on all instances that find the cache empty, one loads. The others wait for it, and look again.
+  // Of all callers on all instances that find the cache empty, one loads.
+  // The others wait for it, and look again.
   @DistributedLock({ key: 'prices', waitMs: 10_000 })
   async load(): Promise<string> {
     const cached = await this.cache.get<string>('prices');
     if (cached !== undefined) return cached;
     const prices = `loaded ${++this.loads} times`;
-    await this.cache.set('prices', prices, 60_000); // before the lock is released
+    // before the lock is released
+    await this.cache.set('prices', prices, 60_000);
     return prices;
   }
 }

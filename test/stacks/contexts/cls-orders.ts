@@ -9,7 +9,8 @@ export class Orders {
     private readonly locks: RedisLockService,
   ) {}
 
-  // The key function is called in the caller's context, with the object as `this`.
+  // The key function is called in the caller's context, with the object as
+  // `this`.
   @DistributedLock({
     key(this: Orders, orderId: string) {
       return key`${this.cls.get('user')}:order:${orderId}`;

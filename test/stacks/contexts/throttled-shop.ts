@@ -26,7 +26,8 @@ export class OrdersController {
   imports: [ThrottlerModule.forRoot([{ ttl: 60_000, limit: 2 }])],
   controllers: [OrdersController],
   providers: [
-    { provide: APP_GUARD, useClass: ThrottlerGuard }, // guards run before every lock: 429 takes none
+    // guards run before every lock: 429 takes none
+    { provide: APP_GUARD, useClass: ThrottlerGuard },
     { provide: APP_FILTER, useClass: LockExceptionFilter },
   ],
 })

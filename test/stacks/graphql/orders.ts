@@ -18,16 +18,17 @@ export class OrdersResolver {
   }
 
   @Query(() => String)
-  @LockHandler(
-    (context) =>
-      key`report:${GqlExecutionContext.create(context).getContext().req.headers['x-tenant']}`,
-  )
+  @LockHandler((context) => {
+    const { req } = GqlExecutionContext.create(context).getContext();
+    return key`report:${req.headers['x-tenant']}`;
+  })
   report() {
     return 'a long report';
   }
 
   @Subscription(() => Int)
-  @LockHandler({ key: 'ticks', permits: 100 }) // at most 100 subscribers at once
+  // at most 100 subscribers at once
+  @LockHandler({ key: 'ticks', permits: 100 })
   async *ticks() {
     for (let tick = 1; tick <= 3; tick++) yield { ticks: tick };
   }

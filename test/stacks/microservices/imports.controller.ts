@@ -27,7 +27,8 @@ export class ImportsController {
     return { isBusy: false };
   }
 
-  // Redis hands an event to every instance, and a broker may deliver a message again. The first one to come runs, and
+  // Redis hands an event to every instance, and a broker may deliver a
+  // message again. The first one to come runs, and
   // for a minute none that has the same id.
   @EventPattern('import.requested')
   @DistributedLock({

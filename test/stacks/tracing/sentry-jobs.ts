@@ -12,7 +12,8 @@ export class Prices {
   async load(): Promise<void> {}
 
   @SingletonCron('* * * * *', { name: 'prices' })
-  @SentryCron('prices') // below: only the instance that runs the tick checks in
+  // below: only the instance that runs the tick checks in
+  @SentryCron('prices')
   async reload(): Promise<void> {}
 }
 
@@ -21,7 +22,8 @@ export class Prices {
   providers: [
     Prices,
     { provide: APP_FILTER, useClass: SentryGlobalFilter },
-    { provide: APP_FILTER, useClass: LockExceptionFilter }, // the last one is asked first: a busy lock is no incident
+    // the last one is asked first: a busy lock is no incident
+    { provide: APP_FILTER, useClass: LockExceptionFilter },
   ],
 })
 export class PricesModule {}

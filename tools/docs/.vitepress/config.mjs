@@ -38,6 +38,7 @@ export default defineConfig({
   },
   // The landing page has its own style, and the width of the outline for its table.
   transformPageData({ relativePath, frontmatter }) {
+    if (relativePath === 'operations/logs.md') frontmatter.pageClass = 'log-lines';
     if (relativePath === 'index.md') Object.assign(frontmatter, { aside: false, pageClass: 'landing' });
   },
   themeConfig: {

@@ -14,7 +14,7 @@ export class Accounts {
     );
   }
 
-  /** @returns whether this call built the report; another process may be doing it */
+  /** @returns whether this call built it, or another process does */
   async tryReport(build: () => Promise<void>) {
     const { ran } = await this.locks.tryUsing('report', () => build());
     return ran;

@@ -25,7 +25,7 @@ export class Accounts implements OnModuleDestroy {
     );
   }
 
-  /** @returns whether this call built the report; another process may be doing it */
+  /** @returns whether this call built it, or another process does */
   async tryReport(build: () => Promise<void>) {
     let lock;
     try {

@@ -8,7 +8,8 @@ const client = process.env.REDIS_URL!;
 
 @Injectable()
 export class Invoices {
-  // Longer than timers and clocks may differ, and shorter than the pause between two ticks.
+  // Longer than timers and clocks may differ, and shorter than the pause
+  // between two ticks.
   @SingletonCron('0 */10 * * * *', {
     name: 'remind',
     alsoLock: setNx({ client, key: 'lock:remind', keepMs: 60_000 }),

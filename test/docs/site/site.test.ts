@@ -113,6 +113,7 @@ describe('the site in a browser', () => {
 
   it('names the guides from other libraries beside the page', async () => {
     await page.goto('/');
+    await page.locator('.VPSidebar').getByRole('heading', { name: 'Coming from' }).click();
     await page.locator('.VPSidebar a[href="/migration/"]').click();
     await heading('Migration: the way here from other libraries');
     expect(new URL(page.url()).pathname).toBe('/migration/');

@@ -26,7 +26,7 @@ const FEATURES = [
 const CORE = [...LEASE, ...FEATURES, 'core'];
 const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/request', 'nest/transactions', 'nest/decorators'];
 
-const COMMAND_LINE = [...CORE, 'redis', 'redis/connection', 'redis/script'];
+const COMMAND_LINE = [...CORE, 'views', 'redis', 'redis/connection', 'redis/script'];
 
 const CONTRACT = [...STORE, 'testing/contract'];
 
@@ -138,7 +138,15 @@ export const ROOMS = {
     why: 'The only room that needs prom-client.',
   },
   nest: { rooms: CORE, packages: NEST, why: 'The service and its tokens do not know the decorators or the module.' },
+  views: {
+    rooms: CORE,
+    why: 'What people are shown of a fleet: for the command line and the console, which do not know each other.',
+  },
   console: { rooms: CORE, why: 'What the console answers, as types. It does not know who asks.' },
+  'console/answers': {
+    rooms: [...CORE, 'views', 'console', 'console/page'],
+    why: 'What is answered to a request of the page. It knows neither Nest nor a server.',
+  },
   'console/page': { rooms: [], why: 'The page in a browser. It knows the server by its answers alone.' },
   'cli/frame': {
     rooms: COMMAND_LINE,
@@ -160,8 +168,13 @@ export const ROOMS = {
     packages: ['ioredis'],
     why: 'A command of the user, in a process of its own, under a lease.',
   },
+  'cli/ui': {
+    rooms: [...COMMAND_LINE, 'cli/frame', 'cli/doctor', 'console/answers'],
+    packages: ['ioredis'],
+    why: 'The console on a server of its own, for one person at this machine. It needs no Nest.',
+  },
   cli: {
-    rooms: [...COMMAND_LINE, 'cli/frame', 'cli/commands', 'cli/exec', 'cli/doctor'],
+    rooms: [...COMMAND_LINE, 'cli/frame', 'cli/commands', 'cli/exec', 'cli/doctor', 'cli/ui'],
     packages: ['ioredis'],
     why: 'The table of commands, and the program that runs one of them. Nothing imports it.',
   },
@@ -180,6 +193,11 @@ export const ROOMS = {
     rooms: [...CORE, 'nest'],
     packages: [...NEST, '@nestjs/terminus'],
     why: 'The only room that needs @nestjs/terminus. It asks the lock service.',
+  },
+  'console/nest': {
+    rooms: [...CORE, 'nest', 'console', 'console/answers'],
+    packages: NEST,
+    why: 'The console in an application. It asks the lock service, and knows nothing of the module.',
   },
   'nest/log': { rooms: [...CORE, 'nest'], packages: NEST, why: 'What operators read. It does not know the features.' },
   'nest/request': { rooms: [...CORE, 'nest'], packages: NEST, why: 'The call that Nest is serving.' },

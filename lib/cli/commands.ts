@@ -1,6 +1,7 @@
 import type { Command } from './frame/command.js';
 import { doctor } from './doctor/doctor.js';
 import { exec } from './exec/exec.js';
+import { ui } from './ui/ui.js';
 import { completion } from './commands/completion.js';
 import { contention } from './commands/contention.js';
 import { instances } from './commands/instances.js';
@@ -28,6 +29,7 @@ export const COMMANDS: readonly Command[] = [
   jobs,
   job,
   release,
+  ui,
   exec,
   completion(() => COMMANDS),
 ];

@@ -68,10 +68,20 @@ async function runCommand(
         note,
       ),
     );
-    return opening.finally(() => {
-      isOpen = true;
-      terminal.endProgress();
-    });
+    const tried = opening;
+    return tried.then(
+      (opened) => {
+        isOpen = true;
+        terminal.endProgress();
+        return opened;
+      },
+      (error: unknown) => {
+        // The next call tries again.
+        if (opening === tried) opening = undefined;
+        terminal.endProgress();
+        throw error;
+      },
+    );
   };
   const session = async (): Promise<Session> => (await applications(1)).sessions[0]!;
   try {

@@ -4,7 +4,7 @@ import type { JobRun } from '../core/jobs/job-info.js';
 import type { JobInstance, JobPause } from '../core/store/job-store.js';
 
 /** Raised where a field changes its meaning, or is gone. A new field does not raise it. */
-export const SCHEMA_VERSION = 1;
+export const CONSOLE_SCHEMA = 1;
 
 /** What may be done by the page, where the application allows it. Also the last part of its address: `POST api/release`. */
 export const CONSOLE_ACTIONS = ['release', 'runJob', 'pauseJob', 'resumeJob'] as const;
@@ -26,7 +26,7 @@ export type ConsoleView = (typeof CONSOLE_VIEWS)[number];
 
 /** Every body that is no error has these. All times (`at`, `since`, `until` …) are epoch milliseconds by the clock of Redis. */
 interface Body {
-  readonly schemaVersion: typeof SCHEMA_VERSION;
+  readonly schemaVersion: typeof CONSOLE_SCHEMA;
   /** The lock service that was asked. */
   readonly service: string;
   /** When it was seen. */
@@ -71,6 +71,8 @@ export type ConsoleErrorCode =
   | 'NOT_JSON'
   /** 501: this store cannot be asked for it, as a quorum has no roll calls and no records of jobs. */
   | 'NOT_SUPPORTED'
+  /** 503: the application shuts down. */
+  | 'SHUTTING_DOWN'
   /** 503: Redis cannot be reached, does not answer, or refuses. */
   | 'REDIS_AWAY'
   /** 500 */
@@ -116,8 +118,6 @@ export interface SessionBody extends Body {
   readonly services: readonly string[];
   /** What the application allows. */
   readonly actions: readonly ConsoleAction[];
-  /** Whether messages of errors are in the history of jobs. */
-  readonly historyMessages: boolean;
   /** How long a lease is where a call does not say it, in milliseconds; `null` if that is not known. */
   readonly leaseMs: number | null;
 }
@@ -330,7 +330,7 @@ export interface JobBody extends Body {
   readonly job: JobRow;
   /** Those that have it, the last seen first: at most 20. */
   readonly instances: readonly JobInstance[];
-  /** The newest first: at most 100. `errorMessage` only where `historyMessages` is on. */
+  /** The newest first: at most 100. `errorMessage` only of jobs with `historyMessages`: Redis has no other. */
   readonly runs: readonly JobRun[];
 }
 

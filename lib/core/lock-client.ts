@@ -389,6 +389,11 @@ export class LockClient {
     return this.#health.check(options);
   }
 
+  /** The client ids of all that have an inbox, as far as Redis tells it. @throws LockUnavailableError */
+  connected(): Promise<readonly string[] | undefined> {
+    return this.#fleet.connected();
+  }
+
   /**
    * @throws InvalidLockOptionsError
    * @throws LockUnavailableError

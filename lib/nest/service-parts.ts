@@ -54,6 +54,8 @@ export interface ServiceParts extends ForwardedTo {
         readonly refusal: string | undefined;
       }
     | undefined;
+  /** The names of the jobs that this process can run. Set by `SingletonJobs`. */
+  ownJobs?: () => ReadonlySet<string>;
   /** Set in a test. */
   readonly place?: TestPlace | undefined;
   /** Set in a test, see `JobsUnderTest`. */

@@ -125,6 +125,7 @@ export const ROOMS = {
   'lib/telemetry/**': [stack('tracing'), 'sample app', ...PUBLIC],
   'lib/health/': ['sample app', ...PUBLIC],
   'lib/cli/**': ['command line', 'snippets', 'consumers'],
+  'lib/views/': ['command line', ...redis('fleet'), ...APPLICATIONS],
   'lib/console/page/**': ['browser'],
   'lib/console/**': ['browser', ...APPLICATIONS, ...redis('fleet'), 'command line'],
 
@@ -193,6 +194,7 @@ export const ROOMS = {
   'test/testing/**': ['races', 'snippets'],
   'test/tools/**': [],
   'test/timings.json': [],
+  'test/views/**': [],
   'test/types/**': ['editor'],
   'test/stores/**': ['contract'],
   'test/support/process/browser.mjs': ['browser', 'site'],

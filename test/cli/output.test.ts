@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream';
-import { durationCell, type Found, longDuration, Output, timeCell } from '../../lib/cli/frame/output.js';
+import { durationCell, type Found, Output, timeCell } from '../../lib/cli/frame/output.js';
+import { longDuration } from '../../lib/core/util/durations.js';
 import { Terminal } from '../../lib/cli/frame/terminal.js';
 
 function printed(found: Found, { isTerminal = false, isJson = false, env = {} } = {}): string {

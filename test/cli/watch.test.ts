@@ -1,5 +1,5 @@
 import { changesBetween } from '../../lib/cli/commands/watch.js';
-import type { Instance, Roll } from '../../lib/cli/frame/roll.js';
+import type { Instance, Roll } from '../../lib/views/roll.js';
 
 const lease = (resource: string, fencingToken: number, heldMs = 0): Instance['held'][number] => ({
   resource,
@@ -30,6 +30,7 @@ const instance = (instanceId: string, has: Partial<Instance> = {}): Instance =>
   }) as unknown as Instance;
 const roll = (...instances: Instance[]): Roll => ({
   askedAt: 5,
+  asked: instances.length,
   completeness: 'complete',
   instances,
   silent: [],

@@ -1,9 +1,11 @@
-import { OTHER_GROUP } from '../../core/api/label.js';
 import { defineCommand } from '../frame/command.js';
 import { durationOption } from '../frame/options.js';
-import { durationCell, longDuration } from '../frame/output.js';
+import { longDuration } from '../../core/util/durations.js';
+import { durationCell } from '../frame/output.js';
 import { pauseFor } from '../frame/pause.js';
-import { callRoll, type Roll, tellMissing } from '../frame/roll.js';
+import { groupName } from '../../views/roll.js';
+import { type Blocked, blockedLately, blockedNow } from '../../views/waits.js';
+import { callRoll, tellMissing } from '../frame/roll.js';
 
 const DEFAULT_FOR_MS = 10_000;
 const MOST_ROWS = 20;
@@ -32,8 +34,8 @@ export const contention = defineCommand({
       await pauseFor(countMs, signal);
       roll = await callRoll(opened);
     }
-    const now = waitsNow(roll);
-    const blockers = merged(roll.instances.flatMap((each) => each.blockers));
+    const now = blockedNow(roll).slice(0, MOST_ROWS);
+    const blockers = blockedLately(roll).slice(0, MOST_ROWS);
     output.print({
       json: { keyPrefix: opened.keyPrefix, completeness: roll.completeness, now, blockers },
       shown: [
@@ -45,47 +47,12 @@ export const contention = defineCommand({
   },
 });
 
-interface Blocked {
-  readonly waiter: string;
-  readonly holder: string;
-  readonly waitedMs: number;
-  readonly calls: number;
-}
-
 function tableOf(columns: readonly string[], all: readonly Blocked[], ifEmpty: string) {
   const rows = all.map(({ waiter, holder, calls, waitedMs }) => [
-    named(waiter),
-    named(holder),
+    groupName(waiter),
+    groupName(holder),
     calls,
     durationCell(waitedMs),
   ]);
   return { columns, rows, ifEmpty };
-}
-
-function waitsNow({ instances, unlisted }: Roll): Blocked[] {
-  const holders = new Map<string, string>();
-  for (const { resource, label } of unlisted) holders.set(resource, label?.group ?? 'a holder that does not answer');
-  for (const { resource, group } of instances.flatMap(({ held }) => held)) holders.set(resource, group);
-  const waits = instances.flatMap(({ waiting }) => waiting);
-  const blocked = waits.map(({ resource, group, waitedMs }) => {
-    return { waiter: group, holder: holders.get(resource) ?? 'not known', waitedMs, calls: 1 };
-  });
-  return merged(blocked, Math.max);
-}
-
-function merged(all: readonly Blocked[], both = (a: number, b: number): number => a + b): Blocked[] {
-  const found = new Map<string, Blocked>();
-  for (const each of all) {
-    const key = JSON.stringify([each.waiter, each.holder]);
-    const before = found.get(key);
-    found.set(
-      key,
-      before ? { ...each, calls: before.calls + each.calls, waitedMs: both(before.waitedMs, each.waitedMs) } : each,
-    );
-  }
-  return [...found.values()].sort((a, b) => b.waitedMs - a.waitedMs).slice(0, MOST_ROWS);
-}
-
-function named(group: string): string {
-  return group === OTHER_GROUP ? 'everything else' : group;
 }

@@ -1,6 +1,7 @@
 import { defineCommand } from '../frame/command.js';
 import { type CellValue, durationCell } from '../frame/output.js';
-import { callRoll, type Instance, tellMissing } from '../frame/roll.js';
+import { type Instance } from '../../views/roll.js';
+import { callRoll, tellMissing } from '../frame/roll.js';
 
 export const instances = defineCommand({
   name: 'instances',

@@ -5,7 +5,8 @@ import { defineCommand } from '../frame/command.js';
 import { CliError, UsageError } from '../frame/exit-codes.js';
 import { OPERATOR_OPTIONS, operatorOf } from '../frame/operator.js';
 import { durationOption, flagOption } from '../frame/options.js';
-import { type CellValue, durationCell, longDuration, timeCell } from '../frame/output.js';
+import { longDuration } from '../../core/util/durations.js';
+import { type CellValue, durationCell, timeCell } from '../frame/output.js';
 import { NO_OWN_JOBS, outcomeOf, stateOf } from './jobs.js';
 import { askForRun } from './run-job.js';
 

@@ -1,7 +1,8 @@
 import type { JobInfo, JobRun } from '../../core/jobs/job-info.js';
 import { quote } from '../../core/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
-import { type CellValue, longDuration, timeCell } from '../frame/output.js';
+import { longDuration } from '../../core/util/durations.js';
+import { type CellValue, timeCell } from '../frame/output.js';
 
 /** In a line of the list. `job` shows all of it. */
 const LONGEST_REASON = 40;

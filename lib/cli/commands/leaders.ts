@@ -1,12 +1,7 @@
-import { LEADER_PREFIX } from '../../core/api/resource.js';
-import type { LockState } from '../../core/store/lock-state.js';
+import { leadershipsOf } from '../../views/leaders.js';
 import { defineCommand } from '../frame/command.js';
 import { durationCell } from '../frame/output.js';
-import { callRoll, LIFE_WORDS, lifeOf, type Roll, tellMissing } from '../frame/roll.js';
-import type { Session } from '../frame/session.js';
-
-const MOST_LEADERS = 1_000;
-const LOOKS_AT_ONCE = 20;
+import { callRoll, LIFE_WORDS, tellMissing } from '../frame/roll.js';
 
 export const leaders = defineCommand({
   name: 'leaders',
@@ -18,18 +13,7 @@ export const leaders = defineCommand({
   async run({ output, session }) {
     const opened = await session();
     const roll = await callRoll(opened);
-    const states = await leaderStates(opened, roll);
-    const found = states.map(({ resource, holders: [holder], waiters }) => ({
-      name: resource.slice(LEADER_PREFIX.length),
-      ...(holder && {
-        leader: holder.instanceId,
-        life: lifeOf(holder.instanceId, roll),
-        fencingToken: holder.fencingToken,
-        leadsForMs: holder.heldMs,
-        ttlMs: holder.ttlMs,
-      }),
-      candidates: waiters.length,
-    }));
+    const found = await leadershipsOf(opened.client, roll);
     output.print({
       json: { keyPrefix: opened.keyPrefix, completeness: roll.completeness, leaders: found },
       shown: [
@@ -51,16 +35,3 @@ export const leaders = defineCommand({
     return tellMissing(roll, output) ? 'partial' : 'done';
   },
 });
-
-/** Of what instances campaign for. Only where some do not answer, all keys are looked through. */
-async function leaderStates({ client }: Session, roll: Roll): Promise<LockState[]> {
-  const isWhole = roll.completeness === 'complete' && roll.instances.every(({ more }) => more.leaderships === 0);
-  if (!isWhole) return client.operators.list({ prefix: LEADER_PREFIX, limit: MOST_LEADERS });
-  const names = [...new Set(roll.instances.flatMap((each) => each.leaderships.map(({ name }) => name)))].sort();
-  const states: LockState[] = [];
-  for (let from = 0; from < names.length; from += LOOKS_AT_ONCE) {
-    const some = names.slice(from, from + LOOKS_AT_ONCE);
-    states.push(...(await Promise.all(some.map((name) => client.operators.inspect(LEADER_PREFIX + name)))));
-  }
-  return states;
-}

@@ -1,11 +1,12 @@
 import type { Holder } from '../../core/api/holder.js';
-import { OTHER_GROUP } from '../../core/api/label.js';
 import type { LockState } from '../../core/store/lock-state.js';
 import { LockUnavailableError } from '../../core/api/errors.js';
 import { defineCommand } from '../frame/command.js';
 import { flagOption, integerOption, textOption } from '../frame/options.js';
 import { type CellValue, durationCell, type Found, type Output } from '../frame/output.js';
-import { callRoll, LIFE_WORDS, lifeOf, type Roll, tellMissing, workOf } from '../frame/roll.js';
+import { labelText, type LeaseLife, locksOf, type SeenLock } from '../../views/locks.js';
+import { type Roll, workOf } from '../../views/roll.js';
+import { callRoll, LIFE_WORDS, tellMissing } from '../frame/roll.js';
 import type { Session } from '../frame/session.js';
 
 const DEFAULT_LIMIT = 100;
@@ -72,43 +73,26 @@ interface Lock {
 
 function listRoll({ keyPrefix }: Session, roll: Roll, wanted: Wanted, output: Output): 'done' | 'partial' {
   const found = locksOf(roll).filter(({ waiters }) => !wanted.waiting || waiters > 0);
-  const locks = found.slice(0, wanted.limit);
+  const locks = found.slice(0, wanted.limit).map(rowOf);
   const { completeness } = roll;
   output.print(shown({ keyPrefix, completeness, locks }, locks));
   const isPartial = tellMissing(roll, output, wanted.scan ? null : ' ls --scan lists all that is held.');
   return tellMore(found.length, wanted, output) || isPartial ? 'partial' : 'done';
 }
 
-/** What all instances hold and wait for, and the holders that none of them names. */
-export function locksOf(roll: Roll): Lock[] {
-  const waits = new Map<string, { waiters: number; oldestWaitMs: number; mode: string }>();
-  for (const { resource, waitedMs, mode } of roll.instances.flatMap(({ waiting }) => waiting)) {
-    const { waiters = 0, oldestWaitMs = 0 } = waits.get(resource) ?? {};
-    waits.set(resource, { waiters: waiters + 1, oldestWaitMs: Math.max(oldestWaitMs, waitedMs), mode });
-  }
-  const waitsFor = (resource: string) => {
-    const { waiters = 0, oldestWaitMs } = waits.get(resource) ?? {};
-    return { waiters, ...(oldestWaitMs !== undefined && { oldestWaitMs }) };
-  };
-  const held = roll.instances.flatMap(({ instanceId, held: leases }) =>
-    leases.map(({ resource, mode, fencingToken, heldMs, leftMs, group, callSite, isRenewed }): Lock => {
-      const work = workOf({ group, ...(callSite !== undefined && { callSite }) });
-      const state = isRenewed ? 'alive' : 'alive, does not renew';
-      return { resource, mode, holder: instanceId, work, fencingToken, heldMs, leftMs, ...waitsFor(resource), state };
-    }),
-  );
-  const unlisted = roll.unlisted.map((holder): Lock => {
-    const { resource, instanceId, isKept } = holder;
-    const state = isKept ? 'released' : LIFE_WORDS[lifeOf(instanceId, roll)];
-    return { ...lockOf(resource, holder), ...waitsFor(resource), state };
-  });
-  const names = new Set([...held, ...unlisted].map(({ resource }) => resource));
-  const free = [...waits].filter(([resource]) => !names.has(resource));
-  const others = free.map(([resource, { waiters, oldestWaitMs }]): Lock => {
-    return { resource, mode: 'free', waiters, oldestWaitMs, state: 'no holder was found' };
-  });
-  return [...held, ...unlisted, ...others].sort((a, b) => (a.resource < b.resource ? -1 : 1));
+function rowOf({ resource, mode, lease, ...waits }: SeenLock): Lock {
+  if (!lease) return { resource, mode: 'free', ...waits, state: 'no holder was found' };
+  const { instanceId, life, fencingToken, heldMs, leftMs, holder, work: named } = lease;
+  const work = named ? workOf(named) : labelText(holder!);
+  return { resource, mode, holder: instanceId, work, fencingToken, heldMs, leftMs, ...waits, state: STATES[life] };
 }
+
+const STATES: Readonly<Record<LeaseLife, string>> = {
+  ...LIFE_WORDS,
+  alive: 'alive',
+  notRenewed: 'alive, does not renew',
+  released: 'released',
+};
 
 async function listKeys({ client, keyPrefix }: Session, wanted: Wanted, output: Output): Promise<'done' | 'partial'> {
   const { prefix, waiting, group, limit } = wanted;
@@ -155,13 +139,4 @@ function tellMore(found: number, { limit }: Wanted, output: Output): boolean {
   if (found <= limit) return false;
   output.note(`There are more than ${limit} rows. State a prefix, or a larger --limit.`);
   return true;
-}
-
-export function labelText({ label, isKept, isHandedOn }: Pick<Holder, 'label' | 'isKept' | 'isHandedOn'>): string {
-  if (isKept) return 'released, kept by minHoldMs';
-  if (isHandedOn) return 'handed on inside that process';
-  if (!label) return '';
-  const { group, traceparent: _, ...others } = label;
-  const texts = Object.entries(others).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
-  return [...(group === undefined || group === OTHER_GROUP ? [] : [group]), ...texts].join(', ');
 }

@@ -7,10 +7,10 @@ import { defineCommand } from '../frame/command.js';
 import { CliError } from '../frame/exit-codes.js';
 import { OPERATOR_OPTIONS, operatorOf } from '../frame/operator.js';
 import { flagOption, integerOption } from '../frame/options.js';
-import { longDuration } from '../frame/output.js';
+import { longDuration } from '../../core/util/durations.js';
+import { labelText } from '../../views/locks.js';
 import { pauseFor } from '../frame/pause.js';
 import type { Session } from '../frame/session.js';
-import { labelText } from './ls.js';
 
 const STILL_WORKS = 'That does not stop the holder: it may work on until its next renewal is refused, or longer.';
 

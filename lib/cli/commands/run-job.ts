@@ -1,18 +1,16 @@
 import type { JobRun } from '../../core/jobs/job-info.js';
 import type { AskedRun, Operator, RunRequestState } from '../../core/jobs/operator-requests.js';
-import { plainOrQuoted, quote, quoteSome } from '../../core/util/quoted.js';
+import { plainOrQuoted, quote } from '../../core/util/quoted.js';
+import { notTaken, untilTaken } from '../../views/asked-run.js';
 import type { CommandContext } from '../frame/command.js';
 import { CliError, type ExitName } from '../frame/exit-codes.js';
-import { longDuration } from '../frame/output.js';
+import { longDuration } from '../../core/util/durations.js';
 import { pauseFor } from '../frame/pause.js';
-import { callRoll, lifeOf, withoutAnswers } from '../frame/roll.js';
+import { lifeOf, withoutAnswers } from '../../views/roll.js';
+import { callRoll } from '../frame/roll.js';
 import type { Session } from '../frame/session.js';
 import { NO_OWN_JOBS } from './jobs.js';
 
-/** How long the instances have to take the request, how often it is looked for, and how often they are told again. */
-const TAKEN_WITHIN_MS = 5_000;
-const LOOK_MS = 100;
-const TELL_AGAIN_MS = 1_000;
 /** How often the end of the run is looked for. */
 const END_LOOK_MS = 500;
 /** How long to wait for the end of the run. */
@@ -35,15 +33,10 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
   const { jobs, keyPrefix } = session;
   const { instances } = await jobs.get(name, NO_OWN_JOBS);
   const asked = jobs.requests.create(name, operator);
-  const taken = await untilTaken(asking, asked);
+  terminal.progress(`Asking the instances to run ${quote(name)} …`);
+  const taken = await untilTaken(jobs.requests, asked, asking.signal);
   if (taken.state === 'asked' || taken.state === 'gone') {
-    const seen = instances.map(({ instanceId }) => instanceId);
-    const where = seen.length === 0 ? 'No instance has it now' : `Seen lately with it: ${quoteSome(seen)}`;
-    throw new CliError(
-      'refused',
-      `No instance has taken the request to run the job ${quote(name)} within ${longDuration(TAKEN_WITHIN_MS)}. It was ` +
-        `taken back, so none will run it. ${where}. Instances that are frozen, deaf or of an older version take none.`,
-    );
+    throw new CliError('refused', notTaken(name, instances));
   }
   const { instanceId } = taken;
   const where = plainOrQuoted(instanceId);
@@ -85,22 +78,6 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
     shown: [`Ran on ${where}: ${name}, ended ${outcome}${message === undefined ? '' : ` (${message})`}${took}.`],
   });
   return outcome === 'ok' ? 'done' : 'refused';
-}
-
-async function untilTaken({ session, terminal, signal, name }: Asking, asked: AskedRun): Promise<RunRequestState> {
-  const { requests } = session.jobs;
-  const since = performance.now();
-  let state = await requests.tell(asked);
-  for (let toldAt = since; state.state === 'asked';) {
-    terminal.progress(`Asking the instances to run ${quote(name)} …`);
-    await pauseFor(LOOK_MS, signal);
-    const now = performance.now();
-    if (signal.aborted || now - since >= TAKEN_WITHIN_MS) return requests.withdraw(asked);
-    const isTold = now - toldAt < TELL_AGAIN_MS;
-    if (!isTold) toldAt = now;
-    state = await (isTold ? requests.read(asked) : requests.tell(asked));
-  }
-  return state;
 }
 
 /**

@@ -2,8 +2,11 @@ import { describeDeadlock } from '../../core/api/errors.js';
 import { plainOrQuoted, quote, quoteSome } from '../../core/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
 import { type FoundPrefixes, perhapsMore } from '../frame/connection.js';
-import { type CellValue, durationCell, longDuration, type Table } from '../frame/output.js';
-import { callRoll, type Roll, tellMissing, totalsOf, withoutAnswers, workOf } from '../frame/roll.js';
+import { longDuration } from '../../core/util/durations.js';
+import { type CellValue, durationCell, type Table } from '../frame/output.js';
+import { type Roll, totalsOf, withoutAnswers, workOf } from '../../views/roll.js';
+import { deadHolders, longestWaits } from '../../views/waits.js';
+import { callRoll, tellMissing } from '../frame/roll.js';
 import type { Session } from '../frame/session.js';
 import { NO_OWN_JOBS } from './jobs.js';
 
@@ -53,12 +56,10 @@ export const status = defineCommand({
 
 /** What can be said of one application. */
 async function lookAt(session: Session) {
-  const { client, store, keyPrefix, where, jobs: records } = session;
+  const { client, keyPrefix, where, jobs: records } = session;
   const [health, mayOnlyLook, roll, jobs] = await Promise.all([
     client.health(),
-    store
-      .missingRights()
-      .then((rights) => rights.some(({ needed }) => TO_CHANGE.every((rule) => needed.includes(rule)))),
+    session.mayOnlyLook(),
     callRoll(session).catch(withoutAnswers),
     records.list(NO_OWN_JOBS).catch(withoutAnswers),
   ]);
@@ -119,8 +120,6 @@ function tablesOf(look: Look, isNamed: boolean): Table[] {
   ];
 }
 
-/** Who lacks all of these may look, and is meant to. */
-const TO_CHANGE = ['+set', '+del'];
 const STATES = { up: 'up', degraded: 'degraded', down: 'down', notTried: 'seen from outside' } as const;
 const LOCKS = {
   up: 'can be had',
@@ -135,35 +134,22 @@ const WAIT_COLUMNS = ['LONGEST WAITS', 'WAITED', 'BY', 'WORK', 'HELD BY'];
 type FleetCounts = ReturnType<typeof countsOf>;
 
 function countsOf(roll: Roll) {
-  const { instances, silent, unlisted } = roll;
-  const holders = new Map(
-    instances.flatMap(({ instanceId, held }) => held.map(({ resource }) => [resource, instanceId] as const)),
-  );
-  for (const { resource, instanceId, hasAnswered } of unlisted) {
-    if (!hasAnswered) holders.set(resource, `${instanceId} (does not answer)`);
-  }
-  const longestWaits = instances
-    .flatMap(({ instanceId, waiting }) => waiting.map((wait) => ({ ...wait, instanceId })))
-    .sort((a, b) => b.waitedMs - a.waitedMs)
-    .slice(0, LONGEST)
-    .map(({ resource, waitedMs, instanceId, group, holds }) => {
-      const heldBy = holders.get(resource);
-      return { resource, waitedMs, instanceId, group, holds, ...(heldBy !== undefined && { heldBy }) };
-    });
+  const { instances, silent } = roll;
+  const longest = longestWaits(roll, LONGEST).map(({ resource, waitedMs, instanceId, group, holds, heldBy }) => {
+    return { resource, waitedMs, instanceId, group, holds, ...(heldBy !== undefined && { heldBy }) };
+  });
   return {
     deadlocks: roll.deadlocks,
     heard: instances.length,
     silent,
     deaf: instances.flatMap(({ instanceId, hearing }) => (hearing ? [] : [instanceId])),
     ...totalsOf(roll),
-    oldestWaitMs: longestWaits[0]?.waitedMs ?? 0,
-    deadHolders: unlisted
-      .filter(({ hasAnswered }) => !hasAnswered)
-      .map(({ resource, instanceId, ttlMs }) => ({ resource, instanceId, ttlMs })),
+    oldestWaitMs: longest[0]?.waitedMs ?? 0,
+    deadHolders: deadHolders(roll).map(({ resource, instanceId, ttlMs }) => ({ resource, instanceId, ttlMs })),
     leaders: instances.flatMap(({ instanceId, leaderships }) =>
       leaderships.flatMap(({ name, isLeader }) => (isLeader ? [{ name, instanceId }] : [])),
     ),
-    longestWaits,
+    longestWaits: longest,
   };
 }
 

@@ -1,9 +1,10 @@
 import { plainOrQuoted, quote } from '../../core/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
 import { durationOption } from '../frame/options.js';
-import { longDuration } from '../frame/output.js';
+import { longDuration } from '../../core/util/durations.js';
 import { pauseFor } from '../frame/pause.js';
-import { callRoll, type Roll, tellMissing, totalsOf, workOf } from '../frame/roll.js';
+import { type Roll, totalsOf, workOf } from '../../views/roll.js';
+import { callRoll, tellMissing } from '../frame/roll.js';
 
 /** As often as instances answer. */
 const LOOK_EVERY_MS = 1_000;

@@ -1,9 +1,11 @@
 import { plainOrQuoted, quote, quoteSome } from '../../core/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
 import { CliError } from '../frame/exit-codes.js';
-import { durationCell, longDuration } from '../frame/output.js';
-import { callRoll, type Instance, workOf } from '../frame/roll.js';
-import { labelText } from './ls.js';
+import { longDuration } from '../../core/util/durations.js';
+import { durationCell } from '../frame/output.js';
+import { type Instance, workOf } from '../../views/roll.js';
+import { labelText } from '../../views/locks.js';
+import { callRoll } from '../frame/roll.js';
 
 const MOST_LEASES = 1_000;
 

@@ -34,6 +34,12 @@ async function runDoctor({ session, output }: CommandContext): Promise<ExitName>
   return exitOf(findings);
 }
 
+/** What the doctor says where Redis cannot be reached. */
+export function findAway(message: string): Finding & { readonly fix: string } {
+  const fix = 'Look at the address, the password, TLS (rediss://), and what is between this machine and Redis.';
+  return { ...failing('connection', message, fix), fix };
+}
+
 function rowForProgram({ check, status, message, fix, server }: Finding): string[][] {
   return [[status, check, message, fix ?? '', server ?? '']];
 }
@@ -53,8 +59,7 @@ async function examine(session: CommandContext['session']): Promise<Finding[]> {
     open = await session();
   } catch (error) {
     if (!(error instanceof CliError) || error.exit !== 'redis') throw error;
-    const fix = 'Look at the address, the password, TLS (rediss://), and what is between this machine and Redis.';
-    return [failing('connection', error.message, fix)];
+    return [findAway(error.message)];
   }
   const { client, store } = open;
   const servers = store.servers();

@@ -1,4 +1,4 @@
-import { formatDuration } from '../../core/util/durations.js';
+import { longDuration } from '../../core/util/durations.js';
 import { escapeText, escapeUnsafe } from '../../core/util/quoted.js';
 import type { CliProcess, Terminal } from './terminal.js';
 
@@ -42,24 +42,6 @@ export function timeCell(at: number | undefined, now: number): Cell | undefined 
   if (at === undefined) return undefined;
   const shown = at > now ? `in ${longDuration(at - now)}` : `${longDuration(now - at)} ago`;
   return { shown, raw: new Date(at).toISOString() };
-}
-
-/** Two units where one would be coarse: `9 min 51 s`, `2 h 5 min`. */
-export function longDuration(ms: number): string {
-  const seconds = Math.round(ms / 1_000);
-  if (!Number.isFinite(ms) || seconds < 120) return formatDuration(ms);
-  const parts = [
-    [Math.floor(seconds / 86_400), 'd'],
-    [Math.floor(seconds / 3_600) % 24, 'h'],
-    [Math.floor(seconds / 60) % 60, 'min'],
-    [seconds % 60, 's'],
-  ] as const;
-  const first = parts.findIndex(([count]) => count > 0);
-  return parts
-    .slice(first, first + 2)
-    .filter(([count]) => count > 0)
-    .map(([count, unit]) => `${count} ${unit}`)
-    .join(' ');
 }
 
 /** Data goes to stdout, and everything else to stderr. */

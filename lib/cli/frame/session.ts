@@ -9,12 +9,15 @@ import { createConnection } from '../../redis/create-connection.js';
 import { RedisJobStore } from '../../redis/redis-job-store.js';
 import { RedisLockStore } from '../../redis/redis-lock-store.js';
 import { DEFAULT_PREFIX, findPrefixes, type FoundPrefixes, onlyPrefix, type Target } from './connection.js';
+import { LOOKER_PREFIX } from '../../views/roll.js';
 import { CliError } from './exit-codes.js';
 import { pauseFor } from './pause.js';
 
 /** How long Redis may take, without `--timeout`. */
 export const DEFAULT_TIMEOUT_MS = 5_000;
 const CONNECT_PAUSE_MS = 50;
+/** Who lacks all of these may look, and is meant to. */
+const TO_CHANGE = ['+set', '+del'];
 
 /** The locks of one application, from outside. */
 export interface Session {
@@ -24,18 +27,17 @@ export interface Session {
   readonly keyPrefix: string;
   /** Where Redis is, in words, without credentials. */
   readonly where: string;
+  /** Whether its user lacks all rights to change a lock: such a user is meant to look. */
+  mayOnlyLook(): Promise<boolean>;
   close(): Promise<void>;
 }
-
-/** What the instance ids of command lines begin with. */
-export const CLI_PREFIX = 'cli:';
 
 /** `cli:host:pid:random`, so that it is not taken for an instance of an application. */
 export function cliInstanceId(): string {
   const host = hostname()
     .replace(/[^\w.-]/g, '_')
     .slice(0, 60);
-  return `${CLI_PREFIX}${host}:${process.pid}:${randomBytes(3).toString('hex')}`;
+  return `${LOOKER_PREFIX}${host}:${process.pid}:${randomBytes(3).toString('hex')}`;
 }
 
 /** The applications that keep locks on one Redis. */
@@ -87,7 +89,12 @@ async function openSession(
     throw unreachable(trouble);
   }
   const where = describeConnection(connection);
-  return { client, store, jobs: client.jobRecords(new RedisJobStore(store)), keyPrefix, where, close };
+  const mayOnlyLook = async (): Promise<boolean> => {
+    const rights = await store.missingRights();
+    return rights.some(({ needed }) => TO_CHANGE.every((rule) => needed.includes(rule)));
+  };
+  const jobs = client.jobRecords(new RedisJobStore(store));
+  return { client, store, jobs, keyPrefix, where, mayOnlyLook, close };
 }
 
 async function lookForPrefixes(

@@ -127,6 +127,12 @@ export class FleetView {
     };
   }
 
+  /** The client ids of all that have an inbox; nothing where that cannot be known. @throws LockUnavailableError */
+  async connected(): Promise<readonly string[] | undefined> {
+    const { rollCalls } = this.#deps.store;
+    return rollCalls && (await this.#ask(() => rollCalls.connected()));
+  }
+
   /** What calls of all instances wait for while they hold something; nothing where they cannot be asked. */
   nestedWaits(): Promise<NestedWaits> | undefined {
     const { rollCalls } = this.#deps.store;

@@ -13,3 +13,21 @@ export function formatDuration(ms: number): string {
   if (rounded < 119.5 * 60_000) return `${Math.round(rounded / 60_000)} min`;
   return `${Math.round(rounded / 3_600_000)} h`;
 }
+
+/** Two units where one would be coarse: `9 min 51 s`, `2 h 5 min`. */
+export function longDuration(ms: number): string {
+  const seconds = Math.round(ms / 1_000);
+  if (!Number.isFinite(ms) || seconds < 120) return formatDuration(ms);
+  const parts = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3_600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'],
+    [seconds % 60, 's'],
+  ] as const;
+  const first = parts.findIndex(([count]) => count > 0);
+  return parts
+    .slice(first, first + 2)
+    .filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count} ${unit}`)
+    .join(' ');
+}

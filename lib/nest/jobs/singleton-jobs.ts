@@ -61,6 +61,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     this.#deps = deps;
     const { service } = deps;
     const parts = partsOf(service);
+    if (parts) parts.ownJobs = () => new Set(this.#names());
     if (!parts?.place) return;
     parts.jobsUnderTest = {
       service,

@@ -1,5 +1,5 @@
-import { conclusionsOf } from '../../lib/cli/commands/why.js';
-import type { Roll } from '../../lib/cli/frame/roll.js';
+import { conclusionsOf } from '../../lib/views/why.js';
+import type { Roll } from '../../lib/views/roll.js';
 import type { Holder } from '../../lib/core/api/holder.js';
 import type { LockState } from '../../lib/core/store/lock-state.js';
 

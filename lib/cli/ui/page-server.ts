@@ -1,0 +1,67 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { ConsoleAnswers } from '../../console/answers/console-answers.js';
+import type { Reply } from '../../console/answers/reply.js';
+
+/** This machine alone reaches it. */
+const HOST = '127.0.0.1';
+
+/**
+ * Serves the console, read-only, to browsers of this machine that know the path. A page elsewhere whose name leads here
+ * is refused: its browser sends that name as `Host`.
+ */
+export class PageServer {
+  readonly #server: Server;
+  #port = 0;
+
+  /** @param path that of the page, with a slash at both ends */
+  constructor(
+    private readonly answers: ConsoleAnswers,
+    private readonly path: string,
+  ) {
+    this.#server = createServer((request, response) => {
+      void this.#answer(request).then((reply) => send(response, reply));
+    });
+  }
+
+  /** @param port 0 for any that is free. @returns the address of the page */
+  async listen(port: number): Promise<string> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, HOST, resolve);
+    });
+    this.#port = (this.#server.address() as AddressInfo).port;
+    return `http://${HOST}:${this.#port}${this.path}`;
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  #answer({ method, url = '', headers }: IncomingMessage): Promise<Reply> {
+    if (!this.#isHere(headers.host)) return refused(421, 'This is not the address of the console.');
+    const { pathname, searchParams } = new URL(url, `http://${HOST}`);
+    if (!pathname.startsWith(this.path)) return refused(404, 'Not found. The command line has printed the address.');
+    if (method !== 'GET' && method !== 'HEAD') return refused(405, 'This console is read-only.');
+    const name = pathname.slice(this.path.length);
+    const known = headers['if-none-match'];
+    if (name.startsWith('api/')) return this.answers.view(name.slice('api/'.length), searchParams, known);
+    return Promise.resolve(this.answers.file(name, known));
+  }
+
+  #isHere(host: string | undefined): boolean {
+    return host === `${HOST}:${this.#port}` || host === `localhost:${this.#port}`;
+  }
+}
+
+function refused(status: number, body: string): Promise<Reply> {
+  return Promise.resolve({ status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: `${body}\n` });
+}
+
+function send(response: ServerResponse, { status, headers, body }: Reply): void {
+  response.writeHead(status, headers);
+  // Node leaves the body out where the method is HEAD.
+  response.end(body);
+}

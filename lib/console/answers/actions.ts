@@ -1,0 +1,97 @@
+import { renewedMsAgo } from '../../core/api/holder.js';
+import type { Operator } from '../../core/jobs/operator-requests.js';
+import { fencingTickOf } from '../../core/store/fencing-token.js';
+import { plainOrQuoted, quote } from '../../core/util/quoted.js';
+import { notTaken, untilTaken } from '../../views/asked-run.js';
+import type { ConsoleAction, PauseJobBody, ReleaseBody, ResumeJobBody, RunJobBody } from '../bodies.js';
+import { Fields } from './fields.js';
+import type { Content } from './fleet-views.js';
+import { Refusal } from './reply.js';
+import type { Looks } from './source.js';
+
+const YEAR_MS = 366 * 24 * 60 * 60_000;
+
+/** Does one thing, for a person whose name is known. Nothing is done where the body is not what it should be. */
+type Act = (looks: Looks, body: unknown, by: string) => Promise<object>;
+
+export const ACTS: Readonly<Record<ConsoleAction, Act>> = { release, runJob, pauseJob, resumeJob };
+
+async function release(looks: Looks, body: unknown, by: string): Promise<Content<ReleaseBody>> {
+  const fields = new Fields(body, ['resource', 'fencingToken', 'reason']);
+  const resource = fields.name('resource');
+  const fencingToken = fields.integer('fencingToken', Number.MAX_SAFE_INTEGER);
+  const reason = fields.reason();
+  if (reason === undefined) throw new Refusal('BAD_REQUEST', 'reason is missing: say why, in 1 to 200 characters.');
+  const { operators } = looks.source.client;
+  const name = quote(resource);
+  const { holders } = await operators.inspect(resource);
+  if (holders.length === 0) {
+    throw new Refusal('GONE', `${name} is free: there is no lease to end. Nothing was changed.`);
+  }
+  const tick = fencingTickOf(fencingToken);
+  const holder = holders.find((each) => fencingTickOf(each.fencingToken) === tick);
+  if (!holder) {
+    const [first] = holders;
+    throw new Refusal(
+      'OUT_OF_DATE',
+      `The lease that you saw (token ${fencingToken}) has ended. ${name} is now held by ` +
+        `${plainOrQuoted(first!.instanceId)}, token ${first!.fencingToken}. Nothing was changed.`,
+    );
+  }
+  const hasEnded = await operators.forceRelease(resource, { fencingToken, by, reason });
+  if (!hasEnded) {
+    throw new Refusal(
+      'OUT_OF_DATE',
+      `The lease that you saw (token ${fencingToken}) has just ended. Nothing was changed.`,
+    );
+  }
+  const heardInMs = Math.max(0, holder.leaseMs / 3 - renewedMsAgo(holder));
+  const at = looks.now();
+  return { at, resource, fencingToken, holder: holder.instanceId, by, reason, heardAt: Math.round(at + heardInMs) };
+}
+
+async function runJob(looks: Looks, body: unknown, by: string): Promise<Content<RunJobBody>> {
+  const { records } = looks;
+  const { job, operator } = jobIn(body, by);
+  const { instances } = await records.get(job, looks.source.ownJobs());
+  const asked = records.requests.create(job, operator);
+  const taken = await untilTaken(records.requests, asked);
+  if (taken.state === 'asked' || taken.state === 'gone') throw new Refusal('NOT_TAKEN', notTaken(job, instances));
+  const { instanceId } = taken;
+  const ending = taken.state === 'ended' ? taken : undefined;
+  return {
+    at: looks.now(),
+    job,
+    instanceId,
+    state: ending?.outcome ?? 'taken',
+    ...(ending?.message !== undefined && { message: ending.message }),
+    by,
+  };
+}
+
+async function pauseJob(looks: Looks, body: unknown, by: string): Promise<Content<PauseJobBody>> {
+  const { records, source } = looks;
+  const { job, operator, fields } = jobIn(body, by, 'forMs');
+  const forMs = fields.optional('forMs') ? fields.integer('forMs', YEAR_MS) : undefined;
+  const at = looks.now();
+  const until = forMs === undefined ? {} : { until: Math.round(at + forMs) };
+  const before = await records.pause(job, source.ownJobs(), { ...operator, ...until });
+  records.tell(job, { command: 'pause', ...operator, ...until });
+  return { at, job, pause: { at: Math.round(at), ...operator, ...until }, ...(before && { before }) };
+}
+
+async function resumeJob(looks: Looks, body: unknown, by: string): Promise<Content<ResumeJobBody>> {
+  const { records, source } = looks;
+  const { job, operator } = jobIn(body, by);
+  const before = await records.resume(job, source.ownJobs());
+  if (before === undefined)
+    throw new Refusal('NOT_PAUSED', `The job ${quote(job)} is not paused. Nothing was changed.`);
+  records.tell(job, { command: 'resume', ...operator });
+  return { at: looks.now(), job, before };
+}
+
+function jobIn(body: unknown, by: string, ...others: string[]): { job: string; operator: Operator; fields: Fields } {
+  const fields = new Fields(body, ['job', 'reason', ...others]);
+  const reason = fields.reason();
+  return { fields, job: fields.name('job'), operator: { by, ...(reason !== undefined && { reason }) } };
+}

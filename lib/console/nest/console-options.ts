@@ -1,0 +1,168 @@
+import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { callback, checked, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
+import { describeValue } from '../../core/api/validation.js';
+import { quote, quoteSome } from '../../core/util/quoted.js';
+import { DEFAULT_NAME } from '../../nest/tokens.js';
+import { CONSOLE_ACTIONS, type ConsoleAction } from '../bodies.js';
+
+/** What `RedisLockConsoleModule.forRoot()` takes. */
+export interface RedisLockConsoleOptions {
+  /**
+   * Where the page is, below the global prefix of the application.
+   *
+   * @allowed segments of `A-Z a-z 0-9 _ . ~ -`, with `/` between them
+   * @default 'locks'
+   */
+  path?: string;
+  /**
+   * Who may see the page: guards of yours, as `@UseGuards` takes them. Nest makes those that are classes, with what they
+   * inject: `imports` has the modules that provide it. Either this or `unguarded` is required.
+   *
+   * @allowed one or more classes or instances with `canActivate`
+   * @default none
+   */
+  guards?: readonly (CanActivate | Type<CanActivate>)[];
+  /**
+   * That each caller who reaches the path may see it, because a global guard, a proxy or the network decides.
+   *
+   * @allowed `'I know'`
+   * @default none
+   */
+  unguarded?: 'I know';
+  /**
+   * What may be done on the page, one by one. `release` ends one lease by its token; `runJob`, `pauseJob` and
+   * `resumeJob` are those of `SingletonJobs`, for the whole fleet.
+   *
+   * @allowed `'release'`, `'runJob'`, `'pauseJob'`, `'resumeJob'`
+   * @default none: the page only shows
+   */
+  actions?: readonly ConsoleAction[];
+  /**
+   * Says who asks for an action, for the log and the event. Where it returns nothing, nothing is done. Required with
+   * `actions`. It gets the request of Express or Fastify, behind the guards.
+   *
+   * @allowed a function that returns a name of 1 to 100 characters, or a promise of one
+   * @default none
+   */
+  // oxlint-disable-next-line typescript/no-explicit-any -- the request is that of the platform, with what guards have put there
+  who?: (request: any) => string | undefined | null | Promise<string | undefined | null>;
+  /**
+   * The lock services that the page shows, by the `service` of their registrations. The first one shows first.
+   *
+   * @allowed names that were given to `RedisLockModule.forRoot`
+   * @default the registration without a name
+   */
+  services?: readonly string[];
+  /**
+   * The origins that a page may have whose browser asks for an action, such as `https://ops.example.com`. Needed only
+   * where the application lets other origins send it headers (CORS) and is reached without TLS.
+   *
+   * @allowed origins
+   * @default not looked at: `Sec-Fetch-Site` says whether it is the same one
+   */
+  allowedOrigins?: readonly string[];
+  /**
+   * What stands above the page.
+   *
+   * @allowed 1 to 100 characters
+   * @default 'Locks'
+   */
+  title?: string;
+  /**
+   * The modules that provide what the guards inject.
+   *
+   * @allowed modules, as `imports` of `@Module` takes them
+   * @default none
+   */
+  imports?: ModuleMetadata['imports'];
+}
+
+const CONSOLE_OPTIONS = new OptionTable({
+  path: text(
+    /^\/?[\w~-][\w.~-]*(?:\/[\w~-][\w.~-]*)*\/?$/,
+    'segments of letters, digits, _ . ~ and -, with / between them, such as ops/locks',
+  ).default('locks'),
+  guards: checked(checkGuards),
+  unguarded: checked(checkUnguarded),
+  actions: checked(checkActions),
+  who: callback<NonNullable<RedisLockConsoleOptions['who']>>(),
+  services: checked(checkNames),
+  allowedOrigins: checked(checkOrigins),
+  title: text(/^[^]{1,100}$/, '1 to 100 characters').default('Locks'),
+  imports: checked(() => {}),
+} satisfies OptionsOf<RedisLockConsoleOptions>);
+
+/** The options with what was left out. */
+export interface ResolvedConsoleOptions extends RedisLockConsoleOptions {
+  /** Without slashes around it. */
+  readonly path: string;
+  readonly guards: readonly (CanActivate | Type<CanActivate>)[];
+  readonly actions: readonly ConsoleAction[];
+  readonly services: readonly string[];
+  readonly title: string;
+}
+
+/** @throws InvalidLockOptionsError */
+export function resolveConsoleOptions(options: RedisLockConsoleOptions): ResolvedConsoleOptions {
+  CONSOLE_OPTIONS.check('RedisLockConsoleModule.forRoot', options);
+  const { guards = [], actions = [], services = [DEFAULT_NAME], unguarded, who } = options;
+  const { path = CONSOLE_OPTIONS.defaults.path, title = CONSOLE_OPTIONS.defaults.title } = options;
+  if (guards.length === 0 && unguarded === undefined) {
+    throw wrong(
+      'guards',
+      "is missing: without it, each caller who reaches the path sees every lock. Pass guards of yours, or unguarded: 'I know' " +
+        'where a global guard, a proxy or the network decides who gets there.',
+    );
+  }
+  if (guards.length > 0 && unguarded !== undefined) throw wrong('unguarded', 'is for a console without guards.');
+  if (actions.length > 0 && who === undefined) {
+    throw wrong('who', 'is missing: actions need a name for the log, such as who: (request) => request.user?.email.');
+  }
+  return { ...options, path: path.replace(/^\/|\/$/g, ''), title, guards, actions, services };
+}
+
+function checkGuards(option: string, value: unknown): void {
+  const isGuard = (each: unknown): boolean =>
+    typeof each === 'function' || typeof (each as CanActivate | null)?.canActivate === 'function';
+  if (Array.isArray(value) && value.every(isGuard)) return;
+  throw wrong(option, `must be a list of guards, as @UseGuards() takes them, not ${describeValue(value)}.`);
+}
+
+function checkUnguarded(option: string, value: unknown): void {
+  if (value !== 'I know') throw wrong(option, `must be 'I know', not ${describeValue(value)}.`);
+}
+
+function checkActions(option: string, value: unknown): void {
+  const known: readonly unknown[] = CONSOLE_ACTIONS;
+  if (Array.isArray(value) && value.every((each) => known.includes(each))) return;
+  const unknown = Array.isArray(value) ? value.find((each) => !known.includes(each)) : value;
+  throw wrong(option, `must be a list of ${quoteSome(CONSOLE_ACTIONS)}, not ${describeValue(unknown)}.`);
+}
+
+function checkNames(option: string, value: unknown): void {
+  const isName = (each: unknown): boolean => typeof each === 'string' && each !== '';
+  const names = Array.isArray(value) ? value : [];
+  if (names.length > 0 && names.every(isName) && new Set(names).size === names.length) return;
+  throw wrong(option, `must be a list of one or more names, each once, not ${describeValue(value)}.`);
+}
+
+function checkOrigins(option: string, value: unknown): void {
+  const origins: unknown[] = Array.isArray(value) ? value : [value];
+  const bad = origins.find((each) => typeof each !== 'string' || originOf(each) !== each);
+  if (Array.isArray(value) && bad === undefined) return;
+  const shown = typeof bad === 'string' ? quote(bad) : describeValue(bad);
+  throw wrong(option, `must be a list of origins such as https://ops.example.com, without a path, not ${shown}.`);
+}
+
+function originOf(text: string): string | undefined {
+  try {
+    return new URL(text).origin;
+  } catch {
+    return undefined;
+  }
+}
+
+function wrong(option: string, what: string): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(`${option} of RedisLockConsoleModule.forRoot ${what}`, option);
+}

@@ -1,0 +1,61 @@
+import 'reflect-metadata';
+import { type DynamicModule, Inject, Module, type NestModule, type Type } from '@nestjs/common';
+import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
+import { type RedisLockConsoleOptions, resolveConsoleOptions } from './console-options.js';
+import { consoleController, mapSlash } from './console.controller.js';
+import { ConsoleServer } from './console-server.js';
+
+const CONTROLLER = Symbol('console controller');
+
+/**
+ * A page of the application that shows its locks, waits, jobs, leaders and instances, as the whole fleet knows them.
+ * Import it beside `RedisLockModule`.
+ */
+@Module({})
+export class RedisLockConsoleModule implements NestModule {
+  readonly #host: HttpAdapterHost;
+  readonly #controller: Type;
+
+  constructor(@Inject(HttpAdapterHost) host: HttpAdapterHost, @Inject(CONTROLLER) controller: Type) {
+    this.#host = host;
+    this.#controller = controller;
+  }
+
+  /** Called by Nest, before it makes the routes. */
+  configure(): void {
+    mapSlash(this.#controller, this.#host.httpAdapter.getType());
+  }
+
+  /**
+   * Registers a console. It is read-only, unless `actions` names what may be done.
+   *
+   * ```ts
+   * RedisLockConsoleModule.forRoot({
+   *   path: 'ops/locks',
+   *   guards: [AdminGuard], // who may see it
+   *   actions: ['release', 'runJob'],
+   *   who: (request) => request.user?.email, // for the log
+   * });
+   * ```
+   *
+   * @throws InvalidLockOptionsError if an option is invalid, there are neither guards nor `unguarded: 'I know'`, or
+   *   actions without `who`
+   */
+  static forRoot(options: RedisLockConsoleOptions): DynamicModule {
+    const resolved = resolveConsoleOptions(options);
+    const controller = consoleController(resolved);
+    return {
+      module: RedisLockConsoleModule,
+      imports: options.imports ?? [],
+      controllers: [controller],
+      providers: [
+        { provide: CONTROLLER, useValue: controller },
+        {
+          provide: ConsoleServer,
+          inject: [HttpAdapterHost, ModuleRef],
+          useFactory: (host: HttpAdapterHost, modules: ModuleRef) => new ConsoleServer(resolved, host, modules),
+        },
+      ],
+    };
+  }
+}

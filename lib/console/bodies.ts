@@ -316,6 +316,8 @@ export interface JobRow {
   readonly running?: JobRun;
   /** The newest entry of the history. */
   readonly lastRun?: JobRun;
+  /** The newest 14 entries of the history, the newest first. In `api/jobs` only. */
+  readonly history?: readonly JobRun[];
   readonly lastSuccessAt?: number;
   readonly pause?: JobPause;
   readonly missed: number;

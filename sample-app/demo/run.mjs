@@ -1,6 +1,7 @@
 // @ts-check
 // The demo: three instances of the shop on the Redis at REDIS_URL. `npm run demo` brings that, and the build.
 // Exit code 1: something was not as promised. Takes about three quarters of a minute.
+// `--stay` keeps the shops open at its end, so that you can look at the console. Ctrl-C ends them.
 // `--picture <file>` saves the table as an SVG, if all was as promised: `npm run demo -- --picture docs/demo.svg`.
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
@@ -20,9 +21,10 @@ import { rushScene } from './scenes/rush.mjs';
 import { operatorScene, tillScene } from './scenes/jobs.mjs';
 import { heading, say, seconds, table } from './screen.mjs';
 
-const { picture } = parseArgs({ options: { picture: { type: 'string' } } }).values;
+const { picture, stay } = parseArgs({ options: { picture: { type: 'string' }, stay: { type: 'boolean' } } }).values;
 const redisUrl = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
 const shop = `demo-${randomBytes(4).toString('hex')}`;
+const operatorKey = randomBytes(8).toString('hex');
 const INSTANCES = [
   { name: 'shop-1', env: { IMPORTS_WORK: 'no' } },
   { name: 'shop-2' },
@@ -31,6 +33,7 @@ const INSTANCES = [
 const fleet = new Fleet(INSTANCES, {
   REDIS_URL: redisUrl,
   SHOP: shop,
+  OPERATOR_KEY: operatorKey,
   LOCK_WAIT_MS: '20000',
   DRAW_SCHEDULE: '* * * * * *',
   REPORT_SCHEDULE: '*/4 * * * * *',
@@ -47,6 +50,7 @@ async function play() {
     const skewMs = INSTANCES[index]?.clockSkewMs;
     say(`${name}  ${url}  pid ${pid}${skewMs ? `  its clock is ${-skewMs} ms slow` : ''}`);
   }
+  say(`the console  ${consoleAddress()}`);
   heading('1. A rush: 60 orders for 20 units of tea, over all instances');
   const findings = await rushScene(fleet);
   heading('2. A catalogue that many read and one edits, @ReadLock and @WriteLock');
@@ -80,7 +84,17 @@ async function play() {
   const sentence = `${verdict}, in ${seconds(performance.now() - began)}.`;
   console.log(`\n  ${sentence}\n`);
   if (picture && broken === 0) await savePicture(picture, findings, sentence);
+  if (stay) {
+    say(`The console: ${consoleAddress()}  Ctrl-C ends the shops.`);
+    await new Promise(() => {});
+  }
   return broken === 0 ? 0 : 1;
+}
+
+/** Of an instance that runs. Whoever knows the address may look, and act as `demo`. */
+function consoleAddress() {
+  const { url } = fleet.byTurns(0);
+  return `${url.replace('://', `://demo:${operatorKey}@`)}/operators/console/`;
 }
 
 let isStopped = false;

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import { LockExceptionFilter, RedisLockModule } from 'nestjs-redis-lock';
+import { RedisLockConsoleModule } from 'nestjs-redis-lock/console';
 import { openTelemetry } from 'nestjs-redis-lock/telemetry';
 import { AccountsModule } from './accounts/accounts.module.js';
 import { BasketsModule } from './baskets/baskets.module.js';
@@ -16,6 +17,7 @@ import { LedgerModule } from './ledger/ledger.module.js';
 import { MailsModule } from './mails/mails.module.js';
 import { meterProvider } from './metrics/metrics.js';
 import { MetricsModule } from './metrics/metrics.module.js';
+import { ConsoleGuard, operatorOf } from './operators/console.guard.js';
 import { OperatorsModule } from './operators/operators.module.js';
 import { ReportModule } from './report/report.module.js';
 import { RunBookModule } from './run-book/run-book.module.js';
@@ -54,6 +56,13 @@ import { TimeClockModule } from './time-clock/time-clock.module.js';
     MailsModule,
     ImportsModule,
     OperatorsModule,
+    RedisLockConsoleModule.forRoot({
+      path: 'operators/console',
+      guards: [ConsoleGuard],
+      actions: ['release', 'runJob', 'pauseJob', 'resumeJob'],
+      who: operatorOf,
+      title: settings.shop,
+    }),
     MetricsModule,
     HealthModule,
   ],

@@ -90,9 +90,9 @@ export async function showNow(looks: Looks): Promise<Content<NowBody>> {
     jobs: jobs
       ? {
           known: jobs.length,
-          running: jobs.filter(({ running }) => running).length,
-          paused: jobs.filter(({ pause }) => pause).length,
-          missed: jobs.filter(({ missed }) => missed > 0).length,
+          running: jobs.filter(({ job }) => job.running).length,
+          paused: jobs.filter(({ job }) => job.pause).length,
+          missed: jobs.filter(({ job }) => job.missed > 0).length,
         }
       : null,
   };

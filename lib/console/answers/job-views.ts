@@ -14,14 +14,15 @@ export async function showJobs(looks: Looks, query: Query): Promise<Content<Jobs
   const { by, isDescending } = query.sort(['name', 'next', 'last', 'missed']);
   const limit = query.limit(200);
   const found = await looks.jobs();
-  const rows = found.filter((job) => contains(filter, job.name) && isIn(state, job));
+  const rows = found.filter((each) => contains(filter, each.job.name) && isIn(state, each.job));
   const keys = {
     name: ({ name }: JobInfo) => name,
     next: ({ nextDueAt }: JobInfo) => nextDueAt,
     last: ({ lastRun }: JobInfo) => lastRun?.startedAt,
     missed: ({ missed }: JobInfo) => missed,
   };
-  return { at: looks.now(), ...listed(rows, { by: keys[by], isDescending }, limit, rowOf) };
+  const order = { by: (each: (typeof found)[number]) => keys[by](each.job), isDescending };
+  return { at: looks.now(), ...listed(rows, order, limit, ({ job, runs }) => ({ ...rowOf(job), history: runs })) };
 }
 
 export async function showJob(looks: Looks, query: Query): Promise<Content<JobBody>> {

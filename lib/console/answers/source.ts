@@ -31,6 +31,8 @@ const ROLL_MS = 500;
 /** A page that is told in time that Redis is away is better than one that waits. */
 const LONGEST_MS = 3_000;
 const MOST_SHARED = 200;
+/** So many runs of each job a list shows. */
+const SHOWN_RUNS = 14;
 /** Two looks at a lock are compared that are so far apart. */
 const LOOKS_APART_MS = { least: 900, most: 30_000 };
 
@@ -97,8 +99,9 @@ export class Looks {
     throw new Refusal('NOT_SUPPORTED', 'The store of these locks keeps no records of jobs.');
   }
 
-  jobs(): Promise<readonly JobInfo[]> {
-    return this.#share('jobs', () => this.records.list(this.source.ownJobs()));
+  /** All jobs, with their newest runs. */
+  jobs(): Promise<readonly { readonly job: JobInfo; readonly runs: readonly JobRun[] }[]> {
+    return this.#share('jobs', () => this.records.listWithRuns(this.source.ownJobs(), SHOWN_RUNS));
   }
 
   /** One job, and its newest runs. */

@@ -35,18 +35,31 @@ export class JobRecords {
    * @throws LockUnavailableError
    */
   async list(own: ReadonlySet<string>): Promise<JobInfo[]> {
+    return (await this.listWithRuns(own, 1)).map(({ job }) => job);
+  }
+
+  /**
+   * The same, with the newest runs of each, the newest first.
+   *
+   * @throws LockUnavailableError
+   */
+  async listWithRuns(
+    own: ReadonlySet<string>,
+    limit: number,
+  ): Promise<{ readonly job: JobInfo; readonly runs: readonly JobRun[] }[]> {
     const names = [...new Set([...own, ...(await this.#names('list jobs'))])].sort();
     const parts = chunks(names, JOBS_AT_ONCE);
     const states: JobState[][] = [];
     const rest = parts.entries();
     const lookOn = async (): Promise<void> => {
-      for (const [index, some] of rest) states[index] = await this.#look(some, 1, MOST_LISTED, 'list jobs');
+      for (const [index, some] of rest) states[index] = await this.#look(some, limit, MOST_LISTED, 'list jobs');
     };
     await Promise.all(Array.from({ length: LOOKS_AT_ONCE }, lookOn));
     // The index remembers jobs for longer than their records last.
     return states.flat().flatMap((state, index) => {
       const name = names[index]!;
-      return state.isKnown || own.has(name) ? this.#infoOf(name, state, own) : [];
+      if (!state.isKnown && !own.has(name)) return [];
+      return { job: this.#infoOf(name, state, own), runs: state.runs.map(runOf) };
     });
   }
 

@@ -7,10 +7,13 @@ import { settings } from '../settings.js';
 export class OperatorsGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const { headers } = context.switchToHttp().getRequest<{ headers: Record<string, string | undefined> }>();
-    const given = headers['x-operator-key'];
-    if (settings.operatorKey === '' || given === undefined) return false;
-    return timingSafeEqual(digest(given), digest(settings.operatorKey));
+    return isOperatorKey(headers['x-operator-key']);
   }
+}
+
+export function isOperatorKey(given: string | undefined): boolean {
+  if (settings.operatorKey === '' || given === undefined) return false;
+  return timingSafeEqual(digest(given), digest(settings.operatorKey));
 }
 
 /** Of one length, which a comparison in constant time needs. */

@@ -86,7 +86,8 @@ export class FleetSource implements ConsoleSource {
   get client(): LockClient {
     return {
       fleet: (options: FleetOptions) => this.failure?.() ?? Promise.resolve(this.#fleet(options)),
-      connected: () => Promise.resolve([...this.instances.map(({ instanceId }) => instanceId), ...this.silent].map((id) => `${id}/1`)),
+      connected: () =>
+        Promise.resolve([...this.instances.map(({ instanceId }) => instanceId), ...this.silent].map((id) => `${id}/1`)),
       health: () => this.failure?.() ?? Promise.resolve(HEALTH),
       operators: {
         explain: (resource: string) =>

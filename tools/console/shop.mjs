@@ -233,9 +233,9 @@ export function shop({
     'checkout-1:18:f3a9',
     resource,
     resource,
-    5_000,
+    900_000,
     1,
-    2_000,
+    800_000,
   ]);
   const leases = [...own, ...named, ...many].map(rowOf);
   /** As far as its holder lives, it is renewed. @type {(row: any, at: number) => LockRow} */

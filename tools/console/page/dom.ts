@@ -70,10 +70,14 @@ function sync(parent: Element, children: readonly (Tree | string)[]): void {
 /** Whoever has the focus, or the selection, is not moved: the others are moved around it. */
 function arrange(parent: Element, wanted: readonly ChildNode[]): void {
   let next = parent.firstChild;
-  const held = wanted.find(
-    (node) => node.contains(document.activeElement) || node.contains(getSelection()!.anchorNode),
-  );
+  let held: Node | undefined;
   for (const node of wanted) {
+    // To ask for the selection takes time, so it is asked for where something moves.
+    if (next && node !== next) {
+      held ??=
+        wanted.find((each) => each.contains(document.activeElement) || each.contains(getSelection()!.anchorNode)) ??
+        parent;
+    }
     while (node === held && next && next !== held) {
       const after: ChildNode | null = next.nextSibling;
       parent.append(next);

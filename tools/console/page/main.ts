@@ -27,8 +27,9 @@ const ENTRIES: Readonly<Record<string, string>> = {
 const SCHEMES = { '': 'Auto', light: 'Light', dark: 'Dark' };
 
 let scheme = kept('scheme') ?? '';
-/** The place that the focus was led to last. */
-let placed = '';
+/** Whose heading has the focus, once a link was followed. */
+const place = (): string => here().view + (here().query.resource ?? here().query.name);
+let placed = place();
 
 function draw(): void {
   const { view, query } = here();
@@ -128,15 +129,13 @@ document.body.replaceChildren(page);
 onhashchange = () => {
   look();
   draw();
-  const { view, query } = here();
-  const place = `${view} ${query.resource ?? query.name}`;
-  if (place !== placed) {
+  if (place() !== placed) {
     scrollTo(0, 0);
     const head = document.querySelector('h1');
     if (head) head.tabIndex = -1;
     head?.focus();
   }
-  placed = place;
+  placed = place();
 };
 
 onkeydown = (event) => {

@@ -122,7 +122,7 @@ export const life = (of: LockLife | undefined): Child => of && state(LIVES[of]);
 export const bar = (part: number, look = ''): Tree =>
   h('span.track', h(`span.fill.${look}`, { '--part': part.toFixed(3) }));
 
-export const COUNTING = 'The instances have begun to count, because you look.';
+export const COUNTING = 'Counting has just begun.';
 
 const longest = new Map<string, number>();
 const ends = new Map<string, number>();
@@ -150,7 +150,7 @@ export function missing({ silent, silentCount, unreadable, unlistedHeld, unliste
     unreadable > 0 && `${plural(unreadable, 'answer')} could not be read. `,
     unlistedHeld + unlistedWaiting > 0 && `Not listed: ${count(unlistedHeld)} held, ${count(unlistedWaiting)} waiting.`,
   ];
-  return notes.some(Boolean) && h('p.partial', h('strong', 'Partial. '), notes);
+  return notes.some(Boolean) && h('p.partial', 'Partial. ', notes);
 }
 
 let typing = 0;
@@ -168,7 +168,6 @@ export function tools(label: string, states?: Readonly<Record<string, string>>, 
         id: 'filter',
         placeholder: label,
         value: query.filter ?? '',
-        autocomplete: 'off',
         oninput: ({ target }: InputEvent) => {
           clearTimeout(typing);
           typing = window.setTimeout(

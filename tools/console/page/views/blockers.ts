@@ -28,7 +28,7 @@ export function blockers({ cells, cellCount, now, isCounting, deadlocks, fleet }
       ),
     cells.length > 0
       ? matrix(cells, cellCount)
-      : h('p.empty', isCounting ? 'Nobody has waited in the last ten minutes.' : COUNTING),
+      : h('p.empty', isCounting ? 'Nobody waited in ten minutes.' : COUNTING),
     table('Who waits now', now, 'No call waits now, as it should be.', [
       ['Work that waits', ({ waiter }) => work(waiter), 'lead'],
       ['Held by', ({ holder }) => work(holder)],

@@ -61,7 +61,7 @@ function release(resource: string, seen: LockHolder): void {
     'Release this lease',
     async ({ reason }) => {
       const { by, holder, heardAt } = (await act('release', { resource, fencingToken, reason })) as ReleaseBody;
-      return `Released for ${by}. ${holder} hears of it at about ${clock(heardAt)}.`;
+      return `Released for ${by}. ${holder} hears of it at ${clock(heardAt)}.`;
     },
   );
 }

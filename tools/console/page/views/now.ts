@@ -52,7 +52,7 @@ export function overview(body: NowBody): Child {
       table(
         'Who made others wait longest',
         blockers,
-        lastMinute ? 'Nobody has waited in the last ten minutes.' : COUNTING,
+        lastMinute ? 'Nobody waited in ten minutes.' : COUNTING,
         [
           ['Work', ({ holder, waiters }) => twoLines(name(holder), ['before ', names(waiters)]), 'lead'],
           ['Calls', 'calls', 'number'],

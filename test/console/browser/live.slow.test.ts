@@ -1,0 +1,175 @@
+import { useConsole } from './open-console.js';
+
+const HOSTILE = ['<img src=x onerror=alert(1)>', 'order:\u202e7', 'line\nbreak\u0007', 'zero\u200bwidth'];
+
+describe('the page of the console while it is looked at', () => {
+  const open = useConsole();
+
+  it('shows names as text, and what hides or reverses text as escapes', async () => {
+    const { page, go, complaints } = await open({ resources: HOSTILE });
+    for (const place of ['locks', 'now', `lock?resource=${encodeURIComponent(HOSTILE[0]!)}`]) {
+      await go(place);
+      await page.locator('table').first().waitFor();
+      const text = await page.locator('main').innerText();
+      expect([place, text.includes(HOSTILE[0]!)]).toEqual([place, true]);
+      expect(text).not.toMatch(/[\u0007\u200b\u202e]/);
+      expect(await page.locator('img:not([role]), main script').count()).toBe(0);
+    }
+    await go('locks');
+    const text = await page.locator('main').innerText();
+    for (const shown of ['order:\\u202e7', 'line\\u000abreak\\u0007', 'zero\\u200bwidth'])
+      expect(text).toContain(shown);
+    expect(complaints).toEqual([]);
+  });
+
+  it('follows what changes, and leaves focus, selection and scroll where they are', async () => {
+    const { page, go, shop } = await open({ locks: 60 });
+    await go('locks');
+    const link = page.getByRole('link', { name: 'order:100010' });
+    await link.focus();
+    await page.evaluate(`getSelection().selectAllChildren(document.activeElement)`);
+    await page.evaluate('scrollTo(0, 600)');
+    const scrolled = Number(await page.evaluate('scrollY'));
+    // Rows come and go before it.
+    const answer = shop.bodies.locks;
+    shop.bodies.locks = (at, query) => {
+      const body = answer(at, query);
+      const rows = body.rows.filter(({ resource }) => !resource.startsWith('order:4')).toReversed();
+      return { ...body, rows, total: rows.length };
+    };
+    await page.getByRole('link', { name: 'order:48213' }).waitFor({ state: 'detached' });
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('order:100010');
+    expect(await page.evaluate('String(getSelection())')).toBe('order:100010');
+    expect(scrolled).toBeGreaterThan(0);
+    expect(await page.evaluate('scrollY > 0')).toBe(true);
+  });
+
+  it('fills the bar of a lease again when it is renewed', async () => {
+    const { page, go, shop } = await open();
+    let at = Date.now();
+    shop.now = () => at;
+    await go('locks?filter=sku-2291');
+    const seen: number[] = [];
+    for (let step = 0; step < 8; step++) {
+      const style = (await page.locator('.fill').first().getAttribute('style')) ?? '';
+      seen.push(Number(/[\d.]+/.exec(style)?.[0]));
+      at += 2_000;
+      const polled = shop.calls.length;
+      while (shop.calls.length < polled + 1) await page.waitForTimeout(50);
+      await page.waitForTimeout(100);
+    }
+    const grown = seen.filter((value, place) => place > 0 && value > seen[place - 1]!);
+    const shrunk = seen.filter((value, place) => place > 0 && value < seen[place - 1]!);
+    expect(shrunk.length).toBeGreaterThan(0);
+    expect(grown.length).toBeGreaterThan(0);
+  });
+
+  it('asks with the tag of the answer that it has, and keeps that answer on 304', async () => {
+    const { page, go, shop } = await open({ isCalm: true });
+    await go('leaders');
+    shop.now = () => 1_795_717_000_000;
+    await page.waitForResponse((response) => response.url().includes('api/leaders') && response.status() === 304);
+    await page.getByRole('row', { name: 'outbox-relay' }).waitFor();
+  });
+
+  it('pauses, and stays paused when it is loaded again', async () => {
+    const { page, go, shop } = await open();
+    await go('locks');
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByText('Paused').waitFor();
+    const asked = shop.calls.length;
+    await page.waitForTimeout(2_600);
+    expect(shop.calls.length - asked).toBeLessThanOrEqual(1);
+    await page.reload();
+    await page.getByRole('button', { name: 'Go on' }).waitFor();
+    await page.getByRole('link', { name: 'order:48213' }).waitFor();
+    const before = shop.calls.length;
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByText('Live', { exact: true }).waitFor();
+    await page.waitForResponse((response) => response.url().includes('api/locks'));
+    expect(shop.calls.length).toBeGreaterThan(before);
+  });
+
+  it.each([
+    [401, 'You are signed out.', true],
+    [403, 'You may not look.', true],
+    [429, 'Too many requests.', true],
+    [502, 'That did not work (502).', false],
+  ])('says what a %i of the application means, and whether it asks again', async (status, head, isFinal) => {
+    const { page, go, shop } = await open();
+    await go('locks');
+    shop.instead = { status, type: 'text/html', body: '<h1>no</h1>' };
+    await page.getByRole('heading', { level: 1, name: head }).waitFor();
+    await page.getByText(isFinal ? 'This page has stopped asking.' : 'This page goes on asking.').waitFor();
+    const asked = shop.calls.length;
+    if (isFinal) {
+      await page.waitForTimeout(4_500);
+      expect(shop.calls.length).toBe(asked);
+    } else while (shop.calls.length < asked + 2) await page.waitForTimeout(50);
+    shop.instead = undefined;
+    await page.getByRole('button', { name: 'Ask now' }).click();
+    await page.getByRole('link', { name: 'order:48213' }).waitFor();
+  });
+
+  it('says that Redis is away, and goes on by itself when it is back', async () => {
+    const { page, go, shop } = await open();
+    const message = 'Redis does not answer.';
+    shop.instead = { status: 503, body: JSON.stringify({ error: { code: 'REDIS_AWAY', message } }) };
+    await go('now');
+    await page.getByRole('heading', { level: 1, name: 'Redis cannot be reached.' }).waitFor();
+    await page.getByText(message).waitFor();
+    shop.instead = undefined;
+    await page.getByRole('heading', { level: 1, name: 'Locks can be had.' }).waitFor();
+  });
+
+  it('takes the page of a sign-in for what it is', async () => {
+    const { page, go, shop } = await open();
+    shop.instead = { status: 200, type: 'text/html', body: '<form>Sign in</form>' };
+    await go('now');
+    await page.getByRole('heading', { level: 1, name: 'You are signed out.' }).waitFor();
+  });
+
+  it('works without what a browser keeps', async () => {
+    const { page, go, context, complaints } = await open();
+    await context.addInitScript(
+      `Object.defineProperty(window, 'localStorage', { get() { throw new Error('forbidden') } })`,
+    );
+    await go('locks');
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('button', { name: 'Go on' }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('is worked by keys: / leads to the filter, Escape away from it, Enter follows a link', async () => {
+    const { page, go } = await open();
+    await go('locks');
+    await page.getByRole('table', { name: 'Locks' }).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('sku-2291');
+    await page.waitForURL('**/#locks?filter=sku-2291');
+    await page.keyboard.press('Escape');
+    expect(await page.evaluate('document.activeElement.tagName')).toBe('BODY');
+    await page.getByRole('link', { name: 'stock:sku-2291' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'stock:sku-2291' }).waitFor();
+    await page.getByRole('table', { name: 'Holders' }).waitFor();
+    await page.goBack();
+    await page.getByRole('table', { name: 'Locks' }).waitFor();
+    expect(await page.getByRole('searchbox').inputValue()).toBe('sku-2291');
+  });
+
+  it('has a first view of 10,000 locks and 1,000 instances within a second or so', async () => {
+    const { page, shop } = await open({ locks: 10_000, instances: 1_000 });
+    const took: Record<string, number> = {};
+    for (const view of ['now', 'locks', 'instances', 'locks?limit=1000']) {
+      await page.goto('about:blank');
+      await page.goto(`${shop.url}#${view}`);
+      await page.locator('table').first().waitFor();
+      took[view] = Number(await page.evaluate('performance.now()'));
+    }
+    console.log(`first views of 10,000 locks and 1,000 instances, in ms: ${JSON.stringify(took)}`);
+    expect(await page.locator('tbody tr').count()).toBe(1_000);
+    // On a machine that does much else.
+    expect(Math.max(...Object.values(took))).toBeLessThan(10_000);
+  });
+});

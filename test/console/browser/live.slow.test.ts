@@ -70,6 +70,7 @@ describe('the page of the console while it is looked at', () => {
     shop.now = () => 1_795_717_000_000;
     await page.waitForResponse((response) => response.url().includes('api/leaders') && response.status() === 304);
     await page.getByRole('row', { name: 'outbox-relay' }).waitFor();
+    expect(shop.calls.filter(({ path }) => path === 'leaders').map(({ status }) => status)).toContain(304);
   });
 
   it('pauses, and stays paused when it is loaded again', async () => {
@@ -118,6 +119,7 @@ describe('the page of the console while it is looked at', () => {
     await go('now');
     await page.getByRole('heading', { level: 1, name: 'Redis cannot be reached.' }).waitFor();
     await page.getByText(message).waitFor();
+    expect(await page.title()).toMatch(/^Now · /);
     shop.instead = undefined;
     await page.getByRole('heading', { level: 1, name: 'Locks can be had.' }).waitFor();
   });
@@ -127,6 +129,7 @@ describe('the page of the console while it is looked at', () => {
     shop.instead = { status: 200, type: 'text/html', body: '<form>Sign in</form>' };
     await go('now');
     await page.getByRole('heading', { level: 1, name: 'You are signed out.' }).waitFor();
+    expect(await page.locator('main').innerText()).toContain('This page has stopped asking.');
   });
 
   it('works without what a browser keeps', async () => {

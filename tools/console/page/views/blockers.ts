@@ -26,9 +26,7 @@ export function blockers({ cells, cellCount, now, isCounting, deadlocks, fleet }
           ),
         ),
       ),
-    cells.length > 0
-      ? matrix(cells, cellCount)
-      : h('p.empty', isCounting ? 'Nobody waited in ten minutes.' : COUNTING),
+    cells.length > 0 ? matrix(cells, cellCount) : h('p.empty', isCounting ? 'Nobody waited in ten minutes.' : COUNTING),
     table('Who waits now', now, 'No call waits now, as it should be.', [
       ['Work that waits', ({ waiter }) => work(waiter), 'lead'],
       ['Held by', ({ holder }) => work(holder)],
@@ -68,17 +66,17 @@ function matrix(cells: readonly BlockedCell[], cellCount: number): Child {
           h(
             'tr',
             { key: waiter },
-            h('th', { scope: 'row' }, name(waiter)),
+            h('th.lead', { scope: 'row' }, name(waiter)),
             holders.map((holder) => {
               const cell = shown.find((each) => each.waiter === waiter && each.holder === holder);
               return cell
                 ? h(
                     'td.hit',
-                    { '--part': cell.waitedMs / most },
-                    took(cell.waitedMs),
+                    { 'data-head': holder, '--part': cell.waitedMs / most },
+                    `${took(cell.waitedMs)} `,
                     h('span.second', plural(cell.calls, 'call')),
                   )
-                : h('td.none', { '--part': 0 }, '·');
+                : h('td.none', '·');
             }),
           ),
         ),

@@ -65,7 +65,7 @@ export function job({ job: row, instances, runs }: JobBody): Child {
         ['History', dots(runs, at)],
       ].map(([word, fact]) => h('div', h('dt', word), h('dd', fact))),
     ),
-    table('Runs', runs, 'It has not run yet.', [
+    table('Runs', runs, 'No run yet.', [
       ['Started', (run) => moment(run.startedAt, at), 'lead'],
       [
         'Ended',

@@ -49,16 +49,11 @@ export function overview(body: NowBody): Child {
     ),
     h(
       'div.halves',
-      table(
-        'Who made others wait longest',
-        blockers,
-        lastMinute ? 'Nobody waited in ten minutes.' : COUNTING,
-        [
-          ['Work', ({ holder, waiters }) => twoLines(name(holder), ['before ', names(waiters)]), 'lead'],
-          ['Calls', 'calls', 'number'],
-          ['Waited for it', ({ waitedMs }) => [took(waitedMs), bar(waitedMs / most)], 'number'],
-        ],
-      ),
+      table('Who made others wait longest', blockers, lastMinute ? 'Nobody waited in ten minutes.' : COUNTING, [
+        ['Work', ({ holder, waiters }) => twoLines(name(holder), ['before ', names(waiters)]), 'lead'],
+        ['Calls', 'calls', 'number'],
+        ['Waited for it', ({ waitedMs }) => [took(waitedMs), bar(waitedMs / most)], 'number'],
+      ]),
       table('Longest waits', body.longestWaits, 'No call waits now, as it should be.', [
         ['Resource', ({ resource, group }) => twoLines(toLock(resource), ['for ', name(group)]), 'lead'],
         ['Held by', ({ heldBy }) => toInstance({ instanceId: heldBy })],

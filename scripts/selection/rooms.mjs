@@ -165,6 +165,7 @@ export const ROOMS = {
   'test/cli/**': ['command line'],
   'test/console/': [],
   'test/console/browser/**': ['browser'],
+  'test/console/console-apps.ts': ['browser'],
   'test/core/**': [],
   'test/docs/**': ['snippets'],
   'test/docs/guides.ts': [
@@ -179,7 +180,7 @@ export const ROOMS = {
   'test/docs/site/**': ['site'],
   'test/migration/**': [],
   'test/nest/**': ['processes', 'job processes', 'editor', 'command line'],
-  'test/nest/nest-apps.ts': [...ALL_STACKS, 'processes', 'job processes', ...EVERY_SERVER],
+  'test/nest/nest-apps.ts': [...ALL_STACKS, 'processes', 'job processes', ...EVERY_SERVER, 'browser'],
   'test/quorum/**': [],
   'test/quorum/servers/**': ['quorum servers'],
   'test/redis/**': [],

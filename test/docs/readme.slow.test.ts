@@ -97,3 +97,9 @@ describe('AGENTS.md', () => {
     expect(named.filter((name) => name.endsWith('.md') && !GUIDES.includes(name))).toEqual([]);
   });
 });
+
+it('each version in the changelog is read in three minutes', () => {
+  const [, ...versions] = readGuide('CHANGELOG.md').split(/^## /m);
+  const words = versions.map((version) => [version.split('\n')[0], version.split(/\s+/).length > 900]);
+  expect(words).toEqual(versions.map((version) => [version.split('\n')[0], false]));
+});

@@ -14,7 +14,7 @@ const real = { setTimeout, clearTimeout };
 afterEach(() => jest.useRealTimers());
 
 // The snippet of docs/guide/testing.md.
-it('a second call waits 10 s, the first one keeps its lease', async () => {
+it('a second call waits for 10 s, the first keeps its lease', async () => {
   jest.useFakeTimers();
   const testing = await Test.createTestingModule({
     imports: [RedisLockModule.forRoot({ connection: 'memory:' })],
@@ -55,7 +55,10 @@ const ALL_BUT_DATE = [
   'hrtime',
 ] as const;
 
-/** What came of it, or that it hangs: nothing came of it in so much real time. */
+/**
+ * What came of it, or that it hangs: nothing came of it in so much real
+ * time.
+ */
 async function outcomeOf<T>(
   promise: Promise<T>,
   withinMs: number,

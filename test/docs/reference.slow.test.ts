@@ -96,7 +96,7 @@ describe('the generated reference', () => {
       renewalRecovered: `${ofLease} failures failedForMs`,
       tickStarted: `${ofTick} rerun manual catchUp delayMs`,
       tickFinished: `${ofTick} rerun manual catchUp ranMs outcome`,
-      tickSkipped: `${ofTick} reason by until lateMs clockBehindMs`,
+      tickSkipped: `${ofTick} reason by pauseReason until lateMs clockBehindMs`,
       tickMissed: 'service group job count first last ticks catchUp',
       tickFailed: `${ofTick} error`,
       campaigning: ofLeadership,

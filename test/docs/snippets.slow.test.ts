@@ -110,9 +110,10 @@ interface RunResult {
   readonly error?: string;
 }
 
-/** `console.log(...); // this` says what is printed, also where the call is on several lines. */
+/** `console.log(...); // this` says what is printed. The call may be on several lines, and the comment below it. */
 function promisedOutput({ code }: Block): string[] {
-  return [...code.matchAll(/console\.log\((?:.*|\n(?:.*\n)*? *)\); \/\/ (.*)$/gm)].map((match) => match[1]!);
+  const promises = code.matchAll(/console\.log\((?:.*|\n(?:.*\n)*? *)\);(?: |\n *)\/\/ (.*)$/gm);
+  return [...promises].map((match) => match[1]!);
 }
 
 /** Each snippet in a database of its own, all in one process. */

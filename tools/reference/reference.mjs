@@ -100,11 +100,24 @@ function errorsTable(errors) {
   );
 }
 
+/** Fields that many events have: the page says them once, and each row names the group. */
+const COMMON_FIELDS = {
+  lease: ['fencingToken', 'resource', 'mode', 'group', 'service'],
+  lock: ['resource', 'mode', 'group', 'service'],
+  tick: ['group', 'job', 'tick', 'service'],
+  leadership: ['group', 'leadership', 'resource', 'service'],
+};
+
 function eventsTable(events) {
-  return table(
-    ['`type`', 'With', 'When'],
-    events.map(({ type, fields, text }) => [code(type), fields.map(code).join(', '), text]),
-  );
+  const shared = Object.entries(COMMON_FIELDS);
+  const withOf = (fields) => {
+    const [name, common] = shared.find(([, each]) => each.every((field) => fields.includes(field))) ?? [];
+    const own = fields.filter((field) => !common?.includes(field)).map(code);
+    return [...(name === undefined ? [] : [`_${name}_`]), ...own].join(', ');
+  };
+  const lines = shared.map(([name, fields]) => `- _${name}_: ${fields.map(code).join(', ')}`);
+  const rows = events.map(({ type, fields, text }) => [code(type), withOf(fields), text]);
+  return [...lines, '', UNPADDED, '', table(['`type`', 'With', 'When'], rows)].join('\n');
 }
 
 function reasonRow({ name, text }) {

@@ -11,7 +11,12 @@ import {
   type TransactionOptions,
 } from '@mikro-orm/postgresql';
 import { Injectable, Module } from '@nestjs/common';
-import { DistributedLock, key, RedisLockModule, TransactionScope } from 'nestjs-redis-lock';
+import {
+  DistributedLock,
+  key,
+  RedisLockModule,
+  TransactionScope,
+} from 'nestjs-redis-lock';
 
 @Entity()
 class Stock {
@@ -26,7 +31,10 @@ const transactions = new TransactionScope();
 
 // Every transactional() and @Transactional() goes through it.
 class ScopedEntityManager extends SqlEntityManager<PostgreSqlDriver> {
-  override transactional<T>(work: (em: this) => T | Promise<T>, options?: TransactionOptions): Promise<T> {
+  override transactional<T>(
+    work: (em: this) => T | Promise<T>,
+    options?: TransactionOptions,
+  ): Promise<T> {
     return transactions.run(() => super.transactional(work, options));
   }
 }
@@ -42,7 +50,8 @@ export class Shop {
     (await this.em.findOneOrFail(Stock, id, { refresh: true })).count--;
   }
 
-  // The locks are inside: with the option transactions below, their release waits for the commit.
+  // The locks are inside: with the option transactions below, their release
+  // waits for the commit.
   @Transactional({ clear: true })
   async sellAll(ids: readonly string[]): Promise<void> {
     for (const id of ids) await this.sell(id);
@@ -59,7 +68,12 @@ export const orm = await MikroORM.init(
 );
 
 @Module({
-  imports: [RedisLockModule.forRoot({ connection: process.env['REDIS_URL']!, transactions })],
+  imports: [
+    RedisLockModule.forRoot({
+      connection: process.env['REDIS_URL']!,
+      transactions,
+    }),
+  ],
   providers: [Shop, { provide: EntityManager, useValue: orm.em }],
 })
 export class AppModule {}

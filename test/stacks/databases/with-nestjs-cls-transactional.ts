@@ -1,9 +1,19 @@
 import { Injectable, Module } from '@nestjs/common';
-import { ClsPluginTransactional, Transactional, TransactionHost } from '@nestjs-cls/transactional';
+import {
+  ClsPluginTransactional,
+  Transactional,
+  TransactionHost,
+} from '@nestjs-cls/transactional';
 import { TransactionalAdapterTypeOrm } from '@nestjs-cls/transactional-adapter-typeorm';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { ClsModule } from 'nestjs-cls';
-import { DistributedLock, key, RedisLockModule, RedisLockService, TransactionScope } from 'nestjs-redis-lock';
+import {
+  DistributedLock,
+  key,
+  RedisLockModule,
+  RedisLockService,
+  TransactionScope,
+} from 'nestjs-redis-lock';
 import { fence } from 'nestjs-redis-lock/fence';
 
 @Injectable()
@@ -19,11 +29,18 @@ export class Shop {
   async sell(id: string): Promise<void> {
     await fence.guard(this.host, this.locks.currentOrThrow());
     const { tx } = this.host;
-    const [{ count }] = await tx.query<[{ count: number }]>('SELECT count FROM stock WHERE id = $1', [id]);
-    await tx.query('UPDATE stock SET count = $2 WHERE id = $1', [id, count - 1]);
+    const [{ count }] = await tx.query<[{ count: number }]>(
+      'SELECT count FROM stock WHERE id = $1',
+      [id],
+    );
+    await tx.query('UPDATE stock SET count = $2 WHERE id = $1', [
+      id,
+      count - 1,
+    ]);
   }
 
-  // The locks are inside: with the option transactions below, their release waits for the commit.
+  // The locks are inside: with the option transactions below, their release
+  // waits for the commit.
   @Transactional()
   async sellAll(ids: readonly string[]): Promise<void> {
     for (const id of ids) await this.sell(id);
@@ -31,15 +48,28 @@ export class Shop {
 }
 
 const transactions = new TransactionScope();
-const adapter = new TransactionalAdapterTypeOrm({ dataSourceToken: getDataSourceToken() });
+const adapter = new TransactionalAdapterTypeOrm({
+  dataSourceToken: getDataSourceToken(),
+});
 
 @Module({
   imports: [
-    TypeOrmModule.forRoot({ type: 'postgres', url: process.env['DATABASE_URL']! }),
-    ClsModule.forRoot({
-      plugins: [new ClsPluginTransactional({ imports: [TypeOrmModule], adapter: transactions.follow(adapter) })],
+    TypeOrmModule.forRoot({
+      type: 'postgres',
+      url: process.env['DATABASE_URL']!,
     }),
-    RedisLockModule.forRoot({ connection: process.env['REDIS_URL']!, transactions }),
+    ClsModule.forRoot({
+      plugins: [
+        new ClsPluginTransactional({
+          imports: [TypeOrmModule],
+          adapter: transactions.follow(adapter),
+        }),
+      ],
+    }),
+    RedisLockModule.forRoot({
+      connection: process.env['REDIS_URL']!,
+      transactions,
+    }),
   ],
   providers: [Shop],
 })

@@ -1,6 +1,11 @@
 import { Injectable, Module } from '@nestjs/common';
 import { InjectDataSource, TypeOrmModule } from '@nestjs/typeorm';
-import { DistributedLock, key, RedisLockModule, typeormTransactional } from 'nestjs-redis-lock';
+import {
+  DistributedLock,
+  key,
+  RedisLockModule,
+  typeormTransactional,
+} from 'nestjs-redis-lock';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import {
   addTransactionalDataSource,
@@ -11,17 +16,26 @@ import {
 
 @Injectable()
 export class Shop {
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {}
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+  ) {}
 
   // The lock is outside: it is released after the commit.
   @DistributedLock((id: string) => key`stock:${id}`)
   @Transactional()
   async sell(id: string): Promise<void> {
-    const [{ count }] = await this.dataSource.query<[{ count: number }]>('SELECT count FROM stock WHERE id = $1', [id]);
-    await this.dataSource.query('UPDATE stock SET count = $2 WHERE id = $1', [id, count - 1]);
+    const [{ count }] = await this.dataSource.query<[{ count: number }]>(
+      'SELECT count FROM stock WHERE id = $1',
+      [id],
+    );
+    await this.dataSource.query(
+      'UPDATE stock SET count = $2 WHERE id = $1',
+      [id, count - 1],
+    );
   }
 
-  // The lock is inside: with the option transactions below, the release waits for the commit.
+  // The lock is inside: with the option transactions below, the release
+  // waits for the commit.
   @Transactional()
   async sellAll(ids: readonly string[]): Promise<void> {
     for (const id of ids) await this.sell(id);
@@ -31,12 +45,21 @@ export class Shop {
 @Module({
   imports: [
     TypeOrmModule.forRootAsync({
-      useFactory: () => ({ type: 'postgres', url: process.env['DATABASE_URL']! }),
-      dataSourceFactory: async (options) => addTransactionalDataSource(new DataSource(options as DataSourceOptions)),
+      useFactory: () => ({
+        type: 'postgres',
+        url: process.env['DATABASE_URL']!,
+      }),
+      dataSourceFactory: async (options) =>
+        addTransactionalDataSource(
+          new DataSource(options as DataSourceOptions),
+        ),
     }),
     RedisLockModule.forRoot({
       connection: process.env['REDIS_URL']!,
-      transactions: typeormTransactional({ getDataSourceByName, runOnTransactionComplete }),
+      transactions: typeormTransactional({
+        getDataSourceByName,
+        runOnTransactionComplete,
+      }),
     }),
   ],
   providers: [Shop],

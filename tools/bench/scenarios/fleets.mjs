@@ -19,7 +19,7 @@ const HOW =
   '`used_cpu_sys` of one core, `used_memory`, commands and bytes. What waiting calls wait for is held by another process, which sends ' +
   'nothing meanwhile.';
 
-/** On top of being connected. The last one is the example of docs/operations/capacity.md. */
+/** On top of being connected. The last one is the example of docs/operations/benchmarks.md#capacity-how-much-redis-does-a-fleet-need. */
 const EACH = {
   'only connected': {},
   'waits for 1 lock': { waits: 1 },

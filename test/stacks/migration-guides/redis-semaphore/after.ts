@@ -15,7 +15,9 @@ export class Imports {
     );
   }
 
-  /** @returns whether this call cleaned up, or another process does it */
+  /**
+   * @returns whether this call cleaned up; another process may be doing it
+   */
   async tryClean(work: () => Promise<void>) {
     const { ran } = await this.locks.tryUsing('clean', () => work());
     return ran;

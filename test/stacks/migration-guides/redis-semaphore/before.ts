@@ -25,7 +25,7 @@ export class Imports implements OnModuleDestroy {
     }
   }
 
-  /** @returns whether this call cleaned up, or another process does it */
+  /** @returns whether this call cleaned up; another process may be doing it */
   async tryClean(work: () => Promise<void>) {
     const mutex = new Mutex(this.redis, 'clean', {
       acquireAttemptsLimit: 1,

@@ -14,7 +14,10 @@ export class Accounts {
     );
   }
 
-  /** @returns whether this call built it, or another process does */
+  /**
+   * @returns whether this call built the report; another process may be
+   * doing it
+   */
   async tryReport(build: () => Promise<void>) {
     const { ran } = await this.locks.tryUsing('report', () => build());
     return ran;

@@ -25,7 +25,10 @@ export class Accounts implements OnModuleDestroy {
     );
   }
 
-  /** @returns whether this call built it, or another process does */
+  /**
+   * @returns whether this call built the report; another process may be
+   * doing it
+   */
   async tryReport(build: () => Promise<void>) {
     let lock;
     try {

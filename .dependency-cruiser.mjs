@@ -94,9 +94,9 @@ export const ROOMS = {
     why: 'Which server is asked.',
   },
   'redis/fence': {
-    rooms: [...STORE, 'redis/script'],
+    rooms: [...STORE, 'redis/script', 'sql'],
     packages: ['ioredis'],
-    why: 'A fence is a script on a client of the user.',
+    why: 'A fence is a script on a client of the user, or a statement in a transaction of the user.',
   },
   'redis/health': {
     rooms: [...STORE, 'redis/script', 'redis/connection'],

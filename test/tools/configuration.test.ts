@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDocument } from 'yaml';
 import { root } from '../../scripts/setup.mjs';
@@ -133,7 +133,9 @@ describe('the versions of .github/workflows/ci.yml', () => {
     ['schedule', '@nestjs/schedule'],
     ['ioredis', 'ioredis'],
   ])('%s: each major that is allowed as a peer', (name, peer) => {
-    expect(inRows(name)).toEqual(majors(manifest.peerDependencies[peer]!));
+    // Nest 10 lacks parts that the tests use. A consumer of the packed package is on it.
+    const others = name === 'nest' && existsSync('test/package/consumers/nest10-cjs') ? [10] : [];
+    expect([...others, ...inRows(name)]).toEqual(majors(manifest.peerDependencies[peer]!));
   });
 
   it('include the oldest Node, in full where a change is checked', () => {

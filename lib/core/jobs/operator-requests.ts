@@ -42,7 +42,7 @@ interface ReleasedLease extends Operator {
 type Told = Readonly<Record<string, unknown>>;
 
 /** What an instance runs jobs with. */
-export interface JobRunner {
+interface JobRunner {
   has(job: string): boolean;
   /** @param id part of the text of its tick. Never rejects */
   run(job: string, operator: Operator, id: string): Promise<AskedEnding>;

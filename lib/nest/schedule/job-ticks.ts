@@ -44,7 +44,7 @@ export function jobTickOf({ at, cronTime }: ReturnType<typeof cronTickAt>, optio
 const cronTicks = new WeakMap<CronTimeLike, CronTicks>();
 
 /** The ticks of a schedule that is no date. What was found out of them is kept. */
-export function cronTicksOf(cronTime: CronTimeLike): CronTicks {
+export function cronTicksOf(cronTime: CronTimeLike): TickSchedule {
   let ticks = cronTicks.get(cronTime);
   if (ticks === undefined) cronTicks.set(cronTime, (ticks = new CronTicks(cronTime)));
   return ticks;
@@ -96,7 +96,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const QUESTIONS_PER_TURN = 16;
 
 /** The ticks of one cron expression in one zone, by the scheduler's own `CronTime`. */
-export class CronTicks implements TickSchedule {
+class CronTicks implements TickSchedule {
   readonly text: string;
   readonly #cronTime: CronTimeLike;
   readonly #zone: string | undefined;

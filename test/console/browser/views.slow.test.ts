@@ -24,7 +24,7 @@ describe('the views of the console', () => {
     await go('now');
     const main = await page.locator('main').innerText();
     expect(main).toContain('Nothing needs a look.');
-    expect(main).toContain('Nobody waited in ten minutes.');
+    expect(main).toContain('No call waited in ten minutes.');
     expect(main).toContain('No call waits now, as it should be.');
   });
 

@@ -15,7 +15,7 @@ export interface Tree {
  * `h('a.name', { href }, text)`: an element with its classes.
  *
  * `key` names a child among its siblings. `--name` is a property of the style, `onname` a listener, `value` is written
- * where nobody types, and all else are attributes.
+ * where no user types, and all else are attributes.
  */
 export function h(name: string, ...rest: readonly [Attributes, ...Child[]] | readonly Child[]): Tree {
   const [tag = '', ...classes] = name.split('.');

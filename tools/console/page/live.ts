@@ -48,7 +48,7 @@ export const now = (): number => (isPaused || problem ? answeredAt : Date.now())
 
 export const may = (action: ConsoleAction): boolean => session!.actions.includes(action);
 
-/** The answer would be the same: nobody asks again by itself. */
+/** The answer would be the same: the page does not ask again by itself. */
 export const isFinal = (): boolean => problem !== undefined && Math.floor(problem.status / 100) === 4;
 
 /** At what the address names, now. */

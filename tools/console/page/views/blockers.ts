@@ -26,7 +26,9 @@ export function blockers({ cells, cellCount, now, isCounting, deadlocks, fleet }
           ),
         ),
       ),
-    cells.length > 0 ? matrix(cells, cellCount) : h('p.empty', isCounting ? 'Nobody waited in ten minutes.' : COUNTING),
+    cells.length > 0
+      ? matrix(cells, cellCount)
+      : h('p.empty', isCounting ? 'No call waited in ten minutes.' : COUNTING),
     table('Who waits now', now, 'No call waits now, as it should be.', [
       ['Work that waits', ({ waiter }) => work(waiter), 'lead'],
       ['Held by', ({ holder }) => work(holder)],

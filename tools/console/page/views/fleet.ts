@@ -15,7 +15,7 @@ export function leaders({ rows, total, fleet }: LeadersBody): Child {
   return [
     title('Leaders', total),
     tools('Filter by name'),
-    table('Leaders', rows, nothing('Nobody campaigns.'), [
+    table('Leaders', rows, nothing('No call campaigns.'), [
       ['Leadership', (row) => h('a.name', { href: to('lock', { resource: PREFIX + row.name }) }, row.name), 'lead'],
       [
         'Leader',

@@ -20,7 +20,7 @@ export function lock(body: LockBody): Child {
       'div.sentences',
       sentences.map((each) => h('p', each)),
     ),
-    table('Holders', holders, 'Nobody holds it.', [
+    table('Holders', holders, 'No call holds it.', [
       [
         'Instance',
         (row) => twoLines(toInstance(row), [life(row.life), row.conclusion && ` · ${row.conclusion}`]),

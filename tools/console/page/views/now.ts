@@ -49,7 +49,7 @@ export function overview(body: NowBody): Child {
     ),
     h(
       'div.halves',
-      table('Who made others wait longest', blockers, lastMinute ? 'Nobody waited in ten minutes.' : COUNTING, [
+      table('Who made others wait longest', blockers, lastMinute ? 'No call waited in ten minutes.' : COUNTING, [
         ['Work', ({ holder, waiters }) => twoLines(name(holder), ['before ', names(waiters)]), 'lead'],
         ['Calls', 'calls', 'number'],
         ['Waited for it', ({ waitedMs }) => [took(waitedMs), bar(waitedMs / most)], 'number'],

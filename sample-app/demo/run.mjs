@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { Fleet } from './fleet.mjs';
+import { OPERATOR_KEY } from './shop-process.mjs';
 import { leaveNoTrace } from './leave-no-trace.mjs';
 import { savePicture } from './picture.mjs';
 import { catalogueScene } from './scenes/catalogue.mjs';
@@ -24,7 +25,6 @@ import { heading, say, seconds, table } from './screen.mjs';
 const { picture, stay } = parseArgs({ options: { picture: { type: 'string' }, stay: { type: 'boolean' } } }).values;
 const redisUrl = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
 const shop = `demo-${randomBytes(4).toString('hex')}`;
-const operatorKey = randomBytes(8).toString('hex');
 const INSTANCES = [
   { name: 'shop-1', env: { IMPORTS_WORK: 'no' } },
   { name: 'shop-2' },
@@ -33,7 +33,6 @@ const INSTANCES = [
 const fleet = new Fleet(INSTANCES, {
   REDIS_URL: redisUrl,
   SHOP: shop,
-  OPERATOR_KEY: operatorKey,
   LOCK_WAIT_MS: '20000',
   DRAW_SCHEDULE: '* * * * * *',
   REPORT_SCHEDULE: '*/4 * * * * *',
@@ -94,7 +93,7 @@ async function play() {
 /** Of an instance that runs. Whoever knows the address may look, and act as `demo`. */
 function consoleAddress() {
   const { url } = fleet.byTurns(0);
-  return `${url.replace('://', `://demo:${operatorKey}@`)}/operators/console/`;
+  return `${url.replace('://', `://demo:${OPERATOR_KEY}@`)}/operators/console/`;
 }
 
 let isStopped = false;

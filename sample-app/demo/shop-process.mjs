@@ -1,5 +1,6 @@
 // @ts-check
 import { fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
@@ -8,8 +9,10 @@ const preload = new URL('preload.mjs', import.meta.url).href;
 
 const START_MS = 30_000;
 const ANSWER_MS = 30_000;
-const OPERATOR_KEY = 'the key of the demo';
 const LOG_TAIL_LINES = 15;
+
+/** Opens the routes of operators, and the console. */
+export const OPERATOR_KEY = randomBytes(8).toString('hex');
 
 /** One instance of the shop: a process of its own, which can be killed and paused, and is talked to over HTTP. */
 export class ShopProcess {

@@ -65,7 +65,7 @@ function installedByReadme(readme, major) {
   const commands = readme.match(/## Install\n\n```sh\n([^]*?)```/)[1].split('\n');
   return commands.flatMap((command) => {
     const [, given, comment = ''] = /^(?:npm install ([^#]*))?(?:# (.*))?$/.exec(command);
-    const instead = new RegExp(`with Nest ${major}, (\\S+)`).exec(comment)?.[1];
+    const instead = new RegExp(`with Nest (?:\\d+ or )?${major}, (\\S+)`).exec(comment)?.[1];
     const names = instead ?? given ?? '';
     return names
       .split(' ')
@@ -85,7 +85,7 @@ async function checkLinks(application) {
 
 /** The pages and headings that messages name are in the package. */
 async function checkPagesIn(printed, application) {
-  const pages = new Map([...(await readInstalled(application))].filter(([path]) => path.startsWith('docs/')));
+  const pages = new Map([...(await readInstalled(application))].filter(([path]) => path.endsWith('.md')));
   const all = followPackedLinks(new Map([...pages, ['printed.js', printed]]));
   assert.deepEqual(all.broken, []);
   assert.ok(all.followed > followPackedLinks(pages).followed, 'no message named a page');

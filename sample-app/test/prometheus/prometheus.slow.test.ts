@@ -201,7 +201,7 @@ describe('the shipped rules', () => {
     for (const { labels, annotations } of await prometheus.rules()) {
       expect(labels['severity']).toMatch(/^(critical|warning|info)$/);
       expect(annotations['summary']).toMatch(/\.$/);
-      expect(annotations['runbook']).toMatch(/^docs\/operations\/observability\.md#[a-z-]+$/);
+      expect(annotations['runbook']).toMatch(/^docs\/operations\/metrics\.md#[a-z-]+$/);
       expect(annotations['description']).toContain(`See ${annotations['runbook']}.`);
     }
   });

@@ -1,4 +1,5 @@
 import { InvalidLockOptionsError } from '../../lib/core/api/errors.js';
+import { CONSOLE_OPTIONS } from '../../lib/console/nest/console-options.js';
 import { LeaseLostError } from '../../lib/core/api/lease-errors.js';
 import { readTransferOptions, TRANSFER_OPTIONS } from '../../lib/core/api/lease.js';
 import { checkLockOptions, LOCK_DEFAULTS, LOCK_OPTIONS } from '../../lib/core/api/lock-options.js';
@@ -105,6 +106,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['FleetOptions', FLEET_OPTIONS],
   ['LockExceptionFilterOptions', LOCK_EXCEPTION_FILTER_OPTIONS],
   ['HealthOptions', HEALTH_OPTIONS],
+  ['RedisLockConsoleOptions', CONSOLE_OPTIONS],
   ['RedisLockHealthOptions', HEALTH_INDICATOR_OPTIONS],
   ['ForceReleaseOptions', FORCE_RELEASE_OPTIONS],
   ['ExplainOptions', EXPLAIN_OPTIONS],

@@ -78,7 +78,7 @@ export interface RedisLockConsoleOptions {
   imports?: ModuleMetadata['imports'];
 }
 
-const CONSOLE_OPTIONS = new OptionTable({
+export const CONSOLE_OPTIONS = new OptionTable({
   path: text(
     /^\/?[\w~-][\w.~-]*(?:\/[\w~-][\w.~-]*)*\/?$/,
     'segments of letters, digits, _ . ~ and -, with / between them, such as ops/locks',

@@ -203,7 +203,7 @@ export const LOCK_MUTANTS = [
     name: 'connection-left-open',
     what: 'the connection that listens is not closed with the application',
     file: 'redis/topology/primary-connection.js',
-    find: 'this.subscriber.disconnect();',
+    find: 'this.subscriber.close();',
     replace: '',
     scenario: 'rush',
     lastsMs: 300,

@@ -170,9 +170,6 @@ function isIoredisClient(connection: object): connection is Redis | Cluster {
 function refuseOtherObject(connection: object): void {
   const isFunction = (method: string): boolean => typeof (connection as Record<string, unknown>)[method] === 'function';
   if (isFunction('then')) throw invalidConnection('a Promise: await it');
-  if (isFunction('send_command') || isFunction('sendCommand')) {
-    throw invalidConnection('a client of node-redis whose options cannot be read: give its options in its place');
-  }
   if (isFunction('acquire') || isFunction('lock')) {
     throw invalidConnection(`${describeValue(connection)} that takes locks: give the client that it was made with`);
   }

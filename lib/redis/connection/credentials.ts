@@ -34,7 +34,7 @@ const SOONEST_MS = 500;
 const LATEST_MS = 2_147_483_647;
 /** A new connection waits no longer than this for a provider that hangs, if the last credentials have not expired. */
 const PATIENCE_MS = 3_000;
-/** A provider that has not answered for so long is called again. */
+/** A provider that has not answered within this time is called again. */
 const GIVEN_UP_MS = 30_000;
 /** The pauses after a failure. */
 const PAUSE_MS = { first: 1_000, longest: 30_000 };
@@ -178,13 +178,12 @@ export class Credentials {
 
   async #call(): Promise<Known> {
     try {
-      const hung = new Error(`it has not answered for ${GIVEN_UP_MS / 1_000} s`);
       const given = await this.#within(GIVEN_UP_MS, callOf(this.provider));
-      if (given === undefined) throw hung;
+      if (given === undefined) throw new Error(`it has not answered for ${GIVEN_UP_MS / 1_000} s`);
       if (given instanceof Error) throw given;
       const known = readCredentials(given.value);
-      const others = [...this.#clients.values()].filter(({ shown }) => shown && !isSame(shown, known));
-      if (others.length === 0 || !isSame(this.#known, known)) this.#failures = 0;
+      const isRefused = [...this.#clients.values()].some(({ shown }) => shown && !isSame(shown, known));
+      if (!isRefused || !isSame(this.#known, known)) this.#failures = 0;
       this.#problem = undefined;
       this.#take(known);
       return known;

@@ -104,11 +104,14 @@ export function isForNodeRedis(options: object): boolean {
  * @throws Untranslatable if its options cannot be read
  */
 export function optionsOfNodeRedis(client: object): object | undefined {
-  const { sendCommand, isOpen, options } = client as Partial<NodeRedisClient & { options: unknown }>;
-  if (typeof sendCommand !== 'function' || typeof isOpen !== 'boolean') return undefined;
-  if (typeof options === 'object' && options !== null) return options;
-  const found = optionsOfDuplicate(client);
-  if (found) return found;
+  // The clients of node-redis 4 and later, and of 3.
+  const { sendCommand, send_command: sendOld, isOpen, options } = client as Record<string, unknown>;
+  if (typeof sendCommand !== 'function' && typeof sendOld !== 'function') return undefined;
+  if (typeof isOpen === 'boolean') {
+    if (typeof options === 'object' && options !== null) return options;
+    const found = optionsOfDuplicate(client);
+    if (found) return found;
+  }
   throw new Untranslatable('a client of node-redis whose options cannot be read: give its options in its place');
 }
 

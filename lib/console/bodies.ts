@@ -1,5 +1,6 @@
 /** What the console answers: each JSON body. The page reads these, and so may a script of yours. */
 import type { LockMode } from '../core/api/lock-mode.js';
+import type { LockFleet } from '../core/fleet/lock-fleet.js';
 import type { JobRun } from '../core/jobs/job-info.js';
 import type { JobInstance, JobPause } from '../core/store/job-store.js';
 
@@ -135,14 +136,8 @@ export interface NowBody extends RollBody {
   readonly waiting: number;
   /** Since when the oldest call waits, of those that are listed; `null` if none waits. */
   readonly oldestWaitSince: number | null;
-  /** In the last minute, of all instances; `null` while they have only begun to count. */
-  readonly lastMinute: {
-    /** For how long the instances have counted, a minute at most: the shortest time of them. */
-    readonly forMs: number;
-    readonly acquired: number;
-    readonly notAcquired: number;
-    readonly lost: number;
-  } | null;
+  /** In the last minute, of all instances; `null` while they have only begun to count. `forMs` is their shortest time. */
+  readonly lastMinute: LockFleet['instances'][number]['lastMinute'];
   /** Instances that hear no messages: at most 20. */
   readonly deaf: readonly string[];
   readonly deafCount: number;

@@ -89,7 +89,7 @@ export const release = defineCommand({
   },
 });
 
-/** So long an instance has to report it, and so often this process looks. */
+/** How long an instance may take to report it, and how often this process looks. */
 const REPORT_MS = 1_500;
 const LOOK_EVERY_MS = 50;
 

@@ -24,7 +24,7 @@ export interface ConsoleSource {
   mayOnlyLook?(): Promise<boolean>;
 }
 
-/** All viewers of a process share a look for so long: as long as instances answer once. */
+/** All viewers of a process share a look for this long: an instance answers once in it. */
 const SHARED_MS = 1_000;
 /** How long instances have to answer. */
 const ROLL_MS = 500;

@@ -1,4 +1,6 @@
-import { type CanActivate, type DynamicModule, Injectable, type PipeTransform } from '@nestjs/common';
+import type { AddressInfo } from 'node:net';
+import type { DynamicModule, INestApplication, PipeTransform } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import { RedisLockService } from 'nestjs-redis-lock';
 import { RedisLockConsoleModule, type RedisLockConsoleOptions } from 'nestjs-redis-lock/console';
 import { inMemory, PLATFORMS, useApps } from '../nest/nest-apps.js';
@@ -8,6 +10,33 @@ const startApp = useApps();
 
 const ALL = ['release', 'runJob', 'pauseJob', 'resumeJob'] as const;
 const SENT = { 'content-type': 'application/json', 'x-lock-console': '1' };
+
+/** What a page of another site can have a browser send, and what it would have to send besides. */
+const FORGED: [string, Record<string, string>][] = [
+  ['no type', {}],
+  ['the type of a form', { 'content-type': 'application/x-www-form-urlencoded' }],
+  ['plain text', { 'content-type': 'text/plain' }],
+  ['a form with files', { 'content-type': 'multipart/form-data; boundary=x' }],
+  ['a type that begins alike', { ...SENT, 'content-type': 'application/jsonp' }],
+  ['JSON behind plain text', { ...SENT, 'content-type': 'text/plain; application/json' }],
+  ['no header of ours', { 'content-type': 'application/json' }],
+  ['another value of it', { ...SENT, 'x-lock-console': '0' }],
+  ['two values of it', { ...SENT, 'x-lock-console': '1, 1' }],
+  ['a page of another site', { ...SENT, 'sec-fetch-site': 'cross-site' }],
+  ['a page of the same site', { ...SENT, 'sec-fetch-site': 'same-site' }],
+  ['a site that no browser says', { ...SENT, 'sec-fetch-site': 'CROSS-SITE' }],
+  ['a form of another site', { 'content-type': 'text/plain', 'sec-fetch-site': 'cross-site' }],
+  ['a script without a type', { 'x-lock-console': '1', 'sec-fetch-site': 'same-origin' }],
+  ['an origin that has no name', { ...SENT, origin: 'null' }],
+  ['a link that was followed', { 'content-type': 'text/plain', 'sec-fetch-site': 'none' }],
+];
+/** Refused where the application says which origins there are. */
+const OF_OTHER_ORIGINS: [string, Record<string, string>][] = [
+  ['another origin, which is not allowed', { ...SENT, origin: 'https://evil.test' }],
+  ['an origin that begins alike', { ...SENT, origin: 'https://ops.test.evil.test' }],
+  ['another port', { ...SENT, origin: 'https://ops.test:8443' }],
+  ['without TLS', { ...SENT, origin: 'http://ops.test' }],
+];
 
 const consoleOf = (options: Partial<RedisLockConsoleOptions> = {}): DynamicModule =>
   RedisLockConsoleModule.forRoot({ unguarded: 'I know', actions: ALL, who: () => 'ann', ...options });
@@ -22,36 +51,30 @@ async function post(url: string, action: string, body: unknown, headers: Record<
 }
 
 describe.each(PLATFORMS)('on %s', (_name, adapter) => {
-  it.each<[string, Record<string, string>]>([
-    ['no type', {}],
-    ['the type of a form', { 'content-type': 'application/x-www-form-urlencoded' }],
-    ['plain text', { 'content-type': 'text/plain' }],
-    ['a form with files', { 'content-type': 'multipart/form-data; boundary=x' }],
-    ['a type that begins alike', { ...SENT, 'content-type': 'application/jsonp' }],
-    ['JSON behind plain text', { ...SENT, 'content-type': 'text/plain; application/json' }],
-    ['no header of ours', { 'content-type': 'application/json' }],
-    ['another value of it', { ...SENT, 'x-lock-console': '0' }],
-    ['two values of it', { ...SENT, 'x-lock-console': '1, 1' }],
-    ['a page of another site', { ...SENT, 'sec-fetch-site': 'cross-site' }],
-    ['a page of the same site', { ...SENT, 'sec-fetch-site': 'same-site' }],
-    ['a site that no browser says', { ...SENT, 'sec-fetch-site': 'CROSS-SITE' }],
-    ['a form of another site', { 'content-type': 'text/plain', 'sec-fetch-site': 'cross-site' }],
-    ['a script without a type', { 'x-lock-console': '1', 'sec-fetch-site': 'same-origin' }],
-    ['another origin, which is not allowed', { ...SENT, origin: 'https://evil.test' }],
-    ['an origin that begins alike', { ...SENT, origin: 'https://ops.test.evil.test' }],
-    ['an origin that has no name', { ...SENT, origin: 'null' }],
-    ['another port', { ...SENT, origin: 'https://ops.test:8443' }],
-    ['without TLS', { ...SENT, origin: 'http://ops.test' }],
-    ['a link that was followed', { 'content-type': 'text/plain', 'sec-fetch-site': 'none' }],
-  ])('a forged post is refused: %s', async (_what, headers) => {
-    const { app, url } = await startApp({
-      adapter: adapter(),
-      imports: [inMemory(), consoleOf({ allowedOrigins: ['https://ops.test'] })],
-    });
+  it.each([
+    ...FORGED.map(([what, headers]) => [what, headers, {}] as const),
+    ...OF_OTHER_ORIGINS.map(([what, headers]) => [what, headers, { allowedOrigins: ['https://ops.test'] }] as const),
+  ])('a forged post is refused: %s', async (_what, headers, options) => {
+    const { app, url } = await startApp({ adapter: adapter(), imports: [inMemory(), consoleOf(options)] });
     const lease = await app.get(RedisLockService).acquire('order:7');
     const body = JSON.stringify({ resource: 'order:7', fencingToken: lease.fencingToken, reason: 'x' });
     const answer = await fetch(`${url}/locks/api/release`, { method: 'POST', headers, body });
     expect([403, 415]).toContain(answer.status);
+    expect((await app.get(RedisLockService).inspect('order:7')).holders).toHaveLength(1);
+    await lease.release();
+  });
+
+  it.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s does nothing', async (method) => {
+    const { app, url } = await startApp({ adapter: adapter(), imports: [inMemory(), consoleOf()] });
+    const lease = await app.get(RedisLockService).acquire('order:7');
+    const asked = { resource: 'order:7', fencingToken: String(lease.fencingToken), reason: 'x' };
+    const body = ['GET', 'HEAD'].includes(method)
+      ? undefined
+      : JSON.stringify({ ...asked, fencingToken: lease.fencingToken });
+    const address = `${url}/locks/api/release?${new URLSearchParams(asked).toString()}`;
+    const answer = await fetch(address, { method, headers: SENT, ...(body !== undefined && { body }) });
+    if (method !== 'OPTIONS') expect(answer.status).toBe(404);
+    expect(answer.headers.get('access-control-allow-origin')).toBeNull();
     expect((await app.get(RedisLockService).inspect('order:7')).holders).toHaveLength(1);
     await lease.release();
   });
@@ -135,20 +158,40 @@ describe.each(PLATFORMS)('on %s', (_name, adapter) => {
     expect([status, error?.code]).toEqual([403, 'WHO_UNKNOWN']);
   });
 
-  it('without a parser of the application, the console reads the body itself', async () => {
-    @Injectable()
-    class Drops implements CanActivate {
-      canActivate(): boolean {
-        return true;
-      }
-    }
-    const { app, url } = await startApp({
-      adapter: adapter(),
-      imports: [inMemory(), consoleOf({ unguarded: undefined, guards: [Drops, { canActivate: () => true }] } as never)],
+  describe('without a parser of the application, the console reads the body itself', () => {
+    let app: INestApplication;
+    let url: string;
+    beforeEach(async () => {
+      app = await NestFactory.create({ module: class Shop {}, imports: [inMemory(), consoleOf()] }, adapter(), {
+        bodyParser: false,
+        logger: false,
+        forceCloseConnections: true,
+      });
+      await app.listen(0, '127.0.0.1');
+      url = `http://127.0.0.1:${(app.getHttpServer().address() as AddressInfo).port}`;
     });
-    const lease = await app.get(RedisLockService).acquire('order:7');
-    const body = { resource: 'order:7', fencingToken: lease.fencingToken, reason: 'OPS-17' };
-    expect((await post(url, 'release', body))[0]).toBe(200);
-    await lease.release();
+    afterEach(() => app.close());
+
+    it('and does what it says', async () => {
+      const lease = await app.get(RedisLockService).acquire('order:7');
+      const body = { resource: 'order:7', fencingToken: lease.fencingToken, reason: 'OPS-17' };
+      expect((await post(url, 'release', body))[0]).toBe(200);
+      await lease.release();
+    });
+
+    it.each<[string, string, number]>([
+      ['no JSON', '{"resource":', 400],
+      ['no body', '', 400],
+      ['too large', JSON.stringify({ resource: 'x'.repeat(100_000) }), 413],
+    ])('%s: in pieces, without a length', async (_what, text, status) => {
+      const body = new Blob([text]).stream();
+      const answer = await fetch(`${url}/locks/api/release`, {
+        method: 'POST',
+        headers: SENT,
+        body,
+        duplex: 'half',
+      } as RequestInit);
+      expect([answer.status, await answer.json()]).toEqual([status, expect.any(Object)]);
+    });
   });
 });

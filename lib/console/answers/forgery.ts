@@ -24,6 +24,8 @@ export function refuseForged(header: HeaderOf, allowedOrigins: readonly string[]
     throw new Refusal('FORGED', 'The request comes from a page of another site.');
   }
   const origin = header('origin');
+  // A sandbox, or a file. A browser that says no site says this, so it is refused where allowedOrigins is not set, too.
+  if (origin === 'null') throw new Refusal('FORGED', 'The request comes from a page that has no origin.');
   if (allowedOrigins && origin !== undefined && !allowedOrigins.includes(origin)) {
     throw new Refusal('FORGED', 'The request comes from a page of an origin that is not in allowedOrigins.');
   }

@@ -1,7 +1,80 @@
-import { createServer, type IncomingMessage, request as send, type ServerResponse } from 'node:http';
+import { createServer, request as send, type RequestListener } from 'node:http';
+import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
-import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import fastifyHelmet from '@fastify/helmet';
+import {
+  type CallHandler,
+  ClassSerializerInterceptor,
+  type DynamicModule,
+  type ExecutionContext,
+  type INestApplication,
+  type NestInterceptor,
+  VersioningType,
+} from '@nestjs/common';
+import { type AbstractHttpAdapter, Reflector } from '@nestjs/core';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import helmet from 'helmet';
 import { map, type Observable } from 'rxjs';
+import { inMemory, type RunningApp, useApps } from '../nest/nest-apps.js';
+
+/** It has no types. */
+const compression = createRequire(import.meta.url)('compression') as (options: object) => RequestListener;
+
+/** Where a console of `path: 'ops/locks'` runs. */
+export interface Surroundings {
+  /** The global one. */
+  readonly prefix: string;
+  readonly proxy: 'none' | 'strips' | 'keeps';
+  /** With its defaults, and replies that are compressed where the platform is Express. */
+  readonly helmet: boolean;
+}
+
+/** For `it.each`, on each platform. */
+export const SURROUNDINGS: Surroundings[] = ['', 'v1/app'].flatMap((prefix) =>
+  (['none', 'strips', 'keeps'] as const).flatMap((proxy) =>
+    [false, true].map((each) => ({ prefix, proxy, helmet: each })),
+  ),
+);
+
+/** Starts applications that do to their replies what applications do. @returns also where a browser finds the console */
+export function useSurroundings() {
+  const startApp = useApps();
+  const startProxy = useProxies();
+  return async (
+    adapter: AbstractHttpAdapter,
+    console: DynamicModule,
+    { prefix, proxy, helmet: hasHelmet }: Surroundings,
+  ): Promise<RunningApp & { readonly page: string }> => {
+    const whole = [proxy === 'keeps' ? 'edge' : '', prefix].filter(Boolean).join('/');
+    const running = await startApp({
+      adapter,
+      imports: [inMemory(), console],
+      configure: async (app) => {
+        if (whole !== '') app.setGlobalPrefix(whole);
+        if (hasHelmet) await addHelmet(app);
+        app.useGlobalInterceptors(
+          new Wrapping(),
+          new ClassSerializerInterceptor(new Reflector(), { transformerPackage: SPOILS }),
+        );
+        app.enableVersioning({ type: VersioningType.URI, defaultVersion: '7' });
+      },
+    });
+    const base = proxy === 'none' ? running.url : await startProxy(running.url, proxy);
+    return { ...running, page: `${base}/${prefix === '' ? '' : `${prefix}/`}ops/locks` };
+  };
+}
+
+/** As their pages say: `helmet` and `compression` on Express, `@fastify/helmet` on Fastify. */
+async function addHelmet(app: INestApplication): Promise<void> {
+  if (app.getHttpAdapter().getType() === 'fastify') await (app as NestFastifyApplication).register(fastifyHelmet);
+  else app.use(helmet(), compression({ threshold: 0 }));
+}
+
+/** In place of `class-transformer`: all that it is given becomes something else. */
+const SPOILS = {
+  classToPlain: () => ({ spoiled: true }),
+  plainToInstance: <T>() => ({ spoiled: true }) as T,
+};
 
 /** What an application does with all that its handlers return. */
 export class Wrapping implements NestInterceptor {
@@ -10,22 +83,8 @@ export class Wrapping implements NestInterceptor {
   }
 }
 
-/** Sets what helmet sets by default. */
-export function likeHelmet(_request: IncomingMessage, response: ServerResponse, next: () => void): void {
-  response.setHeader(
-    'Content-Security-Policy',
-    "default-src 'self';base-uri 'self';font-src 'self' https: data:;form-action 'self';frame-ancestors 'self';img-src 'self' data:;object-src 'none';script-src 'self';script-src-attr 'none';style-src 'self' https: 'unsafe-inline';upgrade-insecure-requests",
-  );
-  response.setHeader('Cross-Origin-Opener-Policy', 'same-origin');
-  response.setHeader('Cross-Origin-Resource-Policy', 'same-origin');
-  response.setHeader('Referrer-Policy', 'strict-origin-when-cross-origin');
-  response.setHeader('X-Content-Type-Options', 'nosniff');
-  response.setHeader('X-Frame-Options', 'SAMEORIGIN');
-  next();
-}
-
 /** A proxy in front of an application: what comes for `/edge` goes there, with that prefix or without it. */
-export function useProxies(): (target: string, prefix: 'strips' | 'keeps') => Promise<string> {
+function useProxies(): (target: string, prefix: 'strips' | 'keeps') => Promise<string> {
   const running: ReturnType<typeof createServer>[] = [];
   afterEach(async () => {
     for (const server of running.splice(0)) {

@@ -1,15 +1,8 @@
-import {
-  type CanActivate,
-  type DynamicModule,
-  type ExecutionContext,
-  Injectable,
-  type INestApplication,
-  VersioningType,
-} from '@nestjs/common';
+import { type CanActivate, type DynamicModule, type ExecutionContext, Injectable } from '@nestjs/common';
 import { RedisLockService } from 'nestjs-redis-lock';
 import { RedisLockConsoleModule } from 'nestjs-redis-lock/console';
-import { inMemory, PLATFORMS, useApps } from '../nest/nest-apps.js';
-import { likeHelmet, useProxies, Wrapping } from './console-apps.js';
+import { PLATFORMS } from '../nest/nest-apps.js';
+import { SURROUNDINGS, useSurroundings } from './console-apps.js';
 
 const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
@@ -31,34 +24,11 @@ const CONSOLE: DynamicModule = RedisLockConsoleModule.forRoot({
   who: ({ headers }: { headers: Record<string, string> }) => headers['x-user'],
 });
 
-const startApp = useApps();
-const startProxy = useProxies();
+const start = useSurroundings();
 
-interface Surroundings {
-  readonly prefix: string;
-  readonly proxy: 'none' | 'strips' | 'keeps';
-  readonly helmet: boolean;
-}
-
-const SURROUNDINGS: Surroundings[] = ['', 'v1/app'].flatMap((prefix) =>
-  (['none', 'strips', 'keeps'] as const).flatMap((proxy) => [false, true].map((helmet) => ({ prefix, proxy, helmet }))),
-);
-
-describe.each(PLATFORMS)('on %s', (_name, adapter) => {
-  it.each(SURROUNDINGS)('the console is the same with %j', async ({ prefix, proxy, helmet }) => {
-    const whole = [proxy === 'keeps' ? 'edge' : '', prefix].filter(Boolean).join('/');
-    const { app, url } = await startApp({
-      adapter: adapter(),
-      imports: [inMemory(), CONSOLE],
-      configure: (starting: INestApplication) => {
-        if (whole !== '') starting.setGlobalPrefix(whole);
-        if (helmet) starting.use(likeHelmet);
-        starting.useGlobalInterceptors(new Wrapping());
-        starting.enableVersioning({ type: VersioningType.URI, defaultVersion: '7' });
-      },
-    });
-    const base = proxy === 'none' ? url : await startProxy(url, proxy);
-    const page = `${base}/${prefix === '' ? '' : `${prefix}/`}ops/locks`;
+describe.each(PLATFORMS)('on %s', (platform, adapter) => {
+  it.each(SURROUNDINGS)('the console is the same with %j', async (surroundings) => {
+    const { app, page } = await start(adapter(), CONSOLE, surroundings);
     const lease = await app.get(RedisLockService).acquire('<img src=x onerror=alert(1)>');
 
     const moved = await fetch(`${page}?view=now`, { redirect: 'manual' });
@@ -85,6 +55,9 @@ describe.each(PLATFORMS)('on %s', (_name, adapter) => {
     const listed = await fetch(`${page}/api/locks`);
     expect(listed.status).toBe(200);
     const { headers } = listed;
+    const { helmet } = surroundings;
+    expect(headers.get('x-dns-prefetch-control')).toBe(helmet ? 'off' : null);
+    expect(headers.get('content-encoding')).toBe(helmet && platform === 'Express' ? 'gzip' : null);
     expect([headers.get('content-type'), headers.get('cache-control'), headers.get('content-security-policy')]).toEqual(
       ['application/json; charset=utf-8', 'no-store', CSP],
     );
@@ -93,6 +66,9 @@ describe.each(PLATFORMS)('on %s', (_name, adapter) => {
     const body = (await listed.json()) as { wrapped?: true; rows: { resource: string; fencingToken: number }[] };
     expect(Object.keys(body)).toEqual(['schemaVersion', 'service', 'at', 'fleet', 'rows', 'total', 'groups']);
     expect(body.rows).toMatchObject([{ resource: '<img src=x onerror=alert(1)>', fencingToken: lease.fencingToken }]);
+
+    const again = await fetch(`${page}/api/locks`, { headers: { 'if-none-match': headers.get('etag')! } });
+    expect([again.status, await again.text()]).toEqual([304, '']);
 
     const released = await fetch(`${page}/api/release`, {
       method: 'POST',

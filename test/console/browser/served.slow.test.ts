@@ -1,9 +1,9 @@
-import type { DynamicModule, INestApplication } from '@nestjs/common';
+import type { DynamicModule } from '@nestjs/common';
 import { RedisLockService } from 'nestjs-redis-lock';
 import { RedisLockConsoleModule } from 'nestjs-redis-lock/console';
-import { inMemory, PLATFORMS, useApps } from '../../nest/nest-apps.js';
+import { PLATFORMS } from '../../nest/nest-apps.js';
 import { type Browser, launchBrowser } from '../../support/process/browser.mjs';
-import { likeHelmet, useProxies, Wrapping } from '../console-apps.js';
+import { SURROUNDINGS, useSurroundings } from '../console-apps.js';
 
 const HOSTILE = '<img src=x onerror=alert(1)>';
 const CONSOLE: DynamicModule = RedisLockConsoleModule.forRoot({
@@ -12,12 +12,8 @@ const CONSOLE: DynamicModule = RedisLockConsoleModule.forRoot({
   actions: ['release'],
   who: () => 'ann',
 });
-const SURROUNDINGS = ['', 'v1/app'].flatMap((prefix) =>
-  (['none', 'strips', 'keeps'] as const).flatMap((proxy) => [false, true].map((helmet) => ({ prefix, proxy, helmet }))),
-);
 
-const startApp = useApps();
-const startProxy = useProxies();
+const start = useSurroundings();
 let browser: Browser;
 beforeAll(async () => {
   browser = await launchBrowser();
@@ -25,18 +21,8 @@ beforeAll(async () => {
 afterAll(() => browser?.close());
 
 describe.each(PLATFORMS)('the page that %s serves', (_name, adapter) => {
-  it.each(SURROUNDINGS)('loads, lists and releases without a complaint, with %j', async ({ prefix, proxy, helmet }) => {
-    const whole = [proxy === 'keeps' ? 'edge' : '', prefix].filter(Boolean).join('/');
-    const { app, url } = await startApp({
-      adapter: adapter(),
-      imports: [inMemory(), CONSOLE],
-      configure: (starting: INestApplication) => {
-        if (whole !== '') starting.setGlobalPrefix(whole);
-        if (helmet) starting.use(likeHelmet);
-        starting.useGlobalInterceptors(new Wrapping());
-      },
-    });
-    const base = proxy === 'none' ? url : await startProxy(url, proxy);
+  it.each(SURROUNDINGS)('loads, lists and releases without a complaint, with %j', async (surroundings) => {
+    const { app, page: address } = await start(adapter(), CONSOLE, surroundings);
     const lease = await app.get(RedisLockService).acquire(HOSTILE);
     const context = await browser.newContext();
     try {
@@ -44,7 +30,7 @@ describe.each(PLATFORMS)('the page that %s serves', (_name, adapter) => {
       const complaints: string[] = [];
       page.on('console', (message) => complaints.push(message.text()));
       page.on('pageerror', (error) => complaints.push(error.message));
-      await page.goto(`${base}/${prefix === '' ? '' : `${prefix}/`}ops/locks`);
+      await page.goto(address);
       await page.getByRole('heading', { level: 1, name: 'Locks can be had.' }).waitFor();
       for (const view of ['Blockers', 'Jobs', 'Leaders', 'Instances', 'Locks']) {
         await page.getByRole('navigation').getByRole('link', { name: view, exact: true }).click();

@@ -8,8 +8,7 @@
 
 export type { LockStores, StoreContext, StoreFactory } from './core/store/lock-stores.js';
 export { LockStoreError } from './core/store/store-error.js';
-export type { Clock } from './core/util/clock.js';
-export type { Random } from './core/util/random.js';
+export type { Clock, Random } from './core/util/clock.js';
 
 // Locks
 export type {

@@ -6,7 +6,7 @@ import { ADOPT_OPTIONS, Adoption, type AdoptOptions } from './lease/adoption.js'
 import { ClientUnderTest, GRANTED_BY_STORE, type Granting } from './granting.js';
 import type { CampaignOptions, Leadership } from './leader/leadership.js';
 import { Campaigns } from './leader/campaigns.js';
-import { type Clock, SYSTEM_CLOCK } from './util/clock.js';
+import { type Clock, type Random, SYSTEM_CLOCK, SystemRandom } from './util/clock.js';
 import type { CompositeLease } from './lease/composite-lease.js';
 import { nullIfBusy } from './acquiring/acquire-errors.js';
 import type { LockOrderEdge } from './events/events.js';
@@ -44,7 +44,6 @@ import { MissedTicks } from './jobs/missed-ticks.js';
 import type { JobStore } from './store/job-store.js';
 import type { LatchStore } from './store/latch-store.js';
 import { Latches } from './latch/latches.js';
-import { type Random, SystemRandom } from './util/random.js';
 import {
   checkClearResource,
   checkIsKept,

@@ -15,7 +15,7 @@ import { InvalidLockOptionsError } from './api/errors.js';
 import { readLabel } from './api/label.js';
 import { fencingTickOf } from './store/fencing-token.js';
 import type { LockState } from './store/lock-state.js';
-import { atLeast, integer, type OptionsOf, OptionTable, text } from './api/option-table.js';
+import { atLeast, integer, type OptionsOf, OptionTable, text } from './api/validation.js';
 import { checkResource } from './api/resource.js';
 
 /** What `locks.list()` takes. */

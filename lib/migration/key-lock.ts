@@ -1,7 +1,14 @@
 import type { ForeignClient, ForeignClaim, ForeignContext, ForeignLock, ForeignRun } from '../core/api/foreign-lock.js';
 import { InvalidLockOptionsError, quoteResource } from '../core/api/errors.js';
-import { callback, checked, type OptionsOf, OptionTable } from '../core/api/option-table.js';
-import { describeValue, wrongValue, keyFunctionThrew } from '../core/api/validation.js';
+import {
+  callback,
+  checked,
+  describeValue,
+  keyFunctionThrew,
+  type OptionsOf,
+  OptionTable,
+  wrongValue,
+} from '../core/api/validation.js';
 import { locationOf, type RedisConnectionOption, templateClient } from '../redis/connection/connection-options.js';
 import { ForeignServer } from './foreign-server.js';
 import { KeyClaim } from './key-claim.js';

@@ -1,5 +1,5 @@
 import type { ForeignLock } from '../core/api/foreign-lock.js';
-import { type OptionsOf, OptionTable } from '../core/api/option-table.js';
+import { type OptionsOf, OptionTable } from '../core/api/validation.js';
 import {
   FOREIGN_CLIENT,
   FOREIGN_KEY,

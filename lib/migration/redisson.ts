@@ -1,5 +1,5 @@
 import type { ForeignClaim, ForeignClient, ForeignLock, ForeignReply, ForeignRun } from '../core/api/foreign-lock.js';
-import { type OptionsOf, OptionTable } from '../core/api/option-table.js';
+import { type OptionsOf, OptionTable } from '../core/api/validation.js';
 import { ForeignServer, HELD, readAcquired } from './foreign-server.js';
 import {
   FOREIGN_CLIENT,

@@ -2,7 +2,7 @@ import type { ForeignLock } from '../core/api/foreign-lock.js';
 import { InvalidLockOptionsError } from '../core/api/errors.js';
 import { describeThrown } from '../core/util/quoted.js';
 import { MAX_LEASE_MS } from '../core/api/lock-options.js';
-import { callback, checked, milliseconds, type OptionsOf, OptionTable } from '../core/api/option-table.js';
+import { callback, checked, milliseconds, type OptionsOf, OptionTable } from '../core/api/validation.js';
 import {
   describeKey,
   FOREIGN_CLIENT,

@@ -1,10 +1,9 @@
 import type { Alarms } from '../core/util/alarms.js';
-import type { Clock } from '../core/util/clock.js';
+import type { Clock, Random } from '../core/util/clock.js';
 import { asStoreError, LockStoreError } from '../core/store/store-error.js';
 import type { LockStore, LockOwner, Retention } from '../core/store/lock-store.js';
 import type { PushedGrant, RetentionNotice } from '../core/store/hearing.js';
 import { OrphanReleases, type Retained } from '../core/store/orphan-releases.js';
-import type { Random } from '../core/util/random.js';
 
 /** One store of a quorum, and its name in messages. */
 export interface QuorumMember {

@@ -1,5 +1,5 @@
 import type { Alarm, Alarms } from '../core/util/alarms.js';
-import type { Random } from '../core/util/random.js';
+import type { Random } from '../core/util/clock.js';
 
 /**
  * In round trips; found by simulation. The pause grows with each vote held and each time the votes were passed on. A

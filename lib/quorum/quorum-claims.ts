@@ -1,5 +1,4 @@
-import { backoff, type Random } from '../core/util/random.js';
-import type { Clock } from '../core/util/clock.js';
+import { backoff, type Clock, type Random } from '../core/util/clock.js';
 import { LockStoreError } from '../core/store/store-error.js';
 import type { LockOwner } from '../core/store/lock-store.js';
 import { pause } from '../core/util/promises.js';

@@ -1,5 +1,5 @@
 import { Alarms } from '../core/util/alarms.js';
-import type { Clock } from '../core/util/clock.js';
+import type { Clock, Random } from '../core/util/clock.js';
 import type {
   AcquireReply,
   LockOwner,
@@ -15,7 +15,6 @@ import { asStoreError, LockStoreError } from '../core/store/store-error.js';
 import { closedProbe, type StoreProbe } from '../core/store/store-probe.js';
 import type { Watcher, WatchReply } from '../core/store/watch-store.js';
 import { pause } from '../core/util/promises.js';
-import type { Random } from '../core/util/random.js';
 import type { Candidate } from './candidate.js';
 import { Candidates } from './candidates.js';
 import {

@@ -1,7 +1,14 @@
 import type { Hearing } from '../core/store/hearing.js';
 import type { LockStoreError } from '../core/store/store-error.js';
-import { backoff, jitter, type Random, SystemRandom } from '../core/util/random.js';
-import { type Clock, SYSTEM_CLOCK, type Timer } from '../core/util/clock.js';
+import {
+  backoff,
+  type Clock,
+  jitter,
+  type Random,
+  SYSTEM_CLOCK,
+  SystemRandom,
+  type Timer,
+} from '../core/util/clock.js';
 import { settle } from '../core/util/promises.js';
 import type { Connection } from './connection/connection.js';
 import type { ServerConnection } from './connection/server-connection.js';

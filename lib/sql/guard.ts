@@ -2,7 +2,7 @@ import { InvalidLockOptionsError } from '../core/api/errors.js';
 import { StaleFencingTokenError } from '../core/api/lease-errors.js';
 import type { Lease } from '../core/api/lease.js';
 import { isSharedMode } from '../core/api/lock-mode.js';
-import { atLeast, checked, oneOf, type OptionsOf, OptionTable } from '../core/api/option-table.js';
+import { atLeast, checked, oneOf, type OptionsOf, OptionTable } from '../core/api/validation.js';
 import { checkResource } from '../core/api/resource.js';
 import { quote } from '../core/util/quoted.js';
 import { adapt, type FenceTransaction } from './adapters.js';

@@ -1,5 +1,5 @@
 import { InvalidLockOptionsError } from '../core/api/errors.js';
-import { checked, type OptionsOf, OptionTable, patience, text } from '../core/api/option-table.js';
+import { checked, type OptionsOf, OptionTable, patience, text } from '../core/api/validation.js';
 import type { Lease } from '../core/api/lease.js';
 import { LOCK_OPTIONS, type LockMode } from '../core/api/lock-options.js';
 import { checkResource, JOB_PREFIX, LEADER_PREFIX } from '../core/api/resource.js';

@@ -1,6 +1,14 @@
 import { InvalidLockOptionsError } from '../core/api/errors.js';
-import { checked, flag, oneOf, type OptionsOf, OptionTable, text } from '../core/api/option-table.js';
-import { describeValue, wrongValue } from '../core/api/validation.js';
+import {
+  checked,
+  describeValue,
+  flag,
+  oneOf,
+  type OptionsOf,
+  OptionTable,
+  text,
+  wrongValue,
+} from '../core/api/validation.js';
 import { fleetOf, FleetPlace, type TestClock, type TestFleet } from './fleet/test-fleet.js';
 import type { TestStores } from '../nest/service-parts.js';
 import { TEST_STORES } from '../nest/tokens.js';

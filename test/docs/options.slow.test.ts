@@ -3,7 +3,7 @@ import { CONSOLE_OPTIONS } from '../../lib/console/nest/console-options.js';
 import { LeaseLostError } from '../../lib/core/api/lease-errors.js';
 import { readTransferOptions, TRANSFER_OPTIONS } from '../../lib/core/api/lease.js';
 import { checkLockOptions, LOCK_DEFAULTS, LOCK_OPTIONS } from '../../lib/core/api/lock-options.js';
-import { without } from '../../lib/core/api/option-table.js';
+import { without } from '../../lib/core/api/validation.js';
 import {
   BACKOFF_OPTIONS,
   exponentialBackoff,

@@ -8,9 +8,9 @@ import { useRedis } from '../support/redis/redis-server.js';
 const root = new URL('../../', import.meta.url);
 
 /** What a newcomer has to open to follow one call. */
-const MOST_FILES = 41;
+const MOST_FILES = 38;
 /** Beside those, what a newcomer has to open to follow one tick of a job. */
-const MOST_OF_TICK = 19;
+const MOST_OF_TICK = 16;
 
 describe('the way of one call of a method with @DistributedLock, on a free lock', () => {
   const redis = useRedis();

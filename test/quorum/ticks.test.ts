@@ -1,10 +1,9 @@
-import { SystemClock } from '../../lib/core/util/clock.js';
+import { SystemClock, SystemRandom } from '../../lib/core/util/clock.js';
 import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../lib/memory/memory-server.js';
 import { RedisJobStore } from '../../lib/redis/redis-job-store.js';
 import { QuorumLockStore } from '../../lib/quorum/quorum-lock-store.js';
 import { QuorumClaims } from '../../lib/quorum/quorum-claims.js';
-import { SystemRandom } from '../../lib/core/util/random.js';
 import type { ClaimChange, ClaimNode, TickClaim } from '../../lib/core/store/job-claims.js';
 import { jobsOn } from '../support/world/forgetful.js';
 

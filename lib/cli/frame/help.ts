@@ -1,4 +1,4 @@
-import { nearest } from '../../core/api/validation.js';
+import { nearest } from '../../core/api/nearest.js';
 import { quote } from '../../core/util/quoted.js';
 import type { Command } from './command.js';
 import { COMMON_OPTIONS } from './connection.js';

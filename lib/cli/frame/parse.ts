@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { nearest } from '../../core/api/validation.js';
+import { nearest } from '../../core/api/nearest.js';
 import { quote } from '../../core/util/quoted.js';
 import type { Command } from './command.js';
 import { UsageError } from './exit-codes.js';

@@ -1,7 +1,6 @@
 import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { callback, checked, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
-import { describeValue } from '../../core/api/validation.js';
+import { callback, checked, describeValue, type OptionsOf, OptionTable, text } from '../../core/api/validation.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
 import { DEFAULT_NAME } from '../../nest/tokens.js';
 import { CONSOLE_ACTIONS, type ConsoleAction } from '../bodies.js';

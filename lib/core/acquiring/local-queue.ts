@@ -21,7 +21,7 @@ import { LockStoreError } from '../store/store-error.js';
 import type { PushedGrant, RetentionNotice } from '../store/hearing.js';
 import { handOnLabel, mistrustLabel } from '../holding/labels.js';
 import { createOwner } from '../store/ask.js';
-import { releaseInStore, type Runtime } from '../holding/runtime.js';
+import type { Runtime } from '../holding/runtime.js';
 import { type LocalHolder, StoreLease } from '../holding/store-lease.js';
 
 /**
@@ -125,7 +125,7 @@ export class LocalQueue implements WaiterListener {
       // The next call waits in the store, as those of other processes do. It asks before the release, which then tells
       // it when the resource will be free.
       this.#goOn();
-      return releaseInStore(storeLease, this.deps, backgroundRelease);
+      return this.deps.orphanReleases.release(storeLease, backgroundRelease);
     }
     const next = this.#waiter ? undefined : this.#waiting.next();
     if (next) return this.#waiterFor(next).askAndRelease(owner);

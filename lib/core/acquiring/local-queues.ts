@@ -7,7 +7,7 @@ import { isExpectedToWait, type WaitingNow } from './waits.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { PushedGrant, RetentionNotice } from '../store/hearing.js';
 import { Polling } from './polling.js';
-import { releaseInStore, type Runtime } from '../holding/runtime.js';
+import type { Runtime } from '../holding/runtime.js';
 import type { SeveralParts } from '../holding/several-parts.js';
 import type { LocalHolder, StoreLease } from '../holding/store-lease.js';
 
@@ -134,7 +134,7 @@ export class LocalQueues {
       onHandedOver();
       return undefined;
     }
-    return releaseInStore(hold.storeLease, this.deps, hold.backgroundRelease);
+    return this.deps.orphanReleases.release(hold.storeLease, hold.backgroundRelease);
   }
 
   /** The holder has lost the lock, so the next call may ask. */

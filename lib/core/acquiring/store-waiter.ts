@@ -4,7 +4,7 @@ import type { AcquireReply, LockOwner, QueuedPlace } from '../store/lock-store.j
 import { asStoreError, LockStoreError } from '../store/store-error.js';
 import { isSameRequest } from '../api/lock-options.js';
 import { isExpectedToWait, isWaitTold } from './waits.js';
-import { jitter } from '../util/random.js';
+import { jitter } from '../util/clock.js';
 import type { Place, QueuedWaiter } from '../places/place.js';
 import type { Runtime } from '../holding/runtime.js';
 import { validUntil } from '../holding/store-lease.js';
@@ -211,7 +211,10 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     this.call.attempts++;
     this.#outstanding++;
     this.#unsettled++;
-    this.deps.places.asks(this);
+    const { places } = this.deps;
+    this.lossesBefore = places.losses;
+    // The attempt keeps its place, too.
+    if (this.kept) places.pause(this);
     if (this.isLabelOld) this.isLabelOld = false;
     return super.begin(sentAt);
   }

@@ -1,7 +1,6 @@
 import { InvalidLockOptionsError } from './errors.js';
 import { LEASE_LENGTH, type LockMode } from './lock-options.js';
-import { type OptionsOf, OptionTable } from './option-table.js';
-import { checkWork } from './validation.js';
+import { checkWork, type OptionsOf, OptionTable } from './validation.js';
 
 /**
  * A time-bounded grant of a resource. It ends *released*, *lost*, or (a fixed lease) *expired*.

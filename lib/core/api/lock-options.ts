@@ -8,8 +8,8 @@ import { ACQUIRE_MODES, type AcquireMode, type LockMode } from './lock-mode.js';
 import type { RetryStrategy } from './retry.js';
 import {
   abortSignal,
-  checked,
   atLeast,
+  checked,
   countOrInfinity,
   flag,
   integer,
@@ -19,8 +19,8 @@ import {
   OptionTable,
   patience,
   without,
-} from './option-table.js';
-import { wrongValue } from './validation.js';
+  wrongValue,
+} from './validation.js';
 
 export { type AcquireMode, isSharedMode, LOCK_MODES, type LockMode } from './lock-mode.js';
 
@@ -369,7 +369,7 @@ export function fillLockOptions(
     minHoldMs,
     retry: options?.retry,
     signal: options?.signal,
-    alsoLock: options?.alsoLock ?? (isForeignMode(mode) ? defaults.alsoLock : undefined),
+    alsoLock: options?.alsoLock ?? (defaults.alsoLock && isForeignMode(mode) ? defaults.alsoLock : undefined),
     group: options?.group,
     warnAfterMs: options?.warnAfterMs,
   };

@@ -1,6 +1,14 @@
 import { type AttemptOutcome, InvalidLockOptionsError } from './errors.js';
-import { checked, countOrInfinity, flag, milliseconds, type OptionsOf, OptionTable } from './option-table.js';
-import { describeValue, wrongValue } from './validation.js';
+import {
+  checked,
+  countOrInfinity,
+  describeValue,
+  flag,
+  milliseconds,
+  type OptionsOf,
+  OptionTable,
+  wrongValue,
+} from './validation.js';
 
 /** What a {@link RetryStrategy} knows when it is asked for the next pause. */
 export interface RetryState {

@@ -1,4 +1,5 @@
 import { InvalidLockOptionsError, InvalidResourceError } from './errors.js';
+import { nearest, otherWord } from './nearest.js';
 import { describeThrown, escapeText, quote } from '../util/quoted.js';
 
 /** Describes a value for a message: short, quoted, and without the content of objects. */
@@ -22,9 +23,6 @@ function classOf(value: object): string {
 export function wrongValue(option: string, allowed: string, value: unknown): InvalidLockOptionsError {
   return new InvalidLockOptionsError(`${option} must be ${allowed}, not ${describeValue(value)}.`, option);
 }
-
-/** A name longer than any option name: no option is suggested for it. */
-const LONGEST_NAME = 40;
 
 /** Checks an integer option in a range, both ends included. */
 export function checkInteger(option: string, value: unknown, min: number, max: number, unit = 'milliseconds'): void {
@@ -145,55 +143,151 @@ export function unknownOption(where: string, name: string, known: readonly strin
   );
 }
 
-/** What other libraries call our options. */
-const OTHER_WORDS: readonly (readonly [ours: string, theirs: readonly string[]])[] = [
-  ['leaseMs', ['ttl', 'ttlMs', 'expire', 'expiry', 'expires', 'expiresIn', 'duration', 'leaseTime', 'lockTimeout']],
-  ['waitMs', ['timeout', 'timeoutMs', 'wait', 'waitTime', 'waitTimeout', 'acquireTimeout', 'maxWait']],
-  ['retry', ['retries', 'retryCount', 'retryDelay', 'retryInterval', 'retryStrategy', 'attempts']],
-  ['keyPrefix', ['prefix', 'namespace']],
-  ['key', ['keys', 'resource', 'resources', 'lockKey']],
-];
+/**
+ * How one option is checked, and what it is when the caller leaves it out. `D` is `undefined` for an option without a
+ * default.
+ */
+export class Option<T, D extends T | undefined = undefined> {
+  constructor(
+    /**
+     * Throws an `InvalidLockOptionsError` that names the option, the value and what is allowed. A table passes
+     * `undefined` only for a required option.
+     */
+    readonly check: (option: string, value: unknown) => void,
+    readonly fallback: D,
+    readonly isRequired = false,
+  ) {}
 
-/** What says where Redis is, and how to write it. */
-const OF_CONNECTION: readonly (readonly [shape: string, names: readonly string[]])[] = [
-  ["'redis://localhost:6379'", ['url', 'uri', 'redisUrl', 'connectionString']],
-  ['client', ['client', 'redis', 'ioredis', 'redisClient']],
-  ['{ cluster: [...] }', ['cluster', 'nodes']],
-  ["{ sentinels: [...], name: 'mymaster' }", ['sentinels', 'sentinel']],
-  ["{ host: 'localhost', port: 6379 }", ['host', 'port', 'db', 'username', 'password', 'path', 'tls', 'redisOptions']],
-];
-
-/** The advice for an option that is known by another name, or that has another place. */
-function otherWord(name: string, known: readonly string[]): string | undefined {
-  const [ours] = OTHER_WORDS.find(([our, theirs]) => known.includes(our) && theirs.includes(name)) ?? [];
-  if (ours === 'key') return `${name} is called key here, and takes several names too: key: ['a', 'b'].`;
-  if (ours !== undefined) return `${name} is called ${ours} here.`;
-  if (!known.includes('connection')) return undefined;
-  const [shape] = OF_CONNECTION.find(([, names]) => names.includes(name)) ?? [];
-  return shape && `Put it into connection: { connection: ${shape} }.`;
-}
-
-/** The known name within two edits, or with the same letters in another case. They have a letter in common. */
-export function nearest(name: string, known: readonly string[]): string | undefined {
-  if (name.length > LONGEST_NAME) return undefined;
-  const scored = known
-    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
-    .sort((a, b) => a.distance - b.distance);
-  const best = scored[0];
-  if (!best || best.distance >= Math.max(name.length, best.candidate.length)) return undefined;
-  return best.distance <= Math.max(2, Math.floor(name.length / 3)) ? best.candidate : undefined;
-}
-
-/** Levenshtein distance (Wagner and Fischer, 1974), one row at a time. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, substitution));
-    }
-    row = next;
+  default<V extends T>(value: V): Option<T, T> {
+    return new Option<T, T>(this.check, value);
   }
-  return row[b.length]!;
+
+  /** The same option, where the caller may not leave it out. */
+  required(): Option<T> {
+    return new Option<T>(this.check, undefined, true);
+  }
+}
+
+export function integer(min: number, max: number, unit: string): Option<number> {
+  return new Option<number>((option, value) => checkInteger(option, value, min, max, unit), undefined);
+}
+
+/** How many of something, `min` or more. */
+export function atLeast(min: number, unit: string, max: number = Number.MAX_SAFE_INTEGER): Option<number> {
+  return integer(min, max, unit);
+}
+
+/** A time in whole milliseconds. */
+export function milliseconds(min: number, max: number = Number.MAX_SAFE_INTEGER): Option<number> {
+  return integer(min, max, 'milliseconds');
+}
+
+/** A time in whole milliseconds, or `Infinity`. */
+export function patience(): Option<number> {
+  return countOrInfinity(0, 'milliseconds');
+}
+
+/** How many of something, `min` or more, or `Infinity`. */
+export function countOrInfinity(min: number, unit: string): Option<number> {
+  return new Option<number>((option, value) => checkIntegerOrInfinity(option, value, min, unit), undefined);
+}
+
+export function flag(): Option<boolean> {
+  return new Option<boolean>(checkBoolean, undefined);
+}
+
+export function oneOf<T extends string>(allowed: readonly T[]): Option<T> {
+  return new Option<T>((option, value) => checkOneOf(option, value, allowed), undefined);
+}
+
+/** A string that the pattern allows, which the message explains. */
+export function text(pattern: RegExp, explained: string): Option<string> {
+  return new Option<string>((option, value) => checkText(option, value, pattern, explained), undefined);
+}
+
+export function abortSignal(): Option<AbortSignal> {
+  return new Option<AbortSignal>(checkSignal, undefined);
+}
+
+export function callback<F>(): Option<F> {
+  return new Option<F>(checkFunction, undefined);
+}
+
+/** An option with a check of its own, or one that is checked together with others later. */
+export function checked<T>(check: (option: string, value: unknown) => void = () => {}): Option<T> {
+  return new Option<T>(check, undefined);
+}
+
+/** The options of a table, without some. */
+export function without<T extends object, K extends keyof T>(options: T, ...names: readonly K[]): Omit<T, K> {
+  const kept = Object.entries(options).filter(([name]) => !names.includes(name as K));
+  return Object.fromEntries(kept) as Omit<T, K>;
+}
+
+type AnyOption = Option<unknown, unknown>;
+
+/** What a table of the options `O` must have: an option of the right type for each of them, and no other. */
+export type OptionsOf<O> = { readonly [K in keyof Required<O>]: { readonly fallback: O[K] | undefined } };
+
+/** The names of the options that have a default. */
+type NamesWithDefault<T extends Record<string, AnyOption>> = {
+  [K in keyof T]: undefined extends T[K]['fallback'] ? never : K;
+}[keyof T];
+
+/** All options of one kind: their names, their checks and their defaults. */
+export class OptionTable<T extends Record<string, AnyOption> = Record<string, AnyOption>> {
+  readonly names: readonly string[];
+  /** The defaults of the options that have one. */
+  readonly defaults: { readonly [K in NamesWithDefault<T>]: NonNullable<T[K]['fallback']> };
+  /** Without a prototype, so that no name finds what every object inherits. */
+  readonly #checks: Readonly<Record<string, AnyOption['check']>>;
+  readonly #required: readonly string[];
+
+  constructor(readonly options: T) {
+    const entries = Object.entries(options);
+    const checks = Object.create(null) as Record<string, AnyOption['check']>;
+    for (const [name, { check }] of entries) checks[name] = check;
+    this.#checks = checks;
+    this.#required = entries.flatMap(([name, { isRequired }]) => (isRequired ? [name] : []));
+    this.names = Object.keys(options);
+    this.defaults = Object.fromEntries(
+      entries.flatMap(([name, { fallback }]) => (fallback === undefined ? [] : [[name, fallback]])),
+    ) as typeof this.defaults;
+  }
+
+  /**
+   * Checks the given options, and that there are no others. It runs at each call to acquire, so it allocates nothing.
+   *
+   * @param where what they were passed to, for the message
+   * @param within the option that contains these, for the message
+   * @throws InvalidLockOptionsError
+   */
+  check(where: string, given: object, within = ''): void {
+    checkIsObject(where, given);
+    const values = given as Record<string, unknown>;
+    const checks = this.#checks;
+    for (const name in values) {
+      const check = checks[name];
+      if (check !== undefined) {
+        const value = values[name];
+        if (value !== undefined) check(within === '' ? name : within + name, value);
+      } else if (Object.hasOwn(values, name)) throw unknownOption(where, name, this.names);
+    }
+    // The getters of a class are used like other properties, but the loop does not see them.
+    if (Object.getPrototypeOf(values) !== Object.prototype) this.#checkAll(values, within);
+    if (this.#required.length > 0) this.#checkRequired(values, within);
+  }
+
+  #checkAll(values: Record<string, unknown>, within: string): void {
+    for (const name of this.names) {
+      const value = values[name];
+      if (value !== undefined) this.#checks[name]!(within + name, value);
+    }
+  }
+
+  #checkRequired(values: Record<string, unknown>, within: string): void {
+    for (const name of this.#required) {
+      if (values[name] === undefined) this.#checks[name]!(within + name, undefined);
+    }
+  }
 }

@@ -1,4 +1,4 @@
-import { flag, integer, type OptionsOf, OptionTable } from '../api/option-table.js';
+import { flag, integer, type OptionsOf, OptionTable } from '../api/validation.js';
 import type { Blocker } from './blockers.js';
 import type { Durations } from './duration-histogram.js';
 

@@ -1,6 +1,6 @@
 import { type DeadlockedCall, InvalidLockOptionsError } from '../api/errors.js';
 import { ACQUIRE_MODES, type AcquireMode } from '../api/lock-mode.js';
-import { atLeast, oneOf, type OptionsOf, OptionTable } from '../api/option-table.js';
+import { atLeast, oneOf, type OptionsOf, OptionTable } from '../api/validation.js';
 import { checkResource } from '../api/resource.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from '../lease/lease-deps.js';

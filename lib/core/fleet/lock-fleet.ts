@@ -1,7 +1,7 @@
 import type { DeadlockedCall } from '../api/errors.js';
 import type { Holder } from '../api/holder.js';
 import type { LockMode } from '../api/lock-mode.js';
-import { flag, integer, milliseconds, type OptionsOf, OptionTable, text } from '../api/option-table.js';
+import { flag, integer, milliseconds, type OptionsOf, OptionTable, text } from '../api/validation.js';
 
 /** What `locks.fleet()` takes. */
 export interface FleetOptions {

@@ -10,7 +10,7 @@ import {
   type StoreProbe,
   type StoreProblem,
 } from '../store/store-probe.js';
-import { milliseconds, type OptionsOf, OptionTable } from '../api/option-table.js';
+import { milliseconds, type OptionsOf, OptionTable } from '../api/validation.js';
 
 /** What `locks.health()` takes. */
 export interface HealthOptions {

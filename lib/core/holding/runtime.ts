@@ -3,14 +3,12 @@ import type { LockDefaults } from '../api/lock-options.js';
 import type { DeadlockWatch } from '../deadlocks/deadlock-watch.js';
 import type { Observation } from '../tracing/observation.js';
 import type { Alarms } from '../util/alarms.js';
-import type { Clock } from '../util/clock.js';
-import type { Random } from '../util/random.js';
+import type { Clock, Random } from '../util/clock.js';
 import type { Hold } from './hold.js';
 import type { LockOrder } from './lock-order.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { OrphanReleases } from '../store/orphan-releases.js';
 import type { PlaceKeeper } from '../places/place-keeper.js';
-import type { StoreLease } from './store-lease.js';
 
 /** What every feature of a lock client needs. All features share one. */
 export interface Runtime {
@@ -41,22 +39,4 @@ export interface Runtime {
   /** The orders in which calls of this process take locks inside each other. */
   readonly lockOrder: LockOrder;
   readonly defaults: LockDefaults;
-}
-
-/**
- * Releases a store lease in the store. Where its minimum is not over, the resource stays taken until then.
- *
- * @param lazily no caller waits for the answer
- * @returns whether it was still held
- */
-export function releaseInStore(
-  storeLease: StoreLease,
-  { store, orphanReleases }: Pick<Runtime, 'store' | 'orphanReleases'>,
-  lazily?: boolean,
-): Promise<boolean> {
-  const { owner, releasedBy } = storeLease;
-  const retention = storeLease.retention();
-  if (!retention && !releasedBy) return store.release(owner, lazily);
-  orphanReleases.retain(owner, storeLease);
-  return releasedBy ? releasedBy.release(lazily) : store.retain(owner, retention!, lazily);
 }

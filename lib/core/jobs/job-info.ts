@@ -2,7 +2,7 @@ import type { JobInstance, JobPause, RunRecord } from '../store/job-store.js';
 import { brand } from '../util/objects.js';
 import { quote, quoteSome } from '../util/quoted.js';
 import { LockError } from '../api/errors.js';
-import { nearest } from '../api/validation.js';
+import { nearest } from '../api/nearest.js';
 
 /** One run in the history of a job, or one tick that was missed. */
 export interface JobRun extends RunRecord {

@@ -2,7 +2,7 @@ import { LockUnavailableError } from '../api/errors.js';
 import type { JobState } from '../store/job-store.js';
 import type { LockStoreError } from '../store/store-error.js';
 import { chunks } from '../util/objects.js';
-import type { Random } from '../util/random.js';
+import type { Random } from '../util/clock.js';
 import type { Watched } from './watched-job.js';
 
 /** A look or a registration that has this many jobs takes about a millisecond of Redis. */

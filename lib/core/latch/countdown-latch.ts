@@ -1,7 +1,15 @@
 import type { LatchSpec } from '../store/latch-store.js';
-import { abortSignal, checked, milliseconds, type OptionsOf, OptionTable, patience } from '../api/option-table.js';
 import { checkResource, MAX_RESOURCE_BYTES } from '../api/resource.js';
-import { checkInteger, wrongValue } from '../api/validation.js';
+import {
+  abortSignal,
+  checked,
+  checkInteger,
+  milliseconds,
+  type OptionsOf,
+  OptionTable,
+  patience,
+  wrongValue,
+} from '../api/validation.js';
 
 /** How a latch is made. */
 export interface LatchOptions {

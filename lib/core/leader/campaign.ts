@@ -1,5 +1,4 @@
 import type { CampaignCallbacks, CampaignOptions, DemotionReason, Leadership, LeaderWork, Term } from './leadership.js';
-import { backoff, jitter } from '../util/random.js';
 import { Deferred, pause } from '../util/promises.js';
 import { InvalidLockOptionsError, type LockError } from '../api/errors.js';
 import type { SingleLease } from '../lease/single-lease.js';
@@ -11,7 +10,7 @@ import { isAbortedBy, onAbort } from '../util/signals.js';
 import { quote } from '../util/quoted.js';
 import type { Runtime } from '../holding/runtime.js';
 import { describeValue } from '../api/validation.js';
-import type { Clock } from '../util/clock.js';
+import { backoff, type Clock, jitter } from '../util/clock.js';
 import type { LockObservers } from '../events/observers.js';
 
 /** What every campaign of a client needs. */

@@ -1,7 +1,7 @@
 import type { LeaseLostError, NotLeaderError } from '../api/lease-errors.js';
 import type { Lease } from '../api/lease.js';
 import { LOCK_OPTIONS } from '../api/lock-options.js';
-import { abortSignal, callback, type OptionsOf, OptionTable } from '../api/option-table.js';
+import { abortSignal, callback, type OptionsOf, OptionTable } from '../api/validation.js';
 
 /** Why a term ended: its lease was lost, or this instance steps down. */
 export type DemotionReason = LeaseLostError | NotLeaderError;

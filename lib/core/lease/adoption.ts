@@ -15,7 +15,7 @@ import {
   MIN_HOLD,
   type ResolvedLockOptions,
 } from '../api/lock-options.js';
-import { type OptionsOf, OptionTable } from '../api/option-table.js';
+import { type OptionsOf, OptionTable } from '../api/validation.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { pause } from '../util/promises.js';
 import { retentionSince, StoreLease, validUntil } from '../holding/store-lease.js';

@@ -4,7 +4,6 @@ import { LeaseLostError } from '../api/lease-errors.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { Hold, SecondLease } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
-import { releaseInStore } from '../holding/runtime.js';
 import type { PublishedRelease } from '../tracing/publications.js';
 
 const OVER = Promise.resolve();
@@ -44,7 +43,7 @@ function releaseOurs(hold: Hold, deps: LeaseDeps, wasHeld: boolean, sentAt?: num
   if (released === undefined) return OVER;
   // Redis is at work from here on: what can wait until then costs the next holder nothing.
   watchdog.unwatch(hold);
-  const again = (): Promise<boolean> => releaseInStore(hold.storeLease, deps);
+  const again = (): Promise<boolean> => deps.orphanReleases.release(hold.storeLease);
   const answer = retryUnexecuted(alarms, released, hold.attemptTimeoutMs, again, sentAt);
   return answer.then((known) => conclude(hold, deps, known, wasHeld, heldMs));
 }

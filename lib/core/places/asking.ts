@@ -2,9 +2,8 @@ import type { AttemptOutcome } from '../api/errors.js';
 import { aged, type Holders, NO_HOLDERS } from '../api/holder.js';
 import { asStoreError, LockStoreError } from '../store/store-error.js';
 import type { QueuedPlace } from '../store/lock-store.js';
-import { backoff, jitter, type Random } from '../util/random.js';
 import type { Alarm, Alarms } from '../util/alarms.js';
-import type { Clock } from '../util/clock.js';
+import { backoff, type Clock, jitter, type Random } from '../util/clock.js';
 
 /**
  * Asks a store again and again until it is stopped: after a pause, whether the last attempt was answered, failed or

@@ -5,8 +5,7 @@ import type { Hearing } from '../store/hearing.js';
 import { type KeepReply, KEPT_AT_ONCE, type LockStore } from '../store/lock-store.js';
 import { type Alarms, alarmThat, DueQueue } from '../util/alarms.js';
 import { inRootContext } from '../util/async-contexts.js';
-import { jitter, type Random } from '../util/random.js';
-import type { Clock } from '../util/clock.js';
+import { type Clock, jitter, type Random } from '../util/clock.js';
 
 /** How many commands of a group may be under way at a time. The next one is sent when one of them is answered. */
 const MOST_OF_GROUP = 4;
@@ -64,12 +63,6 @@ export class PlaceKeeper {
   /** Whether the place of this waiter is kept, so that it need not ask. */
   keeps({ kept }: QueuedWaiter): boolean {
     return kept !== undefined && (kept.isScheduled || kept.batch !== undefined);
-  }
-
-  /** The waiter asks by itself, which keeps the place too. */
-  asks(waiter: QueuedWaiter): void {
-    waiter.lossesBefore = this.losses;
-    if (waiter.kept !== undefined) this.pause(waiter);
   }
 
   /** Its place is kept no more, until the waiter has asked. */

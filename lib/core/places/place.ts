@@ -19,7 +19,7 @@ export interface QueuedWaiter {
   readonly log: AttemptLog;
   /** The last known place in the queue, counted from 1. */
   readonly place?: number;
-  /** Set by the keeper: what its `losses` was when the last command for the waiter was sent. */
+  /** What `losses` of the keeper was when the last command for the waiter was sent. */
   lossesBefore: number;
   /** Set by the keeper, from the first answer that says that it is in the queue. */
   kept?: Place | undefined;

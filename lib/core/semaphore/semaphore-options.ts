@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../api/errors.js';
 import { LOCK_OPTIONS, type LockOptions } from '../api/lock-options.js';
-import { integer, type OptionsOf, OptionTable, without } from '../api/option-table.js';
+import { integer, type OptionsOf, OptionTable, without } from '../api/validation.js';
 
 /** The most permits a semaphore may have. */
 const MAX_PERMITS = 1_000_000;

@@ -17,7 +17,7 @@ import {
   type JobNote,
   type MissedSpan,
 } from '../store/job-claims.js';
-import { checked, atLeast, flag, milliseconds, oneOf, type OptionsOf, OptionTable } from '../api/option-table.js';
+import { atLeast, checked, flag, milliseconds, oneOf, type OptionsOf, OptionTable } from '../api/validation.js';
 
 /** How the ticks of one singleton job run. */
 export interface SingletonRunOptions {

@@ -1,7 +1,6 @@
 import { type Alarm, type Alarms, alarmThat } from '../util/alarms.js';
-import { backoff, type Random } from '../util/random.js';
 import { LockUnavailableError } from '../api/errors.js';
-import type { Clock } from '../util/clock.js';
+import { backoff, type Clock, type Random } from '../util/clock.js';
 import { pause } from '../util/promises.js';
 import { asStoreError, LockStoreError } from './store-error.js';
 import type { LockDefaults, ResolvedLockOptions } from '../api/lock-options.js';

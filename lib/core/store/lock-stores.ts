@@ -1,8 +1,7 @@
 import { InvalidLockOptionsError } from '../api/errors.js';
 import type { LockDefaults } from '../api/lock-options.js';
 import { describeValue } from '../api/validation.js';
-import type { Clock } from '../util/clock.js';
-import type { Random } from '../util/random.js';
+import type { Clock, Random } from '../util/clock.js';
 import type { JobClaims, JobStore } from './job-store.js';
 import type { LatchStore } from './latch-store.js';
 import type { LockStore } from './lock-store.js';

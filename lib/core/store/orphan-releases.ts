@@ -1,9 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import type { Alarms } from '../util/alarms.js';
 import { askUntil } from './ask.js';
-import { backoff } from '../util/random.js';
 import { inRootContext } from '../util/async-contexts.js';
-import type { Clock } from '../util/clock.js';
+import { backoff, type Clock } from '../util/clock.js';
 import type { LockStore, LockOwner, Retention } from './lock-store.js';
 import type { PushedGrant } from './hearing.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
@@ -28,7 +27,7 @@ export interface Retained {
   /** For how long the resource stays taken if it is released now. */
   retention?(): Retention | undefined;
   /** Another command that releases it. Only set where that is not the plain one. */
-  readonly releasedBy?: { release(): Promise<boolean> };
+  readonly releasedBy?: { release(lazily?: boolean): Promise<boolean> };
 }
 
 /**
@@ -66,6 +65,18 @@ export class OrphanReleases {
   /** From now on, this owner is released by the command that its lease says, and until its retention is over. */
   retain(owner: LockOwner, retained: Retained): void {
     this.#retained.set(owner, retained);
+  }
+
+  /**
+   * Releases a lease in the store, once, by the command that it says. Where its minimum is not over, the resource stays
+   * taken until then.
+   *
+   * @param lazily no caller waits for the answer
+   * @returns whether it was still held
+   */
+  release(lease: Retained & { readonly owner: LockOwner }, lazily?: boolean): Promise<boolean> {
+    this.retain(lease.owner, lease);
+    return this.#release(lease.owner, lazily);
   }
 
   start(owner: LockOwner, limits: Limits, before = this.#withdrawn.get(owner)): void {
@@ -159,11 +170,11 @@ export class OrphanReleases {
     return wasHeld;
   }
 
-  #release(owner: LockOwner): Promise<boolean> {
+  #release(owner: LockOwner, lazily?: boolean): Promise<boolean> {
     const retained = this.#retained.get(owner);
-    if (retained?.releasedBy) return retained.releasedBy.release();
+    if (retained?.releasedBy) return retained.releasedBy.release(lazily);
     const retention = retained?.retention?.();
-    return retention ? this.store.retain(owner, retention) : this.store.release(owner);
+    return retention ? this.store.retain(owner, retention, lazily) : this.store.release(owner, lazily);
   }
 }
 

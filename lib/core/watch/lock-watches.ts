@@ -14,7 +14,7 @@ import { type FreedMessage, MARKS, type WatchReply } from '../store/watch-store.
 import type { LeaseDeps } from '../lease/lease-deps.js';
 import { heartbeatPause } from '../places/asking.js';
 import type { LockStore } from '../store/lock-store.js';
-import { abortSignal, type OptionsOf, OptionTable, patience } from '../api/option-table.js';
+import { abortSignal, type OptionsOf, OptionTable, patience } from '../api/validation.js';
 import { checkResource } from '../api/resource.js';
 
 /** How `locks.waitUntilFree()` waits. */

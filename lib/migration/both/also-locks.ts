@@ -7,7 +7,7 @@ import {
   type ForeignRun,
   isForeignMode,
 } from '../../core/api/foreign-lock.js';
-import { releaseInStore, type Runtime } from '../../core/holding/runtime.js';
+import type { Runtime } from '../../core/holding/runtime.js';
 import type { LeaseDeps, SecondLock, SecondLockCall, SecondLocks } from '../../core/lease/lease-deps.js';
 import type { LeaseTransfer } from '../../core/lease/transfer-text.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
@@ -230,7 +230,7 @@ async function abandon(waiting: Hold, deps: LeaseDeps): Promise<void> {
   waiting.storeLease.minHoldMs = 0;
   const released = localQueues.release(waiting, () => {});
   if (released) {
-    const again = (): Promise<boolean> => releaseInStore(waiting.storeLease, deps);
+    const again = (): Promise<boolean> => deps.orphanReleases.release(waiting.storeLease);
     const answer = await retryUnexecuted(alarms, released, waiting.attemptTimeoutMs, again, waiting.endedAt);
     if (answer.outcome !== 'answered') orphanReleases.start(waiting.owner, waiting);
   }

@@ -10,7 +10,7 @@ import { AttemptLog, failurePause, givesUpAt, grantedTooLate } from '../../core/
 import { withTimeout } from '../../core/store/ask.js';
 import { LockStoreError } from '../../core/store/store-error.js';
 import type { Runtime } from '../../core/holding/runtime.js';
-import { jitter } from '../../core/util/random.js';
+import { jitter } from '../../core/util/clock.js';
 import { pause } from '../../core/util/promises.js';
 
 /**

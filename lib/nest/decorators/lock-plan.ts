@@ -8,9 +8,18 @@ import {
   LOCK_OPTIONS,
   type LockOptions,
 } from '../../core/api/lock-options.js';
-import { checked, oneOf, type OptionsOf, OptionTable, without } from '../../core/api/option-table.js';
 import { checkResources, groupNamed, type ResourceNames } from '../../core/api/resource.js';
-import { checkOneOf, describeValue, wrongValue, keyFunctionThrew } from '../../core/api/validation.js';
+import {
+  checked,
+  checkOneOf,
+  describeValue,
+  keyFunctionThrew,
+  oneOf,
+  type OptionsOf,
+  OptionTable,
+  without,
+  wrongValue,
+} from '../../core/api/validation.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import type { LockAccess } from '../request/intercepted-call.js';
 

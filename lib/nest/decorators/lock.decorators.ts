@@ -15,7 +15,7 @@ import {
 import { checkIsOnlyArgument, lockMethod } from './locked-method.js';
 import type { AnyResult, BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
 import { type AcquireMode, checkMinHold } from '../../core/api/lock-options.js';
-import { type OptionsOf, OptionTable, without } from '../../core/api/option-table.js';
+import { type OptionsOf, OptionTable, without } from '../../core/api/validation.js';
 import { checkOwnResource, groupNamed } from '../../core/api/resource.js';
 import {
   checkPermits,

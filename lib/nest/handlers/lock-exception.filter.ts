@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpStatus, Logger, Optional } from '@nestjs/common';
 import { type Observable, of, throwError } from 'rxjs';
 import { LockError, LockUnavailableError } from '../../core/api/errors.js';
-import { milliseconds, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
+import { milliseconds, type OptionsOf, OptionTable } from '../../core/api/validation.js';
 import { SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { count } from '../../core/util/plurals.js';
 import { isLogged } from '../log/outage-log.js';

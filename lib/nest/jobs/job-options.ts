@@ -2,14 +2,15 @@ import type { CronOptions } from '@nestjs/schedule';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import {
   checked,
+  checkIsObject,
+  describeValue,
   integer,
   milliseconds,
   type OptionsOf,
   OptionTable,
   text,
   without,
-} from '../../core/api/option-table.js';
-import { checkIsObject, describeValue } from '../../core/api/validation.js';
+} from '../../core/api/validation.js';
 import {
   JOB_OPTIONS,
   type SingletonJobOptions,

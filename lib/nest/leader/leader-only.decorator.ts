@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { LOCK_OPTIONS } from '../../core/api/lock-options.js';
-import { checked, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
+import { checked, type OptionsOf, OptionTable } from '../../core/api/validation.js';
 import { leaderResource } from '../../core/api/resource.js';
 import { runUnlessLost } from '../decorators/locked-method.js';
 import { checkIsFilledIn, LOCK_SERVICE, ON_LOST } from '../decorators/lock-plan.js';

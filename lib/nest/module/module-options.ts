@@ -8,8 +8,19 @@ import { ON_LEAK, type OnLeak } from '../../core/lease/leaks.js';
 import { LOCK_OPTIONS, type LockDefaults, resolveLockDefaults } from '../../core/api/lock-options.js';
 import type { TransactionHooks } from '../../core/api/transactions.js';
 import type { StoreFactory } from '../../core/store/lock-stores.js';
-import { checked, flag, milliseconds, oneOf, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
-import { checkFunction, checkKnownOptions, describeValue, wrongValue } from '../../core/api/validation.js';
+import {
+  checked,
+  checkFunction,
+  checkKnownOptions,
+  describeValue,
+  flag,
+  milliseconds,
+  oneOf,
+  type OptionsOf,
+  OptionTable,
+  text,
+  wrongValue,
+} from '../../core/api/validation.js';
 import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
 import type { Durability } from '../../redis/durability/durable-connection.js';
 import {

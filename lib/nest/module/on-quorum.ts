@@ -1,8 +1,7 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { withoutRecords } from '../../core/store/job-store.js';
 import { RefusedLatchStore } from '../../core/store/latch-store.js';
-import { SYSTEM_CLOCK } from '../../core/util/clock.js';
-import { SystemRandom } from '../../core/util/random.js';
+import { SYSTEM_CLOCK, SystemRandom } from '../../core/util/clock.js';
 import { QuorumLockStore } from '../../quorum/quorum-lock-store.js';
 import { QuorumClaims } from '../../quorum/quorum-claims.js';
 import {

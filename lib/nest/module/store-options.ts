@@ -1,7 +1,15 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { type LeaseLimit, type LockDefaults, MAX_LEASE_MS, MIN_LEASE_MS } from '../../core/api/lock-options.js';
-import { checked, flag, integer, milliseconds, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
-import { checkInteger, describeValue } from '../../core/api/validation.js';
+import {
+  checked,
+  checkInteger,
+  describeValue,
+  flag,
+  integer,
+  milliseconds,
+  type OptionsOf,
+  OptionTable,
+} from '../../core/api/validation.js';
 import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
 import type { Durability } from '../../redis/durability/durable-connection.js';
 

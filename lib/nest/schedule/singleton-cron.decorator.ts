@@ -1,7 +1,7 @@
 import { Cron, type CronOptions, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Inject, Optional } from '@nestjs/common';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { checked, OptionTable } from '../../core/api/option-table.js';
+import { checked, OptionTable } from '../../core/api/validation.js';
 import {
   type CronJobLike,
   type CronTimeClass,

@@ -1,9 +1,17 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { ForeignLock } from '../../core/api/foreign-lock.js';
 import { LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
-import { checked, flag, milliseconds, oneOf, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { jobResource } from '../../core/api/resource.js';
-import { checkText, describeValue } from '../../core/api/validation.js';
+import {
+  checked,
+  checkText,
+  describeValue,
+  flag,
+  milliseconds,
+  oneOf,
+  type OptionsOf,
+  OptionTable,
+} from '../../core/api/validation.js';
 import { quote } from '../../core/util/quoted.js';
 import {
   HISTORY_SIZE,

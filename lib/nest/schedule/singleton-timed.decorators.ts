@@ -1,7 +1,6 @@
 import { Interval, Timeout } from '@nestjs/schedule';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { milliseconds, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
-import { checkInteger, describeValue } from '../../core/api/validation.js';
+import { checkInteger, describeValue, milliseconds, type OptionsOf, OptionTable } from '../../core/api/validation.js';
 import { INTERVAL_RANGE, intervalTick, resolveIntervalOptions } from './job-ticks.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
 import { checkSpread, JOB_OPTIONS, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';

@@ -1,6 +1,5 @@
-import { type OptionsOf, OptionTable, callback, checked } from '../../core/api/option-table.js';
 import type { TransactionHooks } from '../../core/api/transactions.js';
-import { wrongValue } from '../../core/api/validation.js';
+import { callback, checked, type OptionsOf, OptionTable, wrongValue } from '../../core/api/validation.js';
 
 /** The functions of `typeorm-transactional` that {@link typeormTransactional} needs. */
 export interface TypeormTransactionalOptions {

@@ -1,7 +1,6 @@
 import type { Redis } from 'ioredis';
-import { backoff } from '../../core/util/random.js';
 import { toStoreError } from '../script/failures.js';
-import { type Clock, SYSTEM_CLOCK, type Timer } from '../../core/util/clock.js';
+import { backoff, type Clock, SYSTEM_CLOCK, type Timer } from '../../core/util/clock.js';
 
 /** What a Redis user shows to Redis. */
 export interface RedisCredentials {

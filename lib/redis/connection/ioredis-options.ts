@@ -1,5 +1,5 @@
 import type { RedisOptions } from 'ioredis';
-import { backoff } from '../../core/util/random.js';
+import { backoff } from '../../core/util/clock.js';
 import type { LockStoreError } from '../../core/store/store-error.js';
 
 /** The first and the longest pause before the next attempt to connect, in milliseconds. */

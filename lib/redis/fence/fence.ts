@@ -3,8 +3,14 @@ import { InvalidLockOptionsError, LockUnavailableError } from '../../core/api/er
 import { FencedCommandError, StaleFencingTokenError } from '../../core/api/lease-errors.js';
 import type { Lease } from '../../core/api/lease.js';
 import { LockStoreError } from '../../core/store/store-error.js';
-import { checked, atLeast, milliseconds, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
-import { describeValue } from '../../core/api/validation.js';
+import {
+  atLeast,
+  checked,
+  describeValue,
+  milliseconds,
+  type OptionsOf,
+  OptionTable,
+} from '../../core/api/validation.js';
 import { type Advice, replyCode, shortenReply, toStoreError } from '../script/failures.js';
 import { type FencedCommand, packCommands } from './fenced-commands.js';
 import { checkRunnable } from './script-commands.js';

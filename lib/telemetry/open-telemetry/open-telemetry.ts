@@ -13,8 +13,7 @@ import {
   ValueType,
 } from '@opentelemetry/api';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { checked, flag, type Option, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
-import { describeValue } from '../../core/api/validation.js';
+import { checked, describeValue, flag, type Option, type OptionsOf, OptionTable } from '../../core/api/validation.js';
 import type { LockTelemetry } from '../../core/events/telemetry.js';
 import { LockSpans } from '../spans/lock-spans.js';
 import { LockMetrics } from '../lock-metrics.js';

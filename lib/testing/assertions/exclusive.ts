@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { checked, integer, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
-import { checkFunction } from '../../core/api/validation.js';
+import { checked, checkFunction, integer, type OptionsOf, OptionTable } from '../../core/api/validation.js';
 import { LockBusyError } from '../../core/api/errors.js';
 import { settle } from '../../core/util/promises.js';
 import { aroundCalls, failed, lineOf, type LocksUnderTest, type Touched } from './locks-under-test.js';

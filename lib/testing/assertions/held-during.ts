@@ -1,7 +1,7 @@
 import type { LockMode } from '../../core/api/lock-mode.js';
-import { checked, oneOf, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { checkResource } from '../../core/api/resource.js';
-import { checkFunction, nearest } from '../../core/api/validation.js';
+import { checked, checkFunction, oneOf, type OptionsOf, OptionTable } from '../../core/api/validation.js';
+import { nearest } from '../../core/api/nearest.js';
 import type { LockEvent } from '../../core/events/events.js';
 import { quote } from '../../core/util/quoted.js';
 import { settle } from '../../core/util/promises.js';

@@ -3,8 +3,7 @@ import type { LatchStore } from '../../core/store/latch-store.js';
 import type { KeepReply, KeptPlace, LockOwner, LockStore } from '../../core/store/lock-store.js';
 import type { LockStores } from '../../core/store/lock-stores.js';
 import { LockStoreError } from '../../core/store/store-error.js';
-import { type Clock, SYSTEM_CLOCK, type Timer } from '../../core/util/clock.js';
-import type { Random } from '../../core/util/random.js';
+import { type Clock, type Random, SYSTEM_CLOCK, type Timer } from '../../core/util/clock.js';
 import { type MemoryLockStore, memoryStores } from '../../memory/memory-lock-store.js';
 import type { MemoryServer } from '../../memory/memory-server.js';
 import {

@@ -1,6 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { checkResource, jobResource } from '../../core/api/resource.js';
-import { nearest } from '../../core/api/validation.js';
+import { checked, flag, type OptionsOf, OptionTable } from '../../core/api/validation.js';
+import { nearest } from '../../core/api/nearest.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
 import { settle } from '../../core/util/promises.js';
 import { type JobsUnderTest, jobsUnderTestOf } from '../../nest/jobs/jobs-under-test.js';
@@ -10,11 +11,10 @@ import type { FleetPlace } from '../fleet/test-fleet.js';
 import type { TestInstance } from '../fleet/test-instance.js';
 import { TestKitError } from '../fleet/test-kit-error.js';
 import { account, type Ending, fire, type FiredJob, firedTicksOf, nextTick, type WhySkipped } from './firing.js';
-import { checked, flag, type OptionsOf, OptionTable } from '../../core/api/option-table.js';
 import { createOwnerId } from '../../core/store/ask.js';
 import type { LockOwner } from '../../core/store/lock-store.js';
 import type { Tick } from '../../core/store/job-claims.js';
-import { SystemRandom } from '../../core/util/random.js';
+import { SystemRandom } from '../../core/util/clock.js';
 import { memoryStores } from '../../memory/memory-lock-store.js';
 import type { MemoryServer } from '../../memory/memory-server.js';
 

@@ -1,5 +1,6 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { describeValue, nearest } from '../../core/api/validation.js';
+import { describeValue } from '../../core/api/validation.js';
+import { nearest } from '../../core/api/nearest.js';
 import { isObject } from '../../core/util/objects.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
 import { declaredLockServices } from '../../nest/decorators/method.js';

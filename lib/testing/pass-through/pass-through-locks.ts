@@ -1,6 +1,6 @@
 import type { ForeignClient, ForeignReply } from '../../core/api/foreign-lock.js';
 import { type ResolvedLockOptions, resolveLockDefaults, resolveLockOptions } from '../../core/api/lock-options.js';
-import { type OptionsOf, OptionTable } from '../../core/api/option-table.js';
+import { type OptionsOf, OptionTable } from '../../core/api/validation.js';
 import type { CountdownLatch, LatchOptions, LatchWaitOptions } from '../../core/latch/countdown-latch.js';
 import { LockClient } from '../../core/lock-client.js';
 import { withoutRecords } from '../../core/store/job-store.js';
@@ -24,8 +24,7 @@ import type { LeaseFactory } from '../../core/lease/lease-factory.js';
 import type { SingleLease } from '../../core/lease/single-lease.js';
 import { createOwner } from '../../core/store/ask.js';
 import type { Runtime } from '../../core/holding/runtime.js';
-import type { Clock, Timer } from '../../core/util/clock.js';
-import { type Random, SystemRandom } from '../../core/util/random.js';
+import { type Clock, type Random, SystemRandom, type Timer } from '../../core/util/clock.js';
 
 /**
  * Those options of `RedisLockModule.forRoot` that decide which calls are refused, and what a call tells. Pass what your

@@ -3,13 +3,14 @@ import {
   atLeast,
   callback,
   checked,
+  checkOneOf,
   flag,
   milliseconds,
   oneOf,
   type OptionsOf,
   OptionTable,
-} from '../../core/api/option-table.js';
-import { checkOneOf, wrongValue } from '../../core/api/validation.js';
+  wrongValue,
+} from '../../core/api/validation.js';
 import type { FaultKind } from './locks/race-kit.js';
 import type { Choice } from './schedule/schedule.js';
 

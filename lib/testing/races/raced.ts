@@ -1,6 +1,15 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { callback, checked, flag, type OptionsOf, OptionTable, text } from '../../core/api/option-table.js';
-import { checkIsObject, describeValue, wrongValue } from '../../core/api/validation.js';
+import {
+  callback,
+  checked,
+  checkIsObject,
+  describeValue,
+  flag,
+  type OptionsOf,
+  OptionTable,
+  text,
+  wrongValue,
+} from '../../core/api/validation.js';
 import { type Access, ANYTHING, currentActor } from './schedule/race-context.js';
 import { brief } from './schedule/story.js';
 

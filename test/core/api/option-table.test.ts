@@ -1,5 +1,5 @@
 import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
-import { flag, milliseconds, OptionTable, without } from '../../../lib/core/api/option-table.js';
+import { flag, milliseconds, OptionTable, without } from '../../../lib/core/api/validation.js';
 
 const TABLE = new OptionTable({ pauseMs: milliseconds(1, 100).default(10), loud: flag() });
 

@@ -77,7 +77,7 @@ describe('owner ids', () => {
   });
 
   it('are 128 random bits', async () => {
-    const { SystemRandom } = await import('../../../lib/core/util/random.js');
+    const { SystemRandom } = await import('../../../lib/core/util/clock.js');
     const ids = Array.from({ length: 1_000 }, () => new SystemRandom().id());
     expect(new Set(ids).size).toBe(1_000);
     for (const id of ids) expect(Buffer.from(id, 'base64url')).toHaveLength(16);

@@ -1,4 +1,4 @@
-import { backoff, jitter } from '../../../lib/core/util/random.js';
+import { backoff, jitter } from '../../../lib/core/util/clock.js';
 
 describe('a pause before the next try', () => {
   it('doubles with each failure, up to the longest', () => {

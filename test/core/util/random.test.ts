@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { SystemRandom } from '../../../lib/core/util/random.js';
+import { SystemRandom } from '../../../lib/core/util/clock.js';
 
 /** As a copy of a saved machine goes on: with the bytes that the other copy has as well. */
 function copyThatGoesOnAt(now: number, wallNow: number): SystemRandom {

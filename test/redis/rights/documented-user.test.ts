@@ -1,6 +1,6 @@
 import type { LockOwner } from '../../../lib/core/store/lock-store.js';
 import { createOwnerId } from '../../../lib/core/store/ask.js';
-import { SystemRandom } from '../../../lib/core/util/random.js';
+import { SystemRandom } from '../../../lib/core/util/clock.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { instancesOf } from '../../support/redis/instances-of.js';

@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { SystemRandom } from '../../../lib/core/util/random.js';
+import { SystemRandom } from '../../../lib/core/util/clock.js';
 import { createLockService } from '../../../lib/nest/module/create-lock-service.js';
 import { type RedisLockModuleOptions, resolveModuleOptions } from '../../../lib/nest/module/module-options.js';
 import type { RedisLockService } from '../../../lib/nest/redis-lock.service.js';

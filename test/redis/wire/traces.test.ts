@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { createOwnerId } from '../../../lib/core/store/ask.js';
-import { SystemRandom } from '../../../lib/core/util/random.js';
+import { SystemRandom } from '../../../lib/core/util/clock.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { ASKING, ScriptRunner } from '../../../lib/redis/script/script-runner.js';
 import * as everyScript from '../../../lib/redis/script/scripts.js';

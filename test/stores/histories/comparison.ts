@@ -5,7 +5,7 @@ import type { LockState } from '../../../lib/core/store/lock-state.js';
 import type { LockModel } from '../../support/simulation/lock-model.js';
 import { TokenOrder } from './matched-tokens.js';
 import { untimed } from '../../../lib/testing/contract/requests.js';
-import { without } from '../../../lib/core/api/option-table.js';
+import { without } from '../../../lib/core/api/validation.js';
 
 /** No lease of a history is as old as that. */
 const LONGEST_HISTORY_MS = 60 * 60_000;

@@ -1,9 +1,8 @@
-import { type Clock, SystemClock } from '../../../lib/core/util/clock.js';
+import { type Clock, SystemClock, SystemRandom } from '../../../lib/core/util/clock.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
 import { QuorumClaims } from '../../../lib/quorum/quorum-claims.js';
-import { SystemRandom } from '../../../lib/core/util/random.js';
 import type { StoreSubject } from '../../../lib/testing/contract/subject.js';
 import { jobsOn } from '../../support/world/forgetful.js';
 

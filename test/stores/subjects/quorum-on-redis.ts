@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { SystemClock } from '../../../lib/core/util/clock.js';
+import { SystemClock, SystemRandom } from '../../../lib/core/util/clock.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
 import { QuorumClaims } from '../../../lib/quorum/quorum-claims.js';
-import { SystemRandom } from '../../../lib/core/util/random.js';
 import { createClientId, RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { lockConnection } from '../../support/redis/lock-user.js';

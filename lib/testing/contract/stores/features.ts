@@ -1,6 +1,15 @@
-import { checked, atLeast, flag, milliseconds, type OptionsOf, OptionTable } from '../../../core/api/option-table.js';
 import { InvalidLockOptionsError } from '../../../core/api/errors.js';
-import { checkFunction, checkOneOf, describeValue } from '../../../core/api/validation.js';
+import {
+  atLeast,
+  checked,
+  checkFunction,
+  checkOneOf,
+  describeValue,
+  flag,
+  milliseconds,
+  type OptionsOf,
+  OptionTable,
+} from '../../../core/api/validation.js';
 import type { AllFeatures, ContractRunner, StoreFeatures, StoreSubjectFactory } from '../subject.js';
 
 /** A part of what a lock store has to do. */

@@ -5,7 +5,7 @@ import { COMPILER_OPTIONS } from './test/support/process/compile-typescript.mjs'
 const WITH_SERVERS = [
   'test/cli/servers',
   'test/quorum/servers',
-  'test/redis/{faults,fleet,jobs,leases,messages,processes,queue,rights,topologies,wire}',
+  'test/redis/{faults,fleet,jobs,leases,messages,processes,queue,rights,topologies,versions,wire}',
   'test/scripts/servers',
   'test/support/{network,prometheus,server}',
 ];

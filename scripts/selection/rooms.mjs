@@ -32,9 +32,15 @@ const WAITING = [...HOLDING, ...redis('queue', 'messages'), 'chaos storms'];
 /** How a connection comes about, and ends. */
 const CONNECTING = ['contract', ...redis('faults', 'topologies', 'wire'), stack('ioredis'), 'chaos topologies'];
 /** Messages of grants. */
-const INBOX = [...redis('faults', 'messages', 'queue', 'rights', 'topologies'), 'chaos storms', 'chaos topologies'];
+const INBOX = [
+  ...redis('faults', 'messages', 'queue', 'rights', 'topologies', 'versions'),
+  'chaos storms',
+  'chaos topologies',
+];
 /** Ticks of jobs, and what is known of the jobs. */
 const JOBS = ['job processes', ...redis('jobs'), 'chaos cron'];
+/** Both, as Redis keeps them. */
+const JOBS_ON_REDIS = ['contract', ...JOBS, ...redis('rights', 'versions', 'wire'), 'command line', 'chaos names'];
 
 /**
  * `folder/` stands for the files of a folder, `folder/**` also for those of the folders in it, everything else for one file. The line
@@ -63,15 +69,15 @@ export const ROOMS = {
   'lib/core/tracing/': [...redis('wire'), stack('tracing'), ...PUBLIC],
   'lib/core/store/': [
     'contract',
-    ...redis('leases', 'faults', 'messages', 'wire'),
+    ...redis('leases', 'faults', 'messages', 'versions', 'wire'),
     'quorum servers',
     'chaos leaks',
     'snippets',
   ],
-  'lib/core/places/': [...WAITING, ...redis('topologies')],
+  'lib/core/places/': [...WAITING, ...redis('topologies', 'versions')],
   'lib/core/deadlocks/': [...redis('fleet'), 'sample app', 'command line'],
   'lib/core/holding/': [...HOLDING, ...redis('queue', 'wire'), stack('contexts'), 'demo', 'chaos storms'],
-  'lib/core/acquiring/': [...WAITING, ...redis('fleet')],
+  'lib/core/acquiring/': [...WAITING, ...redis('fleet', 'versions')],
   'lib/core/lease/': [...HOLDING, ...redis('queue', 'wire'), 'demo', ...MIGRATION],
   'lib/core/semaphore/': [...HOLDING, ...redis('queue'), 'demo'],
   'lib/core/leader/': [...HOLDING, 'processes', 'command line'],
@@ -95,9 +101,14 @@ export const ROOMS = {
     ...MIGRATION,
   ],
 
-  'lib/redis/': ['contract', ...redis('leases', 'queue', 'faults', 'rights', 'wire'), 'chaos leaks', 'chaos names'],
-  'lib/redis/redis-job-store.ts': ['contract', ...JOBS, ...redis('rights', 'wire'), 'command line', 'chaos names'],
-  'lib/redis/job-entries.ts': ['contract', ...JOBS, ...redis('rights', 'wire'), 'command line', 'chaos names'],
+  'lib/redis/': [
+    'contract',
+    ...redis('leases', 'queue', 'faults', 'rights', 'versions', 'wire'),
+    'chaos leaks',
+    'chaos names',
+  ],
+  'lib/redis/redis-job-store.ts': JOBS_ON_REDIS,
+  'lib/redis/job-entries.ts': JOBS_ON_REDIS,
   'lib/redis/redis-roll-calls.ts': ['contract', ...redis('fleet', 'rights'), 'command line', 'chaos leaks'],
   'lib/redis/inbox-probes.ts': INBOX,
   'lib/redis/grant-seal.ts': INBOX,
@@ -106,7 +117,7 @@ export const ROOMS = {
   'lib/memory/scripts.generated.ts': [],
   'lib/redis/create-connection.ts': CONNECTING,
   'lib/redis/inbox.ts': INBOX,
-  'lib/redis/lua/**': ['contract', ...redis('leases', 'queue', 'processes', 'jobs', 'rights', 'wire')],
+  'lib/redis/lua/**': ['contract', ...redis('leases', 'queue', 'processes', 'jobs', 'rights', 'versions', 'wire')],
   'lib/redis/script/': [
     'contract',
     ...redis('faults', 'jobs', 'leases', 'rights', 'topologies', 'wire'),

@@ -35,6 +35,7 @@ export const SERVERS = [
   'queue',
   'rights',
   'topologies',
+  'versions',
   'wire',
 ];
 

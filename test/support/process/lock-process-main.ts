@@ -15,6 +15,7 @@ import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import type { LockState } from '../../../lib/core/store/lock-state.js';
 import type { ResourceNames } from '../../../lib/core/api/resource.js';
 import { fence } from '../../../lib/fence.js';
+import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { SystemClock, SystemRandom } from '../../../lib/core/util/clock.js';
@@ -80,6 +81,7 @@ return 1
 
 let locks: LockClient;
 let latches: Latches;
+let jobs: RedisJobStore;
 let redisUrl: string;
 const leases = new Map<string, Lease>();
 /** What wants a second lock inside of the work under a first one. */
@@ -98,6 +100,7 @@ const verbs = {
     });
     locks = new LockClient({ store, defaults: { leaseMs, waitMs: 20_000, unavailableMs: Infinity } });
     latches = locks.latches(new RedisLatchStore(store));
+    jobs = new RedisJobStore(store);
     await store.start(5_000);
   },
 
@@ -135,6 +138,23 @@ const verbs = {
   async waitUntilFree(resource: string, waitMs: number, callers = 1): Promise<void> {
     const wait = () => locks.watches.waitUntilFree(resource, { waitMs });
     await Promise.all(Array.from({ length: callers }, wait));
+  },
+
+  /** Runs one tick of a job, if this process gets it. Gives the token of the run, or null. */
+  async runTick(job: string, at: number): Promise<number | null> {
+    const due = { at, maxClockSkewMs: 60_000 };
+    const tick = new Date(at).toISOString();
+    const options = { job, tick, due, overlap: 'wait', onCrash: 'skip', keepMs: 60_000, lock: {} } as const;
+    return (await locks.singletonRuns(jobs).run(options, ({ fencingToken }) => fencingToken)) ?? null;
+  },
+
+  /** Pauses a job for all processes, until it is resumed. */
+  async pauseJob(job: string): Promise<void> {
+    await locks.jobRecords(jobs).pause(job, new Set([job]), { by: `process-${process.pid}` });
+  },
+
+  async resumeJob(job: string): Promise<void> {
+    await locks.jobRecords(jobs).resume(job, new Set([job]));
   },
 
   async release(resource: ResourceNames): Promise<void> {

@@ -12,8 +12,8 @@ export class LockProcess {
   readonly instanceId: string;
   #asked = 0;
 
-  private constructor() {
-    this.child = fork(main, {
+  private constructor(program: string) {
+    this.child = fork(program, {
       execArgv: [],
       env: { ...process.env, NODE_OPTIONS: '' },
       serialization: 'advanced',
@@ -22,8 +22,9 @@ export class LockProcess {
     this.child.setMaxListeners(100);
   }
 
-  static async start(url: string | readonly string[], leaseMs: number): Promise<LockProcess> {
-    const lockProcess = new LockProcess();
+  /** @param program with the same verbs */
+  static async start(url: string | readonly string[], leaseMs: number, program = main): Promise<LockProcess> {
+    const lockProcess = new LockProcess(program);
     if (typeof url === 'string') await lockProcess.ask('start', url, leaseMs);
     else await lockProcess.ask('startQuorum', url, leaseMs);
     return lockProcess;
@@ -76,13 +77,14 @@ export class LockProcess {
 /** Starts lock processes, and kills those that still run after each test. */
 export function useProcesses(
   url: () => string | readonly string[],
+  program?: string,
 ): (leaseMs?: number, at?: string) => Promise<LockProcess> {
   const running: LockProcess[] = [];
   afterEach(async () => {
     await Promise.all(running.splice(0).map((lockProcess) => lockProcess.kill()));
   });
   return async (leaseMs = 10_000, at: string | readonly string[] = url()) => {
-    const lockProcess = await LockProcess.start(at, leaseMs);
+    const lockProcess = await LockProcess.start(at, leaseMs, program);
     running.push(lockProcess);
     return lockProcess;
   };

@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { brotliDecompressSync } from 'node:zlib';
+import { publishFile } from '../../support/process/publish-file.mjs';
+
+const FOLDER = new URL('../../../node_modules/.cache/test-programs/', import.meta.url);
+
+/**
+ * What lock-process-main.ts is with the library of an earlier version: the one before this one (n-1), which shares Redis with it
+ * while it is deployed. Until there is a release, a commit from before roll calls and from before the record of a job said why it
+ * is paused. `keep.mjs` writes it anew.
+ */
+export const EARLIER = unpack();
+
+function unpack(): { readonly commit: string; readonly program: string } {
+  const text = brotliDecompressSync(readFileSync(new URL('earlier.mjs.br', import.meta.url))).toString();
+  const [, commit] = /^\/\/ nestjs-redis-lock (\w{40})\n/.exec(text)!;
+  const program = fileURLToPath(new URL(`earlier-${commit}.mjs`, FOLDER));
+  publishFile(program, text);
+  return { commit: commit!, program };
+}

@@ -1,0 +1,197 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventually } from '../../support/expect/eventually.js';
+import { conflicts, type MixedSection, mostAtOnce, type Way } from '../../support/expect/mixed-sections.js';
+import { track } from '../../support/expect/tracked.js';
+import { type LockProcess, useProcesses } from '../../support/process/lock-process.js';
+import { useAdmin } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { EARLIER } from './earlier.js';
+
+/** Longer than any test takes. What waits for so long has lost its wake-up. */
+const LONG_MS = 120_000;
+/** What hears nothing looks a second later, or later. So many hand-overs would take three times as long. */
+const HAND_OVERS = 90;
+const HAND_OVERS_MS = 30_000;
+
+type Both = readonly [one: LockProcess, other: LockProcess];
+
+describe('two versions on one Redis', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const startNew = useProcesses(() => redis().url);
+  const startEarlier = useProcesses(() => redis().url, EARLIER.program);
+  const folder = mkdtempSync(join(tmpdir(), 'versions-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** Two processes of each version, the versions taking turns. */
+  const startFour = (leaseMs?: number): Promise<LockProcess[]> =>
+    Promise.all([startEarlier, startNew, startEarlier, startNew].map((start) => start(leaseMs)));
+  const places = async (resource: string): Promise<string[]> =>
+    (await admin().zrange(`lock:{${resource}}:waiters`, '0', '-1')).filter((member) => member.startsWith(' '));
+  const untilQueued = (resource: string, count: number): Promise<void> =>
+    eventually(async () => expect(await places(resource)).toHaveLength(count));
+  const expectNothingLeft = (): Promise<void> =>
+    eventually(async () => expect(await admin().keys('lock:{*')).toEqual([]));
+
+  const WAYS: Record<string, readonly Way[]> = {
+    'exclusive locks': [{ resources: 'x' }],
+    'reentrant locks': [{ resources: 'x', options: { mode: 'reentrant' } }],
+    'readers and writers': [
+      { resources: 'x', options: { mode: 'read' } },
+      { resources: 'x', options: { mode: 'read' } },
+      { resources: 'x', options: { mode: 'write' } },
+    ],
+    'permits of a semaphore': [
+      { resources: 'x', options: { permits: 3 } },
+      { resources: 'x', options: { permits: 3, count: 2 } },
+    ],
+    'several resources in any order': [{ resources: ['x', 'y', 'z'] }, { resources: ['z', 'x'] }, { resources: 'y' }],
+  };
+
+  it.each(Object.entries(WAYS))('%s: no overlap, tokens that grow, and no caller waits for ever', async (_, ways) => {
+    const four = await startFour();
+    const work = (seed: number) => ({ callers: 3, times: 40, ways, seed });
+    const done = await Promise.all(four.map((each, index) => each.ask('mixed', work(index + 1))));
+    const sections: MixedSection[] = done.flat();
+    expect(sections).toHaveLength(four.length * 3 * 40);
+    for (const resource of ['x', 'y', 'z']) expect(conflicts(sections, resource, 3)).toEqual([]);
+    // They did meet, and those that may were inside together.
+    for (const mode of ['read', 'semaphore'] as const) {
+      if (sections.some((section) => section.mode === mode)) expect(mostAtOnce(sections, 'x', mode)).toBeGreaterThan(1);
+    }
+    await expectNothingLeft();
+  });
+
+  describe.each([
+    [
+      'the earlier one first',
+      async (leaseMs?: number): Promise<Both> => [await startEarlier(leaseMs), await startNew(leaseMs)],
+    ],
+    [
+      'the new one first',
+      async (leaseMs?: number): Promise<Both> => [await startNew(leaseMs), await startEarlier(leaseMs)],
+    ],
+  ])('%s', (_, startBoth) => {
+    it('the lock goes to and fro, each time by a message', async () => {
+      const [one, other] = await startBoth();
+      const file = join(folder, 'counter');
+      writeFileSync(file, '0');
+      const begunAt = performance.now();
+      const work = { callers: 1, times: HAND_OVERS / 2 };
+      const sections = await Promise.all([one, other].map((each) => each.ask('countInFile', 'x', file, work)));
+      expect(performance.now() - begunAt).toBeLessThan(HAND_OVERS_MS);
+      expect(Number(readFileSync(file, 'utf8'))).toBe(HAND_OVERS);
+      const values = sections.flat().map(({ value }) => value);
+      expect(values.toSorted((a, b) => a - b)).toEqual(Array.from({ length: HAND_OVERS }, (_value, index) => index));
+      await expectNothingLeft();
+    });
+
+    it('waiters of both are served in the order they came, though they wait longer than a place lasts', async () => {
+      const holder = await startNew();
+      await holder.ask('acquire', 'x');
+      const waiters = [...(await startBoth(900)), await startEarlier(900)];
+      const served: number[] = [];
+      const waiting: Promise<void>[] = [];
+      for (const [index, waiter] of waiters.entries()) {
+        const acquired = waiter.ask('acquire', 'x', { waitMs: LONG_MS });
+        waiting.push(
+          acquired.then(async () => {
+            served.push(index);
+            await waiter.ask('release', 'x');
+          }),
+        );
+        await untilQueued('x', index + 1);
+      }
+      const ends = async (): Promise<number[]> => (await places('x')).map((place) => Number(place.split(' ')[3]));
+      const first = await ends();
+      // Each place would have ended twice since.
+      await eventually(async () =>
+        expect((await ends()).map((end, index) => end - first[index]! >= 1_800)).toEqual([true, true, true]),
+      );
+      await holder.ask('release', 'x');
+      await Promise.all(waiting);
+      expect(served).toEqual([0, 1, 2]);
+      await expectNothingLeft();
+    });
+
+    it('a holder that dies delays the other version by its lease', async () => {
+      const [one, other] = await startBoth(600);
+      const { fencingToken } = await one.ask('acquire', 'x');
+      const waiting = other.ask('acquire', 'x', { waitMs: LONG_MS });
+      await untilQueued('x', 1);
+      await one.kill();
+      expect((await waiting).fencingToken).toBeGreaterThan(fencingToken);
+    });
+
+    it('each of fifty ticks of a job runs once', async () => {
+      const [one, other] = await startBoth();
+      const last = Math.floor(Date.now() / 1_000) * 1_000;
+      const tokens: number[] = [];
+      for (let at = last - 49_000; at <= last; at += 1_000) {
+        const ran = await Promise.all([one, other, one, other].map((each) => each.ask('runTick', 'report', at)));
+        tokens.push(...ran.filter((token) => token !== null));
+      }
+      expect(tokens).toHaveLength(50);
+      expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
+    });
+
+    it('a pause of one version stops the ticks of the other, until it is resumed by either', async () => {
+      const [one, other] = await startBoth();
+      const at = Math.floor(Date.now() / 1_000) * 1_000;
+      await one.ask('pauseJob', 'report');
+      expect(await other.ask('runTick', 'report', at)).toBeNull();
+      await other.ask('resumeJob', 'report');
+      expect(await one.ask('runTick', 'report', at + 1_000)).toEqual(expect.any(Number));
+    });
+
+    it('a latch that one counts down opens for the other', async () => {
+      const [one, other] = await startBoth();
+      const waiting = one.ask('waitForLatch', 'import', 2, LONG_MS);
+      await eventually(async () => expect(await admin().zcard('lock:{import}:latch:waiters')).toBe(1));
+      expect(await one.ask('countDown', 'import', 2, 'a')).toBe(1);
+      expect(await other.ask('countDown', 'import', 2, 'b')).toBe(0);
+      await waiting;
+    });
+
+    it('what waits until a resource is free hears it from the other', async () => {
+      const [one, other] = await startBoth();
+      await one.ask('acquire', 'x');
+      const waiting = track(other.ask('waitUntilFree', 'x', LONG_MS));
+      await eventually(async () => expect(await admin().zcard('lock:{x}:waiters')).toBe(1));
+      await one.ask('release', 'x');
+      await eventually(() => expect(waiting.state).toBe('fulfilled'));
+    });
+
+    it('a lease goes from one to the other, with its token, and the other releases it', async () => {
+      const [one, other] = await startBoth();
+      const { fencingToken } = await one.ask('acquire', 'x');
+      expect(await other.ask('adopt', await one.ask('transfer', 'x'), 'x')).toMatchObject({
+        isHeld: true,
+        fencingToken,
+      });
+      await other.ask('release', 'x');
+      await expectNothingLeft();
+    });
+
+    it('a writer that reads from now on lets readers of the other in', async () => {
+      const [one, other] = await startBoth();
+      await one.ask('acquire', 'x', { mode: 'write' });
+      const reading = other.ask('acquire', 'x', { mode: 'read', waitMs: LONG_MS });
+      await untilQueued('x', 1);
+      await one.ask('downgrade', 'x');
+      expect(await reading).toMatchObject({ isHeld: true });
+      expect(await one.ask('state', 'x')).toMatchObject({ isHeld: true });
+    });
+
+    it('an operator ends a lease of the other version, whose holder learns of it', async () => {
+      const [one, other] = await startBoth(900);
+      const { fencingToken } = await one.ask('acquire', 'x');
+      const [shown] = await other.ask('list', 'x');
+      expect(shown?.holders).toEqual([expect.objectContaining({ instanceId: one.instanceId, fencingToken })]);
+      expect(await other.ask('forceRelease', 'x', fencingToken)).toBe(true);
+      await eventually(async () => expect((await one.ask('state', 'x')).reason).toBe('takenOver'));
+    });
+  });
+});

@@ -8,7 +8,8 @@ import { slowerThanKept } from './timings/kept.mjs';
 
 /** Each keeps one core busy. */
 const STATIC = ['format:check', 'lint', 'typecheck'];
-const UNIT = jest('--selectProjects', 'unit', '--testPathIgnorePatterns', LONG, SLOW, '--maxWorkers=2');
+/** Three, because tests also wait. */
+const UNIT = jest('--selectProjects', 'unit', '--testPathIgnorePatterns', LONG, SLOW, '--maxWorkers=3');
 
 await runCommand(async () => {
   await setUpPackages();

@@ -1,11 +1,22 @@
-// Of the files with code: which the rules that need types look at.
+// Which files a check looks at that has passed others before.
 import { dirname, join } from 'node:path';
 
 /**
- * What is new or changed since the rules last passed, and the files that import it by name: everything, where the rules themselves
- * have changed, or nothing is kept.
+ * What is new or changed since the rules last passed: everything, where the rules themselves have changed, or nothing is kept.
  *
  * @typedef {{ readonly rules: string, readonly files: Readonly<Record<string, string>> }} Contents the hash of each file
+ * @param {Contents | undefined} kept what passed
+ * @param {Contents} now
+ * @returns {string[]}
+ */
+export function changedFiles(kept, now) {
+  const all = Object.keys(now.files);
+  return kept?.rules === now.rules ? all.filter((file) => kept.files[file] !== now.files[file]) : all;
+}
+
+/**
+ * The same, and the files that import it by name.
+ *
  * @param {Contents | undefined} kept what passed
  * @param {Contents} now
  * @param {(file: string) => string} read its text
@@ -13,9 +24,8 @@ import { dirname, join } from 'node:path';
  */
 export function newFiles(kept, now, read) {
   const all = Object.keys(now.files);
-  if (kept?.rules !== now.rules) return all;
-  const changed = new Set(all.filter((file) => kept.files[file] !== now.files[file]));
-  if (changed.size === 0) return [];
+  const changed = new Set(changedFiles(kept, now));
+  if (changed.size === 0 || changed.size === all.length) return [...changed];
   return all.filter((file) => changed.has(file) || importsOf(file, read(file)).some((each) => changed.has(each)));
 }
 

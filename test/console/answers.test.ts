@@ -1,9 +1,12 @@
+import type { Clock } from '../../lib/core/util/clock.js';
+import { ManualClock } from '../../lib/testing/fleet/manual-clock.js';
+import { track } from '../support/expect/tracked.js';
 import { LockUnavailableError } from '../../lib/core/api/errors.js';
 import { ConsoleAnswers } from '../../lib/console/answers/console-answers.js';
 import type { LocksBody, NowBody } from '../../lib/console/bodies.js';
 import { fleetInstance, FleetSource, heldLease, largeFleet, waitingCall } from './fleet-source.js';
 
-const answersOf = (source: FleetSource) =>
+const answersOf = (source: FleetSource, clock?: Clock) =>
   new ConsoleAnswers({
     title: 'Orders',
     sources: [source],
@@ -11,6 +14,7 @@ const answersOf = (source: FleetSource) =>
     onError: (error) => {
       throw error;
     },
+    ...(clock && { clock }),
   });
 
 const viewed = async <B>(answers: ConsoleAnswers, view: string, query: Record<string, string> = {}): Promise<B> => {
@@ -159,6 +163,11 @@ it('where Redis is away, each view says so, and names no address', async () => {
 it('a Redis that does not answer is away after three seconds', async () => {
   const source = shop();
   source.failure = () => new Promise<never>(() => {});
-  const [status, { error }] = await failed(answersOf(source), 'now');
+  const clock = new ManualClock();
+  const answer = track(failed(answersOf(source, clock), 'now'));
+  await clock.advance(2_999);
+  expect(answer.state).toBe('pending');
+  await clock.advance(1);
+  const [status, { error }] = answer.value;
   expect([status, error.code]).toEqual([503, 'REDIS_AWAY']);
 });

@@ -13,6 +13,7 @@ interface Lock {
   packages: Record<string, Manifest & { version?: string; resolved?: string; integrity?: string; link?: boolean }>;
 }
 
+const REGISTRY = 'https://registry.npmjs.org/';
 const read = <T>(path: string) => JSON.parse(readFileSync(join(root, path), 'utf8')) as T;
 
 /** Each folder with dependencies of its own: the project, and the stacks that `npm ci` does not install. */
@@ -43,13 +44,10 @@ describe.each(stacks)('the lock file of %s', (folder, { dependencies, devDepende
 
   it('has each package with its hash, from the public registry', () => {
     const { '': _project, ...packages } = lock().packages;
-    for (const [path, { version, integrity, resolved }] of Object.entries(packages)) {
-      expect({ path, version, integrity }).toEqual({
-        path,
-        version: expect.any(String),
-        integrity: expect.stringMatching(/^sha512-/),
-      });
-      expect(resolved ?? 'https://registry.npmjs.org/').toMatch(/^https:\/\/registry\.npmjs\.org\//);
-    }
+    const wrong = Object.entries(packages).filter(
+      ([, { version, integrity = '', resolved = REGISTRY }]) =>
+        version === undefined || !integrity.startsWith('sha512-') || !resolved.startsWith(REGISTRY),
+    );
+    expect(wrong).toEqual([]);
   });
 });

@@ -1,3 +1,4 @@
+import type { Clock } from '../../core/util/clock.js';
 import { VERSION } from '../../core/fleet/own-answer.js';
 import { quote } from '../../core/util/quoted.js';
 import { CONSOLE_ACTIONS, CONSOLE_VIEWS, type ConsoleAction, type ConsoleView, type SessionBody } from '../bodies.js';
@@ -20,6 +21,8 @@ export interface ConsoleSettings {
   readonly allowedOrigins?: readonly string[] | undefined;
   /** Told of an error that is none of the locks. */
   readonly onError: (error: unknown) => void;
+  /** By which an answer is late. @default the system clock */
+  readonly clock?: Clock;
 }
 
 /** A request to do something. */
@@ -57,7 +60,7 @@ export class ConsoleAnswers {
   };
 
   constructor(private readonly settings: ConsoleSettings) {
-    this.#looks = new Map(settings.sources.map((source) => [source.service, new Looks(source)]));
+    this.#looks = new Map(settings.sources.map((source) => [source.service, new Looks(source, settings.clock)]));
   }
 
   /** The page and its parts. @param name empty for the page */

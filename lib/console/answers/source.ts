@@ -4,7 +4,7 @@ import type { LockHealth } from '../../core/health/health-checks.js';
 import { type JobInfo, JobNotFoundError, type JobRun } from '../../core/jobs/job-info.js';
 import type { JobRecords } from '../../core/jobs/job-records.js';
 import type { LockClient } from '../../core/lock-client.js';
-import { SYSTEM_CLOCK } from '../../core/util/clock.js';
+import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { pause } from '../../core/util/promises.js';
 import { leadershipsOf, type SeenLeadership } from '../../views/leaders.js';
 import { type Roll, rollOf } from '../../views/roll.js';
@@ -59,7 +59,10 @@ export class Looks {
   /** By how much the clock of Redis is ahead of that of this process, at least. */
   #aheadMs: number | undefined;
 
-  constructor(readonly source: ConsoleSource) {}
+  constructor(
+    readonly source: ConsoleSource,
+    private readonly clock: Clock = SYSTEM_CLOCK,
+  ) {}
 
   /** Now, by the clock of Redis, as far as it is known. */
   now(): number {
@@ -160,7 +163,7 @@ export class Looks {
     const shared = this.#shared.get(key);
     if (shared && now < shared.at + SHARED_MS) return shared.answer as Promise<T>;
     for (const [each, { at }] of this.#shared) if (now >= at + SHARED_MS) this.#shared.delete(each);
-    const answer = within(look());
+    const answer = within(look(), this.clock);
     if (this.#shared.size < MOST_SHARED) this.#shared.set(key, { at: now, answer });
     answer.catch(() => {});
     return answer;
@@ -168,9 +171,9 @@ export class Looks {
 }
 
 /** @throws Refusal for what cannot be answered, or not in time */
-async function within<T>(looking: Promise<T>): Promise<T> {
+async function within<T>(looking: Promise<T>, clock: Clock): Promise<T> {
   const over = new AbortController();
-  const late = pause(SYSTEM_CLOCK, LONGEST_MS, over.signal).then((why) => {
+  const late = pause(clock, LONGEST_MS, over.signal).then((why) => {
     if (why === 'time') throw redisAway();
     return undefined as never;
   });

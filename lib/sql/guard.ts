@@ -49,7 +49,7 @@ function checkHolder(holder: FencedHolder): FencedHolder {
 }
 
 function holderOf(lease: Lease): FencedHolder {
-  const { resources, mode } = lease;
+  const { resources } = lease;
   const [first = ''] = resources;
   if (resources.length > 1) {
     const name = JSON.stringify(first);
@@ -60,15 +60,19 @@ function holderOf(lease: Lease): FencedHolder {
       'lease',
     );
   }
-  if (isSharedMode(mode)) {
-    throw new InvalidLockOptionsError(
-      `fence.guard needs a lease that excludes all others. That of ${quote(first)} has the mode ${mode}: others beside it have larger ` +
-        `tokens, and hold too. Write under the mode write or exclusive.`,
-      'lease',
-    );
-  }
+  checkExcludes(lease);
   lease.assertHeld();
   return { resource: first, token: lease.fencingToken };
+}
+
+/** The tokens of holders beside each other say nothing about which of them is stale. */
+export function checkExcludes({ resources, mode }: Lease): void {
+  if (!isSharedMode(mode)) return;
+  throw new InvalidLockOptionsError(
+    `fence.guard needs a lease that excludes all others. That of ${quote(resources[0]!)} has the mode ${mode}: others beside it ` +
+      `have larger tokens, and hold too. Write under the mode write or exclusive.`,
+    'lease',
+  );
 }
 
 /** PostgreSQL, MySQL, SQLite. The statement names no other table. */

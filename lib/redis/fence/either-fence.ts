@@ -69,7 +69,8 @@ async function guard(tx: FenceTransaction, holder: Lease | FencedHolder): Promis
  * @throws LeaseLostError when the given lease is known to be lost: nothing was sent
  * @throws LockUnavailableError when Redis cannot be reached, does not answer, or refuses. Its cause says whether the
  * commands may have been executed
- * @throws InvalidLockOptionsError when an argument is invalid: nothing was sent
+ * @throws InvalidLockOptionsError when an argument is invalid, or the lease is that of a reader or of a semaphore:
+ * nothing was sent
  */
 async function guard(
   client: Redis | Cluster,

@@ -15,6 +15,7 @@ import { type Advice, replyCode, shortenReply, toStoreError } from '../script/fa
 import { type FencedCommand, packCommands } from './fenced-commands.js';
 import { checkRunnable } from './script-commands.js';
 import { GUARD } from '../script/scripts.js';
+import { checkExcludes } from '../../sql/guard.js';
 
 const MIN_TTL_MS = 60_000;
 const MAX_TTL_MS = 365 * 86_400_000;
@@ -53,7 +54,8 @@ export type FenceGuard = GuardRegister &
       }
     | {
         /**
-         * In place of `token`: the guard sends the token of this lease, unless the lease is already known to be lost.
+         * In place of `token`: the guard sends the token of this lease, unless the lease is already known to be lost. That
+         * of a reader or of a semaphore is refused: others hold beside it.
          */
         readonly lease: Lease;
         readonly token?: never;
@@ -149,6 +151,7 @@ function checkGuard(options: FenceGuard): { key: string; token: number; ttlMs: n
     throw new InvalidLockOptionsError('A guard needs either token or lease, and not both.', 'token');
   }
   if (lease === undefined) return { key, token: options.token, ttlMs };
+  checkExcludes(lease);
   const { fencingToken } = lease;
   GUARD_OPTIONS.options.token.check('token', fencingToken);
   return { key, token: fencingToken, ttlMs };

@@ -136,7 +136,8 @@ export function readClients(
   return client === undefined ? (clients as readonly [RedisConnectionOption]) : [client];
 }
 
-function checkClient(option: string, client: unknown): void {
+/** @returns a client whose options say where its Redis is */
+function checkClient(option: string, client: unknown): ReturnType<typeof templateClient> {
   const refuse = (what: string): never => {
     throw new InvalidLockOptionsError(
       `${option} must be the Redis of the old code: its ioredis client, or the same URL or options, not ${what}.`,
@@ -146,7 +147,7 @@ function checkClient(option: string, client: unknown): void {
   if (client === undefined) refuse('undefined (is an environment variable not set?)');
   if (client === 'memory:') refuse("'memory:', where no other library keeps its locks");
   try {
-    templateClient(client as RedisConnectionOption);
+    return templateClient(client as RedisConnectionOption);
   } catch (error) {
     if (!(error instanceof InvalidLockOptionsError)) throw error;
     throw new InvalidLockOptionsError(error.message.replace(/^connection/, option), option);
@@ -157,8 +158,7 @@ function checkClients(option: string, clients: unknown): void {
   if (!Array.isArray(clients) || clients.length === 0) {
     throw wrongValue(option, 'an array of one or more clients', clients);
   }
-  clients.forEach((client, index) => checkClient(`${option}[${index}]`, client));
-  const names = clients.map((client: RedisConnectionOption) => locationOf(client));
+  const names = clients.map((client, index) => locationOf(checkClient(`${option}[${index}]`, client)));
   names.forEach((name, index) => {
     const first = names.indexOf(name);
     if (first === index) return;

@@ -1,6 +1,11 @@
 import { ClusterConnection } from './topology/cluster-connection.js';
 import type { Connection } from './connection/connection.js';
-import { isCluster, type RedisConnectionOption, statedConnection } from './connection/connection-options.js';
+import {
+  isCluster,
+  type RedisConnectionOption,
+  type StatedConnection,
+  statedConnection,
+} from './connection/connection-options.js';
 import { Credentials } from './connection/credentials.js';
 import type { Durability } from './durability/durable-connection.js';
 import { OwnClients } from './connection/own-clients.js';
@@ -26,11 +31,16 @@ export interface ConnectionSettings {
   readonly warn?: ((line: string) => void) | undefined;
 }
 
-/** @throws InvalidLockOptionsError if the option does not describe a Redis connection */
-export function createConnection(settings: ConnectionSettings): Connection {
+/**
+ * @param stated what the option `connection` states, if the caller has read it
+ * @throws InvalidLockOptionsError if the option does not describe a Redis connection
+ */
+export function createConnection(
+  settings: ConnectionSettings,
+  { model, credentials }: StatedConnection = statedConnection(settings.connection),
+): Connection {
   const { instanceId, leaseMs, durability, restartQuarantineMs, inBackground } = settings;
   const { warn = (line) => process.emitWarning(line, 'RedisLockWarning') } = settings;
-  const { model, credentials } = statedConnection(settings.connection);
   const runner = new ScriptRunner();
   const clients = new OwnClients(leaseMs, inBackground, credentials && new Credentials(credentials, warn));
   const scripts = restartQuarantineMs === undefined ? runner : new RestartQuarantine(runner, restartQuarantineMs);

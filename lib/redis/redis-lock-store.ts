@@ -5,7 +5,7 @@ import { closedProbe, type ServerHealth, type StoreProbe, type StoreProblem } fr
 import { Inbox } from './inbox.js';
 import { ClusterKeys, Keys, waitersOf } from './keys.js';
 import type { Connection, LockServer } from './connection/connection.js';
-import { databaseOf, locationOf, templateClient } from './connection/connection-options.js';
+import { databaseOf, locationOf, statedConnection } from './connection/connection-options.js';
 import { type ConnectionSettings, createConnection } from './create-connection.js';
 import { ScriptLockStore } from './script-lock-store.js';
 import { findMissingRights, type MissingRights, type RightsInUse } from './script/missing-rights.js';
@@ -37,7 +37,8 @@ export class RedisLockStore extends ScriptLockStore {
   readonly #health: StoreHealth;
 
   constructor(options: RedisLockStoreOptions) {
-    const connection = createConnection(options);
+    const stated = statedConnection(options.connection);
+    const connection = createConnection(options, stated);
     const { outerKeyPrefix, isCluster } = connection;
     const prefix = outerKeyPrefix + options.keyPrefix;
     super(
@@ -46,8 +47,8 @@ export class RedisLockStore extends ScriptLockStore {
       isCluster ? new ClusterKeys(prefix) : new Keys(prefix),
     );
     this.#connection = connection;
-    this.database = databaseOf(templateClient(options.connection));
-    this.location = JSON.stringify([locationOf(options.connection), options.keyPrefix]);
+    this.database = databaseOf(stated.model);
+    this.location = JSON.stringify([locationOf(stated.model), options.keyPrefix]);
     const isDurable = options.durability !== undefined;
     this.#health = new StoreHealth({
       connection,

@@ -4,7 +4,7 @@ import type { JobRecords } from '../../core/jobs/job-records.js';
 import { LockClient } from '../../core/lock-client.js';
 import { LOCK_DEFAULTS } from '../../core/api/lock-options.js';
 import { asStoreError } from '../../core/store/store-error.js';
-import { describeConnection } from '../../redis/connection/connection-options.js';
+import { describeConnection, templateClient } from '../../redis/connection/connection-options.js';
 import { createConnection } from '../../redis/create-connection.js';
 import { RedisJobStore } from '../../redis/redis-job-store.js';
 import { RedisLockStore } from '../../redis/redis-lock-store.js';
@@ -88,7 +88,7 @@ async function openSession(
     await close();
     throw unreachable(trouble);
   }
-  const where = describeConnection(connection);
+  const where = describeConnection(templateClient(connection));
   const mayOnlyLook = async (): Promise<boolean> => {
     const rights = await store.missingRights();
     return rights.some(({ needed }) => TO_CHANGE.every((rule) => needed.includes(rule)));

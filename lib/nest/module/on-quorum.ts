@@ -6,8 +6,9 @@ import { QuorumLockStore } from '../../quorum/quorum-lock-store.js';
 import { QuorumClaims } from '../../quorum/quorum-claims.js';
 import {
   describeConnection,
-  leadsToCluster,
+  isCluster,
   type RedisConnectionOption,
+  templateClient,
 } from '../../redis/connection/connection-options.js';
 import { createClientId, RedisLockStore } from '../../redis/redis-lock-store.js';
 import { RedisJobStore } from '../../redis/redis-job-store.js';
@@ -71,8 +72,9 @@ function namesOf(connections: readonly RedisConnectionOption[]): readonly string
 function nameOf(connection: RedisConnectionOption, index: number): string {
   try {
     // A client of another package does not show it earlier.
-    if (leadsToCluster(connection)) throw notOnePrimary(`${NODES}[${index}]`);
-    return describeConnection(connection);
+    const model = templateClient(connection);
+    if (isCluster(model)) throw notOnePrimary(`${NODES}[${index}]`);
+    return describeConnection(model);
   } catch (error) {
     if (!(error instanceof InvalidLockOptionsError) || !error.message.startsWith('connection')) throw error;
     throw invalid(NODES, error.message.replace(/^connection/, `${NODES}[${index}]`).replace(/\.$/, ''));

@@ -177,19 +177,11 @@ function refuseOtherObject(connection: object): void {
   if (why) throw invalidConnection(why);
 }
 
-/** @throws InvalidLockOptionsError when the option names no Redis */
-export function leadsToCluster(connection: RedisConnectionOption): boolean {
-  return isCluster(templateClient(connection));
-}
-
 /**
  * Where a connection leads, in words for a message: host and port, the path of a socket, the primary of some
  * sentinels, or nodes of a Cluster. The text has no credentials, and no number of a database.
- *
- * @throws InvalidLockOptionsError when the option names no Redis
  */
-export function describeConnection(connection: RedisConnectionOption): string {
-  const model = templateClient(connection);
+export function describeConnection(model: Redis | Cluster): string {
   return isCluster(model) ? startNodesOf(model).join(', ') : addressOf(model);
 }
 
@@ -204,11 +196,8 @@ function addressOf({ options }: Redis): string {
 /**
  * What is the same in all clients of the same keys: the server, the database and the prefix of ioredis. It may have an
  * address in it that is a secret, so it is compared, and shown nowhere.
- *
- * @throws InvalidLockOptionsError when the option names no Redis
  */
-export function locationOf(connection: RedisConnectionOption): string {
-  const model = templateClient(connection);
+export function locationOf(model: Redis | Cluster): string {
   const { keyPrefix = '' } = (isCluster(model) ? model.options.redisOptions : model.options) ?? {};
   const db = databaseOf(model);
   const outerPrefix = (isCluster(model) && model.options.keyPrefix) || keyPrefix;

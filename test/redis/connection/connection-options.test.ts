@@ -1,5 +1,11 @@
 import { Cluster } from 'ioredis';
-import { locationOf, startNodesOf, templateClient } from '../../../lib/redis/connection/connection-options.js';
+import {
+  locationOf,
+  type RedisConnectionOption,
+  startNodesOf,
+  templateClient,
+} from '../../../lib/redis/connection/connection-options.js';
+import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 
 const closed: Cluster[] = [];
 const clusterOf = (...nodes: string[]): Cluster => {
@@ -25,6 +31,28 @@ describe('the option connection', () => {
     },
   );
 
+  it('is read once for a store', async () => {
+    let reads = 0;
+    const connection = {
+      db: 3,
+      get host() {
+        reads++;
+        return 'cache.test';
+      },
+    };
+    const nameOf = { keyPrefix: 'lock', instanceId: 'a', leaseMs: 1_000 };
+    const readBy = (action: () => unknown): number => {
+      const before = reads;
+      action();
+      return reads - before;
+    };
+    const once = readBy(() => templateClient(connection));
+    let store!: RedisLockStore;
+    expect(readBy(() => (store = new RedisLockStore({ connection, ...nameOf })))).toBe(once);
+    expect([store.database, store.location]).toEqual([3, expect.stringContaining('cache.test')]);
+    await store.close();
+  });
+
   it('of a Cluster is shown without what may be a part of a password', () => {
     const nodes = ['redis://:hun/ter2@one:1', 'redis://user:12/34@two:2', 'redis://:x@three:3/0?a=b', '//four:4'];
     expect(startNodesOf(clusterOf(...nodes))).toEqual(['a node', 'a node', 'three:3', 'four:4']);
@@ -32,11 +60,13 @@ describe('the option connection', () => {
 });
 
 describe('the location of the locks', () => {
+  const place = (connection: RedisConnectionOption): string => locationOf(templateClient(connection));
+
   it('is the same for each way to name a server', () => {
     const names = ['redis://one/2', 'redis://:secret@one:6379/2', { host: 'one', db: 2, password: 'other' }];
-    expect(new Set(names.map(locationOf)).size).toBe(1);
-    expect(locationOf(clusterOf('redis://one:1', 'redis://two:2'))).toBe(
-      locationOf({ cluster: ['redis://two:2', 'redis://one:1'] }),
+    expect(new Set(names.map(place)).size).toBe(1);
+    expect(place(clusterOf('redis://one:1', 'redis://two:2'))).toBe(
+      place({ cluster: ['redis://two:2', 'redis://one:1'] }),
     );
   });
 
@@ -54,6 +84,6 @@ describe('the location of the locks', () => {
       { cluster: ['redis://two:1'] },
       { cluster: ['redis://one:1'], keyPrefix: 'stage:' },
     ];
-    expect(new Set(names.map(locationOf)).size).toBe(names.length);
+    expect(new Set(names.map(place)).size).toBe(names.length);
   });
 });

@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { Fleet } from './fleet.mjs';
 import { OPERATOR_KEY } from './shop-process.mjs';
 import { leaveNoTrace } from './leave-no-trace.mjs';
+import { startPostgres } from './postgres.mjs';
 import { savePicture } from './picture.mjs';
 import { catalogueScene } from './scenes/catalogue.mjs';
 import { contentionScene } from './scenes/contention.mjs';
@@ -30,8 +31,10 @@ const INSTANCES = [
   { name: 'shop-2' },
   { name: 'shop-3', clockSkewMs: -400 },
 ];
+const postgres = await startPostgres();
 const fleet = new Fleet(INSTANCES, {
   REDIS_URL: redisUrl,
+  DATABASE_URL: postgres.url,
   SHOP: shop,
   LOCK_WAIT_MS: '20000',
   DRAW_SCHEDULE: '* * * * * *',
@@ -71,7 +74,7 @@ async function play() {
   findings.push(...takenOver, ...(await tillScene(fleet, killed)));
   heading('9. The instance that sends the mails is killed, @LeaderOnly');
   findings.push(...(await mailerScene(fleet)));
-  heading('10. An instance is paused in the middle of closing the books');
+  heading('10. An instance is stopped between its last check and its COMMIT, fence.guard() in PostgreSQL (PGlite)');
   findings.push(...(await pauseScene(fleet)));
   heading('11. Three in the morning: npx nestjs-redis-lock status, and a migration once per deploy');
   findings.push(...(await nightScene(fleet, shop)));

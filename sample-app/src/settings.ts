@@ -7,6 +7,8 @@ export const settings = {
   host: env['HOST'] ?? '127.0.0.1',
   port: Number(env['PORT'] ?? 3000),
   redisUrl: env['REDIS_URL'] ?? 'redis://127.0.0.1:6379',
+  /** Where the books are. Without it, they can be neither read nor closed. */
+  databaseUrl: env['DATABASE_URL'] ?? '',
   /** What all its keys in Redis begin with. */
   shop: env['SHOP'] ?? 'shop',
   /** How this instance is called where locks and jobs are shown. */

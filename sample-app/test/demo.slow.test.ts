@@ -56,7 +56,7 @@ it('keeps every promise, shows it as a table, and leaves nothing behind', async 
   expect(row('Draws while the draw was paused')).toMatch(/ 0 by the schedule, 1 by hand +0 and 1 +ok$/);
   expect(row('Ticks that the till of shop-')).toMatch(/ [1-9]\d*, made up for in [1-9] counts? +each once +ok$/);
   expect(row('Report of shop-')).toMatch(/shop-\d took over after \d+\.\d s .* ok$/);
-  expect(row('Stale write of a paused holder')).toMatch(/ refused +refused +ok$/);
+  expect(row('Stale COMMIT of a paused holder')).toMatch(/ refused +refused +ok$/);
   expect(row('Paused holder named by `status`')).toMatch(/shop-\d after \d+\.\d s +by name +ok$/);
   expect(row('Migrations run by 5 deploys at once')).toMatch(/ 1 +1 +ok$/);
   expect(stdout).toContain('Everything as promised');

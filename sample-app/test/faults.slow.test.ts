@@ -3,15 +3,25 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { jest } from '@jest/globals';
 import { ShopProcess } from '../demo/shop-process.mjs';
+import { startPostgres } from '../demo/postgres.mjs';
 import { pauseScene } from '../demo/scenes/pause.mjs';
 import { waitUntil } from '../demo/wait-until.mjs';
 import { startRedis, useRedis } from '../../test/support/redis/redis-server.js';
 import { useFleet } from './use-fleet.js';
 
 const redis = useRedis();
-const fleet = useFleet(redis, [{ name: 'shop-1' }, { name: 'shop-2' }], { BANK_MS: '1000', SHELF_MS: '400' });
+let postgres: Awaited<ReturnType<typeof startPostgres>>;
+beforeAll(async () => {
+  postgres = await startPostgres();
+}, 60_000);
+afterAll(() => postgres.stop());
+const fleet = useFleet(redis, [{ name: 'shop-1' }, { name: 'shop-2' }], () => ({
+  DATABASE_URL: postgres.url,
+  BANK_MS: '1000',
+  SHELF_MS: '400',
+}));
 
-it('the ledger refuses the write of an instance that stood still for longer than its lease', async () => {
+it('the database refuses the COMMIT of an instance that stood still for longer than its lease', async () => {
   jest.spyOn(console, 'log').mockImplementation(() => {});
   const [finding] = await pauseScene(fleet());
   expect(finding).toMatchObject({ measured: 'refused', isKept: true });

@@ -8,11 +8,11 @@ export const THREE: InstanceSpec[] = [{ name: 'shop-1' }, { name: 'shop-2' }, { 
 export function useFleet(
   redis: () => RedisServer,
   specs: InstanceSpec[] = THREE,
-  env: Record<string, string> = {},
+  env: Record<string, string> | (() => Record<string, string>) = {},
 ): () => Fleet {
   let fleet: Fleet | undefined;
   beforeAll(async () => {
-    fleet = new Fleet(specs, { REDIS_URL: redis().url, ...env });
+    fleet = new Fleet(specs, { REDIS_URL: redis().url, ...(typeof env === 'function' ? env() : env) });
     await fleet.start();
   }, 60_000);
   afterAll(async () => {

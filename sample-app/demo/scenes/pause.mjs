@@ -7,7 +7,8 @@ const ATTEMPTS = 5;
 /** @typedef {{ token: number, closedBy: string }} Closing */
 
 /**
- * The holder of a lock is stopped, its lease ends, another one does the work, and the first one goes on where it was.
+ * The holder of a lock is stopped between its last check and its COMMIT, its lease ends, another one commits, and the first one
+ * goes on where it was.
  *
  * @param {import('../fleet.mjs').Fleet} fleet
  * @returns {Promise<import('../screen.mjs').Finding[]>}
@@ -18,26 +19,26 @@ export async function pauseScene(fleet) {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const staleClosing = sleeper.post('/ledger/closings');
     if (!(await pauseInTheMiddle(sleeper, staleClosing))) continue;
-    say(`${sleeper.name} stands still (SIGSTOP) while it closes the books`);
+    say(`${sleeper.name} stands still (SIGSTOP) between its last check of the lease and its COMMIT`);
     const closing = await other.post('/ledger/closings');
-    say(`${other.name} has waited for the lease to end, and closes them, with token ${closing.body.token}`);
+    say(`${other.name} has waited for the lease to end, and commits its closing, with token ${closing.body.token}`);
     sleeper.resume();
     const stale = await staleClosing;
     /** @type {Closing[]} */
     const closings = (await other.get('/ledger')).body.closings;
     const isKept = isInOrder(closings);
-    if (isKept && (stale.status !== 409 || closing.status !== 201)) {
+    const isRefused = stale.status === 409 && stale.body.error === 'StaleFencingTokenError';
+    if (isKept && (!isRefused || closing.status !== 201)) {
       // It was stopped after its write; or between the grant and its work: then it takes a new lease, or does not begin.
       say(`${sleeper.name} was stopped at a harmless moment (${stale.status}, ${closing.status}); once more`);
       continue;
     }
-    say(
-      `${sleeper.name} goes on (SIGCONT) and writes with its older token: ${stale.status} ${stale.body.message ?? ''}`,
-    );
+    const [refusal] = String(stale.body.message).split('. ');
+    say(`${sleeper.name} goes on (SIGCONT), and its transaction has the older token: ${stale.status} ${refusal}`);
     return [
       {
-        what: 'Stale write of a paused holder',
-        measured: isKept ? 'refused' : 'written',
+        what: 'Stale COMMIT of a paused holder',
+        measured: isKept ? 'refused' : 'committed',
         promised: 'refused',
         isKept,
       },

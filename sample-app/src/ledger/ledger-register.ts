@@ -1,32 +1,32 @@
 import { Injectable } from '@nestjs/common';
-import { StaleFencingTokenError } from 'nestjs-redis-lock/fence';
-import { Database } from '../database/database.js';
+import { fence } from 'nestjs-redis-lock/fence';
+import { LedgerDatabase } from './ledger-database.js';
 
 export interface Closing {
   token: number;
   closedBy: string;
 }
 
-/** The one place that nobody can fool: comparing the token and writing are one step, where the record is kept. */
+/** The one place that nobody can fool: the token is compared where the record is kept, in the transaction that writes. */
 @Injectable()
 export class LedgerRegister {
-  constructor(private readonly database: Database) {}
+  constructor(private readonly database: LedgerDatabase) {}
 
-  /** @returns whether it was written: not after a later holder has written */
-  async write(closing: Closing): Promise<boolean> {
-    try {
-      await this.database.fenced('ledger:token', closing.token, [
-        ['RPUSH', 'ledger:closings', JSON.stringify(closing)],
-      ]);
-      return true;
-    } catch (error) {
-      if (error instanceof StaleFencingTokenError) return false;
-      throw error;
-    }
+  /** @throws StaleFencingTokenError when a later holder has written: nothing is committed */
+  async write({ token, closedBy }: Closing): Promise<void> {
+    await this.database.transaction(async (client) => {
+      // Not the lease: this process would refuse by itself, and the demo shows that it need not.
+      await fence.guard(client, { resource: 'books', token });
+      await client.query('INSERT INTO closings (token, closed_by) VALUES ($1, $2)', [token, closedBy]);
+    });
   }
 
   /** In the order in which they were written. */
-  closings(): Promise<Closing[]> {
-    return this.database.rows('ledger:closings');
+  async closings(): Promise<Closing[]> {
+    return this.database.transaction(async (client) => {
+      const { rows } = await client.query<Closing>('SELECT token, closed_by AS "closedBy" FROM closings ORDER BY id');
+      // A BIGINT comes as a text.
+      return rows.map(({ token, closedBy }) => ({ token: Number(token), closedBy }));
+    });
   }
 }

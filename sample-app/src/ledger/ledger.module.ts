@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { RedisLockModule } from 'nestjs-redis-lock';
 import { settings } from '../settings.js';
 import { LedgerController } from './ledger.controller.js';
+import { LedgerDatabase } from './ledger-database.js';
 import { LedgerRegister } from './ledger-register.js';
 import { LedgerService } from './ledger.service.js';
 
@@ -18,6 +19,6 @@ import { LedgerService } from './ledger.service.js';
     }),
   ],
   controllers: [LedgerController],
-  providers: [LedgerRegister, LedgerService],
+  providers: [LedgerDatabase, LedgerRegister, LedgerService],
 })
 export class LedgerModule {}

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConflictException, Injectable } from '@nestjs/common';
 import { InjectRedisLock, type LockState, RedisLockService } from 'nestjs-redis-lock';
+import { StaleFencingTokenError } from 'nestjs-redis-lock/fence';
 import { settings } from '../settings.js';
 import { type Closing, LedgerRegister } from './ledger-register.js';
 
 /**
  * Closes the books. A lock keeps two instances from closing at once, but cannot stop one that has stood still between its last
- * look at the lock and its write. The fencing token can: the register refuses a smaller one than it has seen.
+ * look at the lock and its COMMIT. The fencing token can: the transaction is refused where a larger one has been.
  */
 @Injectable()
 export class LedgerService {
@@ -16,13 +17,15 @@ export class LedgerService {
   ) {}
 
   async close(): Promise<Closing> {
-    return this.locks.using('books', async ({ fencingToken }) => {
-      // If the whole process stands still in here, nothing that it checks before it goes on would be true afterwards.
+    return this.locks.using('books', async (lease) => {
+      const closing = { token: lease.fencingToken, closedBy: settings.instance };
+      lease.assertHeld();
+      // If the whole process stands still in here, what it has checked is no longer true afterwards.
       await sleep(settings.bankMs);
-      const closing = { token: fencingToken, closedBy: settings.instance };
-      if (!(await this.register.write(closing))) {
-        throw new ConflictException(`The books were closed by another instance; token ${closing.token} is out of date`);
-      }
+      await this.register.write(closing).catch((error: unknown) => {
+        if (!(error instanceof StaleFencingTokenError)) throw error;
+        throw new ConflictException(error.message, error.name);
+      });
       return closing;
     });
   }

@@ -6,10 +6,10 @@ beforeEach(() => jest.spyOn(console, 'log').mockImplementation(() => {}));
 afterEach(() => jest.restoreAllMocks());
 
 const LEASE_LOST = { status: 503, body: { code: 'LEASE_LOST', message: 'This cannot be done safely right now.' } };
-const REFUSED = { status: 409, body: { message: 'The books were closed by another instance' } };
+const REFUSED = { status: 409, body: { error: 'StaleFencingTokenError', message: 'The write was refused. Drop it' } };
 
 /** Two shops without processes. The first one answers like this, one answer a stop, when it goes on. */
-function twoShops(answers: (typeof REFUSED | { status: number; body: Closing })[]) {
+function twoShops(answers: (typeof REFUSED | typeof LEASE_LOST | { status: number; body: Closing })[]) {
   const closings: Closing[] = [];
   let stops = 0;
   let token = 0;
@@ -47,7 +47,7 @@ it('stops the holder once more where it was stopped before it began: then it doe
   expect(stops()).toBe(2);
 });
 
-it('tells of a write with an older token than the last one', async () => {
+it('tells of a COMMIT with an older token than the last one', async () => {
   const { fleet } = twoShops([{ status: 201, body: { token: 1, closedBy: 'shop-1' } }]);
-  expect(await pauseScene(fleet)).toMatchObject([{ measured: 'written', isKept: false }]);
+  expect(await pauseScene(fleet)).toMatchObject([{ measured: 'committed', isKept: false }]);
 });

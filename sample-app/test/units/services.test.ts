@@ -1,6 +1,10 @@
+import { PGlite } from '@electric-sql/pglite';
+import { jest } from '@jest/globals';
 import { LeaseLostError, LockBusyError } from 'nestjs-redis-lock';
 import { rejection } from '../../../test/support/expect/eventually.js';
-import { Database } from '../../src/database/database.js';
+import { MIGRATION } from '../../demo/postgres.mjs';
+import { LedgerDatabase } from '../../src/ledger/ledger-database.js';
+import { LedgerRegister } from '../../src/ledger/ledger-register.js';
 import { LedgerService } from '../../src/ledger/ledger.service.js';
 import { StockService } from '../../src/stock/stock.service.js';
 import { StocktakingService } from '../../src/stock/stocktaking.service.js';
@@ -36,13 +40,28 @@ describe('stocktaking', () => {
 });
 
 describe('the ledger', () => {
+  let db: PGlite;
+  beforeAll(async () => {
+    db = await PGlite.create();
+    await db.exec(MIGRATION);
+    const transaction = <T>(work: (tx: never) => Promise<T>) => db.transaction((tx) => work(tx as never));
+    jest.spyOn(shop.get(LedgerDatabase), 'transaction').mockImplementation(transaction);
+  }, 60_000);
+  afterAll(() => db.close());
+
   it('is refused a closing that comes after one with a later token', async () => {
     const locks = shop.locks('ledger');
     const closing = shop.get(LedgerService).close();
     await locks.idle();
     await locks.lose('books');
     await using later = await locks.holdElsewhere('books');
-    await shop.get(Database).fenced('ledger:token', later.fencingToken, []);
-    await expect(closing).rejects.toThrow(/closed by another instance/);
+    await shop.get(LedgerRegister).write({ token: later.fencingToken, closedBy: 'shop-2' });
+    await expect(closing).rejects.toThrow(/its fencing token \d+ is stale/);
+    expect(await shop.get(LedgerRegister).closings()).toEqual([{ token: later.fencingToken, closedBy: 'shop-2' }]);
+  });
+
+  it('says what it needs', async () => {
+    jest.restoreAllMocks();
+    await expect(shop.get(LedgerRegister).closings()).rejects.toThrow('set DATABASE_URL');
   });
 });

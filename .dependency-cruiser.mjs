@@ -24,7 +24,7 @@ const FEATURES = [
   'core/fleet',
 ];
 const CORE = [...LEASE, ...FEATURES, 'core'];
-const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/request', 'nest/transactions', 'nest/decorators'];
+const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/request', 'nest/decorators'];
 
 const COMMAND_LINE = [...CORE, 'views', 'redis', 'redis/connection', 'redis/script'];
 
@@ -207,7 +207,7 @@ export const ROOMS = {
     why: 'Transactions of other packages. It does not know the features.',
   },
   'nest/decorators': {
-    rooms: [...CORE, 'nest', 'nest/request', 'nest/transactions'],
+    rooms: [...CORE, 'nest', 'nest/request'],
     packages: NEST,
     why: 'Decorators do not know the module.',
   },
@@ -276,7 +276,7 @@ export const ROOMS = {
     why: 'What a test expects of locks. It knows neither the store nor the module.',
   },
   'testing/pass-through': {
-    rooms: [...CORE, 'nest', 'nest/decorators', 'nest/module', 'nest/transactions', 'migration/both'],
+    rooms: [...CORE, 'nest', 'nest/decorators', 'nest/module', 'migration/both'],
     packages: NEST,
     why: 'A stand-in for the lock service. It knows no store but its own.',
   },

@@ -18,7 +18,6 @@ export {
   DistributedSemaphore,
   ReadLock,
   type ReadWriteLockDecorator,
-  type SemaphoreDecoratorOptions,
   WriteLock,
 } from './nest/decorators/lock.decorators.js';
 export {
@@ -27,7 +26,7 @@ export {
   type LeaderOnlyOptions,
 } from './nest/leader/leader-only.decorator.js';
 export type { LockedMethodDecorator } from './nest/decorators/method-types.js';
-export type { LockDecoratorOptions } from './nest/decorators/lock-plan.js';
+export type { LockDecoratorOptions, SemaphoreDecoratorOptions } from './nest/decorators/lock-plan.js';
 
 // Handlers of requests and messages
 export { LockHandler, type LockHandlerOptions } from './nest/handlers/lock-handler.decorator.js';

@@ -10,8 +10,7 @@ import { type Clock, type Random, SYSTEM_CLOCK, SystemRandom } from './util/cloc
 import type { CompositeLease } from './lease/composite-lease.js';
 import { nullIfBusy } from './acquiring/acquire-errors.js';
 import type { LockOrderEdge } from './events/events.js';
-import { type GroupFunction, Groups } from './events/groups.js';
-import { type LockObserver, LockObservers } from './events/observers.js';
+import { type GroupFunction, Groups, type LockObserver, LockObservers } from './events/observers.js';
 import { type LockStats, type LockTelemetry, Telemetries } from './events/telemetry.js';
 import type { ContentionSettings } from './contention/contention.js';
 import type { SingleLease } from './lease/single-lease.js';

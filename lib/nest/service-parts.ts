@@ -1,5 +1,5 @@
 import type { TransactionHooks } from '../core/api/transactions.js';
-import type { Groups } from '../core/events/groups.js';
+import type { Groups } from '../core/events/observers.js';
 import type { JobRecords } from '../core/jobs/job-records.js';
 import type { MissedTicks } from '../core/jobs/missed-ticks.js';
 import type { Latches } from '../core/latch/latches.js';

@@ -6,7 +6,7 @@ import { ServiceSeries } from './service-series.js';
 import type { LockMode } from '../core/api/lock-mode.js';
 import { LEADER_PREFIX } from '../core/api/resource.js';
 import type { LockEventOf, LockEventType } from '../core/events/events.js';
-import type { RegisteredGroup } from '../core/events/groups.js';
+import type { RegisteredGroup } from '../core/events/observers.js';
 
 /** The metrics of one meter or registry, for every lock service that reports to it. */
 export class LockMetrics<A> {

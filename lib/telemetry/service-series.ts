@@ -1,6 +1,6 @@
 import { OTHER_GROUP } from '../core/api/label.js';
 import type { LockMode } from '../core/api/lock-mode.js';
-import { MAX_GROUPS } from '../core/events/groups.js';
+import { MAX_GROUPS } from '../core/events/observers.js';
 import { escapeText } from '../core/util/quoted.js';
 import { type Attributes, LockSeries, type Series, SeriesBy, type SeriesTable } from './series.js';
 import { LOCK_METRICS, LockAttribute, LockMetric } from './names.js';

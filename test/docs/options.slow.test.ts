@@ -38,9 +38,13 @@ import {
   SEMAPHORE_OPTIONS,
 } from '../../lib/core/semaphore/semaphore-options.js';
 import { resolveSingletonRun, SINGLETON_RUN_OPTIONS } from '../../lib/core/singleton/singleton-run-options.js';
-import { DECORATOR_OPTIONS, LOCK_DECORATOR_OPTIONS } from '../../lib/nest/decorators/lock-plan.js';
+import {
+  DECORATOR_OPTIONS,
+  LOCK_DECORATOR_OPTIONS,
+  readSemaphorePlan,
+  SEMAPHORE_DECORATOR_OPTIONS,
+} from '../../lib/nest/decorators/lock-plan.js';
 import { LOCK_EXCEPTION_FILTER_OPTIONS, LockExceptionFilter } from '../../lib/nest/handlers/lock-exception.filter.js';
-import { readSemaphorePlan, SEMAPHORE_DECORATOR_OPTIONS } from '../../lib/nest/decorators/lock.decorators.js';
 import {
   ADDED_CRON_OPTIONS,
   ADDED_DATE_OPTIONS,

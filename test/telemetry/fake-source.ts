@@ -1,5 +1,5 @@
 import type { LockEvent, LockEventType } from '../../lib/core/events/events.js';
-import type { RegisteredGroup } from '../../lib/core/events/groups.js';
+import type { RegisteredGroup } from '../../lib/core/events/observers.js';
 import type { LockTelemetrySource } from '../../lib/core/events/telemetry.js';
 
 type EventOf<T extends LockEventType> = Extract<LockEvent, { type: T }>;

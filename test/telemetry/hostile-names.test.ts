@@ -4,7 +4,7 @@ import { Registry } from 'prom-client';
 import { lockMetrics } from 'nestjs-redis-lock/prom-client';
 import { openTelemetry } from 'nestjs-redis-lock/telemetry';
 import { GROUP } from '../../lib/core/api/resource.js';
-import { MAX_GROUPS } from '../../lib/core/events/groups.js';
+import { MAX_GROUPS } from '../../lib/core/events/observers.js';
 import { claimsOn } from '../support/world/forgetful.js';
 import { fitting, HOSTILE_TEXTS, unsafeIn } from '../support/expect/hostile-texts.js';
 import { settle } from '../support/world/fake-clock.js';

@@ -1,4 +1,4 @@
-import { MAX_GROUPS } from '../events/groups.js';
+import { MAX_GROUPS } from '../events/observers.js';
 import { OTHER_GROUP } from '../api/label.js';
 import { formatDuration } from '../util/durations.js';
 import { count } from '../util/plurals.js';

@@ -1,11 +1,14 @@
-import { inRootContext } from '../util/async-contexts.js';
 import type { LockUnavailableError } from '../api/errors.js';
-import type { LockMode } from '../api/lock-mode.js';
 import type { Holders } from '../api/holder.js';
+import { OTHER_GROUP } from '../api/label.js';
+import type { LockMode } from '../api/lock-mode.js';
+import { GROUP, groupNamed, LONGEST_GROUP } from '../api/resource.js';
+import { describeValue } from '../api/validation.js';
+import { inRootContext } from '../util/async-contexts.js';
 import type { Origin } from '../util/call-site.js';
 import { defined } from '../util/objects.js';
+import { quote } from '../util/quoted.js';
 import type { LockEvent, LockEventOf, LockEventType } from './events.js';
-import { Groups } from './groups.js';
 
 /**
  * Listens to lock events. Its errors and rejections are ignored, so an observer can never break a lock. It runs outside
@@ -125,5 +128,139 @@ export class LockObservers {
   #findWanted(): void {
     const types = [...this.#observers.values()];
     this.#wanted = types.includes(undefined) ? 'all' : new Set(types.flatMap((some) => some ?? []));
+  }
+}
+
+/**
+ * How many groups of names that come with calls a lock service has, the registered ones among them. Contention and
+ * metrics tell as many apart.
+ */
+export const MAX_GROUPS = 200;
+
+/** What the text before the first colon must look like. An e-mail address, for one, is no group. */
+const PREFIX = /^[\p{L}\p{N}_$.-]{1,100}$/u;
+
+/**
+ * What a whole name without a colon must look like, to be one that code has (`nightly-report`), not the id of some data:
+ * those begin with a digit, or have several.
+ */
+const NAME_OF_CODE = /^\p{L}[\p{L}_$.-]*(?:\p{N}[\p{L}_$.-]*)?$/u;
+
+/** How many of the groups such names may be. If they come from data all the same, names with a colon have places. */
+export const MAX_NAMES_OF_CODE = 50;
+
+/** What is known at boot: a decorated method, a job or a leadership. */
+export interface RegisteredGroup {
+  readonly kind: 'method' | 'job' | 'leadership';
+  /** As events name it. */
+  readonly group: string;
+  readonly mode: LockMode;
+  /** The name of the job or of the leadership; of a method, the group. */
+  readonly name: string;
+}
+
+export type GroupFunction = (resource: string) => string;
+
+/**
+ * The groups of one lock service: static names of few values, for metrics. Names that come with calls, of which a
+ * hostile client may send any number, get the places that are left.
+ */
+export class Groups {
+  /** Each by itself: the text that is found has its hash already. */
+  readonly #known = new Map<string, string>();
+  readonly #registered = new Map<string, RegisteredGroup>();
+  readonly #listeners = new Set<(registered: RegisteredGroup) => void>();
+  #namesOfCode = 0;
+  #hasWarned = false;
+
+  /**
+   * @param ofResource of the user
+   * @param warn told once that the function of the user is wrong
+   */
+  constructor(
+    private readonly ofResource?: GroupFunction,
+    private readonly warn: (line: string) => void = () => {},
+  ) {}
+
+  /** @param stated the group of the method, the job or the call, if it has one */
+  of(resource: string, stated?: string): string {
+    return this.#admit(stated ?? this.#find(resource));
+  }
+
+  /**
+   * The group of a name, whatever its calls state. It gets no place among those that contention and metrics tell apart,
+   * so it is found again each time.
+   */
+  ofName(resource: string): string {
+    if (this.ofResource === undefined && !resource.includes(':')) {
+      return resource.length <= LONGEST_GROUP && NAME_OF_CODE.test(resource) ? resource : OTHER_GROUP;
+    }
+    return this.#find(resource);
+  }
+
+  /** Gives a name of the program its place, whatever calls come later. */
+  register(kind: RegisteredGroup['kind'], name: string, mode: LockMode = 'exclusive', stated = name): void {
+    const group = groupNamed(stated);
+    this.#known.set(group, group);
+    const id = `${kind} ${mode} ${name} ${group}`;
+    if (this.#registered.has(id)) return;
+    const registered = { kind, group, mode, name };
+    this.#registered.set(id, registered);
+    for (const listener of this.#listeners) listener(registered);
+  }
+
+  /** Tells of all that are registered, now and later. @returns a function that ends that */
+  onRegistered(listener: (registered: RegisteredGroup) => void): () => void {
+    this.#listeners.add(listener);
+    for (const registered of this.#registered.values()) listener(registered);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  #admit(name: string): string {
+    const known = this.#known.get(name);
+    if (known !== undefined) return known;
+    const group = groupNamed(name);
+    if (this.#known.has(group)) return group;
+    if (group === OTHER_GROUP || this.#known.size >= MAX_GROUPS) return OTHER_GROUP;
+    this.#known.set(group, group);
+    return group;
+  }
+
+  #find(resource: string): string {
+    if (!this.ofResource) {
+      const end = resource.indexOf(':');
+      if (end < 0) return this.#findWhole(resource);
+      const prefix = end < 1 || end > LONGEST_GROUP ? '' : resource.slice(0, end);
+      return PREFIX.test(prefix) ? prefix : OTHER_GROUP;
+    }
+    try {
+      const group: unknown = this.ofResource(resource);
+      if (typeof group === 'string' && GROUP.test(group)) return group;
+      // It may reject, which would end the process.
+      if (group instanceof Promise) group.catch(() => {});
+      this.#warnOf(`returned ${describeValue(group)}`);
+    } catch (error) {
+      const hasText = error instanceof Error && typeof error.message === 'string';
+      this.#warnOf(`threw ${hasText ? quote(error.message) : describeValue(error)}`);
+    }
+    return OTHER_GROUP;
+  }
+
+  #findWhole(name: string): string {
+    if (this.#known.has(name)) return name;
+    if (name.length > LONGEST_GROUP || this.#namesOfCode >= MAX_NAMES_OF_CODE || !NAME_OF_CODE.test(name)) {
+      return OTHER_GROUP;
+    }
+    this.#namesOfCode++;
+    return name;
+  }
+
+  #warnOf(what: string): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    this.warn(
+      `The module option group ${what}. It must return a name of 1 to ${LONGEST_GROUP} characters for each resource. ` +
+        `Metrics count such a resource with all that have no group of their own. This is logged once. See docs/reference/events.md.`,
+    );
   }
 }

@@ -2,8 +2,7 @@ import { describeValue } from '../api/validation.js';
 import { describeStack } from '../util/quoted.js';
 import type { LockEventOf, LockEventType } from './events.js';
 import type { LockTracer } from './lock-tracer.js';
-import type { RegisteredGroup } from './groups.js';
-import type { LockObservers } from './observers.js';
+import type { LockObservers, RegisteredGroup } from './observers.js';
 
 /** What a lock service holds, waits for and still has to release at this moment. */
 export interface LockStats {

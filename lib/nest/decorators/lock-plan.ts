@@ -1,4 +1,4 @@
-import { InvalidLockOptionsError, type LockBusyError } from '../../core/api/errors.js';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { checkAlsoLock } from '../../core/api/foreign-lock.js';
 import type { LockedWork } from '../../core/api/lease.js';
 import {
@@ -8,7 +8,7 @@ import {
   LOCK_OPTIONS,
   type LockOptions,
 } from '../../core/api/lock-options.js';
-import { checkResources, groupNamed, type ResourceNames } from '../../core/api/resource.js';
+import { checkOwnResource, checkResources, groupNamed, type ResourceNames } from '../../core/api/resource.js';
 import {
   checked,
   checkOneOf,
@@ -20,20 +20,16 @@ import {
   without,
   wrongValue,
 } from '../../core/api/validation.js';
+import {
+  checkPermits,
+  PERMIT_OPTIONS,
+  type PermitOptions,
+  readCount,
+  SEMAPHORE_OPTIONS,
+} from '../../core/semaphore/semaphore-options.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import type { LockAccess } from '../request/intercepted-call.js';
-
-/** What a decorated method does when the resource is not free. `A`: what the function is called with after the error. */
-export type OnBusy<A extends readonly unknown[] = never[]> =
-  /** Throws `LockBusyError`, also as `LockTimeoutError` or `LockQueueFullError`. */
-  | 'throw'
-  /** Returns `undefined` without running. */
-  | 'skip'
-  /** Returns the result of this function instead. */
-  | ((busy: LockBusyError, ...args: A) => unknown);
-
-/** Any `onBusy`, whatever its function is called with. */
-export type AnyOnBusy = 'throw' | 'skip' | ((...args: never[]) => unknown);
+import type { AnyOnBusy, OnBusy } from './method-types.js';
 
 /** The options of every decorator that runs a method under a lock or a semaphore. */
 export interface DecoratorOptions<B extends AnyOnBusy = OnBusy> {
@@ -86,19 +82,6 @@ export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B exten
  */
 export interface LockDecoratorOptions<A extends readonly unknown[] = [], B extends AnyOnBusy = OnBusy<A>>
   extends ReadWriteLockOptions<A, B>, Pick<LockOptions, 'mode' | 'alsoLock'> {}
-
-/** A key without options. Of these types, only options have a key, so the compiler checks an object as options. */
-export type KeyAlone<A extends readonly unknown[]> = string | KeyNames | KeyFunction<A>;
-
-export interface KeyNames extends ReadonlyArray<string> {
-  readonly key?: undefined;
-}
-
-/** Returns the resource or resources of a call. */
-export interface KeyFunction<A extends readonly unknown[]> {
-  (...args: A): ResourceNames;
-  readonly key?: undefined;
-}
 
 /** The `service` of a registration. */
 export const LOCK_SERVICE = checked<string>(checkLockService);
@@ -190,6 +173,64 @@ export function readLockPlan<A extends readonly unknown[]>(
         signal ? { ...lockOptions, signal } : lockOptions,
         work,
       ),
+  };
+}
+
+/**
+ * What `@DistributedSemaphore` takes, and `@LockHandler` too. `A` is what the key function is called with, and `B` the
+ * value of `onBusy`.
+ */
+export interface SemaphoreDecoratorOptions<A extends readonly unknown[] = [], B extends AnyOnBusy = OnBusy<A>>
+  extends DecoratorOptions<B>, Omit<PermitOptions, 'signal'> {
+  /**
+   * The name of the semaphore, or a function that returns it. The function is called with the arguments of the
+   * method, in `@LockHandler` with the `ExecutionContext` before the pipes. Its `this` is the object of the method,
+   * which `@LockHandler` does not know.
+   *
+   * @allowed a name, or a function that returns one
+   */
+  key: string | ((...args: A) => string);
+  /** How many permits the whole fleet has. Every caller must state the same number. @allowed 1 to 1000000 */
+  permits: number;
+}
+
+export const SEMAPHORE_DECORATOR_OPTIONS = new OptionTable({
+  ...DECORATOR_OPTIONS.options,
+  ...SEMAPHORE_OPTIONS.options,
+  ...without(PERMIT_OPTIONS.options, 'signal'),
+} satisfies OptionsOf<SemaphoreDecoratorOptions<never, AnyOnBusy>>);
+
+/**
+ * Checks the options of a decorator, once, when the class is defined.
+ *
+ * @param where the decorated method, for messages
+ * @throws InvalidLockOptionsError
+ */
+export function readSemaphorePlan<A extends readonly unknown[]>(
+  options: SemaphoreDecoratorOptions<A, AnyOnBusy>,
+  where: string,
+): LockPlan<A> {
+  SEMAPHORE_DECORATOR_OPTIONS.check(`The semaphore of ${where}`, options);
+  checkMinHold(options);
+  const { key, permits, onBusy, onLost, service: lockService, ...rest } = options;
+  const total = checkPermits(permits, `the semaphore of ${where}`);
+  const count = readCount(rest, total);
+  const resolved = resolveDecoratorOptions({ onBusy, onLost, service: lockService });
+  const waitMs = waitMsOf(resolved.onBusy, rest);
+  const group = groupNamed(rest.group ?? where);
+  const permitOptions: PermitOptions = { ...rest, ...(waitMs !== undefined && { waitMs }), group };
+  return {
+    ...resolved,
+    group,
+    ignoresTransaction: rest.ignoreTransaction === true,
+    minHoldMs: rest.minHoldMs ?? 0,
+    mode: 'semaphore',
+    permits: { count, total },
+    resources: readKey(key, where, (name, source) => [checkOwnResource(name, source)]),
+    using: (service, [resource], work, signal) =>
+      service
+        .semaphore(resource!, { permits: total })
+        .using(signal ? { ...permitOptions, signal } : permitOptions, work),
   };
 }
 

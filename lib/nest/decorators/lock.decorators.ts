@@ -1,87 +1,42 @@
+import { showCaller } from '../../core/acquiring/failed-calls.js';
+import { InvalidLockOptionsError, LockBusyError } from '../../core/api/errors.js';
+import { LeaseLostError } from '../../core/api/lease-errors.js';
+import type { Lease, LockedWork } from '../../core/api/lease.js';
+import type { AcquireMode } from '../../core/api/lock-options.js';
+import { quote } from '../../core/util/quoted.js';
+import { isAbortedBy } from '../../core/util/signals.js';
+import type { RedisLockService } from '../redis-lock.service.js';
+import { InterceptedCall } from '../request/intercepted-call.js';
+import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS, ON_RESOLVERS } from '../request/known-handlers.js';
+import { isStreamedResult, refuseStream } from '../request/streamed-result.js';
 import {
-  type AnyOnBusy,
-  DECORATOR_OPTIONS,
-  type DecoratorOptions,
-  type KeyAlone,
   type LockDecoratorOptions,
   type LockPlan,
-  type OnBusy,
-  readKey,
   readLockPlan,
+  readSemaphorePlan,
   type ReadWriteLockOptions,
-  resolveDecoratorOptions,
-  waitMsOf,
+  type SemaphoreDecoratorOptions,
 } from './lock-plan.js';
-import { checkIsOnlyArgument, lockMethod } from './locked-method.js';
-import type { AnyResult, BusyResult, InferredOnBusy, LockedMethodDecorator } from './method-types.js';
-import { type AcquireMode, checkMinHold } from '../../core/api/lock-options.js';
-import { type OptionsOf, OptionTable, without } from '../../core/api/validation.js';
-import { checkOwnResource, groupNamed } from '../../core/api/resource.js';
+import type {
+  AnyOnBusy,
+  AnyResult,
+  BusyResult,
+  InferredOnBusy,
+  KeyAlone,
+  LockedMethodDecorator,
+} from './method-types.js';
 import {
-  checkPermits,
-  PERMIT_OPTIONS,
-  type PermitOptions,
-  readCount,
-  SEMAPHORE_OPTIONS,
-} from '../../core/semaphore/semaphore-options.js';
-
-/**
- * What `@DistributedSemaphore` takes, and `@LockHandler` too. `A` is what the key function is called with, and `B` the
- * value of `onBusy`.
- */
-export interface SemaphoreDecoratorOptions<A extends readonly unknown[] = [], B extends AnyOnBusy = OnBusy<A>>
-  extends DecoratorOptions<B>, Omit<PermitOptions, 'signal'> {
-  /**
-   * The name of the semaphore, or a function that returns it. The function is called with the arguments of the
-   * method, in `@LockHandler` with the `ExecutionContext` before the pipes. Its `this` is the object of the method,
-   * which `@LockHandler` does not know.
-   *
-   * @allowed a name, or a function that returns one
-   */
-  key: string | ((...args: A) => string);
-  /** How many permits the whole fleet has. Every caller must state the same number. @allowed 1 to 1000000 */
-  permits: number;
-}
-
-export const SEMAPHORE_DECORATOR_OPTIONS = new OptionTable({
-  ...DECORATOR_OPTIONS.options,
-  ...SEMAPHORE_OPTIONS.options,
-  ...without(PERMIT_OPTIONS.options, 'signal'),
-} satisfies OptionsOf<SemaphoreDecoratorOptions<never, AnyOnBusy>>);
-
-/**
- * Checks the options of a decorator, once, when the class is defined.
- *
- * @param where the decorated method, for messages
- * @throws InvalidLockOptionsError
- */
-export function readSemaphorePlan<A extends readonly unknown[]>(
-  options: SemaphoreDecoratorOptions<A, AnyOnBusy>,
-  where: string,
-): LockPlan<A> {
-  SEMAPHORE_DECORATOR_OPTIONS.check(`The semaphore of ${where}`, options);
-  checkMinHold(options);
-  const { key, permits, onBusy, onLost, service: lockService, ...rest } = options;
-  const total = checkPermits(permits, `the semaphore of ${where}`);
-  const count = readCount(rest, total);
-  const resolved = resolveDecoratorOptions({ onBusy, onLost, service: lockService });
-  const waitMs = waitMsOf(resolved.onBusy, rest);
-  const group = groupNamed(rest.group ?? where);
-  const permitOptions: PermitOptions = { ...rest, ...(waitMs !== undefined && { waitMs }), group };
-  return {
-    ...resolved,
-    group,
-    ignoresTransaction: rest.ignoreTransaction === true,
-    minHoldMs: rest.minHoldMs ?? 0,
-    mode: 'semaphore',
-    permits: { count, total },
-    resources: readKey(key, where, (name, source) => [checkOwnResource(name, source)]),
-    using: (service, [resource], work, signal) =>
-      service
-        .semaphore(resource!, { permits: total })
-        .using(signal ? { ...permitOptions, signal } : permitOptions, work),
-  };
-}
+  addLockedMethod,
+  checkIsOnlyArgument,
+  declareLockService,
+  describeMethod,
+  type LockedMethod,
+  lockedMethodsOf,
+  markAsSkipping,
+  mayBeSkipped,
+  wrapMethod,
+} from './method.js';
+import { refusalOfFirstCall } from './transaction-order.js';
 
 /**
  * Runs the method on one instance at a time: acquires the lock, renews it while the method runs, and releases it.
@@ -185,3 +140,160 @@ export const ReadLock = lockInMode('ReadLock', 'read');
  * @throws the other errors of a method with `@DistributedLock`
  */
 export const WriteLock = lockInMode('WriteLock', 'write');
+
+/**
+ * Makes a decorator that runs a method under a lock.
+ *
+ * @param decorator its name, for messages
+ * @param read checks the options, once for each method; `where` is the method, for its errors
+ */
+export function lockMethod<A extends readonly unknown[], B, O extends readonly unknown[]>(
+  decorator: string,
+  read: (where: string) => LockPlan<A>,
+): LockedMethodDecorator<A, B, O> {
+  return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor) => {
+    const where = describeMethod(target, propertyKey);
+    const plan = read(where);
+    checkOtherLocks(target, propertyKey, where, plan);
+    const lockServiceOf = declareLockService(target, plan.lockService);
+    const handler = { declaredBy: target, name: propertyKey };
+    const skipping =
+      plan.onBusy === 'throw'
+        ? undefined
+        : `@${decorator} with ${plan.onBusy === 'skip' ? "onBusy: 'skip'" : 'a function as onBusy'}`;
+    /** Found out at the first call, when all decorators have been applied. */
+    let isHandler: boolean | undefined;
+    /** Found out at the first call, for the same reason: `null` if its calls are made. */
+    let refusal: Error | null | undefined;
+    wrapMethod(
+      descriptor,
+      where,
+      (original) =>
+        async function locked(this: object, ...args: unknown[]) {
+          const service = lockServiceOf(this, where);
+          const resources = plan.resources(this, args as unknown as A);
+          const call = InterceptedCall.comingTo(handler, plan);
+          const work = (): unknown =>
+            call ? call.pass(plan, () => original.apply(this, args)) : original.apply(this, args);
+          if (call?.covers(plan, resources)) return work();
+          if (refusal === undefined) refusal = refusalOfFirstCall(service, target, method, locked) ?? null;
+          if (refusal !== null) throw refusal;
+          let begin = work;
+          if (skipping !== undefined) {
+            const runs = mayBeSkipped(this, target, propertyKey, skipping);
+            begin = () => {
+              runs();
+              return work();
+            };
+          }
+          const result = await runLocked(service, plan, resources, begin, this, args);
+          isHandler ??= hasMetadataOf(
+            (this as Record<string | symbol, object>)[propertyKey] ?? original,
+            SENDING_HANDLERS,
+          );
+          if (isHandler && isStreamedResult(result)) throw refuseStream(result, where);
+          return result;
+        },
+    );
+    if (plan.onBusy === 'skip') markAsSkipping(descriptor.value as object, skipping!);
+    const method: LockedMethod = {
+      name: propertyKey,
+      where,
+      decorator: `@${decorator}`,
+      lockService: plan.lockService,
+      group: plan.group,
+      mode: plan.mode,
+      ignoresTransaction: plan.ignoresTransaction,
+      skips: plan.onBusy === 'skip',
+      minHoldMs: plan.minHoldMs,
+      fixed: plan.fixed,
+      wrapped: descriptor.value as LockedMethod['wrapped'],
+    };
+    addLockedMethod(target, method);
+  };
+}
+
+/** @throws InvalidLockOptionsError where each call would wait for a lock that a decorator below already holds */
+function checkOtherLocks(
+  target: object,
+  propertyKey: string | symbol,
+  where: string,
+  { fixed = [], mode, lockService }: LockPlan<never>,
+): void {
+  if (mode !== 'exclusive') return;
+  for (const other of lockedMethodsOf(target)) {
+    if (other.name !== propertyKey || other.mode !== 'exclusive' || other.lockService !== lockService) continue;
+    const shared = other.fixed?.find((resource) => fixed.includes(resource));
+    if (shared === undefined) continue;
+    throw new InvalidLockOptionsError(
+      `${where} is locked by ${quote(shared)} twice, so each call would wait for itself. Remove one of the two decorators.`,
+      'key',
+    );
+  }
+}
+
+/** Handlers whose result Nest sends to the client, also if it is a stream. */
+const SENDING_HANDLERS = [...ON_CONTROLLERS, ...ON_GATEWAYS, ...ON_RESOLVERS];
+
+/**
+ * Does the work under the lock of a plan. The result or error of the work passes through untouched, even a busy error
+ * of its own.
+ *
+ * @param self `this` of the function `onBusy`
+ * @param args what it is called with after the error
+ * @param signal ends the wait for the lock
+ */
+export async function runLocked<T>(
+  service: RedisLockService,
+  plan: Pick<LockPlan<never>, 'onBusy' | 'onLost' | 'using'>,
+  resources: readonly string[],
+  work: LockedWork<T>,
+  self: unknown,
+  args: readonly unknown[],
+  signal?: AbortSignal,
+): Promise<T> {
+  let held: Lease | undefined;
+  const underLease = (lease: Lease): Promise<T> => {
+    held = lease;
+    return runUnlessLost(lease, plan.onLost, work);
+  };
+  try {
+    return await plan.using(service, resources, underLease, signal);
+  } catch (error) {
+    // A renewal or a timer has made the loss.
+    if (held && error instanceof LeaseLostError && error === held.signal.reason) showCaller(error);
+    if (held || plan.onBusy === 'throw') throw error;
+    if (!(error instanceof LockBusyError)) throw error;
+    if (plan.onBusy === 'skip') return undefined as T;
+    const onBusy = plan.onBusy as (this: unknown, busy: LockBusyError, ...args: readonly unknown[]) => T | Promise<T>;
+    return await onBusy.call(self, error, ...args);
+  }
+}
+
+/** @throws LeaseLostError unless the work has transferred the lease, which is no loss */
+function checkHeld(lease: Lease): void {
+  try {
+    lease.assertHeld();
+  } catch (error) {
+    if (!(error instanceof LeaseLostError && error.reason === 'transferred')) throw error;
+  }
+}
+
+/**
+ * Does the work. With `onLost: 'throw'`, it rejects with the loss of the lease, also where the work failed because the
+ * signal of the lease aborted.
+ */
+export async function runUnlessLost<L extends Lease, T>(
+  lease: L,
+  onLost: LockPlan<never>['onLost'],
+  work: (lease: L) => T | Promise<T>,
+): Promise<T> {
+  if (onLost === 'abort') return work(lease);
+  try {
+    const result = await work(lease);
+    checkHeld(lease);
+    return result;
+  } catch (error) {
+    throw isAbortedBy(lease.signal, error) ? lease.signal.reason : error;
+  }
+}

@@ -1,4 +1,5 @@
 import type { LockBusyError } from '../../core/api/errors.js';
+import type { ResourceNames } from '../../core/api/resource.js';
 
 /** Any method that a decorator may wrap. */
 export type AsyncMethod = (...args: never[]) => Promise<unknown>;
@@ -92,3 +93,28 @@ export type AnyResult = string | number | bigint | boolean | symbol | NonNullabl
 
 /** `onBusy`, so that TypeScript infers the result of a function, and the parameters `O` that it declares. */
 export type InferredOnBusy<S, R, O extends readonly unknown[]> = S | ((busy: LockBusyError, ...args: O) => R);
+
+/** What a decorated method does when the resource is not free. `A`: what the function is called with after the error. */
+export type OnBusy<A extends readonly unknown[] = never[]> =
+  /** Throws `LockBusyError`, also as `LockTimeoutError` or `LockQueueFullError`. */
+  | 'throw'
+  /** Returns `undefined` without running. */
+  | 'skip'
+  /** Returns the result of this function instead. */
+  | ((busy: LockBusyError, ...args: A) => unknown);
+
+/** Any `onBusy`, whatever its function is called with. */
+export type AnyOnBusy = 'throw' | 'skip' | ((...args: never[]) => unknown);
+
+/** A key without options. Of these types, only options have a key, so the compiler checks an object as options. */
+export type KeyAlone<A extends readonly unknown[]> = string | KeyNames | KeyFunction<A>;
+
+export interface KeyNames extends ReadonlyArray<string> {
+  readonly key?: undefined;
+}
+
+/** Returns the resource or resources of a call. */
+export interface KeyFunction<A extends readonly unknown[]> {
+  (...args: A): ResourceNames;
+  readonly key?: undefined;
+}

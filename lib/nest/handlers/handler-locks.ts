@@ -3,7 +3,7 @@ import 'reflect-metadata';
 import type { Handler } from '../request/intercepted-call.js';
 import type { LockPlan } from '../decorators/lock-plan.js';
 import type { Scan } from '../scan.js';
-import { lockedMethodsOf } from '../transactions/transaction-order.js';
+import { lockedMethodsOf } from '../decorators/method.js';
 
 /** The metadata key of `@LockHandler`, on the method. */
 const HANDLER_LOCKS = 'nestjs-redis-lock:handler';

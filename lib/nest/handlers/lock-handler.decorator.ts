@@ -2,11 +2,16 @@ import { type ExecutionContext, UseInterceptors } from '@nestjs/common';
 import 'reflect-metadata';
 import { addHandlerLock } from './handler-locks.js';
 import { InterceptedCall } from '../request/intercepted-call.js';
-import { type KeyAlone, type LockDecoratorOptions, type LockPlan, readLockPlan } from '../decorators/lock-plan.js';
+import {
+  type LockDecoratorOptions,
+  type LockPlan,
+  readLockPlan,
+  readSemaphorePlan,
+  type SemaphoreDecoratorOptions,
+} from '../decorators/lock-plan.js';
+import type { KeyAlone } from '../decorators/method-types.js';
 import { isLockInterceptor, lockInterceptorFor } from './lock.interceptor.js';
-import { checkIsOnlyArgument } from '../decorators/locked-method.js';
-import { declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
-import { readSemaphorePlan, type SemaphoreDecoratorOptions } from '../decorators/lock.decorators.js';
+import { checkIsOnlyArgument, declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
 
 /** What `@LockHandler` takes for a semaphore: several requests may run at once. */
 type SemaphoreHandlerOptions = SemaphoreDecoratorOptions<[context: ExecutionContext]> & { mode?: undefined };

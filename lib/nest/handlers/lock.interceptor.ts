@@ -13,7 +13,7 @@ import type { Lease } from '../../core/api/lease.js';
 import { onDisconnect } from '../request/client-disconnect.js';
 import { handlerLocksOf } from './handler-locks.js';
 import { type Handler, InterceptedCall } from '../request/intercepted-call.js';
-import { runLocked } from '../decorators/locked-method.js';
+import { runLocked } from '../decorators/lock.decorators.js';
 import type { LockPlan } from '../decorators/lock-plan.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { resultWithoutWork, sendingOf } from '../request/streamed-result.js';

@@ -1,12 +1,11 @@
 import { Logger } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 import 'reflect-metadata';
-import { skippingDecoratorOf } from '../decorators/method.js';
+import { type LockedMethod, lockedMethodsOf, skippingDecoratorOf } from '../decorators/method.js';
 import { scheduleDecoratorOf } from '../request/known-handlers.js';
 import type { Scan } from '../scan.js';
 import { Scheduler } from '../schedule/singleton-job.explorer.js';
 import { SINGLETON_JOB } from '../schedule/singleton-method.js';
-import { type LockedMethod, lockedMethodsOf } from '../transactions/transaction-order.js';
 
 type Methods = Readonly<Record<string | symbol, unknown>>;
 

@@ -2,11 +2,10 @@ import 'reflect-metadata';
 import { LOCK_OPTIONS } from '../../core/api/lock-options.js';
 import { checked, type OptionsOf, OptionTable } from '../../core/api/validation.js';
 import { leaderResource } from '../../core/api/resource.js';
-import { runUnlessLost } from '../decorators/locked-method.js';
+import { runUnlessLost } from '../decorators/lock.decorators.js';
 import { checkIsFilledIn, LOCK_SERVICE, ON_LOST } from '../decorators/lock-plan.js';
 import type { LockedMethodDecorator } from '../decorators/method-types.js';
-import { declareLockService, describeMethod, markAsSkipping, wrapMethod } from '../decorators/method.js';
-import { mayBeSkipped } from '../decorators/running-job.js';
+import { declareLockService, describeMethod, markAsSkipping, mayBeSkipped, wrapMethod } from '../decorators/method.js';
 import { LEADER_ONLY, type LeaderOnlyMethod, leaderOnlyMethodsOf } from './leader.explorer.js';
 import { sharedLeadership } from './shared-leadership.js';
 

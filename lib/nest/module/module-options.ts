@@ -1,8 +1,7 @@
 import { hostname } from 'node:os';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { CONTENTION_SETTINGS, type ContentionSettings } from '../../core/contention/contention.js';
-import type { GroupFunction } from '../../core/events/groups.js';
-import type { LockObserver } from '../../core/events/observers.js';
+import type { GroupFunction, LockObserver } from '../../core/events/observers.js';
 import type { LockTelemetry } from '../../core/events/telemetry.js';
 import { ON_LEAK, type OnLeak } from '../../core/lease/leaks.js';
 import { LOCK_OPTIONS, type LockDefaults, resolveLockDefaults } from '../../core/api/lock-options.js';

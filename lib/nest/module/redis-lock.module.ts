@@ -40,13 +40,14 @@ import { SingletonJobs } from '../jobs/singleton-jobs.js';
 import { jobsOf, SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import { WatchedJobsExplorer } from '../schedule/job-watch.js';
 import { leaderResource } from '../../core/api/resource.js';
-import type { Groups } from '../../core/events/groups.js';
+import type { Groups } from '../../core/events/observers.js';
 import { checkHandlers } from '../handlers/check-handlers.js';
 import { handlerLocksOf, lockedHandlersOf } from '../handlers/handler-locks.js';
 import { warnOfUnansweredErrors } from '../handlers/unanswered-errors.js';
 import { warnOfLockedTicks } from '../jobs/locked-ticks.js';
 import { Scan } from '../scan.js';
-import { lockedMethodsOf, refuseWrongOrder } from '../transactions/transaction-order.js';
+import { refuseWrongOrder } from '../decorators/transaction-order.js';
+import { lockedMethodsOf } from '../decorators/method.js';
 
 /** Looks at all decorated methods when the application starts. One for each lock service. */
 class BootChecks implements OnModuleInit {

@@ -4,7 +4,7 @@ import 'reflect-metadata';
 import { type ExecutionContext, StreamableFile } from '@nestjs/common';
 import { isObservable } from 'rxjs';
 import { onDisconnect, rawResponse } from './client-disconnect.js';
-import { LockError } from '../../core/api/errors.js';
+import { InvalidLockOptionsError, LockError } from '../../core/api/errors.js';
 import { graphqlError } from './answers.js';
 
 /**
@@ -63,14 +63,14 @@ function untilSent(value: unknown, context: ExecutionContext): Promise<void> | u
 }
 
 /** Ends a stream that will not be read. */
-export function endStream(value: object, error?: unknown): void {
+function endStream(value: object, error?: unknown): void {
   const stream = streamOf(value);
   if (stream) stream.destroy(error instanceof Error ? error : undefined);
   else if (isAsyncIterator(value)) Promise.resolve(value.return?.()).catch(() => {});
 }
 
 /** Names the result in a message, by its class. */
-export function describeStream(value: object): string {
+function describeStream(value: object): string {
   return isObservable(value) ? 'an Observable' : `a ${value.constructor?.name || 'stream'}`;
 }
 
@@ -175,4 +175,15 @@ export class SubscribedEvents implements AsyncIterableIterator<unknown> {
   async #run<T>(call: (iterator: AsyncIterator<unknown>) => Promise<T>): Promise<T> {
     return this.#handler.runInAsyncScope(() => call((this.#iterator ??= this.#iterable[Symbol.asyncIterator]())));
   }
+}
+
+/** Refused, because the rest of the stream would be sent without the lock. */
+export function refuseStream(result: object, where: string): InvalidLockOptionsError {
+  endStream(result);
+  return new InvalidLockOptionsError(
+    `${where} returned ${describeStream(result)}, which Nest would send after the lock is released: the lock of a ` +
+      `method ends with the method. Use @LockHandler, which holds the lock until everything is sent, or return a ` +
+      `complete result.`,
+    'decorator',
+  );
 }

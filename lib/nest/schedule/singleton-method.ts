@@ -6,12 +6,13 @@ import {
   copyMetadata,
   declareLockService,
   describeMethod,
+  overridingRun,
+  runMethod,
   skippingDecoratorOf,
   wrapMethod,
 } from '../decorators/method.js';
 import type { IsAny, Mistake, ResultMistake } from '../decorators/method-types.js';
 import { clockOf } from '../service-parts.js';
-import { overridingRun, runMethod } from '../decorators/running-job.js';
 import { type JobMethod, type JobTick, runJob, takeOccasion } from './run-job.js';
 import type { ResolvedJobOptions } from './singleton-options.js';
 

@@ -1,5 +1,5 @@
 import { OTHER_GROUP } from '../../../lib/core/api/label.js';
-import { Groups, MAX_GROUPS, MAX_NAMES_OF_CODE, type RegisteredGroup } from '../../../lib/core/events/groups.js';
+import { Groups, MAX_GROUPS, MAX_NAMES_OF_CODE, type RegisteredGroup } from '../../../lib/core/events/observers.js';
 
 describe('the group of a resource', () => {
   it.each([

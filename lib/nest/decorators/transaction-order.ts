@@ -1,42 +1,8 @@
 import { Logger } from '@nestjs/common';
-import 'reflect-metadata';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import type { LockMode } from '../../core/api/lock-mode.js';
 import type { Scan } from '../scan.js';
 import { partsOf } from '../service-parts.js';
-
-/** A method that a decorator runs under a lock. */
-export interface LockedMethod {
-  readonly name: string | symbol;
-  /** `Class.method`, for messages. */
-  readonly where: string;
-  /** Such as `@DistributedLock`. */
-  readonly decorator: string;
-  readonly lockService: string | undefined;
-  /** What events and metrics call its locks. */
-  readonly group: string;
-  readonly mode: LockMode;
-  readonly ignoresTransaction: boolean;
-  /** Whether a call returns without running the method where the resource is busy. */
-  readonly skips: boolean;
-  readonly minHoldMs: number;
-  /** The names that every call locks, if they are fixed. */
-  readonly fixed: readonly string[] | undefined;
-  /** What the decorator has put in place of the method. */
-  readonly wrapped: (...args: never[]) => unknown;
-}
-
-/** The metadata key of a prototype: its own methods that run under a lock. */
-const LOCKED_METHODS = 'nestjs-redis-lock:methods';
-
-export function addLockedMethod(prototype: object, method: LockedMethod): void {
-  Reflect.defineMetadata(LOCKED_METHODS, [...lockedMethodsOf(prototype), method], prototype);
-}
-
-/** Those that the class declares itself. */
-export function lockedMethodsOf(prototype: object): readonly LockedMethod[] {
-  return (Reflect.getOwnMetadata(LOCKED_METHODS, prototype) as LockedMethod[] | undefined) ?? [];
-}
+import { type LockedMethod, lockedMethodsOf } from './method.js';
 
 /**
  * Refuses locked methods with a known `@Transactional()` above the lock. What it cannot recognize, the first call of the

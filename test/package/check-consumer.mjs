@@ -1,6 +1,7 @@
-import { cp } from 'node:fs/promises';
+import { copyFile, cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { checkConsoles } from './console.mjs';
 import { firstHour } from './first-hour/first-hour.mjs';
 import { npm } from './npm.mjs';
 import { succeed } from './program.mjs';
@@ -9,17 +10,26 @@ import { runTestingPage, writeForNodeTest, writeTestingPage } from './testing-pa
 const TEST_MS = 60_000;
 
 /** One fresh project: does its steps, one after the other. @returns {Promise<boolean>} whether all of them passed */
-export async function checkConsumer({ name, parts, isApplication = false, hasTestingPage = false }, run) {
+export async function checkConsumer(
+  { name, parts, isApplication = false, hasTestingPage = false, hasConsoles = false },
+  run,
+) {
   const { folder, tarball, redisUrl } = run;
   for (const part of [...parts, name]) await copy(part, folder);
   if (hasTestingPage) {
     await writeTestingPage({ into: join(folder, 'test/testing') });
     await writeForNodeTest(join(folder, 'test/node-test'));
   }
+  // The same source in both formats: nothing else would show that both have the same types.
+  if (hasConsoles) await copyFile(join(folder, 'src/consoles.ts'), join(folder, 'src/consoles.mts'));
   const consumer = { name, folder, tarball, redisUrl };
   const steps = isApplication
     ? firstHour(consumer)
-    : { ...compileAndTest(consumer), ...(hasTestingPage && testingPage(consumer)) };
+    : {
+        ...compileAndTest(consumer),
+        ...(hasConsoles && consoles(consumer)),
+        ...(hasTestingPage && testingPage(consumer)),
+      };
   for (const [step, doStep] of Object.entries(steps)) {
     const startedAt = Date.now();
     const failure = await doStep().then(
@@ -58,6 +68,11 @@ async function commandLine({ folder, name, redisUrl }) {
   const listed = await run('ls', '--prefix', name, '--json');
   if (JSON.parse(listed).schemaVersion !== 1) throw new Error(listed);
   await run('exec', 'migrate', '--prefix', name, '--', 'node', '-e', HAS_TOKEN);
+}
+
+function consoles({ folder }) {
+  const formats = ['dist/consoles.js', 'dist/consoles.mjs'];
+  return { console: () => Promise.all(formats.map((program) => checkConsoles(program, folder))) };
 }
 
 /** Its scripts `test:page` and `test:node`. */

@@ -19,8 +19,8 @@ const CONSUMERS = [
   { name: 'nest12-cli', parts: [], isApplication: true },
   { name: 'nest12-esm-jest', parts: ['app'], hasTestingPage: true },
   { name: 'nest11-cjs-jest', parts: ['app'] },
-  { name: 'nest12-cjs', parts: ['app'] },
-  { name: 'nest10-cjs', parts: ['app'] },
+  { name: 'nest12-cjs', parts: ['app', 'cjs'], hasConsoles: true },
+  { name: 'nest10-cjs', parts: ['app', 'cjs'], hasConsoles: true },
   { name: 'without-schedule', parts: [] },
 ];
 const AT_ONCE = 2;

@@ -1,13 +1,15 @@
 // The first hour of a new user: an application made by the Nest CLI, the packed package, and what README and docs say.
 import assert from 'node:assert/strict';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { checkConsoles } from '../console.mjs';
 import { npm } from '../npm.mjs';
 import { followPackedLinks } from '../links.mjs';
 import { succeed } from '../program.mjs';
 import { runTestingPage, withTimersOf, writeTestingPage } from '../testing-page.mjs';
 import { checkBoots, writeBoots } from './boots.mjs';
+import { checkEsbuild, checkWebpack } from './bundles.mjs';
 import { generateApplication } from './generate.mjs';
 import { installLibrary } from './library.mjs';
 import { checkMistakes } from './mistakes.mjs';
@@ -16,6 +18,7 @@ import { checkStarted } from './started.mjs';
 import { checkTraps } from './traps.mjs';
 
 const SOURCES = fileURLToPath(new URL('../consumers/first-hour', import.meta.url));
+const CONSOLES = fileURLToPath(new URL('../consumers/cjs/src/consoles.ts', import.meta.url));
 const TEST_MS = 60_000;
 
 /** What a consumer called nest<major>-cli does, step by step. */
@@ -30,6 +33,7 @@ export function firstHour({ name, folder, tarball, redisUrl }) {
     'nest new': () => generateApplication(application),
     write: () => writeSources(application),
     'nest start': () => checkStarted(application, 'tsc'),
+    ...(!isEsm && { console: () => checkConsolesOf(application) }),
     'nest start, swc': () => checkStarted(application, 'swc'),
     'boot errors': () => checkBoots(application).then((printed) => checkPagesIn(printed, application)),
     traps: () => checkTraps(application).then((printed) => checkPagesIn(printed, application)),
@@ -39,8 +43,9 @@ export function firstHour({ name, folder, tarball, redisUrl }) {
     e2e: () => npm(['run', 'test:e2e'], { cwd: folder, env: application.env, timeoutMs: TEST_MS }),
     'e2e, memory': () => npm(['run', 'test:e2e'], { cwd: folder, env: inMemory, timeoutMs: TEST_MS }),
     'testing page': () => checkTestingPage(application),
-    // The CLI of Nest 12 comes without webpack. Last, because it leaves one file of all that was built.
-    ...(!isEsm && { 'nest start, webpack': () => checkStarted(application, 'webpack') }),
+    'bundle, esbuild': () => checkEsbuild(application),
+    // The CLI of Nest 12 comes without webpack. Last, because webpack leaves one file of all that was built.
+    ...(!isEsm && { 'nest start, webpack': () => checkWebpack(application) }),
   };
 }
 
@@ -101,6 +106,10 @@ async function readInstalled({ folder }) {
   return new Map(await Promise.all(paths.map(read)));
 }
 
+async function checkConsolesOf({ folder }) {
+  await Promise.all(['dist/consoles.js', 'dist/consoles.mjs'].map((program) => checkConsoles(program, folder)));
+}
+
 async function checkCopies({ folder, env }) {
   const output = await succeed(process.execPath, ['dist/copies.js'], { cwd: folder, env, timeoutMs: TEST_MS });
   assert.match(output, /^both copies work$/m);
@@ -123,6 +132,10 @@ async function writeSources(application) {
       const text = await readFile(join(SOURCES, part, file), 'utf8');
       await writeFile(join(folder, part, file), asWritten(text));
     }
+  }
+  // Nest 12 has consumers of its own for it.
+  if (!application.isEsm) {
+    for (const format of ['ts', 'mts']) await copyFile(CONSOLES, join(folder, `src/consoles.${format}`));
   }
   await writeBoots(application, asWritten);
   await installLibrary(application, join(SOURCES, 'library'));

@@ -1,7 +1,7 @@
 // What the log and the errors say when a process dies, when Redis is away, and when a process stands still.
 import assert from 'node:assert/strict';
 import { startRedisServer } from '../../../scripts/redis-server.mjs';
-import { Running } from './running.mjs';
+import { Running } from '../running.mjs';
 
 const STEP_MS = 40_000;
 /** What a busy machine adds: no lease is lost by it. */

@@ -1,30 +1,45 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findFreePort } from '../../../scripts/redis/free-port.mjs';
+import { act, checkConsole } from '../console.mjs';
 import { NEST } from './generate.mjs';
-import { Running } from './running.mjs';
+import { Running } from '../running.mjs';
 
 const START_MS = 60_000;
 const LISTEN_MS = 10_000;
 const END_MS = 8_000;
 
 /** `nest start`, requests, Ctrl-C. */
-export async function checkStarted({ folder, env }, builder) {
+export function checkStarted(application, builder) {
+  return checkServed([NEST, 'start', '--builder', builder], application);
+}
+
+/** @param {string[]} command for Node, which starts the application */
+export async function checkServed(command, { folder, env }) {
   const port = await findFreePort();
-  const application = new Running(process.execPath, [NEST, 'start', '--builder', builder], {
+  const application = new Running(process.execPath, command, {
     cwd: folder,
     env: { ...env, PORT: String(port), NO_COLOR: '1' },
   });
   try {
     await application.prints(/Nest application successfully started/, START_MS);
-    const url = `http://127.0.0.1:${port}/orders`;
-    await listens(url);
-    await checkRequests(url);
+    const root = `http://127.0.0.1:${port}`;
+    await listens(`${root}/orders`);
+    await checkRequests(`${root}/orders`);
+    await checkJobs(`${root}/ops/locks`);
     await application.interrupt(END_MS);
     assert.doesNotMatch(application.output, /ERROR|WARN/, application.output);
   } finally {
     application.kill();
   }
+}
+
+/** In its console. */
+async function checkJobs(url) {
+  await checkConsole(url);
+  const { by, state } = await act(url, 'runJob', { job: 'tick', reason: 'a test' });
+  assert.match(`${state} for ${by}`, /^(?:taken|ok) for ann$/);
+  assert.equal((await act(url, 'release', {}, 403)).error.code, 'NOT_ALLOWED');
 }
 
 /** Nest prints that it has started before it listens. */

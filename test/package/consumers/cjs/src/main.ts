@@ -1,4 +1,5 @@
-// Run as plain CommonJS: Node's require() loads Nest 12, which is ESM only. Jest's cannot before Node 24.9.
+// Run as plain CommonJS, on the oldest and the newest majors. Node's require() loads Nest 12, which is ESM only. Jest's cannot before
+// Node 24.9.
 import assert from 'node:assert/strict';
 import { proveHealth } from './health.js';
 import { prove } from './prove.js';

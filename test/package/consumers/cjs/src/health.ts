@@ -1,4 +1,4 @@
-// The entry for Terminus, with Terminus 12, which is ESM only.
+// The entry for Terminus. Terminus 12 is ESM only.
 import 'reflect-metadata';
 import assert from 'node:assert/strict';
 import { Module } from '@nestjs/common';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { signalGroup, startGroup } from '../program.mjs';
+import { signalGroup, startGroup } from './program.mjs';
 
 /** A program with its children in a group of its own, as in a terminal: Ctrl-C reaches all of them. */
 export class Running {

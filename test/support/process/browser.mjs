@@ -13,13 +13,15 @@ import { BROWSER, findTools } from './toolchain.mjs';
  */
 
 /**
+ * @param {readonly string[]} args further ones for Chromium
  * @returns {Promise<Browser>}
  * @throws Error that says how to install one
  */
-export async function launchBrowser() {
+export async function launchBrowser(args = []) {
   const [program] = findTools([BROWSER]);
   return chromium.launch({
     executablePath: isAbsolute(program) ? program : await findOnPath(program, process.env),
+    args: [...args],
     // Chromium has no sandbox for root, whom containers run as. It opens nothing but our own pages.
     chromiumSandbox: process.getuid?.() !== 0,
   });

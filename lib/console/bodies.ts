@@ -87,7 +87,7 @@ export interface Completeness {
   readonly heard: number;
   /** How many were asked; `null` if Redis could not count them. */
   readonly asked: number | null;
-  /** Connected, and have not answered: at most 20 of them, and how many there are. */
+  /** Connected, and have not answered: at most 20 of them, where their names are known, and how many there are. */
   readonly silent: readonly string[];
   readonly silentCount: number;
   /** How many answers could not be read: of a newer version, or forged. */

@@ -118,6 +118,13 @@ it('now names the oldest waits, and says what is missing', async () => {
   ]);
 });
 
+it('now counts those that have not answered where Redis does not say who is connected', async () => {
+  const source = shop();
+  source.unnamed = 2;
+  const { fleet } = await viewed<NowBody>(answersOf(source), 'now');
+  expect(fleet).toMatchObject({ completeness: 'partial', heard: 2, asked: 4, silent: [], silentCount: 2 });
+});
+
 it('10,000 locks of 1,000 instances are answered within a second', async () => {
   const answers = answersOf(new FleetSource(largeFleet(1_000, 10)));
   const startedAt = performance.now();

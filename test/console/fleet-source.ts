@@ -72,6 +72,8 @@ export class FleetSource implements ConsoleSource {
   instances: readonly Instance[];
   unlisted: LockFleet['unlisted'] = [];
   silent: readonly string[] = [];
+  /** How many have an inbox beside them, where Redis does not say who. */
+  unnamed = 0;
   /** Set: nothing is answered but this. */
   failure: (() => Promise<never>) | undefined;
 
@@ -109,12 +111,12 @@ export class FleetSource implements ConsoleSource {
 
   #fleet({ prefix = '' }: FleetOptions): LockFleet {
     this.asked.push(prefix);
-    const { instances, silent, unlisted } = this;
+    const { instances, silent, unlisted, unnamed } = this;
     return {
       service: 'default',
       askedAt: this.at,
-      completeness: silent.length > 0 ? 'partial' : 'complete',
-      asked: instances.length + silent.length,
+      completeness: silent.length + unnamed > 0 ? 'partial' : 'complete',
+      asked: instances.length + silent.length + unnamed,
       instances: instances.map((each) => ({ ...each, held: each.held.filter((it) => it.resource.startsWith(prefix)) })),
       silent,
       unreadable: 0,

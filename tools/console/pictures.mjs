@@ -1,4 +1,4 @@
-// npm run console:pictures [-- <folder> [<part of a name>]]   a picture of each view of the console, at two sizes and in both schemes
+// npm run console:pictures [-- <folder> [<part of a name>]]   a picture of each view of the console, at four sizes and in both schemes
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { launchBrowser } from '../../test/support/process/browser.mjs';
@@ -22,7 +22,12 @@ const VIEWS = {
 };
 /** Dialogs that are opened from a view. */
 const FOLLOWS = { lock: 'release', jobs: 'pause' };
-const SIZES = { wide: { width: 1440, height: 900 }, narrow: { width: 360, height: 780 } };
+const SIZES = {
+  wide: { width: 1440, height: 900 },
+  narrow: { width: 360, height: 780 },
+  laptop: { width: 1280, height: 720 },
+  large: { width: 1920, height: 1080 },
+};
 /** In the afternoon, so that the times of jobs are those of a working day. */
 const FROM = Date.parse('2026-11-26T13:42:37Z');
 

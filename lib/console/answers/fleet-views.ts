@@ -24,13 +24,15 @@ const MOST_CELLS = 50;
 
 export function completenessOf(roll: Roll): Completeness {
   const { completeness, instances, asked, silent, unreadable } = roll;
+  // Where Redis does not say who is connected, it says how many there are.
+  const unheard = (asked ?? 0) - instances.length - unreadable;
   const unlisted = unlistedIn(roll);
   return {
     completeness,
     heard: instances.length,
     asked,
     silent: silent.slice(0, MOST_NAMED),
-    silentCount: silent.length,
+    silentCount: Math.max(silent.length, unheard),
     unreadable,
     unlistedHeld: unlisted.held,
     unlistedWaiting: unlisted.waiting,

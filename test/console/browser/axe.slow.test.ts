@@ -44,6 +44,10 @@ describe('axe-core', () => {
       await page.getByRole('button', { name: 'Release…' }).click();
       await check('release');
       await page.keyboard.press('Escape');
+      await go('jobs');
+      await page.getByRole('button', { name: 'Pause cart-expiry' }).click();
+      await check('pause');
+      await page.keyboard.press('Escape');
       shop.instead = { status: 503, body: '{"error":{"code":"REDIS_AWAY","message":"Redis does not answer."}}' };
       await page.getByText('Redis cannot be reached.').waitFor();
       await check('away');

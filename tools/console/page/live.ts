@@ -21,13 +21,11 @@ export class Problem extends Error {
 export let session: SessionBody | undefined;
 export let problem: Problem | undefined;
 export let isPaused = kept('paused') === 'yes';
-/** When the last answer came, by the clock of this machine; 0 before the first. */
-export let answeredAt = 0;
-
 let changed: () => void;
 let view = '';
-/** By their addresses. */
-const answers = new Map<string, { readonly etag: string; readonly body: unknown }>();
+/** By their addresses. `at` is when it was last heard that an answer is true, by the clock of this machine. */
+const answers = new Map<string, { readonly etag: string; readonly body: unknown; readonly at: number }>();
+const MOST_ANSWERS = 20;
 /** How far the clock of Redis is ahead. */
 let ahead = 0;
 let round = 0;
@@ -43,8 +41,11 @@ export function start(onChange: () => void): void {
 
 export const body = (): unknown => answers.get(view)?.body;
 
+/** How old that is counts from here; 0 before the first answer. */
+export const answeredAt = (): number => answers.get(view)?.at ?? 0;
+
 /** Now, by the clock of Redis. It stands still while nothing is heard, so that nothing seems to go on. */
-export const now = (): number => (isPaused || problem ? answeredAt : Date.now()) + ahead;
+export const now = (): number => (isPaused || problem ? answeredAt() : Date.now()) + ahead;
 
 export const may = (action: ConsoleAction): boolean => session!.actions.includes(action);
 
@@ -54,9 +55,7 @@ export const isFinal = (): boolean => problem !== undefined && Math.floor(proble
 /** At what the address names, now. */
 export function look(): void {
   const { view: name, query } = here();
-  const address = addressOf(name, query);
-  if (address !== view) answeredAt = 0;
-  view = address;
+  view = addressOf(name, query);
   problem = undefined;
   failures = 0;
   next(0, true);
@@ -85,12 +84,10 @@ function next(inMs: number, isForced = false): void {
 async function poll(): Promise<void> {
   const mine = ++round;
   try {
-    session = (session ?? (await get(ofService('session')))) as SessionBody;
-    await get(view);
+    [session] = (await Promise.all([session ?? get(ofService('session')), get(view)])) as [SessionBody, unknown];
     if (mine !== round) return;
     problem = undefined;
     failures = 0;
-    answeredAt = Date.now();
   } catch (error) {
     if (mine !== round) return;
     problem = error instanceof Problem ? error : new Problem(0, 'The application does not answer.');
@@ -106,10 +103,13 @@ async function get(address: string): Promise<unknown> {
     signal: AbortSignal.timeout(ANSWER_MS),
     headers: before ? { 'if-none-match': before.etag } : {},
   });
-  if (response.status === 304) return before?.body;
-  const found: unknown = await response.json();
-  answers.set(address, { etag: response.headers.get('etag') ?? '', body: found });
-  return found;
+  const found =
+    before && response.status === 304
+      ? before
+      : { etag: response.headers.get('etag') ?? '', body: (await response.json()) as unknown };
+  if (answers.size > MOST_ANSWERS) answers.clear();
+  answers.set(address, { ...found, at: Date.now() });
+  return found.body;
 }
 
 /** @throws Problem */

@@ -35,6 +35,7 @@ function draw(): void {
   const { view, query } = here();
   const title = query.resource ?? query.name ?? ENTRIES[view] ?? view;
   const found = body();
+  const seenAt = answeredAt();
   document.title = `${title} · ${session?.title ?? 'Locks'}`;
   document.documentElement.dataset.scheme = scheme;
   show(
@@ -42,14 +43,14 @@ function draw(): void {
     h('header', brand(), navigation(view), status()),
     h(
       'main',
-      { key: view, 'aria-busy': !answeredAt },
+      { key: view, 'aria-busy': !seenAt },
       problem
         ? [
             h('h1.said.state.bad', headOf(problem)),
             h('p.first', problem.message),
             h(
               'p.about',
-              answeredAt > 0 && `Last seen at ${clock(answeredAt)}. `,
+              seenAt > 0 && `Last seen at ${clock(seenAt)}. `,
               isFinal() ? 'This page has stopped asking.' : 'This page goes on asking.',
             ),
             h('button', { onclick: () => look() }, 'Ask now'),
@@ -100,19 +101,20 @@ function navigation(current: string): Tree {
 }
 
 function status(): Tree {
+  const seenAt = answeredAt();
   const word = problem
     ? isFinal()
       ? 'bad Stopped'
       : 'bad Trying again'
     : isPaused
       ? 'calm Paused'
-      : answeredAt
+      : seenAt
         ? 'good Live'
         : 'calm Asking';
-  const age = Date.now() - answeredAt;
+  const age = Date.now() - seenAt;
   return h(
     'div.status',
-    h('span.age', state(word, 'strong'), answeredAt > 0 && [' ', h('span', age < 3_000 ? 'now' : `${span(age)} old`)]),
+    h('span.age', state(word, 'strong'), seenAt > 0 && [' ', h('span', age < 3_000 ? 'now' : `${span(age)} old`)]),
     h('button', { onclick: pause }, isPaused ? 'Go on' : 'Pause'),
     select('Colours', SCHEMES, scheme, (next) => {
       scheme = next;
@@ -149,4 +151,4 @@ onkeydown = (event) => {
 
 start(draw);
 draw();
-setInterval(draw, 1_000);
+setInterval(() => document.hidden || draw(), 1_000);

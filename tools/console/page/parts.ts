@@ -84,6 +84,9 @@ export function nothing(meaning: string): Child {
     : meaning;
 }
 
+/** Where nothing stands. A narrow page leaves the cell out. */
+export const NONE = h('span.none', '–');
+
 /** Two lines: what it is, and what is worth knowing of it. */
 export const twoLines = (first: Child, second: Child): Child => [
   h('span.first', first),
@@ -93,17 +96,17 @@ export const twoLines = (first: Child, second: Child): Child => [
 export const toLock = (resource: string): Tree => h('a.name', { href: to('lock', { resource }) }, resource);
 
 export const toInstance = ({ instanceId: filter }: { readonly instanceId?: string }): Child =>
-  filter ? h('a.name.quiet', { href: to('instances', { filter }) }, filter) : '–';
+  filter ? h('a.name.quiet', { href: to('instances', { filter }) }, filter) : NONE;
 
 /** A cell: how long it has lasted. */
 export const lasts =
   (now: number) =>
   (row: { readonly since?: number }): Child =>
-    row.since ? since(row.since, now) : '–';
+    row.since ? since(row.since, now) : NONE;
 
 /** The group of a call, and where it was made. */
 export const work = (of: { readonly group?: string; readonly label?: string; readonly callSite?: string }): Child =>
-  twoLines(name(of.group ?? of.label ?? '–'), of.callSite && name(of.callSite));
+  twoLines(of.label || of.group ? name((of.label ?? of.group)!) : NONE, of.callSite && name(of.callSite));
 
 const number = (value: number | undefined): Child => (value ? count(value) : h('span.none', value ?? '–'));
 
@@ -124,26 +127,27 @@ export const bar = (part: number, look = ''): Tree =>
 
 export const COUNTING = 'Counting has just begun.';
 
-const longest = new Map<string, number>();
-const ends = new Map<string, number>();
+/** Of each lease in sight: its longest time, and its end. A page may stay open for weeks, so it forgets them at times. */
+const leases = new Map<string, readonly [longest: number, until: number]>();
+const MOST_LEASES = 5_000;
 
 /** What is left of a lease. It shrinks, and is full again when the lease is renewed. */
 export function lease(key: string, until: number | undefined, now: number, leaseMs: number | null = 0): Child {
-  if (until === undefined) return '–';
+  if (!until) return NONE;
   const left = Math.max(0, until - now);
-  const full = Math.max(longest.get(key) ?? 1, leaseMs ?? 0, left);
-  const isRenewed = until > (ends.get(key) ?? until);
-  longest.set(key, full);
-  ends.set(key, until);
-  return h('span.lease', left ? span(left) : 'over', bar(left / full, isRenewed ? 'new' : ''));
+  const [longest, before] = leases.get(key) ?? [1, until];
+  const full = Math.max(longest, leaseMs ?? 0, left);
+  if (leases.size > MOST_LEASES) leases.clear();
+  leases.set(key, [full, until]);
+  return h('span.lease', left ? span(left) : 'over', bar(left / full, until > before ? 'new' : ''));
 }
 
 /** What the list does not have. */
 export function missing({ silent, silentCount, unreadable, unlistedHeld, unlistedWaiting }: Completeness): Child {
   const notes = [
     silentCount > 0 && [
-      `${plural(silentCount, 'instance')} did not answer: `,
-      names(silent.slice(0, 3)),
+      `${plural(silentCount, 'instance')} did not answer`,
+      silent[0] && [': ', names(silent.slice(0, 3))],
       silentCount > 3 && ' and others',
       '. ',
     ],

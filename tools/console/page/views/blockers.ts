@@ -21,7 +21,7 @@ export function blockers({ cells, cellCount, now, isCounting, deadlocks, fleet }
               h('strong', 'Deadlock. '),
               sentence,
               ' ',
-              resources.map((each) => [toLock(each), ' → ']),
+              [...resources, resources[0]!].map((each, place) => [place > 0 && ' → ', toLock(each)]),
             ),
           ),
         ),

@@ -3,9 +3,22 @@ import type { InstanceRow, InstancesBody, LeadersBody } from '../../../../lib/co
 import type { LEADER_PREFIX } from '../../../../lib/core/api/resource.js';
 import { to } from '../address.js';
 import { type Child, h } from '../dom.js';
-import { clock, names, span, state, took } from '../format.js';
-import { now } from '../live.js';
-import { lasts, lease, life, missing, more, nothing, table, title, toInstance, tools, twoLines } from '../parts.js';
+import { moment, names, span, state, took } from '../format.js';
+import { now, session } from '../live.js';
+import {
+  lasts,
+  lease,
+  life,
+  missing,
+  more,
+  NONE,
+  nothing,
+  table,
+  title,
+  toInstance,
+  tools,
+  twoLines,
+} from '../parts.js';
 
 /** Alone: its module would bring all that is known of names along. */
 const PREFIX: typeof LEADER_PREFIX = 'leader:';
@@ -23,12 +36,12 @@ export function leaders({ rows, total, fleet }: LeadersBody): Child {
           instanceId ? twoLines(toInstance({ instanceId }), life(of)) : state('bad none leads'),
       ],
       ['Leads for', lasts(at), 'number'],
-      ['Lease left', (row) => lease(`${row.name} ${row.fencingToken}`, row.until, at)],
+      ['Lease left', (row) => lease(`${row.name} ${row.fencingToken}`, row.until, at, session!.leaseMs)],
       ['Candidates', 'candidates', 'number'],
       ['Transitions', 'transitions', 'number'],
     ]),
     more(rows.length, total),
-    rows[0] && h('p.second', `Transitions since ${clock(rows[0].lookedAtSince)}.`),
+    rows[0] && h('p.second', 'Transitions since ', moment(rows[0].lookedAtSince, at), '.'),
     missing(fleet),
   ];
 }
@@ -67,7 +80,7 @@ export function instances({ rows, total, fleet }: InstancesBody): Child {
           'State',
           ({ state: of, hearing }) => twoLines(state(STATES[of]), hearing === false && state('bad hears no messages')),
         ],
-        ['Version', ({ version }) => version ?? '–', '', 'version'],
+        ['Version', ({ version }) => version ?? NONE, '', 'version'],
         ['Up for', (row) => lasts(at)({ since: row.startedAt }), 'number', 'started'],
         ['Event loop', loop, 'number', 'loop'],
         ['Held', 'held', 'number', 'held'],
@@ -83,7 +96,7 @@ export function instances({ rows, total, fleet }: InstancesBody): Child {
 }
 
 function loop({ loopDelayMs: ms, stoodStillMs = 0 }: InstanceRow): Child {
-  if (ms === undefined) return '–';
+  if (ms === undefined) return NONE;
   return twoLines(
     ms > SLOW_MS ? state(`bad ${took(ms)}`) : took(ms),
     stoodStillMs > SLOW_MS && `stood still for ${span(stoodStillMs)}`,

@@ -5,7 +5,7 @@ import { ask, type Field, REASON } from '../dialog.js';
 import { type Child, h, type Tree } from '../dom.js';
 import { ago, count, moment, name, names, span, state, time, took } from '../format.js';
 import { act, may, now } from '../live.js';
-import { more, nothing, table, title, toInstance, tools, twoLines } from '../parts.js';
+import { more, NONE, nothing, table, title, toInstance, tools, twoLines } from '../parts.js';
 
 /** A row of a job, with its history where the server sends it along. */
 type Row = JobRow & { readonly history?: readonly JobRun[] };
@@ -71,7 +71,7 @@ export function job({ job: row, instances, runs }: JobBody): Child {
         'Ended',
         (run) => twoLines(end(run), [run.errorName, run.errorCode, run.errorMessage].filter(Boolean).join(' · ')),
       ],
-      ['Took', ({ startedAt, endedAt }) => (endedAt ? took(endedAt - startedAt) : '–'), 'number'],
+      ['Took', ({ startedAt, endedAt }) => (endedAt ? took(endedAt - startedAt) : NONE), 'number'],
       ['Instance', toInstance],
       [
         'Why',
@@ -93,7 +93,7 @@ function next({ pause, running, nextDueAt: due }: JobRow, at: number): Child {
       pause.reason && `: ${pause.reason}`,
     ]);
   }
-  return due === undefined ? '–' : twoLines(time(due, due > at ? `in ${span(due - at)}` : 'due'), moment(due, at));
+  return due === undefined ? NONE : twoLines(time(due, due > at ? `in ${span(due - at)}` : 'due'), moment(due, at));
 }
 
 /** Each end has a shape of its own. */

@@ -4,7 +4,7 @@ import { ask, REASON } from '../dialog.js';
 import { type Child, h } from '../dom.js';
 import { clock, count, moment, name, plural } from '../format.js';
 import { act, may, now } from '../live.js';
-import { lasts, lease, life, missing, more, table, toInstance, toLock, twoLines, work } from '../parts.js';
+import { lasts, lease, life, missing, more, NONE, table, toInstance, toLock, twoLines, work } from '../parts.js';
 
 export function lock(body: LockBody): Child {
   const { resource, mode, sentences, holders, holderCount, queue, queueCount, calls, callCount, permits } = body;
@@ -36,7 +36,7 @@ export function lock(body: LockBody): Child {
     table('Queue', all, 'No call waits for it.', [
       ['Work', work, 'lead'],
       ['Instance', toInstance],
-      ['Holds meanwhile', ({ holds = [] }) => (holds.length > 0 ? holds.map((each) => [toLock(each), ' ']) : '–')],
+      ['Holds meanwhile', ({ holds = [] }) => (holds.length > 0 ? holds.map((each) => [toLock(each), ' ']) : NONE)],
       ['Waited', lasts(at), 'number'],
     ]),
     more(all.length, Math.max(callCount, queueCount)),

@@ -90,6 +90,7 @@ function troubles(
     ]),
     deadHolderCount > deadHolders.length && trouble(`${count(deadHolderCount)} holders do not answer`, 'locks'),
     fleet.silentCount > 0 && trouble(`${plural(fleet.silentCount, 'instance')} did not answer`, 'instances'),
+    fleet.unreadable > 0 && trouble(`${plural(fleet.unreadable, 'answer')} could not be read`, 'instances'),
     deafCount > 0 && trouble(`${plural(deafCount, 'instance')} cannot hear`, 'instances'),
     jobs !== null && jobs.missed > 0 && trouble(`${plural(jobs.missed, 'job')} missed ticks`, 'jobs', 'missed'),
   ].filter(Boolean);

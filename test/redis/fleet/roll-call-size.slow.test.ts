@@ -1,7 +1,6 @@
-import { type ChildProcess, fork, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { Redis } from 'ioredis';
-import { programOf } from '../../support/process/program.js';
+import { useCrowds } from '../../support/process/crowd.js';
 import { useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
@@ -12,27 +11,16 @@ const LEASES = 40;
 const FOREIGN_KEYS = 1_000_000;
 const ROUNDS = 5;
 
-const crowd = programOf(new URL('../../support/process/crowd-main.ts', import.meta.url));
-
 describe('a roll call of a thousand instances, beside a million keys of others', () => {
   const redis = useRedis({ args: ['--slowlog-log-slower-than', '1000', '--slowlog-max-len', '1000'] });
   const start = useInstances(() => redis().url);
-  const processes: ChildProcess[] = [];
-  afterEach(() => processes.splice(0).forEach((child) => child.kill('SIGKILL')));
+  const startCrowd = useCrowds(() => redis().url);
 
   it('hears all of them, and holds Redis up for no long moment', async () => {
     const admin = new Redis(redis().url, { disconnectTimeout: 0 });
     try {
       await admin.call('DEBUG', 'POPULATE', String(FOREIGN_KEYS), 'foreign', '32').catch(() => undefined);
-      for (let index = 0; index < PROCESSES; index++) {
-        const env = { ...process.env, NODE_OPTIONS: '' };
-        const child = fork(crowd, [redis().url, `crowd-${index}`, String(IN_EACH), String(LEASES)], {
-          execArgv: [],
-          env,
-        });
-        processes.push(child);
-        await once(child, 'message');
-      }
+      await startCrowd({ processes: PROCESSES, inEach: IN_EACH, leases: LEASES });
       const { locks } = await start();
       await locks.fleet({ timeoutMs: 4_000 });
       // With the first turn at the processor, where this user may give it, the log of slow commands shows Redis's own

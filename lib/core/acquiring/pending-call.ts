@@ -243,11 +243,14 @@ export class WaitingCalls {
   delete(call: PendingCall): void {
     const { link } = call;
     if (!link) return;
-    call.link = undefined;
-    if (link.before) link.before.after = link.after;
-    else this.#first = link.after;
-    if (link.after) link.after.before = link.before;
-    else this.#last = link.before;
+    const { before, after } = link;
+    if (before) before.after = after;
+    else this.#first = after;
+    if (after) after.before = before;
+    else this.#last = before;
+    // A link that has left must not lead to the next one. Where the garbage collector has moved it to the old objects, it
+    // would keep all that came later until the next major collection.
+    call.link = link.before = link.after = undefined;
     this.#size--;
   }
 

@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { DistributedLock, key } from 'nestjs-redis-lock';
-import { putOff } from './shipments.js'; // see With BullMQ
+import { putOff } from './shipments.js';
 
 export const REDIS = 'an ioredis client of yours';
 const turns = { attempts: 5, backoff: { type: 'fixed', delay: 200 } };

@@ -49,7 +49,7 @@ export async function generateReference() {
     pages.map(async ({ path, text }) => {
       const fresh = text.replace(TABLE, (_, kind, query) => {
         const marker = `<!-- generated: ${[kind, query].filter(Boolean).join(' ')} -->`;
-        return [marker, '', UNPADDED, '', renderers[kind](query), '', '<!-- end -->'].join('\n');
+        return [marker, '', renderers[kind](query), '', '<!-- end -->'].join('\n');
       });
       return { path, text, fresh: await format(fresh, { ...(await resolveConfig(path)), filepath: path }) };
     }),
@@ -117,7 +117,7 @@ function eventsTable(events) {
   };
   const lines = shared.map(([name, fields]) => `- _${name}_: ${fields.map(code).join(', ')}`);
   const rows = events.map(({ type, fields, text }) => [code(type), withOf(fields), text]);
-  return [...lines, '', UNPADDED, '', table(['`type`', 'With', 'When'], rows)].join('\n');
+  return [...lines, '', table(['`type`', 'With', 'When'], rows)].join('\n');
 }
 
 function reasonRow({ name, text }) {
@@ -165,7 +165,7 @@ function attributeRow({ value, text }) {
 
 function table(header, rows) {
   const lines = [header, header.map(() => '---'), ...rows.map((row) => row.map((cell) => cell.replace(/\|/g, '\\|')))];
-  return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  return [UNPADDED, '', ...lines.map((cells) => `| ${cells.join(' | ')} |`)].join('\n');
 }
 
 function code(text) {

@@ -5,6 +5,9 @@ const written = GUIDES.filter(
   (path) => path === 'README.md' || /^docs\/(guide|operations|migration|[\w-]+\.md)/.test(path),
 );
 
+/** 25 is the rule for what is written. The few that have more are lists of names. */
+const MOST_WORDS = 28;
+
 /** The log is quoted there, in the words of the messages. */
 const pages = written.filter((path) => path !== 'docs/operations/logs.md');
 
@@ -13,10 +16,17 @@ const REFUSED: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\bcohorts?\b/i, 'passing on in memory'],
   [/\bfencing ticks?\b/i, 'fencing token'],
   [/\b(?:keep|keeps|kept|keeping) (?:its|their|your|the) places?\b/i, 'stay in the queue'],
+  [
+    /(?<!readiness |liveness |Kubernetes |for a |: )\bprob(?:e|es|ed|ing)\b(?!, (?:graceful|rolling))/i,
+    'a message to itself',
+  ],
+  [/\bheartbeats?\b|\bseals?\b|\binbox of\b/i, 'asks every second, a message'],
+  [/\b(?:be|been|is|are|was|were) had\b|\bhas had the lock\b/i, 'obtained'],
+  [/\bhand(?:s|ed|ing)? (?:on|over)\b/i, 'pass on, in memory; transfer, to a process'],
   [/\b(?:is|are|was|were) over\b/i, 'has ended'],
   [/\b(?:stands?|stood|standing) still\b|\bstandstill\b/i, 'is paused'],
   [/\b(?:somebody|someone|anybody|nobody|everybody|whoever)\b/i, 'the process, the holder, the caller'],
-  [/\b(?:tells|telling) (?:of|how|that|its|the)\b/i, 'reports, logs, says'],
+  [/\btells\b(?! .{1,40} apart)/i, 'reports, logs, says'],
   [/\bnot un\w+|\bnever not\b|\bcannot not\b/i, 'the same without two negations'],
 ];
 
@@ -36,6 +46,26 @@ const found = (rule: RegExp): string[] =>
 
 it.each(REFUSED)('no guide says %s, but "%s"', (rule) => {
   expect(found(rule)).toEqual([]);
+});
+
+/** What a page says, without tables, headings, links and code, a sentence each. */
+function sentencesOf(page: string): string[] {
+  const text = readGuide(page)
+    .replaceAll(/^( *)```\w*\n[^]*?^\1```$/gm, '\n')
+    .replaceAll(/^(?:<!--|\||#|>).*$/gm, '')
+    .replaceAll(/\]\([^)]*\)/g, ']')
+    .replaceAll(/`[^`]*`/g, '`code`');
+  return text
+    .split(/\n\s*\n|\n(?= *(?:[-*]|\d+\.) )/)
+    .flatMap((block) => block.replaceAll(/\s+/g, ' ').split(/(?<=[.!?:])(?:\*\*)? (?=[A-Z\d`*"[])/));
+}
+
+/** What is quoted of machines and of other programs is as long as it is. */
+it.each(pages.filter((page) => page !== 'docs/operations/benchmarks.md'))('%s has sentences of one idea', (page) => {
+  const long = sentencesOf(page).filter(
+    (sentence) => sentence.split(' ').filter((word) => /[\p{L}\p{N}]/u.test(word)).length > MOST_WORDS,
+  );
+  expect(long).toEqual([]);
 });
 
 it('no item of a list begins with a pronoun whose noun is elsewhere', () => {

@@ -9,8 +9,8 @@ export interface RedisCredentials {
   password: string;
   /**
    * Until when Redis accepts the password: a date, or epoch milliseconds. When four fifths of the time until then are
-   * over, the provider is called again, and open connections show the new password. Without it, the provider is called
-   * for new connections only.
+   * over, the provider is called again, and open connections show the new password. What has expired when it comes is
+   * not shown, and the provider is called again. Without it, the provider is called for new connections only.
    */
   expiresAt?: Date | number;
 }
@@ -181,6 +181,12 @@ export class Credentials {
       if (given === undefined) throw new Error(`it has not answered for ${GIVEN_UP_MS / 1_000} s`);
       if (given instanceof Error) throw given;
       const known = readCredentials(given.value);
+      const expiredMs = this.clock.wallNow() - known.expiresAt;
+      if (expiredMs >= 0) {
+        throw new Error(
+          `it returned credentials that expired ${Math.floor(expiredMs / 1_000)} s ago, by the clock of this machine`,
+        );
+      }
       const isRefused = [...this.#clients.values()].some(({ shown }) => shown && !isSame(shown, known));
       if (!isRefused || !isSame(this.#known, known)) this.#failures = 0;
       this.#problem = undefined;

@@ -172,6 +172,25 @@ describe('credentials that change', () => {
     expect([isOpen, client.condition.auth]).toEqual([true, 'next']);
   });
 
+  it('that have expired when they come are not shown: the provider is called again, less and less often', async () => {
+    const world = new World();
+    world.provide = () => ({ password: 'old', expiresAt: world.in(-1) });
+    const client = world.client();
+    const errors: Error[] = [];
+    client.on('error', (error: Error) => errors.push(error));
+    void client.open();
+    await world.clock.advance(MINUTE_MS);
+    expect(client.condition.auth).toBeUndefined();
+    expect(world.calls).toBeLessThan(10);
+    const why = 'credentials() of the connection to Redis failed: it returned credentials that expired 0 s ago';
+    expect(errors[0]?.message).toContain(why);
+    expect(world.lines[0]).toContain(why);
+    world.provide = () => ({ password: 'new', expiresAt: world.in(MINUTE_MS) });
+    await world.clock.advance(MINUTE_MS / 2);
+    expect(client.condition.auth).toBe('new');
+    expect(world.credentials.problem).toBeUndefined();
+  });
+
   it('are not waited for by a client that is closed, and leave no timer', async () => {
     const world = new World();
     const client = world.client();

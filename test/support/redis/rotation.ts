@@ -9,14 +9,15 @@ export class Rotation {
   readonly returned: string[] = [];
   #password = 'secret-0';
   #changes = 0;
-  expiresAt: number | undefined;
+  /** How long a password is accepted after the provider has returned it, at least. */
+  lifeMs: number | undefined;
 
   constructor(private readonly admins: readonly Redis[]) {}
 
   readonly credentials = async (): Promise<RedisCredentials> => {
-    const [password, expiresAt] = [this.#password, this.expiresAt];
+    const [password, lifeMs] = [this.#password, this.lifeMs];
     this.returned.push(password);
-    return { username: USER, password, ...(expiresAt !== undefined && { expiresAt }) };
+    return { username: USER, password, ...(lifeMs !== undefined && { expiresAt: Date.now() + lifeMs }) };
   };
 
   async begin(): Promise<void> {

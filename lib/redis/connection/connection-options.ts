@@ -278,7 +278,7 @@ function fromNodes({ cluster: nodes, ...options }: ClusterConnectionOptions): Cl
 function invalidConnection(what: string): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
     `connection must be a URL such as redis://localhost:6379, the path of a socket, ioredis options, the nodes of a ` +
-      `cluster, or an ioredis client, not ${what}.`,
+      `cluster, or a client of ioredis, iovalkey or node-redis, not ${what}.`,
     'connection',
   );
 }

@@ -142,7 +142,7 @@ describe('a connection that cannot be one fails at boot, without showing it', ()
     expect(error).toBeInstanceOf(InvalidLockOptionsError);
     expect(error.message).toBe(
       'connection must be a URL such as redis://localhost:6379, the path of a socket, ioredis options, the nodes of a ' +
-        `cluster, or an ioredis client, ${message}`,
+        `cluster, or a client of ioredis, iovalkey or node-redis, ${message}`,
     );
     expect(inspect(error, { depth: 9 })).not.toContain(secret);
   });

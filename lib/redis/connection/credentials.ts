@@ -35,6 +35,7 @@ const LATEST_MS = 2_147_483_647;
 const PATIENCE_MS = 3_000;
 /** A provider that has not answered within this time is called again. */
 const GIVEN_UP_MS = 30_000;
+const FAILED = 'credentials() of the connection to Redis failed';
 /** The pauses after a failure. */
 const PAUSE_MS = { first: 1_000, longest: 30_000 };
 const WARN_EVERY_MS = 60_000;
@@ -140,7 +141,12 @@ export class Credentials {
   async #forConnection(client: Redis, connector: Connector): Promise<Known | undefined> {
     for (let tries = 1; ; tries++) {
       const asked = this.#ask().catch(() => undefined);
-      const found = (await this.#within(PATIENCE_MS, asked)) ?? (this.#isValid() ? this.#known : await asked);
+      let found = (await this.#within(PATIENCE_MS, asked)) ?? (this.#isValid() ? this.#known : undefined);
+      if (!found && this.#asking && connector.connecting && !this.#closing.signal.aborted) {
+        this.#problem ??= `${FAILED}: it has not answered for ${PATIENCE_MS / 1_000} s`;
+        client.emit('error', new Error(this.#problem));
+        found = await asked;
+      }
       if (this.#closing.signal.aborted || !connector.connecting) return undefined;
       if (found) return found;
       client.emit('error', new Error(this.#problem));
@@ -193,7 +199,7 @@ export class Credentials {
       this.#take(known);
       return known;
     } catch (error) {
-      this.#failed(`credentials() of the connection to Redis failed: ${this.#withoutSecrets(error)}`);
+      this.#failed(`${FAILED}: ${this.#withoutSecrets(error)}`);
       throw error;
     }
   }

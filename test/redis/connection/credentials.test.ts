@@ -164,9 +164,13 @@ describe('credentials that change', () => {
     expect([isOpen, client.condition.auth]).toEqual([true, 'secret-1']);
     await world.clock.advance(MINUTE_MS);
     isOpen = false;
+    const errors: Error[] = [];
+    client.on('error', (error: Error) => errors.push(error));
     void client.open().then(() => (isOpen = true));
     await world.clock.advance(10_000);
     expect(isOpen).toBe(false);
+    expect(errors.map(({ message }) => message)).toEqual([expect.stringContaining('it has not answered for')]);
+    expect(world.credentials.problem).toBe(errors[0]?.message);
     world.provide = () => ({ password: 'next' });
     await world.clock.advance(MINUTE_MS);
     expect([isOpen, client.condition.auth]).toEqual([true, 'next']);

@@ -28,10 +28,10 @@ interface Dialect {
   readonly raise: (run: Execute, resource: string, token: number) => Promise<number>;
 }
 
-/** Two of the dialects differ in the name of a function only. */
-const raise = (larger: 'GREATEST' | 'MAX'): Dialect['raise'] => {
+/** Two of the dialects differ in a few words only. */
+const raise = (insert: string, larger: 'GREATEST' | 'MAX'): Dialect['raise'] => {
   const statement = new Statement(
-    `INSERT INTO ${TABLE} AS held (resource, token) VALUES (?, ?) ON CONFLICT (resource) DO UPDATE ` +
+    `${insert} ${TABLE} AS held (resource, token) VALUES (?, ?) ON CONFLICT (resource) DO UPDATE ` +
       `SET token = ${larger}(held.token, excluded.token), raised_at = excluded.raised_at RETURNING token`,
   );
   return async (run, resource, token) => tokenOf(await run(statement, [resource, token]));
@@ -56,7 +56,7 @@ export const DIALECTS: Readonly<Record<FenceDialect, Dialect>> = {
   token     BIGINT NOT NULL,
   raised_at TIMESTAMPTZ NOT NULL DEFAULT CURRENT_TIMESTAMP
 )`,
-    raise: raise('GREATEST'),
+    raise: raise('INSERT INTO', 'GREATEST'),
   },
   mysql: {
     schema: `CREATE TABLE IF NOT EXISTS ${TABLE} (
@@ -75,7 +75,8 @@ export const DIALECTS: Readonly<Record<FenceDialect, Dialect>> = {
   token     BIGINT NOT NULL,
   raised_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
 )`,
-    raise: raise('MAX'),
+    // ABORT is the default. Some libraries return no rows of a text that begins with INSERT INTO.
+    raise: raise('INSERT OR ABORT INTO', 'MAX'),
   },
 };
 

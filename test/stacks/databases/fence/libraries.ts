@@ -1,7 +1,9 @@
 // Each library whose transactions fence.guard takes, on each database that our tests have for it.
+import sqlite3 from '@appthreat/sqlite3';
 import { PGlite } from '@electric-sql/pglite';
 import { createClient } from '@libsql/client';
 import type { SqlEntityManager } from '@mikro-orm/knex';
+import { MikroORM as MikroLibsql } from '@mikro-orm/libsql';
 import { MikroORM as MikroMysql } from '@mikro-orm/mysql';
 import { MikroORM as MikroPostgres } from '@mikro-orm/postgresql';
 import { Module } from '@nestjs/common';
@@ -12,13 +14,14 @@ import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { PrismaLibSql } from '@prisma/adapter-libsql';
 import { PrismaMariaDb } from '@prisma/adapter-mariadb';
 import { PrismaPg } from '@prisma/adapter-pg';
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { drizzle as drizzleLibsql } from 'drizzle-orm/libsql';
 import { drizzle as drizzleMysql } from 'drizzle-orm/mysql2';
 import { drizzle as drizzlePg } from 'drizzle-orm/node-postgres';
 import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
 import { drizzle as drizzleSqlJs } from 'drizzle-orm/sql-js';
 import knex from 'knex';
+import KnexOnSqlite3 from 'knex/lib/dialects/sqlite3/index.js';
 import { createPool as createCallbackPool } from 'mysql2';
 import { createPool } from 'mysql2/promise';
 import { ClsModule } from 'nestjs-cls';
@@ -31,6 +34,7 @@ import { DataSource } from 'typeorm';
 import { PrismaClient } from '../generated/client.js';
 import { PrismaClient as PrismaMysql } from '../generated-mysql/client.js';
 import { PrismaClient as PrismaSqlite } from '../generated-sqlite/client.js';
+import { inMysql, inPostgres } from './sql-client.js';
 
 export interface Library {
   readonly database: 'postgres' | 'mysql' | 'sqlite';
@@ -52,7 +56,9 @@ export interface Urls {
   readonly sqlite: string;
 }
 
-const rowsOf = (result: unknown): unknown => (result as { rows?: unknown }).rows ?? result;
+/** mysql2 resolves to the rows and something else, and most others to the rows, or to an object with them. */
+const rowsOf = (result: unknown, database: Library['database']): unknown =>
+  database === 'mysql' ? (result as unknown[])[0] : ((result as { rows?: unknown }).rows ?? result);
 
 export const LIBRARIES: Readonly<Record<string, (urls: Urls) => Promise<Library>>> = {
   async pg({ postgres: url }) {
@@ -60,20 +66,8 @@ export const LIBRARIES: Readonly<Record<string, (urls: Urls) => Promise<Library>
     const idle = await pool.connect();
     return {
       database: 'postgres',
-      async transaction(work) {
-        const client = await pool.connect();
-        try {
-          await client.query('BEGIN');
-          await work(client, (text) => client.query(text));
-          await client.query('COMMIT');
-        } catch (error) {
-          await client.query('ROLLBACK');
-          throw error;
-        } finally {
-          client.release();
-        }
-      },
-      run: async (text) => rowsOf(await pool.query(text)),
+      transaction: (work) => inPostgres(pool, (client) => work(client, (text) => client.query(text))),
+      run: async (text) => rowsOf(await pool.query(text), 'postgres'),
       outside: { pool, 'a client without BEGIN': idle },
       close: async () => {
         idle.release();
@@ -96,14 +90,16 @@ export const LIBRARIES: Readonly<Record<string, (urls: Urls) => Promise<Library>
     return {
       database: 'postgres',
       transaction: (work) => db.transaction((tx) => work(tx, (text) => tx.query(text))),
-      run: async (text) => rowsOf(await db.query(text)),
+      run: async (text) => rowsOf(await db.query(text), 'postgres'),
       outside: { db },
       close: () => db.close(),
     };
   },
   'TypeORM on PostgreSQL': ({ postgres: url }) => typeorm('postgres', new DataSource({ type: 'postgres', url })),
   'TypeORM on MariaDB': ({ mysql: url }) => typeorm('mysql', new DataSource({ type: 'mariadb', url })),
-  'TypeORM on SQLite': () => typeorm('sqlite', new DataSource({ type: 'sqljs' })),
+  'TypeORM on SQLite (sql.js)': () => typeorm('sqlite', new DataSource({ type: 'sqljs' })),
+  'TypeORM on SQLite (better-sqlite3)': ({ sqlite: database }) =>
+    typeorm('sqlite', new DataSource({ type: 'better-sqlite3', database })),
   async '@nestjs-cls/transactional'({ postgres: url }) {
     const adapter = new TransactionalAdapterTypeOrm({ dataSourceToken: getDataSourceToken() });
     @Module({
@@ -136,38 +132,19 @@ export const LIBRARIES: Readonly<Record<string, (urls: Urls) => Promise<Library>
     ),
   'MikroORM on MariaDB': async ({ mysql: clientUrl }) =>
     mikroOrm('mysql', await MikroMysql.init({ clientUrl, entities: [], discovery: { warnWhenNoEntities: false } })),
+  'MikroORM on SQLite (libsql)': async ({ sqlite: dbName }) =>
+    mikroOrm('sqlite', await MikroLibsql.init({ dbName, entities: [], discovery: { warnWhenNoEntities: false } })),
   async 'Drizzle on pg'({ postgres: url }) {
     const client = new pg.Pool({ connectionString: url });
-    const db = drizzlePg(client);
-    return {
-      database: 'postgres',
-      transaction: (work) => db.transaction((tx) => work(tx, (text) => tx.execute(sql.raw(text)))),
-      run: async (text) => rowsOf(await db.execute(text)),
-      outside: { db: db as never },
-      close: () => client.end(),
-    };
+    return drizzle('postgres', drizzlePg(client), client);
   },
   async 'Drizzle on postgres.js'({ postgres: url }) {
     const client = postgres(url, { onnotice() {} });
-    const db = drizzlePostgresJs(client);
-    return {
-      database: 'postgres',
-      transaction: (work) => db.transaction((tx) => work(tx, (text) => tx.execute(sql.raw(text)))),
-      run: async (text) => rowsOf(await db.execute(text)),
-      outside: { db: db as never },
-      close: () => client.end(),
-    };
+    return drizzle('postgres', drizzlePostgresJs(client), client);
   },
   async 'Drizzle on MariaDB'({ mysql: url }) {
     const client = createPool(url);
-    const db = drizzleMysql(client);
-    return {
-      database: 'mysql',
-      transaction: (work) => db.transaction((tx) => work(tx, (text) => tx.execute(sql.raw(text)))),
-      run: async (text) => (await db.execute(text))[0],
-      outside: { db: db as never },
-      close: () => client.end(),
-    };
+    return drizzle('mysql', drizzleMysql(client), client);
   },
   async 'Drizzle on SQLite'({ sqlite: url }) {
     const client = createClient({ url: `file:${url}` });
@@ -186,26 +163,18 @@ export const LIBRARIES: Readonly<Record<string, (urls: Urls) => Promise<Library>
   },
   'Knex on PostgreSQL': ({ postgres: connection }) => withKnex('postgres', knex({ client: 'pg', connection })),
   'Knex on MariaDB': ({ mysql: connection }) => withKnex('mysql', knex({ client: 'mysql2', connection })),
-  'Sequelize on PostgreSQL': ({ postgres: url }) => sequelize('postgres', url),
-  'Sequelize on MariaDB': ({ mysql: url }) => sequelize('mysql', url),
+  'Knex on SQLite (better-sqlite3)': ({ sqlite }) => withKnex('sqlite', knexOnFile('better-sqlite3', sqlite)),
+  'Knex on SQLite (sqlite3)': ({ sqlite }) => withKnex('sqlite', knexOnFile(OnSqlite3, sqlite)),
+  'Sequelize on PostgreSQL': ({ postgres: url }) => sequelize('postgres', new Sequelize(url, { logging: false })),
+  'Sequelize on MariaDB': ({ mysql: url }) => sequelize('mysql', new Sequelize(url, { logging: false })),
+  'Sequelize on SQLite (sqlite3)': ({ sqlite: storage }) =>
+    sequelize('sqlite', new Sequelize({ dialect: 'sqlite', dialectModule: sqlite3, storage, logging: false })),
   async mysql2({ mysql: url }) {
     const pool = createPool(url);
     const idle = await pool.getConnection();
     return {
       database: 'mysql',
-      async transaction(work) {
-        const connection = await pool.getConnection();
-        try {
-          await connection.beginTransaction();
-          await work(connection, (text) => connection.query(text));
-          await connection.commit();
-        } catch (error) {
-          await connection.rollback();
-          throw error;
-        } finally {
-          connection.release();
-        }
-      },
+      transaction: (work) => inMysql(pool, (connection) => work(connection, (text) => connection.query(text))),
       run: async (text) => (await pool.query(text))[0],
       outside: { pool, 'a connection without beginTransaction()': idle },
       close: async () => {
@@ -221,19 +190,8 @@ export const LIBRARIES: Readonly<Record<string, (urls: Urls) => Promise<Library>
     );
     return {
       database: 'mysql',
-      async transaction(work) {
-        const connection = await pool.promise().getConnection();
-        try {
-          await connection.beginTransaction();
-          await work(connection.connection as never, (text) => connection.query(text));
-          await connection.commit();
-        } catch (error) {
-          await connection.rollback();
-          throw error;
-        } finally {
-          connection.release();
-        }
-      },
+      transaction: (work) =>
+        inMysql(pool.promise(), (connection) => work(connection.connection as never, (text) => connection.query(text))),
       run: async (text) => (await pool.promise().query(text))[0],
       outside: { pool, 'a connection without beginTransaction()': idle },
       close: async () => {
@@ -243,6 +201,20 @@ export const LIBRARIES: Readonly<Record<string, (urls: Urls) => Promise<Library>
     };
   },
 };
+
+async function drizzle<Tx extends { execute(query: SQL): PromiseLike<unknown> }>(
+  database: Library['database'],
+  db: Pick<Tx, 'execute'> & { transaction(work: (tx: Tx) => Promise<void>): Promise<unknown> },
+  client: { end(): Promise<void> },
+): Promise<Library> {
+  return {
+    database,
+    transaction: (work) => db.transaction((tx) => work(tx as never, (text) => tx.execute(sql.raw(text)))),
+    run: async (text) => rowsOf(await db.execute(sql.raw(text)), database),
+    outside: { db: db as never },
+    close: () => client.end(),
+  };
+}
 
 async function typeorm(database: Library['database'], dataSource: DataSource): Promise<Library> {
   await dataSource.initialize();
@@ -285,23 +257,29 @@ async function mikroOrm(
   };
 }
 
+/** sqlite3 itself is downloaded by its install script. This package has the same interface, and is an ES module. */
+class OnSqlite3 extends (KnexOnSqlite3 as typeof knex.Client) {
+  _driver(): unknown {
+    return sqlite3;
+  }
+}
+
+const knexOnFile = (client: string | typeof OnSqlite3, filename: string) =>
+  knex({ client, connection: { filename }, useNullAsDefault: true });
+
 async function withKnex(database: Library['database'], db: ReturnType<typeof knex>): Promise<Library> {
   const done = await db.transaction();
   await done.commit();
   return {
     database,
     transaction: (work) => db.transaction((trx) => work(trx, (text) => trx.raw(text))),
-    run: async (text) => {
-      const result: unknown = await db.raw(text);
-      return database === 'mysql' ? (result as unknown[])[0] : rowsOf(result);
-    },
+    run: async (text) => rowsOf(await db.raw(text), database),
     outside: { knex: db, 'a transaction that has ended': done },
     close: () => db.destroy(),
   };
 }
 
-async function sequelize(database: Library['database'], url: string): Promise<Library> {
-  const instance = new Sequelize(url, { logging: false });
+async function sequelize(database: Library['database'], instance: Sequelize): Promise<Library> {
   const done = await instance.transaction();
   await done.rollback();
   return {

@@ -1,4 +1,4 @@
-import { createPool } from 'mysql2/promise';
+import { createPool, type Pool, type PoolConnection } from 'mysql2/promise';
 import type { FenceTransaction } from 'nestjs-redis-lock/fence';
 import pg from 'pg';
 
@@ -29,41 +29,58 @@ function openPostgres(connectionString: string, max: number): SqlClient {
     };
   return {
     query: queryOf(pool),
-    async transaction(level, work) {
-      const client = await pool.connect();
-      try {
-        await client.query(`BEGIN ISOLATION LEVEL ${level}`);
-        await work(client, queryOf(client));
-        await client.query('COMMIT');
-      } catch (error) {
-        await client.query('ROLLBACK');
-        throw error;
-      } finally {
-        client.release();
-      }
-    },
+    transaction: (level, work) =>
+      inPostgres(pool, (client) => work(client, queryOf(client)), `BEGIN ISOLATION LEVEL ${level}`),
     close: () => pool.end(),
   };
 }
 
 function openMysql(uri: string, connectionLimit: number): SqlClient {
   const pool = createPool({ uri, connectionLimit });
+  const queryOf =
+    (connection: Pool | PoolConnection): Query =>
+    async (text, values) =>
+      (await connection.query(text, values))[0] as Row[];
   return {
-    query: async (text, values) => (await pool.query(text, values))[0] as Row[],
-    async transaction(level, work) {
-      const connection = await pool.getConnection();
-      try {
-        await connection.query(`SET TRANSACTION ISOLATION LEVEL ${level}`);
-        await connection.beginTransaction();
-        await work(connection, async (text, values) => (await connection.query(text, values))[0] as Row[]);
-        await connection.commit();
-      } catch (error) {
-        await connection.rollback();
-        throw error;
-      } finally {
-        connection.release();
-      }
-    },
+    query: queryOf(pool),
+    transaction: (level, work) => inMysql(pool, (connection) => work(connection, queryOf(connection)), level),
     close: () => pool.end(),
   };
+}
+
+export async function inPostgres(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient) => Promise<void>,
+  begin = 'BEGIN',
+): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query(begin);
+    await work(client);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+
+export async function inMysql(
+  pool: Pool,
+  work: (connection: PoolConnection) => Promise<void>,
+  level?: string,
+): Promise<void> {
+  const connection = await pool.getConnection();
+  try {
+    if (level !== undefined) await connection.query(`SET TRANSACTION ISOLATION LEVEL ${level}`);
+    await connection.beginTransaction();
+    await work(connection);
+    await connection.commit();
+  } catch (error) {
+    await connection.rollback();
+    throw error;
+  } finally {
+    connection.release();
+  }
 }

@@ -1,8 +1,9 @@
 /** What the console answers: each JSON body. The page reads these, and so may a script of yours. */
 import type { LockMode } from '../core/api/lock-mode.js';
 import type { LockFleet } from '../core/fleet/lock-fleet.js';
-import type { JobRun } from '../core/jobs/job-info.js';
-import type { JobInstance, JobPause } from '../core/store/job-store.js';
+import type { JobInfo, JobRun } from '../core/jobs/job-info.js';
+import type { LeaseLife } from '../views/locks.js';
+import type { Blocked } from '../views/waits.js';
 
 /** Raised where a field changes its meaning, or is gone. A new field does not raise it. */
 export const CONSOLE_SCHEMA = 1;
@@ -109,75 +110,6 @@ interface ListBody<Row> {
   readonly total: number;
 }
 
-/** `GET api/session` */
-export interface SessionBody extends Body {
-  /** The version of this package. */
-  readonly version: string;
-  /** Of the application, for the head of the page. */
-  readonly title: string;
-  /** Those that the console shows, for a choice where there are several. */
-  readonly services: readonly string[];
-  /** What the application allows. */
-  readonly actions: readonly ConsoleAction[];
-  /** How long a lease is where a call does not say it, in milliseconds; `null` if that is not known. */
-  readonly leaseMs: number | null;
-}
-
-/** `GET api/now` */
-export interface NowBody extends RollBody {
-  readonly redis: {
-    /** Whether locks can be had. `notTried`: the user of the command line may only look. */
-    readonly status: 'up' | 'degraded' | 'down' | 'notTried';
-    readonly topology: string;
-    readonly roundTripMs: number | null;
-    readonly problems: readonly { readonly code: string; readonly message: string }[];
-  };
-  readonly held: number;
-  readonly waiting: number;
-  /** Since when the oldest call waits, of those that are listed; `null` if none waits. */
-  readonly oldestWaitSince: number | null;
-  /** In the last minute, of all instances; `null` while they have only begun to count. `forMs` is their shortest time. */
-  readonly lastMinute: LockFleet['instances'][number]['lastMinute'];
-  /** Instances that hear no messages: at most 20. */
-  readonly deaf: readonly string[];
-  readonly deafCount: number;
-  /** The five groups that made others wait longest. */
-  readonly blockers: readonly {
-    readonly holder: string;
-    readonly waitedMs: number;
-    readonly calls: number;
-    /** Which groups waited for it, the longest first: at most five. */
-    readonly waiters: readonly string[];
-  }[];
-  /** The five oldest waits. */
-  readonly longestWaits: readonly {
-    readonly key: string;
-    readonly resource: string;
-    readonly since: number;
-    readonly instanceId: string;
-    readonly group: string;
-    readonly callSite?: string;
-    readonly heldBy?: string;
-  }[];
-  /** Holders that do not answer, of resources that calls wait for: at most five, and how many there are. */
-  readonly deadHolders: readonly {
-    readonly key: string;
-    readonly resource: string;
-    readonly instanceId: string;
-    readonly until: number;
-  }[];
-  readonly deadHolderCount: number;
-  readonly deadlocks: readonly DeadlockSeen[];
-  readonly leaders: number;
-  /** `null`: they cannot be asked for. */
-  readonly jobs: {
-    readonly known: number;
-    readonly running: number;
-    readonly paused: number;
-    readonly missed: number;
-  } | null;
-}
-
 /** Calls that wait for each other in a circle. */
 export interface DeadlockSeen {
   readonly sentence: string;
@@ -185,22 +117,11 @@ export interface DeadlockSeen {
   readonly resources: readonly string[];
 }
 
-/** What a lease is, or a process that has it. The page has a word and a mark for each. */
-export type LockLife =
-  /** Its process answers, and renews it. */
-  | 'alive'
-  /** Its process answers. It does not renew this lease. */
-  | 'notRenewed'
-  /** Released, and stays taken until its `minHoldMs` is over. */
-  | 'released'
-  /** Its process is connected, and does not answer. */
-  | 'silent'
-  /** No such process is connected: most likely dead. */
-  | 'gone'
-  /** It is not known whether its process is connected. */
-  | 'unheard'
-  /** Calls wait, and no holder was found. */
-  | 'noHolder';
+/**
+ * What a lease is, or a process that has it. `noHolder`: calls wait, and no holder was found. The page has a word and a
+ * mark for each.
+ */
+export type LockLife = Exclude<LeaseLife, 'answers'> | 'noHolder';
 
 export interface LockRow {
   /** The same lease has the same key in the next answer. */
@@ -220,12 +141,6 @@ export interface LockRow {
   readonly until?: number;
   readonly waiters: number;
   readonly oldestWaitSince?: number;
-}
-
-/** `GET api/locks?filter=&group=&state=&sort=&limit=` */
-export interface LocksBody extends RollBody, ListBody<LockRow> {
-  /** The groups that the listed locks have, for the choice: at most 200. */
-  readonly groups: readonly string[];
 }
 
 export interface LockHolder {
@@ -261,76 +176,6 @@ export interface LockWaiting {
   readonly holds?: readonly string[];
 }
 
-/** `GET api/lock?resource=` of one resource, which may be free. */
-export interface LockBody extends RollBody {
-  readonly resource: string;
-  readonly mode: LockMode | 'free';
-  /** See `LOCK_CAUSES` of `locks.explain()`. */
-  readonly cause: string;
-  /** What `locks.explain()` says. */
-  readonly sentences: readonly string[];
-  /** At most 100, in the order of their tokens. */
-  readonly holders: readonly LockHolder[];
-  readonly holderCount: number;
-  /** In the order of the queue in Redis: one for each process. At most 100. */
-  readonly queue: readonly LockWaiting[];
-  /** All calls that wait, as their processes list them, the oldest first. At most 100. */
-  readonly calls: readonly LockWaiting[];
-  readonly queueCount: number;
-  readonly callCount: number;
-  /** Of a semaphore. */
-  readonly permits?: { readonly total: number; readonly available: number };
-}
-
-export interface BlockedCell {
-  /** The group of the calls that waited, and of the holders; `everything else` for calls without one. */
-  readonly waiter: string;
-  readonly holder: string;
-  readonly waitedMs: number;
-  readonly calls: number;
-}
-
-/** `GET api/blockers` */
-export interface BlockersBody extends RollBody {
-  /** Who has waited for whom, in the last ten minutes at most, while it was counted: at most 50, those with the longest waits first. */
-  readonly cells: readonly BlockedCell[];
-  readonly cellCount: number;
-  /** Who waits now. `waitedMs` is the longest wait of them. */
-  readonly now: readonly BlockedCell[];
-  /** Whether the instances count. They begin when they are first asked, and stop a minute after the last time. */
-  readonly isCounting: boolean;
-  readonly deadlocks: readonly DeadlockSeen[];
-}
-
-export interface JobRow {
-  readonly name: string;
-  readonly state: 'waits' | 'running' | 'paused';
-  readonly cron?: string;
-  readonly timeZone?: string;
-  readonly nextDueAt?: number;
-  readonly running?: JobRun;
-  /** The newest entry of the history. */
-  readonly lastRun?: JobRun;
-  /** The newest 14 entries of the history, the newest first. In `api/jobs` only. */
-  readonly history?: readonly JobRun[];
-  readonly lastSuccessAt?: number;
-  readonly pause?: JobPause;
-  readonly missed: number;
-  readonly instanceCount: number;
-}
-
-/** `GET api/jobs?filter=&state=&sort=&limit=` */
-export interface JobsBody extends Body, ListBody<JobRow> {}
-
-/** `GET api/job?name=` */
-export interface JobBody extends Body {
-  readonly job: JobRow;
-  /** Those that have it, the last seen first: at most 20. */
-  readonly instances: readonly JobInstance[];
-  /** The newest first: at most 100. `errorMessage` only of jobs with `historyMessages`: Redis has no other. */
-  readonly runs: readonly JobRun[];
-}
-
 export interface LeaderRow {
   readonly name: string;
   /** None leads where these are not set. */
@@ -344,9 +189,6 @@ export interface LeaderRow {
   readonly transitions: number;
   readonly lookedAtSince: number;
 }
-
-/** `GET api/leaders` */
-export interface LeadersBody extends RollBody, ListBody<LeaderRow> {}
 
 export interface InstanceRow {
   readonly instanceId: string;
@@ -368,69 +210,194 @@ export interface InstanceRow {
   readonly acquired?: number;
 }
 
-/** `GET api/instances?filter=&state=&sort=&limit=` */
-export interface InstancesBody extends RollBody, ListBody<InstanceRow> {}
-
-/** `POST api/release` */
-export interface ReleaseRequest {
-  readonly resource: string;
-  /** As it was seen. A later lease is left alone. */
-  readonly fencingToken: number;
-  /** 1 to 200 characters. */
-  readonly reason: string;
+/** The answer of each view and of each action. */
+export interface ConsoleBodies {
+  /** `GET api/session` */
+  readonly session: Body & {
+    /** The version of this package. */
+    readonly version: string;
+    /** Of the application, for the head of the page. */
+    readonly title: string;
+    /** Those that the console shows, for a choice where there are several. */
+    readonly services: readonly string[];
+    /** What the application allows. */
+    readonly actions: readonly ConsoleAction[];
+    /** How long a lease is where a call does not say it, in milliseconds; `null` if that is not known. */
+    readonly leaseMs: number | null;
+  };
+  /** `GET api/now` */
+  readonly now: RollBody & {
+    readonly redis: {
+      /** Whether locks can be had. `notTried`: the user of the command line may only look. */
+      readonly status: 'up' | 'degraded' | 'down' | 'notTried';
+      readonly topology: string;
+      readonly roundTripMs: number | null;
+      readonly problems: readonly { readonly code: string; readonly message: string }[];
+    };
+    readonly held: number;
+    readonly waiting: number;
+    /** Since when the oldest call waits, of those that are listed; `null` if none waits. */
+    readonly oldestWaitSince: number | null;
+    /** In the last minute, of all instances; `null` while they have only begun to count. `forMs` is their shortest time. */
+    readonly lastMinute: LockFleet['instances'][number]['lastMinute'];
+    /** Instances that hear no messages: at most 20. */
+    readonly deaf: readonly string[];
+    readonly deafCount: number;
+    /** The five groups that made others wait longest. */
+    readonly blockers: readonly {
+      readonly holder: string;
+      readonly waitedMs: number;
+      readonly calls: number;
+      /** Which groups waited for it, the longest first: at most five. */
+      readonly waiters: readonly string[];
+    }[];
+    /** The five oldest waits. */
+    readonly longestWaits: readonly {
+      readonly key: string;
+      readonly resource: string;
+      readonly since: number;
+      readonly instanceId: string;
+      readonly group: string;
+      readonly callSite?: string;
+      readonly heldBy?: string;
+    }[];
+    /** Holders that do not answer, of resources that calls wait for: at most five, and how many there are. */
+    readonly deadHolders: readonly {
+      readonly key: string;
+      readonly resource: string;
+      readonly instanceId: string;
+      readonly until: number;
+    }[];
+    readonly deadHolderCount: number;
+    readonly deadlocks: readonly DeadlockSeen[];
+    readonly leaders: number;
+    /** `null`: they cannot be asked for. */
+    readonly jobs: {
+      readonly known: number;
+      readonly running: number;
+      readonly paused: number;
+      readonly missed: number;
+    } | null;
+  };
+  /** `GET api/locks?filter=&group=&state=&sort=&limit=` */
+  readonly locks: RollBody &
+    ListBody<LockRow> & {
+      /** The groups that the listed locks have, for the choice: at most 200. */
+      readonly groups: readonly string[];
+    };
+  /** `GET api/lock?resource=` of one resource, which may be free. */
+  readonly lock: RollBody & {
+    readonly resource: string;
+    readonly mode: LockMode | 'free';
+    /** See `LOCK_CAUSES` of `locks.explain()`. */
+    readonly cause: string;
+    /** What `locks.explain()` says. */
+    readonly sentences: readonly string[];
+    /** At most 100, in the order of their tokens. */
+    readonly holders: readonly LockHolder[];
+    readonly holderCount: number;
+    /** In the order of the queue in Redis: one for each process. At most 100. */
+    readonly queue: readonly LockWaiting[];
+    /** All calls that wait, as their processes list them, the oldest first. At most 100. */
+    readonly calls: readonly LockWaiting[];
+    readonly queueCount: number;
+    readonly callCount: number;
+    /** Of a semaphore. */
+    readonly permits?: { readonly total: number; readonly available: number };
+  };
+  /** `GET api/blockers`. Groups have their names here: `everything else` for calls without one. */
+  readonly blockers: RollBody & {
+    /** Who has waited for whom, in the last ten minutes at most, while it was counted: at most 50, those with the longest waits first. */
+    readonly cells: readonly Blocked[];
+    readonly cellCount: number;
+    /** Who waits now. `waitedMs` is the longest wait of them. */
+    readonly now: readonly Blocked[];
+    /** Whether the instances count. They begin when they are first asked, and stop a minute after the last time. */
+    readonly isCounting: boolean;
+    readonly deadlocks: readonly DeadlockSeen[];
+  };
+  /** `GET api/jobs?filter=&state=&sort=&limit=` */
+  readonly jobs: Body &
+    ListBody<
+      ConsoleBodies['job']['job'] & {
+        /** The newest 14 entries, the newest first. */
+        readonly history: readonly JobRun[];
+      }
+    >;
+  /** `GET api/job?name=` */
+  readonly job: Body & {
+    readonly job: Omit<JobInfo, 'isHere' | 'instances'> & { readonly state: 'waits' | 'running' | 'paused' };
+    /** Those that have it, the last seen first: at most 20. */
+    readonly instances: JobInfo['instances'];
+    /** The newest first: at most 100. `errorMessage` only of jobs with `historyMessages`: Redis has no other. */
+    readonly runs: readonly JobRun[];
+  };
+  /** `GET api/leaders` */
+  readonly leaders: RollBody & ListBody<LeaderRow>;
+  /** `GET api/instances?filter=&state=&sort=&limit=` */
+  readonly instances: RollBody & ListBody<InstanceRow>;
+  /** To `POST api/release` */
+  readonly release: Body & {
+    readonly resource: string;
+    readonly fencingToken: number;
+    /** Which process had it. */
+    readonly holder: string;
+    readonly by: string;
+    readonly reason: string;
+    /** When the holder hears of it, at its next renewal. */
+    readonly heardAt: number;
+  };
+  /** To `POST api/runJob` */
+  readonly runJob: Body & {
+    readonly job: string;
+    /** Which instance runs it. */
+    readonly instanceId: string;
+    /** `taken`: it runs now. The others: it has ended already. */
+    readonly state: 'taken' | 'ok' | 'error' | 'refused';
+    /** Why it was refused, or the name of the error. */
+    readonly message?: string;
+    readonly by: string;
+  };
+  /** To `POST api/pauseJob` */
+  readonly pauseJob: Body & {
+    readonly job: string;
+    readonly pause: NonNullable<JobInfo['pause']>;
+    /** The pause that stood before. */
+    readonly before?: NonNullable<JobInfo['pause']>;
+  };
+  /** To `POST api/resumeJob` */
+  readonly resumeJob: Body & {
+    readonly job: string;
+    /** The pause that stood. */
+    readonly before: NonNullable<JobInfo['pause']>;
+  };
 }
 
-export interface ReleaseBody extends Body {
-  readonly resource: string;
-  readonly fencingToken: number;
-  /** Which process had it. */
-  readonly holder: string;
-  readonly by: string;
-  readonly reason: string;
-  /** When the holder hears of it, at its next renewal. */
-  readonly heardAt: number;
-}
-
-/** `POST api/runJob`. An answer may take some five seconds: until an instance has taken the request. */
-export interface RunJobRequest {
-  readonly job: string;
-  readonly reason?: string;
-}
-
-export interface RunJobBody extends Body {
-  readonly job: string;
-  /** Which instance runs it. */
-  readonly instanceId: string;
-  /** `taken`: it runs now. The others: it has ended already. */
-  readonly state: 'taken' | 'ok' | 'error' | 'refused';
-  /** Why it was refused, or the name of the error. */
-  readonly message?: string;
-  readonly by: string;
-}
-
-/** `POST api/pauseJob` */
-export interface PauseJobRequest {
-  readonly job: string;
-  /** For how long, in milliseconds: at most a year. Not set: until it is resumed. */
-  readonly forMs?: number;
-  readonly reason?: string;
-}
-
-export interface PauseJobBody extends Body {
-  readonly job: string;
-  readonly pause: JobPause;
-  /** The pause that stood before. */
-  readonly before?: JobPause;
-}
-
-/** `POST api/resumeJob` */
-export interface ResumeJobRequest {
-  readonly job: string;
-  readonly reason?: string;
-}
-
-export interface ResumeJobBody extends Body {
-  readonly job: string;
-  /** The pause that stood. */
-  readonly before: JobPause;
+/** The JSON that is sent with each action. */
+export interface ConsoleRequests {
+  /** `POST api/release` */
+  readonly release: {
+    readonly resource: string;
+    /** As it was seen. A later lease is left alone. */
+    readonly fencingToken: number;
+    /** 1 to 200 characters. */
+    readonly reason: string;
+  };
+  /** `POST api/runJob`. An answer may take some five seconds: until an instance has taken the request. */
+  readonly runJob: {
+    readonly job: string;
+    readonly reason?: string;
+  };
+  /** `POST api/pauseJob` */
+  readonly pauseJob: {
+    readonly job: string;
+    /** For how long, in milliseconds: at most a year. Not set: until it is resumed. */
+    readonly forMs?: number;
+    readonly reason?: string;
+  };
+  /** `POST api/resumeJob` */
+  readonly resumeJob: {
+    readonly job: string;
+    readonly reason?: string;
+  };
 }

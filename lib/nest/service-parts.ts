@@ -58,7 +58,7 @@ export interface ServiceParts extends ForwardedTo {
   ownJobs?: () => ReadonlySet<string>;
   /** Set in a test. */
   readonly place?: TestPlace | undefined;
-  /** Set in a test, see `JobsUnderTest`. */
+  /** Set in a test, see `jobsUnderTestOf`. */
   jobsUnderTest?: object;
 }
 

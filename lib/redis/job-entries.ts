@@ -1,4 +1,4 @@
-import { catchUpTick, type JobPause, type OwedRun, type RunRecord, type TimedPause } from '../core/store/job-store.js';
+import { type JobState, catchUpTick, type JobPause, type TimedPause } from '../core/store/job-store.js';
 import type { MissedSpan } from '../core/store/job-claims.js';
 
 // How the scripts write what they know of a job; see lua/include/job-runs.lua and job-record.lua.
@@ -20,14 +20,14 @@ function decodeField(field: string | undefined): string | undefined {
 const ENTRY = /^(\S+) (\d+) ([-xrmc]+) (\S+)(?: (\d+))?(?: (\d+) (ok|error|lost) (\S+) (\S+) (\S+))?$/;
 
 /** One entry of the history; `undefined` for one that another program has written. */
-export function readRun(entry: string): RunRecord | undefined {
+export function readRun(entry: string): JobState['runs'][number] | undefined {
   const found = ENTRY.exec(entry);
   if (!found) return undefined;
   const flags = found[3]!;
   const tick = flags === 'x' ? isoOf(found[1]!) : (decodeField(found[1]) ?? '');
   if (tick === undefined) return undefined;
   // One by one: a list has a thousand of these, and spreads take far more memory.
-  const run: { -readonly [K in keyof RunRecord]: RunRecord[K] } = {
+  const run: { -readonly [K in keyof JobState['runs'][number]]: JobState['runs'][number][K] } = {
     tick,
     startedAt: Number(found[2]),
     instanceId: found[4]!,
@@ -63,7 +63,7 @@ export function readSpan(text: string): MissedSpan {
 }
 
 /** @param text "count first last until", or '' */
-export function readOwed(text: string): OwedRun | undefined {
+export function readOwed(text: string): JobState['owed'] {
   if (!/^\d+ \d+ \d+ \d+$/.test(text)) return undefined;
   const span = readSpan(text);
   return { ...span, tick: catchUpTick(span.last), until: Number(text.split(' ')[3]) };

@@ -12,7 +12,6 @@ import {
   MOST_TIMED_PAUSES,
   readHistory,
   type RunEnd,
-  type RunRecord,
   type OperatorRequestChange,
 } from '../core/store/job-store.js';
 import {
@@ -272,12 +271,12 @@ function readState(resource: string, reply: readonly [number, ...string[]], at: 
   return state;
 }
 
-function readRuns(text: string): RunRecord[] {
+function readRuns(text: string): JobState['runs'][number][] {
   if (text === '') return [];
   return text
     .split('\n')
     .map(readRun)
-    .filter((run): run is RunRecord => run !== undefined);
+    .filter((run): run is JobState['runs'][number] => run !== undefined);
 }
 
 function readInstances(text: string): JobState['instances'] {

@@ -1,4 +1,4 @@
-import type { AskedRun, OperatorRequests, RunRequestState } from '../core/jobs/operator-requests.js';
+import type { OperatorRequests } from '../core/jobs/operator-requests.js';
 import { SYSTEM_CLOCK } from '../core/util/clock.js';
 import { longDuration } from '../core/util/durations.js';
 import { pause } from '../core/util/promises.js';
@@ -16,9 +16,9 @@ const TELL_AGAIN_MS = 1_000;
  */
 export async function untilTaken(
   requests: OperatorRequests,
-  asked: AskedRun,
+  asked: ReturnType<OperatorRequests['create']>,
   signal?: AbortSignal,
-): Promise<RunRequestState> {
+): ReturnType<OperatorRequests['read']> {
   const since = performance.now();
   let state = await requests.tell(asked);
   for (let toldAt = since; state.state === 'asked';) {

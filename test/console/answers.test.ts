@@ -3,7 +3,7 @@ import { ManualClock } from '../../lib/testing/fleet/manual-clock.js';
 import { track } from '../support/expect/tracked.js';
 import { LockUnavailableError } from '../../lib/core/api/errors.js';
 import { ConsoleAnswers } from '../../lib/console/answers/console-answers.js';
-import type { LocksBody, NowBody } from '../../lib/console/bodies.js';
+import type { ConsoleBodies } from '../../lib/console/bodies.js';
 import { fleetInstance, FleetSource, heldLease, largeFleet, waitingCall } from './fleet-source.js';
 
 const answersOf = (source: FleetSource, clock?: Clock) =>
@@ -76,7 +76,7 @@ it('a poll after which nothing but the time has changed is answered 304', async 
 it('locks are filtered, sorted and cut by the server', async () => {
   const answers = answersOf(shop());
   const names = async (query: Record<string, string>) => {
-    const { rows, total } = await viewed<LocksBody>(answers, 'locks', query);
+    const { rows, total } = await viewed<ConsoleBodies['locks']>(answers, 'locks', query);
     return [rows.map(({ resource }) => resource), total];
   };
   expect(await names({})).toEqual([['Order:8', 'order:7', 'order:9'], 3]);
@@ -85,7 +85,7 @@ it('locks are filtered, sorted and cut by the server', async () => {
   expect(await names({ state: 'waited', sort: 'wait' })).toEqual([['order:9', 'order:7'], 2]);
   expect(await names({ state: 'trouble' })).toEqual([['Order:8', 'order:9'], 2]);
   expect(await names({ group: 'Orders.pay' })).toEqual([['Order:8'], 1]);
-  const { rows, groups } = await viewed<LocksBody>(answers, 'locks', { filter: 'order:9' });
+  const { rows, groups } = await viewed<ConsoleBodies['locks']>(answers, 'locks', { filter: 'order:9' });
   expect(rows).toMatchObject([{ mode: 'free', life: 'noHolder', waiters: 1 }]);
   expect(groups).toEqual(['Orders.pay', 'Stock.sync']);
 });
@@ -94,7 +94,7 @@ it('where the lists of instances are cut, they are asked for what begins with th
   const source = new FleetSource([
     fleetInstance('api-1', { more: { held: 900, waiting: 0, leaderships: 0, jobs: 0 } }),
   ]);
-  const body = await viewed<LocksBody>(answersOf(source), 'locks', { filter: 'order:777' });
+  const body = await viewed<ConsoleBodies['locks']>(answersOf(source), 'locks', { filter: 'order:777' });
   expect(source.asked).toEqual(['', 'order:777']);
   expect(body.fleet.unlistedHeld).toBe(900);
 });
@@ -102,7 +102,7 @@ it('where the lists of instances are cut, they are asked for what begins with th
 it('now names the oldest waits, and says what is missing', async () => {
   const source = shop();
   source.silent = ['api-3'];
-  const body = await viewed<NowBody>(answersOf(source), 'now');
+  const body = await viewed<ConsoleBodies['now']>(answersOf(source), 'now');
   expect(body).toMatchObject({
     fleet: { completeness: 'partial', heard: 2, asked: 3, silent: ['api-3'], silentCount: 1 },
     redis: { status: 'up' },
@@ -121,14 +121,14 @@ it('now names the oldest waits, and says what is missing', async () => {
 it('now counts those that have not answered where Redis does not say who is connected', async () => {
   const source = shop();
   source.unnamed = 2;
-  const { fleet } = await viewed<NowBody>(answersOf(source), 'now');
+  const { fleet } = await viewed<ConsoleBodies['now']>(answersOf(source), 'now');
   expect(fleet).toMatchObject({ completeness: 'partial', heard: 2, asked: 4, silent: [], silentCount: 2 });
 });
 
 it('10,000 locks of 1,000 instances are answered within a second', async () => {
   const answers = answersOf(new FleetSource(largeFleet(1_000, 10)));
   const startedAt = performance.now();
-  const { total, rows } = await viewed<LocksBody>(answers, 'locks', { sort: '-since' });
+  const { total, rows } = await viewed<ConsoleBodies['locks']>(answers, 'locks', { sort: '-since' });
   expect([total, rows.length]).toEqual([10_000, 100]);
   expect(performance.now() - startedAt).toBeLessThan(1_000);
 });

@@ -88,8 +88,8 @@ const LOCK_DECORATORS = 'Omit<LockDecoratorOptions, keyof LockOptions>';
 const PERMITS = 'Omit<PermitOptions, keyof LockOptions>';
 const ADOPT = "Pick<AdoptOptions, 'leaseMs' | 'minHoldMs' | 'label'>";
 const ADDED_CRON = "Pick<AddedCronJob, 'name' | 'cron' | 'timeZone' | 'utcOffset'>";
-const ADDED_INTERVAL = "Pick<AddedIntervalJob, 'intervalMs'>";
-const ADDED_DATE = "Pick<AddedDateJob, 'at'>";
+const ADDED_INTERVAL = "Pick<Extract<AddedJob, { intervalMs: unknown }>, 'intervalMs'>";
+const ADDED_DATE = "Pick<Extract<AddedJob, { at: unknown }>, 'at'>";
 
 /** The table that checks the options of each type, and has their defaults. */
 const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unknown>> }>([
@@ -138,7 +138,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['LockStoreFeatures', LOCK_STORE_FEATURES],
   ['TestLocksOptions', TEST_LOCKS_OPTIONS],
   ['HoldElsewhereOptions', HOLD_ELSEWHERE_OPTIONS],
-  ['RunJobOptions', RUN_JOB_OPTIONS],
+  ["NonNullable<Parameters<TestJobs['run']>[1]>", RUN_JOB_OPTIONS],
   ['HeldDuringOptions', HELD_DURING_OPTIONS],
   ['ExclusiveOptions', EXCLUSIVE_OPTIONS],
   ['ExploreRacesOptions<object>', EXPLORE_OPTIONS],
@@ -255,7 +255,8 @@ describe('the options of the reference', () => {
     [ADDED_INTERVAL]: (option, value) => checkAddedJob({ name: 'x', [option]: value } as never),
     LockStoreFeatures: (option, value) => LOCK_STORE_FEATURES.check('features', { [option]: value }),
     HoldElsewhereOptions: (option, value) => HOLD_ELSEWHERE_OPTIONS.check('holdElsewhere', { [option]: value }),
-    RunJobOptions: (option, value) => RUN_JOB_OPTIONS.check('jobs.run', { [option]: value }),
+    "NonNullable<Parameters<TestJobs['run']>[1]>": (option, value) =>
+      RUN_JOB_OPTIONS.check('jobs.run', { [option]: value }),
     ExclusiveOptions: (option, value) => EXCLUSIVE_OPTIONS.check('expectExclusive', { [option]: value }),
     'ExploreRacesOptions<object>': (option, value) =>
       resolveExploreOptions<object>({ invariant: () => true, [option]: value }),

@@ -1,5 +1,5 @@
 import type { JobRun } from '../../core/jobs/job-info.js';
-import type { AskedRun, Operator, RunRequestState } from '../../core/jobs/operator-requests.js';
+import type { Operator, OperatorRequests } from '../../core/jobs/operator-requests.js';
 import { plainOrQuoted, quote } from '../../core/util/quoted.js';
 import { notTaken, untilTaken } from '../../views/asked-run.js';
 import type { CommandContext } from '../frame/command.js';
@@ -80,21 +80,23 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
   return outcome === 'ok' ? 'done' : 'refused';
 }
 
+type RequestState = Awaited<ReturnType<OperatorRequests['read']>>;
+
 /**
  * The end is told by the instance. Of one that has died during the run, the history has it. Of one that has died before,
  * nothing has: then it is missing among those that are connected.
  */
 async function untilEnded(
   { session, terminal, signal, name }: Asking,
-  asked: AskedRun,
-  taken: RunRequestState & { readonly instanceId: string },
+  asked: ReturnType<OperatorRequests['create']>,
+  taken: RequestState & { readonly instanceId: string },
   waitMs: number,
-): Promise<{ readonly state: RunRequestState; readonly run: JobRun | undefined; readonly isMissing: boolean }> {
+): Promise<{ readonly state: RequestState; readonly run: JobRun | undefined; readonly isMissing: boolean }> {
   const { jobs } = session;
   const since = performance.now();
   let missing = 0;
   let lookedAt = since;
-  for (let state: RunRequestState = taken; ;) {
+  for (let state: RequestState = taken; ;) {
     const runs = await jobs.history(name, NO_OWN_JOBS, MOST_RUNS);
     const run = runs.find(({ manual, tick }) => manual && tick.split(' ')[0]!.endsWith(`:${asked.tickId}`));
     const waitedMs = performance.now() - since;

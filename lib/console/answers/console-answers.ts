@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/util/clock.js';
 import { VERSION } from '../../core/fleet/own-answer.js';
 import { quote } from '../../core/util/quoted.js';
-import { CONSOLE_ACTIONS, CONSOLE_VIEWS, type ConsoleAction, type ConsoleView, type SessionBody } from '../bodies.js';
+import { CONSOLE_ACTIONS, CONSOLE_VIEWS, type ConsoleAction, type ConsoleView } from '../bodies.js';
 import { PAGE } from '../page/page.js';
 import { ACTS } from './actions.js';
 import { type Content, showBlockers, showInstances, showNow } from './fleet-views.js';
@@ -42,12 +42,12 @@ const FILES: Readonly<Record<string, readonly [type: string, content: string]>> 
   'console.css': ['text/css', PAGE.style],
 };
 
-type View = (looks: Looks, query: Query) => Promise<object>;
+type Views = { readonly [K in ConsoleView]: (looks: Looks, query: Query) => Promise<Content<K>> };
 
 /** Answers the requests of the page, behind any server. It never throws. */
 export class ConsoleAnswers {
   readonly #looks: ReadonlyMap<string, Looks>;
-  readonly #views: Readonly<Record<ConsoleView, View>> = {
+  readonly #views: Views = {
     session: (looks) => Promise.resolve(this.#session(looks)),
     now: showNow,
     locks: showLocks,
@@ -126,7 +126,7 @@ export class ConsoleAnswers {
     return errorReply(refusal, looks?.now() ?? Date.now());
   }
 
-  #session(looks: Looks): Content<SessionBody> {
+  #session(looks: Looks): Content<'session'> {
     const { title, sources, actions } = this.settings;
     const { leaseMs } = looks.source;
     const services = sources.map(({ service }) => service);

@@ -2,21 +2,14 @@ import { describeDeadlock } from '../../core/api/errors.js';
 import { quote } from '../../core/util/quoted.js';
 import { groupName, type Instance, type Roll, totalsOf, unlistedIn } from '../../views/roll.js';
 import { type Blocked, blockedLately, blockedNow, deadHolders, longestWaits } from '../../views/waits.js';
-import type {
-  BlockedCell,
-  BlockersBody,
-  Completeness,
-  DeadlockSeen,
-  InstanceRow,
-  InstancesBody,
-  NowBody,
-  CONSOLE_SCHEMA,
-} from '../bodies.js';
+import type { Completeness, CONSOLE_SCHEMA, ConsoleBodies, DeadlockSeen, InstanceRow } from '../bodies.js';
 import { contains, listed, type Query } from './query.js';
 import type { Looks } from './source.js';
 
 /** A body before its version and its service are added. */
-export type Content<B> = Omit<B, 'schemaVersion' | 'service'> & { readonly schemaVersion?: typeof CONSOLE_SCHEMA };
+export type Content<K extends keyof ConsoleBodies> = Omit<ConsoleBodies[K], 'schemaVersion' | 'service'> & {
+  readonly schemaVersion?: typeof CONSOLE_SCHEMA;
+};
 
 const MOST_NAMED = 20;
 const TOP = 5;
@@ -44,7 +37,7 @@ export function rollBody(roll: Roll): { readonly at: number; readonly fleet: Com
   return { at: roll.askedAt, fleet: completenessOf(roll) };
 }
 
-export async function showNow(looks: Looks): Promise<Content<NowBody>> {
+export async function showNow(looks: Looks): Promise<Content<'now'>> {
   const [roll, { health, mayOnlyLook }, jobs] = await Promise.all([
     looks.roll(),
     looks.health(),
@@ -100,7 +93,7 @@ export async function showNow(looks: Looks): Promise<Content<NowBody>> {
   };
 }
 
-function lastMinuteOf(instances: readonly Instance[]): NowBody['lastMinute'] {
+function lastMinuteOf(instances: readonly Instance[]): ConsoleBodies['now']['lastMinute'] {
   const counts = instances.flatMap(({ lastMinute }) => (lastMinute ? [lastMinute] : []));
   if (counts.length === 0) return null;
   const sum = (of: 'acquired' | 'notAcquired' | 'lost'): number => counts.reduce((all, each) => all + each[of], 0);
@@ -113,7 +106,7 @@ function lastMinuteOf(instances: readonly Instance[]): NowBody['lastMinute'] {
 }
 
 /** By the group that was waited for. */
-function topBlockers(roll: Roll): NowBody['blockers'] {
+function topBlockers(roll: Roll): ConsoleBodies['now']['blockers'] {
   const byHolder = new Map<string, Blocked[]>();
   for (const each of blockedLately(roll)) byHolder.set(each.holder, [...(byHolder.get(each.holder) ?? []), each]);
   const sum = (all: readonly Blocked[], of: 'waitedMs' | 'calls'): number => all.reduce((a, each) => a + each[of], 0);
@@ -135,7 +128,7 @@ function deadlocksSeen({ deadlocks }: Roll): DeadlockSeen[] {
   }));
 }
 
-export async function showBlockers(looks: Looks): Promise<Content<BlockersBody>> {
+export async function showBlockers(looks: Looks): Promise<Content<'blockers'>> {
   const roll = await looks.roll();
   const cells = blockedLately(roll);
   return {
@@ -148,13 +141,13 @@ export async function showBlockers(looks: Looks): Promise<Content<BlockersBody>>
   };
 }
 
-function cellOf({ waiter, holder, waitedMs, calls }: Blocked): BlockedCell {
+function cellOf({ waiter, holder, waitedMs, calls }: Blocked): Blocked {
   return { waiter: groupName(waiter), holder: groupName(holder), waitedMs: Math.round(waitedMs), calls };
 }
 
 const STOOD_STILL_MS = 1_000;
 
-export async function showInstances(looks: Looks, query: Query): Promise<Content<InstancesBody>> {
+export async function showInstances(looks: Looks, query: Query): Promise<Content<'instances'>> {
   const filter = query.text('filter').toLowerCase();
   const state = query.oneOf('state', ['all', 'trouble']);
   const { by, isDescending } = query.sort(['instance', 'version', 'started', 'loop', 'held', 'waiting']);

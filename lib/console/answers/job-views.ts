@@ -1,5 +1,5 @@
 import type { JobInfo } from '../../core/jobs/job-info.js';
-import type { JobBody, JobRow, JobsBody } from '../bodies.js';
+import type { ConsoleBodies } from '../bodies.js';
 import type { Content } from './fleet-views.js';
 import { contains, listed, type Query } from './query.js';
 import type { Looks } from './source.js';
@@ -8,7 +8,7 @@ const MOST_RUNS = 100;
 const MOST_INSTANCES = 20;
 const FAILED: readonly unknown[] = ['error', 'lost', 'crashed'];
 
-export async function showJobs(looks: Looks, query: Query): Promise<Content<JobsBody>> {
+export async function showJobs(looks: Looks, query: Query): Promise<Content<'jobs'>> {
   const filter = query.text('filter').toLowerCase();
   const state = query.oneOf('state', ['all', 'running', 'paused', 'failed', 'missed']);
   const { by, isDescending } = query.sort(['name', 'next', 'last', 'missed']);
@@ -25,7 +25,7 @@ export async function showJobs(looks: Looks, query: Query): Promise<Content<Jobs
   return { at: looks.now(), ...listed(rows, order, limit, ({ job, runs }) => ({ ...rowOf(job), history: runs })) };
 }
 
-export async function showJob(looks: Looks, query: Query): Promise<Content<JobBody>> {
+export async function showJob(looks: Looks, query: Query): Promise<Content<'job'>> {
   const name = query.name('name');
   const { job: info, runs } = await looks.job(name, MOST_RUNS);
   return { at: looks.now(), job: rowOf(info), instances: info.instances.slice(0, MOST_INSTANCES), runs };
@@ -38,6 +38,6 @@ function isIn(state: string, { running, pause, lastRun, missed }: JobInfo): bool
   return state === 'all' || missed > 0;
 }
 
-function rowOf({ isHere: _isHere, instances: _instances, ...info }: JobInfo): JobRow {
+function rowOf({ isHere: _isHere, instances: _instances, ...info }: JobInfo): ConsoleBodies['job']['job'] {
   return { ...info, state: info.running ? 'running' : info.pause ? 'paused' : 'waits' };
 }

@@ -3,7 +3,7 @@ import { groupName, lifeOf, type Roll } from '../../views/roll.js';
 import { labelText, locksOf, type SeenLock } from '../../views/locks.js';
 import { conclusionOn, sentencesOf } from '../../views/why.js';
 import { fencingTickOf } from '../../core/store/fencing-token.js';
-import type { LeadersBody, LockBody, LockHolder, LockLife, LockRow, LocksBody, LockWaiting } from '../bodies.js';
+import type { ConsoleBodies, LockHolder, LockLife, LockRow, LockWaiting } from '../bodies.js';
 import { type Content, rollBody } from './fleet-views.js';
 import { contains, listed, type Query } from './query.js';
 import type { Looks } from './source.js';
@@ -14,7 +14,7 @@ const MOST_LISTED = 100;
 /** The rows of a roll call are made once, for all viewers. */
 const rowsOfRoll = new WeakMap<Roll, readonly LockRow[]>();
 
-export async function showLocks(looks: Looks, query: Query): Promise<Content<LocksBody>> {
+export async function showLocks(looks: Looks, query: Query): Promise<Content<'locks'>> {
   const text = query.text('filter');
   const group = query.text('group', '', 512);
   const state = query.oneOf('state', ['all', 'held', 'waited', 'trouble']);
@@ -92,7 +92,7 @@ function groupsOf(rows: readonly LockRow[]): string[] {
   return [...groups].sort().slice(0, MOST_GROUPS);
 }
 
-export async function showLock(looks: Looks, query: Query): Promise<Content<LockBody>> {
+export async function showLock(looks: Looks, query: Query): Promise<Content<'lock'>> {
   const resource = query.name('resource');
   const [roll, { at, seen, before }] = await Promise.all([looks.rollAbout(resource), looks.explain(resource)]);
   const { state, cause } = seen;
@@ -182,7 +182,7 @@ function callsFor(resource: string, { instances, askedAt }: Roll): LockWaiting[]
   return calls.sort((a, b) => a.since - b.since);
 }
 
-export async function showLeaders(looks: Looks, query: Query): Promise<Content<LeadersBody>> {
+export async function showLeaders(looks: Looks, query: Query): Promise<Content<'leaders'>> {
   const filter = query.text('filter').toLowerCase();
   const limit = query.limit(200);
   const [roll, { at, all }] = await Promise.all([looks.roll(), looks.leaderships()]);
@@ -198,7 +198,7 @@ export async function showLeaders(looks: Looks, query: Query): Promise<Content<L
       candidates,
       transitions,
       lookedAtSince,
-    })) satisfies LeadersBody['rows'];
+    })) satisfies ConsoleBodies['leaders']['rows'];
   return {
     ...rollBody(roll),
     at,

@@ -1,11 +1,13 @@
-import type { JobInstance, JobPause, RunRecord } from '../store/job-store.js';
+import type { JobState, JobPause } from '../store/job-store.js';
 import { brand } from '../util/objects.js';
 import { quote, quoteSome } from '../util/quoted.js';
 import { LockError } from '../api/errors.js';
 import { nearest } from '../api/nearest.js';
 
+type Run = JobState['runs'][number];
+
 /** One run in the history of a job, or one tick that was missed. */
-export interface JobRun extends RunRecord {
+export interface JobRun extends Run {
   /** Of a manual run: who asked for it, as `runNow` was told. */
   readonly by?: string;
 }
@@ -38,7 +40,7 @@ export interface JobInfo {
    * The instances that have the job and were seen lately, the last seen first: at most 1,000 in the answer of `get`, at
    * most 10 in that of `list`.
    */
-  readonly instances: readonly JobInstance[];
+  readonly instances: JobState['instances'];
   /** How many instances have the job and were seen lately. At most about 1,000. */
   readonly instanceCount: number;
 }

@@ -1,6 +1,6 @@
 import { JOB_PREFIX, jobResource } from '../api/resource.js';
 import { ask } from '../store/ask.js';
-import type { JobPause, JobState, JobStore, RunRecord } from '../store/job-store.js';
+import type { JobPause, JobState, JobStore } from '../store/job-store.js';
 import type { LockEventOf } from '../events/events.js';
 import type { Runtime } from '../holding/runtime.js';
 import { chunks, defined } from '../util/objects.js';
@@ -197,7 +197,7 @@ function scheduleOf(text: string): Pick<JobInfo, 'cron' | 'timeZone'> {
   return { cron: text.slice(0, end), ...(timeZone !== '' && { timeZone }) };
 }
 
-function runOf(run: RunRecord): JobRun {
+function runOf(run: JobState['runs'][number]): JobRun {
   const by = run.manual ? BY.exec(run.tick)?.[1] : undefined;
   return by === undefined ? run : { ...run, by };
 }

@@ -1,12 +1,12 @@
 import { jobResource } from '../api/resource.js';
 import { ask } from '../store/ask.js';
-import type { JobState, JobStore, MissedReply, OwedRun } from '../store/job-store.js';
+import type { JobState, JobStore, MissedReply } from '../store/job-store.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { Timer } from '../util/clock.js';
 import { quote, quoteSome } from '../util/quoted.js';
 import { JobLook, type Question } from './job-look.js';
 import { MissedNotes } from './missed-notes.js';
-import { isChanged, isDue, type TickSchedule, type Watched, type WatchedJob } from './watched-job.js';
+import { isChanged, isDue, type TickSchedule, type Watched } from './watched-job.js';
 
 /** The first look comes within this time of the start, so that a fleet that starts at once does not ask at once. */
 const FIRST_LOOK_MS = 1_000;
@@ -44,7 +44,7 @@ export class MissedTicks {
     runtime.closing.addEventListener('abort', () => this.#timer?.cancel(), { once: true });
   }
 
-  add(job: WatchedJob): void {
+  add(job: Watched['job']): void {
     const watched = {
       job,
       resource: jobResource(job.job),
@@ -266,7 +266,7 @@ export class MissedTicks {
   }
 
   /** Every instance that knows of the run tries, so that it runs although one of them dies. */
-  #runOwed(watched: Watched, owed: OwedRun, isBusy: boolean): void {
+  #runOwed(watched: Watched, owed: NonNullable<JobState['owed']>, isBusy: boolean): void {
     // An earlier run has to end first.
     watched.askAgainAt = 0;
     if (watched.isRunningOwed || isBusy) return;

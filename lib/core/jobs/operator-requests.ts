@@ -26,7 +26,7 @@ export interface AskedEnding {
 }
 
 /** What has become of a request to run a job. `gone`: no instance has taken it, and none will. */
-export type RunRequestState =
+type RunRequestState =
   | { readonly state: 'asked' }
   | { readonly state: 'taken'; readonly instanceId: string }
   | ({ readonly state: 'ended'; readonly instanceId: string } & AskedEnding)
@@ -49,7 +49,7 @@ interface JobRunner {
 }
 
 /** A request of this process. */
-export interface AskedRun extends OperatorRequest {
+interface AskedRun extends OperatorRequest {
   /** In the text of the tick of the run. */
   readonly tickId: string;
   /** What the store keeps of it until it is taken. */

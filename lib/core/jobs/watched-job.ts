@@ -1,4 +1,4 @@
-import type { MissedNote, OwedRun } from '../store/job-store.js';
+import type { JobState, MissedNote } from '../store/job-store.js';
 import { LONGEST_EARLY_MS } from '../store/job-claims.js';
 
 /** When the ticks of a job are due. Times are in milliseconds since the Unix epoch. */
@@ -23,7 +23,7 @@ export interface TickSchedule {
 }
 
 /** A job of this process, that is watched for missed ticks. */
-export interface WatchedJob {
+interface WatchedJob {
   readonly job: string;
   readonly historySize: number;
   /**
@@ -37,7 +37,7 @@ export interface WatchedJob {
   /** When its ticks are due; `undefined` while it is not scheduled here, and if its ticks have no order. */
   schedule(): TickSchedule | undefined;
   /** Tries to run the one run for all ticks that were missed. Another instance may have it. */
-  runOwed(owed: OwedRun): Promise<unknown>;
+  runOwed(owed: NonNullable<JobState['owed']>): Promise<unknown>;
 }
 
 /** What this process knows of one of its jobs. */

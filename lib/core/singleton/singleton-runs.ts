@@ -16,7 +16,7 @@ import type { Followers } from '../tracing/followers.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import { describeTick, RunEnding, type TickAttempt, TickClaims } from './tick-claims.js';
+import { describeTick, type TickAttempt, TickClaims } from './tick-claims.js';
 import {
   resolveSingletonRun,
   type RunPlan,
@@ -167,7 +167,7 @@ export class SingletonRuns {
     const { options, owner, lock, startedAt } = attempt;
     const { job, tick, manual = false } = options;
     // The release of the lock ends the run: `RunEnding` tells the store both in one command.
-    const ending = attempt.note && new RunEnding(this.jobs, owner, fencingToken, options.historyMessages ?? false);
+    const ending = this.#claims.endingOf(attempt, fencingToken);
     const storeLease = new StoreLease(owner, fencingToken, sentAt, lock, deps.clock, undefined, ending);
     const grant = { storeLease, attempts: 1, waitedMs: deps.clock.now() - startedAt };
     const { second } = attempt;

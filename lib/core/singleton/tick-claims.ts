@@ -163,6 +163,11 @@ export class TickClaims {
     this.deps.orphanReleases.start(owner, lock, () => this.jobs.end(owner, { claim }));
   }
 
+  /** What is told of the run of a tick, where the store remembers jobs. It releases the lock of the job, too. */
+  endingOf({ owner, note, options }: TickAttempt, fencingToken: number): RunEnding | undefined {
+    return note && new RunEnding(this.jobs, owner, fencingToken, options.historyMessages ?? false);
+  }
+
   #unclaimed(
     { options, target }: TickAttempt,
     outcome: 'timeout' | 'failed',
@@ -223,7 +228,7 @@ async function accountGap({ onGap }: RunPlan, last: number): Promise<'accounted'
 const MOST_BYTES = { name: 100, code: 100, message: 200 };
 
 /** How one run has ended so far. The command that releases the lock of the job tells it to the store. */
-export class RunEnding implements StoreRelease {
+class RunEnding implements StoreRelease {
   #outcome: RunEnd['outcome'] = 'none';
   #error: Pick<RunEnd, 'errorName' | 'errorCode' | 'errorMessage'> | undefined;
 

@@ -4,7 +4,7 @@ import type { LockOwner } from './lock-store.js';
 import { LockStoreError } from './store-error.js';
 
 /** One entry in the history of a job. All times are by the clock of Redis, in milliseconds since the Unix epoch. */
-export interface RunRecord {
+interface RunRecord {
   /** Which tick; of a cron job the time it was scheduled for, as an ISO string. */
   readonly tick: string;
   /** When the run was granted. Of a missed tick: when it was noticed. */
@@ -46,7 +46,7 @@ export function catchUpOf(tick: string): number | undefined {
 }
 
 /** A catch-up that no instance has begun. */
-export interface OwedRun extends MissedSpan {
+interface OwedRun extends MissedSpan {
   /** What to claim: `catch-up:` and the ISO time at which the last of them was due. */
   readonly tick: string;
   /** It is not granted any more after this, in milliseconds since the Unix epoch. */
@@ -128,7 +128,7 @@ export type MissedReply =
   | { readonly status: 'stale'; readonly owed?: OwedRun };
 
 /** An instance that has a job, and when it last registered or claimed a tick, in milliseconds since the Unix epoch. */
-export interface JobInstance {
+interface JobInstance {
   readonly instanceId: string;
   /** To a minute. */
   readonly seenAt: number;

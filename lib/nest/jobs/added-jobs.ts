@@ -14,19 +14,10 @@ import {
 } from '../schedule/job-ticks.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { clockOf } from '../service-parts.js';
-import { type Job, type JobMethod, type JobTick, runJob } from '../schedule/run-job.js';
-import { type ResolvedJobOptions, resolveJobOptions } from '../schedule/singleton-options.js';
+import { type Job, type JobMethod, type Occasion, runJob } from '../schedule/run-job.js';
+import { resolveJobOptions } from '../schedule/singleton-options.js';
+import { ADDED_CRON_OPTIONS, type AddedCronJob, type AddedJob, checkAddedJob, fleetOptionsOf } from './job-options.js';
 import {
-  ADDED_CRON_OPTIONS,
-  type AddedCronJob,
-  type AddedDateJob,
-  type AddedIntervalJob,
-  type AddedJob,
-  checkAddedJob,
-  fleetOptionsOf,
-} from './job-options.js';
-import {
-  type CronJobClass,
   type CronJobLike,
   cronJobOf,
   describeTime,
@@ -37,10 +28,13 @@ import {
   timeOf,
 } from '../schedule/job-schedules.js';
 
+type OnInterval = Extract<AddedJob, { intervalMs: unknown }>;
+type OnDate = Extract<AddedJob, { at: unknown }>;
+
 /** What the added jobs of an application need of it. */
 export interface SchedulerParts {
   readonly registry: SchedulerRegistry;
-  readonly cronJobs: CronJobClass | undefined;
+  readonly cronJobs: Parameters<typeof cronJobOf>[0];
   readonly service: RedisLockService;
 }
 
@@ -84,11 +78,11 @@ export class AddedJobs {
     const where = `SingletonJobs.add({ name: ${quote(job.name)} })`;
     const { registry } = parts;
     this.#checkName(registry, job.name);
-    if (kind === 'intervalMs') return this.#addInterval(job as AddedIntervalJob, work, where, parts);
+    if (kind === 'intervalMs') return this.#addInterval(job as OnInterval, work, where, parts);
     const options = resolveJobOptions(fleetOptionsOf(job), where, ADDED_CRON_OPTIONS);
     if (kind === 'at' || typeof job.cron !== 'string') checkMissedOfDate(options, where);
     return kind === 'at'
-      ? this.#addDate(job as AddedDateJob, options, work, where, parts)
+      ? this.#addDate(job as OnDate, options, work, where, parts)
       : this.#addCron(job as AddedCronJob, options, work, where, parts);
   }
 
@@ -138,14 +132,14 @@ export class AddedJobs {
   }
 
   #addInterval(
-    { intervalMs, ...added }: AddedIntervalJob,
+    { intervalMs, ...added }: OnInterval,
     work: JobMethod,
     where: string,
     { registry, service }: SchedulerParts,
   ): Job {
     const options = resolveIntervalOptions(fleetOptionsOf({ intervalMs, ...added }), intervalMs, where);
     const { name } = added;
-    const tickAt = (wallNow: number): JobTick => intervalTick(intervalMs, wallNow);
+    const tickAt = (wallNow: number): Occasion['tick'] => intervalTick(intervalMs, wallNow);
     const job = jobOf(service, { name, options, schedule: undefined, tickAt }, work);
     // Not in the context of the caller, which may be a request.
     const timer = inRootContext(() => setInterval(() => void this.#fire(service, job), intervalMs));
@@ -156,7 +150,7 @@ export class AddedJobs {
 
   #addCron(
     { name, cron, timeZone, utcOffset }: AddedCronJob,
-    options: ResolvedJobOptions,
+    options: Job['options'],
     work: JobMethod,
     where: string,
     parts: SchedulerParts,
@@ -167,13 +161,7 @@ export class AddedJobs {
   }
 
   /** A job that runs once leaves no trace: many may be added, with new names. */
-  #addDate(
-    { name, at }: AddedDateJob,
-    options: ResolvedJobOptions,
-    work: JobMethod,
-    where: string,
-    parts: SchedulerParts,
-  ): Job {
+  #addDate({ name, at }: OnDate, options: Job['options'], work: JobMethod, where: string, parts: SchedulerParts): Job {
     const { registry, service } = parts;
     const fire = async (job: Job): Promise<void> => {
       const { cronTime } = entry.scheduled;
@@ -193,7 +181,7 @@ export class AddedJobs {
     { registry, cronJobs, service }: SchedulerParts,
   ): Entry & { readonly scheduled: CronJobLike } {
     const scheduled = cronJobOf(cronJobs, place, { ...source, name, onTick: () => fire(job) });
-    const tickAt = (wallNow: number): JobTick => jobTickOf(cronTickAt(scheduled.cronTime, wallNow), options);
+    const tickAt = (wallNow: number): Occasion['tick'] => jobTickOf(cronTickAt(scheduled.cronTime, wallNow), options);
     const schedule = () => (this.find(registry, name) === job ? scheduleOf(scheduled) : undefined);
     const isOrdered = typeof source.cronTime === 'string';
     const job = jobOf(service, { name, options, schedule: isOrdered ? schedule : undefined, tickAt }, work);
@@ -229,7 +217,7 @@ function jobOf(service: RedisLockService, job: Omit<Job, 'run'>, work: JobMethod
   return { ...job, run };
 }
 
-function dateOf(at: AddedDateJob['at'], where: string): Date {
+function dateOf(at: OnDate['at'], where: string): Date {
   const ms = timeOf(at);
   if (ms === undefined) {
     throw new InvalidLockOptionsError(`at of ${where} must be a valid Date, not ${describeTime(at)}.`, 'at');

@@ -55,7 +55,7 @@ export interface AddedCronJob extends Omit<SingletonTickOptions, 'name' | 'servi
 }
 
 /** A job that runs once in an interval, for `SingletonJobs.add`. It is like `@SingletonInterval`. */
-export interface AddedIntervalJob extends Omit<SingletonJobOptions, 'name' | 'service'> {
+interface AddedIntervalJob extends Omit<SingletonJobOptions, 'name' | 'service'> {
   /** See {@link AddedCronJob.name}. @allowed 1 to 200 characters */
   name: string;
   /** The time between two runs. @allowed 100 ms to 2147483647 ms */
@@ -65,7 +65,7 @@ export interface AddedIntervalJob extends Omit<SingletonJobOptions, 'name' | 'se
 }
 
 /** A job that runs once, for `SingletonJobs.add`. After its run, it is removed; on the other instances, at its date. */
-export interface AddedDateJob extends Omit<SingletonTickOptions, 'name' | 'service'> {
+interface AddedDateJob extends Omit<SingletonTickOptions, 'name' | 'service'> {
   /** See {@link AddedCronJob.name}. @allowed 1 to 200 characters */
   name: string;
   /** When it runs. @allowed a Date that is not over, or a DateTime of luxon */

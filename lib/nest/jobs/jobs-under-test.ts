@@ -3,7 +3,7 @@ import type { Job } from '../schedule/run-job.js';
 import { partsOf } from '../service-parts.js';
 
 /** The jobs of one application, for a test. */
-export interface JobsUnderTest {
+interface JobsUnderTest {
   readonly service: RedisLockService;
   names(): string[];
   find(name: string): Job | undefined;

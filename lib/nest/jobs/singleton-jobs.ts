@@ -28,7 +28,7 @@ import {
 } from './job-options.js';
 import { AddedJobs, type SchedulerParts } from './added-jobs.js';
 import { cronJobClass, type CronJobLike, setCronTime } from '../schedule/job-schedules.js';
-import type { JobsUnderTest } from './jobs-under-test.js';
+import type { jobsUnderTestOf } from './jobs-under-test.js';
 
 /** What the jobs of an application are found with. */
 interface JobsDeps {
@@ -67,7 +67,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
       service,
       names: () => this.#names(),
       find: (name) => this.#find(name),
-    } satisfies JobsUnderTest;
+    } satisfies ReturnType<typeof jobsUnderTestOf>;
   }
 
   /**

@@ -157,7 +157,7 @@ export interface CronJobLike {
   setTime(time: unknown): void;
 }
 
-export interface CronJobClass {
+interface CronJobClass {
   /** @param source what a job of the package `cron` is made of */
   from(source: {
     readonly cronTime: unknown;

@@ -1,3 +1,4 @@
+import type { Job, Occasion } from './run-job.js';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { TickSchedule } from '../../core/jobs/watched-job.js';
 import type { CronJobLike } from './job-schedules.js';
@@ -9,14 +10,7 @@ import {
   type ZonedTime,
   zoneOf,
 } from './nominal-tick.js';
-import type { JobTick } from './run-job.js';
-import {
-  checkSpread,
-  JOB_OPTIONS,
-  type ResolvedJobOptions,
-  resolveJobOptions,
-  type SingletonJobOptions,
-} from './singleton-options.js';
+import { checkSpread, JOB_OPTIONS, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';
 
 /**
  * The tick of a schedule that fires now.
@@ -28,7 +22,7 @@ export function cronTickAt(cronTime: CronTimeLike, now: number) {
 }
 
 /** What the fleet is asked for, for a tick of a cron job. */
-export function jobTickOf({ at, cronTime }: ReturnType<typeof cronTickAt>, options: ResolvedJobOptions): JobTick {
+export function jobTickOf({ at, cronTime }: ReturnType<typeof cronTickAt>, options: Job['options']): Occasion['tick'] {
   const { maxClockSkewMs, spreadMs, overlapOnDate } = options;
   const due = { tick: new Date(at).toISOString(), keepMs: maxClockSkewMs, due: { at, maxClockSkewMs } };
   // Where the job got this date while it ran, that run may not have ended.
@@ -61,7 +55,7 @@ export function scheduleOf(job: CronJobLike | undefined): TickSchedule | undefin
  *
  * @throws InvalidLockOptionsError
  */
-export function checkMissedOfDate({ missed }: ResolvedJobOptions, where: string): void {
+export function checkMissedOfDate({ missed }: Job['options'], where: string): void {
   if (missed.onMissed === 'skip') return;
   throw new InvalidLockOptionsError(
     `onMissed: 'runOnce' in the schedule of ${where} needs a cron expression. A job on a single date misses no tick: ` +
@@ -76,14 +70,14 @@ export const INTERVAL_RANGE = ['intervalMs', 100, 2 ** 31 - 1] as const;
 const TIMER_SLACK = { ms: 1_000, share: 0.1 };
 
 /** @throws InvalidLockOptionsError */
-export function resolveIntervalOptions(options: SingletonJobOptions, ms: number, where: string): ResolvedJobOptions {
+export function resolveIntervalOptions(options: SingletonJobOptions, ms: number, where: string): Job['options'] {
   const resolved = resolveJobOptions(options, where, JOB_OPTIONS);
   checkSpread(resolved, 'intervalMs', ms);
   return resolved;
 }
 
 /** The tick of an interval whose timer fires. @param ms the interval */
-export function intervalTick(ms: number, wallNow: number): JobTick {
+export function intervalTick(ms: number, wallNow: number): Occasion['tick'] {
   const keepMs = Math.floor(ms - Math.min(TIMER_SLACK.ms, ms * TIMER_SLACK.share));
   return { tick: 'interval', keepMs, next: wallNow + ms };
 }

@@ -6,7 +6,7 @@ import type { JobNote } from '../../core/store/job-claims.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { sharedByCopies } from '../../core/util/objects.js';
 import { clockOf, partsOf } from '../service-parts.js';
-import type { ResolvedJobOptions } from './singleton-options.js';
+import type { resolveJobOptions } from './singleton-options.js';
 
 /** The method of a job. It is called with its run. */
 export type JobMethod = (run: SingletonRun) => unknown;
@@ -17,7 +17,7 @@ export interface Job {
   readonly name: string;
   /** Of a decorated one: the class and the method, for messages. */
   readonly where?: string;
-  readonly options: ResolvedJobOptions;
+  readonly options: ReturnType<typeof resolveJobOptions>;
   /** When its ticks are due, as it is scheduled at the moment. Not set where ticks have no order. */
   readonly schedule: (() => TickSchedule | undefined) | undefined;
   /** The tick that fires at a time. @param wallNow milliseconds since the Unix epoch */
@@ -31,7 +31,7 @@ export interface Job {
 }
 
 /** Which tick is asked for. `spreadMs`: the longest delay of this one. */
-export interface JobTick extends Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due' | 'spreadMs'> {
+interface JobTick extends Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due' | 'spreadMs'> {
   /** Where it is not that of the job. */
   readonly overlap?: SingletonRunOptions['overlap'];
   /** The schedule that the tick belongs to. Not set where ticks have no order. */

@@ -1,3 +1,4 @@
+import type { Job } from './run-job.js';
 import { Cron, type CronOptions, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Inject, Optional } from '@nestjs/common';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
@@ -13,13 +14,7 @@ import {
 } from './job-schedules.js';
 import { checkMissedOfDate, cronTickAt, cronTicksOf, jobTickOf, scheduleOf } from './job-ticks.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
-import {
-  describeJob,
-  type ResolvedJobOptions,
-  resolveJobOptions,
-  type SingletonTickOptions,
-  TICK_OPTIONS,
-} from './singleton-options.js';
+import { describeJob, resolveJobOptions, type SingletonTickOptions, TICK_OPTIONS } from './singleton-options.js';
 import type { TickSchedule } from '../../core/jobs/watched-job.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
 import type { CronTimeLike } from './nominal-tick.js';
@@ -99,7 +94,7 @@ type CronSource = Parameters<typeof Cron>[0];
 let CronTime: CronTimeClass | undefined;
 
 /** @throws InvalidLockOptionsError */
-function checkDateOptions(resolved: ResolvedJobOptions, options: SingletonCronOptions, where: string): void {
+function checkDateOptions(resolved: Job['options'], options: SingletonCronOptions, where: string): void {
   checkMissedOfDate(resolved, where);
   if ((options as { initialDelay?: unknown }).initialDelay === undefined) return;
   throw new InvalidLockOptionsError(

@@ -13,8 +13,7 @@ import {
 } from '../decorators/method.js';
 import type { IsAny, Mistake, ResultMistake } from '../decorators/method-types.js';
 import { clockOf } from '../service-parts.js';
-import { type JobMethod, type JobTick, runJob, takeOccasion } from './run-job.js';
-import type { ResolvedJobOptions } from './singleton-options.js';
+import { type Job, type Occasion, type JobMethod, runJob, takeOccasion } from './run-job.js';
 
 /**
  * Decorates the method of a job: async, or without a result. TypeScript refuses a method that has other parameters, or
@@ -59,10 +58,10 @@ export interface SingletonJob {
   readonly name: string | undefined;
   readonly method: string;
   readonly lockService: string | undefined;
-  readonly options: ResolvedJobOptions;
+  readonly options: Job['options'];
   readonly ticks: {
     /** The tick that fires now. @param wallNow milliseconds since the Unix epoch */
-    now(instance: object, wallNow: number): JobTick;
+    now(instance: object, wallNow: number): Occasion['tick'];
     /** When ticks are due, as the job is scheduled at the moment. Not set where ticks have no order. */
     schedule?(instance: object): TickSchedule | undefined;
     /** Called for each object that is scheduled, before the scheduler makes its job. @throws InvalidLockOptionsError */
@@ -87,7 +86,7 @@ export function schedulingOf(method: object): ReadonlyMap<unknown, unknown> {
 
 /** What a job decorator makes of one method. */
 interface JobPlan {
-  readonly options: ResolvedJobOptions;
+  readonly options: Job['options'];
   readonly schedule: MethodDecorator;
   readonly ticks: SingletonJob['ticks'];
 }

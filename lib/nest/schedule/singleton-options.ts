@@ -180,7 +180,7 @@ export const TICK_OPTIONS = new OptionTable({
   missedWithinMs: milliseconds(1_000, 366 * DAY_MS).default(7 * DAY_MS),
 } satisfies OptionsOf<SingletonTickOptions>);
 
-export interface ResolvedJobOptions {
+interface ResolvedJobOptions {
   readonly name: string | undefined;
   readonly lockService: string | undefined;
   readonly overlap: 'skip' | 'wait';

@@ -1,6 +1,6 @@
+import type { RedisLockService } from '../../nest/redis-lock.service.js';
 import type { LockEvent } from '../../core/events/events.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
-import type { JobsUnderTest } from '../../nest/jobs/jobs-under-test.js';
 import type { Job } from '../../nest/schedule/run-job.js';
 import { LAST_TICK_KEEP_MS } from '../../core/store/job-claims.js';
 import type { MemoryServer } from '../../memory/memory-server.js';
@@ -39,7 +39,7 @@ export type Ending =
 const KEEP_MS = 366 * 24 * 60 * 60 * 1_000;
 
 /** Fires a tick on one application, as its timer does. */
-export async function fire({ service }: JobsUnderTest, name: string, job: Job, tick: string): Promise<Ending> {
+export async function fire(service: RedisLockService, name: string, job: Job, tick: string): Promise<Ending> {
   let hasBegun = false;
   let reason: WhySkipped | undefined;
   const stop = service.observe((event) => {

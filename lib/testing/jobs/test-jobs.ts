@@ -4,7 +4,7 @@ import { checked, flag, type OptionsOf, OptionTable } from '../../core/api/valid
 import { nearest } from '../../core/api/nearest.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
 import { settle } from '../../core/util/promises.js';
-import { type JobsUnderTest, jobsUnderTestOf } from '../../nest/jobs/jobs-under-test.js';
+import { jobsUnderTestOf } from '../../nest/jobs/jobs-under-test.js';
 import type { Job } from '../../nest/schedule/run-job.js';
 import { DEFAULT_NAME, getRedisLockToken } from '../../nest/tokens.js';
 import type { FleetPlace } from '../fleet/test-fleet.js';
@@ -21,7 +21,7 @@ import type { MemoryServer } from '../../memory/memory-server.js';
 /** A job, on one application. */
 interface JobHere {
   readonly instance: TestInstance;
-  readonly jobs: JobsUnderTest;
+  readonly jobs: NonNullable<ReturnType<typeof jobsUnderTestOf>>;
   readonly job: Job;
 }
 
@@ -85,7 +85,7 @@ export class TestJobs {
   }
 
   async #fire(name: string, { instance, jobs, job }: JobHere, tick: string): Promise<Ending> {
-    const ending = await fire(jobs, name, job, tick);
+    const ending = await fire(jobs.service, name, job, tick);
     // Once its time has passed, it is no missed tick.
     if (ending.ran && job.schedule) account(instance.server, jobResource(name), tick);
     return ending;
@@ -230,7 +230,7 @@ function notRun(name: string, tick: string, instance: string, reason: WhySkipped
 }
 
 /** How a test runs a job once. */
-export interface RunJobOptions {
+interface RunJobOptions {
   /**
    * Which tick: of a cron job, an ISO time as `run.tick` has it.
    *

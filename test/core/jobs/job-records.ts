@@ -5,7 +5,6 @@ import {
   type JobStore,
   type MissedReply,
   type MissedNote,
-  type OwedRun,
 } from '../../../lib/core/store/job-store.js';
 import { LockStoreError } from '../../../lib/core/store/store-error.js';
 
@@ -13,7 +12,7 @@ interface JobRecord {
   schedule?: string | undefined;
   next?: number | undefined;
   last?: number;
-  owed?: OwedRun | undefined;
+  owed?: NonNullable<JobState['owed']> | undefined;
   isRunning: boolean;
   pause?: JobState['pause'];
   timedPauses?: JobState['timedPauses'];

@@ -1,8 +1,8 @@
+import type { JobState } from '../../../lib/core/store/job-store.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import type { MissedTicks } from '../../../lib/core/jobs/missed-ticks.js';
-import type { TickSchedule, WatchedJob } from '../../../lib/core/jobs/watched-job.js';
-import type { OwedRun } from '../../../lib/core/store/job-store.js';
+import type { Watched, TickSchedule } from '../../../lib/core/jobs/watched-job.js';
 import { ProcessClock } from '../../support/simulation/simulated-process.js';
 import { every } from '../../support/world/every.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
@@ -18,7 +18,7 @@ interface Process {
   readonly missed: MissedTicks;
   readonly warnings: string[];
   /** The runs for missed ticks that it began. */
-  readonly ran: OwedRun[];
+  readonly ran: NonNullable<JobState['owed']>[];
   isDead: boolean;
 }
 
@@ -31,10 +31,14 @@ beforeEach(() => {
 });
 
 /** A process that has the job, and is up. */
-function start(name: string, changes: Partial<WatchedJob> = {}, clock = world.clock as LockWorld['clock']): Process {
+function start(
+  name: string,
+  changes: Partial<Watched['job']> = {},
+  clock = world.clock as LockWorld['clock'],
+): Process {
   const warnings: string[] = [];
   const instance = world.instance(name, { clock, warn: (line) => warnings.push(line) });
-  const ran: OwedRun[] = [];
+  const ran: NonNullable<JobState['owed']>[] = [];
   const process: { isDead: boolean } = { isDead: false };
   const missed = (instance.locks as LockClient).missedTicks(records.client(process));
   const job = changes.job ?? 'report';
@@ -509,7 +513,7 @@ describe('no tick is missed', () => {
   });
 });
 
-function jobOf(_process: Process): WatchedJob {
+function jobOf(_process: Process): Watched['job'] {
   return {
     job: 'another',
     historySize: 1,

@@ -1,7 +1,7 @@
 import { LockClient } from '../../../lib/core/lock-client.js';
 import type { SingletonRunOptions, SingletonWork } from '../../../lib/core/singleton/singleton-run-options.js';
 import type { SingletonRuns } from '../../../lib/core/singleton/singleton-runs.js';
-import { catchUpTick, type JobStore, withoutRecords, type RunRecord } from '../../../lib/core/store/job-store.js';
+import { type JobState, catchUpTick, type JobStore, withoutRecords } from '../../../lib/core/store/job-store.js';
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import type { LockEvent } from '../../../lib/core/events/events.js';
@@ -46,13 +46,16 @@ describe('the history of a job', () => {
     return { job: 'report', tick: 'now', overlap: 'skip', onCrash: 'skip', keepMs: 600_000, lock, ...changes };
   }
 
-  async function run(work: SingletonWork<unknown>, changes: Partial<SingletonRunOptions> = {}): Promise<RunRecord> {
+  async function run(
+    work: SingletonWork<unknown>,
+    changes: Partial<SingletonRunOptions> = {},
+  ): Promise<JobState['runs'][number]> {
     await runs.run(optionsOf(changes), work).catch(() => undefined);
     const [last] = await history();
     return last!;
   }
 
-  async function history(): Promise<readonly RunRecord[]> {
+  async function history(): Promise<readonly JobState['runs'][number][]> {
     return (await jobs.look([JOB], 100))[0]!.runs;
   }
 
@@ -112,7 +115,7 @@ describe('the history of a job', () => {
     expect(told).toMatchObject({ errorName: 'TypeError', errorMessage: 'the password is 123' });
   });
 
-  it.each<[string, unknown, Partial<RunRecord>]>([
+  it.each<[string, unknown, Partial<JobState['runs'][number]>]>([
     ['a long message, cut at a character', new Error('ü'.repeat(300)), { errorMessage: 'ü'.repeat(100) }],
     ['half of an emoji', new Error(`${'x'.repeat(199)}😀`), { errorMessage: 'x'.repeat(199) }],
     ['control characters', new Error('a\u001b[31m\nb'), { errorMessage: 'a\\u001b[31m\\nb' }],

@@ -1,9 +1,9 @@
+import type { Watched } from '../../../lib/core/jobs/watched-job.js';
 import { InvalidLockOptionsError, type LockEvent, RedisLockModule, type RedisLockService } from 'nestjs-redis-lock';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { SingletonCron, SingletonInterval, SingletonJobs, type SingletonRun } from 'nestjs-redis-lock/schedule';
 import { Redis } from 'ioredis';
 import type { MissedTicks } from '../../../lib/core/jobs/missed-ticks.js';
-import type { WatchedJob } from '../../../lib/core/jobs/watched-job.js';
 import { watchJob } from '../../../lib/nest/schedule/job-watch.js';
 import { resolveJobOptions, TICK_OPTIONS } from '../../../lib/nest/schedule/singleton-options.js';
 import { keepParts, type ServiceParts } from '../../../lib/nest/service-parts.js';
@@ -164,8 +164,8 @@ describe('a job that is watched', () => {
     ['a cron job is given its grace after the longest random delay', 300_000, () => undefined, 360_000],
     ['the ticks of an interval are never missed', 0, undefined, Infinity],
   ])('%s', (_, spreadMs, schedule, graceMs) => {
-    const added: WatchedJob[] = [];
-    const missed = { add: (job: WatchedJob) => added.push(job) } as unknown as MissedTicks;
+    const added: Watched['job'][] = [];
+    const missed = { add: (job: Watched['job']) => added.push(job) } as unknown as MissedTicks;
     const options = resolveJobOptions({ spreadMs }, 'Jobs.run', TICK_OPTIONS);
     const service = {} as RedisLockService;
     keepParts(service, { jobs: { missed } } as unknown as ServiceParts);

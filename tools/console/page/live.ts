@@ -1,5 +1,5 @@
 // Asks the server: every two seconds, only while somebody looks, and less often where it does not answer.
-import type { ConsoleAction, ErrorBody, SessionBody } from '../../../lib/console/bodies.js';
+import type { ConsoleAction, ConsoleBodies, ErrorBody } from '../../../lib/console/bodies.js';
 import { here, kept } from './address.js';
 
 const EVERY_MS = 2_000;
@@ -18,7 +18,7 @@ export class Problem extends Error {
   }
 }
 
-export let session: SessionBody | undefined;
+export let session: ConsoleBodies['session'] | undefined;
 export let problem: Problem | undefined;
 export let isPaused = kept('paused') === 'yes';
 let changed: () => void;
@@ -84,7 +84,10 @@ function next(inMs: number, isForced = false): void {
 async function poll(): Promise<void> {
   const mine = ++round;
   try {
-    [session] = (await Promise.all([session ?? get(ofService('session')), get(view)])) as [SessionBody, unknown];
+    [session] = (await Promise.all([session ?? get(ofService('session')), get(view)])) as [
+      ConsoleBodies['session'],
+      unknown,
+    ];
     if (mine !== round) return;
     problem = undefined;
     failures = 0;

@@ -1,6 +1,6 @@
 import type { MissedTicks } from '../../../../lib/core/jobs/missed-ticks.js';
 import { LockStoreError } from '../../../../lib/core/store/store-error.js';
-import { catchUpTick, type JobStore, type OwedRun } from '../../../../lib/core/store/job-store.js';
+import { type JobState, catchUpTick, type JobStore } from '../../../../lib/core/store/job-store.js';
 import type { RunPlan, SingletonRunOptions } from '../../../../lib/core/singleton/singleton-run-options.js';
 import type { SingletonRuns } from '../../../../lib/core/singleton/singleton-runs.js';
 import { Network, ProcessClock } from '../../../../test/support/simulation/simulated-process.js';
@@ -115,7 +115,7 @@ export class JobProcess {
       void this.#run(job, { tick: new Date(due).toISOString(), due, plan });
     });
     const { historySize, graceMs, onMissed, missedWithinMs } = job;
-    const runOwed = (owed: OwedRun) =>
+    const runOwed = (owed: NonNullable<JobState['owed']>) =>
       this.#run(job, { tick: catchUpTick(owed.last), plan: { kind: 'catchUp', next: schedule.after(owed.last) } });
     const options = { historySize, graceMs, onMissed, missedWithinMs };
     this.#missed.add({ job: job.name, ...options, schedule: () => schedule, runOwed });

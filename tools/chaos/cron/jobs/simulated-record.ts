@@ -1,9 +1,9 @@
-import type { TickSchedule, WatchedJob } from '../../../../lib/core/jobs/watched-job.js';
+import type { Watched, TickSchedule } from '../../../../lib/core/jobs/watched-job.js';
 import type { SimulatedJob } from '../simulation/simulated-job.js';
 
 /** A job that every process of the fleet schedules, and that the store remembers. */
 export interface RememberedJob
-  extends SimulatedJob, Pick<WatchedJob, 'historySize' | 'graceMs' | 'onMissed' | 'missedWithinMs'> {}
+  extends SimulatedJob, Pick<Watched['job'], 'historySize' | 'graceMs' | 'onMissed' | 'missedWithinMs'> {}
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -1,11 +1,11 @@
 import {
+  type JobState,
   catchUpTick,
   type JobStore,
   type JobRegistration,
   type MissedReply,
   type MissedNote,
   type RunEnd,
-  type RunRecord,
 } from '../../../../lib/core/store/job-store.js';
 import { instanceOf } from '../../../../lib/core/store/ask.js';
 import type { Tick, TickClaim, TickReply } from '../../../../lib/core/store/job-claims.js';
@@ -380,7 +380,7 @@ function seenRun(run: SeenRun): SeenRun {
   return { owner: run.owner, ...inOrder(run) };
 }
 
-function inOrder(run: RunRecord) {
+function inOrder(run: JobState['runs'][number]) {
   const { tick, startedAt, endedAt, outcome, instanceId, rerun, manual, catchUp, fencingToken, errorName, errorCode } =
     run;
   return { tick, startedAt, endedAt, outcome, instanceId, rerun, manual, catchUp, fencingToken, errorName, errorCode };

@@ -1,10 +1,12 @@
 import { jobResource } from '../../../../lib/core/api/resource.js';
-import { catchUpOf, type RunRecord } from '../../../../lib/core/store/job-store.js';
+import { type JobState, catchUpOf } from '../../../../lib/core/store/job-store.js';
 import type { TickReply, MissedSpan } from '../../../../lib/core/store/job-claims.js';
 import { EverySoOften, type RememberedJob } from './simulated-record.js';
 
+type Run = JobState['runs'][number];
+
 /** A run, or a missed tick, as the witness saw it. Without an end, it crashed or still holds the lock. */
-export interface SeenRun extends RunRecord {
+export interface SeenRun extends Run {
   /** The secret id of the owner; '' of a missed tick. */
   readonly owner: string;
 }

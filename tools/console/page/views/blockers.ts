@@ -1,4 +1,4 @@
-import type { BlockedCell, BlockersBody } from '../../../../lib/console/bodies.js';
+import type { ConsoleBodies } from '../../../../lib/console/bodies.js';
 import { to } from '../address.js';
 import { type Child, h } from '../dom.js';
 import { name, plural, took } from '../format.js';
@@ -7,7 +7,7 @@ import { COUNTING, missing, table, toLock } from '../parts.js';
 /** So many groups fit beside each other. */
 const MOST = 8;
 
-export function blockers({ cells, cellCount, now, isCounting, deadlocks, fleet }: BlockersBody): Child {
+export function blockers({ cells, cellCount, now, isCounting, deadlocks, fleet }: ConsoleBodies['blockers']): Child {
   return [
     h('h1', 'Blockers'),
     deadlocks.length > 0 &&
@@ -42,7 +42,7 @@ export function blockers({ cells, cellCount, now, isCounting, deadlocks, fleet }
 const work = (group: string): Child => h('a.name.quiet', { href: to('locks', { group }) }, group);
 
 /** Rows waited, columns held. The darker, the longer. */
-function matrix(cells: readonly BlockedCell[], cellCount: number): Child {
+function matrix(cells: ConsoleBodies['blockers']['cells'], cellCount: number): Child {
   const most = Math.max(...cells.map(({ waitedMs }) => waitedMs));
   const groups = (of: 'waiter' | 'holder'): string[] => [...new Set(cells.map((cell) => cell[of]))].slice(0, MOST);
   const holders = groups('holder');

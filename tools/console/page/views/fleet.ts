@@ -1,5 +1,5 @@
 // Who leads, and which instances there are.
-import type { InstanceRow, InstancesBody, LeadersBody } from '../../../../lib/console/bodies.js';
+import type { ConsoleBodies, InstanceRow } from '../../../../lib/console/bodies.js';
 import type { LEADER_PREFIX } from '../../../../lib/core/api/resource.js';
 import { to } from '../address.js';
 import { type Child, h } from '../dom.js';
@@ -23,7 +23,7 @@ import {
 /** Alone: its module would bring all that is known of names along. */
 const PREFIX: typeof LEADER_PREFIX = 'leader:';
 
-export function leaders({ rows, total, fleet }: LeadersBody): Child {
+export function leaders({ rows, total, fleet }: ConsoleBodies['leaders']): Child {
   const at = now();
   return [
     title('Leaders', total),
@@ -56,7 +56,7 @@ const STATES = {
 /** So long a turn of the event loop is worth a look, or a standstill. */
 const SLOW_MS = 250;
 
-export function instances({ rows, total, fleet }: InstancesBody): Child {
+export function instances({ rows, total, fleet }: ConsoleBodies['instances']): Child {
   const at = now();
   return [
     title('Instances', total),

@@ -1,5 +1,5 @@
 import type { JobRun } from '../../../../lib/core/jobs/job-info.js';
-import type { JobBody, JobRow, JobsBody, RunJobBody } from '../../../../lib/console/bodies.js';
+import type { ConsoleBodies } from '../../../../lib/console/bodies.js';
 import { to } from '../address.js';
 import { ask, type Field, REASON } from '../dialog.js';
 import { type Child, h, type Tree } from '../dom.js';
@@ -8,9 +8,10 @@ import { act, may, now } from '../live.js';
 import { more, NONE, nothing, table, title, toInstance, tools, twoLines } from '../parts.js';
 
 /** A row of a job, with its history where the server sends it along. */
+type JobRow = ConsoleBodies['job']['job'];
 type Row = JobRow & { readonly history?: readonly JobRun[] };
 
-export function jobs({ rows, total }: JobsBody): Child {
+export function jobs({ rows, total }: ConsoleBodies['jobs']): Child {
   const at = now();
   return [
     title('Jobs', total),
@@ -44,7 +45,7 @@ export function jobs({ rows, total }: JobsBody): Child {
   ];
 }
 
-export function job({ job: row, instances, runs }: JobBody): Child {
+export function job({ job: row, instances, runs }: ConsoleBodies['job']): Child {
   const at = now();
   return [
     h('p.up', h('a', { href: to('jobs') }, 'Jobs')),
@@ -153,7 +154,11 @@ function actions(row: JobRow): Tree {
             async ({ until, reason }) => {
               const forMs = until && new Date(until).getTime() - now();
               const body = { job, reason: reason || undefined, forMs: forMs || undefined };
-              const { instanceId, state: came, message } = (await act(action, body)) as Partial<RunJobBody>;
+              const {
+                instanceId,
+                state: came,
+                message,
+              } = (await act(action, body)) as Partial<ConsoleBodies['runJob']>;
               return instanceId ? `${instanceId}: ${message ?? came}` : 'Done.';
             },
           ),

@@ -1,4 +1,4 @@
-import type { LockBody, LockHolder, ReleaseBody } from '../../../../lib/console/bodies.js';
+import type { ConsoleBodies, LockHolder } from '../../../../lib/console/bodies.js';
 import { to } from '../address.js';
 import { ask, REASON } from '../dialog.js';
 import { type Child, h } from '../dom.js';
@@ -6,7 +6,7 @@ import { clock, count, moment, name, plural } from '../format.js';
 import { act, may, now } from '../live.js';
 import { lasts, lease, life, missing, more, NONE, table, toInstance, toLock, twoLines, work } from '../parts.js';
 
-export function lock(body: LockBody): Child {
+export function lock(body: ConsoleBodies['lock']): Child {
   const { resource, mode, sentences, holders, holderCount, queue, queueCount, calls, callCount, permits } = body;
   const at = now();
   // A process that has not answered has not said more than its place in the queue.
@@ -60,7 +60,11 @@ function release(resource: string, seen: LockHolder): void {
     [{ ...REASON, required: true }],
     'Release this lease',
     async ({ reason }) => {
-      const { by, holder, heardAt } = (await act('release', { resource, fencingToken, reason })) as ReleaseBody;
+      const { by, holder, heardAt } = (await act('release', {
+        resource,
+        fencingToken,
+        reason,
+      })) as ConsoleBodies['release'];
       return `Released for ${by}. ${holder} hears of it at ${clock(heardAt)}.`;
     },
   );

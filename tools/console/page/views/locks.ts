@@ -1,4 +1,4 @@
-import type { LocksBody } from '../../../../lib/console/bodies.js';
+import type { ConsoleBodies } from '../../../../lib/console/bodies.js';
 import { but, here } from '../address.js';
 import { type Child, h } from '../dom.js';
 import { since } from '../format.js';
@@ -20,7 +20,7 @@ import {
   work,
 } from '../parts.js';
 
-export function locks({ rows, total, groups, fleet }: LocksBody): Child {
+export function locks({ rows, total, groups, fleet }: ConsoleBodies['locks']): Child {
   const at = now();
   return [
     title('Locks', total),

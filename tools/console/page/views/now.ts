@@ -1,4 +1,4 @@
-import type { NowBody } from '../../../../lib/console/bodies.js';
+import type { ConsoleBodies } from '../../../../lib/console/bodies.js';
 import { to } from '../address.js';
 import { type Child, h, type Tree } from '../dom.js';
 import { count, name, names, plural, since, span, state, took } from '../format.js';
@@ -12,7 +12,7 @@ const SAID = {
   notTried: 'calm This user may only look.',
 };
 
-export function overview(body: NowBody): Child {
+export function overview(body: ConsoleBodies['now']): Child {
   const at = now();
   const { redis, fleet, lastMinute, oldestWaitSince, blockers } = body;
   const { heard, asked } = fleet;
@@ -71,7 +71,7 @@ const trouble = (text: string, view: string, state = 'trouble'): Tree => h('a', 
 
 /** What somebody should look at, with a way there. */
 function troubles(
-  { redis, fleet, deadlocks, deadHolders, deadHolderCount, deafCount, jobs }: NowBody,
+  { redis, fleet, deadlocks, deadHolders, deadHolderCount, deafCount, jobs }: ConsoleBodies['now'],
   at: number,
 ): Child[] {
   return [

@@ -54,6 +54,9 @@ export async function checkConsoles(program, folder) {
     for (const url of addresses) {
       await checkConsole(url);
       await checkRelease(url);
+      const second = url.replace('ops/locks', 'view');
+      await checkConsole(second);
+      assert.equal((await act(second, 'release', {}, 403)).error.code, 'NOT_ALLOWED');
     }
     await consoles.interrupt(END_MS);
   } finally {

@@ -5,7 +5,12 @@ import { type RedisLockConsoleOptions, resolveConsoleOptions } from './console-o
 import { consoleController, mapSlash } from './console.controller.js';
 import { ConsoleServer } from './console-server.js';
 
-const CONTROLLER = Symbol('console controller');
+const CONSOLE = Symbol('console');
+
+interface Console {
+  readonly path: string;
+  readonly controller: Type;
+}
 
 /**
  * A page of the application that shows its locks, waits, jobs, leaders and instances, as the whole fleet knows them.
@@ -16,7 +21,7 @@ export class RedisLockConsoleModule implements NestModule {
   readonly #host: HttpAdapterHost;
   readonly #controller: Type;
 
-  constructor(@Inject(HttpAdapterHost) host: HttpAdapterHost, @Inject(CONTROLLER) controller: Type) {
+  constructor(@Inject(HttpAdapterHost) host: HttpAdapterHost, @Inject(CONSOLE) { controller }: Console) {
     this.#host = host;
     this.#controller = controller;
   }
@@ -49,7 +54,8 @@ export class RedisLockConsoleModule implements NestModule {
       imports: options.imports ?? [],
       controllers: [controller],
       providers: [
-        { provide: CONTROLLER, useValue: controller },
+        // Nest 10 takes two registrations for one where all that they provide is written alike: the path tells consoles apart.
+        { provide: CONSOLE, useValue: { path: resolved.path, controller } satisfies Console },
         {
           provide: ConsoleServer,
           inject: [HttpAdapterHost, ModuleRef],

@@ -44,6 +44,8 @@ class Orders implements OnApplicationBootstrap {
       actions: ['release'],
       who: ({ headers }: Visited) => headers['x-user'],
     }),
+    // For people who may only look.
+    RedisLockConsoleModule.forRoot({ path: 'view', guards: [SignedIn] }),
   ],
   providers: [Orders],
 })

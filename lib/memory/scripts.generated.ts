@@ -2152,22 +2152,24 @@ function releaseScript(KEYS: Value, ARGV: Value): Value {
     }
   }
   if (isOwners) {
+    let isPassed: Value;
+    let tokenText: Value = '';
     const head: Value = lua.tried(() => redis.zrange(KEYS[1], 0, 1));
     const [number, expiry, sentAt, about]: Value = lua.captures(
       head[0] ?? '',
       /^ (\d+) exclusive (\d+) (\d+) (\d.*)$/s,
     );
     const waiter: Value = head[1] ?? '';
-    const client: Value = lua.match(waiter, /^([^ ].*)\//s);
+    const listener: Value = lua.match(waiter, /^([^ ].*)\//s);
     const leaseMs = (expiry ?? now) - now;
-    const isSimple: Value = client !== undefined && leaseMs > 0 ? leaseMs < 1000000000000000 : undefined;
+    const isSimple: Value = listener !== undefined && leaseMs > 0 ? leaseMs < 1000000000000000 : undefined;
     if (lua.is(isSimple) && lua.tried(() => redis.zscore(KEYS[1], ARGV[0])) === undefined) {
       const [prefix, inCluster]: Value = lua.replaced(KEYS[2].slice(0, -5), /\{[^{}]*\}:$/, '');
-      const channel = `${prefix}inbox:${client}`;
+      const channel = `${prefix}inbox:${listener}`;
       const listeners: Value = inCluster === 0 && lua.tried(() => redis.pubsub('NUMSUB', channel));
       if (!lua.is(listeners) || (listeners[1] ?? 0) > 0) {
         redis.del(KEYS[0]);
-        lua.attempt(() => {
+        isPassed = lua.attempt(() => {
           redis.zrem(KEYS[1], waiter, head[0], `#${number}`);
           let tick: Value = lua.tried(() => redis.incr(KEYS[2]));
           if (typeof tick === 'object') {
@@ -2185,7 +2187,7 @@ function releaseScript(KEYS: Value, ARGV: Value): Value {
             redis.set(KEYS[2], lua.whole(tick));
           }
           const token = tick * 32;
-          const tokenText = lua.whole(token);
+          tokenText = lua.whole(token);
           redis.set(KEYS[0], `${waiter} ${tokenText} ${about}`, 'PX', leaseMs);
           const terms = `${tokenText} ${sentAt}`;
           lua.tried(() =>
@@ -2194,9 +2196,11 @@ function releaseScript(KEYS: Value, ARGV: Value): Value {
               `${redis.sha1hex(`${terms} ${waiter}`)} ${terms} ${lua.match(KEYS[0], /\{([^{}]*)\}$/)}`,
             ),
           );
-        });
-        return 1;
+        })[0];
       }
+    }
+    if (isPassed !== undefined) {
+      return 1;
     }
   }
 
@@ -2348,11 +2352,113 @@ function retainScript(KEYS: Value, ARGV: Value): Value {
 // rotate.lua
 function rotateScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
-
   beginQueue();
 
+  const text: Value = ARGV[2] === 'exclusive' && ARGV[4] !== '' && lua.tried(() => redis.get(KEYS[0]));
+  const isOwners = typeof text === 'string' && text.slice(0, ARGV[0].length + 1) === `${ARGV[0]} `;
+  let isFreed: Value = false;
+  if (isOwners && lua.tried(() => redis.zscore(KEYS[1], ARGV[1])) === undefined) {
+    let isPassed: Value;
+    let tokenText: Value = '';
+    const head: Value = lua.tried(() => redis.zrange(KEYS[1], 0, 1));
+    const [number, expiry, sentAt, about]: Value = lua.captures(
+      head[0] ?? '',
+      /^ (\d+) exclusive (\d+) (\d+) (\d.*)$/s,
+    );
+    const waiter: Value = head[1] ?? '';
+    const listener: Value = lua.match(waiter, /^([^ ].*)\//s);
+    const leaseMs = (expiry ?? now) - now;
+    const isSimple: Value = listener !== undefined && leaseMs > 0 ? leaseMs < 1000000000000000 : undefined;
+    if (lua.is(isSimple) && lua.tried(() => redis.zscore(KEYS[1], ARGV[0])) === undefined) {
+      const [prefix, inCluster]: Value = lua.replaced(KEYS[2].slice(0, -5), /\{[^{}]*\}:$/, '');
+      const channel = `${prefix}inbox:${listener}`;
+      const listeners: Value = inCluster === 0 && lua.tried(() => redis.pubsub('NUMSUB', channel));
+      if (!lua.is(listeners) || (listeners[1] ?? 0) > 0) {
+        redis.del(KEYS[0]);
+        isPassed = lua.attempt(() => {
+          redis.zrem(KEYS[1], waiter, head[0], `#${number}`);
+          let tick: Value = lua.tried(() => redis.incr(KEYS[2]));
+          if (typeof tick === 'object') {
+            if (/integer/.test(tick.err) || /overflow/.test(tick.err)) {
+              redis.llen(KEYS[2]);
+            }
+            tick = redis.incr(KEYS[2]);
+          }
+          if (tick > 281474976710655) {
+            redis.llen(KEYS[2]);
+          }
+          const floor = (now - 1577836800000) * 100;
+          if (tick < floor) {
+            tick = tick === 1 ? floor + 100 + Math.floor((clock[1] % 1000) / 10) : floor;
+            redis.set(KEYS[2], lua.whole(tick));
+          }
+          const token = tick * 32;
+          tokenText = lua.whole(token);
+          redis.set(KEYS[0], `${waiter} ${tokenText} ${about}`, 'PX', leaseMs);
+          const terms = `${tokenText} ${sentAt}`;
+          lua.tried(() =>
+            redis.publish(
+              channel,
+              `${redis.sha1hex(`${terms} ${waiter}`)} ${terms} ${lua.match(KEYS[0], /\{([^{}]*)\}$/)}`,
+            ),
+          );
+        })[0];
+      }
+    }
+    if (lua.is(isPassed)) {
+      const lock: Value = { owner: waiter, token: tokenText, mode: 'exclusive', about };
+      const ttl = leaseMs;
+      let seen: Value = '';
+      if (lua.is(lock) && lua.is(lock.owner)) {
+        const client: Value = lua.match(lock.owner, /^(\S+)\//);
+        if (client !== undefined) {
+          const standing: Value =
+            typeof lock.token === 'string' ? lock.token.slice(0, 20) : lua.whole(lua.is(lock.token) ? lock.token : 0);
+          seen = `${lua.cut(lock.mode, 9)} 1 ${lua.whole(now)}\n${client.slice(0, 200)} ${lua.is(lock.depth) ? lock.depth.slice(0, 7) : 1} ${standing} ${lua.whole(now + ttl)} ${lock.about.length < 17 && lua.is(lock.about) ? lock.about : lua.match(lock.about.slice(0, 320), /^[^\n]*/)}`;
+        }
+      } else if (lua.is(lock) && !lua.is(isCut)) {
+        const named: Value = [];
+        const fields: Value = lua.tried(() => redis.hrandfield(KEYS[0], 14, 'WITHVALUES'));
+        for (let index = 1; index <= fields.length; index += 2) {
+          const client: Value = lua.match(fields[index - 1], /^(\S+)\//);
+          if (client !== undefined) {
+            named.push(`${client.slice(0, 200)} ${lua.match(fields[index].slice(0, 360), /^[^\n]*/)}`);
+          }
+        }
+        let count: Value = named.length;
+        if (fields.length === 28) {
+          count = lua.either(
+            lua.is(lock.total) ? redis.hlen(KEYS[0]) - (lua.is(lock.sweep) ? 6 : 5) : lock.used,
+            count,
+          );
+        }
+        if (named[0] !== undefined) {
+          seen = `${lock.mode.slice(0, 9)} ${count} ${now}\n${named.join('\n')}`;
+        }
+      }
+      const asked: Value = ARGV[6] !== undefined ? `${ARGV[3]} ${ARGV[6]}` : ARGV[3];
+      const [place, soonestMs]: Value = joinQueue(
+        KEYS[1],
+        undefined,
+        ARGV[1],
+        ARGV[2],
+        ARGV[3],
+        ARGV[4],
+        lua.number(ARGV[5]),
+        asked,
+      );
+      return [1, lua.is(place) ? ['queued', ttl, seen, place, soonestMs] : ['full', ttl, seen]];
+    }
+    isFreed = isPassed === false;
+  }
+
   isPassedOn = true;
-  const [released, isKnown, lock]: Value = releaseLock(KEYS[0], KEYS[1], KEYS[2], ARGV[0]);
+  let released: Value = 1;
+  let isKnown: Value = false;
+  let lock: Value;
+  if (!isFreed) {
+    [released, isKnown, lock] = releaseLock(KEYS[0], KEYS[1], KEYS[2], ARGV[0]);
+  }
   return [
     released,
     ...acquireLock(KEYS[0], KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], isKnown, lock),

@@ -33,32 +33,10 @@ if type(text) == 'table' and redis.call('EXISTS', KEYS[2]) == 0 then
   end
 end
 
--- The owner's, and the first waiter is as nearly always: it wants the lock alone, and its client listens. What
--- grantWaiting does, written out: there, it takes longer by a quarter. Until all is sure, nothing is written.
+-- The owner's, and the first waiter is as nearly always.
 if isOwners then
-  local head = redis.pcall('ZRANGE', KEYS[2], 0, 1)
-  local number, expiry, sentAt, about = string.match(head[1] or '', '^ (%d+) exclusive (%d+) (%d+) (%d.*)$')
-  local waiter = head[2] or ''
-  local client, leaseMs = string.match(waiter, '^([^ ].*)/'), (expiry or now) - now
-  local isSimple = client and leaseMs > 0 and leaseMs < 1000000000000000
-  if isSimple and not redis.pcall('ZSCORE', KEYS[2], ARGV[1]) then
-    local prefix, inCluster = string.gsub(string.sub(KEYS[3], 1, -6), '{[^{}]*}:$', '')
-    local channel = prefix .. 'inbox:' .. client
-    local listeners = inCluster == 0 and redis.pcall('PUBSUB', 'NUMSUB', channel)
-    if not listeners or (listeners[2] or 0) > 0 then
-      redis.call('DEL', KEYS[1])
-      pcall(function()
-        redis.call('ZREM', KEYS[2], waiter, head[1], '#' .. number)
-
-        -- @inline mint fenceKey=KEYS[3]
-        local tokenText = string.format('%.0f', token)
-        redis.call('SET', KEYS[1], waiter .. ' ' .. tokenText .. ' ' .. about, 'PX', leaseMs)
-
-        -- @inline tell-grant owner=waiter lockKey=KEYS[1]
-      end)
-      return 1
-    end
-  end
+  -- @inline usual-grant owner=ARGV[1] lockKey=KEYS[1] queueKey=KEYS[2] fenceKey=KEYS[3]
+  if isPassed ~= nil then return 1 end
 end
 
 -- @include granting

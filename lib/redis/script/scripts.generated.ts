@@ -1793,23 +1793,22 @@ if type(text) == 'table' and redis.call('EXISTS', KEYS[2]) == 0 then
   end
 end
 
--- The owner's, and the first waiter is as nearly always: it wants the lock alone, and its client listens. What
--- grantWaiting does, written out: there, it takes longer by a quarter. Until all is sure, nothing is written.
+-- The owner's, and the first waiter is as nearly always.
 if isOwners then
+  local isPassed, tokenText = nil, ''
   local head = redis.pcall('ZRANGE', KEYS[2], 0, 1)
   local number, expiry, sentAt, about = string.match(head[1] or '', '^ (%d+) exclusive (%d+) (%d+) (%d.*)$')
   local waiter = head[2] or ''
-  local client, leaseMs = string.match(waiter, '^([^ ].*)/'), (expiry or now) - now
-  local isSimple = client and leaseMs > 0 and leaseMs < 1000000000000000
+  local listener, leaseMs = string.match(waiter, '^([^ ].*)/'), (expiry or now) - now
+  local isSimple = listener and leaseMs > 0 and leaseMs < 1000000000000000
   if isSimple and not redis.pcall('ZSCORE', KEYS[2], ARGV[1]) then
     local prefix, inCluster = string.gsub(string.sub(KEYS[3], 1, -6), '{[^{}]*}:$', '')
-    local channel = prefix .. 'inbox:' .. client
+    local channel = prefix .. 'inbox:' .. listener
     local listeners = inCluster == 0 and redis.pcall('PUBSUB', 'NUMSUB', channel)
     if not listeners or (listeners[2] or 0) > 0 then
       redis.call('DEL', KEYS[1])
-      pcall(function()
+      isPassed = pcall(function()
         redis.call('ZREM', KEYS[2], waiter, head[1], '#' .. number)
-
         -- One command nearly always: the floor has to be set only once in a millisecond.
         local tick = redis.pcall('INCR', KEYS[3])
         if type(tick) == 'table' then
@@ -1826,16 +1825,15 @@ if isOwners then
           redis.call('SET', KEYS[3], string.format('%.0f', tick))
         end
         local token = tick * 32
-        local tokenText = string.format('%.0f', token)
+        tokenText = string.format('%.0f', token)
         redis.call('SET', KEYS[1], waiter .. ' ' .. tokenText .. ' ' .. about, 'PX', leaseMs)
-
         local terms = tokenText .. ' ' .. sentAt
         redis.pcall('PUBLISH', channel,
           redis.sha1hex(terms .. ' ' .. waiter) .. ' ' .. terms .. ' ' .. string.match(KEYS[1], '{([^{}]*)}$'))
       end)
-      return 1
     end
   end
+  if isPassed ~= nil then return 1 end
 end
 `;
 
@@ -1970,9 +1968,93 @@ return 1
 
 // rotate.lua
 const rotateScript = `
+-- The lock is the owner's, the first waiter is as nearly always, and the next waiter asks for the first time, for the
+-- lock alone. What acquireLock does then, written out: each function of the includes below costs what a command costs.
+local text = ARGV[3] == 'exclusive' and ARGV[5] ~= '' and redis.pcall('GET', KEYS[1])
+local isOwners = type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' '
+local isFreed = false
+if isOwners and not redis.pcall('ZSCORE', KEYS[2], ARGV[2]) then
+  local isPassed, tokenText = nil, ''
+  local head = redis.pcall('ZRANGE', KEYS[2], 0, 1)
+  local number, expiry, sentAt, about = string.match(head[1] or '', '^ (%d+) exclusive (%d+) (%d+) (%d.*)$')
+  local waiter = head[2] or ''
+  local listener, leaseMs = string.match(waiter, '^([^ ].*)/'), (expiry or now) - now
+  local isSimple = listener and leaseMs > 0 and leaseMs < 1000000000000000
+  if isSimple and not redis.pcall('ZSCORE', KEYS[2], ARGV[1]) then
+    local prefix, inCluster = string.gsub(string.sub(KEYS[3], 1, -6), '{[^{}]*}:$', '')
+    local channel = prefix .. 'inbox:' .. listener
+    local listeners = inCluster == 0 and redis.pcall('PUBSUB', 'NUMSUB', channel)
+    if not listeners or (listeners[2] or 0) > 0 then
+      redis.call('DEL', KEYS[1])
+      isPassed = pcall(function()
+        redis.call('ZREM', KEYS[2], waiter, head[1], '#' .. number)
+        -- One command nearly always: the floor has to be set only once in a millisecond.
+        local tick = redis.pcall('INCR', KEYS[3])
+        if type(tick) == 'table' then
+          -- Another program's text: LLEN raises Redis's own WRONGTYPE for it.
+          if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
+          tick = redis.call('INCR', KEYS[3])
+        end
+        -- Another program's number: its tokens would be beyond 2^53, where two of them can be the same.
+        if tick > 281474976710655 then redis.call('LLEN', KEYS[3]) end
+        local floor = (now - 1577836800000) * 100
+        if tick < floor then
+          -- A count that begins anew: Redis lost its data. Then it goes on above all that this millisecond may have seen.
+          tick = tick == 1 and floor + 100 + math.floor(clock[2] % 1000 / 10) or floor
+          redis.call('SET', KEYS[3], string.format('%.0f', tick))
+        end
+        local token = tick * 32
+        tokenText = string.format('%.0f', token)
+        redis.call('SET', KEYS[1], waiter .. ' ' .. tokenText .. ' ' .. about, 'PX', leaseMs)
+        local terms = tokenText .. ' ' .. sentAt
+        redis.pcall('PUBLISH', channel,
+          redis.sha1hex(terms .. ' ' .. waiter) .. ' ' .. terms .. ' ' .. string.match(KEYS[1], '{([^{}]*)}$'))
+      end)
+    end
+  end
+  if isPassed then
+    local lock, ttl = { owner = waiter, token = tokenText, mode = 'exclusive', about = about }, leaseMs
+    local seen = ''
+    if lock and lock.owner then
+      local client = string.match(lock.owner, '^(%S+)/')
+      if client then
+        -- A token that was minted here is a number, and Lua prints 14 digits of those.
+        local standing = type(lock.token) == 'string' and string.sub(lock.token, 1, 20) or string.format('%.0f', lock.token or 0)
+        seen = string.format('%.9s 1 %.0f\\n', lock.mode, now) .. string.sub(client, 1, 200) .. ' '
+          .. (lock.depth and string.sub(lock.depth, 1, 7) or 1) .. ' ' .. standing .. string.format(' %.0f ', now + ttl)
+          .. (#lock.about < 17 and lock.about or string.match(string.sub(lock.about, 1, 320), '^[^\\n]*'))
+      end
+    elseif lock and not isCut then
+      local named = {}
+      -- 8 of so many fields are members, because 6 at most are not.
+      local fields = redis.pcall('HRANDFIELD', KEYS[1], 14, 'WITHVALUES')
+      for index = 1, #fields, 2 do
+        local client = string.match(fields[index], '^(%S+)/')
+        if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 360), '^[^\\n]*') end
+      end
+      local count = #named
+      -- There may be more. Of readers, used says how many.
+      if #fields == 28 then
+        count = lock.total and redis.call('HLEN', KEYS[1]) - (lock.sweep and 6 or 5) or lock.used or count
+      end
+      if named[1] then
+        seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. ' ' .. now .. '\\n' .. table.concat(named, '\\n')
+      end
+    end
+    local asked = ARGV[7] and ARGV[4] .. ' ' .. ARGV[7] or ARGV[4]
+    local place, soonestMs = joinQueue(KEYS[2], nil, ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6]), asked)
+    return { 1, place and { 'queued', ttl, seen, place, soonestMs } or { 'full', ttl, seen } }
+  end
+  isFreed = isPassed == false
+end
+`;
+
+// rotate.lua
+const rotateScript2 = `
 -- The lock is never free in between.
 isPassedOn = true
-local released, isKnown, lock = releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1])
+local released, isKnown, lock = 1, false, nil
+if not isFreed then released, isKnown, lock = releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1]) end
 return {
   released,
   acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], isKnown, lock),
@@ -2165,7 +2247,7 @@ export const SCRIPT_TEXTS = {
   renew: [renewScript, clock, holder, holderRenewal, members, member, renewal, queue, shortened, renewScript2].join('\n'),
   resize: [clock, fence, take, holder, members, admission, queue, granting, passedOn, anyLock, resizing, resizeScript].join('\n'),
   retain: [clock, fence, take, holder, members, admission, queue, granting, releasing, passedOn, member, holderRenewal, retainScript].join('\n'),
-  rotate: [clock, fence, take, holder, members, admission, queue, granting, releasing, lease, holderRenewal, anyLock, member, renewal, resizing, joining, acquiring, rotateScript].join('\n'),
+  rotate: [clock, queue, joining, rotateScript, fence, take, holder, members, admission, granting, releasing, lease, holderRenewal, anyLock, member, renewal, resizing, acquiring, rotateScript2].join('\n'),
   setDepth: [holder, holderRenewal, setDepthScript].join('\n'),
   transfer: [clock, holder, holderRenewal, members, member, renewal, queue, shortened, transferScript].join('\n'),
   tryWrite: [tryWriteScript].join('\n'),

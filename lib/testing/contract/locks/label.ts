@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { HANDED_ON } from '../../../core/api/label.js';
-import type { LockOwner, LockStore } from '../../../core/store/lock-store.js';
+import type { LockOwner, LockStore, QueuedPlace } from '../../../core/store/lock-store.js';
 import type { LockState } from '../../../core/store/lock-state.js';
 import { assertAtMost, assertContains, assertEquals, assertLacks, assertMatches } from '../asserts.js';
 import type { Peer, QueueSuite } from '../queue-world.js';
@@ -114,6 +114,21 @@ export function describeLabels(suite: QueueSuite, features: AllFeatures): void {
         const next = owned(a.store, wish, PAY);
         assertMatches(await a.store.rotate(owner, next, LONG_MS, PATIENT), { next: { status: 'granted' } });
         assertEquals(await labels(), [LABEL]);
+      });
+
+      it('comes with a rotation behind a waiter, for both of them', async ({ holder, a, b }) => {
+        const owner = owned(holder, EXCLUSIVE.mode === wish.mode ? wish : other, REFUND);
+        await take(holder, owner);
+        const waiter = owned(a.store, wish, PAY);
+        await a.store.acquire(waiter, LONG_MS, PATIENT);
+        const next = owned(holder, other, REFUND);
+        const { released, next: reply } = await holder.rotate(owner, next, LONG_MS, PATIENT);
+        assert.equal(released, true);
+        assertMatches(reply, { status: 'queued', seen: { holders: [{ instanceId: 'a', label: LABEL }] } });
+        const { place } = reply as QueuedPlace;
+        assertMatches(await holder.acquire(next, LONG_MS, PATIENT), { status: 'queued', place });
+        assertMatches((await b.store.inspect('stock')).waiters, [{ label: { group: 'Orders.refund' } }]);
+        assert.equal(await a.store.release(waiter), true);
       });
 
       it('goes with a transfer, unless that brings another one', async ({ holder, a, labels }) => {

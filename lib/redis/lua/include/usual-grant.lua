@@ -1,0 +1,26 @@
+-- Passes a lock that owner holds alone on to the first waiter, if that is as nearly always: it wants the lock alone, and
+-- its client listens. What releaseLock and grantWaiting do, written out: with them, it takes longer by a quarter. Needs
+-- clock.lua, owner, lockKey, queueKey and fenceKey. Until all is sure, nothing is written. Sets isPassed: true if waiter
+-- has it now, for leaseMs, by tokenText; false if it is free, but could not be granted; else nil. An inline fragment.
+
+local isPassed, tokenText = nil, ''
+local head = redis.pcall('ZRANGE', queueKey, 0, 1)
+local number, expiry, sentAt, about = string.match(head[1] or '', '^ (%d+) exclusive (%d+) (%d+) (%d.*)$')
+local waiter = head[2] or ''
+local listener, leaseMs = string.match(waiter, '^([^ ].*)/'), (expiry or now) - now
+local isSimple = listener and leaseMs > 0 and leaseMs < 1000000000000000
+if isSimple and not redis.pcall('ZSCORE', queueKey, owner) then
+  local prefix, inCluster = string.gsub(string.sub(fenceKey, 1, -6), '{[^{}]*}:$', '')
+  local channel = prefix .. 'inbox:' .. listener
+  local listeners = inCluster == 0 and redis.pcall('PUBSUB', 'NUMSUB', channel)
+  if not listeners or (listeners[2] or 0) > 0 then
+    redis.call('DEL', lockKey)
+    isPassed = pcall(function()
+      redis.call('ZREM', queueKey, waiter, head[1], '#' .. number)
+      -- @inline mint
+      tokenText = string.format('%.0f', token)
+      redis.call('SET', lockKey, waiter .. ' ' .. tokenText .. ' ' .. about, 'PX', leaseMs)
+      -- @inline tell-grant owner=waiter
+    end)
+  end
+end

@@ -1,5 +1,5 @@
 // Each library whose transactions fence.guard takes, on each database that our tests have for it.
-import sqlite3 from '@appthreat/sqlite3';
+import { createRequire } from 'node:module';
 import { PGlite } from '@electric-sql/pglite';
 import { createClient } from '@libsql/client';
 import type { SqlEntityManager } from '@mikro-orm/knex';
@@ -21,7 +21,6 @@ import { drizzle as drizzlePg } from 'drizzle-orm/node-postgres';
 import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
 import { drizzle as drizzleSqlJs } from 'drizzle-orm/sql-js';
 import knex from 'knex';
-import KnexOnSqlite3 from 'knex/lib/dialects/sqlite3/index.js';
 import { createPool as createCallbackPool } from 'mysql2';
 import { createPool } from 'mysql2/promise';
 import { ClsModule } from 'nestjs-cls';
@@ -55,6 +54,10 @@ export interface Urls {
   /** A file that is not there yet. */
   readonly sqlite: string;
 }
+
+const require = createRequire(import.meta.url);
+/** sqlite3 itself is downloaded by its install script. This package has the same interface, in its default export. */
+const { default: sqlite3 } = require('@appthreat/sqlite3') as { default: object };
 
 /** mysql2 resolves to the rows and something else, and most others to the rows, or to an object with them. */
 const rowsOf = (result: unknown, database: Library['database']): unknown =>
@@ -257,8 +260,7 @@ async function mikroOrm(
   };
 }
 
-/** sqlite3 itself is downloaded by its install script. This package has the same interface, and is an ES module. */
-class OnSqlite3 extends (KnexOnSqlite3 as typeof knex.Client) {
+class OnSqlite3 extends (require('knex/lib/dialects/sqlite3/index.js') as typeof knex.Client) {
   _driver(): unknown {
     return sqlite3;
   }

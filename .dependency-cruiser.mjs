@@ -142,7 +142,7 @@ export const ROOMS = {
     rooms: CORE,
     why: 'What people are shown of a fleet: for the command line and the console, which do not know each other.',
   },
-  console: { rooms: [...CORE, 'views'], why: 'What the console answers, as types. It does not know who asks.' },
+  console: { rooms: CORE, why: 'What the console answers, as types. It does not know who asks.' },
   'console/answers': {
     rooms: [...CORE, 'views', 'console', 'console/page'],
     why: 'What is answered to a request of the page. It knows neither Nest nor a server.',

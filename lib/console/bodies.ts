@@ -2,8 +2,6 @@
 import type { LockMode } from '../core/api/lock-mode.js';
 import type { LockFleet } from '../core/fleet/lock-fleet.js';
 import type { JobInfo, JobRun } from '../core/jobs/job-info.js';
-import type { LeaseLife } from '../views/locks.js';
-import type { Blocked } from '../views/waits.js';
 
 /** Raised where a field changes its meaning, or is gone. A new field does not raise it. */
 export const CONSOLE_SCHEMA = 1;
@@ -117,11 +115,22 @@ export interface DeadlockSeen {
   readonly resources: readonly string[];
 }
 
-/**
- * What a lease is, or a process that has it. `noHolder`: calls wait, and no holder was found. The page has a word and a
- * mark for each.
- */
-export type LockLife = Exclude<LeaseLife, 'answers'> | 'noHolder';
+/** What a lease is, or a process that has it. The page has a word and a mark for each. */
+export type LockLife =
+  /** Its process answers, and renews it. */
+  | 'alive'
+  /** Its process answers. It does not renew this lease. */
+  | 'notRenewed'
+  /** Released, and stays taken until its `minHoldMs` is over. */
+  | 'released'
+  /** Its process is connected, and does not answer. */
+  | 'silent'
+  /** No such process is connected: most likely dead. */
+  | 'gone'
+  /** It is not known whether its process is connected. */
+  | 'unheard'
+  /** Calls wait, and no holder was found. */
+  | 'noHolder';
 
 export interface LockRow {
   /** The same lease has the same key in the next answer. */
@@ -308,10 +317,10 @@ export interface ConsoleBodies {
   /** `GET api/blockers`. Groups have their names here: `everything else` for calls without one. */
   readonly blockers: RollBody & {
     /** Who has waited for whom, in the last ten minutes at most, while it was counted: at most 50, those with the longest waits first. */
-    readonly cells: readonly Blocked[];
+    readonly cells: LockFleet['instances'][number]['blockers'];
     readonly cellCount: number;
     /** Who waits now. `waitedMs` is the longest wait of them. */
-    readonly now: readonly Blocked[];
+    readonly now: LockFleet['instances'][number]['blockers'];
     /** Whether the instances count. They begin when they are first asked, and stop a minute after the last time. */
     readonly isCounting: boolean;
     readonly deadlocks: readonly DeadlockSeen[];

@@ -26,12 +26,7 @@ export function deadHolders({ unlisted }: Roll): Roll['unlisted'] {
 }
 
 /** How long calls of one group waited for another one. */
-export interface Blocked {
-  readonly waiter: string;
-  readonly holder: string;
-  readonly waitedMs: number;
-  readonly calls: number;
-}
+export type Blocked = Instance['blockers'][number];
 
 /** Who waits for whom at this moment. `waitedMs` is the longest wait of them. */
 export function blockedNow({ instances, unlisted }: Roll): Blocked[] {

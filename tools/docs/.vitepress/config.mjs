@@ -36,10 +36,10 @@ export default defineConfig({
     // and finds nothing: it comes bundled, and so does what VitePress brings.
     build: { chunkSizeWarningLimit: 3_000, rollupOptions: { treeshake: false } },
   },
-  // The landing page has its own style, and the width of the outline for its table.
-  transformPageData({ relativePath, frontmatter }) {
-    if (relativePath === 'operations/logs.md') frontmatter.pageClass = 'log-lines';
-    if (relativePath === 'index.md') Object.assign(frontmatter, { aside: false, pageClass: 'landing' });
+  transformPageData({ relativePath, filePath, frontmatter }) {
+    if (relativePath === 'index.md') frontmatter.pageClass = 'landing';
+    // A wide table has the width of the outline as well.
+    if (relativePath === 'index.md' || hasWideTable(filePath)) frontmatter.aside = false;
   },
   themeConfig: {
     nav: [
@@ -55,6 +55,12 @@ export default defineConfig({
     search: { provider: 'local' },
   },
 });
+
+/** Five columns or more, outside of code. */
+function hasWideTable(file) {
+  const text = readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8');
+  return /^\|(?: :?-{3,}:? \|){5,}$/m.test(text);
+}
 
 /**
  * VitePress names packages of its own that the development server should bundle. Vite looks for them from the folder of the pages,

@@ -9,7 +9,7 @@ const repositoryUrl = (repository?.url ?? repository)?.replace(/^git\+/, '').rep
 
 /** @param {import('vitepress').MarkdownRenderer} md */
 export function useRepositoryMarkdown(md) {
-  drawDiagrams(md);
+  renderBlocks(md);
   linkWhatApiPagesName(md);
   md.core.ruler.push('landing-sections', (state) => {
     if (state.env.relativePath === 'index.md') wrapSections(state);
@@ -42,12 +42,18 @@ function wrapSections({ tokens, Token }) {
   tokens.push(html('</section>\n'));
 }
 
-function drawDiagrams(md) {
+/** What a terminal prints as a table. */
+function hasColumns(text) {
+  return /\S {2,}\S/.test(text);
+}
+
+function renderBlocks(md) {
   const { fence } = md.renderer.rules;
   md.renderer.rules.fence = (tokens, index, ...rest) => {
     const { info, content } = tokens[index];
-    if (info.trim() !== 'mermaid') return fence(tokens, index, ...rest);
-    return `<MermaidDiagram source="${encodeURIComponent(content)}" />\n`;
+    if (info.trim() === 'mermaid') return `<MermaidDiagram source="${encodeURIComponent(content)}" />\n`;
+    const block = fence(tokens, index, ...rest);
+    return info.trim() === 'text' && !hasColumns(content) ? `<div class="sentences">${block}</div>\n` : block;
   };
 }
 

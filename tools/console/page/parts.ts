@@ -74,7 +74,7 @@ export function table<Row extends object>(
   );
 }
 
-export const title = (text: string, total: number): Tree => h('h1', text, h('span.total', count(total)));
+export const title = (text: string, total: number): Tree => h('h1', text, ' ', h('span.total', count(total)));
 
 /** Where a filter leaves nothing, that is said; otherwise, what it means that there is nothing. */
 export function nothing(meaning: string): Child {
@@ -90,6 +90,7 @@ export const NONE = h('span.none', '–');
 /** Two lines: what it is, and what is worth knowing of it. */
 export const twoLines = (first: Child, second: Child): Child => [
   h('span.first', first),
+  ' ',
   second && h('span.second', second),
 ];
 
@@ -104,9 +105,18 @@ export const lasts =
   (row: { readonly since?: number }): Child =>
     row.since ? since(row.since, now) : NONE;
 
-/** The group of a call, and where it was made. */
-export const work = (of: { readonly group?: string; readonly label?: string; readonly callSite?: string }): Child =>
-  twoLines(of.label || of.group ? name((of.label ?? of.group)!) : NONE, of.callSite && name(of.callSite));
+/** The group of a call, what else the call says of itself, and where it was made. */
+export const work = ({ group, label, callSite }: Work): Child =>
+  twoLines(
+    group || label ? name((group ?? label)!) : NONE,
+    names([group && label !== group && label, callSite].filter((each) => typeof each === 'string')),
+  );
+
+interface Work {
+  readonly group?: string;
+  readonly label?: string;
+  readonly callSite?: string;
+}
 
 const number = (value: number | undefined): Child => (value ? count(value) : h('span.none', value ?? '–'));
 

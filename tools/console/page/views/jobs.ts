@@ -111,7 +111,7 @@ const end = ({ outcome }: JobRun): Tree => state(ENDS[outcome ?? 'runs']);
 
 const last = ({ lastRun: run }: JobRow, at: number): Child =>
   run
-    ? twoLines(end(run), [ago(run.startedAt, at), run.endedAt && `, took ${took(run.endedAt - run.startedAt)}`])
+    ? twoLines(end(run), [ago(run.startedAt, at), run.endedAt && `, took\u00a0${took(run.endedAt - run.startedAt)}`])
     : 'never';
 
 /** The newest stands at the right. */

@@ -44,7 +44,7 @@ export function locks({ rows, total, groups, fleet }: ConsoleBodies['locks']): C
       [
         [
           'Resource',
-          ({ resource, mode }) => [toLock(resource), mode !== 'exclusive' && h('span.tag', mode)],
+          ({ resource, mode }) => [toLock(resource), ' ', mode !== 'exclusive' && h('span.tag', mode)],
           'lead',
           'resource',
         ],

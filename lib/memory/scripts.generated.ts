@@ -782,6 +782,9 @@ function acquireLock(
   if (sentAt === '') {
     return [['busy', ttl, seen, lua.is(isCut) || (lua.is(lock) && lua.is(lock.isPartial)) ? 1 : undefined]];
   }
+  if (number === undefined && lua.number(maxWaiters) === 0) {
+    return [['full', ttl, seen]];
+  }
   let [place, soonestMs]: Value = joinQueue(
     queueKey,
     number,
@@ -802,7 +805,29 @@ function acquireLock(
     resize(lockKey, lock, request.total);
     grantWaiting(lockKey, queueKey, fenceKey, lock);
   }
-  return [['queued', ttl, seen, place, soonestMs]];
+  let told: Value;
+  if (owner.slice(-1) === '!') {
+    const older: Value = place > 1 ? redis.zrange(queueKey, 0, Math.min(2 * place, 202) - 3) : [];
+    older.push(lua.is(lock) ? lock.owner : lock);
+    const said = `superseded ${lua.match(owner, /^[^/]*/)}`;
+    const prefix: Value = lua.match(lockKey, /^(.*)\{[^{}]*\}$/s);
+    for (let index = 1; index <= older.length; index++) {
+      const other: Value = older[index - 1];
+      const client: Value = lua.match(other, /^([^ #!].*)\/[^/]*~!?$/s);
+      if (client !== undefined) {
+        const receivers: Value = lua.tried(() =>
+          redis.publish(
+            `${prefix}inbox:${client}`,
+            `${redis.sha1hex(`${said} ${other}`)} ${said} ${lua.match(lockKey, /\{([^{}]*)\}$/)}`,
+          ),
+        );
+        if (lua.is(lock) && other === lock.owner && typeof receivers === 'number') {
+          told = 1;
+        }
+      }
+    }
+  }
+  return [['queued', ttl, seen, place, soonestMs, told]];
 }
 
 // include/tick-due.lua
@@ -2357,7 +2382,7 @@ function rotateScript(KEYS: Value, ARGV: Value): Value {
   const text: Value = ARGV[2] === 'exclusive' && ARGV[4] !== '' && lua.tried(() => redis.get(KEYS[0]));
   const isOwners = typeof text === 'string' && text.slice(0, ARGV[0].length + 1) === `${ARGV[0]} `;
   let isFreed: Value = false;
-  if (isOwners && lua.tried(() => redis.zscore(KEYS[1], ARGV[1])) === undefined) {
+  if (isOwners && ARGV[1].slice(-1) !== '!' && lua.tried(() => redis.zscore(KEYS[1], ARGV[1])) === undefined) {
     let isPassed: Value;
     let tokenText: Value = '';
     const head: Value = lua.tried(() => redis.zrange(KEYS[1], 0, 1));

@@ -50,6 +50,10 @@ const NO_SEMAPHORES =
   'a quorum keeps no semaphores: the majorities of several holders can overlap, so it could grant more permits than ' +
   'there are. Keep semaphores on one Redis: register the module a second time, with a connection and a name of its own';
 
+const NO_SUPERSEDING =
+  'each node of a quorum has a queue of its own, so the nodes could say differently which call is the newest. Use one ' +
+  'Redis for these locks: register the module a second time, with a connection and a name of its own';
+
 const NO_ROLL_CALLS =
   'a quorum has no roll calls: a process may hear some of the nodes only, and no single node could say which processes ' +
   'there are. inspect() and explain() ask all nodes about one resource, and health() and contention() tell of one process';
@@ -70,6 +74,7 @@ export class QuorumLockStore implements LockStore {
   readonly location: string;
   readonly noSemaphores = NO_SEMAPHORES;
   readonly noRollCalls = NO_ROLL_CALLS;
+  readonly noSuperseding = NO_SUPERSEDING;
   readonly nodes: readonly QuorumNode[];
   readonly #deps: QuorumDeps;
   readonly #candidates: Candidates;

@@ -22,6 +22,8 @@ import { decodeResource } from './keys.js';
 const GRANT_MESSAGE = /^([0-9a-f]{40}) ((\d{1,16}) (\d{1,16})) (.+)$/s;
 /** "seal kept left sentAt resource": the resource is free when so many milliseconds are over. */
 const RETENTION_MESSAGE = /^([0-9a-f]{40}) (kept (\d{1,16}) (\d{1,16})) (.+)$/s;
+/** "seal superseded instance resource": a newer call of that instance wants the resource. */
+const SUPERSEDED_MESSAGE = /^([0-9a-f]{40}) (superseded (\S{1,200})) (.+)$/s;
 /** "latch count name": a latch is open. */
 const LATCH_MESSAGE = /^latch (\d{1,16}) (.+)$/s;
 /** "free seal mark resource": a watched resource was free. */
@@ -54,7 +56,7 @@ export function readMessage(message: string): InboxMessage | undefined {
   if (message.startsWith('request ')) return readRequest(message);
   if (message.startsWith('probe ')) return PROBE_MESSAGE.test(message) ? { probe: message } : undefined;
   const grant = readGrant(message);
-  return grant ? { grant } : readNotice(message);
+  return grant ? { grant } : (readNotice(message) ?? readSuperseded(message));
 }
 
 /** Tells what a message says. */
@@ -79,6 +81,14 @@ function readNotice(message: string): InboxMessage | undefined {
       isFor: (owner) => sealOf(sealed, owner) === seal,
     },
   };
+}
+
+function readSuperseded(message: string): InboxMessage | undefined {
+  const parts = SUPERSEDED_MESSAGE.exec(message);
+  if (!parts) return undefined;
+  const [seal, sealed, by, resource] = parts.slice(1) as [string, string, string, string];
+  const isFor = (owner: string): boolean => sealOf(sealed, owner) === seal;
+  return { notice: { resource: decodeResource(resource), leftMs: Infinity, sentAt: 0, by, isFor } };
 }
 
 function readLatch(message: string): InboxMessage | undefined {

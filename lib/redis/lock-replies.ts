@@ -27,7 +27,7 @@ export function stamp({ sentAt }: Pick<Queueing, 'sentAt'>): number {
   return Math.floor(sentAt);
 }
 
-type PlaceReply = [ttlMs: number, holders: string, place: number, soonestMs: number];
+type PlaceReply = [ttlMs: number, holders: string, place: number, soonestMs: number, told?: number];
 
 /** A fencing token, or why there is none, when the holder's lease ends, and the holders. */
 type ScriptReply =
@@ -60,14 +60,17 @@ class PlaceAnswer<Status extends string> implements QueuedPlace {
   readonly ttlMs: number;
   readonly place: number;
   readonly soonestMs: number;
+  /** Only set where a holder was told. */
+  declare readonly told?: number;
   readonly #text: string;
   readonly #clientId: string;
 
   constructor(
     readonly status: Status,
-    [ttlMs, text, place, soonestMs]: PlaceReply,
+    [ttlMs, text, place, soonestMs, told]: PlaceReply,
     clientId: string,
   ) {
+    if (told) this.told = told;
     this.ttlMs = ttlMs;
     this.place = place;
     this.soonestMs = soonestMs;

@@ -4,7 +4,7 @@ import { GUIDES, readGuide } from './guides.js';
 /** A page more, or a word more, has to be worth it: shorten or join others first. */
 const MOST_PAGES = 60;
 const MOST_WORDS = 55_000;
-const MOST_BYTES_PACKED = 450 * 1024;
+const MOST_BYTES_PACKED = 454 * 1024;
 
 /** What people write: the whole page, with its code and tables. The tables of docs/reference are generated. */
 const pages = GUIDES.filter((path) => path.startsWith('docs/') && !path.startsWith('docs/reference/'));

@@ -84,7 +84,7 @@ const TICK = 'Omit<SingletonTickOptions, keyof SingletonJobOptions>';
 const TIMEOUT = 'Omit<SingletonTimeoutOptions, keyof SingletonJobOptions>';
 const SEMAPHORE = "Pick<SemaphoreDecoratorOptions, 'key' | 'permits' | 'count'>";
 
-const LOCK_DECORATORS = 'Omit<LockDecoratorOptions, keyof LockOptions>';
+const LOCK_DECORATORS = "Omit<LockDecoratorOptions, Exclude<keyof LockOptions, 'onBusy'>>";
 const PERMITS = 'Omit<PermitOptions, keyof LockOptions>';
 const ADOPT = "Pick<AdoptOptions, 'leaseMs' | 'minHoldMs' | 'label'>";
 const ADDED_CRON = "Pick<AddedCronJob, 'name' | 'cron' | 'timeZone' | 'utcOffset'>";

@@ -88,6 +88,7 @@ describe('the generated reference', () => {
       heldLong: `${ofLease} heldMs`,
       slowLoop: `${ofLease} stoodStillMs leaseMs leftMs`,
       lockOrder: 'service edges',
+      superseded: `${ofLease} holder by`,
       transferred: `${ofLease} heldMs`,
       leftToExpire: `${ofLease} heldMs`,
       releasedAfterLoss: ofLease,

@@ -136,6 +136,15 @@ export class Options {
   @DistributedLock({ key: 'x', mode: 'shared' })
   async mode(): Promise<void> {}
 
+  @DistributedLock({ key: (id: string) => id, onBusy: 'cancelHolder', cancellable: true })
+  async newest(_id: string): Promise<number> {
+    return 1;
+  }
+
+  // @ts-expect-error not of a decorator: it waits by default
+  @DistributedLock({ key: 'x', onBusy: 'wait' })
+  async waits(): Promise<void> {}
+
   // @ts-expect-error an unknown onBusy
   @DistributedLock({ key: 'x', onBusy: 'retry' })
   async onBusy(): Promise<void> {}

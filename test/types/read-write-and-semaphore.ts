@@ -84,6 +84,14 @@ export class ReadersAndWriters {
     return 1;
   }
 
+  // @ts-expect-error several holders
+  @ReadLock({ key: 'x', onBusy: 'cancelHolder' })
+  async newestReader(): Promise<void> {}
+
+  // @ts-expect-error not of this mode
+  @WriteLock({ key: 'x', cancellable: true })
+  async cancellableWriter(): Promise<void> {}
+
   // @ts-expect-error another type
   @WriteLock({ key: 'x', onBusy: () => 42 })
   async anotherType(): Promise<string> {
@@ -152,6 +160,14 @@ export class Permits {
     return '';
   }
 
+  // @ts-expect-error several holders
+  @DistributedSemaphore({ key: 'exports', permits: 3, onBusy: 'cancelHolder' })
+  async newestOfSeveral(): Promise<void> {}
+
+  // @ts-expect-error several holders
+  @DistributedSemaphore({ key: 'exports', permits: 3, cancellable: true })
+  async cancellable(): Promise<void> {}
+
   // @ts-expect-error not async
   @DistributedSemaphore({ key: 'exports', permits: 3 })
   notAsync(): number {
@@ -170,6 +186,13 @@ export class Handlers {
     return 1;
   }
 
+  @LockHandler({ key: 'x', onBusy: 'cancelHolder', cancellable: true })
+  newest(): void {}
+
+  // @ts-expect-error permits of several holders
+  @LockHandler({ key: 'x', permits: 3, onBusy: 'cancelHolder' })
+  newestOfSeveral(): void {}
+
   // @ts-expect-error permits or a mode
   @LockHandler({ key: 'x', permits: 3, mode: 'read' })
   both(): void {}
@@ -187,6 +210,10 @@ export async function ofTheService(locks: RedisLockService): Promise<void> {
   // @ts-expect-error how many?
   await lease.releasePermits();
   expectTypeOf(await semaphore.using(() => 1)).toEqualTypeOf<number>();
+  // @ts-expect-error several holders
+  await semaphore.acquire({ cancellable: true });
+  // @ts-expect-error an unknown onBusy
+  await locks.acquire('exports', { onBusy: 'skip' });
   // @ts-expect-error the modes are of locks
   await semaphore.acquire({ mode: 'read' });
   // @ts-expect-error a semaphore is no mode to acquire in

@@ -14,9 +14,17 @@ import {
   queueFull,
   tellOfSlowHolder,
 } from './why-waiting.js';
-import { LockShutdownError } from '../api/errors.js';
-import type { Hold } from '../holding/hold.js';
-import type { FoundInUse, LockOwner } from '../store/lock-store.js';
+import {
+  addAskedToStop,
+  InvalidLockOptionsError,
+  LockAbortedError,
+  type LockError,
+  LockShutdownError,
+  LockTimeoutError,
+} from '../api/errors.js';
+import { type NewestFirst, SEVERAL_HOLDERS } from '../api/lock-options.js';
+import { Hold } from '../holding/hold.js';
+import { type FoundInUse, type LockOwner, type LockStore, SUPERSEDES, YIELDS } from '../store/lock-store.js';
 import { LockStoreError } from '../store/store-error.js';
 import type { PushedGrant, RetentionNotice } from '../store/hearing.js';
 import { handOnLabel, mistrustLabel } from '../holding/labels.js';
@@ -37,6 +45,7 @@ import { type LocalHolder, StoreLease } from '../holding/store-lease.js';
  * | asks         | the waiter is granted                              |                          | it holds           |
  * | holds        | a call joins that may share what is held here      |                          | it holds           |
  * | holds        | a call joins that may share it otherwise           | `acquire`, by the waiter | it holds, and asks |
+ * | holds        | a call joins where only the newest one counts      | `acquire`, by the waiter | it holds, and asks |
  * | holds        | a release; the next call may follow in memory      |                          | it holds           |
  * | holds        | a release; a call waits that may not               | `rotate`, by the waiter  | it asks            |
  * | holds        | a release before its minimum is over; a call waits | `acquire`, then `retain` | it asks            |
@@ -60,7 +69,15 @@ export class LocalQueue implements WaiterListener {
 
   /** Grants the call at once, asks the store for it, or lets it wait for its turn. */
   join(call: PendingCall): void {
-    const { maxWaiters, signal } = call.options;
+    const { maxWaiters, signal, newest } = call.options;
+    if (newest !== undefined) {
+      const refusal = refusalOf(call, this.deps.store);
+      if (refusal !== undefined) {
+        call.fail(refusal);
+        return this.#checkIdle();
+      }
+      if (newest.cancels) this.#endOlderWaits();
+    }
     const storeLease = this.size === 0 ? this.#storeLeases.sharableWith(call.options) : undefined;
     if (storeLease) return this.#grantFrom(storeLease, call);
     const isFirst = this.#mayAskStore(call);
@@ -68,13 +85,44 @@ export class LocalQueue implements WaiterListener {
       return call.fail(fullHere(this.#facts, call.options, this.deps.clock.now()));
     }
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.#endOf(call), signal)));
-    if (isFirst) return this.#waiterFor(call).ask(call.startedAt);
+    if (isFirst) {
+      this.#waiterFor(call).ask(call.startedAt);
+      // Last: what listens to the signal may release.
+      if (newest?.cancels) this.#askToStop(this.#storeLeases.first, this.deps.store.instanceId);
+      return;
+    }
     this.#waiting.add(call);
     // First: an observer that is told may end the call.
     call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.#waitsLong(call)));
     if (call.options.followed) followWaits(this.#facts, [call]);
     this.#watchForDeadlock(call);
     this.#tellOfWait(call);
+  }
+
+  /** A newer call of this process ends those that wait, where they agreed to that. It joins next. */
+  #endOlderWaits(): void {
+    const waiter = this.#waiter;
+    const ended = this.calls.filter(({ options }) => options.newest?.yields);
+    for (const call of ended) this.#waiting.delete(call);
+    if (waiter && ended.includes(waiter.call)) {
+      waiter.withdraw();
+      this.#waiter = undefined;
+      // Those that stay are before the newer call.
+      if (this.#waiting.size > 0) this.#goOn();
+    }
+    const { instanceId } = this.deps.store;
+    for (const call of ended) call.fail(LockAbortedError.superseded(this.resource, instanceId, false));
+  }
+
+  /** A newer call wants what is held here. */
+  #askToStop(storeLease: StoreLease | undefined, by: string): void {
+    const { observers, store } = this.deps;
+    for (const hold of storeLease?.holders ?? []) {
+      if (!(hold instanceof Hold) || !hold.options.newest?.yields) continue;
+      if (!hold.askToStop(LockAbortedError.superseded(this.resource, by, true))) continue;
+      if (!observers.wants('superseded')) continue;
+      observers.emit({ type: 'superseded', ...observers.describe(hold), holder: store.instanceId, by });
+    }
   }
 
   get size(): number {
@@ -200,10 +248,18 @@ export class LocalQueue implements WaiterListener {
     return true;
   }
 
-  /** A message says when the resource will be free, though its holder has released it already. */
-  onRetained({ leftMs, sentAt, isFor }: RetentionNotice): void {
+  /** A message says when the resource will be free, though its holder has released it already; or who else wants it. */
+  onRetained({ leftMs, sentAt, by, isFor }: RetentionNotice): void {
     const waiter = this.#waiter;
-    if (waiter && isFor(waiter.owner.id)) waiter.onRetained(leftMs, sentAt);
+    if (waiter && isFor(waiter.owner.id)) {
+      if (by === undefined) waiter.onRetained(leftMs, sentAt);
+      else if (waiter.call.options.newest?.yields) {
+        this.#dismissFirst(LockAbortedError.superseded(this.resource, by, false));
+      }
+    } else if (by !== undefined) {
+      const storeLease = this.#storeLeases.first;
+      if (storeLease && isFor(storeLease.owner.id)) this.#askToStop(storeLease, by);
+    }
   }
 
   holds(owner: LockOwner): boolean {
@@ -280,7 +336,12 @@ export class LocalQueue implements WaiterListener {
   }
 
   full(now: number): void {
-    this.#dismissFirst(queueFull(this, this.#waiter!.call.options, 'redis', now));
+    const { call, place } = this.#waiter!;
+    const hasLostPlace = call.options.newest?.cancels && place !== undefined;
+    const error = hasLostPlace
+      ? LockAbortedError.lostPlace(this.resource)
+      : queueFull(this, call.options, 'redis', now);
+    this.#dismissFirst(error);
   }
 
   mismatched(found: FoundInUse): void {
@@ -292,9 +353,10 @@ export class LocalQueue implements WaiterListener {
   }
 
   #waiterFor(call: PendingCall): StoreWaiter {
+    const { newest } = call.options;
     const owner = createOwner(this.resource, call.options, this.deps);
     call.stopWatching();
-    return (this.#waiter = new StoreWaiter(owner, call, this, this.deps));
+    return (this.#waiter = new StoreWaiter(newest ? marked(owner, newest) : owner, call, this, this.deps));
   }
 
   /** Grants without a command: the call reads beside the other readers, or takes over from the holder that released. */
@@ -306,8 +368,11 @@ export class LocalQueue implements WaiterListener {
   }
 
   /** Whether the store can be asked for this call now, if it is the first one. */
-  #mayAskStore({ options }: PendingCall): boolean {
-    return !this.#waiter && !this.#storeLeases.excludes(options);
+  #mayAskStore(call: PendingCall): boolean {
+    if (this.#waiter) return false;
+    if (!this.#storeLeases.excludes(call.options)) return true;
+    // Its place says when it came, also while this process holds the resource.
+    return call.options.newest !== undefined && (this.#waiting.first ?? call) === call;
   }
 
   get calls(): PendingCall[] {
@@ -345,7 +410,17 @@ export class LocalQueue implements WaiterListener {
     noteReasons(this.#facts, call.options, now);
     const place = this.#placeOf(call);
     const meanwhile = heldMeanwhile(this.resource, call, this.queues, this.deps);
-    this.#dismiss(call, waitedTooLong(this.resource, call, now, this.log, call.attempts, place, meanwhile));
+    const error = waitedTooLong(this.resource, call, now, this.log, call.attempts, place, meanwhile);
+    const askedAt = this.#askedToStopAt;
+    if (askedAt !== undefined && error instanceof LockTimeoutError) addAskedToStop(error, now - askedAt);
+    this.#dismiss(call, error);
+  }
+
+  /** When the holder was asked to stop, if it was. */
+  get #askedToStopAt(): number | undefined {
+    if (this.#waiter) return this.#waiter.asked?.at;
+    const holder = this.#storeLeases.first?.holders[0];
+    return holder instanceof Hold ? holder.stopped?.at : undefined;
   }
 
   /** Known of the call that the waiter asks for only: other processes may come between it and the calls behind it. */
@@ -393,4 +468,17 @@ export class LocalQueue implements WaiterListener {
   #checkIdle(): void {
     if (this.#storeLeases.isEmpty && this.size === 0) this.queues.delete(this.resource);
   }
+}
+
+/** Tells the store by the owner id that only the newest call counts. */
+function marked(owner: LockOwner, { cancels, yields }: NewestFirst): LockOwner {
+  return { ...owner, id: owner.id + (yields ? YIELDS : '') + (cancels ? SUPERSEDES : '') };
+}
+
+/** Why a call cannot end older ones, or be ended by a newer one, if it cannot. */
+function refusalOf({ options, several }: PendingCall, { noSuperseding }: LockStore): LockError | undefined {
+  const { cancels } = options.newest!;
+  const [option, said] = cancels ? ['onBusy', "'cancelHolder'"] : ['cancellable', 'true'];
+  const why = several === undefined ? noSuperseding : SEVERAL_HOLDERS;
+  return why === undefined ? undefined : new InvalidLockOptionsError(`${option} cannot be ${said}: ${why}.`, option);
 }

@@ -46,6 +46,8 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   declare isLabelOld?: boolean;
   /** The last known place in the queue of the store. Only set once it has to wait there. */
   declare place?: number;
+  /** Which holder was told that this call is newer, and when first. Only set where one was. */
+  declare asked?: { readonly fencingToken: number | undefined; readonly at: number } | undefined;
   /** When the resource will be free, as messages say. Only set once it has to wait. */
   declare free?: FreeTime;
   declare kept?: Place;
@@ -91,8 +93,10 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
 
   protected send(sentAt: number): Promise<AcquireReply> {
     const { several, options } = this.call;
-    const { leaseMs, maxWaiters } = options;
-    const queueing = { sentAt, maxWaiters };
+    const { leaseMs, maxWaiters, newest } = options;
+    // A call that ends older ones joins the queue once. The place says which one is newer.
+    const isStanding = newest?.cancels && this.place !== undefined;
+    const queueing = { sentAt, maxWaiters: isStanding ? 0 : maxWaiters };
     if (several !== undefined) return several.acquire(this.owner, leaseMs, sentAt, queueing);
     return this.deps.store.acquire(this.owner, leaseMs, queueing);
   }
@@ -130,7 +134,11 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   suits({ options }: PendingCall): boolean {
     const { mode, permits } = this.owner;
     return (
-      options.mode === mode && isSameRequest(options.permits, permits) && options.leaseMs === this.call.options.leaseMs
+      options.newest === undefined &&
+      this.call.options.newest === undefined &&
+      options.mode === mode &&
+      isSameRequest(options.permits, permits) &&
+      options.leaseMs === this.call.options.leaseMs
     );
   }
 
@@ -258,13 +266,29 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     const { places, random } = this.deps;
     const { place, ttlMs } = reply;
     if (place !== undefined) this.place = place;
-    const isKept = isQueued && places.keep(this, sentAt, now, now + lookPause(reply, random));
+    const { newest } = this.call.options;
+    if (newest?.cancels) this.#noteAsked(reply, now);
+    // One that ends older calls asks every second: each time, those before it are told, if they are others by now.
+    const isKept = isQueued && !newest?.cancels && places.keep(this, sentAt, now, now + lookPause(reply, random));
     const restMs = isKept ? Infinity : heartbeatPause(ttlMs, this.call.options.leaseMs, random);
     // Only an attempt changes the label of a place, and only an attempt goes on where the store stopped at its bound.
     const pauseMs = this.isLabelOld ? 0 : isKept && ttlMs <= 1 ? jitter(random) : restMs;
     const freeInMs = (this.free ??= new FreeTime()).answered(sentAt, now);
     this.askLater(Math.min(pauseMs, freeInMs), now);
     this.queue.waitsOn(now);
+  }
+
+  #noteAsked({ told, seen }: QueuedPlace, now: number): void {
+    const holder = told === undefined ? undefined : seen?.holders[0];
+    if (!holder) return void (this.asked = undefined);
+    const { fencingToken, instanceId, isThisProcess } = holder;
+    if (this.asked?.fencingToken === fencingToken) return;
+    this.asked = { fencingToken, at: now };
+    const { observers, store } = this.deps;
+    // A holder of this process tells it itself.
+    if (isThisProcess || !observers.wants('superseded')) return;
+    const call = observers.describeCall(this.owner.resource, this.call.options);
+    observers.emit({ type: 'superseded', ...call, fencingToken, holder: instanceId, by: store.instanceId });
   }
 
   protected override onError(attempt: number, error: LockStoreError): void {

@@ -199,6 +199,11 @@ export class LockTimeoutError extends LockBusyError {
    * decorated method. Of a deadlock, it has the calls that waited for each other, and `cause` names them.
    */
   declare heldMeanwhile?: HeldMeanwhile;
+  /**
+   * How long ago the holder was asked to stop, in milliseconds, by this call or another one with
+   * `onBusy: 'cancelHolder'`. Not set where that is not so, as where the holder is not `cancellable`.
+   */
+  declare askedToStopMs?: number;
 
   /** @internal */
   static timeoutByForeign(
@@ -254,6 +259,14 @@ export class LockTimeoutError extends LockBusyError {
   }
 }
 
+/** Adds to the error that the holder was asked to stop, and has not ended its work. */
+export function addAskedToStop(error: LockTimeoutError, askedToStopMs: number): void {
+  const { message } = error;
+  error.askedToStopMs = askedToStopMs;
+  error.message = `${message} The holder was asked to stop ${formatDuration(askedToStopMs)} ago (onBusy: 'cancelHolder').`;
+  if (error.stack) error.stack = error.stack.replace(message, () => error.message);
+}
+
 /**
  * As many calls or processes as `maxWaiters` allows already wait for the resource.
  *
@@ -287,13 +300,46 @@ export class LockQueueFullError extends LockBusyError {
   }
 }
 
-/** The caller's `signal` ended the wait. `cause` is its reason. @remedy Nothing: the caller asked for it. */
+/**
+ * The caller's `signal` ended the wait, and `cause` is its reason. Or the call is `cancellable`, and a newer one with
+ * `onBusy: 'cancelHolder'` has ended it. The signal of a lease aborts with this error too, when its holder is asked to
+ * stop.
+ *
+ * @remedy Nothing: the caller asked for it, or the newer call does the work.
+ */
 export class LockAbortedError extends LockError {
   override readonly code = 'LOCK_ABORTED';
+  /** `signal`: that of the caller. `superseded`: a newer call wants the resource. */
+  readonly reason: 'signal' | 'superseded' = 'signal';
+  /** The instance of the newer call. Only set where that is known. */
+  declare readonly supersededBy?: string;
 
   /** @internal */
-  constructor(resource: string, reason: unknown) {
-    super(`Waiting for ${quoteResource(resource)} was aborted by the caller's signal.`, resource, { cause: reason });
+  static superseded(resource: string, by: string, isHeld: boolean): LockAbortedError {
+    const what = isHeld
+      ? `The work under ${quoteResource(resource)} was asked to stop`
+      : `Waiting for ${quoteResource(resource)} was ended`;
+    const message = `${what} by a newer call of ${quote(by)} (onBusy: 'cancelHolder').`;
+    return Object.assign(new LockAbortedError(resource, undefined, message), {
+      reason: 'superseded',
+      supersededBy: by,
+    });
+  }
+
+  /** @internal */
+  static lostPlace(resource: string): LockAbortedError {
+    const message =
+      `Waiting for ${quoteResource(resource)} has ended, because its place in the queue was lost: this process stood ` +
+      `still, no message reached it, or Redis has lost its data. A newer call may have been granted the resource since, ` +
+      `and this one would do older work after it (onBusy: 'cancelHolder'). Call again if there is no newer one.`;
+    return Object.assign(new LockAbortedError(resource, undefined, message), { reason: 'superseded' });
+  }
+
+  /** @internal */
+  constructor(resource: string, reason: unknown, message?: string) {
+    if (message !== undefined) super(message, resource);
+    else
+      super(`Waiting for ${quoteResource(resource)} was aborted by the caller's signal.`, resource, { cause: reason });
   }
 }
 

@@ -139,6 +139,25 @@ export interface LockOptions {
    */
   ignoreTransaction?: boolean;
   /**
+   * What a call does while the resource is taken. `'wait'`: it waits for its turn. `'cancelHolder'`: first, it asks the
+   * holder to stop, and ends the calls that wait before it, where they are `cancellable`. It gets the resource when the
+   * work of the holder has ended, or its lease has.
+   *
+   * @allowed `'wait'`, `'cancelHolder'`
+   * @default 'wait'
+   * @see docs/guide/waiting.md#only-the-newest-call-counts
+   */
+  onBusy?: 'wait' | 'cancelHolder';
+  /**
+   * `true`: a newer call with `onBusy: 'cancelHolder'` ends this one. While this call waits, it fails with
+   * `LockAbortedError`. While it holds the resource, `lease.signal` aborts with that error, and the lease goes on until
+   * it is released. For one resource in mode `exclusive`, and for calls that wait in the queue.
+   *
+   * @default false
+   * @see docs/guide/waiting.md#only-the-newest-call-counts
+   */
+  cancellable?: boolean;
+  /**
    * Polls by this strategy instead of waiting in the queue: `fixedInterval`, `exponentialBackoff`, or your own.
    * Calls with `waitMs: 0` ignore it.
    *
@@ -211,6 +230,8 @@ export const LOCK_OPTIONS = new OptionTable({
   maxWaiters: atLeast(1, 'waiters').default(10_000),
   backgroundRelease: flag().default(false),
   ignoreTransaction: flag().default(false),
+  onBusy: oneOf(['wait', 'cancelHolder'] as const).default('wait'),
+  cancellable: flag().default(false),
   retry: checked<RetryStrategy>(checkStrategy),
   signal: abortSignal(),
   alsoLock: checked<ForeignLock>(checkForeignLock),
@@ -245,7 +266,14 @@ export interface LeaseLimit {
 }
 
 const DEFAULT_MODE = LOCK_OPTIONS.defaults.mode;
-export const LOCK_DEFAULTS: LockDefaults = without(LOCK_OPTIONS.defaults, 'mode', 'minHoldMs', 'ignoreTransaction');
+export const LOCK_DEFAULTS: LockDefaults = without(
+  LOCK_OPTIONS.defaults,
+  'mode',
+  'minHoldMs',
+  'ignoreTransaction',
+  'onBusy',
+  'cancellable',
+);
 
 /** The names of the module options that are defaults of its locks. */
 const LOCK_DEFAULT_NAMES = [...Object.keys(LOCK_DEFAULTS), 'alsoLock'] as (keyof LockDefaults)[];
@@ -271,8 +299,18 @@ export interface ResolvedLockOptions extends Omit<LockDefaults, 'alsoLock' | 'wa
   readonly label?: string | undefined;
   /** If the call says so. */
   readonly warnAfterMs?: number | undefined;
+  /** Only a call has this property that ends older ones, or that a newer one may end. */
+  readonly newest?: NewestFirst;
   /** What follows the call. Only a call that is followed has this property. */
   readonly followed?: WaitFollower;
+}
+
+/** The part of a call where only the newest one counts. */
+export interface NewestFirst {
+  /** Whether it ends older calls, see `onBusy`. */
+  readonly cancels: boolean;
+  /** Whether a newer one may end it, see `cancellable`. */
+  readonly yields: boolean;
 }
 
 /** Hears of the holders that a call waits for. */
@@ -322,6 +360,42 @@ export function checkMinHold({
       'minHoldMs',
     );
   }
+}
+
+/** Whether only the newest call counts, for one side or the other. */
+export function isNewestFirst({ onBusy, cancellable }: Pick<LockOptions, 'onBusy' | 'cancellable'>): boolean {
+  return onBusy === 'cancelHolder' || cancellable === true;
+}
+
+export const SEVERAL_HOLDERS = 'each of several resources may have another holder. Lock one resource in such a call';
+
+/**
+ * @param names how many resources the call wants, as far as that is known
+ * @throws InvalidLockOptionsError if a call with these options cannot end older ones, or be ended by a newer one
+ */
+export function checkNewestFirst(
+  {
+    onBusy,
+    mode = DEFAULT_MODE,
+    alsoLock,
+    retry,
+    minHoldMs = 0,
+    waitMs,
+  }: Omit<LockOptions, 'mode'> & { mode?: LockMode },
+  names = 1,
+): void {
+  const [option, said] = onBusy === 'cancelHolder' ? ['onBusy', "'cancelHolder'"] : ['cancellable', 'true'];
+  const reasons = [
+    mode !== 'exclusive' && `in mode ${mode} several calls may use the resource at once. Use mode 'exclusive'`,
+    names > 1 && SEVERAL_HOLDERS,
+    alsoLock !== undefined &&
+      'a holder with the other library (alsoLock) cannot be asked to stop. Leave one of the two out',
+    retry !== undefined && 'a call that polls has no place in the queue that says if it is newer. Leave retry out',
+    waitMs === 0 && 'a call that does not wait has no place in the queue that says if it is newer. Set waitMs',
+    minHoldMs > 0 && 'the resource would stay taken after the work has ended. Leave minHoldMs out',
+  ];
+  const why = reasons.find((reason) => reason !== false);
+  if (why !== undefined) throw new InvalidLockOptionsError(`${option} cannot be ${said}: ${why}.`, option!);
 }
 
 const fixed = new WeakSet<LockOptions>();
@@ -375,8 +449,12 @@ export function fillLockOptions(
   };
   if (minHoldMs > 0) checkMinHold(filled);
   if (options?.alsoLock !== undefined) checkAlsoLock(options);
-  if (options?.label !== undefined) return { ...filled, label: encodeLabel(options.label) };
-  return filled;
+  const labelled = options?.label === undefined ? filled : { ...filled, label: encodeLabel(options.label) };
+  if (options === undefined || !isNewestFirst(options)) return labelled;
+  const { onBusy, cancellable = false } = options;
+  checkNewestFirst({ ...filled, onBusy, cancellable } as Parameters<typeof checkNewestFirst>[0]);
+  // Passed on in memory, a lease would go to a call that is newer than one that waits in another process.
+  return { ...labelled, localHandOvers: 0, newest: { cancels: onBusy === 'cancelHolder', yields: cancellable } };
 }
 
 /** The permits that a call asks for, and the size that it states for the semaphore. */

@@ -114,6 +114,11 @@ export type LockEvent =
    * deadlock. `edges` has the orders, the one that was seen last at the end. Each order that closes a circle is told once.
    */
   | ({ type: 'lockOrder' } & OfService & { edges: readonly LockOrderEdge[] })
+  /**
+   * A `cancellable` holder was asked to stop: a newer call wants the resource (`onBusy: 'cancelHolder'`). `holder` is its
+   * process, and `by` that of the newer call. Both tell it.
+   */
+  | ({ type: 'superseded' } & OfLease & { holder: string; by: string })
   /** A lease was transferred: the process that adopts it goes on with the same token. */
   | ({ type: 'transferred' } & OfLease & { heldMs: number })
   /** The lock service has closed, and a fixed lease (`watchdog: false`) is left to end by itself. */

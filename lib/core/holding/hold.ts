@@ -2,6 +2,7 @@ import { lastingController } from '../util/signals.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
 import { explainNotRenewed, LEAKED, LeaseLostError, type LeaseLossReason } from '../api/lease-errors.js';
+import type { LockAbortedError } from '../api/errors.js';
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import type { Origin } from '../util/call-site.js';
 import type { LockOwner } from '../store/lock-store.js';
@@ -81,6 +82,8 @@ export class Hold implements LocalHolder {
   /** What follows it, and its release. Only set where something does. */
   declare followed?: FollowedHold | undefined;
   declare releasing?: PublishedRelease;
+  /** A newer call has asked it to stop, then. Only set where one has. */
+  declare stopped?: { readonly at: number; readonly error: LockAbortedError };
   #isRenewedNoMore = false;
   #endsAt: number;
   #state: 'held' | 'released' | 'transferred' | 'lost' = 'held';
@@ -191,8 +194,20 @@ export class Hold implements LocalHolder {
     this.context ??= currentContext();
     this.#controller ??= lastingController();
     this.checkHeld();
-    if (this.#lossError && !this.#controller.signal.aborted) this.#controller.abort(this.#lossError);
+    if (this.#whyToStop && !this.#controller.signal.aborted) this.#controller.abort(this.#whyToStop);
     return this.#controller.signal;
+  }
+
+  get #whyToStop(): Error | undefined {
+    return this.stopped?.error ?? this.#lossError;
+  }
+
+  /** Asks the work to stop. It is held, and renewed, until the work has ended. @returns `true` only once */
+  askToStop(error: LockAbortedError): boolean {
+    if (this.stopped !== undefined || !this.checkHeld()) return false;
+    this.stopped = { at: this.clock.now(), error };
+    if (this.#controller) this.context!.runInAsyncScope(this.#abort, this);
+    return true;
   }
 
   /** Marks it as lost, finally. Tells the listener and the signal once. */
@@ -207,7 +222,7 @@ export class Hold implements LocalHolder {
   }
 
   #abort(): void {
-    this.#controller!.abort(this.#lossError);
+    this.#controller!.abort(this.#whyToStop);
   }
 
   /** Drops the data of the caller. Without a signal there is no listener, and a later caller brings its own context. */

@@ -21,6 +21,8 @@ export interface PushedGrant {
  * it stays taken for a time. The waiter should ask when that is over. The first four waiters are told, each one behind
  * another a second later: it is there for those before it that have died. The message does not name the waiter; see
  * {@link PushedGrant}.
+ *
+ * Or, with `by`, a holder or a waiter is told that a newer call wants the resource, where its owner id agrees to that.
  */
 export interface RetentionNotice {
   readonly resource: string;
@@ -28,6 +30,8 @@ export interface RetentionNotice {
   readonly leftMs: number;
   /** When the waiter's last command was sent, rounded down. */
   readonly sentAt: number;
+  /** The instance of a newer call that wants the resource. Where it is set, `leftMs` and `sentAt` say nothing. */
+  readonly by?: string;
   /** Whether it is meant for this owner. Only the store and the owner can tell. */
   readonly isFor: (owner: string) => boolean;
 }
@@ -35,7 +39,10 @@ export interface RetentionNotice {
 /** Hears of all that a store tells its instance: of grants, and of what it waits for without taking it. */
 export interface StoreListener {
   granted(grant: PushedGrant): void;
-  /** The resource is not free when the holder's lease ends. Without this, a waiter finds out by its heartbeats. */
+  /**
+   * The resource is not free when the holder's lease ends, or a newer call wants it. Without this, a waiter finds out by
+   * its heartbeats, and a newer call waits.
+   */
   retained?(notice: RetentionNotice): void;
   /** A roll call: this instance is asked what it holds and waits for. */
   called?(call: RollCall): void;

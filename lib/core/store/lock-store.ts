@@ -9,7 +9,10 @@ import type { Holders } from '../api/holder.js';
 /** The identity of a lock in the store: only this owner may renew or release it. */
 export interface LockOwner {
   readonly resource: string;
-  /** The owner id: `instanceId` + a secret random part. */
+  /**
+   * The owner id: `instanceId` + a secret random part. What it ends with says whether only the newest call counts:
+   * {@link YIELDS} and {@link SUPERSEDES}.
+   */
   readonly id: string;
   readonly mode: LockMode;
   /** The permits it wants of a semaphore; not set in other modes. */
@@ -17,6 +20,15 @@ export interface LockOwner {
   /** What is stored with its place in the queue, and with what it is granted. Only set where it has a label. */
   readonly label?: string | undefined;
 }
+
+/** The end of an owner id, or before {@link SUPERSEDES}, whose call a newer one may end. In mode `exclusive` only. */
+export const YIELDS = '~';
+/**
+ * The end of an owner id whose call ends older ones. Whenever such a waiter has joined the queue, or has asked again from
+ * there, the store tells the holder and the waiters before it: those with {@link YIELDS}, by a
+ * {@link RetentionNotice}. Nothing is taken from them. A store that cannot do that says so by `noSuperseding`.
+ */
+export const SUPERSEDES = '!';
 
 /**
  * The store's answer to an attempt. `seen`: the holders, if the store can tell them without another command. A list of
@@ -51,6 +63,8 @@ export interface QueuedPlace {
    * Where readers hold it, no later than the lease of the first of them ends: it may be the only one that is left.
    */
   readonly soonestMs?: number;
+  /** Set to 1 where the holder was told that a newer call wants the resource: see {@link SUPERSEDES}. */
+  readonly told?: number;
 }
 
 /** A place in the queue that its waiter keeps. */
@@ -93,7 +107,10 @@ export interface FoundInUse {
 export interface Queueing {
   /** When the command is sent, on the sender's monotonic clock. A {@link PushedGrant} returns it, rounded down. */
   readonly sentAt: number;
-  /** The maximum number of waiters for the resource, including this one. */
+  /**
+   * The maximum number of waiters for the resource, including this one. 0: it does not join the queue, and keeps the place
+   * that it has there.
+   */
   readonly maxWaiters: number;
 }
 
@@ -147,6 +164,8 @@ export interface LockStore extends WatchStore {
   readonly location?: string;
   /** Why this kind of store has no semaphores, and what to do instead. Not set if it has them. */
   readonly noSemaphores?: string;
+  /** Why this kind of store tells no holder of a newer call, and what to do instead. Not set if it does. */
+  readonly noSuperseding?: string;
   /** How all instances are asked. A store without it has no `locks.fleet()`. */
   readonly rollCalls?: RollCalls;
   /** Why this kind of store has none, and what to do instead. Not set if it has them. */

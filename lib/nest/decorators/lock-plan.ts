@@ -4,7 +4,9 @@ import type { LockedWork } from '../../core/api/lease.js';
 import {
   type AcquireMode,
   checkMinHold,
+  checkNewestFirst,
   fixedOptions,
+  isNewestFirst,
   LOCK_OPTIONS,
   type LockOptions,
 } from '../../core/api/lock-options.js';
@@ -31,16 +33,21 @@ import type { RedisLockService } from '../redis-lock.service.js';
 import type { LockAccess } from '../request/intercepted-call.js';
 import type { AnyOnBusy, OnBusy } from './method-types.js';
 
+/** The same, of a lock that has one holder: that one can be asked to stop. */
+export type LockOnBusy = AnyOnBusy | 'cancelHolder';
+
 /** The options of every decorator that runs a method under a lock or a semaphore. */
-export interface DecoratorOptions<B extends AnyOnBusy = OnBusy> {
+export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
   /**
    * What a call does when the resource is still busy after `waitMs`, or `maxWaiters` already wait for it. `'throw'`:
    * it rejects with the error. `'skip'`: it returns `undefined` without running the method, and `waitMs` is 0 unless
    * it is set. A function: it returns what the function returns. The function is called with the error and with the
    * arguments of the method, in `@LockHandler` with the `ExecutionContext`. Its `this` is the object of the method. The
-   * compiler refuses a method whose return type does not have what is returned.
+   * compiler refuses a method whose return type does not have what is returned. `'cancelHolder'`, in `@DistributedLock`
+   * and `@LockHandler`: a holder that is `cancellable` is asked to stop, and the call waits until it has. Otherwise as
+   * `'throw'`.
    *
-   * @allowed `'throw'`, `'skip'`, a function
+   * @allowed `'throw'`, `'skip'`, `'cancelHolder'`, a function
    * @default 'throw'
    */
   onBusy?: B;
@@ -64,8 +71,8 @@ export interface DecoratorOptions<B extends AnyOnBusy = OnBusy> {
 /**
  * What `@ReadLock` and `@WriteLock` take. `A` is what the key function is called with, and `B` the value of `onBusy`.
  */
-export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B extends AnyOnBusy = OnBusy<A>>
-  extends DecoratorOptions<B>, Omit<LockOptions, 'mode' | 'signal' | 'alsoLock'> {
+export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B extends LockOnBusy = OnBusy<A>>
+  extends DecoratorOptions<B>, Omit<LockOptions, 'mode' | 'signal' | 'alsoLock' | 'onBusy' | 'cancellable'> {
   /**
    * The resource or resources, or a function that returns them. The function is called with the arguments of the
    * method, in `@LockHandler` with the `ExecutionContext` before the pipes. Its `this` is the object of the method,
@@ -80,8 +87,11 @@ export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B exten
  * What `@DistributedLock` and `@LockHandler` take. `A` is what the key function is called with, and `B` the value of
  * `onBusy`.
  */
-export interface LockDecoratorOptions<A extends readonly unknown[] = [], B extends AnyOnBusy = OnBusy<A>>
-  extends ReadWriteLockOptions<A, B>, Pick<LockOptions, 'mode' | 'alsoLock'> {}
+export interface LockDecoratorOptions<
+  A extends readonly unknown[] = [],
+  B extends LockOnBusy = OnBusy<A> | 'cancelHolder',
+>
+  extends ReadWriteLockOptions<A, B>, Pick<LockOptions, 'mode' | 'alsoLock' | 'cancellable'> {}
 
 /** The `service` of a registration. */
 export const LOCK_SERVICE = checked<string>(checkLockService);
@@ -89,20 +99,21 @@ export const ON_LOST = oneOf(['abort', 'throw'] as const).default('abort');
 
 export const DECORATOR_OPTIONS = new OptionTable({
   key: checked<unknown>(),
-  onBusy: checked<AnyOnBusy>(checkOnBusy).default('throw'),
+  onBusy: checked<AnyOnBusy>((option, value) => checkOnBusy(option, value)).default('throw'),
   onLost: ON_LOST,
   service: LOCK_SERVICE,
 } satisfies OptionsOf<DecoratorOptions<AnyOnBusy> & { key: unknown }>);
 
 const READ_WRITE_OPTIONS = new OptionTable({
   ...DECORATOR_OPTIONS.options,
-  ...without(LOCK_OPTIONS.options, 'mode', 'signal', 'alsoLock'),
+  ...without(LOCK_OPTIONS.options, 'mode', 'signal', 'alsoLock', 'onBusy', 'cancellable'),
 } satisfies OptionsOf<ReadWriteLockOptions<never, AnyOnBusy>>);
 
 export const LOCK_DECORATOR_OPTIONS = new OptionTable({
   ...DECORATOR_OPTIONS.options,
-  ...without(LOCK_OPTIONS.options, 'signal'),
-} satisfies OptionsOf<LockDecoratorOptions<never, AnyOnBusy>>);
+  ...without(LOCK_OPTIONS.options, 'signal', 'onBusy'),
+  onBusy: checked<LockOnBusy>((option, value) => checkOnBusy(option, value, 'cancelHolder')).default('throw'),
+} satisfies OptionsOf<LockDecoratorOptions<never, LockOnBusy>>);
 
 export interface ResolvedDecoratorOptions {
   readonly onBusy: AnyOnBusy;
@@ -143,21 +154,24 @@ export interface LockPlan<A extends readonly unknown[]> extends ResolvedDecorato
  * @throws InvalidLockOptionsError
  */
 export function readLockPlan<A extends readonly unknown[]>(
-  given: LockDecoratorOptions<A>['key'] | LockDecoratorOptions<A, AnyOnBusy>,
+  given: LockDecoratorOptions<A>['key'] | LockDecoratorOptions<A, LockOnBusy>,
   where: string,
   fixedMode?: AcquireMode,
 ): LockPlan<A> {
   const isKey = typeof given === 'string' || typeof given === 'function' || Array.isArray(given);
-  const options = (isKey ? { key: given } : given) as LockDecoratorOptions<A, AnyOnBusy>;
+  const options = (isKey ? { key: given } : given) as LockDecoratorOptions<A, LockOnBusy>;
   (fixedMode ? READ_WRITE_OPTIONS : LOCK_DECORATOR_OPTIONS).check(`The lock of ${where}`, options);
   checkMinHold(options);
   if (options.alsoLock !== undefined) checkAlsoLock(options);
-  const { key, onBusy, onLost, service: lockService, ...rest } = options;
+  const { key, onBusy: whenBusy, onLost, service: lockService, ...rest } = options;
+  const [onBusy, cancels] = whenBusy === 'cancelHolder' ? [undefined, { onBusy: whenBusy }] : [whenBusy];
   const resolved = resolveDecoratorOptions({ onBusy, onLost, service: lockService });
   const waitMs = waitMsOf(resolved.onBusy, rest);
   const group = groupNamed(rest.group ?? where);
   const mode = fixedMode && { mode: fixedMode };
-  const lock: LockOptions = { ...rest, ...mode, ...(waitMs !== undefined && { waitMs }), group };
+  const lock: LockOptions = { ...rest, ...mode, ...cancels, ...(waitMs !== undefined && { waitMs }), group };
+  const fixed = typeof key === 'function' ? undefined : { fixed: checkResources(key, where) };
+  if (isNewestFirst(lock)) checkNewestFirst(lock, fixed?.fixed.length);
   const lockOptions = fixedOptions(lock);
   return {
     ...resolved,
@@ -166,7 +180,7 @@ export function readLockPlan<A extends readonly unknown[]>(
     minHoldMs: rest.minHoldMs ?? 0,
     mode: lock.mode ?? 'exclusive',
     resources: readKey(key, where, checkResources),
-    ...(typeof key !== 'function' && { fixed: checkResources(key, where) }),
+    ...fixed,
     using: (service, resources, work, signal) =>
       service.using(
         resources.length === 1 ? resources[0]! : resources,
@@ -243,8 +257,8 @@ export function resolveDecoratorOptions({
   return { onBusy, onLost, lockService };
 }
 
-function checkOnBusy(option: string, onBusy: unknown): void {
-  if (typeof onBusy !== 'function') checkOneOf(option, onBusy, ['throw', 'skip']);
+function checkOnBusy(option: string, onBusy: unknown, ...more: readonly string[]): void {
+  if (typeof onBusy !== 'function') checkOneOf(option, onBusy, ['throw', 'skip', ...more]);
 }
 
 function checkLockService(option: string, name: unknown): void {

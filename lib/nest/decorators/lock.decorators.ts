@@ -11,6 +11,7 @@ import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS, ON_RESOLVERS } from '../req
 import { isStreamedResult, refuseStream } from '../request/streamed-result.js';
 import {
   type LockDecoratorOptions,
+  type LockOnBusy,
   type LockPlan,
   readLockPlan,
   readSemaphorePlan,
@@ -61,7 +62,7 @@ import { refusalOfFirstCall } from './transaction-order.js';
  */
 export function DistributedLock<
   A extends readonly unknown[] = [],
-  S extends AnyOnBusy = never,
+  S extends LockOnBusy = never,
   const R extends AnyResult = never,
   O extends readonly unknown[] = A,
 >(

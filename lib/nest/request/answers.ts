@@ -1,6 +1,7 @@
 import { HttpStatus } from '@nestjs/common';
 import {
   InvalidResourceError,
+  LockAbortedError,
   LockBusyError,
   type LockError,
   LockQueueFullError,
@@ -62,6 +63,10 @@ export function answerTo(exception: LockError, maxRetryAfterMs = MAX_RETRY_AFTER
       message: 'This cannot be done safely right now. Try again later.',
       retryAfterMs: 1000,
     };
+  }
+  if (exception instanceof LockAbortedError && exception.reason === 'superseded') {
+    const message = 'A newer request replaces this one.';
+    return { status: HttpStatus.CONFLICT, grpcStatus: GRPC.ABORTED, error: 'Conflict', message };
   }
   if (exception instanceof InvalidResourceError) {
     const message =

@@ -21,7 +21,8 @@
 local text = ARGV[3] == 'exclusive' and ARGV[5] ~= '' and redis.pcall('GET', KEYS[1])
 local isOwners = type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' '
 local isFreed = false
-if isOwners and not redis.pcall('ZSCORE', KEYS[2], ARGV[2]) then
+-- One that ends older calls tells them as well: see acquiring.lua.
+if isOwners and string.sub(ARGV[2], -1) ~= '!' and not redis.pcall('ZSCORE', KEYS[2], ARGV[2]) then
   -- @inline usual-grant owner=ARGV[1] lockKey=KEYS[1] queueKey=KEYS[2] fenceKey=KEYS[3]
   if isPassed then
     local lock, ttl = { owner = waiter, token = tokenText, mode = 'exclusive', about = about }, leaseMs

@@ -630,6 +630,8 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     end
   end
   if sentAt == '' then return { 'busy', ttl, seen, (isCut or (lock and lock.isPartial)) and 1 or nil } end
+  -- It keeps the place that it has, and has none.
+  if not number and tonumber(maxWaiters) == 0 then return { 'full', ttl, seen } end
   local place, soonestMs = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), request.about)
   if not place then return { 'full', ttl, seen } end
   -- The TTL is that of the last reader, which may end before one that dies.
@@ -639,7 +641,26 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     resize(lockKey, lock, request.total)
     grantWaiting(lockKey, queueKey, fenceKey, lock)
   end
-  return { 'queued', ttl, seen, place, soonestMs }
+  local told
+  if string.sub(owner, -1) == '!' then
+    -- A call that ends older ones: its owner id ends so. The holder of an exclusive lock is told, and a hundred of the waiters
+    -- before it, where their owner ids end with ~ or ~!: "seal superseded instance resource" in the inboxes of their clients;
+    -- see grant-seal.ts. Nothing is taken from them.
+    local older = place > 1 and redis.call('ZRANGE', queueKey, 0, math.min(2 * place, 202) - 3) or {}
+    older[#older + 1] = lock and lock.owner
+    local said, prefix = 'superseded ' .. string.match(owner, '^[^/]*'), string.match(lockKey, '^(.*){[^{}]*}$')
+    for index = 1, #older do
+      local other = older[index]
+      local client = string.match(other, '^([^ #!].*)/[^/]*~!?$')
+      if client then
+        local receivers = redis.pcall('PUBLISH', prefix .. 'inbox:' .. client,
+          redis.sha1hex(said .. ' ' .. other) .. ' ' .. said .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
+        -- An ACL may forbid the channel.
+        if lock and other == lock.owner and type(receivers) == 'number' then told = 1 end
+      end
+    end
+  end
+  return { 'queued', ttl, seen, place, soonestMs, told }
 end
 `;
 
@@ -1973,7 +1994,8 @@ const rotateScript = `
 local text = ARGV[3] == 'exclusive' and ARGV[5] ~= '' and redis.pcall('GET', KEYS[1])
 local isOwners = type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' '
 local isFreed = false
-if isOwners and not redis.pcall('ZSCORE', KEYS[2], ARGV[2]) then
+-- One that ends older calls tells them as well: see acquiring.lua.
+if isOwners and string.sub(ARGV[2], -1) ~= '!' and not redis.pcall('ZSCORE', KEYS[2], ARGV[2]) then
   local isPassed, tokenText = nil, ''
   local head = redis.pcall('ZRANGE', KEYS[2], 0, 1)
   local number, expiry, sentAt, about = string.match(head[1] or '', '^ (%d+) exclusive (%d+) (%d+) (%d.*)$')

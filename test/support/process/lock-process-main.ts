@@ -3,7 +3,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import type { LockTimeoutError } from '../../../lib/core/api/errors.js';
+import { LockAbortedError, type LockTimeoutError } from '../../../lib/core/api/errors.js';
 import { LeaseLostError } from '../../../lib/core/api/lease-errors.js';
 import type { Lease } from '../../../lib/core/api/lease.js';
 import type { Contention } from '../../../lib/core/contention/contention.js';
@@ -83,6 +83,7 @@ let locks: LockClient;
 let latches: Latches;
 let jobs: RedisJobStore;
 let redisUrl: string;
+let notebook: Redis | undefined;
 const leases = new Map<string, Lease>();
 /** What wants a second lock inside of the work under a first one. */
 const inside = new Map<string, (inner: string, options?: LockOptions) => Promise<void>>();
@@ -331,6 +332,45 @@ const verbs = {
         cause: cause instanceof Error ? `${cause.name}: ${cause.message}` : undefined,
       };
     }
+  },
+
+  /**
+   * Renders a page for a request, where only the newest request counts. Notes in the list `log` when it begins, stores and
+   * ends, and stores the number of the request. Says what became of it.
+   */
+  async render(page: string, request: number, forMs: number): Promise<string> {
+    const redis = (notebook ??= new Redis(redisUrl));
+    const note = (what: string): Promise<number> => redis.rpush('log', `${what} ${process.pid} ${request}`);
+    try {
+      return await locks.using(
+        page,
+        { cancellable: true, onBusy: 'cancelHolder' },
+        async ({ signal, fencingToken }) => {
+          await note(`begin ${fencingToken}`);
+          try {
+            await sleep(forMs, undefined, { signal }).catch(() => {});
+            // It does not stop in the middle of a step.
+            await sleep(3);
+            if (signal.aborted) throw signal.reason as Error;
+            await redis
+              .multi()
+              .set('result', request)
+              .rpush('log', `store ${fencingToken} ${process.pid} ${request}`)
+              .exec();
+            return 'stored';
+          } finally {
+            await note(`end ${fencingToken}`);
+          }
+        },
+      );
+    } catch (error) {
+      return error instanceof LockAbortedError ? error.reason : String(error);
+    }
+  },
+
+  /** Resolves when Redis has executed every command that was sent before. */
+  async caughtUp(resource: string): Promise<void> {
+    await locks.inspect(resource);
   },
 
   letGo(resource: string): void {

@@ -1,6 +1,7 @@
 -- acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, label, isKnown, known): the whole
 -- of acquire, for a lock that may be held or waited for. label: nil where there is none. known: the lock as releaseLock
 -- found it in the same script, if isKnown. Returns the reply of the script.
+-- After 'queued' it has a sixth element, 1, where the holder was told that a newer call wants the lock.
 
 -- @include granting
 -- @include lease
@@ -51,6 +52,8 @@ local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, se
 
   -- @inline seen-holders
   if sentAt == '' then return { 'busy', ttl, seen, (isCut or (lock and lock.isPartial)) and 1 or nil } end
+  -- It keeps the place that it has, and has none.
+  if not number and tonumber(maxWaiters) == 0 then return { 'full', ttl, seen } end
   local place, soonestMs = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), request.about)
   if not place then return { 'full', ttl, seen } end
   -- The TTL is that of the last reader, which may end before one that dies.
@@ -60,5 +63,24 @@ local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, se
     resize(lockKey, lock, request.total)
     grantWaiting(lockKey, queueKey, fenceKey, lock)
   end
-  return { 'queued', ttl, seen, place, soonestMs }
+  local told
+  if string.sub(owner, -1) == '!' then
+    -- A call that ends older ones: its owner id ends so. The holder of an exclusive lock is told, and a hundred of the waiters
+    -- before it, where their owner ids end with ~ or ~!: "seal superseded instance resource" in the inboxes of their clients;
+    -- see grant-seal.ts. Nothing is taken from them.
+    local older = place > 1 and redis.call('ZRANGE', queueKey, 0, math.min(2 * place, 202) - 3) or {}
+    older[#older + 1] = lock and lock.owner
+    local said, prefix = 'superseded ' .. string.match(owner, '^[^/]*'), string.match(lockKey, '^(.*){[^{}]*}$')
+    for index = 1, #older do
+      local other = older[index]
+      local client = string.match(other, '^([^ #!].*)/[^/]*~!?$')
+      if client then
+        local receivers = redis.pcall('PUBLISH', prefix .. 'inbox:' .. client,
+          redis.sha1hex(said .. ' ' .. other) .. ' ' .. said .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
+        -- An ACL may forbid the channel.
+        if lock and other == lock.owner and type(receivers) == 'number' then told = 1 end
+      end
+    end
+  end
+  return { 'queued', ttl, seen, place, soonestMs, told }
 end

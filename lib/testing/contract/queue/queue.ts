@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { type LockOwner, type QueuedPlace, SUPERSEDES, YIELDS } from '../../../core/store/lock-store.js';
 import { ANY_NUMBER, ANY_VALUE, assertAbove, assertEquals, assertMatches } from '../asserts.js';
-import type { QueueSuite } from '../queue-world.js';
+import { eventually } from '../eventually.js';
+import type { Peer, QueueSuite } from '../queue-world.js';
 import { enqueue, LONG_MS, newOwner, PATIENT, SHORT_MS, take } from '../requests.js';
 import type { AllFeatures } from '../subject.js';
 
@@ -241,6 +243,98 @@ export function describeQueue(inWorld: QueueSuite, features: AllFeatures): void 
       await holder.release(owner);
       assert.equal(await subject.isEmpty(), true);
       await take(b.store, newOwner(b.store, 'stock'));
+    });
+  });
+
+  describe('where only the newest call counts', () => {
+    const { it: itTells } = inWorld.where(({ holder }) => holder.noSuperseding === undefined);
+    const newWaiter = ({ store }: Peer, mark: string): LockOwner => {
+      const owner = newOwner(store, 'stock');
+      return { ...owner, id: owner.id + mark };
+    };
+    const told = async (peer: Peer, ...owners: LockOwner[]): Promise<void> => {
+      await eventually(() => {
+        assertEquals(
+          peer.grants.notices.map(({ owner, by }) => ({ owner, by })),
+          owners.map(({ id }) => ({ owner: id, by: 'b' })),
+        );
+      });
+    };
+
+    itTells.onEveryServer('the holder is told of a newer call, where both agree to it', async ({ world, a, b }) => {
+      const holder = newWaiter(a, YIELDS);
+      await take(a.store, holder);
+      const newer = newWaiter(b, SUPERSEDES);
+      assertMatches(await b.store.acquire(newer, LONG_MS, PATIENT), { status: 'queued', told: 1 });
+      await told(a, holder);
+      // Each time it asks.
+      assertMatches(await b.store.acquire(newer, LONG_MS, { ...PATIENT, maxWaiters: 0 }), {
+        status: 'queued',
+        told: 1,
+      });
+      await told(a, holder, holder);
+      assert.equal(await a.store.verify(holder), true);
+      assertEquals(await world.queue(), ['b']);
+      await a.store.release(holder);
+      await world.granted(b, newer);
+    });
+
+    itTells.onEveryServer('so are the waiters before it, and none behind it', async ({ world, a, b }) => {
+      await world.held();
+      const older = newWaiter(a, YIELDS + SUPERSEDES);
+      await enqueue(a.store, older);
+      await world.waiting(a);
+      const newer = newWaiter(b, YIELDS + SUPERSEDES);
+      const reply = await b.store.acquire(newer, LONG_MS, PATIENT);
+      assert.equal(reply.status, 'queued');
+      assert.equal((reply as QueuedPlace).told, undefined);
+      await told(a, older);
+      await enqueue(a.store, older);
+      assertEquals(b.grants.notices, []);
+      assertEquals(await world.queue(), ['a', 'a', 'b']);
+    });
+
+    itTells('no holder is told that has not agreed, or by a call that has not', async ({ world, a, b }) => {
+      const plain = await world.held();
+      const reply = await b.store.acquire(newWaiter(b, SUPERSEDES), LONG_MS, PATIENT);
+      assert.equal((reply as QueuedPlace).told, undefined);
+      await world.holder.store.release(plain);
+      await b.grants.next();
+      const agreed = { ...newWaiter(a, YIELDS), resource: 'other' };
+      await take(a.store, agreed);
+      await enqueue(b.store, { ...newWaiter(b, YIELDS), resource: 'other' });
+      await world.noOtherIsGranted();
+      assertEquals(a.grants.notices, []);
+    });
+
+    itTells(
+      'the next holder of one process is told, which is granted in the step of a release',
+      async ({ world, a, b }) => {
+        const first = await world.held();
+        const next = newWaiter(a, YIELDS);
+        await enqueue(a.store, next);
+        const newer = newWaiter(world.holder, SUPERSEDES);
+        const queueing = { sentAt: 0, maxWaiters: 9 };
+        assertMatches(await world.holder.store.rotate(first, newer, LONG_MS, queueing), {
+          released: true,
+          next: { status: 'queued', told: 1 },
+        });
+        await world.granted(a, next);
+        await eventually(() => assertMatches(a.grants.notices, [{ owner: next.id, by: 'holder' }]));
+        assertEquals(b.grants.notices, []);
+      },
+    );
+
+    itTells('one that may not join keeps the place that it has, and joins none', async ({ world, a, b }) => {
+      await world.held();
+      const standing = await world.waiting(a);
+      const none = { ...PATIENT, maxWaiters: 0 };
+      assertMatches(await a.store.acquire(standing, LONG_MS, none), { status: 'queued' });
+      await a.store.release(standing);
+      for (const peer of [a, b]) {
+        assertMatches(await peer.store.acquire(newOwner(peer.store, 'stock'), LONG_MS, none), { status: 'full' });
+      }
+      assertEquals(await world.queue(), []);
     });
   });
 }

@@ -42,7 +42,7 @@ export const LOCK_MUTANTS = [
     what: 'tokens grow once in a second, and not with each grant',
     file: SCRIPTS,
     find: 'local token = tick * 32',
-    times: 3,
+    times: 4,
     replace: 'local token = math.floor(tick / 100000) * 100000 * 32',
     scenario: 'rush',
     work: { ways: { exclusive: 1 } },
@@ -141,6 +141,7 @@ export const LOCK_MUTANTS = [
     what: 'the waiter that came last is granted first',
     file: SCRIPTS,
     find: "local head = redis.pcall('ZRANGE', KEYS[2], 0, 1)",
+    times: 2,
     replace:
       "local length = redis.call('ZCARD', KEYS[2]) / 3\n" +
       "  local head = redis.pcall('ZRANGE', KEYS[2], 2 * length - 2, 2 * length - 1)",
@@ -181,9 +182,9 @@ export const LOCK_MUTANTS = [
     name: 'lock-without-expiry',
     what: 'the lock of a waiter that is granted has no expiry before its first renewal',
     file: SCRIPTS,
-    // Each way to be granted: by the release of a process in which no other call waits, and by all else.
+    // Each way to be granted: by release and by rotate, of the usual first waiter, and by all else.
     find: ", 'PX', leaseMs)",
-    times: 2,
+    times: 3,
     replace: ')',
     scenario: 'killed',
     caughtBy: ['liveness'],

@@ -157,6 +157,17 @@ describe('the views of the console', () => {
     await page.getByText('Partial.').waitFor();
   });
 
+  it.each([360, 1_280])('keeps long names within a page of %i px', async (width) => {
+    const long = `tenant:${'a1b2c3d4-'.repeat(18)}:order`;
+    const { page, go } = await open({ resources: [long] }, { viewport: { width, height: 800 } });
+    for (const place of ['now', 'locks', `lock?resource=${encodeURIComponent(long)}`]) {
+      await go(place);
+      await page.getByText(long).first().waitFor({ state: 'attached' });
+      const overflow = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'));
+      expect([place, overflow]).toEqual([place, 0]);
+    }
+  });
+
   it('shows local times, with UTC in the title', async () => {
     const from = Date.parse('2026-11-26T13:42:37Z');
     const { page, go, shop } = await open({ from }, { locale: 'en-GB', timezoneId: 'Asia/Tokyo' });

@@ -67,6 +67,8 @@ export class Hold implements LocalHolder {
   writers: number;
   dueAt = 0;
   heapIndex = -1;
+  /** Its index in the list of active holds; -1 while it is not there. Maintained by that list. */
+  activeIndex = -1;
   /** The async context in which the listeners of its signal run. */
   context: AsyncContext | undefined;
   /** For the detection of leaks: the object that the user has, where it was acquired, and whether it is watched. */

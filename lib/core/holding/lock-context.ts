@@ -110,31 +110,46 @@ function unreleased(entry: ContextEntry | undefined): ContextEntry | undefined {
   return entry;
 }
 
-/** The locks that work of this process still uses. A shutdown waits for them. */
+/**
+ * The locks that work of this process still uses. A shutdown waits for them. Each hold knows its place in the list: at a
+ * hand-over inside a process, a `Set` with hardly an entry is the larger part of what changes.
+ */
 export class ActiveHolds {
-  readonly #holds = new Set<Hold>();
+  readonly #holds: Hold[] = [];
   readonly #emptyListeners = new Set<() => void>();
 
   get size(): number {
-    return this.#holds.size;
+    return this.#holds.length;
   }
 
   add(hold: Hold): void {
-    this.#holds.add(hold);
+    if (hold.activeIndex !== -1) return;
+    hold.activeIndex = this.#holds.length;
+    this.#holds.push(hold);
   }
 
   delete(hold: Hold): void {
-    this.#holds.delete(hold);
-    if (this.#holds.size === 0) for (const listener of this.#emptyListeners) listener();
+    const { activeIndex } = hold;
+    if (activeIndex !== -1) {
+      hold.activeIndex = -1;
+      const last = this.#holds.pop()!;
+      if (last !== hold) {
+        this.#holds[activeIndex] = last;
+        last.activeIndex = activeIndex;
+      }
+    }
+    if (this.#holds.length > 0 || this.#emptyListeners.size === 0) return;
+    for (const listener of this.#emptyListeners) listener();
   }
 
+  /** In no order. */
   list(): Hold[] {
     return [...this.#holds];
   }
 
   /** Waits until none is left, but no longer than `patienceMs`. */
   async whenEmpty(clock: Clock, patienceMs: number): Promise<void> {
-    if (this.#holds.size === 0 || patienceMs <= 0) return;
+    if (this.size === 0 || patienceMs <= 0) return;
     await new Promise<void>((resolve) => {
       const settle = (): void => {
         timer.cancel();

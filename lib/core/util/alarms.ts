@@ -32,8 +32,9 @@ export class DueQueue<T extends Due> {
   /** Adds the entry, or moves it to the place of its new `dueAt`. */
   put(entry: T): void {
     if (entry.heapIndex === -1) {
-      entry.heapIndex = this.#heap.length;
+      // The last one has none below it.
       this.#heap.push(entry);
+      return this.#rise(this.#heap.length - 1);
     }
     this.#rise(entry.heapIndex);
     this.#sink(entry.heapIndex);

@@ -170,6 +170,7 @@ export function readLockPlan<A extends readonly unknown[]>(
   const group = groupNamed(rest.group ?? where);
   const mode = fixedMode && { mode: fixedMode };
   const lock: LockOptions = { ...rest, ...mode, ...cancels, ...(waitMs !== undefined && { waitMs }), group };
+  const resources = readKey(key, where, checkResources);
   const fixed = typeof key === 'function' ? undefined : { fixed: checkResources(key, where) };
   if (isNewestFirst(lock)) checkNewestFirst(lock, fixed?.fixed.length);
   const lockOptions = fixedOptions(lock);
@@ -179,14 +180,10 @@ export function readLockPlan<A extends readonly unknown[]>(
     ignoresTransaction: rest.ignoreTransaction === true,
     minHoldMs: rest.minHoldMs ?? 0,
     mode: lock.mode ?? 'exclusive',
-    resources: readKey(key, where, checkResources),
+    resources,
     ...fixed,
-    using: (service, resources, work, signal) =>
-      service.using(
-        resources.length === 1 ? resources[0]! : resources,
-        signal ? { ...lockOptions, signal } : lockOptions,
-        work,
-      ),
+    using: (service, names, work, signal) =>
+      service.using(names.length === 1 ? names[0]! : names, signal ? { ...lockOptions, signal } : lockOptions, work),
   };
 }
 

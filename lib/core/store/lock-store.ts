@@ -10,8 +10,8 @@ import type { Holders } from '../api/holder.js';
 export interface LockOwner {
   readonly resource: string;
   /**
-   * The owner id: `instanceId` + a secret random part. What it ends with says whether only the newest call counts:
-   * {@link YIELDS} and {@link SUPERSEDES}.
+   * The owner id: `instanceId` + a secret random part. Where only the newest call counts, it ends with `~`, if a newer
+   * call may end this one, and then with `!`, if this one ends older ones.
    */
   readonly id: string;
   readonly mode: LockMode;

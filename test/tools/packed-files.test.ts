@@ -44,6 +44,11 @@ describe('the packed files', () => {
     expect(packed.filter((path) => !pages.includes(path))).toEqual(['LICENSE', 'package.json']);
   });
 
+  it('have no mark of tests or tools, as pages', () => {
+    const marked = pages.filter((page) => publishedPage(read(page), { page, ...links }).includes('<!--'));
+    expect(marked).toEqual([]);
+  });
+
   it('have every page and heading that JSDoc, messages and packed pages name, but for what is in the repository', () => {
     const texts = pages.map((page) => [page, publishedPage(read(page), { page, ...links })] as const);
     const code = sources.map((path) => [path, read(path)] as const);

@@ -1,6 +1,8 @@
 // Pages as they are published. npm shows README without the repository, and the package does not have every page.
 
 const PICTURE = /\.(?:svg|png|jpe?g|gif|webp)$/;
+/** A mark for tests, generators or Prettier. */
+const MARK = /^ *<!--[^]*?-->\n+/gm;
 const FENCED = /^( *)(`{3,})[^]*?^\1\2$/gm;
 /** What stands before a link, the link, and what ends it. */
 const LINKS = [/(\]\()([^)\s]+)(\))/g, /^(\[[^\]]+\]: )(\S+)()/gm, /(\b(?:src|href|srcset)=")([^"]+)(")/g];
@@ -37,7 +39,7 @@ export function targetOf(link, page) {
 
 /**
  * A page as it is published. Links of README lead to the repository, and so do those of other pages to what is not published.
- * Tables lose the spaces that align them: those are a fifth of all pages.
+ * Marks that are no text are left out, and the spaces that align tables.
  *
  * @param {string} text
  * @param {object} of
@@ -47,7 +49,7 @@ export function targetOf(link, page) {
  * @param {string} of.version
  */
 export function publishedPage(text, { page, published, repository, version }) {
-  const narrow = changeProse(text, (prose) => prose.replace(/^ *\|.*$/gm, withoutPadding));
+  const narrow = changeProse(text, (prose) => prose.replace(MARK, '').replace(/^ *\|.*$/gm, withoutPadding));
   if (repository === undefined) return narrow;
   return replaceLinks(narrow, (link) => {
     const target = targetOf(link, page);

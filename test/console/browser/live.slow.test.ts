@@ -1,6 +1,42 @@
+import type { Page } from '../../support/process/browser.mjs';
 import { useConsole } from './open-console.js';
 
 const HOSTILE = ['<img src=x onerror=alert(1)>', 'order:\u202e7', 'line\nbreak\u0007', 'zero\u200bwidth'];
+
+interface Stop {
+  readonly what: string;
+  readonly hasOutline: boolean;
+  readonly isInDialog: boolean;
+}
+
+/** Notes what gets the focus from now on, and says what of the page, or of its dialog, should. */
+async function noteFocus(page: Page): Promise<{ expected: string[]; backward: string[]; seen(): Promise<Stop[]> }> {
+  const { expected, backward } = (await page.evaluate(`(() => {
+    const all = [...(document.querySelector('dialog') ?? document).querySelectorAll('a, button, input, select')];
+    const visible = all.filter((each) => each.checkVisibility({ visibilityProperty: true }));
+    const nameOf = (each) => visible.indexOf(each) + ' ' + (each.ariaLabel ?? (each.name || each.innerText.split('\\n')[0] || each.id));
+    const isAfter = (a, b) => b.left > a.right - 1 || b.top > a.bottom - 1;
+    window.stops = [];
+    document.addEventListener('focusin', ({ target }) => {
+      const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(target);
+      stops.push({
+        what: nameOf(target),
+        hasOutline: outlineStyle === 'solid' && parseFloat(outlineWidth) >= 2 && !outlineColor.endsWith(', 0)'),
+        isInDialog: target.closest('dialog') !== null,
+      });
+    });
+    return {
+      expected: visible.map(nameOf),
+      backward: visible
+        .filter((each, place) => place > 0 &&
+          !isAfter(visible[place - 1].getBoundingClientRect(), each.getBoundingClientRect()))
+        .map(nameOf),
+    };
+  })()`)) as { expected: string[]; backward: string[] };
+  return { expected, backward, seen: async () => (await page.evaluate('stops')) as Stop[] };
+}
+
+const ACTIONS = ['release', 'runJob', 'pauseJob', 'resumeJob'];
 
 describe('the page of the console while it is looked at', () => {
   const open = useConsole();
@@ -159,6 +195,46 @@ describe('the page of the console while it is looked at', () => {
     await page.goBack();
     await page.getByRole('table', { name: 'Locks' }).waitFor();
     expect(await page.getByRole('searchbox').inputValue()).toBe('sku-2291');
+  });
+
+  it.each(['now', 'locks', 'jobs'])(
+    'is walked through by Tab, each control once and in its order: %s',
+    async (view) => {
+      const at = Date.now();
+      const { page, go, shop } = await open({ from: at, actions: ACTIONS });
+      shop.now = () => at;
+      await go(view);
+      await page.locator('table').first().waitFor();
+      const { expected, backward, seen } = await noteFocus(page);
+      expect(expected.length).toBeGreaterThan(20);
+      for (let pressed = 0; pressed < expected.length; pressed++) await page.keyboard.press('Tab');
+      const stops = await seen();
+      expect(stops.map(({ what }) => what)).toEqual(expected);
+      expect(stops.filter(({ hasOutline }) => !hasOutline)).toEqual([]);
+      expect(backward).toEqual([]);
+    },
+  );
+
+  it('keeps Tab within a dialog, and gives the focus back to the button that opened it', async () => {
+    const { page, go } = await open({ actions: ACTIONS });
+    await go('jobs');
+    const opener = page.getByRole('button', { name: 'Pause cart-expiry' });
+    await opener.focus();
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Pause this job?' });
+    await dialog.waitFor();
+    const { expected, seen } = await noteFocus(page);
+    // A field of a time has several stops of its own. So many lead around more than once.
+    for (let pressed = 0; pressed < 30; pressed++) await page.keyboard.press('Tab');
+    const stops = await seen();
+    expect(stops.filter(({ isInDialog, hasOutline }) => !isInDialog || !hasOutline)).toEqual([]);
+    const around = stops.map(({ what }) => what);
+    const start = around.indexOf(expected[0]!);
+    expect(around.slice(start, start + expected.length)).toEqual(expected);
+    expect(around.length).toBeGreaterThan(expected.length);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Pause cart-expiry');
   });
 
   it('has a first view of 10,000 locks and 1,000 instances within a second or so', async () => {

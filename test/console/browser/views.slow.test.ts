@@ -168,6 +168,21 @@ describe('the views of the console', () => {
     }
   });
 
+  it('fits a page of each width, from a telephone over tablets to a magnified laptop', async () => {
+    const { page, go } = await open({ actions: ['release', 'runJob', 'pauseJob', 'resumeJob'] });
+    const tooWide: string[] = [];
+    for (const place of ['now', 'locks', 'blockers', 'jobs', 'job?name=datev-export', 'leaders', 'instances']) {
+      await go(place);
+      await page.locator('table').first().waitFor();
+      for (const width of [320, 640, 800, 801, 900, 1_024, 1_200, 1_201]) {
+        await page.setViewportSize({ width, height: 800 });
+        const overflow = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'));
+        if (overflow > 0) tooWide.push(`${place} at ${width} px: ${overflow} px`);
+      }
+    }
+    expect(tooWide).toEqual([]);
+  });
+
   it('shows local times, with UTC in the title', async () => {
     const from = Date.parse('2026-11-26T13:42:37Z');
     const { page, go, shop } = await open({ from }, { locale: 'en-GB', timezoneId: 'Asia/Tokyo' });

@@ -1,6 +1,5 @@
 import type { AttemptLog, WaitingTimes } from '../places/asking.js';
 import {
-  type HeldMeanwhile,
   LockAbortedError,
   LockBusyError,
   LockModeMismatchError,
@@ -8,6 +7,7 @@ import {
   LockTimeoutError,
   LockUnavailableError,
   quoteResource,
+  type WaitDetails,
 } from '../api/errors.js';
 import { NO_HOLDERS } from '../api/holder.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
@@ -20,7 +20,6 @@ import { noteWait, waitBefore } from './waits.js';
  * could not be asked.
  *
  * @param attempts how many were sent for this call
- * @param place which place it last had in the queue of the store
  */
 export function waitedTooLong(
   resource: string,
@@ -28,21 +27,11 @@ export function waitedTooLong(
   now: number,
   log: AttemptLog,
   attempts = log.attempts,
-  place?: number,
-  meanwhile?: HeldMeanwhile,
+  details?: WaitDetails,
 ): LockTimeoutError | LockUnavailableError {
   if (log.last !== 'busy') return unavailable(resource, log, 'acquire', waitedForStore(call, now));
   const waitedMs = now - call.startedAt;
-  return new LockTimeoutError(
-    resource,
-    waitedMs,
-    attempts,
-    log.holderTtlMs,
-    log.holders(now),
-    undefined,
-    place,
-    meanwhile,
-  );
+  return new LockTimeoutError(resource, waitedMs, attempts, log.holderTtlMs, log.holders(now), undefined, details);
 }
 
 /**
@@ -61,12 +50,11 @@ export function cutShort(
   if (isTimeout && error.foreignHolder) throw error;
   if (waitMs === 0 || !(hadNoTime || isTimeout)) throw error;
   const seen = isTimeout ? error : { ...NO_HOLDERS, attempts: 1, retryAfterMs: 0 };
-  const place = isTimeout ? error.place : undefined;
-  const meanwhile = isTimeout ? error.heldMeanwhile : undefined;
+  const details = isTimeout ? error : undefined;
   const { attempts, retryAfterMs } = seen;
   const { waitMs: waitedMs } = whole;
   const { resource } = error;
-  const late = new LockTimeoutError(resource, waitedMs, attempts, retryAfterMs, seen, undefined, place, meanwhile);
+  const late = new LockTimeoutError(resource, waitedMs, attempts, retryAfterMs, seen, undefined, details);
   const wait = waitBefore(error);
   if (wait) noteWait(late, wait.since, wait.hasWaited);
   throw late;

@@ -2,6 +2,7 @@ import { aborted, mismatched, unavailable, waitedTooLong } from './acquire-error
 import { AttemptLog } from '../places/asking.js';
 import { heldMeanwhile, holdsNothing, watchForDeadlock } from './deadlocks.js';
 import { LocalStoreLeases } from './local-store-leases.js';
+import { askedToStopAt, askToStop, marked, refusalOfNewest } from './newest-first.js';
 import { isWaitTold, tellOfLongWait, tellOfWait } from './waits.js';
 import { grant, type PendingCall, type WaiterListener, WaitingCalls } from './pending-call.js';
 import { StoreWaiter } from './store-waiter.js';
@@ -14,17 +15,9 @@ import {
   queueFull,
   tellOfSlowHolder,
 } from './why-waiting.js';
-import {
-  addAskedToStop,
-  InvalidLockOptionsError,
-  LockAbortedError,
-  type LockError,
-  LockShutdownError,
-  LockTimeoutError,
-} from '../api/errors.js';
-import { type NewestFirst, SEVERAL_HOLDERS } from '../api/lock-options.js';
-import { Hold } from '../holding/hold.js';
-import { type FoundInUse, type LockOwner, type LockStore, SUPERSEDES, YIELDS } from '../store/lock-store.js';
+import { LockAbortedError, LockShutdownError } from '../api/errors.js';
+import type { Hold } from '../holding/hold.js';
+import type { FoundInUse, LockOwner } from '../store/lock-store.js';
 import { LockStoreError } from '../store/store-error.js';
 import type { PushedGrant, RetentionNotice } from '../store/hearing.js';
 import { handOnLabel, mistrustLabel } from '../holding/labels.js';
@@ -71,7 +64,7 @@ export class LocalQueue implements WaiterListener {
   join(call: PendingCall): void {
     const { maxWaiters, signal, newest } = call.options;
     if (newest !== undefined) {
-      const refusal = refusalOf(call, this.deps.store);
+      const refusal = refusalOfNewest(call, this.deps.store);
       if (refusal !== undefined) {
         call.fail(refusal);
         return this.#checkIdle();
@@ -88,7 +81,7 @@ export class LocalQueue implements WaiterListener {
     if (isFirst) {
       this.#waiterFor(call).ask(call.startedAt);
       // Last: what listens to the signal may release.
-      if (newest?.cancels) this.#askToStop(this.#storeLeases.first, this.deps.store.instanceId);
+      if (newest?.cancels) askToStop(this.resource, this.#storeLeases.first, this.deps.store.instanceId, this.deps);
       return;
     }
     this.#waiting.add(call);
@@ -112,17 +105,6 @@ export class LocalQueue implements WaiterListener {
     }
     const { instanceId } = this.deps.store;
     for (const call of ended) call.fail(LockAbortedError.superseded(this.resource, instanceId, false));
-  }
-
-  /** A newer call wants what is held here. */
-  #askToStop(storeLease: StoreLease | undefined, by: string): void {
-    const { observers, store } = this.deps;
-    for (const hold of storeLease?.holders ?? []) {
-      if (!(hold instanceof Hold) || !hold.options.newest?.yields) continue;
-      if (!hold.askToStop(LockAbortedError.superseded(this.resource, by, true))) continue;
-      if (!observers.wants('superseded')) continue;
-      observers.emit({ type: 'superseded', ...observers.describe(hold), holder: store.instanceId, by });
-    }
   }
 
   get size(): number {
@@ -258,7 +240,7 @@ export class LocalQueue implements WaiterListener {
       }
     } else if (by !== undefined) {
       const storeLease = this.#storeLeases.first;
-      if (storeLease && isFor(storeLease.owner.id)) this.#askToStop(storeLease, by);
+      if (storeLease && isFor(storeLease.owner.id)) askToStop(this.resource, storeLease, by, this.deps);
     }
   }
 
@@ -408,19 +390,13 @@ export class LocalQueue implements WaiterListener {
   #outOfTime(call: PendingCall): void {
     const now = this.deps.clock.now();
     noteReasons(this.#facts, call.options, now);
-    const place = this.#placeOf(call);
-    const meanwhile = heldMeanwhile(this.resource, call, this.queues, this.deps);
-    const error = waitedTooLong(this.resource, call, now, this.log, call.attempts, place, meanwhile);
-    const askedAt = this.#askedToStopAt;
-    if (askedAt !== undefined && error instanceof LockTimeoutError) addAskedToStop(error, now - askedAt);
-    this.#dismiss(call, error);
-  }
-
-  /** When the holder was asked to stop, if it was. */
-  get #askedToStopAt(): number | undefined {
-    if (this.#waiter) return this.#waiter.asked?.at;
-    const holder = this.#storeLeases.first?.holders[0];
-    return holder instanceof Hold ? holder.stopped?.at : undefined;
+    const askedAt = this.#waiter ? this.#waiter.asked?.at : askedToStopAt(this.#storeLeases.first);
+    const details = {
+      place: this.#placeOf(call),
+      heldMeanwhile: heldMeanwhile(this.resource, call, this.queues, this.deps),
+      askedToStopMs: askedAt === undefined ? undefined : now - askedAt,
+    };
+    this.#dismiss(call, waitedTooLong(this.resource, call, now, this.log, call.attempts, details));
   }
 
   /** Known of the call that the waiter asks for only: other processes may come between it and the calls behind it. */
@@ -468,17 +444,4 @@ export class LocalQueue implements WaiterListener {
   #checkIdle(): void {
     if (this.#storeLeases.isEmpty && this.size === 0) this.queues.delete(this.resource);
   }
-}
-
-/** Tells the store by the owner id that only the newest call counts. */
-function marked(owner: LockOwner, { cancels, yields }: NewestFirst): LockOwner {
-  return { ...owner, id: owner.id + (yields ? YIELDS : '') + (cancels ? SUPERSEDES : '') };
-}
-
-/** Why a call cannot end older ones, or be ended by a newer one, if it cannot. */
-function refusalOf({ options, several }: PendingCall, { noSuperseding }: LockStore): LockError | undefined {
-  const { cancels } = options.newest!;
-  const [option, said] = cancels ? ['onBusy', "'cancelHolder'"] : ['cancellable', 'true'];
-  const why = several === undefined ? noSuperseding : SEVERAL_HOLDERS;
-  return why === undefined ? undefined : new InvalidLockOptionsError(`${option} cannot be ${said}: ${why}.`, option);
 }

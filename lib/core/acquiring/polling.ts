@@ -155,8 +155,9 @@ export class Polling {
       if (log.awaySince !== undefined) log.noteAway(store.trouble(resource) !== undefined, now);
       if (leftMs(now) <= 0) {
         log.notice(store.trouble(resource));
-        const meanwhile = heldMeanwhile(resource, poller, this.queues, this.deps);
-        throw waitedTooLong(resource, poller, now, log, log.attempts, undefined, meanwhile);
+        throw waitedTooLong(resource, poller, now, log, log.attempts, {
+          heldMeanwhile: heldMeanwhile(resource, poller, this.queues, this.deps),
+        });
       }
       if (now >= poller.tellAt) {
         poller.tellAt = Infinity;

@@ -179,6 +179,13 @@ function adviceAfterWait(resource: string, meanwhile: HeldMeanwhile | undefined)
   );
 }
 
+/** What is known of a wait in vain, beside its holders. */
+export interface WaitDetails {
+  readonly place?: number | undefined;
+  readonly heldMeanwhile?: HeldMeanwhile | undefined;
+  readonly askedToStopMs?: number | undefined;
+}
+
 /**
  * The resource was not free within `waitMs`. If Redis could not be asked at the end of the wait, the error is a
  * {@link LockUnavailableError} instead, even if the resource was held before.
@@ -229,8 +236,7 @@ export class LockTimeoutError extends LockBusyError {
     seen: Holders = NO_HOLDERS,
     /** The message, if the wait was not for a lock. */
     message?: string,
-    place?: number,
-    meanwhile?: HeldMeanwhile,
+    { place, heldMeanwhile, askedToStopMs }: WaitDetails = {},
   ) {
     const known = [place === undefined ? '' : `${ordinal(place)} in line`, attempts > 0 ? asked(attempts) : ''].filter(
       Boolean,
@@ -240,31 +246,28 @@ export class LockTimeoutError extends LockBusyError {
     const what = isKnown(seen)
       ? `is held by ${describeHolders(seen)}; waited ${formatDuration(waitedMs)}`
       : `was not free within ${formatDuration(waitedMs)}`;
+    const wasAsked =
+      askedToStopMs === undefined
+        ? ''
+        : ` The holder was asked to stop ${formatDuration(askedToStopMs)} ago (onBusy: 'cancelHolder').`;
     super(
       resource,
       attempts,
       retryAfterMs,
       seen,
-      message ?? `${quoteResource(resource)} ${what}${how}. ${adviceAfterWait(resource, meanwhile)}`,
+      message ?? `${quoteResource(resource)} ${what}${how}. ${adviceAfterWait(resource, heldMeanwhile)}${wasAsked}`,
     );
-    if (meanwhile !== undefined) this.heldMeanwhile = meanwhile;
-    if (meanwhile?.deadlock) {
+    if (heldMeanwhile !== undefined) this.heldMeanwhile = heldMeanwhile;
+    if (askedToStopMs !== undefined) this.askedToStopMs = askedToStopMs;
+    if (heldMeanwhile?.deadlock) {
       Object.defineProperty(this, 'cause', {
-        value: new Deadlock(meanwhile.deadlock),
+        value: new Deadlock(heldMeanwhile.deadlock),
         configurable: true,
         writable: true,
       });
     }
     if (place !== undefined) this.place = place;
   }
-}
-
-/** Adds to the error that the holder was asked to stop, and has not ended its work. */
-export function addAskedToStop(error: LockTimeoutError, askedToStopMs: number): void {
-  const { message } = error;
-  error.askedToStopMs = askedToStopMs;
-  error.message = `${message} The holder was asked to stop ${formatDuration(askedToStopMs)} ago (onBusy: 'cancelHolder').`;
-  if (error.stack) error.stack = error.stack.replace(message, () => error.message);
 }
 
 /**

@@ -367,6 +367,12 @@ export function isNewestFirst({ onBusy, cancellable }: Pick<LockOptions, 'onBusy
   return onBusy === 'cancelHolder' || cancellable === true;
 }
 
+/** The error for a call that cannot end older ones, if it `cancels` them, or else be ended by a newer one. */
+export function notNewestFirst({ cancels }: Pick<NewestFirst, 'cancels'>, why: string): InvalidLockOptionsError {
+  const [option, said] = cancels ? (['onBusy', "'cancelHolder'"] as const) : (['cancellable', 'true'] as const);
+  return new InvalidLockOptionsError(`${option} cannot be ${said}: ${why}.`, option);
+}
+
 export const SEVERAL_HOLDERS = 'each of several resources may have another holder. Lock one resource in such a call';
 
 /**
@@ -384,7 +390,6 @@ export function checkNewestFirst(
   }: Omit<LockOptions, 'mode'> & { mode?: LockMode },
   names = 1,
 ): void {
-  const [option, said] = onBusy === 'cancelHolder' ? ['onBusy', "'cancelHolder'"] : ['cancellable', 'true'];
   const reasons = [
     mode !== 'exclusive' && `in mode ${mode} several calls may use the resource at once. Use mode 'exclusive'`,
     names > 1 && SEVERAL_HOLDERS,
@@ -395,7 +400,7 @@ export function checkNewestFirst(
     minHoldMs > 0 && 'the resource would stay taken after the work has ended. Leave minHoldMs out',
   ];
   const why = reasons.find((reason) => reason !== false);
-  if (why !== undefined) throw new InvalidLockOptionsError(`${option} cannot be ${said}: ${why}.`, option!);
+  if (why !== undefined) throw notNewestFirst({ cancels: onBusy === 'cancelHolder' }, why);
 }
 
 const fixed = new WeakSet<LockOptions>();

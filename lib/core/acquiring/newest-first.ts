@@ -1,0 +1,42 @@
+import { type InvalidLockOptionsError, LockAbortedError } from '../api/errors.js';
+import { type NewestFirst, notNewestFirst, SEVERAL_HOLDERS } from '../api/lock-options.js';
+import { Hold } from '../holding/hold.js';
+import type { Runtime } from '../holding/runtime.js';
+import type { StoreLease } from '../holding/store-lease.js';
+import { type LockOwner, type LockStore, SUPERSEDES, YIELDS } from '../store/lock-store.js';
+import type { PendingCall } from './pending-call.js';
+
+/** Tells the store by the owner id that only the newest call counts. */
+export function marked(owner: LockOwner, { cancels, yields }: NewestFirst): LockOwner {
+  return { ...owner, id: owner.id + (yields ? YIELDS : '') + (cancels ? SUPERSEDES : '') };
+}
+
+/** Why a call cannot end older ones, or be ended by a newer one, if it cannot. */
+export function refusalOfNewest(
+  { options, several }: PendingCall,
+  { noSuperseding }: LockStore,
+): InvalidLockOptionsError | undefined {
+  const why = several === undefined ? noSuperseding : SEVERAL_HOLDERS;
+  return why === undefined ? undefined : notNewestFirst(options.newest!, why);
+}
+
+/** A newer call of the instance `by` wants what is held here. */
+export function askToStop(
+  resource: string,
+  storeLease: StoreLease | undefined,
+  by: string,
+  { observers, store }: Pick<Runtime, 'observers' | 'store'>,
+): void {
+  for (const hold of storeLease?.holders ?? []) {
+    if (!(hold instanceof Hold) || !hold.options.newest?.yields) continue;
+    if (!hold.askToStop(LockAbortedError.superseded(resource, by, true))) continue;
+    if (!observers.wants('superseded')) continue;
+    observers.emit({ type: 'superseded', ...observers.describe(hold), holder: store.instanceId, by });
+  }
+}
+
+/** When the holder of this process was asked to stop, if it was. */
+export function askedToStopAt(storeLease: StoreLease | undefined): number | undefined {
+  const holder = storeLease?.holders[0];
+  return holder instanceof Hold ? holder.stopped?.at : undefined;
+}

@@ -271,12 +271,12 @@ function readState(resource: string, reply: readonly [number, ...string[]], at: 
   return state;
 }
 
-function readRuns(text: string): JobState['runs'][number][] {
+function readRuns(text: string): JobState['runs'] {
   if (text === '') return [];
   return text
     .split('\n')
     .map(readRun)
-    .filter((run): run is JobState['runs'][number] => run !== undefined);
+    .filter((run) => run !== undefined);
 }
 
 function readInstances(text: string): JobState['instances'] {

@@ -27,7 +27,7 @@ export const job = defineCommand({
   args: [{ name: 'name', isRequired: true }],
   options: {
     history: flagOption(`Lists its newest runs, at most ${MOST_RUNS}, and the ticks that were missed.`),
-    pause: durationOption('No instance runs its ticks for so long. A run goes on to its end.'),
+    pause: durationOption('No instance runs its ticks for this long. A run that has begun is not stopped.'),
     resume: flagOption('Ends the pause. Ticks that were due meanwhile do not run.'),
     run: flagOption('Asks the instances that have the job: one of them runs it now, also while it is paused.'),
     wait: durationOption('With --run: how long to wait for its end, 10 min by default. The run goes on after it.'),

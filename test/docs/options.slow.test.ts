@@ -1,8 +1,8 @@
 import { InvalidLockOptionsError } from '../../lib/core/api/errors.js';
 import { CONSOLE_OPTIONS } from '../../lib/console/nest/console-options.js';
 import { LeaseLostError } from '../../lib/core/api/lease-errors.js';
-import { readTransferOptions, TRANSFER_OPTIONS } from '../../lib/core/api/lease.js';
-import { checkLockOptions, LOCK_DEFAULTS, LOCK_OPTIONS } from '../../lib/core/api/lock-options.js';
+import { TRANSFER_OPTIONS } from '../../lib/core/api/lease.js';
+import { LOCK_DEFAULTS, LOCK_OPTIONS } from '../../lib/core/api/lock-options.js';
 import { without } from '../../lib/core/api/validation.js';
 import {
   BACKOFF_OPTIONS,
@@ -12,19 +12,18 @@ import {
 } from '../../lib/core/api/retry.js';
 import {
   checkLatch,
-  checkLatchWait,
   COUNT_DOWN_OPTIONS,
   LATCH_OPTIONS,
   LATCH_WAIT_OPTIONS,
 } from '../../lib/core/latch/countdown-latch.js';
-import { CAMPAIGN_OPTIONS, checkCampaignOptions } from '../../lib/core/leader/leadership.js';
+import { CAMPAIGN_OPTIONS } from '../../lib/core/leader/leadership.js';
 import { MURLOCK_OPTIONS } from '../../lib/migration/murlock.js';
 import { CLIENTS_AND_KEY } from '../../lib/migration/key-lock.js';
 import { REDISSON_OPTIONS } from '../../lib/migration/redisson.js';
 import { OPEN_TELEMETRY_OPTIONS } from '../../lib/telemetry/open-telemetry/open-telemetry.js';
 import { SET_NX_OPTIONS, setNx } from '../../lib/migration/set-nx.js';
 import { ADOPT_OPTIONS, type AdoptOptions } from '../../lib/core/lease/adoption.js';
-import { checkWaitUntilFree, WAIT_UNTIL_FREE_OPTIONS } from '../../lib/core/watch/lock-watches.js';
+import { WAIT_UNTIL_FREE_OPTIONS } from '../../lib/core/watch/lock-watches.js';
 import { HEALTH_INDICATOR_OPTIONS } from '../../lib/health/redis-lock-health.js';
 import { FLEET_OPTIONS } from '../../lib/core/fleet/lock-fleet.js';
 import { HEALTH_OPTIONS } from '../../lib/core/health/health-checks.js';
@@ -226,17 +225,17 @@ describe('the options of the reference', () => {
   const checks: Record<string, (option: string, value: unknown) => unknown> = {
     [MODULE]: (option, value) =>
       resolveModuleOptions({ connection: 'memory:', ...moduleOption(option, value) } as RedisLockModuleOptions),
-    LockOptions: (option, value) => checkLockOptions({ [option]: value }),
+    LockOptions: (option, value) => LOCK_OPTIONS.check('x', { [option]: value }),
     'Parameters<typeof fixedInterval>[0]': (option, value) => fixedInterval({ intervalMs: 10, [option]: value }),
     'Parameters<typeof exponentialBackoff>[0]': (option, value) => exponentialBackoff({ [option]: value }),
     SemaphoreOptions: (option, value) => checkSemaphoreOptions({ [option]: value } as never, 'x'),
     [PERMITS]: (option, value) => checkPermitOptions({ [option]: value }, 1_000_000),
-    TransferOptions: (option, value) => readTransferOptions({ [option]: value }, 1_000),
+    TransferOptions: (option, value) => TRANSFER_OPTIONS.check('x', { [option]: value }),
     [ADOPT]: (option, value) => adopt({ [option]: value }),
-    CampaignOptions: (option, value) => checkCampaignOptions({ [option]: value }),
+    CampaignOptions: (option, value) => CAMPAIGN_OPTIONS.check('x', { [option]: value }),
     LatchOptions: (option, value) => checkLatch('x', 1, { [option]: value }),
-    LatchWaitOptions: (option, value) => checkLatchWait({ [option]: value }),
-    WaitUntilFreeOptions: (option, value) => checkWaitUntilFree({ [option]: value }),
+    LatchWaitOptions: (option, value) => LATCH_WAIT_OPTIONS.check('x', { [option]: value }),
+    WaitUntilFreeOptions: (option, value) => WAIT_UNTIL_FREE_OPTIONS.check('x', { [option]: value }),
     RedisLockHealthOptions: (option, value) => HEALTH_INDICATOR_OPTIONS.check('isHealthy', { [option]: value }),
     LockExceptionFilterOptions: (option, value) => new LockExceptionFilter({ [option]: value }),
     HealthOptions: (option, value) => locks.health({ [option]: value }),

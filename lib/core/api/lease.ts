@@ -119,12 +119,6 @@ export interface TransferOptions {
 
 export const TRANSFER_OPTIONS = new OptionTable({ leaseMs: LEASE_LENGTH } satisfies OptionsOf<TransferOptions>);
 
-/** How long the lease waits to be adopted. @throws InvalidLockOptionsError */
-export function readTransferOptions(options: TransferOptions, leaseMs: number): number {
-  TRANSFER_OPTIONS.check('transfer', options);
-  return options.leaseMs ?? leaseMs;
-}
-
 /** Work done under a lease. It must not return a generator, whose code would run after the lock. */
 export type LockedWork<T> = (lease: Lease) => T | Promise<T>;
 

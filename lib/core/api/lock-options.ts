@@ -319,11 +319,6 @@ export interface WaitFollower {
   waits(holders: (now: number) => Holders, now?: number): void;
 }
 
-/** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
-export function checkLockOptions(options: LockOptions): void {
-  LOCK_OPTIONS.check('lock options', options);
-}
-
 function checkStrategy(option: string, value: unknown): void {
   if (typeof (value as Partial<RetryStrategy> | null)?.next === 'function') return;
   throw wrongValue(option, 'a strategy with a next() method, such as fixedInterval({ intervalMs: 100 })', value);
@@ -417,7 +412,7 @@ export function isFixed(options: LockOptions): boolean {
 
 /** Checks the options and fills in the defaults. */
 export function resolveLockOptions(options: LockOptions | undefined, defaults: LockDefaults): ResolvedLockOptions {
-  if (options !== undefined) checkLockOptions(options);
+  if (options !== undefined) LOCK_OPTIONS.check('lock options', options);
   return fillLockOptions(options, defaults);
 }
 

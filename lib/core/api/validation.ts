@@ -31,19 +31,8 @@ export function checkInteger(option: string, value: unknown, min: number, max: n
   throw wrongValue(option, `an integer ${range} (${unit})`, value);
 }
 
-/** Checks an integer option that may be `Infinity`. */
-export function checkIntegerOrInfinity(option: string, value: unknown, min: number, unit: string): void {
-  if (value === Infinity || isIntegerBetween(value, min, Number.MAX_SAFE_INTEGER)) return;
-  throw wrongValue(option, `an integer of ${min} or more (${unit}) or Infinity`, value);
-}
-
 function isIntegerBetween(value: unknown, min: number, max: number): boolean {
   return Number.isInteger(value) && (value as number) >= min && (value as number) <= max;
-}
-
-export function checkBoolean(option: string, value: unknown): void {
-  if (typeof value === 'boolean') return;
-  throw wrongValue(option, 'true or false', value);
 }
 
 export function checkFunction(option: string, value: unknown): void {
@@ -101,15 +90,10 @@ export function refuseGenerator(
   );
 }
 
-/** Checks a string against a pattern. @param explained what the pattern allows, for the message */
+/** @param explained what the pattern allows, for the message */
 export function checkText(option: string, value: unknown, allowed: RegExp, explained: string): void {
   if (typeof value === 'string' && allowed.test(value) && value.isWellFormed()) return;
   throw wrongValue(option, explained, value);
-}
-
-export function checkSignal(option: string, value: unknown): void {
-  if (value instanceof AbortSignal) return;
-  throw wrongValue(option, 'an AbortSignal', value);
 }
 
 /** Refuses anything but an options object with these keys, and suggests the key that was probably meant. */
@@ -169,7 +153,7 @@ export class Option<T, D extends T | undefined = undefined> {
 }
 
 export function integer(min: number, max: number, unit: string): Option<number> {
-  return new Option<number>((option, value) => checkInteger(option, value, min, max, unit), undefined);
+  return checked<number>((option, value) => checkInteger(option, value, min, max, unit));
 }
 
 /** How many of something, `min` or more. */
@@ -189,28 +173,35 @@ export function patience(): Option<number> {
 
 /** How many of something, `min` or more, or `Infinity`. */
 export function countOrInfinity(min: number, unit: string): Option<number> {
-  return new Option<number>((option, value) => checkIntegerOrInfinity(option, value, min, unit), undefined);
+  return checked<number>((option, value) => {
+    if (value === Infinity || isIntegerBetween(value, min, Number.MAX_SAFE_INTEGER)) return;
+    throw wrongValue(option, `an integer of ${min} or more (${unit}) or Infinity`, value);
+  });
 }
 
 export function flag(): Option<boolean> {
-  return new Option<boolean>(checkBoolean, undefined);
+  return checked<boolean>((option, value) => {
+    if (typeof value !== 'boolean') throw wrongValue(option, 'true or false', value);
+  });
 }
 
 export function oneOf<T extends string>(allowed: readonly T[]): Option<T> {
-  return new Option<T>((option, value) => checkOneOf(option, value, allowed), undefined);
+  return checked<T>((option, value) => checkOneOf(option, value, allowed));
 }
 
 /** A string that the pattern allows, which the message explains. */
 export function text(pattern: RegExp, explained: string): Option<string> {
-  return new Option<string>((option, value) => checkText(option, value, pattern, explained), undefined);
+  return checked<string>((option, value) => checkText(option, value, pattern, explained));
 }
 
 export function abortSignal(): Option<AbortSignal> {
-  return new Option<AbortSignal>(checkSignal, undefined);
+  return checked<AbortSignal>((option, value) => {
+    if (!(value instanceof AbortSignal)) throw wrongValue(option, 'an AbortSignal', value);
+  });
 }
 
 export function callback<F>(): Option<F> {
-  return new Option<F>(checkFunction, undefined);
+  return checked<F>(checkFunction);
 }
 
 /** An option with a check of its own, or one that is checked together with others later. */

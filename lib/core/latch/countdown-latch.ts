@@ -104,7 +104,6 @@ export const LATCH_WAIT_OPTIONS = new OptionTable({
   signal: abortSignal(),
 } satisfies OptionsOf<LatchWaitOptions>);
 
-/** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
 export function checkLatch(name: unknown, count: unknown, options: LatchOptions = {}): LatchSpec {
   const checkedName = checkResource(name, 'latch');
   checkInteger('count', count, 1, MAX_COUNT, 'count-downs');
@@ -112,21 +111,9 @@ export function checkLatch(name: unknown, count: unknown, options: LatchOptions 
   return { name: checkedName, count: count as number, ttlMs: options.ttlMs ?? LATCH_OPTIONS.defaults.ttlMs };
 }
 
-/** The caller's own id, if there is one. @throws InvalidLockOptionsError */
-export function checkCountDown(options: CountDownOptions = {}): string | undefined {
-  COUNT_DOWN_OPTIONS.check('The options of countDown', options);
-  return options.id;
-}
-
 function checkId(option: string, id: unknown): void {
   const isUsable =
     typeof id === 'string' && id !== '' && Buffer.byteLength(id) <= MAX_RESOURCE_BYTES && id.isWellFormed();
   if (isUsable) return;
   throw wrongValue(option, `a non-empty, well-formed string of at most ${MAX_RESOURCE_BYTES} bytes`, id);
-}
-
-/** @throws InvalidLockOptionsError */
-export function checkLatchWait(options: LatchWaitOptions = {}): LatchWaitOptions {
-  LATCH_WAIT_OPTIONS.check('The options of wait', options);
-  return options;
 }

@@ -8,11 +8,11 @@ import { AttemptLog, failurePause, givesUpAt, heartbeatPause } from '../places/a
 import { ask, askUntil } from '../store/ask.js';
 import type { LatchSpec, LatchState, LatchStore } from '../store/latch-store.js';
 import {
-  checkCountDown,
   checkLatch,
-  checkLatchWait,
+  COUNT_DOWN_OPTIONS,
   type CountdownLatch,
   type CountDownOptions,
+  LATCH_WAIT_OPTIONS,
   type LatchOptions,
   type LatchWaitOptions,
 } from './countdown-latch.js';
@@ -60,10 +60,11 @@ export class Latches {
     this.#waits.reconnected();
   }
 
-  async #countDown(spec: LatchSpec, options: CountDownOptions | undefined): Promise<number> {
+  async #countDown(spec: LatchSpec, options: CountDownOptions = {}): Promise<number> {
+    COUNT_DOWN_OPTIONS.check('The options of countDown', options);
     const { clock, random, alarms, defaults, closingHere, store } = this.#deps;
     const closing = closingHere();
-    const id = checkCountDown(options) ?? random.id();
+    const id = options.id ?? random.id();
     const startedAt = clock.now();
     const log = new AttemptLog();
     const leftMs = (): number => givesUpAt(startedAt, defaults, log.awaySince) - clock.now();
@@ -95,8 +96,9 @@ export class Latches {
     return agreed(spec, state).remaining;
   }
 
-  async #wait(spec: LatchSpec, options: LatchWaitOptions | undefined): Promise<void> {
-    const { waitMs = this.#deps.defaults.waitMs, signal } = checkLatchWait(options);
+  async #wait(spec: LatchSpec, options: LatchWaitOptions = {}): Promise<void> {
+    LATCH_WAIT_OPTIONS.check('The options of wait', options);
+    const { waitMs = this.#deps.defaults.waitMs, signal } = options;
     const wait = { name: spec.name, waitMs, signal };
     this.#waits.checkMayWait(wait);
     if (waitMs === 0) return this.#look(spec, signal);

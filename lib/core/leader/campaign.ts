@@ -158,9 +158,9 @@ export class Campaign implements Leadership {
   }
 
   async #lead(lease: SingleLease): Promise<LeaderTerm> {
-    const { clock, context, observers } = this.#deps;
+    const { clock, observers } = this.#deps;
     const { fencingToken } = lease;
-    const term = new LeaderTerm(this.name, lease, context);
+    const term = new LeaderTerm(this.name, lease);
     this.#term = term;
     const electedAt = clock.now();
     observers.emit({ type: 'elected', ...this.#described, fencingToken });

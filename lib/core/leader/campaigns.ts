@@ -1,5 +1,5 @@
 import { Campaign, type CampaignDeps } from './campaign.js';
-import { type CampaignOptions, checkCampaignOptions, type Leadership } from './leadership.js';
+import { CAMPAIGN_OPTIONS, type CampaignOptions, type Leadership } from './leadership.js';
 import { resolveLockOptions } from '../api/lock-options.js';
 import { leaderResource } from '../api/resource.js';
 
@@ -26,7 +26,7 @@ export class Campaigns {
   /** @throws InvalidLockOptionsError */
   campaign(name: string, options: CampaignOptions = {}): Leadership {
     const resource = leaderResource(name, 'campaign');
-    checkCampaignOptions(options);
+    CAMPAIGN_OPTIONS.check('campaign options', options);
     const { context } = this.deps;
     const running = this.#campaigns.get(name);
     const campaign = running ?? this.#create(name, resource, options.leaseMs);

@@ -5,14 +5,13 @@ import { InvalidLockOptionsError } from '../api/errors.js';
 import { isGenerator, refuseGenerator } from '../api/validation.js';
 import { quote } from '../util/quoted.js';
 import { type LeaseLostError, NotLeaderError } from '../api/lease-errors.js';
-import { PrintableLease, type SingleLease } from '../lease/single-lease.js';
-import type { EnteredLease, LockContext } from '../holding/lock-context.js';
+import { SingleLease } from '../lease/single-lease.js';
+import type { LockContext } from '../holding/lock-context.js';
 import type { DemotionReason, LeaderWork, Term } from './leadership.js';
 
 /** One term of this instance, from its election until its lease is released or lost. */
-export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
+export class LeaderTerm extends SingleLease implements Term {
   readonly #leadership: string;
-  readonly #lease: SingleLease;
   readonly #context: LockContext;
   readonly #controller = new AbortController();
   readonly #work = new RunningWork();
@@ -22,51 +21,22 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
   readonly #demoted = new Deferred<DemotionReason>();
   readonly #over = new Deferred<void>();
 
-  /** @param leadership its name */
-  constructor(leadership: string, lease: SingleLease, context: LockContext) {
-    super();
+  /** @param lease takes its place */
+  constructor(leadership: string, { hold, deps }: SingleLease) {
+    super(hold, deps);
     this.#leadership = leadership;
-    this.#lease = lease;
-    this.#context = context;
+    this.#context = deps.context;
     // All the work of a leader may listen to it.
     setMaxListeners(0, this.#controller.signal);
-    const { signal } = lease;
+    const { signal } = hold;
     const lost = (): void => this.#lost(signal.reason as LeaseLostError);
     if (signal.aborted) lost();
     else signal.addEventListener('abort', lost, { once: true });
   }
 
-  get resource() {
-    return this.#lease.resource;
-  }
-
-  get resources() {
-    return this.#lease.resources;
-  }
-
-  get mode() {
-    return this.#lease.mode;
-  }
-
-  get fencingToken() {
-    return this.#lease.fencingToken;
-  }
-
-  fencingTokenOf(resource: string): number {
-    return this.#lease.fencingTokenOf(resource);
-  }
-
-  get signal(): AbortSignal {
-    this.#lease.isHeld(); // finds a loss that no timer has found yet
+  override get signal(): AbortSignal {
+    this.isHeld(); // finds a loss that no timer has found yet
     return this.#controller.signal;
-  }
-
-  get holds() {
-    return this.#lease.holds;
-  }
-
-  get isReleased(): boolean {
-    return this.#lease.isReleased;
   }
 
   /** Whether new work may start in it. */
@@ -79,58 +49,26 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
     return this.#demoted.promise;
   }
 
-  isHeld(): boolean {
-    return this.#lease.isHeld();
-  }
-
-  remainingMs(): number {
-    return this.#lease.remainingMs();
-  }
-
-  assertHeld(): void {
-    this.#lease.assertHeld();
-  }
-
-  verify(): Promise<boolean> {
-    return this.#lease.verify();
-  }
-
-  extend(leaseMs?: number): Promise<void> {
-    return this.#lease.extend(leaseMs);
-  }
-
-  downgrade(): Promise<void> {
-    return this.#lease.downgrade();
-  }
-
-  get permits(): number | undefined {
-    return this.#lease.permits;
-  }
-
-  releasePermits(count: number): Promise<void> {
-    return this.#lease.releasePermits(count);
-  }
-
-  async transfer(): Promise<string> {
+  override async transfer(): Promise<string> {
     throw new InvalidLockOptionsError(
       `A term cannot be transferred to a chosen process. Call resign() or release(): the next candidate then leads.`,
       'transfer',
     );
   }
 
-  async release(): Promise<void> {
+  override async release(): Promise<void> {
     this.demote(new NotLeaderError(this.#leadership, 'released'));
     // The work would wait for itself.
     if (!this.isEntered()) await this.#over.promise;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
   }
 
   /** Whether the running code is work or a callback of this term. */
   isEntered(): boolean {
-    return this.#context.has(this.#lease.hold);
+    return this.#context.has(this.hold);
   }
 
   /** Starts no new work, and tells running work to end. */
@@ -164,11 +102,11 @@ export class LeaderTerm extends PrintableLease implements EnteredLease, Term {
   /**
    * After the demotion: waits for the work, as long as no other instance may lead meanwhile, and releases the lease.
    */
-  async end(): Promise<void> {
+  override async end(): Promise<void> {
     const allDone = Promise.all([this.#work.whenDone(), this.callbacksDone()]);
     await Promise.race([allDone, this.#forfeited.promise]);
-    const wasHeld = this.#lease.isHeld();
-    const released = this.#lease[Symbol.asyncDispose]();
+    const wasHeld = this.isHeld();
+    const released = super.end().catch(() => {});
     // After a loss nothing depends on the reply, and Redis may be silent.
     if (wasHeld) await released;
     this.#over.resolve();

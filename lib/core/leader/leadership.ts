@@ -99,8 +99,3 @@ export const CAMPAIGN_OPTIONS = new OptionTable({
   onDemoted: callback<NonNullable<CampaignOptions['onDemoted']>>(),
   signal: abortSignal(),
 } satisfies OptionsOf<CampaignOptions>);
-
-/** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
-export function checkCampaignOptions(options: CampaignOptions, where = 'campaign options'): void {
-  CAMPAIGN_OPTIONS.check(where, options);
-}

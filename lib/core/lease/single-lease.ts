@@ -19,7 +19,7 @@ import {
 import { showCaller } from '../acquiring/failed-calls.js';
 import { transfer } from './transfer.js';
 import { checkLeaseLimit, LEASE_LENGTH, type LockMode } from '../api/lock-options.js';
-import { type Lease, readTransferOptions, type TransferOptions } from '../api/lease.js';
+import { type Lease, TRANSFER_OPTIONS, type TransferOptions } from '../api/lease.js';
 import { notAmong } from '../api/resource.js';
 import { encodeLeases, type LeaseTransfer } from './transfer-text.js';
 import { escapeUnsafe } from '../util/quoted.js';
@@ -60,7 +60,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
 
   constructor(
     readonly hold: Hold,
-    private readonly deps: LeaseDeps,
+    readonly deps: LeaseDeps,
     mode: LockMode = hold.mode,
   ) {
     super();
@@ -97,7 +97,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     return this.fencingToken;
   }
 
-  get signal() {
+  get signal(): AbortSignal {
     this.deps.leaks.untrack(this.hold);
     return this.hold.signal;
   }
@@ -205,7 +205,8 @@ export class SingleLease extends PrintableLease implements EnteredLease {
 
   /** How long the transferred lease waits to be adopted. @throws InvalidLockOptionsError */
   transferMs(options: TransferOptions): number {
-    const leaseMs = readTransferOptions(options, this.hold.leaseMs);
+    TRANSFER_OPTIONS.check('transfer', options);
+    const { leaseMs = this.hold.leaseMs } = options;
     checkLeaseLimit(leaseMs, this.deps.defaults);
     return leaseMs;
   }

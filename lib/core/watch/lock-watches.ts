@@ -35,24 +35,14 @@ export const WAIT_UNTIL_FREE_OPTIONS = new OptionTable({
   signal: abortSignal(),
 } satisfies OptionsOf<WaitUntilFreeOptions>);
 
-/**
- * Checks what a caller waits for. A resource of a job or of a leadership may be waited for: nothing is taken.
- *
- * @throws InvalidLockOptionsError
- */
-export function checkWatched(resource: unknown): string {
+/** A resource of a job or of a leadership may be waited for: nothing is taken. */
+function checkWatched(resource: unknown): string {
   if (!Array.isArray(resource)) return checkResource(resource, 'waitUntilFree');
   throw new InvalidLockOptionsError(
     'waitUntilFree() takes one resource, not an array: several resources are free at different moments. To see ' +
       'each of them free once, pass one call for each to Promise.all(). To have all of them at once, acquire them.',
     'resource',
   );
-}
-
-/** @throws InvalidLockOptionsError */
-export function checkWaitUntilFree(options: WaitUntilFreeOptions = {}): WaitUntilFreeOptions {
-  WAIT_UNTIL_FREE_OPTIONS.check('waitUntilFree', options);
-  return options;
 }
 
 type WatchDeps = WaitDeps & { readonly store: LockStore };
@@ -171,10 +161,11 @@ export class LockWatches {
     return completed(() => this.#wait(name, options), this.deps);
   }
 
-  async #wait(name: unknown, options?: WaitUntilFreeOptions): Promise<void> {
+  async #wait(name: unknown, options: WaitUntilFreeOptions = {}): Promise<void> {
     const { random, defaults, context, store } = this.deps;
     const resource = checkWatched(name);
-    const { waitMs = defaults.waitMs, signal } = checkWaitUntilFree(options);
+    WAIT_UNTIL_FREE_OPTIONS.check('waitUntilFree', options);
+    const { waitMs = defaults.waitMs, signal } = options;
     const wait = { name: resource, waitMs, signal };
     this.#waits.checkMayWait(wait);
     const held = context.hold(resource);

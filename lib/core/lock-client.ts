@@ -264,11 +264,7 @@ export class LockClient {
     };
   }
 
-  /**
-   * Begins a call for a lease that the user has to release, and records where it comes from.
-   *
-   * @param below the function that the user has called
-   */
+  /** Begins a call for a lease that the user has to release. @param below the function that the user has called */
   withOrigin<T>(below: (...args: never[]) => unknown, begin: (origin: Origin) => T): T {
     return this.#deps.leaks.withOrigin(below, begin);
   }

@@ -15,12 +15,7 @@ import type { FoundInUse } from '../store/lock-store.js';
 import { LockStoreError } from '../store/store-error.js';
 import { noteWait, waitBefore } from './waits.js';
 
-/**
- * The call has waited long enough. What ended the wait is the last thing known: another holder has the resource, or Redis
- * could not be asked.
- *
- * @param attempts how many were sent for this call
- */
+/** What ended the wait is the last thing known: another holder has the resource, or Redis could not be asked. */
 export function waitedTooLong(
   resource: string,
   call: { readonly startedAt: number; readonly options: WaitingTimes },
@@ -35,10 +30,8 @@ export function waitedTooLong(
 }
 
 /**
- * Of a call for several resources, the waits for the earlier ones have left too little time for this one. The holders of
- * those ended the wait, and not a Redis that has just answered. The error says how long the whole call has waited.
- *
- * @throws the error that the caller gets: every other error as it is
+ * Of a call for several resources, the waits for the earlier ones have left too little time for this one. The holders
+ * of those ended the wait, and not a Redis that has just answered. The error says how long the whole call has waited.
  */
 export function cutShort(
   error: unknown,
@@ -68,7 +61,6 @@ export function hadLittleTime(
   return lastAttempt === 'timeout' && waitMs !== 0 && waitMs < attemptTimeoutMs;
 }
 
-/** There is no further attempt. */
 export function exhausted(resource: string, log: AttemptLog): LockBusyError | LockUnavailableError {
   if (log.last === 'busy') return new LockBusyError(resource, log.attempts, log.holderTtlMs, log.holders());
   return unavailable(resource, log);
@@ -93,7 +85,6 @@ export function unavailable(
   return new LockUnavailableError(resource, operation, log.last, cause, unavailableMs);
 }
 
-/** The caller gave up, or the application shuts down. */
 export function aborted(
   resource: string,
   closing: AbortSignal,
@@ -102,11 +93,6 @@ export function aborted(
   return closing.aborted ? new LockShutdownError(resource) : new LockAbortedError(resource, signal?.reason);
 }
 
-/**
- * Returns `null` for the error of a call to acquire that ended because the resource is busy.
- *
- * @throws every other error
- */
 export function nullIfBusy(error: unknown): null {
   if (error instanceof LockBusyError) return null;
   throw error;

@@ -86,12 +86,7 @@ export function showCaller(error: LockError): void {
   Error.captureStackTrace(error, showCaller);
 }
 
-/**
- * Tells the observers of a call to acquire that has failed.
- *
- * @param asked the resource that the call asked for, or all of them
- * @param origin of a call whose lease the user would have had to release
- */
+/** @param origin of a call whose lease the user would have had to release */
 export function tellOfFailure(
   asked: string | readonly string[],
   options: ResolvedLockOptions,

@@ -65,11 +65,7 @@ export class LocalQueues {
     return oldest;
   }
 
-  /**
-   * @param take makes a lease of the grant, as soon as it is known
-   * @param several what else the call wants, and may have been granted
-   * @throws LockError of the kind that says why the resource was not granted
-   */
+  /** @param several what else the call wants, and may have been granted */
   acquire<T>(
     resource: string,
     options: ResolvedLockOptions,
@@ -120,12 +116,7 @@ export class LocalQueues {
     return take({ storeLease, attempts: 1, waitedMs: 0 });
   }
 
-  /**
-   * Ends a hold. Hands the lock over to the next local call, or releases it in the store.
-   *
-   * @param onHandedOver called before the next call is granted, where the store is not asked
-   * @returns whether the lock was still held, if the store was asked
-   */
+  /** @param onHandedOver called before the next call is granted, where the store is not asked */
   release(hold: Hold, onHandedOver: () => void): Promise<boolean> | undefined {
     const queue = this.#queues.get(hold.owner.resource);
     if (queue?.hasGranted(hold)) return queue.release(hold, onHandedOver);

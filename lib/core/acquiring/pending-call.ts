@@ -145,8 +145,6 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   /**
    * When the holders should be known next, because they are told: to the observers when it has waited for long, if they
    * want to know, and to the caller when it gives up. A short wait tells those that its one answer named.
-   *
-   * @param attemptTimeoutMs the caller is told of a store that has been silent for this long when the call gives up
    */
   newsDueAt(now: number, isLongWaitTold: boolean, attemptTimeoutMs: number): number {
     const longWaitAt = isLongWaitTold && this.#told !== 'longWait' ? this.startedAt + LONG_WAIT_MS : Infinity;

@@ -52,7 +52,6 @@ export class Polling {
   /** The calls that wait for their next attempt. */
   readonly #waiting = new Set<Poller>();
 
-  /** @param queues of this process */
   constructor(
     private readonly deps: Runtime,
     private readonly queues: ReadonlyMap<string, LocalQueue>,

@@ -177,12 +177,7 @@ export class SharedWaits<Wait extends SharedWait<unknown>> {
     if (closing.aborted || signal?.aborted) throw aborted(name, closing, signal);
   }
 
-  /**
-   * Lets a call wait with those that wait for the same.
-   *
-   * @param key what is the same
-   * @param begin makes the wait of the first call
-   */
+  /** Lets a call wait with those that wait for the same. @param key what is the same */
   join(key: string, { name, waitMs, signal }: SharedWaitOptions, begin: (onEnd: () => void) => Wait): Promise<void> {
     const { clock, alarms, defaults, drained, closingHere } = this.deps;
     const { unavailableMs } = defaults;
@@ -203,12 +198,7 @@ export class SharedWaits<Wait extends SharedWait<unknown>> {
   }
 }
 
-/**
- * Asks once, without waiting.
- *
- * @param own the signal of the caller
- * @throws LockAbortedError, LockShutdownError, LockUnavailableError
- */
+/** Asks once, without waiting. */
 export async function lookOnce<T>(
   name: string,
   { clock, alarms, defaults, closingHere }: WaitDeps,

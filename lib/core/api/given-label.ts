@@ -3,17 +3,11 @@ import { InvalidLockOptionsError } from './errors.js';
 import { HANDED_ON, isPlainObject, LABEL_BYTES } from './label.js';
 import { describeValue } from './validation.js';
 
-/** Checks a label. See {@link encodeLabel}. */
 export function checkLabel(option: string, label: unknown): void {
   encodeLabel(label, option);
 }
 
-/**
- * A label as it is stored: JSON in one line.
- *
- * @returns `undefined` for a label without content
- * @throws InvalidLockOptionsError where it is not plain JSON, or is longer than 256 bytes
- */
+/** A label as it is stored: JSON in one line, of at most 256 bytes. Without content, it is `undefined`. */
 export function encodeLabel(label: unknown, option = 'label'): string | undefined {
   if (!isPlainObject(label)) {
     throw invalidLabel(option, `must be a plain object, such as { group: 'Orders.pay' }, not ${describeValue(label)}`);

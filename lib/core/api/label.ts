@@ -72,8 +72,6 @@ export function decodeLabel(text: string): LockLabel | undefined {
 /**
  * The label of a traced call. What the caller has given stays: where there is no room, the group is left out, and then
  * the trace.
- *
- * @param given the label of the call, or of a lease that it adopts
  */
 export function labelWithTrace(given: string | undefined, group: string, traceparent: string): string | undefined {
   const label = given === undefined ? {} : (JSON.parse(given) as LockLabel);

@@ -122,11 +122,7 @@ export const TRANSFER_OPTIONS = new OptionTable({ leaseMs: LEASE_LENGTH } satisf
 /** Work done under a lease. It must not return a generator, whose code would run after the lock. */
 export type LockedWork<T> = (lease: Lease) => T | Promise<T>;
 
-/**
- * Takes apart the arguments `(options?, work)` of a call.
- *
- * @throws InvalidLockOptionsError when the work is no function, or stands before the options
- */
+/** Takes apart the arguments `(options?, work)` of a call. */
 export function optionsAndWork<O, T>(
   optionsOrWork: O | LockedWork<T> | undefined,
   work: LockedWork<T> | undefined,

@@ -25,11 +25,6 @@ export type ResourceNames = string | readonly string[];
 /**
  * Checks the resources that a caller passed or a key function returned. Returns distinct names in one fixed order: two
  * callers that name the same resources in different orders never wait for each other.
- *
- * @param source where they come from, for the message: `acquire`, or the decorated method
- * @param check checks one name; `checkResource` where reserved names are allowed
- * @throws InvalidLockOptionsError for anything but non-empty well-formed strings of at most 512 bytes, and for reserved
- * names
  */
 export function checkResources(resource: unknown, source: string, check = checkOwnResource): readonly string[] {
   if (typeof resource === 'string') return [check(resource, source, SEVERAL)];
@@ -47,12 +42,7 @@ function byCodeUnit(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/**
- * Checks one name.
- *
- * @param allowed what is allowed, for the message
- * @throws InvalidLockOptionsError
- */
+/** Checks one name. @param allowed what is allowed, for the message */
 export function checkResource(name: unknown, source: string, allowed = ONE): string {
   if (typeof name !== 'string') throw invalid(source, `${describeValue(name)} is not a string`, allowed);
   if (name === '') throw invalid(source, 'the name is empty', allowed, InvalidResourceError);
@@ -72,8 +62,6 @@ export function checkResource(name: unknown, source: string, allowed = ONE): str
 /**
  * Checks the name of a resource to lock. A name that comes from outside, such as the id in a URL, must not hold the
  * lock of a job or of a leadership.
- *
- * @throws InvalidLockOptionsError
  */
 export function checkOwnResource(name: unknown, source: string, allowed = ONE): string {
   const resource = checkResource(name, source, allowed);
@@ -94,8 +82,6 @@ const UNCLEAR = /(?:^|[:/|#])(undefined|null|NaN)(?=$|[:/|#])|\[object [^\]]*\]/
 /**
  * Checks the name of a resource to lock, and refuses one that an ordinary template string made of a missing value:
  * `order:undefined` would be one lock for all calls without the value.
- *
- * @throws InvalidLockOptionsError
  */
 export function checkClearResource(name: unknown, source: string, allowed = ONE): string {
   const resource = checkOwnResource(name, source, allowed);
@@ -111,21 +97,12 @@ export function checkClearResource(name: unknown, source: string, allowed = ONE)
   );
 }
 
-/**
- * The resource of a leadership.
- *
- * @param name the user's name for it
- * @throws InvalidLockOptionsError when the name cannot be part of one
- */
+/** The resource of a leadership. @param name the user's name for it */
 export function leaderResource(name: unknown, source: string): string {
   return prefixed(LEADER_PREFIX, checkOwnResource(name, source), source);
 }
 
-/**
- * The resource that the runs of a job hold.
- *
- * @throws InvalidLockOptionsError when the name cannot be part of one
- */
+/** The resource that the runs of a job hold. */
 export function jobResource(job: string): string {
   const source = 'a singleton job as its name';
   return prefixed(JOB_PREFIX, checkResource(job, source), source);

@@ -24,7 +24,6 @@ export function wrongValue(option: string, allowed: string, value: unknown): Inv
   return new InvalidLockOptionsError(`${option} must be ${allowed}, not ${describeValue(value)}.`, option);
 }
 
-/** Checks an integer option in a range, both ends included. */
 export function checkInteger(option: string, value: unknown, min: number, max: number, unit = 'milliseconds'): void {
   if (isIntegerBetween(value, min, max)) return;
   const range = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`;
@@ -68,13 +67,7 @@ export function isGenerator(result: unknown): result is Generator | AsyncGenerat
 
 const GENERATOR = /^\[object (Async)?Generator\]$/;
 
-/**
- * Ends the generator, which has not begun.
- *
- * @param lock what the work ran under, for the message
- * @param work names the work, if it has a name
- * @returns the error for the caller
- */
+/** Ends the generator, which has not begun. @param lock what the work ran under, for the message */
 export function refuseGenerator(
   generator: Generator | AsyncGenerator,
   lock: string,
@@ -248,10 +241,7 @@ export class OptionTable<T extends Record<string, AnyOption> = Record<string, An
 
   /**
    * Checks the given options, and that there are no others. It runs at each call to acquire, so it allocates nothing.
-   *
-   * @param where what they were passed to, for the message
    * @param within the option that contains these, for the message
-   * @throws InvalidLockOptionsError
    */
   check(where: string, given: object, within = ''): void {
     checkIsObject(where, given);

@@ -66,13 +66,7 @@ export class Blockers {
   readonly #instances = new Set<string>();
   #sites = 0;
 
-  /**
-   * Counts one call of this group.
-   *
-   * @param waits the holders that it has waited for, at least one, and for how many milliseconds each
-   * @param tell called with the group of each, as it is counted
-   * @returns the pair that got most of it
-   */
+  /** Counts one call and what it has waited for, in milliseconds. @returns the pair that got most of it */
   add(
     waiter: string,
     waits: readonly (readonly [HolderKey, number])[],

@@ -100,11 +100,9 @@ export class ContentionProfile {
   }
 
   /**
-   * Calls the listener at the end of each wait, with each group that was waited for.
-   *
-   * @param isQuiet whether waiting calls ask Redis no more often for it. Then a wait counts for the holder that it began
-   *   with, unless another reader wants to know better
-   * @returns a function that removes it. When the last one is removed, and nothing else is counted, it stops to listen
+   * Calls the listener at the end of each wait, with each group that was waited for. With `isQuiet`, waiting calls ask
+   * Redis no more often for it: then a wait counts for the holder that it began with, unless another reader wants to
+   * know better. @returns a function that removes it
    */
   onBlocked(listener: (blocked: BlockedTime) => void, isQuiet = false): () => void {
     this.#listen();

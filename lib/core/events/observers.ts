@@ -52,11 +52,7 @@ export class LockObservers {
     for (const observer of observers) this.add(observer);
   }
 
-  /**
-   * Adds an observer of all events, or of some types.
-   *
-   * @returns a function that removes it
-   */
+  /** Adds an observer of all events, or of some types. @returns a function that removes it */
   add<T extends LockEventType>(observer: (event: LockEventOf<T>) => void, types?: readonly T[]): () => void {
     // It is called with these types only.
     const each = observer as LockObserver;
@@ -173,10 +169,7 @@ export class Groups {
   #namesOfCode = 0;
   #hasWarned = false;
 
-  /**
-   * @param ofResource of the user
-   * @param warn told once that the function of the user is wrong
-   */
+  /** @param warn told once that the function of the user is wrong */
   constructor(
     private readonly ofResource?: GroupFunction,
     private readonly warn: (line: string) => void = () => {},

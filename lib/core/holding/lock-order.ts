@@ -56,11 +56,7 @@ export class LockOrder {
     return [...this.#edges.values()].flatMap((wanted) => [...wanted.values()].flat());
   }
 
-  /**
-   * A call wants a lock and holds others.
-   *
-   * @param holds the innermost first
-   */
+  /** A call wants a lock and holds others, the innermost first. */
   note(holds: readonly Hold[], wish: Wish): void {
     const { groups } = this.observers;
     const wanted = groups.ofName(wish.resource);

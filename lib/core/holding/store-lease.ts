@@ -130,11 +130,7 @@ export class StoreLease implements RenewedLease {
   /** Renewals that may be executed or have been, without an answer yet, in the order they were sent. */
   #unanswered: Renewal[] | undefined;
 
-  /**
-   * @param token the token of its first lease
-   * @param sentAt when the command was sent that was granted
-   * @param releasedBy what releases it, where that is not the plain command: the end of a run of a job
-   */
+  /** @param token that of its first lease */
   constructor(
     readonly owner: LockOwner,
     private readonly token: number,
@@ -249,14 +245,7 @@ export class StoreLease implements RenewedLease {
   /**
    * Sends a command that renews the lease, and moves the deadline by what becomes of it. Until it is answered it may be
    * executed, and the lock may then end with it. So the lock is not trusted for longer than that, however long earlier
-   * renewals last.
-   *
-   * @param leaseMs how long the command makes the lease
-   * @param send called at once; the reply `true` says that the lease was renewed
-   * @param exactly whether the command makes the lease shorter too
-   * @param sentAt the time, if the caller knows it
-   * @returns the reply, after the deadline has moved
-   * @throws LockStoreError
+   * renewals last. `send` is called at once, and its reply `true` says that the lease was renewed.
    */
   renewBy<T>(leaseMs: number, send: () => Promise<T>, exactly = false, sentAt = this.clock.now()): Promise<T> {
     const renewal = { sentAt, leaseMs, validUntil: validUntil(sentAt, leaseMs), mayCut: exactly };

@@ -28,21 +28,12 @@ export class JobRecords {
     this.requests = new OperatorRequests(runtime, store);
   }
 
-  /**
-   * All jobs that are known, by name.
-   *
-   * @param own the names of the jobs of this instance, which may not be known yet
-   * @throws LockUnavailableError
-   */
+  /** All jobs that are known, by name. @param own the names of the jobs of this instance, which may not be known yet */
   async list(own: ReadonlySet<string>): Promise<JobInfo[]> {
     return (await this.listWithRuns(own, 1)).map(({ job }) => job);
   }
 
-  /**
-   * The same, with the newest runs of each, the newest first.
-   *
-   * @throws LockUnavailableError
-   */
+  /** The same, with the newest runs of each, the newest first. */
   async listWithRuns(
     own: ReadonlySet<string>,
     limit: number,
@@ -71,22 +62,13 @@ export class JobRecords {
     return this.#infoOf(name, await this.#known(name, own, 1, 'get the job', MOST_INSTANCES), own);
   }
 
-  /**
-   * The newest runs of a job, the newest first.
-   *
-   * @throws JobNotFoundError when it is not known
-   * @throws LockUnavailableError
-   */
+  /** The newest runs of a job, the newest first. */
   async history(name: string, own: ReadonlySet<string>, limit: number): Promise<JobRun[]> {
     const { runs } = await this.#known(name, own, limit, 'read the history of');
     return runs.map(runOf);
   }
 
-  /**
-   * @returns the pause that stood before
-   * @throws JobNotFoundError when it is not known
-   * @throws LockUnavailableError
-   */
+  /** @returns the pause that stood before */
   async pause(name: string, own: ReadonlySet<string>, pause: Omit<JobPause, 'at'>): Promise<JobPause | undefined> {
     const { resource } = await this.#known(name, own, 1, 'pause');
     return ask(this.runtime, () => this.store.pause(resource, pause), 'pause', resource);
@@ -116,11 +98,7 @@ export class JobRecords {
     });
   }
 
-  /**
-   * The error for a job whose code is not on this instance. Where the store cannot be asked, it counts as unknown.
-   *
-   * @param own the names of the jobs of this instance
-   */
+  /** The error for a job whose code is not here. Where the store cannot be asked, it counts as unknown. */
   async notHere(name: string, own: ReadonlySet<string>): Promise<JobNotFoundError> {
     try {
       const [state] = await this.#look([name], 0, MOST_INSTANCES, 'find the job');

@@ -68,7 +68,6 @@ export class MissedTicks {
     this.#jobs.delete(job);
   }
 
-  /** The names of the jobs that it watches. */
   get names(): string[] {
     return [...this.#jobs.keys()];
   }
@@ -79,11 +78,7 @@ export class MissedTicks {
     this.#lookIn(FIRST_LOOK_MS * this.runtime.random.fraction());
   }
 
-  /**
-   * This process has asked for a tick and was answered, so the tick is accounted.
-   *
-   * @param next the tick after it
-   */
+  /** This process has asked for a tick and was answered, so the tick is accounted. */
   accounted(job: string, tick: number, next: number | undefined): void {
     const watched = this.#jobs.get(job);
     if (watched) Object.assign(watched, { last: tick, next });
@@ -97,13 +92,7 @@ export class MissedTicks {
     this.#lookIn(FIRST_LOOK_MS * this.runtime.random.fraction());
   }
 
-  /**
-   * Accounts the ticks between the last accounted one and this one. After that, this one may be claimed.
-   *
-   * @param schedule that of the tick: the job may have another one by now
-   * @returns whether the store was asked; `false` if there is none between them, or the job is not watched any more
-   * @throws LockUnavailableError
-   */
+  /** Accounts the ticks before this one, which may be claimed after that. @returns whether the store was asked */
   async close(job: string, after: number, tick: number, schedule: TickSchedule): Promise<boolean> {
     const watched = this.#jobs.get(job);
     if (!watched) return false;
@@ -169,7 +158,6 @@ export class MissedTicks {
     this.#wrongAgainAt = clock.now() + retryMs(this.#wrongTries);
   }
 
-  /** What to ask the store of some jobs, if anything. */
   #questions(jobs: readonly Watched[]): Question[] {
     const now = this.runtime.clock.now();
     const wallNow = this.runtime.clock.wallNow();
@@ -193,11 +181,7 @@ export class MissedTicks {
     watched.wrongAt = undefined;
   }
 
-  /**
-   * The store answers for other jobs, or has refused these. They are asked for by themselves from now on.
-   *
-   * @returns whether one of them was right until now
-   */
+  /** They are asked for by themselves from now on. @returns whether one of them was right until now */
   #noteWrong(failed: ReadonlyMap<Watched, unknown>): boolean {
     const added = [...failed].filter(([{ wrongAt }]) => wrongAt === undefined);
     for (const watched of failed.keys()) watched.wrongAt = this.runtime.clock.now();

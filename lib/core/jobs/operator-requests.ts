@@ -110,12 +110,7 @@ export class OperatorRequests {
     });
   }
 
-  /**
-   * Tells the instances that this process has ended a lease. One of them reports it as `forceReleased`.
-   *
-   * @returns what {@link notedBy} takes
-   * @throws LockUnavailableError
-   */
+  /** Tells the instances that this process has ended a lease. One of them reports it as `forceReleased`. */
   async tellReleased(resource: string, ended: ReleasedLease): Promise<OperatorRequest> {
     const request = { resource, id: this.runtime.random.id() };
     const to = JSON.stringify({ state: 'released', ...ended });
@@ -123,11 +118,7 @@ export class OperatorRequests {
     return request;
   }
 
-  /**
-   * Which instance has reported it, if one has.
-   *
-   * @throws LockUnavailableError
-   */
+  /** Which instance has reported it, if one has. */
   async notedBy(request: OperatorRequest): Promise<string | undefined> {
     const { state, instanceId } = parse(await this.#change(request, {}));
     return state === 'noted' && typeof instanceId === 'string' ? instanceId : undefined;
@@ -158,25 +149,16 @@ export class OperatorRequests {
     return { ...request, tickId: tickIdOf(request), text: JSON.stringify({ state: 'asked', ...operator }) };
   }
 
-  /**
-   * Sends a request, or tells the instances of it once more.
-   *
-   * @throws LockUnavailableError
-   */
+  /** Sends a request, or tells the instances of it once more. */
   async tell({ text, ...request }: AskedRun): Promise<RunRequestState> {
     return readState(await this.#change(request, { to: text, keepMs: ASKED_KEEP_MS, tells: true }));
   }
 
-  /** @throws LockUnavailableError */
   async read(request: OperatorRequest): Promise<RunRequestState> {
     return readState(await this.#change(request, {}));
   }
 
-  /**
-   * Takes a request back, unless an instance has taken it.
-   *
-   * @throws LockUnavailableError
-   */
+  /** Takes a request back, unless an instance has taken it. */
   async withdraw({ text, ...request }: AskedRun): Promise<RunRequestState> {
     const withdrawn = { from: text, to: JSON.stringify({ state: 'gone' }), keepMs: ASKED_KEEP_MS };
     return readState(await this.#change(request, withdrawn));

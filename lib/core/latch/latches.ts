@@ -33,7 +33,6 @@ export class Latches {
     this.#waits = new SharedWaits(this.#deps);
   }
 
-  /** @throws InvalidLockOptionsError when an option or the name cannot be right */
   latch(name: string, count: number, options?: LatchOptions): CountdownLatch {
     const spec = checkLatch(name, count, options);
     checkIsKept('latch', spec.name, this.#deps.store.refusal);
@@ -161,7 +160,6 @@ class LatchWatch extends SharedWait<LatchState> {
   }
 }
 
-/** The latch is in use with another count than the caller states. */
 function otherCount({ name, count }: LatchSpec, state: LatchState): LockModeMismatchError {
   return new LockModeMismatchError(
     `The latch ${quoteResource(name)} already exists with count ${state.count}, not ${count}. Nothing was changed. State the same ` +
@@ -170,7 +168,6 @@ function otherCount({ name, count }: LatchSpec, state: LatchState): LockModeMism
   );
 }
 
-/** `waitMs` is over, and the latch is not open. */
 function notOpened(
   { name, count }: LatchSpec,
   remaining: number,

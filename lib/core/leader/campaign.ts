@@ -175,7 +175,6 @@ export class Campaign implements Leadership {
     return term;
   }
 
-  /** What all its events say. */
   get #described() {
     const { name: leadership, resource } = this;
     const { service, groups } = this.#deps.observers;

@@ -74,13 +74,7 @@ export class Adoption {
     private readonly leaseFactory: LeaseFactory,
   ) {}
 
-  /**
-   * Adopts all of them, or none.
-   *
-   * @throws LeaseLostError when one of them cannot be adopted any more
-   * @throws LockUnavailableError when Redis does not answer within `waitMs`, or is not connected for `unavailableMs`
-   * @throws LockShutdownError when the application shuts down
-   */
+  /** Adopts all of them, or none. */
   async adopt(parts: readonly LeaseTransfer[], options: ResolvedLockOptions): Promise<SingleLease | CompositeLease> {
     const leases: SingleLease[] = [];
     try {

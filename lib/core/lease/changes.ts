@@ -6,12 +6,7 @@ import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import { describeValue } from '../api/validation.js';
 import { asStoreError } from '../store/store-error.js';
 
-/**
- * Sends a command for a hold.
- *
- * @param operation for the error
- * @throws LockUnavailableError with the group of the hold, when the store does not answer
- */
+/** @throws LockUnavailableError with the group of the hold, when the store does not answer */
 export async function askFor<T>(hold: Hold, deps: LeaseDeps, send: () => Promise<T>, operation: string): Promise<T> {
   const { resource } = hold.owner;
   try {
@@ -27,12 +22,7 @@ export function ofHold<E extends LockError>(error: E, { owner, options }: Hold, 
   return error;
 }
 
-/**
- * Starts the lease of a hold anew with this length. The watchdog uses the new length from now on.
- *
- * @param operation for the error
- * @throws LockUnavailableError when the store does not answer; the lease then keeps its old end
- */
+/** Starts the lease anew. The watchdog uses the new length from now on. Without an answer it keeps its old end. */
 export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number, operation = 'extend'): Promise<void> {
   const { store, clock, watchdog } = deps;
   const { storeLease, owner } = hold;
@@ -72,12 +62,7 @@ export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number, opera
   watchdog.watch(hold);
 }
 
-/**
- * Renews the second lock of a hold, which is lost where this process has that one no more.
- *
- * @param operation for the error
- * @throws LockUnavailableError when its server does not answer
- */
+/** The second lock is lost where this process has it no more. */
 export async function renewSecond(
   hold: Hold,
   second: SecondLease,
@@ -93,10 +78,8 @@ export async function renewSecond(
 const PASSED = 1 / 20;
 
 /**
- * The leases of a call were renewed while it waited for the last of its resources. From now on they last as it has asked
- * for. A fixed lease begins anew, unless it has only just begun.
- *
- * @throws LockUnavailableError when the store does not answer
+ * The leases of a call were renewed while it waited for the last of its resources. From now on they last as it has
+ * asked for. A fixed lease begins anew, unless it has only just begun.
  */
 export async function beginTogether(
   holds: readonly Hold[],
@@ -170,7 +153,6 @@ export function tellDepth(hold: Hold, deps: LeaseDeps): void {
   });
 }
 
-/** The error for a lease that has no permits. */
 export function notOfSemaphore(mode: LockMode): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
     `Only a lease of a semaphore has permits to release, not one of '${mode}'.`,
@@ -178,7 +160,6 @@ export function notOfSemaphore(mode: LockMode): InvalidLockOptionsError {
   );
 }
 
-/** The error for permits that a lease does not have, or cannot spare. */
 export function tooManyPermits(released: unknown, permits: number): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
     permits === 1
@@ -190,12 +171,9 @@ export function tooManyPermits(released: unknown, permits: number): InvalidLockO
 }
 
 /**
- * Releases some permits of a semaphore. One at a time: see {@link Hold.change}. The command names how many are left,
- * so it releases none twice, however often it is executed.
- *
- * @returns false if the lock is lost
- * @throws LockUnavailableError when the store does not answer. The permits may then be free already, or soon: until
- *   another command is answered, the lease counts on them no more where that matters to others
+ * One at a time: see {@link Hold.change}. The command names how many are left, so it releases none twice, however often
+ * it is executed. Without an answer they may be free already, or soon: until another command is answered, the lease
+ * counts on them no more where that matters to others.
  */
 export async function releasePermits(hold: Hold, deps: LeaseDeps, released: number): Promise<boolean> {
   const { storeLease, owner } = hold;

@@ -27,10 +27,7 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
     return this.leases[0]!.mode;
   }
 
-  /**
-   * @throws InvalidLockOptionsError when the tokens are of several orders, because the largest would not order all of
-   * them
-   */
+  /** @throws InvalidLockOptionsError of several orders: the largest token would not order all of them */
   get fencingToken(): number {
     const { fence } = this.leases[0]!;
     if (this.leases.some((lease) => lease.fence !== fence)) throw severalOrders(this.resources);

@@ -46,12 +46,7 @@ export class Leaks {
     private readonly observation: Observation,
   ) {}
 
-  /**
-   * Begins a call, and then records where it comes from: while the store is at work, that costs the call nothing.
-   *
-   * @param below the function that the user has called
-   * @returns what `begin` returns
-   */
+  /** Records where a call comes from after it has begun: while the store is at work, that costs the call nothing. */
   withOrigin<T>(below: (...args: never[]) => unknown, begin: (origin: Origin) => T): T {
     if (this.#originsLeft <= 0) return begin(NOT_RECORDED);
     const origin: Origin = {};

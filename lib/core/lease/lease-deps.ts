@@ -22,11 +22,7 @@ export interface LeaseDeps extends Runtime {
 
 /** The port to what takes locks of other libraries together with ours, for the option `alsoLock`. One for a client. */
 export interface SecondLocks {
-  /**
-   * What a call for a resource takes beside our lock; `undefined` for nothing.
-   *
-   * @throws what the code of the user throws
-   */
+  /** What a call for a resource takes beside our lock. @throws what the code of the user throws */
   of(lock: ForeignLock, resource: string): SecondLock | undefined;
   /** @throws InvalidLockOptionsError if a call for several resources would wait for the second lock of one of them */
   checkNames(names: readonly string[], lock: ForeignLock): void;
@@ -48,8 +44,6 @@ export interface SecondLock {
   /**
    * Waits until it is held too, within the `waitMs` of the call. Until then our lock is renewed, whatever the options
    * say of the lease. Both or none are held in the end.
-   *
-   * @throws LockError of the kind that says why it was not had
    */
   acquire<L>(call: SecondLockCall<L>, deps: LeaseDeps): Promise<L>;
 }

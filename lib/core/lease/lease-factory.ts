@@ -33,10 +33,7 @@ export class LeaseFactory {
 
   constructor(private readonly deps: LeaseDeps) {}
 
-  /**
-   * @param origin of a call whose lease the user has to release
-   * @throws LockError of the kind that says why not everything was granted; then nothing is held
-   */
+  /** @throws LockError of the kind that says why not everything was granted; then nothing is held */
   acquire(
     names: readonly string[],
     options: ResolvedLockOptions,
@@ -46,7 +43,6 @@ export class LeaseFactory {
     return this.#observed(names, options, this.#acquireAll(names, options, origin), origin);
   }
 
-  /** @throws LockError like {@link acquire} */
   acquireOne(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<SingleLease> {
     return this.#observed(resource, options, this.#traced(resource, options, origin), origin);
   }
@@ -131,11 +127,7 @@ export class LeaseFactory {
     return leaks.track(lease, origin);
   }
 
-  /**
-   * Takes charge of a lock that the store has granted, once the second one is held too.
-   *
-   * @throws LockError of the kind that says why the second one was not had; then neither is held
-   */
+  /** Takes charge of a lock that the store has granted, once the second one is held too. If it is not, neither is. */
   async holdBoth(
     second: SecondLock,
     call: Omit<SecondLockCall<SingleLease>, 'take'>,
@@ -146,12 +138,7 @@ export class LeaseFactory {
     return origin ? this.#tracked(lease, origin) : lease;
   }
 
-  /**
-   * Takes charge of a lock that the store has granted.
-   *
-   * @param caller the async context of the call that has acquired it
-   * @param second what is held beside it
-   */
+  /** @param caller the async context of the call that has acquired it */
   hold(grant: Grant, options: ResolvedLockOptions, caller?: AsyncContext, second?: SecondLease): SingleLease {
     const { storeLease, waitedMs, attempts, grantedAt } = grant;
     const { observation, observers } = this.deps;
@@ -186,10 +173,7 @@ export class LeaseFactory {
   }
 
   /**
-   * Runs the work in the async context of the lease, and then releases the lease, even if the work throws.
-   *
-   * @param transaction keeps the lease until it ends
-   * @throws LeaseLostError when the lease was lost before the work began: then the work was not called
+   * Runs the work in the async context of the lease, and releases that afterwards. Under a lost one, it is not called.
    */
   async runUnder<T>(
     lease: SingleLease | CompositeLease,

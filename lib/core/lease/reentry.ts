@@ -21,13 +21,7 @@ export function checkOwnPermits(resource: string, { count, total }: PermitReques
   if (held > 0 && held + count > total) throw LockReentryError.waitingForOwnPermits(resource, held, count, total);
 }
 
-/**
- * Enters a lock again that this async context holds.
- *
- * @throws LockReentryError when the modes do not allow it
- * @throws LockUnavailableError when it has to renew the lease, and the store does not confirm that
- * @throws LeaseLostError when the lease has ended meanwhile
- */
+/** Enters a lock again that this async context holds. */
 export async function enterAgain(
   hold: Hold,
   options: ResolvedLockOptions,

@@ -10,10 +10,8 @@ const OVER = Promise.resolve();
 const HANDED_OVER = { outcome: 'answered', value: true } as const;
 
 /**
- * The last lease on a hold ends: the lock is handed over to the next call of this process, or released in the store. The
- * command for the store is that of `StoreLease.releasedBy`, where it has one: the lock of a job ends with its run.
- *
- * @throws LockUnavailableError when it is not known whether the lock was released
+ * The last lease on a hold ends: the lock is handed over to the next call of this process, or released in the store.
+ * The command for the store is that of `StoreLease.releasedBy`, where it has one: the lock of a job ends with its run.
  */
 export function releaseHold(hold: Hold, deps: LeaseDeps): Promise<void> {
   const ended = deps.observation.followsReleases ? releaseFollowed(hold, deps) : releaseAll(hold, deps);
@@ -51,8 +49,6 @@ function releaseOurs(hold: Hold, deps: LeaseDeps, wasHeld: boolean, sentAt?: num
 /**
  * The second lock first: a process that is granted ours would otherwise find that one still taken, and pause. A process
  * that takes only that one may get it in between, and the next one waits for it. The work has ended before.
- *
- * @throws LockUnavailableError when it is not known whether both were released
  */
 async function releaseBoth(hold: Hold, second: SecondLease, deps: LeaseDeps, wasHeld: boolean): Promise<void> {
   const { owner, fencingToken, attemptTimeoutMs, storeLease } = hold;
@@ -91,7 +87,6 @@ async function tellOfEntry(hold: Hold, deps: LeaseDeps): Promise<void> {
   tellDepth(hold, deps);
 }
 
-/** @throws LockUnavailableError */
 function conclude(hold: Hold, deps: LeaseDeps, answer: Settled<boolean>, wasHeld: boolean, heldMs: number): void {
   const { owner, fencingToken } = hold;
   const { resource } = owner;

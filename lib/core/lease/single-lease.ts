@@ -52,7 +52,6 @@ export abstract class PrintableLease {
   }
 }
 
-/** The lease of one resource. */
 export class SingleLease extends PrintableLease implements EnteredLease {
   #ending: Promise<void> | undefined;
   #isBound = false;
@@ -142,7 +141,6 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     this.assertHeld();
   }
 
-  /** @throws LeaseLostError, LockReentryError, InvalidLockOptionsError where it cannot be downgraded */
   checkMayDowngrade(): void {
     this.assertHeld();
     if (this.#mode === 'write') {
@@ -178,7 +176,6 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     if (!isOwner) throw this.hold.lossError();
   }
 
-  /** @throws LeaseLostError, InvalidLockOptionsError where it cannot release so many permits and keep one */
   #checkMayRelease(count: number): void {
     const { permits } = this;
     if (permits === undefined) throw notOfSemaphore(this.mode);
@@ -203,7 +200,7 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     }
   }
 
-  /** How long the transferred lease waits to be adopted. @throws InvalidLockOptionsError */
+  /** How long the transferred lease waits to be adopted. */
   transferMs(options: TransferOptions): number {
     TRANSFER_OPTIONS.check('transfer', options);
     const { leaseMs = this.hold.leaseMs } = options;
@@ -211,14 +208,12 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     return leaseMs;
   }
 
-  /** @throws LeaseLostError, LockReentryError where it cannot be transferred */
   checkMayTransfer(): void {
     this.assertHeld();
     if (this.hold.depth > 1) throw LockReentryError.sharedByOthers(this.resource, 'transferred');
     this.hold.second?.refuseTransfer();
   }
 
-  /** @throws LeaseLostError, LockReentryError, LockUnavailableError; see {@link Lease.transfer} */
   async transferPart(leaseMs: number): Promise<LeaseTransfer> {
     this.checkMayTransfer();
     const { hold, deps } = this;

@@ -40,7 +40,6 @@ export class TransactionLeases {
   }
 }
 
-/** The holds that a transaction keeps, whose work has ended. */
 const keptHolds = new WeakSet<Hold>();
 
 /** Whether the work under the hold has ended, and a database transaction keeps the lock until it ends itself. */
@@ -67,12 +66,7 @@ export class OpenTransaction {
 
   /**
    * Does the work under a lease, which is released at the end of the transaction. What the transaction keeps already is
-   * used again: a second lease would have to wait for the first one.
-   *
-   * @returns `undefined` where the call was refused, so that the work was not called
-   * @throws LockReentryError when the transaction would wait for itself
-   * @throws LeaseLostError when the transaction has lost the lease
-   * @throws InvalidLockOptionsError when the lease was acquired without the lock of another library that the call wants
+   * used again: a second lease would have to wait for the first one. @returns `undefined` where the call was refused
    */
   async using<T, L extends AnyLease | null>(
     names: readonly string[],

@@ -8,13 +8,9 @@ import type { LeaseTransfer } from './transfer-text.js';
 
 /**
  * Moves a lock to a new owner id that only the transferred text contains. The old id is worthless after that: commands
- * that it still sends, late or twice, change nothing.
- *
- * @param leaseMs how long the lock waits to be adopted
- * @param onMoved called as soon as the move is known, before any other reply is read
- * @throws LockUnavailableError when Redis does not answer. The lease goes on here until it is known whether it has
- *   moved;
- *   if it has, it is released, because no process can adopt it
+ * that it still sends, late or twice, change nothing. Without an answer, the lease goes on here until it is known
+ * whether it has moved; if it has, it is released, because no process can adopt it. `onMoved` is called as soon as the
+ * move is known, before any other reply is read.
  */
 export async function transfer(
   hold: Hold,

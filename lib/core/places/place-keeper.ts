@@ -42,12 +42,10 @@ export class PlaceKeeper {
   ) {}
 
   /**
-   * The store has said that the waiter is in the queue. Its place is kept from now on, until the waiter asks by itself.
-   *
-   * @param sentAt when the command was sent that was answered: the place lasts from then. This process may have stood
-   * still before it read the answer
-   * @param lookAt when the resource may be free though no message says so: the place is kept by then, which finds out
-   * @returns false if the store does not keep places: the waiter then has to ask every second
+   * The store has said that the waiter is in the queue. Its place is kept from now on, until the waiter asks by itself:
+   * counted from `sentAt`, because this process may have stood still before it read the answer, and by `lookAt`, when
+   * the resource may be free though no message said so. @returns false if the store does not keep places: the waiter
+   * then has to ask every second
    */
   keep(waiter: QueuedWaiter, sentAt: number, now: number, lookAt: number): boolean {
     const { keepPlaces, hearing } = this.deps.store;

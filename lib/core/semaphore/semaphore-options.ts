@@ -46,7 +46,7 @@ export function checkSemaphoreOptions(options: SemaphoreOptions | undefined, sou
   return checkPermits(options?.permits, source);
 }
 
-/** Checks the options of a call, and returns how many permits it takes. @throws InvalidLockOptionsError */
+/** Checks the options of a call, and returns how many permits it takes. */
 export function checkPermitOptions(options: PermitOptions | undefined, total: number): number {
   if (options !== undefined) PERMIT_OPTIONS.check('permit options', options);
   return readCount(options, total);

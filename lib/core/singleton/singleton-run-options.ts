@@ -126,12 +126,8 @@ export interface RunPlan extends Pick<JobNote, 'schedule' | 'previous' | 'next'>
   /** @default 'tick', or 'manual' */
   readonly kind?: JobNote['kind'];
   /**
-   * Called where ticks were missed after this one. The tick is claimed again once it resolves.
-   *
-   * @param after the last accounted tick
-   * @returns whether there was anything to account. If not, the tick is claimed all the same
-   * @throws LockUnavailableError when the store did not account them. It is tried again within `waitMs`, and then the
-   *   tick is not claimed
+   * Accounts ticks that were missed after this one; `false` if there are none. Then the tick is claimed again. Where
+   * the store did not account them, it is tried again within `waitMs`, and then the tick is not claimed.
    */
   readonly onGap?: (after: number) => Promise<boolean>;
   /** Called when the claim of a tick that is a time was answered: no instance misses this tick any more. */
@@ -171,11 +167,6 @@ export const SINGLETON_RUN_OPTIONS = new OptionTable({
   lock: checked<SingletonRunOptions['lock']>(),
 } satisfies OptionsOf<SingletonRunOptions>);
 
-/**
- * Leaves nothing open.
- *
- * @throws InvalidLockOptionsError that names the option, the value and what is allowed
- */
 export function resolveSingletonRun(options: SingletonRunOptions, defaults: LockDefaults) {
   SINGLETON_RUN_OPTIONS.check('runSingleton', options);
   const { job, tick, onCrash, keepMs, due: time, spreadMs = 0 } = options;

@@ -42,13 +42,6 @@ export class SingletonRuns {
 
   /**
    * Runs the work if this instance gets the tick; otherwise resolves to `undefined`. Errors of the work pass through.
-   *
-   * @param plan what the schedule says of this tick
-   * @throws LockBusyError when a manual run is refused because an earlier run has not ended
-   * @throws LockShutdownError when a manual run is refused because the application shuts down
-   * @throws LockUnavailableError when the tick could not be claimed within `waitMs`
-   * @throws LockReentryError when the tick would wait for the end of the run that it is called in
-   * @throws InvalidLockOptionsError when an option cannot be right
    */
   async run<T>(options: SingletonRunOptions, work: SingletonWork<T>, plan: RunPlan = {}): Promise<T | undefined> {
     checkWork(work, 'runSingleton');
@@ -231,9 +224,6 @@ export class SingletonRuns {
   /**
    * Takes the lock of the old code too. Resolves to `undefined` where an old process has it: that one runs the tick, or
    * has run it. So it does not run again. A catch-up stays owed, because an old process knows of none.
-   *
-   * @throws LeaseLostError when the lock of the job was lost meanwhile; the claim is still its own
-   * @throws LockError when the lock could not be asked for; then any instance may have the tick
    */
   async #holdBoth(
     attempt: TickAttempt,

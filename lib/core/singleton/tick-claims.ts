@@ -112,11 +112,7 @@ export class TickClaims {
     }
   }
 
-  /**
-   * Asks the store until it answers. Resolves to `undefined` when the application shuts down meanwhile.
-   *
-   * @param since when `waitMs` began
-   */
+  /** Resolves to `undefined` when the application shuts down meanwhile. @param since when `waitMs` began */
   async claim(
     attempt: TickAttempt,
     takeOver: TickClaim['takeOver'],
@@ -260,7 +256,7 @@ class RunEnding implements StoreRelease {
   }
 }
 
-/** What an error says of itself. It is the user's, and may be anything. */
+/** It is the user's, and may be anything. */
 function describe(error: unknown, withMessage: boolean): Pick<RunEnd, 'errorName' | 'errorCode' | 'errorMessage'> {
   return {
     errorName: read(() => (error instanceof Error ? error.name : typeof error), MOST_BYTES.name),

@@ -46,11 +46,8 @@ export function withTimeout<T>(
 /**
  * The same, but sends the command again within `timeoutMs` while it is certain that it was not executed. That happens
  * in a fail-over, when the old primary is already a replica and the new one was not found yet. If it is not certain,
- * the caller decides: it knows what a second execution would mean.
- *
- * @param command the reply to the first attempt
- * @param again sends it once more; returns nothing if it is no longer wanted
- * @param sentAt when it was sent, if known: reading the clock costs time
+ * the caller decides: it knows what a second execution would mean. `again` returns nothing where it is no longer
+ * wanted.
  */
 export function retryUnexecuted<T>(
   alarms: Alarms,
@@ -91,12 +88,7 @@ export function retryUnexecuted<T>(
   });
 }
 
-/**
- * Resolves to the reply to a command. Sends it again while it is certain that it was not executed.
- *
- * @param isWanted whether it still makes sense to send it
- * @throws LockUnavailableError if there is no reply; its `cause` says why
- */
+/** Sends a command again while it is certain that it was not executed. @throws LockUnavailableError without a reply */
 export async function ask<T>(
   { alarms, defaults }: { readonly alarms: Alarms; readonly defaults: Pick<LockDefaults, 'attemptTimeoutMs'> },
   send: () => Promise<T>,
@@ -125,17 +117,12 @@ export interface RepeatedCommand<T> {
    * Whether an answer ends the wait. If it does not, the command is sent again after a pause, also after `giveUpAt`.
    */
   isFinal?(value: T): boolean;
-  /** Aborts the wait. */
   readonly signal?: AbortSignal;
   /** Ends a pause early: the command is then sent at once. */
   readonly hurry?: AbortSignal;
 }
 
-/**
- * Sends a command again until it is answered or refused, or until `giveUpAt`.
- *
- * @returns the last answer
- */
+/** Sends a command again until it is answered or refused, or until `giveUpAt`. @returns the last answer */
 export async function askUntil<T>(alarms: Alarms, clock: Clock, command: RepeatedCommand<T>): Promise<Answer<T>> {
   const { timeoutMs, giveUpAt, signal, hurry } = command;
   for (let failures = 1; ; failures++) {

@@ -69,10 +69,7 @@ export class OrphanReleases {
 
   /**
    * Releases a lease in the store, once, by the command that it says. Where its minimum is not over, the resource stays
-   * taken until then.
-   *
-   * @param lazily no caller waits for the answer
-   * @returns whether it was still held
+   * taken until then. @returns whether it was still held
    */
   release(lease: Retained & { readonly owner: LockOwner }, lazily?: boolean): Promise<boolean> {
     this.retain(lease.owner, lease);
@@ -124,8 +121,6 @@ export class OrphanReleases {
   /**
    * Releases what a command grants after its caller gave up. Such a command may be executed after the release that
    * should have ended it: a script that Redis did not know is sent once more.
-   *
-   * @param isHeld whether the lock is wanted after all
    */
   refuseLateGrant(
     command: Promise<{ readonly status: string }>,
@@ -210,12 +205,10 @@ export class LateGrants {
 
   constructor(private readonly clock: Clock) {}
 
-  /** The number of resources it expects grants for. */
   get size(): number {
     return this.#byResource.size;
   }
 
-  /** @param unanswered how many of its commands may still be executed */
   expect(owner: LockOwner, { leaseMs, attemptTimeoutMs }: Limits, unanswered: number): void {
     this.#sweep();
     const { resource } = owner;

@@ -35,11 +35,7 @@ export interface StoreProbe {
   readonly problems: readonly StoreProblem[];
 }
 
-/**
- * The same answer, with a problem if it came after the time in which the answer to a command of a lock must come.
- *
- * @param option the option that says how long that is
- */
+/** The same answer, with a problem if it came after the time in which the answer to a command of a lock must come. */
 export function orTooSlow(answer: ServerHealth, limitMs: number, option: string): ServerHealth {
   const { roundTripMs = 0, problems } = answer;
   if (roundTripMs <= limitMs || problems.some(({ code }) => code === 'SLOW')) return answer;

@@ -67,10 +67,7 @@ export class Observation {
     private readonly clock: Clock,
   ) {}
 
-  /**
-   * @param failed told of its errors
-   * @returns a function that removes it. What it follows by then, it follows to the end
-   */
+  /** @returns a function that removes it. What it follows by then, it follows to the end */
   addTracer(tracer: LockTracer, failed: (error: unknown) => void): () => void {
     const added = { each: tracer, failed };
     this.#setTracers([...this.#tracers, added]);
@@ -94,12 +91,7 @@ export class Observation {
     return ACQUIRE_CHANNEL.hasSubscribers || this.hasTracer;
   }
 
-  /**
-   * Follows one call for one resource.
-   *
-   * @param work the call, with options that say what follows it
-   * @param from the trace of the process that has transferred the lease
-   */
+  /** @param from the trace of the process that has transferred the lease */
   call<L extends { readonly fencingToken: number }>(
     resource: string,
     given: ResolvedLockOptions,

@@ -78,7 +78,6 @@ class Publication<Trace extends object> {
   }
 }
 
-/** A call to acquire. */
 export class PublishedCall extends Publication<LockAcquireTrace> implements CallTrace {
   readonly traceparent = undefined;
 
@@ -133,7 +132,6 @@ export class PublishedHold extends Publication<LockHoldTrace> {
   }
 }
 
-/** A renewal. */
 export class PublishedRenewal extends Publication<LockRenewTrace> implements RenewalTrace {
   constructor(lease: Lease, entry: LockRenewTrace['entry']) {
     super(RENEW_CHANNEL, { ...lease, entry }, ['outcome', 'error']);
@@ -145,7 +143,6 @@ export class PublishedRenewal extends Publication<LockRenewTrace> implements Ren
   }
 }
 
-/** A release. */
 export class PublishedRelease extends Publication<LockReleaseTrace> {
   constructor(lease: Lease, entry: LockReleaseTrace['entry']) {
     super(RELEASE_CHANNEL, { ...lease, entry }, ['inMemory', 'outcome', 'error']);
@@ -169,7 +166,6 @@ export class PublishedRelease extends Publication<LockReleaseTrace> {
   }
 }
 
-/** One tick of a job. */
 export class PublishedTick extends Publication<LockTickTrace> {
   constructor(tick: Pick<LockTickTrace, 'service' | 'group' | 'job' | 'tick'>) {
     super(TICK_CHANNEL, tick, ['fencingToken', 'rerun', 'ranMs', 'reason', 'outcome', 'error']);

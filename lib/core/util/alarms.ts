@@ -110,7 +110,6 @@ export class Alarms {
 
   constructor(private readonly clock: Clock) {}
 
-  /** How many are set. */
   get size(): number {
     return this.#queue.size;
   }

@@ -3,22 +3,13 @@ export interface Origin {
   readonly stack?: string;
 }
 
-/**
- * Records where the running call comes from. That costs as much as a hand-over inside the process.
- *
- * @param below the function that was called there
- * @param origin where it is recorded
- */
+/** Records where the running call comes from, which costs as much as a hand-over inside the process. */
 export function recordOrigin(below: (...args: never[]) => unknown, origin: Origin = {}): Origin {
   Error.captureStackTrace(origin, below);
   return origin;
 }
 
-/**
- * The same from the inside of this library, with its own lines and those of the application that called it.
- *
- * @param frames how many lines
- */
+/** The same from the inside of this library, with its own lines and those of the application that called it. */
 export function recordOriginInside(below: (...args: never[]) => unknown, frames: number): Origin {
   const { stackTraceLimit } = Error;
   try {
@@ -37,9 +28,7 @@ export function callSiteOf(origin: Origin | undefined): string | undefined {
 }
 
 /**
- * The line of the application that made the call, of an origin that was recorded inside.
- *
- * @param behind only lines behind that of this function of the library count
+ * The line of the application that made the call. @param behind only lines behind that function of the library count
  */
 export function applicationSiteOf(origin: Origin | undefined, behind?: string): string | undefined {
   const lines = linesOf(origin);

@@ -87,7 +87,6 @@ export class SystemClock implements Clock {
   #uptimeSeconds = 0;
   #uptimeAheadMs = 0;
 
-  /** @param compareEveryMs the shortest time between two comparisons of the clocks, in milliseconds */
   constructor(sources: TimeSources = OF_THIS_MACHINE, compareEveryMs = COMPARE_EVERY_MS) {
     this.#sources = sources;
     this.#compareEveryMs = compareEveryMs;
@@ -269,20 +268,13 @@ interface PauseRange {
 }
 
 /**
- * How long to wait before the next try: twice as long after each failure in a row.
- *
- * @param failures 1 after the first failure
- * @returns milliseconds within the range
+ * Twice as long after each failure in a row, in milliseconds within the range. @param failures 1 after the first one
  */
 export function backoff({ first, longest }: PauseRange, failures: number): number {
   return Math.min(longest, first * 2 ** Math.min(failures - 1, 10));
 }
 
-/**
- * Spreads out many callers that wait for the same thing.
- *
- * @returns a factor from 1 up to 1.25
- */
+/** Spreads out many callers that wait for the same thing: a factor from 1 up to 1.25. */
 export function jitter(random: Pick<Random, 'fraction'>): number {
   return 1 + random.fraction() / 4;
 }

@@ -42,11 +42,7 @@ export function escapeLines(text: string): string {
   return text.replace(/[^\P{Cc}\n]|\p{Cs}/gu, escaped).replace(UNSAFE, escaped);
 }
 
-/**
- * What the user's code threw, in one line. It may be anything.
- *
- * @param isNamed whether the name of an error is part of it
- */
+/** What the user's code threw, in one line. It may be anything. @param isNamed whether the name of an error is in it */
 export function describeThrown(error: unknown, isNamed = false): string {
   try {
     return escapeText(error instanceof Error && !isNamed ? error.message : String(error));

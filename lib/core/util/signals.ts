@@ -9,9 +9,7 @@ const LISTENERS = new WeakMap<AbortSignal, Listeners>();
 
 /**
  * Calls back when a user's signal aborts. A signal gets one listener, for any number of calls: Node reports more than
- * ten as a leak.
- *
- * @returns a function that removes the callback; the signal may live much longer than the call
+ * ten as a leak. @returns a function that removes the callback; the signal may live much longer than the call
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   const listeners = LISTENERS.get(signal) ?? listenTo(signal);
@@ -48,9 +46,6 @@ export function lastingController(): AbortController {
  * Returns one signal that aborts with the first of two, such as `lease.signal` and the signal of a job, and with its
  * reason. `dispose` removes its listeners from both: call it when the work is done. On Node before 26,
  * `AbortSignal.any` keeps a signal that has a listener for as long as the process lives.
- *
- * @param lasting the first signal
- * @param own the second one, if there is one; without it, the signal that is returned is the first
  */
 export function mergeSignals(
   lasting: AbortSignal,

@@ -71,7 +71,7 @@ export const SUITES = {
   ].map(ofNest),
   'job processes': ['schedule/cron-processes', 'schedule/interval-processes'].map(ofNest),
   /** What an editor and the compiler say, and all code of the docs. */
-  editor: ['types/hovers', 'types/mistakes', 'types/types'].map(ofNest),
+  editor: [ofNest('types/types')],
   snippets: [
     ...['fencing-sql', 'reference', 'snippets', 'walk'].map((name) => `test/docs/${name}.slow.test.ts`),
     'test/testing/contract/node-test.slow.test.ts',

@@ -1,6 +1,5 @@
-import { type Answer, compile } from './compile.js';
-
-const IMPORTS = `
+/** What stands before each mistake. */
+export const IMPORTS = `
 import { DistributedLock, DistributedSemaphore, LeaderOnly, LockHandler, ReadLock, RedisLockModule, type RedisLockService, WriteLock } from 'nestjs-redis-lock';
 import { SingletonCron, SingletonInterval, SingletonTimeout } from 'nestjs-redis-lock/schedule';
 declare const locks: RedisLockService;
@@ -8,13 +7,13 @@ declare const config: { url: string };
 `;
 
 /** A method of a class, with its decorator. */
-const method = (text: string): string => `export class Shop {\n${text}\n}`;
+export const method = (text: string): string => `export class Shop {\n${text}\n}`;
 
 /**
  * What users write, the word that the compiler points to, and the first line of its answer. Where something is missing,
  * TypeScript names it in the second line, so that line too.
  */
-const MISTAKES: readonly (readonly [mistake: string, text: string, at: string, answer: string])[] = [
+export const MISTAKES: readonly (readonly [mistake: string, text: string, at: string, answer: string])[] = [
   [
     'forRoot with a host beside the other options',
     `RedisLockModule.forRoot({ host: 'redis', port: 6379 });`,
@@ -218,18 +217,3 @@ const MISTAKES: readonly (readonly [mistake: string, text: string, at: string, a
     "Argument of type '{ leaseMs: number; }' is not assignable to parameter of type 'string | LeaderOnlyOptions'.\n  Property 'name' is missing in type '{ leaseMs: number; }' but required in type 'LeaderOnlyOptions'.",
   ],
 ];
-
-describe('what the compiler says first of a mistake', () => {
-  const files = new Map(MISTAKES.map(([mistake, text]) => [`${mistake}.ts`, IMPORTS + text]));
-  let answersTo: (file: string) => Answer[];
-
-  beforeAll(() => {
-    answersTo = compile([], files);
-  }, 60_000);
-
-  it.each(MISTAKES)('%s', (mistake, _text, at, expected) => {
-    const [first] = answersTo(`${mistake}.ts`);
-    const lines = first?.text.split('\n').slice(0, expected.split('\n').length);
-    expect([first?.at, lines?.join('\n')]).toEqual([at, expected]);
-  });
-});

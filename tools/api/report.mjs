@@ -138,7 +138,7 @@ class Declarations {
       const keep = (name, text) => {
         this.#emitted.set(file, ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true));
       };
-      this.#program.emit(file, keep, undefined, true);
+      this.#program.emit(file, keep, undefined, true, undefined, true);
     }
     return this.#emitted.get(file);
   }

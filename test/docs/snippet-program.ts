@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import ts from 'typescript';
-import { ENTRY_POINTS } from '../../scripts/entry-points.mjs';
 import { type Block, blocksOf, GUIDES, ROOT } from './guides.js';
 
 /** What snippets may use without an import. */
@@ -18,7 +20,7 @@ declare global {
 /** The note of a block that is a file of a stack, or of test/docs/testing: `<!-- file: test/stacks/events/orders.ts -->`. */
 export const FILE = 'file: ';
 
-const FOLDER = join(ROOT, 'test/docs/snippets'); // It exists in memory only.
+const COMPILER = join(ROOT, 'node_modules/typescript-native/bin/tsc');
 
 export const snippets: readonly Block[] = GUIDES.filter((path) => path !== 'CONTRIBUTING.md')
   .flatMap(blocksOf)
@@ -26,39 +28,60 @@ export const snippets: readonly Block[] = GUIDES.filter((path) => path !== 'CONT
   .filter(({ note }) => !note?.startsWith('driver: ')) // test/stacks/databases/drivers has those
   .filter(({ note }) => !note?.startsWith(FILE)); // tests compile and run those
 
-const files = new Map(snippets.map((block, index) => [join(FOLDER, `snippet-${index}.ts`), block]));
+const files = new Map(snippets.map((block, index) => [`snippet-${index}.ts`, block]));
 
 const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile.bind(ts.sys));
 const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
 
-/** All snippets as one program, checked as strictly as the library itself. */
-export function createSnippetProgram(extra: Record<string, string> = {}): ts.Program {
-  const texts = new Map<string, string>([[join(FOLDER, 'world.ts'), WORLD]]);
-  // A module each, so that their names do not meet.
-  for (const [file, { code }] of files) texts.set(file, `${code}\nexport {};\n`);
-  for (const [name, text] of Object.entries(extra)) texts.set(join(FOLDER, name), text);
-  const host = ts.createCompilerHost(options);
-  const { readFile, fileExists, getSourceFile } = host;
-  host.readFile = (name) => texts.get(name) ?? readFile.call(host, name);
-  host.fileExists = (name) => texts.has(name) || fileExists.call(host, name);
-  host.getSourceFile = (name, languageVersion, ...rest) => {
-    const text = texts.get(name);
-    if (text === undefined) return getSourceFile.call(host, name, languageVersion, ...rest);
-    return ts.createSourceFile(name, text, languageVersion);
-  };
-  return ts.createProgram([...texts.keys(), ...ENTRY_POINTS.map(({ source }) => join(ROOT, source))], options, host);
+/**
+ * What the compiler says of all snippets as one program, with the line of the guide. It is as strict as with the library itself, and
+ * the same compiler as of `npm run typecheck`.
+ *
+ * @param extra further files: their names and texts
+ */
+export async function complaintsAbout(extra: Readonly<Record<string, string>> = {}): Promise<string[]> {
+  // Below the packages of this project, and out of sight of what checks and packs its files.
+  const cache = join(ROOT, 'node_modules/.cache');
+  await mkdir(cache, { recursive: true });
+  const folder = await mkdtemp(join(cache, 'snippets-'));
+  try {
+    const texts = {
+      'package.json': '{ "type": "module" }',
+      'tsconfig.json': JSON.stringify({ extends: '../../../tsconfig.json', include: ['*.ts'], exclude: [] }),
+      'world.ts': WORLD,
+      // A module each, so that their names do not meet.
+      ...Object.fromEntries([...files].map(([name, { code }]) => [name, `${code}\nexport {};\n`])),
+      ...extra,
+    };
+    await Promise.all(Object.entries(texts).map(([name, text]) => writeFile(join(folder, name), text)));
+    // In one thread: several check much of the library each.
+    const args = [COMPILER, '--noEmit', '--singleThreaded', '--pretty', 'false'];
+    const { stdout } = await promisify(execFile)(process.execPath, args, {
+      cwd: folder,
+      env: { ...process.env, NODE_OPTIONS: '' },
+    }).catch((error: Error & { stdout: string }) => {
+      // It ends by an error where it has something to say.
+      if (!error.stdout) throw error;
+      return error;
+    });
+    return complaintsIn(stdout);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
-/** What the compiler says about the snippets, with the line of the guide. */
-export function complaintsAbout(program: ts.Program): string[] {
-  const sources = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(FOLDER));
-  return sources
-    .flatMap((source) => [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)])
-    .map(({ file, start, messageText }) => {
-      const { line } = file!.getLineAndCharacterOfPosition(start!);
-      const [guide, begin] = (files.get(file!.fileName)?.where ?? `${file!.fileName}:0`).split(':');
-      return `${guide}:${Number(begin) + line + 1} ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
-    });
+/** Each begins in a line of its own, and the lines that explain it are indented. */
+function complaintsIn(stdout: string): string[] {
+  return stdout
+    .trimEnd()
+    .split(/\n(?! )/)
+    .filter((complaint) => complaint !== '')
+    .map((complaint) =>
+      complaint.replace(/^(.*)\((\d+),\d+\): error TS\d+: /, (_, file: string, line: string) => {
+        const [guide, begin] = (files.get(file)?.where ?? `${file}:0`).split(':');
+        return `${guide}:${Number(begin) + Number(line)} `;
+      }),
+    );
 }
 
 /** A snippet as JavaScript, the way its reader would compile it. */

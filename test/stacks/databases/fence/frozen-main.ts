@@ -90,24 +90,6 @@ async function deadlock(db: SqlClient): Promise<string[]> {
   return codes.sort();
 }
 
-/** What the guard adds to a transaction, in milliseconds: the median of pairs, which take turns. */
-async function cost(db: SqlClient): Promise<number> {
-  const time = async (isGuarded: boolean, token: number) => {
-    const begin = performance.now();
-    await db.transaction('READ COMMITTED', async (tx, query) => {
-      if (isGuarded) await fence.guard(tx, { resource: 'cost', token });
-      await query('UPDATE stock SET left_over = left_over - 1 WHERE lane = 0');
-    });
-    return performance.now() - begin;
-  };
-  const differences: number[] = [];
-  for (let token = 1; token <= 500; token++) {
-    const without = await time(false, token);
-    differences.push((await time(true, token)) - without);
-  }
-  return differences.sort((a, b) => a - b)[differences.length / 2]!;
-}
-
 /** The statement of docs/guide/fencing.md that removes old rows. Resolves to what is left of 1,500 old ones and a new one. */
 async function pruned(): Promise<number[]> {
   await client.query('DELETE FROM redis_lock_fences');
@@ -129,7 +111,6 @@ console.log(
     guarded,
     unguarded,
     deadlock: await deadlock(client),
-    costMs: await cost(client),
     pruned: await pruned(),
   }),
 );

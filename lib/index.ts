@@ -49,7 +49,7 @@ export { typeormTransactional } from './nest/transactions/typeorm-transactional.
 // Semaphores, latches, leadership and singleton jobs
 export type { Semaphore } from './core/semaphore/semaphore.js';
 export type { PermitOptions, SemaphoreOptions } from './core/semaphore/semaphore-options.js';
-export type { CountdownLatch, LatchOptions } from './core/latch/countdown-latch.js';
+export type { CountdownLatch, LatchOptions } from './core/latch/latches.js';
 export type { CampaignOptions, Leadership, Term } from './core/leader/leadership.js';
 export type { SingletonRun, SingletonRunOptions } from './core/singleton/singleton-run-options.js';
 

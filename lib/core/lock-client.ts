@@ -164,11 +164,7 @@ export class LockClient {
     const deps = { ...runtime, localQueues, watchdog, active, context, leaks, secondLocks };
     const leases = new LeaseFactory(deps);
     leases.labelsGroups = options.labelGroups ?? false;
-    if (options.transactions) {
-      leases.transactions = new TransactionLeases(options.transactions, deps, (lease, work, transaction) =>
-        leases.runUnder(lease, work, transaction),
-      );
-    }
+    if (options.transactions) leases.transactions = new TransactionLeases(options.transactions, deps, leases);
     const acquire = (resource: string, lock: ResolvedLockOptions) => granting.lead(resource, lock, leases);
     this.observers = observers;
     this.operators = new OperatorsView(deps, options.contention);
@@ -259,7 +255,7 @@ export class LockClient {
       resources: localQueues.size,
       leases: watchdog.size,
       orphanReleases: orphanReleases.size,
-      lateGrants: orphanReleases.departed,
+      lateGrants: orphanReleases.late.size,
       alarms: alarms.size,
     };
   }
@@ -339,12 +335,7 @@ export class LockClient {
     const mayBeRefused = call === 'tryUsing';
     const names = this.#namesOf(resource, call, options);
     const defaults = mayBeRefused ? this.#tryDefaults : this.#deps.defaults;
-    const resolved = resolveLockOptions(options ?? undefined, defaults);
-    const acquire = (rest: readonly string[]): Promise<SingleLease | CompositeLease | null> => {
-      const lease = this.#leases.acquire(rest, resolved);
-      return mayBeRefused ? lease.catch(nullIfBusy) : lease;
-    };
-    return transaction.using(names, resolved, acquire, work);
+    return transaction.using(names, resolveLockOptions(options ?? undefined, defaults), mayBeRefused, work);
   }
 
   campaign(name: string, options?: CampaignOptions): Leadership {
@@ -409,15 +400,7 @@ export class LockClient {
     const name = this.#checkName(resource, 'semaphore');
     const permits = checkSemaphoreOptions(options, `semaphore(${quote(name)})`);
     checkIsKept('semaphore', name, this.#deps.store.noSemaphores);
-    return new Semaphore(name, permits, {
-      acquire: (each, resolved, origin) => this.#leases.acquire([each], resolved, origin),
-      withOrigin: (below, begin) => this.withOrigin(below, begin),
-      fill: (lock, request) => fillLockOptions(lock, this.#deps.defaults, request),
-      runUnder: (lease, work) => this.#leases.runUnder(lease, work),
-      transaction: (given) => this.#leases.transactions?.current(given),
-      inspect: (each) => this.operators.inspect(each),
-      resize: (each, total) => this.operators.resize(each, total),
-    });
+    return new Semaphore(name, permits, this.#deps, this.#leases);
   }
 
   async adopt(text: string, options: AdoptOptions = {}, origin?: Origin): Promise<SingleLease | CompositeLease> {

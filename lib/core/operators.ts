@@ -103,7 +103,7 @@ export class OperatorsView {
     const { store, localQueues } = this.deps;
     const state = await ask(this.deps, () => store.inspect(name), operation, name);
     const { instanceId } = store;
-    const first = localQueues.firstWaiting(name);
+    const first = localQueues.waitingFor(name)?.first.options;
     if (!first || state.waiters.some((waiter) => waiter.instanceId === instanceId)) return state;
     // The calls behind a holder of this process join the queue in Redis when it releases.
     const { label } = readLabel(first.label);
@@ -153,10 +153,6 @@ export class OperatorsView {
     const holder = seen?.holders.find((each) => fencingTickOf(each.fencingToken) === tick);
     const known = holder && { holder: holder.instanceId, ...(holder.label && { label: holder.label }) };
     this.deps.observers.forceReleased(resource, { ...options, ...known });
-  }
-
-  resize(resource: string, permits: number): Promise<boolean> {
-    return ask(this.deps, () => this.deps.store.resize(resource, permits), 'resize', resource);
   }
 
   explain(resource: string, options?: ExplainOptions): Promise<LockExplanation> {

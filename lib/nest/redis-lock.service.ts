@@ -1,6 +1,6 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import type { CampaignOptions, Leadership } from '../core/leader/leadership.js';
-import type { CountdownLatch, LatchOptions } from '../core/latch/countdown-latch.js';
+import type { CountdownLatch, LatchOptions } from '../core/latch/latches.js';
 import type { LockOrderEdge } from '../core/events/events.js';
 import type { LockObserver } from '../core/events/observers.js';
 import { type Lease, type LockedWork, type TryUsingResult, workBeforeOptions } from '../core/api/lease.js';

@@ -113,12 +113,12 @@ export class QuorumNode {
    * The owner does not wait any more. The node may still execute this many of its commands; their grants are released.
    */
   expectLate(owner: LockOwner, leaseMs: number, unanswered: number): void {
-    this.#orphanReleases.expectLate(owner, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs }, unanswered);
+    this.#orphanReleases.late.expect(owner, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs }, unanswered);
   }
 
   /** The node has answered one command of an owner that does not wait any more. */
   onLateAnswer(owner: LockOwner): void {
-    this.#orphanReleases.answered(owner);
+    this.#orphanReleases.late.answered(owner);
   }
 
   /** A message announces a grant that no candidate of this process waits for. */

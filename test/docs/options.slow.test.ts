@@ -10,12 +10,7 @@ import {
   FIXED_INTERVAL_OPTIONS,
   fixedInterval,
 } from '../../lib/core/api/retry.js';
-import {
-  checkLatch,
-  COUNT_DOWN_OPTIONS,
-  LATCH_OPTIONS,
-  LATCH_WAIT_OPTIONS,
-} from '../../lib/core/latch/countdown-latch.js';
+import { checkLatch, COUNT_DOWN_OPTIONS, LATCH_OPTIONS, LATCH_WAIT_OPTIONS } from '../../lib/core/latch/latches.js';
 import { CAMPAIGN_OPTIONS } from '../../lib/core/leader/leadership.js';
 import { MURLOCK_OPTIONS } from '../../lib/migration/murlock.js';
 import { CLIENTS_AND_KEY } from '../../lib/migration/key-lock.js';

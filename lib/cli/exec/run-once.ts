@@ -1,5 +1,4 @@
-import type { CountdownLatch } from '../../core/latch/countdown-latch.js';
-import type { Latches } from '../../core/latch/latches.js';
+import type { CountdownLatch, Latches } from '../../core/latch/latches.js';
 
 /** What `exec --once` remembers: that a command has ended well, under one key. */
 export interface OnceMark {

@@ -1,6 +1,6 @@
 import type { DeadlockedCall, HeldMeanwhile } from '../api/errors.js';
 import { findCircle, type NestedWait, tellCircle } from '../deadlocks/circles.js';
-import type { DeadlockAlarm, WatchedCall } from '../deadlocks/deadlock-watch.js';
+import type { DeadlockAlarm } from '../deadlocks/deadlock-watch.js';
 import type { Hold } from '../holding/hold.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { SeveralParts } from '../holding/several-parts.js';
@@ -15,12 +15,6 @@ interface Caller extends Pick<PendingCall, 'options' | 'startedAt' | 'giveUpAt'>
   deadlock?: readonly DeadlockedCall[];
 }
 
-/** The queue of a resource in this process. */
-interface Queue {
-  readonly calls: readonly PendingCall[];
-}
-
-/** A call of this process that waits. */
 interface OwnWait extends NestedWait {
   readonly call: Caller;
 }
@@ -32,7 +26,7 @@ interface OwnWait extends NestedWait {
 export function heldMeanwhile(
   resource: string,
   call: Caller,
-  queues: ReadonlyMap<string, Queue>,
+  queues: ReadonlyMap<string, { readonly calls: readonly PendingCall[] }>,
   deps: Runtime,
 ): HeldMeanwhile | undefined {
   if (holdsNothing(call)) return undefined;
@@ -58,35 +52,20 @@ export function heldMeanwhile(
 /** Lets the other processes be asked before the wait of the call is over. */
 export function watchForDeadlock(resource: string, call: Caller, deps: Runtime): void {
   if (!deps.deadlocks || call.options.waitMs === Infinity) return;
-  call.alarm = deps.deadlocks.watch(new WatchedWait(resource, call, deps));
-}
-
-class WatchedWait implements WatchedCall {
-  constructor(
-    private readonly resource: string,
-    private readonly call: Caller,
-    private readonly deps: Runtime,
-  ) {}
-
-  get startedAt(): number {
-    return this.call.startedAt;
-  }
-
-  get giveUpAt(): number {
-    return this.call.giveUpAt;
-  }
-
-  set deadlock(circle: readonly DeadlockedCall[]) {
-    this.call.deadlock ??= circle;
-  }
-
-  nestedWait(): NestedWait {
-    return nestedWaitOf(this.resource, this.call, this.deps);
-  }
+  call.alarm = deps.deadlocks.watch({
+    startedAt: call.startedAt,
+    get giveUpAt() {
+      return call.giveUpAt;
+    },
+    set deadlock(circle: readonly DeadlockedCall[]) {
+      call.deadlock ??= circle;
+    },
+    nestedWait: () => nestedWaitOf(resource, call, deps),
+  });
 }
 
 /** What a call of this process waits for, and holds meanwhile. */
-export function nestedWaitOf(
+function nestedWaitOf(
   resource: string,
   call: Caller,
   { store, observers }: Pick<Runtime, 'store' | 'observers'>,

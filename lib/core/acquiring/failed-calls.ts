@@ -8,9 +8,7 @@ import type { Origin } from '../util/call-site.js';
 import { hadLittleTime } from './acquire-errors.js';
 import { waitBefore } from './waits.js';
 
-/** What the retry strategy of a caller has done wrong. */
 interface StrategyFault {
-  /** The resource that was waited for. */
   readonly resource: string;
   /** What the caller gets: what its strategy has thrown, which may be anything, or the error of a wrong answer. */
   readonly thrown: unknown;
@@ -29,13 +27,9 @@ export function strategyFailed(resource: string, thrown: unknown): InvalidLockOp
   return error;
 }
 
-export function strategyFault(error: unknown): StrategyFault | undefined {
-  return faults.get(error as object);
-}
-
 /** What the caller gets in place of an error that {@link strategyFailed} made. */
 export function thrownBy(error: unknown): unknown {
-  const fault = strategyFault(error);
+  const fault = faults.get(error as object);
   return fault ? fault.thrown : error;
 }
 
@@ -99,7 +93,7 @@ export function tellOfFailure(
   }
   if (!observers.wants('notAcquired')) return;
   const { since = clock.now(), hasWaited = false } = waitBefore(error) ?? {};
-  const fault = strategyFault(error);
+  const fault = faults.get(error as object);
   const reason = fault?.thrown instanceof LockError ? fault.thrown : error;
   if (!(reason instanceof LockError) && !hasWaited) return;
   // The observers were told of the wait, so they must be told of its end.

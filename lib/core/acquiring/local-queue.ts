@@ -132,14 +132,12 @@ export class LocalQueue implements WaiterListener {
   }
 
   /**
-   * Ends a hold. Hands the lock over to the next local call, or releases it in the store. Where another call waits and
-   * the store has to be asked for it, one command does both.
-   *
-   * @param onHandedOver called before the next call is granted, where the store is not asked
-   * @returns whether the lock was still held, if the store was asked
+   * Hands the lock over to the next local call, or releases it in the store. Where another call waits and the store has
+   * to be asked for it, one command does both. @returns whether the lock was still held, if the store was asked
    */
   release(hold: Hold, onHandedOver: () => void): Promise<boolean> | undefined {
-    const { owner, storeLease, backgroundRelease } = hold;
+    const { owner, storeLease } = hold;
+    const { backgroundRelease } = hold.options;
     if (this.deps.observation.hasTracer && this.size > 0) tellOfSlowHolder(this.deps, hold, this.calls);
     if (storeLease.removeHolder(hold)) {
       onHandedOver();
@@ -178,10 +176,7 @@ export class LocalQueue implements WaiterListener {
     return waiter && !waiter.suits(next) ? undefined : first;
   }
 
-  /**
-   * Hands the lock over in memory; or releases it, if the calls that waited gave up as soon as they heard of the
-   * release.
-   */
+  /** Hands the lock over in memory, or releases it if the calls that waited gave up when they heard of that. */
   #handOver(hold: Hold): void {
     const { storeLease } = hold;
     const now = this.deps.clock.now();
@@ -196,7 +191,6 @@ export class LocalQueue implements WaiterListener {
     this.#goOn();
   }
 
-  /** A holder has lost the lock. */
   lost(hold: Hold): void {
     const { storeLease } = hold;
     // It ends alone, and no caller releases it. Those that share the store lease go on.
@@ -208,9 +202,7 @@ export class LocalQueue implements WaiterListener {
     this.#goOn();
   }
 
-  /**
-   * A lease now belongs to another process. A store lease that is shared stays for its other holders, or is released.
-   */
+  /** A lease now belongs to another process. A store lease that is shared stays for its others, or is released. */
   transferred(hold: Hold, hasShared: boolean): void {
     if (hold.storeLease.removeHolder(hold)) return;
     if (hasShared) this.deps.orphanReleases.start(hold.owner, hold);

@@ -55,16 +55,6 @@ export class LocalQueues {
     return new Map([...this.#queues].map(([resource, { size }]) => [resource, size]));
   }
 
-  /** When the oldest of the calls that {@link countWaiting} counts began to wait. Looks at every queue. */
-  oldestWaitAt(): number | undefined {
-    let oldest = this.polling.oldestWaitAt();
-    for (const { resource, firstWaiting } of this.#queues.values()) {
-      if (firstWaiting === undefined || isExpectedToWait(resource)) continue;
-      if (oldest === undefined || firstWaiting.startedAt < oldest) oldest = firstWaiting.startedAt;
-    }
-    return oldest;
-  }
-
   /** @param several what else the call wants, and may have been granted */
   acquire<T>(
     resource: string,
@@ -125,16 +115,14 @@ export class LocalQueues {
       onHandedOver();
       return undefined;
     }
-    return this.deps.orphanReleases.release(hold.storeLease, hold.backgroundRelease);
+    return this.deps.orphanReleases.release(hold.storeLease, hold.options.backgroundRelease);
   }
 
-  /** The holder has lost the lock, so the next call may ask. */
   lost(hold: Hold): void {
     const queue = this.#queues.get(hold.owner.resource);
     if (queue?.hasGranted(hold)) queue.lost(hold);
   }
 
-  /** The lease was transferred to another process. */
   transferred(hold: Hold, hasShared: boolean): void {
     const queue = this.#queues.get(hold.owner.resource);
     if (queue?.hasGranted(hold)) queue.transferred(hold, hasShared);
@@ -143,22 +131,16 @@ export class LocalQueues {
     if (!hasShared && hold.storeLease.mayComeBack) this.deps.orphanReleases.start(hold.owner, hold);
   }
 
-  /** A writer became a reader, so other readers may join it. */
   downgraded(hold: Hold): void {
     const queue = this.#queues.get(hold.owner.resource);
     if (queue?.hasGranted(hold)) queue.downgraded();
   }
 
-  /** The options of the first call of this process that waits for the resource. */
-  firstWaiting(resource: string): ResolvedLockOptions | undefined {
-    return this.#queues.get(resource)?.firstWaiting?.options;
-  }
-
-  /** How many calls of this process wait for the resource, and since when the first of them. */
-  waitingFor(resource: string): { readonly calls: number; readonly since: number } | undefined {
+  /** The first call of this process that waits for the resource, and how many do. */
+  waitingFor(resource: string): { readonly first: PendingCall; readonly calls: number } | undefined {
     const queue = this.#queues.get(resource);
     const first = queue?.firstWaiting;
-    return first && { calls: queue!.size, since: first.startedAt };
+    return first && { first, calls: queue!.size };
   }
 
   /** What holds the lease with this token in this process, or with one that counts up from it, unless it was polled for. */
@@ -166,7 +148,6 @@ export class LocalQueues {
     return this.#queues.get(resource)?.holderOf(fencingToken);
   }
 
-  /** The lock may be about to end in the store. */
   doubt(resource: string): void {
     this.#queues.get(resource)?.doubt();
   }

@@ -18,7 +18,6 @@ export class LocalStoreLeases {
     return this.#only === undefined && this.#several === undefined;
   }
 
-  /** The one that was granted first. */
   get first(): StoreLease | undefined {
     return this.#only ?? this.#several?.values().next().value;
   }
@@ -48,7 +47,6 @@ export class LocalStoreLeases {
     return this.#only === storeLease || (this.#several?.has(storeLease) ?? false);
   }
 
-  /** What holds the lease with this token, or with one that counts up from it. */
   holderOf(fencingToken: number): LocalHolder | undefined {
     const tick = fencingTickOf(fencingToken);
     const holders = [...this.#all].flatMap((storeLease) => storeLease.holders);

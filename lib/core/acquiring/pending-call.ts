@@ -14,12 +14,6 @@ import { type AttemptLog, givesUpAt, type WaitingTimes } from '../places/asking.
 /** What is told of the holders should be no older than this. */
 export const NEWS_MS = 1_000;
 
-/** How the caller learns what became of its call. */
-export interface CallOutcome<Result> {
-  succeeded(result: Result): void;
-  failed(error: Error): void;
-}
-
 /** How long a call waits at most. */
 export interface WaitLimits extends WaitingTimes {
   readonly signal?: AbortSignal | undefined;
@@ -36,15 +30,11 @@ export interface WaitingTogether {
 /** The queue that a waiter asks for. */
 export interface WaiterListener extends WaitingTogether {
   granted(fencingToken: number, sentAt: number, now: number): void;
-  /** The time of its call is over. */
   outOfTime(): void;
   /** Its call is not granted yet. */
   waitsOn(now: number): void;
-  /** The store does not answer, and is asked again. */
   waitsForStore(): void;
-  /** The queue of the store is full. */
   full(now: number): void;
-  /** The resource is in use as something else. */
   mismatched(found: FoundInUse): void;
   /** The store will never grant it. */
   refused(): void;
@@ -86,7 +76,8 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   constructor(
     readonly options: Options,
     readonly startedAt: number,
-    private readonly outcome: CallOutcome<Result>,
+    /** How the caller learns what became of it. */
+    private readonly outcome: { succeeded(result: Result): void; failed(error: Error): void },
     private readonly alarms: Alarms,
     private readonly waitsWith: WaitingTogether,
   ) {}
@@ -100,12 +91,10 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
     return now - this.startedAt;
   }
 
-  /** Calls back when the signal of the caller aborts. */
   onAbort(callback: () => void): void {
     if (this.options.signal) this.#stopListening = onAbort(this.options.signal, callback);
   }
 
-  /** Calls back when the call gives up. */
   onGivingUp(callback: () => void): void {
     this.#onTime = (isOver) => {
       if (isOver) callback();
@@ -192,7 +181,6 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   }
 }
 
-/** The call has the resource, by this lease in the store. */
 export function grant(call: PendingCall, storeLease: StoreLease, now: number): void {
   const { attempts, hasWaited } = call;
   call.succeed({ storeLease, attempts, waitedMs: call.waitedMs(now), hasWaited, grantedAt: now });

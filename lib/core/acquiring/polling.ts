@@ -30,7 +30,6 @@ interface Poller {
   /** Aborts with the caller's signal or the shutdown. */
   readonly signal: AbortSignal;
   readonly log: AttemptLog;
-  /** What else the caller wants. */
   readonly several: SeveralParts | undefined;
   /** If the store does not go away. */
   readonly giveUpAt: number;
@@ -57,7 +56,6 @@ export class Polling {
     private readonly queues: ReadonlyMap<string, LocalQueue>,
   ) {}
 
-  /** How many calls wait for their next attempt. */
   get waiting(): number {
     return this.#waiting.size;
   }
@@ -68,13 +66,6 @@ export class Polling {
       const { owner, options, startedAt, nested } = call;
       yield { call, resource: owner.resource, options, startedAt, holds: liveHolds(call), origin: nested?.origin };
     }
-  }
-
-  /** When the oldest of them began. */
-  oldestWaitAt(): number | undefined {
-    let oldest: number | undefined;
-    for (const { startedAt } of this.#waiting) if (oldest === undefined || startedAt < oldest) oldest = startedAt;
-    return oldest;
   }
 
   /** @throws LockError of the kind that says why the resource was not granted */

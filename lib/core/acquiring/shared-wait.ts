@@ -13,9 +13,7 @@ import { withTimeout } from '../store/ask.js';
  */
 export const PLACE_MS = 10_000;
 
-/**
- * A message makes this process ask at most this often: any client with access to the channels can send more of them.
- */
+/** A message makes this process ask at most this often: any client with access to the channels can send more. */
 const LOOK_EVERY_MS = 100;
 
 /** What waiting for something that is not taken needs. */

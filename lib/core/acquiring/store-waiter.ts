@@ -78,9 +78,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     return this.call.options.attemptTimeoutMs;
   }
 
-  /**
-   * Asks for the first time, and releases a lock of this process in the same step. @returns whether that was still held
-   */
+  /** Asks for the first time, and releases a lock of this process with it. @returns whether that was still held */
   askAndRelease(held: LockOwner): Promise<boolean> {
     this.#toRelease = held;
     return this.#rotate(held);
@@ -142,7 +140,6 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     );
   }
 
-  /** From now on it asks for this call. */
   continueFor(next: PendingCall): void {
     next.stopWatching();
     this.call = next;
@@ -172,7 +169,6 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     else this.ask();
   }
 
-  /** A message says when the resource will be free. */
   onRetained(leftMs: number, sentAt: number): void {
     const free = (this.free ??= new FreeTime());
     free.hear(this.deps.clock.now() + leftMs + 1, sentAt);
@@ -255,7 +251,6 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     else this.#waitOn(reply, reply.status === 'queued', sentAt, now);
   }
 
-  /** The store has kept its place. */
   onKept(reply: QueuedPlace, sentAt: number, now: number): void {
     this.deps.observers.answered();
     this.log.busy(reply, now);
@@ -311,13 +306,13 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   protected override stop(): void {
     super.stop();
     if (this.kept) this.deps.places.leave(this);
-    if (this.#unsettled > 0) this.deps.orphanReleases.expectLate(this.owner, this.call.options, this.#unsettled);
+    if (this.#unsettled > 0) this.deps.orphanReleases.late.expect(this.owner, this.call.options, this.#unsettled);
   }
 
   /** It is known of one more attempt that it was executed, or never will be. */
   #settle(): void {
     this.#unsettled--;
-    if (this.isOver) this.deps.orphanReleases.answered(this.owner);
+    if (this.isOver) this.deps.orphanReleases.late.answered(this.owner);
   }
 
   #conclude(fencingToken: number, sentAt: number, now: number): void {
@@ -338,7 +333,6 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   }
 }
 
-/** When the resource of a waiter will be free, as messages say. */
 class FreeTime {
   /** When the last command was sent whose answer says that the waiter is in the queue. */
   #answeredSentAt = -1;
@@ -361,8 +355,6 @@ class FreeTime {
   }
 
   /**
-   * The store has answered that the waiter is in the queue.
-   *
    * @returns the pause until the resource is free. 0 if it may be free by now: the store may have executed the command
    * before the holder released, though the message about that has overtaken the answer
    */

@@ -24,9 +24,7 @@ export interface WaitingNow {
 /** The observers are told of a call that has waited for this long. */
 export const LONG_WAIT_MS = 5_000;
 
-/**
- * Whether calls for this resource are expected to wait: candidates of a leadership wait for as long as another leads.
- */
+/** Candidates of a leadership are expected to wait for as long as another leads. */
 export function isExpectedToWait(resource: string): boolean {
   return resource.startsWith(LEADER_PREFIX);
 }
@@ -36,7 +34,6 @@ export function isWaitTold(resource: string): boolean {
   return !isExpectedToWait(resource) && !resource.startsWith(JOB_PREFIX);
 }
 
-/** Tells the observers that a call begins to wait. */
 export function tellOfWait(
   { observers }: Pick<Runtime, 'observers'>,
   resource: string,

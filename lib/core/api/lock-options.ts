@@ -3,6 +3,7 @@ import type { Holders } from './holder.js';
 import { checkAlsoLock, checkForeignLock, type ForeignLock, isForeignMode } from './foreign-lock.js';
 import { checkLabel, encodeLabel } from './given-label.js';
 import { checkGroup } from './resource.js';
+import { defined } from '../util/objects.js';
 import type { LockLabel } from './label.js';
 import { ACQUIRE_MODES, type AcquireMode, type LockMode } from './lock-mode.js';
 import type { RetryStrategy } from './retry.js';
@@ -18,7 +19,7 @@ import {
   type OptionsOf,
   OptionTable,
   patience,
-  without,
+  pick,
   wrongValue,
 } from './validation.js';
 
@@ -266,22 +267,28 @@ export interface LeaseLimit {
 }
 
 const DEFAULT_MODE = LOCK_OPTIONS.defaults.mode;
-export const LOCK_DEFAULTS: LockDefaults = without(
-  LOCK_OPTIONS.defaults,
-  'mode',
-  'minHoldMs',
-  'ignoreTransaction',
-  'onBusy',
-  'cancellable',
-);
 
-/** The names of the module options that are defaults of its locks. */
-const LOCK_DEFAULT_NAMES = [...Object.keys(LOCK_DEFAULTS), 'alsoLock'] as (keyof LockDefaults)[];
+/** The module options that are defaults of its locks. */
+export const DEFAULT_OPTIONS = pick(
+  LOCK_OPTIONS.options,
+  'leaseMs',
+  'waitMs',
+  'unavailableMs',
+  'watchdog',
+  'attemptTimeoutMs',
+  'localHandOvers',
+  'localHandOversMs',
+  'maxWaiters',
+  'backgroundRelease',
+  'warnAfterMs',
+  'alsoLock',
+);
+export const LOCK_DEFAULTS: LockDefaults = new OptionTable(DEFAULT_OPTIONS).defaults;
 
 /** Picks the checked defaults out of a module's options, and fills in the ones they leave out. */
 export function resolveLockDefaults(options: Partial<LockDefaults>): LockDefaults {
-  const given = LOCK_DEFAULT_NAMES.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]);
-  return { ...LOCK_DEFAULTS, ...Object.fromEntries(given) };
+  const names = Object.keys(DEFAULT_OPTIONS) as (keyof typeof DEFAULT_OPTIONS)[];
+  return { ...LOCK_DEFAULTS, ...defined(pick(options, ...names)) };
 }
 
 export interface ResolvedLockOptions extends Omit<LockDefaults, 'alsoLock' | 'warnAfterMs'> {

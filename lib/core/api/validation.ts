@@ -202,6 +202,11 @@ export function checked<T>(check: (option: string, value: unknown) => void = () 
   return new Option<T>(check, undefined);
 }
 
+/** Some options of a table, in this order. */
+export function pick<T extends object, K extends keyof T>(options: T, ...names: readonly K[]): Pick<T, K> {
+  return Object.fromEntries(names.map((name) => [name, options[name]])) as Pick<T, K>;
+}
+
 /** The options of a table, without some. */
 export function without<T extends object, K extends keyof T>(options: T, ...names: readonly K[]): Omit<T, K> {
   const kept = Object.entries(options).filter(([name]) => !names.includes(name as K));

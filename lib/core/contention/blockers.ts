@@ -48,7 +48,6 @@ export interface Blocker {
   readonly text: string;
 }
 
-/** What is known of one pair. */
 export interface BlockedPair {
   readonly waiter: string;
   readonly holder: HolderKey;

@@ -23,7 +23,6 @@ interface ContentionDeps {
   readonly instanceId: string;
   /** The lease of this process with this token, or with a token that counts up from it. */
   readonly ownLease: (resource: string, fencingToken: number) => OwnLease | undefined;
-  /** How many calls wait for each resource. */
   readonly waitingNow: () => Map<string, number>;
   /** One of this many calls that have waited is asked where it came from; 0: none. */
   readonly callSiteEvery: number;
@@ -32,7 +31,6 @@ interface ContentionDeps {
 type End = LockEventOf<'released' | 'lost' | 'transferred' | 'releaseFailed'>;
 type WaitEnd = LockEventOf<'acquired' | 'notAcquired'>;
 
-/** What is counted of one group. */
 interface Group {
   readonly wait: DurationHistogram;
   readonly hold: DurationHistogram;

@@ -102,12 +102,11 @@ export class Telemetries {
       onBlocked: (listener) => this.parts.onBlocked(this.#guarded(listener)),
     };
     for (const telemetry of telemetries) {
-      const start = this.#guarded((each: LockTelemetry) => {
-        const stop = each.start(source);
+      this.#guarded(() => {
+        const stop = telemetry.start(source);
         if (typeof stop === 'function') this.#stops.push(stop);
         return stop;
-      });
-      start(telemetry);
+      })();
     }
   }
 

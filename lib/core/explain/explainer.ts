@@ -38,7 +38,6 @@ const MAY_BE_DEADLOCK: readonly LockCause[] = ['inUse', 'holderSlow', 'heldByThi
 /** A roll call takes up to 300 ms, and Redis may be slow. */
 const ROLL_CALL_MS = 1_000;
 
-/** Explains in sentences why a call cannot get a resource. */
 export class Explainer {
   constructor(
     private readonly deps: LeaseDeps,
@@ -78,8 +77,8 @@ export class Explainer {
       instanceId: store.instanceId,
       holds: watchdog.holdersOf(resource).map((holder) => this.#ownHold(holder as Hold)),
       waiting: waiting?.calls ?? 0,
-      longestWaitMs: waiting ? clock.now() - waiting.since : 0,
-      wanted: localQueues.firstWaiting(resource),
+      longestWaitMs: waiting ? clock.now() - waiting.first.startedAt : 0,
+      wanted: waiting?.first.options,
     };
   }
 

@@ -121,10 +121,12 @@ export class HealthChecks {
     const { clock, localQueues, watchdog, leaderships } = this.deps;
     const now = clock.now();
     const failedAt = watchdog.lastFailureAt;
+    let oldestWaitAt = now;
+    for (const { startedAt } of localQueues.waits()) oldestWaitAt = Math.min(oldestWaitAt, startedAt);
     return {
       held: watchdog.size,
       waiting: localQueues.countWaiting(),
-      oldestWaitMs: Math.max(0, Math.round(now - (localQueues.oldestWaitAt() ?? now))),
+      oldestWaitMs: Math.round(now - oldestWaitAt),
       lastRenewalFailureMs: failedAt === undefined ? null : Math.round(now - failedAt),
       leaderships: leaderships(),
     };

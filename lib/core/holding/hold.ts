@@ -117,7 +117,6 @@ export class Hold implements LocalHolder {
     this.#endsAt = this.acquiredAt + options.maxHoldMs;
   }
 
-  /** What it says of itself to other processes, as it is stored. */
   get label(): string | undefined {
     return this.options.label;
   }
@@ -128,11 +127,6 @@ export class Hold implements LocalHolder {
 
   get attemptTimeoutMs(): number {
     return this.options.attemptTimeoutMs;
-  }
-
-  /** Whether its release is not awaited. */
-  get backgroundRelease(): boolean {
-    return this.options.backgroundRelease;
   }
 
   get mode(): LockMode {
@@ -166,12 +160,7 @@ export class Hold implements LocalHolder {
     return this.#state === 'released';
   }
 
-  /**
-   * Compares the deadline, and ends the hold as lost where it has passed: after a standstill the timers are late, and no
-   * flag may be trusted.
-   *
-   * @returns whether it is held
-   */
+  /** After a standstill the timers are late, and no flag may be trusted. */
   checkHeld(): boolean {
     return this.#state === 'held' && this.#checkHeldAt(this.clock.now());
   }
@@ -250,7 +239,6 @@ export class Hold implements LocalHolder {
     return this.#isRenewedNoMore;
   }
 
-  /** Calls back when it ends, for whatever reason. */
   onOver(callback: () => void): void {
     if (this.#state === 'held') (this.#onOver ??= []).push(callback);
     else callback();
@@ -262,10 +250,7 @@ export class Hold implements LocalHolder {
     return this.#lossError ?? new LeaseLostError(this.owner.resource, reason, this.fencingToken);
   }
 
-  /**
-   * Ends it before the store is told, so that nothing enters or renews it any more. @returns `false` if it was lost
-   * before
-   */
+  /** Ends it before the store is told, so that nothing enters or renews it. @returns `false` if it was lost before */
   end(how: 'released' | 'transferred' = 'released'): boolean {
     const now = this.clock.now();
     this.endedAt = now;

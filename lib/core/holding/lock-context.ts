@@ -39,14 +39,9 @@ export class LockContext {
   /** The innermost live hold of this resource. */
   hold(resource: string): Hold | undefined {
     if (storage.getStore() === undefined) return undefined; // nearly always
-    for (const { lease } of this.#entries()) {
-      const hold = lease.holds.find(({ owner }) => owner.resource === resource);
-      if (hold?.checkHeld()) return hold;
-    }
-    return undefined;
+    return this.find(({ owner }) => owner.resource === resource);
   }
 
-  /** The innermost live hold that is looked for. */
   find(isMeant: (hold: Hold) => boolean): Hold | undefined {
     for (const { lease } of this.#entries()) {
       const hold = lease.holds.find((each) => isMeant(each) && each.checkHeld());
@@ -60,22 +55,14 @@ export class LockContext {
     return [...this.#entries()].flatMap(({ lease }) => lease.holds.filter((hold) => hold.checkHeld()));
   }
 
-  /** Whether the running code is work under a lease that is held. */
   isInWork(): boolean {
     return storage.getStore() !== undefined && this.find(() => true) !== undefined; // nearly always false
   }
 
-  /** How many permits of this semaphore the context holds. */
   permits(resource: string): number {
     if (storage.getStore() === undefined) return 0; // nearly always
-    let permits = 0;
-    for (const { lease } of this.#entries()) {
-      for (const hold of lease.holds) {
-        const { owner, storeLease } = hold;
-        if (owner.resource === resource && hold.checkHeld()) permits += storeLease.permits?.count ?? 0;
-      }
-    }
-    return permits;
+    const held = this.held().filter(({ owner }) => owner.resource === resource);
+    return held.reduce((permits, { storeLease }) => permits + (storeLease.permits?.count ?? 0), 0);
   }
 
   /** Whether this context was entered through the given hold. */
@@ -147,7 +134,6 @@ export class ActiveHolds {
     return [...this.#holds];
   }
 
-  /** Waits until none is left, but no longer than `patienceMs`. */
   async whenEmpty(clock: Clock, patienceMs: number): Promise<void> {
     if (this.size === 0 || patienceMs <= 0) return;
     await new Promise<void>((resolve) => {
@@ -162,9 +148,7 @@ export class ActiveHolds {
   }
 }
 
-/**
- * A wait that is over so soon is no event: each deployment finds work that is about to end, and leaders that resign.
- */
+/** A wait that is over so soon is no event: each deployment finds work that is about to end, or leaders that resign. */
 const UNNOTICED_MS = 250;
 
 interface DrainDeps {

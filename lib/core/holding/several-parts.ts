@@ -47,7 +47,6 @@ export class SeveralParts {
     private readonly deps: Pick<Runtime, 'store' | 'clock' | 'random' | 'orphanReleases'>,
   ) {}
 
-  /** The parts that the call has by now, in the order of the names. */
   get leases(): readonly { readonly hold: Hold }[] {
     return this.wanted.leases;
   }

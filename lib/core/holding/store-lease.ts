@@ -59,7 +59,6 @@ export interface LocalHolder extends Due {
   readonly deadline: number;
   /** When the observers are to be told that it is held for long, on the monotonic clock; `Infinity` for never. */
   readonly warnAt: number;
-  /** The observers were told. */
   warned(): void;
   readonly acquiredAt: number;
   /** Compares the deadline, and ends the hold as lost where it has passed. @returns whether it is held */
@@ -71,10 +70,7 @@ export interface LocalHolder extends Due {
 
 /** Another command that releases a store lease, and tells the store more. Such a lease has no minimum. */
 export interface StoreRelease {
-  /**
-   * @param lazily no caller waits for the answer
-   * @returns whether it was still held
-   */
+  /** @returns whether it was still held */
   release(lazily?: boolean): Promise<boolean>;
 }
 
@@ -115,9 +111,7 @@ export class StoreLease implements RenewedLease {
    * another process may have a larger token already.
    */
   isInDoubt = false;
-  /**
-   * Whether an attempt to acquire it may still be executed, and grant its owner anew what it has transferred by then.
-   */
+  /** An attempt to acquire it may still be executed, and grant its owner anew what it has transferred by then. */
   mayComeBack = false;
   trouble: RenewalTrouble | undefined;
   /** The label that the store shows, as far as this process knows. Only set where a holder has had one. */
@@ -161,7 +155,6 @@ export class StoreLease implements RenewedLease {
     this.#leaseMs = leaseMs;
   }
 
-  /** The monotonic time after which another process may hold the lock. */
   get deadline(): number {
     return this.#deadline;
   }
@@ -324,11 +317,7 @@ export function validUntil(sentAt: number, leaseMs: number): number {
   return sentAt + leaseMs - (leaseMs * 0.01 + 2);
 }
 
-/**
- * For how long a resource stays taken that is released now; `undefined` if the release frees it.
- *
- * @param since not before the grant
- */
+/** For how long a resource stays taken that is released now, if at all. @param since not before the grant */
 export function retentionSince(since: number, minHoldMs: number, now: number): Retention | undefined {
   if (minHoldMs === 0) return undefined;
   // With the allowance for the drift of the clocks on top.

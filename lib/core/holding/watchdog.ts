@@ -86,7 +86,6 @@ export class Watchdog {
     return this.holders().filter(({ storeLease }) => storeLease.owner.resource === resource);
   }
 
-  /** Whatever is held in this process. */
   holders(): LocalHolder[] {
     return [...this.#queue, ...this.#late];
   }

@@ -54,15 +54,11 @@ export class JobRecords {
     });
   }
 
-  /**
-   * @throws JobNotFoundError when it is not known
-   * @throws LockUnavailableError
-   */
+  /** @throws JobNotFoundError when it is not known */
   async get(name: string, own: ReadonlySet<string>): Promise<JobInfo> {
     return this.#infoOf(name, await this.#known(name, own, 1, 'get the job', MOST_INSTANCES), own);
   }
 
-  /** The newest runs of a job, the newest first. */
   async history(name: string, own: ReadonlySet<string>, limit: number): Promise<JobRun[]> {
     const { runs } = await this.#known(name, own, limit, 'read the history of');
     return runs.map(runOf);
@@ -74,11 +70,7 @@ export class JobRecords {
     return ask(this.runtime, () => this.store.pause(resource, pause), 'pause', resource);
   }
 
-  /**
-   * @returns the pause that stood
-   * @throws JobNotFoundError when it is not known
-   * @throws LockUnavailableError
-   */
+  /** @returns the pause that stood */
   async resume(name: string, own: ReadonlySet<string>): Promise<JobPause | undefined> {
     const { resource } = await this.#known(name, own, 1, 'resume');
     return ask(this.runtime, () => this.store.resume(resource), 'resume', resource);

@@ -45,16 +45,13 @@ export class MissedTicks {
   }
 
   add(job: Watched['job']): void {
-    const watched = {
+    this.#jobs.set(job.job, {
       job,
       resource: jobResource(job.job),
       text: undefined,
       isRegistered: false,
       unscheduled: 0,
       last: 0,
-    };
-    this.#jobs.set(job.job, {
-      ...watched,
       next: undefined,
       askAgainAt: 0,
       isRunningOwed: false,

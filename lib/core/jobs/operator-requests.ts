@@ -13,7 +13,6 @@ const ENDED_KEEP_MS = 60 * 60_000;
 /** A program that may publish must not keep this process busy, so it looks at so few messages. */
 const LOOKS_PER_SECOND = 20;
 
-/** Who asks, and why. */
 export type Operator = Pick<LockEventOf<'jobCommand'>, 'by' | 'reason'>;
 
 /**
@@ -70,12 +69,10 @@ export class OperatorRequests {
     private readonly store: JobStore,
   ) {}
 
-  /** From now on, this instance takes requests. */
   serve(runner: JobRunner): void {
     this.#runner = runner;
   }
 
-  /** A message about a request has come. */
   asked(request: OperatorRequest): void {
     const { clock, closing } = this.runtime;
     if (closing.aborted) return;
@@ -118,7 +115,6 @@ export class OperatorRequests {
     return request;
   }
 
-  /** Which instance has reported it, if one has. */
   async notedBy(request: OperatorRequest): Promise<string | undefined> {
     const { state, instanceId } = parse(await this.#change(request, {}));
     return state === 'noted' && typeof instanceId === 'string' ? instanceId : undefined;

@@ -72,7 +72,7 @@ export class Campaign implements Leadership {
 
   start(): void {
     if (this.#over) return;
-    this.#deps.observers.emit({ type: 'campaigning', ...this.#described });
+    this.#deps.observers.emit({ type: 'campaigning', ...this.described });
     void this.#campaign();
   }
 
@@ -149,7 +149,7 @@ export class Campaign implements Leadership {
       lease = acquired instanceof Promise ? await acquired : acquired;
     } catch (error) {
       // acquire() throws only lock errors.
-      if (!this.#over) observers.emit({ type: 'campaignFailed', ...this.#described, error: error as LockError });
+      if (!this.#over) observers.emit({ type: 'campaignFailed', ...this.described, error: error as LockError });
       return undefined;
     }
     if (!this.#over && lease.isHeld()) return this.#lead(lease);
@@ -163,19 +163,19 @@ export class Campaign implements Leadership {
     const term = new LeaderTerm(this.name, lease);
     this.#term = term;
     const electedAt = clock.now();
-    observers.emit({ type: 'elected', ...this.#described, fencingToken });
+    observers.emit({ type: 'elected', ...this.described, fencingToken });
     this.#election?.resolve(term);
     this.#election = undefined;
     this.#listeners.elected(term);
     const reason = await term.demoted;
     const ledMs = clock.now() - electedAt;
-    observers.emit({ type: 'demoted', ...this.#described, fencingToken, reason: reason.reason, ledMs });
+    observers.emit({ type: 'demoted', ...this.described, fencingToken, reason: reason.reason, ledMs });
     this.#listeners.demoted(reason, term);
     await term.end();
     return term;
   }
 
-  get #described() {
+  get described() {
     const { name: leadership, resource } = this;
     const { service, groups } = this.#deps.observers;
     return { service, group: groups.of(resource, this.#lock.group), leadership, resource };
@@ -188,20 +188,16 @@ export class Campaign implements Leadership {
 
 type CallbackName = 'onElected' | 'onDemoted';
 
-interface RunningCallback {
-  readonly callback: CallbackName;
-}
-
 /** The callbacks that hear of the terms of one campaign. */
 class CampaignListeners {
   readonly #callbacks: CampaignCallbacks[] = [];
   /** Those that were told of the term that runs. */
   #informed: CampaignCallbacks[] = [];
   /** The callbacks that have not ended. */
-  readonly #running = new Set<RunningCallback>();
+  readonly #running = new Set<{ readonly callback: CallbackName }>();
 
   constructor(
-    private readonly leadership: { readonly name: string; readonly resource: string },
+    private readonly campaign: Pick<Campaign, 'described'>,
     private readonly deps: { readonly clock: Clock; readonly observers: LockObservers },
   ) {}
 
@@ -260,18 +256,7 @@ class CampaignListeners {
     void called.finally(() => this.#running.delete(running));
   }
 
-  #failed({ callback }: RunningCallback, error: unknown): void {
-    const { observers } = this.deps;
-    const { name: leadership, resource } = this.leadership;
-    const group = observers.groups.of(resource, resource);
-    observers.emit({
-      type: 'callbackFailed',
-      service: observers.service,
-      group,
-      leadership,
-      resource,
-      callback,
-      error,
-    });
+  #failed({ callback }: { readonly callback: CallbackName }, error: unknown): void {
+    this.deps.observers.emit({ type: 'callbackFailed', ...this.campaign.described, callback, error });
   }
 }

@@ -99,9 +99,7 @@ export class LeaderTerm extends SingleLease implements Term {
     return result;
   }
 
-  /**
-   * After the demotion: waits for the work, as long as no other instance may lead meanwhile, and releases the lease.
-   */
+  /** Waits for the work, as long as no other instance may lead meanwhile, and releases the lease. */
   override async end(): Promise<void> {
     const allDone = Promise.all([this.#work.whenDone(), this.callbacksDone()]);
     await Promise.race([allDone, this.#forfeited.promise]);

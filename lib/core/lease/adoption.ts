@@ -15,7 +15,7 @@ import {
   MIN_HOLD,
   type ResolvedLockOptions,
 } from '../api/lock-options.js';
-import { type OptionsOf, OptionTable } from '../api/validation.js';
+import { type OptionsOf, OptionTable, pick } from '../api/validation.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { pause } from '../util/promises.js';
 import { retentionSince, StoreLease, validUntil } from '../holding/store-lease.js';
@@ -49,18 +49,11 @@ export interface AdoptOptions extends Pick<
   label?: LockLabel;
 }
 
-const { waitMs, unavailableMs, watchdog, maxHoldMs, attemptTimeoutMs, backgroundRelease, label } = LOCK_OPTIONS.options;
-
 export const ADOPT_OPTIONS = new OptionTable({
   leaseMs: LEASE_LENGTH,
-  waitMs,
-  unavailableMs,
-  watchdog,
-  maxHoldMs,
+  ...pick(LOCK_OPTIONS.options, 'waitMs', 'unavailableMs', 'watchdog', 'maxHoldMs'),
   minHoldMs: MIN_HOLD,
-  attemptTimeoutMs,
-  backgroundRelease,
-  label,
+  ...pick(LOCK_OPTIONS.options, 'attemptTimeoutMs', 'backgroundRelease', 'label'),
 } satisfies OptionsOf<AdoptOptions>);
 
 const NOT_ADOPTED =

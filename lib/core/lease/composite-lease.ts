@@ -112,16 +112,11 @@ export class CompositeLease extends PrintableLease implements EnteredLease {
     await this.#endAll((lease) => lease.release());
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.end().catch(() => {});
-  }
-
   bind(): this {
     for (const lease of this.leases) lease.bind();
     return this;
   }
 
-  /** Releases it, in any async context. */
   async end(): Promise<void> {
     await this.#endAll((lease) => lease.end());
   }

@@ -36,10 +36,7 @@ export interface SecondLocks {
 export interface SecondLock {
   /** @throws InvalidLockOptionsError if a lease that is used again was acquired without it */
   checkIsHeldBy(hold: Hold): void;
-  /**
-   * @param transaction the one of the call, which keeps leases until it ends
-   * @throws LockReentryError if the call would wait for what its own async context or transaction holds
-   */
+  /** @throws LockReentryError if the call would wait for what its own async context or transaction holds */
   checkIsNotOwn(context: LockContext, transaction?: Pick<LockContext, 'find'>): void;
   /**
    * Waits until it is held too, within the `waitMs` of the call. Until then our lock is renewed, whatever the options

@@ -173,7 +173,7 @@ export class LeaseFactory {
   }
 
   /**
-   * Runs the work in the async context of the lease, and releases that afterwards. Under a lost one, it is not called.
+   * Runs the work in the async context of the lease, and releases that. Under a lease that is lost, it is not called.
    */
   async runUnder<T>(
     lease: SingleLease | CompositeLease,

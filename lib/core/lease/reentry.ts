@@ -45,7 +45,11 @@ export async function enterAgain(
       throw new LockUnavailableError(resource, 'enter again', answer.outcome, answer.error);
     }
   }
-  if (hold.checkHeld()) return enteredWith(options, lease);
+  if (hold.checkHeld()) {
+    // Only from now on does its minimum count: an entry that fails leaves none.
+    hold.storeLease.raiseMinHold(options.minHoldMs);
+    return lease;
+  }
   await lease.end().catch(() => {});
   throw hold.lossError();
 }
@@ -62,10 +66,4 @@ function isWatched(hold: Hold): boolean {
 function mayEnter(held: LockMode, wanted: LockMode): boolean {
   if (held === 'write') return wanted === 'write' || wanted === 'read';
   return held === wanted && (held === 'reentrant' || held === 'read');
-}
-
-/** Only from now on does its minimum count: an entry that fails leaves none. */
-function enteredWith({ minHoldMs }: ResolvedLockOptions, lease: SingleLease): SingleLease {
-  lease.hold.storeLease.raiseMinHold(minHoldMs);
-  return lease;
 }

@@ -15,7 +15,7 @@ const HANDED_OVER = { outcome: 'answered', value: true } as const;
  */
 export function releaseHold(hold: Hold, deps: LeaseDeps): Promise<void> {
   const ended = deps.observation.followsReleases ? releaseFollowed(hold, deps) : releaseAll(hold, deps);
-  if (!hold.backgroundRelease) return ended;
+  if (!hold.options.backgroundRelease) return ended;
   ended.catch(() => {}); // the observers know
   return OVER;
 }

@@ -15,9 +15,9 @@ import {
   releasePermits,
   renewSecond,
   tooManyPermits,
+  transfer,
 } from './changes.js';
 import { showCaller } from '../acquiring/failed-calls.js';
-import { transfer } from './transfer.js';
 import { checkLeaseLimit, LEASE_LENGTH, type LockMode } from '../api/lock-options.js';
 import { type Lease, TRANSFER_OPTIONS, type TransferOptions } from '../api/lease.js';
 import { notAmong } from '../api/resource.js';
@@ -29,10 +29,16 @@ const OVER = Promise.resolve();
 /** How a lease looks in a log. Never shows the owner id, which is a secret. */
 export abstract class PrintableLease {
   abstract readonly fencingToken: number;
+  /** Releases it, in any async context. */
+  abstract end(): Promise<void>;
 
   /** One token, or one for each of several resources. Never throws. */
   protected get printedToken(): object {
     return { fencingToken: this.fencingToken };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end().catch(() => {});
   }
 
   toJSON(this: Lease & PrintableLease) {
@@ -252,10 +258,6 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     return this.end();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.end().catch(() => {});
-  }
-
   /** Binds the lease to the running async context: the listeners of its signal see it as the current one. */
   bind(): this {
     this.#isBound = true;
@@ -270,7 +272,6 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     return this;
   }
 
-  /** Releases it, in any async context. */
   end(): Promise<void> {
     if (this.#ending) return this.#ended(this.#ending);
     // Set first, because an observer or a listener of the signal may call this again before #end() returns.

@@ -1,3 +1,4 @@
+import { nullIfBusy } from '../acquiring/acquire-errors.js';
 import { InvalidLockOptionsError } from '../api/errors.js';
 import { LockReentryError } from '../api/lease-errors.js';
 import type { LockedWork } from '../api/lease.js';
@@ -9,11 +10,14 @@ import { CompositeLease } from './composite-lease.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { SingleLease } from './single-lease.js';
 
-/** Acquires what a transaction does not have yet; `null` where a call that may be refused was refused. */
-type AcquireRest<L> = (names: readonly string[]) => Promise<L>;
 type AnyLease = SingleLease | CompositeLease;
 type Deps = Pick<LeaseDeps, 'context' | 'observation' | 'secondLocks'>;
-type RunUnder = <T>(lease: AnyLease, work: LockedWork<T>, transaction: OpenTransaction) => Promise<T>;
+
+/** What makes leases, and runs work under them. */
+interface Leases {
+  acquire(names: readonly string[], options: ResolvedLockOptions): Promise<AnyLease>;
+  runUnder<T>(lease: AnyLease, work: LockedWork<T>, transaction: OpenTransaction): Promise<T>;
+}
 
 /** The leases that the transactions of this process keep until they end. */
 export class TransactionLeases {
@@ -22,7 +26,7 @@ export class TransactionLeases {
   constructor(
     private readonly hooks: TransactionHooks,
     private readonly deps: Deps,
-    private readonly runUnder: RunUnder,
+    private readonly leases: Leases,
   ) {}
 
   /** The open transaction of the running async context, unless the options tell the call to ignore it. */
@@ -33,7 +37,7 @@ export class TransactionLeases {
     if (typeof transaction !== 'object') throw noTransaction(transaction);
     const known = this.#open.get(transaction);
     if (known) return known.hasEnded ? undefined : known;
-    const open = new OpenTransaction(this.deps, this.runUnder);
+    const open = new OpenTransaction(this.deps, this.leases);
     this.hooks.runOnEnd(transaction, () => open.end());
     this.#open.set(transaction, open);
     return open;
@@ -57,7 +61,7 @@ export class OpenTransaction {
 
   constructor(
     private readonly deps: Deps,
-    private readonly runUnder: RunUnder,
+    private readonly leases: Leases,
   ) {}
 
   get hasEnded(): boolean {
@@ -68,16 +72,16 @@ export class OpenTransaction {
    * Does the work under a lease, which is released at the end of the transaction. What the transaction keeps already is
    * used again: a second lease would have to wait for the first one. @returns `undefined` where the call was refused
    */
-  async using<T, L extends AnyLease | null>(
+  async using<T>(
     names: readonly string[],
     options: ResolvedLockOptions,
-    acquire: AcquireRest<L>,
+    mayBeRefused: boolean,
     work: LockedWork<T>,
   ): Promise<{ value: T } | undefined> {
     const claimed = options.permits ? [] : this.#claim(names);
     try {
-      const lease = await this.#acquire(names, options, acquire);
-      return lease === null ? undefined : { value: await this.runUnder(lease, work, this) };
+      const lease = await this.#acquire(names, options, mayBeRefused);
+      return lease === null ? undefined : { value: await this.leases.runUnder(lease, work, this) };
     } finally {
       for (const name of claimed) this.#claimed.delete(name);
     }
@@ -128,10 +132,10 @@ export class OpenTransaction {
     return outside;
   }
 
-  async #acquire<L extends AnyLease | null>(
+  async #acquire(
     names: readonly string[],
     options: ResolvedLockOptions,
-    acquire: AcquireRest<L>,
+    mayBeRefused: boolean,
   ): Promise<AnyLease | null> {
     // A part of them may be kept already, and another part not.
     if (options.alsoLock && names.length > 1) this.deps.secondLocks.checkNames(names, options.alsoLock);
@@ -140,8 +144,10 @@ export class OpenTransaction {
     try {
       for (const name of names) kept.push(...this.#take(name, options));
       const rest = names.filter((name) => !kept.some(({ resource }) => resource === name));
-      if (rest.length > 0) lease = await acquire(rest);
-      else lease = kept.length === 1 ? kept[0]! : new CompositeLease(kept);
+      if (rest.length > 0) {
+        const asked = this.leases.acquire(rest, options);
+        lease = await (mayBeRefused ? asked.catch(nullIfBusy) : asked);
+      } else lease = kept.length === 1 ? kept[0]! : new CompositeLease(kept);
       const isMixed = lease !== null && kept.length > 0 && rest.length > 0;
       return isMixed ? new CompositeLease(inOrderOf(names, [...kept, ...partsOf(lease!)])) : lease;
     } finally {

@@ -88,10 +88,9 @@ function periodOf({ waiter }: Place): number {
 }
 
 /**
- * Those that are due. What is due within two thirds of its period goes along with them: that costs hardly more.
- *
- * @param isAwake whether a command was sent a moment ago. Another one then goes at once if it is due soon: a process and
- * a Redis that are awake need less for it
+ * Those that are due. What is due within two thirds of its period goes along with them: that costs hardly more. After a
+ * command a moment ago (`isAwake`), another one goes at once if it is due soon: a process and a Redis that are awake
+ * need less for it.
  */
 export function takeDue(places: DueQueue<Place>, now: number, isAwake: boolean): Place[] {
   const taken: Place[] = [];

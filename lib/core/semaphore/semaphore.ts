@@ -1,32 +1,14 @@
-import type { CompositeLease } from '../lease/composite-lease.js';
 import { mismatched, nullIfBusy } from '../acquiring/acquire-errors.js';
 import type { SingleLease } from '../lease/single-lease.js';
-import type { OpenTransaction } from '../lease/transaction-leases.js';
+import type { LeaseDeps } from '../lease/lease-deps.js';
+import type { LeaseFactory } from '../lease/lease-factory.js';
 import type { Origin } from '../util/call-site.js';
 import { type Lease, type LockedWork, optionsAndWork, type TryUsingResult } from '../api/lease.js';
-import type { LockOptions, ResolvedLockOptions, PermitRequest } from '../api/lock-options.js';
+import { fillLockOptions, type ResolvedLockOptions, type PermitRequest } from '../api/lock-options.js';
+import { ask } from '../store/ask.js';
 import type { LockState } from '../store/lock-state.js';
 import { checkPermitOptions, checkPermits, type PermitOptions } from './semaphore-options.js';
 import { quote } from '../util/quoted.js';
-
-function rethrow(error: unknown): never {
-  throw error;
-}
-
-/** What a semaphore needs of the locks of this process. */
-export interface SemaphoreDeps {
-  acquire(resource: string, options: ResolvedLockOptions, origin?: Origin): Promise<SingleLease | CompositeLease>;
-  /** See `LockClient.withOrigin`. */
-  withOrigin<T>(below: (...args: never[]) => unknown, begin: (origin: Origin) => T): T;
-  /** What checked options leave out is the default of the module. */
-  fill(options: LockOptions | undefined, permits: PermitRequest): ResolvedLockOptions;
-  runUnder<T>(lease: SingleLease | CompositeLease, work: LockedWork<T>): Promise<T>;
-  /** The database transaction that keeps the permits until it ends. */
-  transaction(options: LockOptions | undefined): OpenTransaction | undefined;
-  inspect(resource: string): Promise<LockState>;
-  /** @returns whether the resource is free, or in use as a semaphore */
-  resize(resource: string, permits: number): Promise<boolean>;
-}
 
 /**
  * At most `permits` at once, over all instances.
@@ -47,7 +29,8 @@ export class Semaphore {
   constructor(
     readonly resource: string,
     total: number,
-    private readonly deps: SemaphoreDeps,
+    private readonly deps: LeaseDeps,
+    private readonly leases: LeaseFactory,
   ) {
     this.#total = total;
   }
@@ -65,7 +48,7 @@ export class Semaphore {
    * @throws the other errors of `locks.acquire`
    */
   acquire(options?: PermitOptions): Promise<Lease> {
-    return this.deps.withOrigin(this.acquire, (origin) => this.#acquire(options, origin));
+    return this.deps.leaks.withOrigin(this.acquire, (origin) => this.#acquire(options, origin));
   }
 
   /**
@@ -75,7 +58,7 @@ export class Semaphore {
    * @throws the errors of {@link acquire}, except `LockBusyError`, `LockTimeoutError` and `LockQueueFullError`
    */
   tryAcquire(options?: PermitOptions): Promise<Lease | null> {
-    return this.deps.withOrigin(this.tryAcquire, (origin) => this.#tryAcquire(options, origin));
+    return this.deps.leaks.withOrigin(this.tryAcquire, (origin) => this.#tryAcquire(options, origin));
   }
 
   /**
@@ -88,9 +71,9 @@ export class Semaphore {
   using<T>(options: PermitOptions | undefined, work: LockedWork<T>): Promise<T>;
   async using<T>(optionsOrWork: PermitOptions | LockedWork<T> | undefined, maybeWork?: LockedWork<T>): Promise<T> {
     const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'using');
-    const transaction = this.deps.transaction(options);
-    if (transaction) return (await this.#usingIn(transaction, this.#resolve(options), work))!.value;
-    return this.deps.runUnder(await this.#acquire(options), work);
+    const transaction = this.leases.transactions?.current(options);
+    if (transaction) return (await transaction.using([this.resource], this.#resolve(options), false, work))!.value;
+    return this.leases.runUnder(await this.#acquire(options), work);
   }
 
   /**
@@ -106,13 +89,14 @@ export class Semaphore {
     maybeWork?: LockedWork<T>,
   ): Promise<TryUsingResult<T>> {
     const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'tryUsing');
-    const transaction = this.deps.transaction(options);
+    const transaction = this.leases.transactions?.current(options);
     if (transaction) {
-      const ran = await this.#usingIn(transaction, this.#resolve(options, options?.waitMs ?? 0), work, nullIfBusy);
+      const resolved = this.#resolve(options, options?.waitMs ?? 0);
+      const ran = await transaction.using([this.resource], resolved, true, work);
       return ran ? { ran: true, value: ran.value } : { ran: false };
     }
     const lease = await this.#tryAcquire(options);
-    return lease ? { ran: true, value: await this.deps.runUnder(lease, work) } : { ran: false };
+    return lease ? { ran: true, value: await this.leases.runUnder(lease, work) } : { ran: false };
   }
 
   /**
@@ -121,7 +105,7 @@ export class Semaphore {
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    */
   async available(): Promise<number> {
-    const { mode, permits } = await this.deps.inspect(this.resource);
+    const { mode, permits } = await this.#inspect();
     if (mode !== null && permits === undefined) throw this.#mismatch(mode);
     return permits?.available ?? this.#total;
   }
@@ -136,41 +120,33 @@ export class Semaphore {
    */
   async resize(permits: number): Promise<void> {
     checkPermits(permits, `semaphore(${quote(this.resource)})`);
-    if (!(await this.deps.resize(this.resource, permits))) {
-      const { mode } = await this.deps.inspect(this.resource);
+    const { resource, deps } = this;
+    if (!(await ask(deps, () => deps.store.resize(resource, permits), 'resize', resource))) {
+      const { mode } = await this.#inspect();
       throw this.#mismatch(mode ?? 'exclusive');
     }
     this.#total = permits;
     this.#isResized = true;
   }
 
-  #usingIn<T>(
-    transaction: OpenTransaction,
-    resolved: ResolvedLockOptions,
-    work: LockedWork<T>,
-    ifBusy: (error: unknown) => null = rethrow,
-  ): Promise<{ value: T } | undefined> {
-    const acquire = () => this.deps.acquire(this.resource, resolved).catch(ifBusy);
-    return transaction.using([this.resource], resolved, acquire, work);
+  #inspect(): Promise<LockState> {
+    const { resource, deps } = this;
+    return ask(deps, () => deps.store.inspect(resource), 'inspect', resource);
   }
 
-  async #acquire(
-    options: PermitOptions | undefined,
-    origin?: Origin,
-    waitMs?: number,
-  ): Promise<SingleLease | CompositeLease> {
-    return this.deps.acquire(this.resource, this.#resolve(options, waitMs), origin);
+  async #acquire(options: PermitOptions | undefined, origin?: Origin, waitMs?: number): Promise<SingleLease> {
+    return this.leases.acquireOne(this.resource, this.#resolve(options, waitMs), origin);
   }
 
   #resolve(options: PermitOptions | undefined, waitMs?: number): ResolvedLockOptions {
     // In JavaScript, null is no options, as in `locks.acquire`.
     const given = options ?? undefined;
     const count = checkPermitOptions(given, this.#total);
-    const resolved = this.deps.fill(given, this.#request(count));
+    const resolved = fillLockOptions(given, this.deps.defaults, this.#request(count));
     return waitMs === undefined ? resolved : { ...resolved, waitMs };
   }
 
-  async #tryAcquire(options: PermitOptions | undefined, origin?: Origin): Promise<SingleLease | CompositeLease | null> {
+  async #tryAcquire(options: PermitOptions | undefined, origin?: Origin): Promise<SingleLease | null> {
     try {
       return await this.#acquire(options, origin, options?.waitMs ?? 0);
     } catch (error) {

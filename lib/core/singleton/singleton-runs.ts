@@ -40,9 +40,7 @@ export class SingletonRuns {
     this.#claims = new TickClaims(deps, jobs);
   }
 
-  /**
-   * Runs the work if this instance gets the tick; otherwise resolves to `undefined`. Errors of the work pass through.
-   */
+  /** Runs the work if this instance gets the tick; otherwise resolves to `undefined`. Its errors pass through. */
   async run<T>(options: SingletonRunOptions, work: SingletonWork<T>, plan: RunPlan = {}): Promise<T | undefined> {
     checkWork(work, 'runSingleton');
     const resolved = resolveSingletonRun(options, this.deps.defaults);
@@ -51,7 +49,8 @@ export class SingletonRuns {
     const second = alsoLock && this.deps.secondLocks.of(alsoLock, resource);
     const { spreadMs = 0 } = options;
     const closing = this.deps.closingHere();
-    if (spreadMs > 0) await this.#spread(spreadMs, closing);
+    // The claims of the fleet come at random moments: which instance gets the tick is left to chance.
+    if (spreadMs > 0) await pause(this.deps.clock, spreadMs * this.deps.random.fraction(), closing);
     const attempt: TickAttempt = {
       ...resolved,
       second,
@@ -75,12 +74,6 @@ export class SingletonRuns {
     const { historySize = SINGLETON_RUN_OPTIONS.defaults.historySize, manual = false } = options;
     const kind = manual ? 'manual' : (plan.kind ?? 'tick');
     return { kind, historySize, schedule, previous, next };
-  }
-
-  /** The claims of the fleet come at random moments: which instance gets the tick is left to chance. */
-  async #spread(spreadMs: number, closing: AbortSignal): Promise<void> {
-    const { clock, random } = this.deps;
-    await pause(clock, spreadMs * random.fraction(), closing);
   }
 
   async #run<T>(attempt: TickAttempt, work: SingletonWork<T>): Promise<T | undefined> {
@@ -179,7 +172,7 @@ export class SingletonRuns {
     const at = options.due?.at;
     return leases.runUnder(lease, async () => {
       attempt.hasBegun = true;
-      ending?.begins();
+      if (ending) ending.outcome = 'lost';
       const delayMs = deps.clock.wallNow() - (at ?? 0);
       deps.observers.emit({ type: 'tickStarted', ...described, rerun, ...(at !== undefined && { delayMs }) });
       const began = deps.clock.now();
@@ -200,7 +193,7 @@ export class SingletonRuns {
         const ranMs = deps.clock.now() - began;
         const died = isGivenBack || diedWith(lease);
         const outcome = died ? 'lost' : failed ? 'error' : 'ok';
-        ending?.endedAs(outcome);
+        if (ending) ending.outcome = outcome;
         cutOff?.cancel();
         if (!failed || !died) await this.#claims.finish(attempt, lease);
         attempt.published?.is({ fencingToken, rerun, ranMs, outcome });

@@ -225,7 +225,7 @@ const MOST_BYTES = { name: 100, code: 100, message: 200 };
 
 /** How one run has ended so far. The command that releases the lock of the job tells it to the store. */
 class RunEnding implements StoreRelease {
-  #outcome: RunEnd['outcome'] = 'none';
+  outcome: RunEnd['outcome'] = 'none';
   #error: Pick<RunEnd, 'errorName' | 'errorCode' | 'errorMessage'> | undefined;
 
   constructor(
@@ -236,23 +236,14 @@ class RunEnding implements StoreRelease {
     private readonly withMessage: boolean,
   ) {}
 
-  /** The work is about to be called, under a lease that is held. */
-  begins(): void {
-    this.#outcome = 'lost';
-  }
-
   /** The work has thrown. */
   failedWith(error: unknown): void {
     this.#error = describe(error, this.withMessage);
   }
 
-  endedAs(outcome: 'ok' | 'error' | 'lost'): void {
-    this.#outcome = outcome;
-  }
-
   release(lazily?: boolean): Promise<boolean> {
     const { owner, fencingToken } = this;
-    return this.jobs.end(owner, { run: { fencingToken, outcome: this.#outcome, ...this.#error } }, lazily);
+    return this.jobs.end(owner, { run: { fencingToken, outcome: this.outcome, ...this.#error } }, lazily);
   }
 }
 

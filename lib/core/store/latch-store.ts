@@ -40,26 +40,8 @@ export interface LatchStore {
   trouble(name: string): LockStoreError | undefined;
 }
 
-/** Refuses every command: a quorum has no latches, and neither has a store of one's own that returned none. */
-export class RefusedLatchStore implements LatchStore {
-  /** @param refusal why there are no latches, and what to do instead; part of the error message */
-  constructor(readonly refusal: string) {}
-
-  countDown(): Promise<LatchState> {
-    return this.#refuse();
-  }
-
-  wait(): Promise<LatchState> {
-    return this.#refuse();
-  }
-
-  read(): Promise<LatchState> {
-    return this.#refuse();
-  }
-
-  trouble(): undefined {}
-
-  #refuse(): Promise<never> {
-    return Promise.reject(new LockStoreError('refused', this.refusal));
-  }
+/** @param refusal why there are no latches, and what to do instead; part of the error message */
+export function withoutLatches(refusal: string): LatchStore {
+  const refuse = (): Promise<never> => Promise.reject(new LockStoreError('refused', refusal));
+  return { refusal, countDown: refuse, wait: refuse, read: refuse, trouble: () => undefined };
 }

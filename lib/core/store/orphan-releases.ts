@@ -41,7 +41,8 @@ export class OrphanReleases {
   readonly #withdrawn = new WeakMap<LockOwner, Before | undefined>();
   /** The owners whose releases leave the resource taken for a time, or tell the store more. */
   readonly #retained = new WeakMap<LockOwner, Retained>();
-  readonly #late: LateGrants;
+  /** What they are granted that have given up is released. */
+  readonly late: LateGrants;
   readonly #stop = new AbortController();
 
   constructor(
@@ -50,16 +51,11 @@ export class OrphanReleases {
     private readonly alarms: Alarms,
   ) {
     setMaxListeners(0, this.#stop.signal);
-    this.#late = new LateGrants(clock);
+    this.late = new LateGrants(clock);
   }
 
   get size(): number {
     return this.#pending.size;
-  }
-
-  /** How many resources may still be granted to a waiter that has given up. */
-  get departed(): number {
-    return this.#late.size;
   }
 
   /** From now on, this owner is released by the command that its lease says, and until its retention is over. */
@@ -92,24 +88,11 @@ export class OrphanReleases {
   }
 
   /**
-   * Notes that an owner has given up while some of its commands may still be executed. What they are granted is
-   * released.
-   */
-  expectLate(owner: LockOwner, limits: Limits, unanswered: number): void {
-    this.#late.expect(owner, limits, unanswered);
-  }
-
-  /** One command of an owner that has given up is answered. */
-  answered(owner: LockOwner): void {
-    this.#late.answered(owner);
-  }
-
-  /**
    * A message reports a grant that no call waits for. It is ignored unless the grant is for this client: any process
    * with access to the channels can copy a message from one inbox to another.
    */
   hear(grant: PushedGrant, isHeld: (owner: LockOwner) => boolean): void {
-    const departed = this.#late.claim(grant);
+    const departed = this.late.claim(grant);
     if (departed && !isHeld(departed.owner)) this.start(departed.owner, departed.limits);
   }
 
@@ -189,9 +172,7 @@ interface Entry extends Departed {
   heardToken: number;
 }
 
-/**
- * Limits for one resource and for all. Beyond them the oldest entries are forgotten, and what they are granted expires.
- */
+/** For one resource and for all. Beyond it the oldest entries are forgotten, and what they are granted expires. */
 const MOST = { ofResource: 16, resources: 10_000 };
 /** How many resources each addition checks. More than one, so that the sweep is faster than the additions. */
 const SWEPT_AT_ONCE = 2;

@@ -211,12 +211,7 @@ export class Observation {
   release(hold: ObservedHold, entry: LockReleaseTrace['entry'], work: () => Promise<void>): Promise<void> {
     const release = new PublishedRelease(this.observers.describe(hold), entry);
     if (entry === 'call') hold.releasing = release;
-    return follow(
-      [unguarded(release)],
-      work,
-      (each) => each.ended(),
-      (each, error) => each.failed(error),
-    );
+    return published(release, work);
   }
 
   /** Follows one tick of a job. @param work is told what to say what becomes of it, if anything hears of that */
@@ -225,12 +220,7 @@ export class Observation {
     work: (tick: PublishedTick) => Promise<T>,
   ): Promise<T> {
     const tick = new PublishedTick(described);
-    return follow(
-      [unguarded(tick)],
-      () => work(tick),
-      (each) => each.ended(),
-      (each, error) => each.failed(error),
-    );
+    return published(tick, () => work(tick));
   }
 
   /** Ask before {@link tick}. */
@@ -284,6 +274,15 @@ class FollowedCall implements WaitFollower {
 /** A subscriber that throws breaks nothing: Node reports its error. */
 function unguarded<T>(each: T): Guarded<T> {
   return { each, failed() {} };
+}
+
+function published<T>(publication: PublishedRelease | PublishedTick, work: () => Promise<T>): Promise<T> {
+  return follow(
+    [unguarded(publication)],
+    work,
+    (each) => each.ended(),
+    (each, error) => each.failed(error),
+  );
 }
 
 /** A run of a job is followed as a whole. A leadership lasts for days, and its candidates wait for as long. */

@@ -27,9 +27,7 @@ export function callSiteOf(origin: Origin | undefined): string | undefined {
   return linesOf(origin)[0];
 }
 
-/**
- * The line of the application that made the call. @param behind only lines behind that function of the library count
- */
+/** The line of the application that made the call, behind that of the library's function `behind`. */
 export function applicationSiteOf(origin: Origin | undefined, behind?: string): string | undefined {
   const lines = linesOf(origin);
   const from = behind === undefined ? 0 : lines.findIndex((line) => line.includes(behind) && isOwn(line)) + 1;

@@ -267,9 +267,7 @@ interface PauseRange {
   readonly longest: number;
 }
 
-/**
- * Twice as long after each failure in a row, in milliseconds within the range. @param failures 1 after the first one
- */
+/** Twice as long after each failure in a row, within the range. @param failures 1 after the first one */
 export function backoff({ first, longest }: PauseRange, failures: number): number {
   return Math.min(longest, first * 2 ** Math.min(failures - 1, 10));
 }

@@ -9,7 +9,7 @@ import { DEFAULT_NAME } from '../tokens.js';
 import { RedisLockService } from '../redis-lock.service.js';
 import { IN_MEMORY, type ResolvedModuleOptions } from './module-options.js';
 import { type JobStore, withoutRecords } from '../../core/store/job-store.js';
-import { RefusedLatchStore } from '../../core/store/latch-store.js';
+import { withoutLatches } from '../../core/store/latch-store.js';
 import {
   checkLockStores,
   hasRecords,
@@ -121,7 +121,7 @@ export function withRefusals({ locks, jobs, latches, clock, random }: LockStores
   return {
     locks,
     jobs: jobs && hasRecords(jobs) ? jobs : withoutRecords(jobs ? NO_OWN_RECORDS : NO_OWN_JOBS, jobs),
-    latches: latches ?? new RefusedLatchStore(NO_OWN_LATCHES),
+    latches: latches ?? withoutLatches(NO_OWN_LATCHES),
     clock,
     random,
   };

@@ -4,7 +4,7 @@ import { CONTENTION_SETTINGS, type ContentionSettings } from '../../core/content
 import type { GroupFunction, LockObserver } from '../../core/events/observers.js';
 import type { LockTelemetry } from '../../core/events/telemetry.js';
 import { ON_LEAK, type OnLeak } from '../../core/lease/leaks.js';
-import { LOCK_OPTIONS, type LockDefaults, resolveLockDefaults } from '../../core/api/lock-options.js';
+import { DEFAULT_OPTIONS, type LockDefaults, resolveLockDefaults } from '../../core/api/lock-options.js';
 import type { TransactionHooks } from '../../core/api/transactions.js';
 import type { StoreFactory } from '../../core/store/lock-stores.js';
 import {
@@ -252,20 +252,6 @@ export interface ResolvedModuleOptions {
   readonly drainMs: number;
 }
 
-const {
-  leaseMs,
-  waitMs,
-  unavailableMs,
-  watchdog,
-  attemptTimeoutMs,
-  localHandOvers,
-  localHandOversMs,
-  maxWaiters,
-  backgroundRelease,
-  warnAfterMs,
-  alsoLock,
-} = LOCK_OPTIONS.options;
-
 /** Each module option with its check and its default. What depends on other options is checked with them. */
 export const MODULE_OPTIONS = new OptionTable({
   connection: checked<RedisConnectionOption>(),
@@ -273,17 +259,7 @@ export const MODULE_OPTIONS = new OptionTable({
   store: checked<StoreFactory>(checkFunction),
   keyPrefix: text(/^[^{}\s\p{C}]{1,100}$/u, '1 to 100 characters without braces or white space').default('lock'),
   instanceId: text(/^[\w.:@-]{1,100}$/, '1 to 100 of A-Z a-z 0-9 _ . : @ -'),
-  leaseMs,
-  waitMs,
-  unavailableMs,
-  watchdog,
-  attemptTimeoutMs,
-  localHandOvers,
-  localHandOversMs,
-  maxWaiters,
-  backgroundRelease,
-  warnAfterMs,
-  alsoLock,
+  ...DEFAULT_OPTIONS,
   durability: checked<NonNullable<RedisLockModuleSettings['durability']>>(),
   restartQuarantineMs: checked<number>(),
   observers: checked<readonly LockObserver[]>(checkObservers).default([]),

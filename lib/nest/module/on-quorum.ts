@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { withoutRecords } from '../../core/store/job-store.js';
-import { RefusedLatchStore } from '../../core/store/latch-store.js';
+import { withoutLatches } from '../../core/store/latch-store.js';
 import { SYSTEM_CLOCK, SystemRandom } from '../../core/util/clock.js';
 import { QuorumLockStore } from '../../quorum/quorum-lock-store.js';
 import { QuorumClaims } from '../../quorum/quorum-claims.js';
@@ -52,7 +52,7 @@ export async function createOnQuorum(
   }
   const jobs = withoutRecords(NO_JOBS, new QuorumClaims(store, claimNodes, clock, random));
   const keepAlive = () => stores.forEach((node) => node.keepAlive());
-  const latches = new RefusedLatchStore(NO_LATCHES);
+  const latches = withoutLatches(NO_LATCHES);
   return { locks: store, jobs, latches, keepAlive };
 }
 

@@ -1,7 +1,12 @@
 import type { ForeignClient, ForeignReply } from '../../core/api/foreign-lock.js';
-import { type ResolvedLockOptions, resolveLockDefaults, resolveLockOptions } from '../../core/api/lock-options.js';
-import { type OptionsOf, OptionTable } from '../../core/api/validation.js';
-import type { CountdownLatch, LatchOptions, LatchWaitOptions } from '../../core/latch/countdown-latch.js';
+import {
+  DEFAULT_OPTIONS,
+  type ResolvedLockOptions,
+  resolveLockDefaults,
+  resolveLockOptions,
+} from '../../core/api/lock-options.js';
+import { type OptionsOf, OptionTable, pick } from '../../core/api/validation.js';
+import type { CountdownLatch, LatchOptions, LatchWaitOptions } from '../../core/latch/latches.js';
 import { LockClient } from '../../core/lock-client.js';
 import { withoutRecords } from '../../core/store/job-store.js';
 import { AlsoLocks } from '../../migration/both/also-locks.js';
@@ -56,26 +61,10 @@ export interface PassThroughOptions
 /** What operators see as the holder. */
 const INSTANCE_ID = 'unit-test';
 
-const { options } = MODULE_OPTIONS;
-
 const PASS_THROUGH_OPTIONS = new OptionTable({
   service: EXTRA_OPTIONS.options.service,
-  leaseMs: options.leaseMs,
-  waitMs: options.waitMs,
-  unavailableMs: options.unavailableMs,
-  watchdog: options.watchdog,
-  attemptTimeoutMs: options.attemptTimeoutMs,
-  localHandOvers: options.localHandOvers,
-  localHandOversMs: options.localHandOversMs,
-  maxWaiters: options.maxWaiters,
-  backgroundRelease: options.backgroundRelease,
-  warnAfterMs: options.warnAfterMs,
-  alsoLock: options.alsoLock,
-  observers: options.observers,
-  transactions: options.transactions,
-  group: options.group,
-  labelGroups: options.labelGroups,
-  unclearNames: options.unclearNames,
+  ...DEFAULT_OPTIONS,
+  ...pick(MODULE_OPTIONS.options, 'observers', 'transactions', 'group', 'labelGroups', 'unclearNames'),
 } satisfies OptionsOf<PassThroughOptions>);
 
 /**

@@ -2193,7 +2193,6 @@ function releaseScript(KEYS: Value, ARGV: Value): Value {
       const channel = `${prefix}inbox:${listener}`;
       const listeners: Value = inCluster === 0 && lua.tried(() => redis.pubsub('NUMSUB', channel));
       if (!lua.is(listeners) || (listeners[1] ?? 0) > 0) {
-        redis.del(KEYS[0]);
         isPassed = lua.attempt(() => {
           redis.zrem(KEYS[1], waiter, head[0], `#${number}`);
           let tick: Value = lua.tried(() => redis.incr(KEYS[2]));
@@ -2222,6 +2221,9 @@ function releaseScript(KEYS: Value, ARGV: Value): Value {
             ),
           );
         })[0];
+        if (!lua.is(isPassed)) {
+          redis.del(KEYS[0]);
+        }
       }
     }
     if (isPassed !== undefined) {
@@ -2399,7 +2401,6 @@ function rotateScript(KEYS: Value, ARGV: Value): Value {
       const channel = `${prefix}inbox:${listener}`;
       const listeners: Value = inCluster === 0 && lua.tried(() => redis.pubsub('NUMSUB', channel));
       if (!lua.is(listeners) || (listeners[1] ?? 0) > 0) {
-        redis.del(KEYS[0]);
         isPassed = lua.attempt(() => {
           redis.zrem(KEYS[1], waiter, head[0], `#${number}`);
           let tick: Value = lua.tried(() => redis.incr(KEYS[2]));
@@ -2428,6 +2429,9 @@ function rotateScript(KEYS: Value, ARGV: Value): Value {
             ),
           );
         })[0];
+        if (!lua.is(isPassed)) {
+          redis.del(KEYS[0]);
+        }
       }
     }
     if (lua.is(isPassed)) {

@@ -1827,7 +1827,6 @@ if isOwners then
     local channel = prefix .. 'inbox:' .. listener
     local listeners = inCluster == 0 and redis.pcall('PUBSUB', 'NUMSUB', channel)
     if not listeners or (listeners[2] or 0) > 0 then
-      redis.call('DEL', KEYS[1])
       isPassed = pcall(function()
         redis.call('ZREM', KEYS[2], waiter, head[1], '#' .. number)
         -- One command nearly always: the floor has to be set only once in a millisecond.
@@ -1852,6 +1851,8 @@ if isOwners then
         redis.pcall('PUBLISH', channel,
           redis.sha1hex(terms .. ' ' .. waiter) .. ' ' .. terms .. ' ' .. string.match(KEYS[1], '{([^{}]*)}$'))
       end)
+      -- The SET replaces it.
+      if not isPassed then redis.call('DEL', KEYS[1]) end
     end
   end
   if isPassed ~= nil then return 1 end
@@ -2007,7 +2008,6 @@ if isOwners and string.sub(ARGV[2], -1) ~= '!' and not redis.pcall('ZSCORE', KEY
     local channel = prefix .. 'inbox:' .. listener
     local listeners = inCluster == 0 and redis.pcall('PUBSUB', 'NUMSUB', channel)
     if not listeners or (listeners[2] or 0) > 0 then
-      redis.call('DEL', KEYS[1])
       isPassed = pcall(function()
         redis.call('ZREM', KEYS[2], waiter, head[1], '#' .. number)
         -- One command nearly always: the floor has to be set only once in a millisecond.
@@ -2032,6 +2032,8 @@ if isOwners and string.sub(ARGV[2], -1) ~= '!' and not redis.pcall('ZSCORE', KEY
         redis.pcall('PUBLISH', channel,
           redis.sha1hex(terms .. ' ' .. waiter) .. ' ' .. terms .. ' ' .. string.match(KEYS[1], '{([^{}]*)}$'))
       end)
+      -- The SET replaces it.
+      if not isPassed then redis.call('DEL', KEYS[1]) end
     end
   end
   if isPassed then

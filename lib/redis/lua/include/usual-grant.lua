@@ -14,7 +14,6 @@ if isSimple and not redis.pcall('ZSCORE', queueKey, owner) then
   local channel = prefix .. 'inbox:' .. listener
   local listeners = inCluster == 0 and redis.pcall('PUBSUB', 'NUMSUB', channel)
   if not listeners or (listeners[2] or 0) > 0 then
-    redis.call('DEL', lockKey)
     isPassed = pcall(function()
       redis.call('ZREM', queueKey, waiter, head[1], '#' .. number)
       -- @inline mint
@@ -22,5 +21,7 @@ if isSimple and not redis.pcall('ZSCORE', queueKey, owner) then
       redis.call('SET', lockKey, waiter .. ' ' .. tokenText .. ' ' .. about, 'PX', leaseMs)
       -- @inline tell-grant owner=waiter
     end)
+    -- The SET replaces it.
+    if not isPassed then redis.call('DEL', lockKey) end
   end
 end

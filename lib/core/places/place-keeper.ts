@@ -67,9 +67,7 @@ export class PlaceKeeper {
   pause({ kept }: QueuedWaiter): void {
     if (kept === undefined) return;
     kept.batch = undefined;
-    if (!kept.isScheduled) return;
     kept.group.places.remove(kept);
-    this.#wake(kept.group);
   }
 
   /** It no longer waits. */
@@ -79,8 +77,12 @@ export class PlaceKeeper {
     this.pause(waiter);
     waiter.kept = undefined;
     if (--group.size === 0) {
-      this.#groups.delete(group.fence);
-      this.#heldBack.delete(group);
+      this.deps.alarms.cancel(group.alarm);
+      // The only group stays: the next waiter comes soon as a rule.
+      if (this.#groups.size > 1) {
+        this.#groups.delete(group.fence);
+        this.#heldBack.delete(group);
+      }
     }
     if (--this.#size === 0) this.deps.store.hearing?.rely(false);
   }
@@ -136,8 +138,10 @@ export class PlaceKeeper {
     if (place.isScheduled && at < place.dueAt) this.#put(place, at, now);
   }
 
+  /** An alarm that would ring too soon is left alone: nearly every waiter is granted before its place is due. */
   #wake({ places, alarm }: Group): void {
-    this.deps.alarms.set(alarm, places.first()?.dueAt ?? Infinity);
+    const dueAt = places.first()?.dueAt ?? Infinity;
+    if (alarm.heapIndex === -1 || dueAt < alarm.dueAt) this.deps.alarms.set(alarm, dueAt);
   }
 
   #periodOf(waiter: QueuedWaiter, { quietMs }: Hearing): number {

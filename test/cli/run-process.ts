@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { unbundled } from '../support/process/run-typescript.js';
+import { programOf } from '../support/process/program.js';
 import type { CliResult } from './run-cli.js';
 
-const BIN = new URL('../../lib/cli/bin.ts', import.meta.url);
+/** The command line as one file, made of the sources. */
+export const BIN = programOf(new URL('../../lib/cli/bin.ts', import.meta.url));
 
 /** The command line as a process of its own, out of the sources. */
 export interface CliChild {
@@ -14,7 +15,7 @@ export interface CliChild {
 
 export function startCli(argv: readonly string[], env: Readonly<Record<string, string>>): CliChild {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, [...unbundled(BIN), ...argv], {
+  const child = spawn(process.execPath, [BIN, ...argv], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH, HOME, ...env },
   });

@@ -5,12 +5,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { unbundled } from '../../support/process/run-typescript.js';
 import { useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
-import { startCli } from '../run-process.js';
-
-const BIN = new URL('../../../lib/cli/bin.ts', import.meta.url);
+import { BIN, startCli } from '../run-process.js';
 
 describe('the command line as a process', () => {
   const redis = useRedis();
@@ -46,7 +43,7 @@ describe('the command line as a process', () => {
   it('is quiet where the reader of its output goes away', async () => {
     const { locks } = await start();
     for (let index = 0; index < 300; index++) await locks.acquire(`order:${index}:${'x'.repeat(400)}`);
-    const command = [process.execPath, ...unbundled(BIN), 'ls', '--scan', '--limit', '1000', '--prefix', 'lock']
+    const command = [process.execPath, BIN, 'ls', '--scan', '--limit', '1000', '--prefix', 'lock']
       .map((each) => `'${each}'`)
       .join(' ');
     const { stdout, stderr } = await promisify(execFile)('sh', ['-c', `${command} | head -c 5`], {
@@ -60,8 +57,9 @@ describe('the command line as a process', () => {
     ['SIGTERM', 143],
   ] as const)('ends at %s with %d', async (name, code) => {
     const { locks } = await start();
-    await locks.acquire('order:7');
-    const { child, ended } = startCli(['why', 'order:7', '--watch', '--prefix', 'lock'], env());
+    // The test before has left its lease.
+    await locks.acquire(`order:${name}`);
+    const { child, ended } = startCli(['why', `order:${name}`, '--watch', '--prefix', 'lock'], env());
     await new Promise((resolve) => child.stdout!.once('data', resolve));
     child.kill(name);
     expect(await ended).toMatchObject({ code, signal: null, stderr: '' });

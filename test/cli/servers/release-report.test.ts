@@ -23,7 +23,13 @@ describe.each([0, 3])('a lease that the command line ends, in database %d', (dat
     const events: LockEvent[] = [];
     @Module({
       imports: [
-        RedisLockModule.forRoot({ connection: url(), instanceId, observers: [(event) => void events.push(event)] }),
+        RedisLockModule.forRoot({
+          connection: url(),
+          instanceId,
+          observers: [(event) => void events.push(event)],
+          // The holder does not notice that its lease is gone.
+          shutdown: { drainMs: 0 },
+        }),
       ],
     })
     class App {}

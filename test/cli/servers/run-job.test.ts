@@ -12,7 +12,10 @@ import { runHere } from '../run-cli.js';
 const YEARLY = '0 0 0 1 1 *';
 const ID = 'a'.repeat(22);
 
-describe.each([0, 3])('job --run, in database %d', (database) => {
+/** `run-job.slow.test.ts` uses the first one of Redis. */
+const DATABASES = process.env['TEST_SPEED'] === 'long' ? [0, 3] : [3];
+
+describe.each(DATABASES)('job --run, in database %d', (database) => {
   const redis = useRedis();
   const admin = useAdmin(() => redis().url);
   const start = useApps();

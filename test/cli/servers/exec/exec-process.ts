@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { programOf } from '../../../support/process/program.js';
+import { BIN } from '../../run-process.js';
 
 /** `exec` in a process of its own, with a command that is run by this Node. */
 export class ExecProcess {
@@ -21,8 +21,7 @@ export class ExecProcess {
    * @param env beside that of this process
    */
   static start(url: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): ExecProcess {
-    const program = programOf(new URL('../../../../lib/cli/bin.ts', import.meta.url));
-    const child = spawn(process.execPath, [program, 'exec', ...args], {
+    const child = spawn(process.execPath, [BIN, 'exec', ...args], {
       stdio: ['pipe', 'pipe', 'pipe'],
       env: { ...process.env, NODE_OPTIONS: '', REDIS_URL: url, LOCK_RESOURCE: '', ...env },
     });

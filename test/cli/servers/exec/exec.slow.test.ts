@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { eventually } from '../../../support/expect/eventually.js';
 import { connectAdmin } from '../../../support/redis/admin-client.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
+import { runHere } from '../../run-cli.js';
 import { ENDLESS, isRunning, node, pidOf, useExec } from './exec-process.js';
 
 const redis = useRedis();
@@ -36,29 +37,38 @@ describe('the command of exec', () => {
     expect(run.stderr).toContain('to stderr');
   });
 
-  it.each([
-    ['its exit code', node('process.exit(7)'), 7],
-    ['128 and the number of the signal that ended it', node('process.kill(process.pid, "SIGKILL")'), 137],
-    ['127 where there is none', ['--', 'no-such-command-of-mine'], 127],
-    ['126 where it cannot be executed', ['--', '/dev/null'], 126],
-  ])('decides the exit code: %s', async (_, command, code) => {
-    await expect(exec(['codes', ...command]).ended).resolves.toBe(code);
-    await expect(isHeld('codes')).resolves.toBe(false);
+  it('decides the exit code', async () => {
+    const codes: [what: string, command: string[], code: number][] = [
+      ['its exit code', node('process.exit(7)'), 7],
+      ['128 and the number of the signal that ended it', node('process.kill(process.pid, "SIGKILL")'), 137],
+      ['127 where there is none', ['--', 'no-such-command-of-mine'], 127],
+      ['126 where it cannot be executed', ['--', '/dev/null'], 126],
+    ];
+    const ended = codes.map(async ([what, command]) => [
+      what,
+      await exec([what, ...command]).ended,
+      await isHeld(what),
+    ]);
+    expect(await Promise.all(ended)).toEqual(codes.map(([what, , code]) => [what, code, false]));
   });
 
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const)('gets %s once', async (signal) => {
-    const code = `
-      let heard = 0;
-      process.on('${signal}', () => {
-        console.log('${signal}', ++heard);
-        setTimeout(() => process.exit(30 + heard), 300);
-      });
-      console.log('ready');
-      setInterval(() => {}, 1000);`;
-    const run = exec(['signals', ...node(code)]);
-    await run.says('ready');
-    run.kill(signal);
-    await expect(run.ended).resolves.toBe(31);
+  it('gets each signal once', async () => {
+    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
+    const codes = signals.map(async (signal) => {
+      const code = `
+        let heard = 0;
+        process.on('${signal}', () => {
+          console.log('${signal}', ++heard);
+          setTimeout(() => process.exit(30 + heard), 300);
+        });
+        console.log('ready');
+        setInterval(() => {}, 1000);`;
+      const run = exec([signal, ...node(code)]);
+      await run.says('ready');
+      run.kill(signal);
+      return [signal, await run.ended];
+    });
+    expect(await Promise.all(codes)).toEqual(signals.map((signal) => [signal, 31]));
   });
 
   it('keeps the lock until all processes of its group have ended', async () => {
@@ -96,19 +106,20 @@ describe('a lock that is held', () => {
     await holder.ended;
   });
 
-  it.each([
-    [['--if-busy', 'fail'], 4],
-    [['--if-busy', 'skip'], 0],
-    [['--wait', '50ms'], 4],
-    [['--wait', '50ms', '--if-busy', 'skip'], 0],
-  ])('ends exec with %j', async (options, code) => {
-    const resource = `busy ${options.join()}`;
-    const holder = exec([resource, ...ENDLESS]);
-    await pidOf(holder);
-    const run = exec([resource, ...options, ...node('console.log("ran")')]);
-    await expect(run.ended).resolves.toBe(code);
-    expect(run.stdout).toBe('');
-    expect(run.stderr).toMatch(/held by \S+ \(exec, command node\)/);
+  it('ends exec as the options say', async () => {
+    const endings: [options: string[], code: number][] = [
+      [['--if-busy', 'fail'], 4],
+      [['--if-busy', 'skip'], 0],
+      [['--wait', '50ms'], 4],
+      [['--wait', '50ms', '--if-busy', 'skip'], 0],
+    ];
+    await pidOf(exec(['taken', ...ENDLESS]));
+    const runs = endings.map(async ([options]) => {
+      const run = exec(['taken', ...options, ...node('console.log("ran")')]);
+      return [options, await run.ended, run.stdout, run.stderr];
+    });
+    const heldBy = expect.stringMatching(/held by \S+ \(exec, command node\)/);
+    expect(await Promise.all(runs)).toEqual(endings.map(([options, code]) => [options, code, '', heldBy]));
   });
 
   it('is given up at a signal', async () => {
@@ -194,9 +205,8 @@ describe('what exec refuses', () => {
     [['x'], 2, /needs a command behind --/],
     [['x', '--lease', '1ms', ...node('')], 2, /leaseMs/],
   ])('%j', async (args, code, message) => {
-    const run = exec(args);
-    await expect(run.ended).resolves.toBe(code);
-    expect(run.stderr).toMatch(message);
+    const run = await runHere(['exec', ...args], { env: { REDIS_URL: redis().url } });
+    expect(run).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(message) });
   });
 
   it('runs nothing without a Redis', async () => {

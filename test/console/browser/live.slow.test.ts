@@ -41,6 +41,13 @@ async function noteFocus(page: Page): Promise<{ expected: string[]; backward: st
   return { expected, backward, seen: async () => (await page.evaluate('stops')) as Stop[] };
 }
 
+/** Lets the time between two questions pass for the page, and waits until it has asked. */
+async function asksAgain(page: Page): Promise<void> {
+  const answered = page.waitForResponse((response) => response.url().includes('/api/'));
+  await page.clock.runFor(2_000);
+  await answered;
+}
+
 const ACTIONS = ['release', 'runJob', 'pauseJob', 'resumeJob'];
 
 describe('the page of the console while it is looked at', () => {
@@ -65,6 +72,7 @@ describe('the page of the console while it is looked at', () => {
 
   it('follows what changes, and leaves focus, selection and scroll where they are', async () => {
     const { page, go, shop } = await open({ locks: 60 });
+    await page.clock.install();
     await go('locks');
     const link = page.getByRole('link', { name: 'order:100010' });
     await link.focus();
@@ -78,6 +86,7 @@ describe('the page of the console while it is looked at', () => {
       const rows = body.rows.filter(({ resource }) => !resource.startsWith('order:4')).toReversed();
       return { ...body, rows, total: rows.length };
     };
+    await asksAgain(page);
     await page.getByRole('link', { name: 'order:48213' }).waitFor({ state: 'detached' });
     expect(await page.evaluate('document.activeElement.textContent')).toBe('order:100010');
     expect(await page.evaluate('String(getSelection())')).toBe('order:100010');
@@ -89,15 +98,16 @@ describe('the page of the console while it is looked at', () => {
     const { page, go, shop } = await open();
     let at = Date.now();
     shop.now = () => at;
+    await page.clock.install({ time: at });
     await go('locks?filter=sku-2291');
     const seen: number[] = [];
     for (let step = 0; step < 8; step++) {
       const style = (await page.locator('.fill').first().getAttribute('style')) ?? '';
       seen.push(Number(/[\d.]+/.exec(style)?.[0]));
       at += 2_000;
-      const polled = shop.calls.length;
-      while (shop.calls.length < polled + 1) await page.waitForTimeout(50);
-      await page.waitForTimeout(100);
+      await asksAgain(page);
+      // The page draws what it has heard.
+      await page.clock.runFor(1_000);
     }
     const grown = seen.filter((value, place) => place > 0 && value > seen[place - 1]!);
     const shrunk = seen.filter((value, place) => place > 0 && value < seen[place - 1]!);
@@ -107,20 +117,23 @@ describe('the page of the console while it is looked at', () => {
 
   it('asks with the tag of the answer that it has, and keeps that answer on 304', async () => {
     const { page, go, shop } = await open({ isCalm: true });
+    await page.clock.install();
     await go('leaders');
     shop.now = () => 1_795_717_000_000;
-    await page.waitForResponse((response) => response.url().includes('api/leaders') && response.status() === 304);
+    // The first answer of that time is a new one.
+    for (let again = 0; again < 2; again++) await asksAgain(page);
     await page.getByRole('row', { name: 'outbox-relay' }).waitFor();
     expect(shop.calls.filter(({ path }) => path === 'leaders').map(({ status }) => status)).toContain(304);
   });
 
   it('pauses, and stays paused when it is loaded again', async () => {
     const { page, go, shop } = await open();
+    await page.clock.install();
     await go('locks');
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('Paused').waitFor();
     const asked = shop.calls.length;
-    await page.waitForTimeout(2_600);
+    await page.clock.runFor(60_000);
     expect(shop.calls.length - asked).toBeLessThanOrEqual(1);
     await page.reload();
     await page.getByRole('button', { name: 'Go on' }).waitFor();
@@ -128,7 +141,7 @@ describe('the page of the console while it is looked at', () => {
     const before = shop.calls.length;
     await page.getByRole('button', { name: 'Go on' }).click();
     await page.getByText('Live', { exact: true }).waitFor();
-    await page.waitForResponse((response) => response.url().includes('api/locks'));
+    await asksAgain(page);
     expect(shop.calls.length).toBeGreaterThan(before);
   });
 
@@ -139,15 +152,18 @@ describe('the page of the console while it is looked at', () => {
     [502, 'That did not work (502).', false],
   ])('says what a %i of the application means, and whether it asks again', async (status, head, isFinal) => {
     const { page, go, shop } = await open();
+    await page.clock.install();
     await go('locks');
+    await page.getByRole('link', { name: 'order:48213' }).waitFor();
     shop.instead = { status, type: 'text/html', body: '<h1>no</h1>' };
+    await asksAgain(page);
     await page.getByRole('heading', { level: 1, name: head }).waitFor();
     await page.getByText(isFinal ? 'This page has stopped asking.' : 'This page goes on asking.').waitFor();
     const asked = shop.calls.length;
     if (isFinal) {
-      await page.waitForTimeout(4_500);
+      await page.clock.runFor(60_000);
       expect(shop.calls.length).toBe(asked);
-    } else while (shop.calls.length < asked + 2) await page.waitForTimeout(50);
+    } else while (shop.calls.length < asked + 2) await page.clock.runFor(2_000);
     shop.instead = undefined;
     await page.getByRole('button', { name: 'Ask now' }).click();
     await page.getByRole('link', { name: 'order:48213' }).waitFor();
@@ -155,6 +171,7 @@ describe('the page of the console while it is looked at', () => {
 
   it('says that Redis is away, and goes on by itself when it is back', async () => {
     const { page, go, shop } = await open();
+    await page.clock.install();
     const message = 'Redis does not answer.';
     shop.instead = { status: 503, body: JSON.stringify({ error: { code: 'REDIS_AWAY', message } }) };
     await go('now');
@@ -162,6 +179,7 @@ describe('the page of the console while it is looked at', () => {
     await page.getByText(message).waitFor();
     expect(await page.title()).toMatch(/^Now · /);
     shop.instead = undefined;
+    await page.clock.runFor(30_000);
     await page.getByRole('heading', { level: 1, name: 'Locks can be had.' }).waitFor();
   });
 
@@ -242,20 +260,5 @@ describe('the page of the console while it is looked at', () => {
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
     expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Pause cart-expiry');
-  });
-
-  it('has a first view of 10,000 locks and 1,000 instances within a second or so', async () => {
-    const { page, shop } = await open({ locks: 10_000, instances: 1_000 });
-    const took: Record<string, number> = {};
-    for (const view of ['now', 'locks', 'instances', 'locks?limit=1000']) {
-      await page.goto('about:blank');
-      await page.goto(`${shop.url}#${view}`);
-      await page.locator('table').first().waitFor();
-      took[view] = Number(await page.evaluate('performance.now()'));
-    }
-    console.log(`first views of 10,000 locks and 1,000 instances, in ms: ${JSON.stringify(took)}`);
-    expect(await page.locator('tbody tr').count()).toBe(1_000);
-    // On a machine that does much else.
-    expect(Math.max(...Object.values(took))).toBeLessThan(10_000);
   });
 });

@@ -17,13 +17,14 @@ export function useCrowds(url: () => string): (options: CrowdOptions) => Promise
   const running: ChildProcess[] = [];
   afterEach(() => running.splice(0).forEach((child) => child.kill('SIGKILL')));
   return async ({ processes, inEach, leases }) => {
-    for (let index = 0; index < processes; index++) {
+    const ready = Array.from({ length: processes }, async (_, index) => {
       const child = fork(main, [url(), `crowd-${index}`, String(inEach), String(leases)], {
         execArgv: [],
         env: { ...process.env, NODE_OPTIONS: '' },
       });
       running.push(child);
       await once(child, 'message');
-    }
+    });
+    await Promise.all(ready);
   };
 }

@@ -1,33 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { jest } from '@jest/globals';
 import { ShopProcess } from '../demo/shop-process.mjs';
-import { startPostgres } from '../demo/postgres.mjs';
-import { pauseScene } from '../demo/scenes/pause.mjs';
 import { waitUntil } from '../demo/wait-until.mjs';
 import { startRedis, useRedis } from '../../test/support/redis/redis-server.js';
 import { useFleet } from './use-fleet.js';
 
 const redis = useRedis();
-let postgres: Awaited<ReturnType<typeof startPostgres>>;
-beforeAll(async () => {
-  postgres = await startPostgres();
-}, 60_000);
-afterAll(() => postgres.stop());
-const fleet = useFleet(redis, [{ name: 'shop-1' }, { name: 'shop-2' }], () => ({
-  DATABASE_URL: postgres.url,
-  BANK_MS: '1000',
-  SHELF_MS: '400',
-}));
-
-it('the database refuses the COMMIT of an instance that stood still for longer than its lease', async () => {
-  jest.spyOn(console, 'log').mockImplementation(() => {});
-  const [finding] = await pauseScene(fleet());
-  expect(finding).toMatchObject({ measured: 'refused', isKept: true });
-});
-
-afterEach(() => jest.restoreAllMocks());
+const fleet = useFleet(redis, [{ name: 'shop-1' }, { name: 'shop-2' }], { SHELF_MS: '400' });
 
 it('a stocktaking whose lease is lost stops, and answers 503', async () => {
   const sleeper = fleet().other();

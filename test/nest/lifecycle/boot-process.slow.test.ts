@@ -11,16 +11,16 @@ const NOWHERE = { host: '127.0.0.1', port: 1 };
 
 describe('a process whose application does not get as far as being started', () => {
   const redis = useRedis();
-  let child: ChildProcess;
-  let output = '';
-  afterEach(() => void child.kill('SIGKILL'));
+  const running: ChildProcess[] = [];
+  afterEach(() => running.splice(0).forEach((child) => child.kill('SIGKILL')));
 
   const run = async (options: RedisLockModuleOptions, how: 'factory' | 'init' | 'compiled'): Promise<string> => {
-    output = '';
-    child = spawn(process.execPath, [main, JSON.stringify(options), how], {
+    let output = '';
+    const child = spawn(process.execPath, [main, JSON.stringify(options), how], {
       env: { ...process.env, NODE_OPTIONS: '' },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
+    running.push(child);
     for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (text: Buffer) => (output += String(text)));
     const result = (): string => `${output}exit ${child.exitCode}`;
     await eventually(() => expect(result()).not.toContain('exit null'));
@@ -35,14 +35,12 @@ describe('a process whose application does not get as far as being started', () 
     ['no sentinel that answers', () => ({ connection: { sentinels: [NOWHERE], name: 'mymaster' } })],
     ['no cluster that answers', () => ({ connection: { cluster: [NOWHERE] } })],
   ];
-  describe.each(connections)('with %s', (_, options) => {
-    it('exits by itself when compile() rejects: the connections are no reason to stay', async () => {
-      expect(await run(options(), 'factory')).toBe('a factory failed\nexit 0');
-    });
-
-    it('exits by itself when onModuleInit rejects that has locked', async () => {
-      expect(await run(options(), 'init')).toBe('a migration failed\nexit 0');
-    });
+  it.each(connections)('exits by itself, for the connections are no reason to stay: with %s', async (_, options) => {
+    // compile() rejects, and onModuleInit that has locked.
+    expect(await Promise.all([run(options(), 'factory'), run(options(), 'init')])).toEqual([
+      'a factory failed\nexit 0',
+      'a migration failed\nexit 0',
+    ]);
   });
 
   it('stays as long as a call is under way, of a module that is compiled and not started', async () => {

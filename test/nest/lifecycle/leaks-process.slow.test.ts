@@ -19,8 +19,15 @@ describe('a lease that was forgotten', () => {
     return JSON.parse(stdout) as Said;
   };
 
-  it('is told of once, with the place where it was acquired, and is renewed all the same', async () => {
-    const { leaked, warnings, next, lost, isKeptHeld } = await run('warn');
+  // Both take seconds, and nearly all of them for a timer.
+  let runs: Record<'warn' | 'expire', Said>;
+  beforeAll(async () => {
+    const [warn, expire] = await Promise.all([run('warn'), run('expire')]);
+    runs = { warn, expire };
+  });
+
+  it('is told of once, with the place where it was acquired, and is renewed all the same', () => {
+    const { leaked, warnings, next, lost, isKeptHeld } = runs.warn;
     expect(leaked.map(({ resource }) => resource).sort()).toEqual(FORGOTTEN);
     for (const { isRenewed, heldMs, callSite } of leaked) {
       expect(isRenewed).toBe(true);
@@ -34,8 +41,8 @@ describe('a lease that was forgotten', () => {
     expect({ next, lost, isKeptHeld }).toEqual({ next: 'LOCK_TIMEOUT', lost: [], isKeptHeld: true });
   });
 
-  it('ends with its lease where the application wants that, and no other does', async () => {
-    const { leaked, next, lost, isKeptHeld } = await run('expire');
+  it('ends with its lease where the application wants that, and no other does', () => {
+    const { leaked, next, lost, isKeptHeld } = runs.expire;
     expect(leaked.map(({ resource }) => resource).sort()).toEqual(FORGOTTEN);
     expect(leaked.every(({ isRenewed }) => !isRenewed)).toBe(true);
     expect(lost).toMatchObject([{ resource: 'forgotten', reason: 'notRenewed' }]);

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Clock, SYSTEM_CLOCK } from '../core/util/clock.js';
+import { sweep } from '../core/util/objects.js';
 import { RedisError, type Value } from './lua.js';
 import { SortedSet } from './sorted-set.js';
 
@@ -255,18 +256,8 @@ export class MemoryRedis {
       entry.expiresAt = expiresAt;
       return;
     }
-    this.#sweep();
+    sweep(this.#entries, (other) => other.expiresAt <= this.now());
     this.#entries.set(key, { data, expiresAt });
-  }
-
-  /** Removes keys that are over, so that those that no command asks for again do not pile up. */
-  #sweep(): void {
-    for (let swept = 0; swept < 2; swept++) {
-      const [oldest] = this.#entries;
-      if (oldest === undefined) return;
-      this.#entries.delete(oldest[0]);
-      if (oldest[1].expiresAt > this.now()) this.#entries.set(...oldest);
-    }
   }
 
   #hash(key: string): Map<string, string> | undefined {

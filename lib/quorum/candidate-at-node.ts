@@ -1,6 +1,5 @@
 import type { AcquireReply, LockOwner, Queueing } from '../core/store/lock-store.js';
 import { LockStoreError } from '../core/store/store-error.js';
-import type { PushedGrant } from '../core/store/hearing.js';
 import type { QuorumNode } from './node.js';
 
 /** A node has granted the lock. */
@@ -95,11 +94,6 @@ export class CandidateAtNode {
     this.mayBeThere = reply.status === 'queued' || this.vote !== undefined;
   }
 
-  /** Whether a grant is for the present owner. */
-  isMeant(grant: PushedGrant): boolean {
-    return grant.isFor(this.#owner.id);
-  }
-
   /**
    * A message announces the vote. A process that may use the channels can repeat a message, also after the vote was
    * forgotten.
@@ -122,7 +116,7 @@ export class CandidateAtNode {
   /** A command for this owner was executed, or never will be. */
   onAnswered(owner: LockOwner): void {
     if (!this.#isOver && this.isPresent(owner)) this.#unanswered--;
-    else this.node.onLateAnswer(owner);
+    else this.node.orphanReleases.late.answered(owner);
   }
 
   /** No answer came, and it is not known how long an earlier grant still lasts. */

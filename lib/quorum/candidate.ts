@@ -89,7 +89,7 @@ export class Candidate {
   onGrantMessage(index: number, grant: PushedGrant): boolean {
     const atNode = this.atNodes[index]!;
     // If it is over, a release is under way.
-    if (this.isOver || !atNode.isMeant(grant)) return false;
+    if (this.isOver || !grant.isFor(atNode.owner.id)) return false;
     const vote = { fencingToken: grant.fencingToken, stamp: grant.sentAt };
     if (atNode.onGrantMessage(vote)) this.#evaluateAndWait();
     return true;

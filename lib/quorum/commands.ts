@@ -1,10 +1,10 @@
 import { fencingTickOf } from '../core/store/fencing-token.js';
 import type { Watcher, WatchReply } from '../core/store/watch-store.js';
-import { orTooSlow, type ServerHealth, type StoreProbe } from '../core/store/store-probe.js';
+import { closedProbe, orTooSlow, type ServerHealth, type StoreProbe } from '../core/store/store-probe.js';
 import { Deferred } from '../core/util/promises.js';
 import type { LockState } from '../core/store/lock-state.js';
 import { LockStoreError } from '../core/store/store-error.js';
-import { askMajority, Broadcast, enoughToDeny, quorumError } from './majority.js';
+import { askMajority, Broadcast, enoughToDeny, majorityTrouble, quorumError } from './majority.js';
 import type { QuorumDeps, QuorumNode, QuorumNodes } from './node.js';
 import { asOneHolder, matchHolders, mergeSeen, type Sighting } from './holders.js';
 import { LOCK_DEFAULTS } from '../core/api/lock-options.js';
@@ -40,7 +40,7 @@ export function releaseAtNodes(
     send: (node, index) => {
       const present = ownerAt(index, owner, candidate);
       if (!retention) return node.store.release(present, lazily);
-      node.retain(present, { retention: () => leftOf(retention, clock.now() - sentAt) });
+      node.orphanReleases.retain(present, { retention: () => leftOf(retention, clock.now() - sentAt) });
       return node.store.retain(present, retention, lazily);
     },
     enoughNos: enoughToDeny(nodes.length),
@@ -147,93 +147,100 @@ function mostFrequent(tokens: readonly number[]): number {
   return tokens.toSorted((a, b) => countOf(b) - countOf(a) || b - a)[0]!;
 }
 
-/** Returns what the nodes know of a resource: the holders that may have a majority, and the longest queue. */
-export async function inspectNodes(quorum: QuorumNodes, resource: string): Promise<LockState> {
-  const states = await askAll(quorum, ({ store }) => store.inspect(resource));
-  const { nodes, majority } = quorum;
-  const silent = nodes.length - answered(states).length;
-  const found = holdersOf(states).filter((seen) => seen.length + silent >= majority);
-  const holders = found.map((seen) => asOneHolder(seen, majority)).sort((a, b) => a.fencingToken - b.fencingToken);
-  const queues = found[0]?.map(({ node }) => states[node]!) ?? answered(states);
-  return {
-    resource,
-    mode: holders[0]?.mode ?? null,
-    holders,
-    ttlMs: Math.max(0, ...holders.map(({ ttlMs }) => ttlMs)),
-    waiters: queues
-      .map(({ waiters }) => waiters)
-      .reduce((longest, queue) => (queue.length > longest.length ? queue : longest), []),
-  };
-}
+/** What all nodes are asked, whatever this process has there. */
+export abstract class AskedNodes {
+  abstract readonly quorum: QuorumNodes;
+  protected isClosed = false;
 
-/** Returns the resources that any node that answers knows of. */
-export async function listOnNodes(
-  quorum: QuorumNodes,
-  prefix: string,
-  limit: number,
-  signal?: AbortSignal,
-): Promise<string[]> {
-  const lists = await askAll(quorum, ({ store }) => store.list(prefix, limit, signal));
-  return [...new Set(answered(lists).flat())].slice(0, limit);
-}
-
-/** Probes each node. What is wrong with the store of a node counts for that node alone. */
-export function probeNodes({ nodes, majority, timeoutMs }: QuorumNodes): StoreProbe {
-  const servers = nodes.map(async ({ store }): Promise<ServerHealth> => {
-    const { servers: parts, problems } = store.probe();
-    const answers = await Promise.all(parts);
-    // A node is one server.
-    const answer = { ...answers[0], problems: [...problems, ...answers.flatMap((each) => each.problems)] };
-    return orTooSlow(answer, timeoutMs, 'nodeTimeoutMs');
-  });
-  return { topology: 'quorum', needed: majority, servers, problems: [] };
-}
-
-/** A resource is free where a majority of the nodes says so: the others are too few for a holder. */
-export async function watchNodes(quorum: QuorumNodes, watcher: Watcher, watchMs: number): Promise<WatchReply> {
-  const replies = answered(await askAll(quorum, ({ store }) => store.watch(watcher, watchMs)));
-  // When so many nodes will be free, unless leases are renewed. A node that is free has nothing left of a lease.
-  const left = replies.map(({ isFree, ttlMs }) => (isFree ? 0 : ttlMs)).sort((a, b) => a - b);
-  const { nodes, majority } = quorum;
-  const isFree = replies.filter((reply) => reply.isFree).length >= majority;
-  if (isFree) return { isFree, ttlMs: 0 };
-  const views = replies.map(({ seen }) => seen);
-  const seen = mergeSeen(views, nodes.length - replies.length, majority);
-  const ttlMs = Math.max(1, left[majority - 1]!);
-  return seen ? { isFree, ttlMs, seen } : { isFree, ttlMs };
-}
-
-/**
- * Ends a lease at all nodes. It is enough that one node knows it by this token: each node has a token of its own for
- * it.
- *
- * @throws LockStoreError if only nodes that do not answer may know the token, or if no majority answers
- */
-export async function forceReleaseOnNodes(
-  quorum: QuorumNodes,
-  resource: string,
-  fencingToken: number,
-): Promise<boolean> {
-  const states = await askAll(quorum, ({ store }) => store.inspect(resource));
-  const all = holdersOf(states);
-  const meant = fencingTickOf(fencingToken);
-  const isMeant = ({ holder }: Sighting) => fencingTickOf(holder.fencingToken) === meant;
-  const exact = all.find((seen) => seen.some(({ holder }) => holder.fencingToken === fencingToken));
-  const seen = exact ?? all.find((each) => each.some(isMeant));
-  if (seen === undefined) {
-    const isCertain = answered(states).length === quorum.nodes.length || all.length === 0;
-    if (isCertain) return false;
-    throw new LockStoreError(
-      'notExecuted',
-      `no node that has answered knows the token ${fencingToken}, but not all have answered. ` +
-        'Take the token that inspect() shows now',
-    );
+  /** The holders that may have a majority, and the longest queue. */
+  async inspect(resource: string): Promise<LockState> {
+    const states = await askAll(this.quorum, ({ store }) => store.inspect(resource));
+    const { nodes, majority } = this.quorum;
+    const silent = nodes.length - answered(states).length;
+    const found = holdersOf(states).filter((seen) => seen.length + silent >= majority);
+    const holders = found.map((seen) => asOneHolder(seen, majority)).sort((a, b) => a.fencingToken - b.fencingToken);
+    const queues = found[0]?.map(({ node }) => states[node]!) ?? answered(states);
+    return {
+      resource,
+      mode: holders[0]?.mode ?? null,
+      holders,
+      ttlMs: Math.max(0, ...holders.map(({ ttlMs }) => ttlMs)),
+      waiters: queues
+        .map(({ waiters }) => waiters)
+        .reduce((longest, queue) => (queue.length > longest.length ? queue : longest), []),
+    };
   }
-  const released = await askAll(quorum, ({ store }, index) => {
-    const sighting = seen.find(({ node }) => node === index);
-    return sighting ? store.forceRelease(resource, sighting.holder.fencingToken) : Promise.resolve(false);
-  });
-  return answered(released).some((wasHeld) => wasHeld);
+
+  /** The resources that any node that answers knows of. */
+  async list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]> {
+    const lists = await askAll(this.quorum, ({ store }) => store.list(prefix, limit, signal));
+    return [...new Set(answered(lists).flat())].slice(0, limit);
+  }
+
+  /** What is wrong with the store of a node counts for that node alone. */
+  probe(): StoreProbe {
+    if (this.isClosed) return closedProbe('quorum');
+    const { nodes, majority, timeoutMs } = this.quorum;
+    const servers = nodes.map(async ({ store }): Promise<ServerHealth> => {
+      const { servers: parts, problems } = store.probe();
+      const answers = await Promise.all(parts);
+      // A node is one server.
+      const answer = { ...answers[0], problems: [...problems, ...answers.flatMap((each) => each.problems)] };
+      return orTooSlow(answer, timeoutMs, 'nodeTimeoutMs');
+    });
+    return { topology: 'quorum', needed: majority, servers, problems: [] };
+  }
+
+  /** A resource is free where a majority of the nodes says so: the others are too few for a holder. */
+  async watch(watcher: Watcher, watchMs: number): Promise<WatchReply> {
+    const replies = answered(await askAll(this.quorum, ({ store }) => store.watch(watcher, watchMs)));
+    // When so many nodes will be free, unless leases are renewed. A node that is free has nothing left of a lease.
+    const left = replies.map(({ isFree, ttlMs }) => (isFree ? 0 : ttlMs)).sort((a, b) => a - b);
+    const { nodes, majority } = this.quorum;
+    const isFree = replies.filter((reply) => reply.isFree).length >= majority;
+    if (isFree) return { isFree, ttlMs: 0 };
+    const views = replies.map(({ seen }) => seen);
+    const seen = mergeSeen(views, nodes.length - replies.length, majority);
+    const ttlMs = Math.max(1, left[majority - 1]!);
+    return seen ? { isFree, ttlMs, seen } : { isFree, ttlMs };
+  }
+
+  /**
+   * It is enough that one node knows the lease by this token: each node has a token of its own for it.
+   *
+   * @throws LockStoreError if only nodes that do not answer may know the token, or if no majority answers
+   */
+  async forceRelease(resource: string, fencingToken: number): Promise<boolean> {
+    const { quorum } = this;
+    const states = await askAll(quorum, ({ store }) => store.inspect(resource));
+    const all = holdersOf(states);
+    const meant = fencingTickOf(fencingToken);
+    const isMeant = ({ holder }: Sighting) => fencingTickOf(holder.fencingToken) === meant;
+    const exact = all.find((seen) => seen.some(({ holder }) => holder.fencingToken === fencingToken));
+    const seen = exact ?? all.find((each) => each.some(isMeant));
+    if (seen === undefined) {
+      const isCertain = answered(states).length === quorum.nodes.length || all.length === 0;
+      if (isCertain) return false;
+      throw new LockStoreError(
+        'notExecuted',
+        `no node that has answered knows the token ${fencingToken}, but not all have answered. ` +
+          'Take the token that inspect() shows now',
+      );
+    }
+    const released = await askAll(quorum, ({ store }, index) => {
+      const sighting = seen.find(({ node }) => node === index);
+      return sighting ? store.forceRelease(resource, sighting.holder.fencingToken) : Promise.resolve(false);
+    });
+    return answered(released).some((wasHeld) => wasHeld);
+  }
+
+  fenceOf(resource: string): string {
+    return this.quorum.nodes[0]!.store.fenceOf(resource);
+  }
+
+  trouble(resource: string): LockStoreError | undefined {
+    return majorityTrouble(this.quorum, resource);
+  }
 }
 
 /**

@@ -25,7 +25,8 @@ export class Broadcast<T> implements Alarm {
   readonly answers: (T | undefined)[];
   /** Why each of the other nodes has not. */
   readonly failures: (LockStoreError | undefined)[];
-  #pending: number;
+  /** The number of nodes that may still answer in time. */
+  pending: number;
   #isExtended = false;
 
   constructor(
@@ -35,12 +36,7 @@ export class Broadcast<T> implements Alarm {
     const { nodes } = quorum;
     this.answers = nodes.map(() => undefined);
     this.failures = nodes.map(() => undefined);
-    this.#pending = nodes.length;
-  }
-
-  /** The number of nodes that may still answer in time. */
-  get pending(): number {
-    return this.#pending;
+    this.pending = nodes.length;
   }
 
   send(command: (node: QuorumNode, index: number) => Promise<T>): void {
@@ -90,7 +86,7 @@ export class Broadcast<T> implements Alarm {
   }
 
   #count(): void {
-    if (--this.#pending === 0) this.quorum.alarms.cancel(this);
+    if (--this.pending === 0) this.quorum.alarms.cancel(this);
     this.listener.counted();
   }
 }

@@ -3,7 +3,7 @@ import type { Clock, Random } from '../core/util/clock.js';
 import { asStoreError, LockStoreError } from '../core/store/store-error.js';
 import type { LockStore, LockOwner, Retention } from '../core/store/lock-store.js';
 import type { PushedGrant, RetentionNotice } from '../core/store/hearing.js';
-import { OrphanReleases, type Retained } from '../core/store/orphan-releases.js';
+import { OrphanReleases } from '../core/store/orphan-releases.js';
 
 /** One store of a quorum, and its name in messages. */
 export interface QuorumMember {
@@ -46,7 +46,7 @@ export class QuorumNode {
   readonly name: string;
   readonly store: LockStore;
   /** What this process may hold here and does not want: released again and again until the node answers. */
-  readonly #orphanReleases: OrphanReleases;
+  readonly orphanReleases: OrphanReleases;
   /** When the oldest of the commands was sent that have had no answer since the last answer of the node. */
   #unansweredSince: number | undefined;
   #askedAt = -Infinity;
@@ -63,7 +63,7 @@ export class QuorumNode {
       release: (owner: LockOwner) => ask(() => store.release(owner)),
       retain: (owner: LockOwner, retention: Retention) => ask(() => store.retain(owner, retention)),
     };
-    this.#orphanReleases = new OrphanReleases(releases, timing.clock, timing.alarms);
+    this.orphanReleases = new OrphanReleases(releases, timing.clock, timing.alarms);
   }
 
   /** Sends a command, unless the node is silent: commands would only pile up there. */
@@ -99,40 +99,20 @@ export class QuorumNode {
     return new NotSentError('notExecuted', `has not answered for ${Math.round(silentMs)} ms`);
   }
 
-  /** From now on, whatever releases this owner here leaves the resource taken until the retention is over. */
-  retain(owner: LockOwner, retained: Retained): void {
-    this.#orphanReleases.retain(owner, retained);
-  }
-
   /** Releases what this owner may have here, in the background, until the node answers or the lease has ended. */
   releaseOrphan(owner: LockOwner, leaseMs: number): void {
-    this.#orphanReleases.again(owner, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs });
+    this.orphanReleases.again(owner, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs });
   }
 
   /**
    * The owner does not wait any more. The node may still execute this many of its commands; their grants are released.
    */
   expectLate(owner: LockOwner, leaseMs: number, unanswered: number): void {
-    this.#orphanReleases.late.expect(owner, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs }, unanswered);
-  }
-
-  /** The node has answered one command of an owner that does not wait any more. */
-  onLateAnswer(owner: LockOwner): void {
-    this.#orphanReleases.late.answered(owner);
-  }
-
-  /** A message announces a grant that no candidate of this process waits for. */
-  onUnwantedGrant(grant: PushedGrant): void {
-    this.#orphanReleases.hear(grant, () => false);
-  }
-
-  /** The number of releases without an answer. */
-  get orphans(): number {
-    return this.#orphanReleases.size;
+    this.orphanReleases.late.expect(owner, { leaseMs, attemptTimeoutMs: this.timing.timeoutMs }, unanswered);
   }
 
   async close(): Promise<void> {
-    await this.#orphanReleases.settle(this.timing.timeoutMs);
+    await this.orphanReleases.settle(this.timing.timeoutMs);
     await this.store.close();
   }
 }

@@ -33,7 +33,9 @@ export class Patience implements Alarm {
    * @param roundTripMs how long the nodes take to answer
    */
   wait(roundTripMs: number, votes: number): void {
-    this.alarms.setIn(this, this.#nextMs(roundTripMs, votes));
+    const { least, growthPerVote, growthPerPass, mostPasses } = PAUSE;
+    const growth = growthPerVote ** (votes - 1) * growthPerPass ** Math.min(this.#passes, mostPasses);
+    this.alarms.setIn(this, roundTripMs * least * (1 + 2 * this.random.fraction()) * growth * this.#factor);
   }
 
   end(): void {
@@ -43,11 +45,5 @@ export class Patience implements Alarm {
   ring(): void {
     this.#passes++;
     this.passVotesOn();
-  }
-
-  #nextMs(roundTripMs: number, votes: number): number {
-    const { least, growthPerVote, growthPerPass, mostPasses } = PAUSE;
-    const growth = growthPerVote ** (votes - 1) * growthPerPass ** Math.min(this.#passes, mostPasses);
-    return roundTripMs * least * (1 + 2 * this.random.fraction()) * growth * this.#factor;
   }
 }

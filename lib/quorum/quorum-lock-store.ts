@@ -10,26 +10,13 @@ import type {
   Transfer,
 } from '../core/store/lock-store.js';
 import { onlyListener, type PushedGrant, type RetentionNotice, type StoreListener } from '../core/store/hearing.js';
-import type { LockState } from '../core/store/lock-state.js';
 import { asStoreError, LockStoreError } from '../core/store/store-error.js';
-import { closedProbe, type StoreProbe } from '../core/store/store-probe.js';
-import type { Watcher, WatchReply } from '../core/store/watch-store.js';
 import { pause } from '../core/util/promises.js';
 import type { Candidate } from './candidate.js';
 import { Candidates } from './candidates.js';
-import {
-  forceReleaseOnNodes,
-  inspectNodes,
-  listOnNodes,
-  ownerAt,
-  probeNodes,
-  releaseAtNodes,
-  renewAtNodes,
-  transferAtNodes,
-  watchNodes,
-} from './commands.js';
-import { askMajority, enoughToDeny, majorityOf, majorityTrouble } from './majority.js';
-import { type QuorumDeps, type QuorumMember, QuorumNode, type QuorumNodes } from './node.js';
+import { AskedNodes, ownerAt, releaseAtNodes, renewAtNodes, transferAtNodes } from './commands.js';
+import { askMajority, enoughToDeny, majorityOf } from './majority.js';
+import { type QuorumDeps, type QuorumMember, QuorumNode } from './node.js';
 
 export interface QuorumLockStoreOptions {
   /** 1 to 9 independent stores, all with the same `instanceId` and `clientId`. */
@@ -68,7 +55,7 @@ const MOST_TRIES = 3;
  *
  * @see https://redis.io/docs/latest/develop/use/patterns/distributed-locks/ (the algorithm)
  */
-export class QuorumLockStore implements LockStore {
+export class QuorumLockStore extends AskedNodes implements LockStore {
   readonly instanceId: string;
   readonly clientId: string;
   readonly location: string;
@@ -76,12 +63,12 @@ export class QuorumLockStore implements LockStore {
   readonly noRollCalls = NO_ROLL_CALLS;
   readonly noSuperseding = NO_SUPERSEDING;
   readonly nodes: readonly QuorumNode[];
-  readonly #deps: QuorumDeps;
+  readonly quorum: QuorumDeps;
   readonly #candidates: Candidates;
   #listener: StoreListener | undefined;
-  #isClosed = false;
 
   constructor({ nodes, clock, random, nodeTimeoutMs, fencing = false }: QuorumLockStoreOptions) {
+    super();
     const alarms = new Alarms(clock);
     const timing = { clock, alarms, timeoutMs: nodeTimeoutMs };
     this.nodes = nodes.map((node) => new QuorumNode(node, timing));
@@ -92,8 +79,8 @@ export class QuorumLockStore implements LockStore {
     const retained = (notice: RetentionNotice) => this.#listener?.retained?.(notice);
     let attempts = 0;
     const newAttempt = () => ++attempts;
-    this.#deps = { ...timing, nodes: this.nodes, majority, random, fencing, granted, retained, newAttempt };
-    this.#candidates = new Candidates(this.#deps);
+    this.quorum = { ...timing, nodes: this.nodes, majority, random, fencing, granted, retained, newAttempt };
+    this.#candidates = new Candidates(this.quorum);
     this.nodes.forEach((node, index) => {
       node.store.listen({
         granted: (grant) => this.#onGrantMessage(index, grant),
@@ -105,11 +92,6 @@ export class QuorumLockStore implements LockStore {
     });
   }
 
-  /** Its nodes, and how they are asked. */
-  get quorum(): QuorumNodes {
-    return this.#deps;
-  }
-
   /** The number of candidates and holders of this process. */
   get size(): number {
     return this.#candidates.size;
@@ -117,7 +99,7 @@ export class QuorumLockStore implements LockStore {
 
   /** The number of timers: time-outs of commands, and pauses of candidates. */
   get alarms(): number {
-    return this.#deps.alarms.size;
+    return this.quorum.alarms.size;
   }
 
   acquire(owner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
@@ -131,7 +113,7 @@ export class QuorumLockStore implements LockStore {
    * No grant wakes a call that does not wait. If it had some votes, but too few, it asks again after a random pause.
    */
   async #acquireNow(candidate: Candidate, leaseMs: number): Promise<AcquireReply> {
-    const { clock, random, timeoutMs } = this.#deps;
+    const { clock, random, timeoutMs } = this.quorum;
     for (let tries = 1; ; tries++) {
       const reply = await candidate.acquire(leaseMs, undefined);
       const isSplit = reply.status === 'busy' && candidate.lostVotes > 0 && candidate.roundMs < timeoutMs / 2;
@@ -168,7 +150,7 @@ export class QuorumLockStore implements LockStore {
 
   renew(owner: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
     const holder = this.#candidates.get(owner.id) ?? this.#candidates.adopt(owner, leaseMs);
-    return renewAtNodes(holder, leaseMs, exactly, this.#deps);
+    return renewAtNodes(holder, leaseMs, exactly, this.quorum);
   }
 
   release(owner: LockOwner, lazily?: boolean): Promise<boolean> {
@@ -186,7 +168,7 @@ export class QuorumLockStore implements LockStore {
 
   async #release(owner: LockOwner, lazily?: boolean, retention?: Retention): Promise<boolean> {
     const candidate = this.#candidates.get(owner.id);
-    const wasHeld = await releaseAtNodes(owner, candidate, lazily, this.#deps, retention);
+    const wasHeld = await releaseAtNodes(owner, candidate, lazily, this.quorum, retention);
     this.#candidates.delete(owner.id);
     return wasHeld;
   }
@@ -221,7 +203,7 @@ export class QuorumLockStore implements LockStore {
 
   async transfer(owner: LockOwner, transfer: Transfer): Promise<number | null> {
     const holder = this.#candidates.get(owner.id);
-    const token = await transferAtNodes(owner, transfer, holder, this.#deps);
+    const token = await transferAtNodes(owner, transfer, holder, this.quorum);
     if (token !== null && !transfer.share) {
       holder?.end();
       this.#candidates.delete(owner.id);
@@ -239,48 +221,20 @@ export class QuorumLockStore implements LockStore {
     return Promise.reject(semaphoreRefused());
   }
 
-  watch(watcher: Watcher, watchMs: number): Promise<WatchReply> {
-    return watchNodes(this.#deps, watcher, watchMs);
-  }
-
-  fenceOf(resource: string): string {
-    return this.nodes[0]!.store.fenceOf(resource);
-  }
-
-  trouble(resource: string): LockStoreError | undefined {
-    return majorityTrouble(this.#deps, resource);
-  }
-
-  inspect(resource: string): Promise<LockState> {
-    return inspectNodes(this.#deps, resource);
-  }
-
-  probe(): StoreProbe {
-    return this.#isClosed ? closedProbe('quorum') : probeNodes(this.#deps);
-  }
-
-  list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]> {
-    return listOnNodes(this.#deps, prefix, limit, signal);
-  }
-
-  forceRelease(resource: string, fencingToken: number): Promise<boolean> {
-    return forceReleaseOnNodes(this.#deps, resource, fencingToken);
-  }
-
   listen(listener: StoreListener): void {
     this.#listener = onlyListener(this.#listener, listener);
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.isClosed = true;
     await Promise.all(this.nodes.map((node) => node.close()));
-    this.#deps.alarms.stop();
+    this.quorum.alarms.stop();
   }
 
   /** Asks each node about the owner by which it knows the lock. */
   #ask(owner: LockOwner, send: (node: QuorumNode, owner: LockOwner) => Promise<boolean>): Promise<boolean> {
     const candidate = this.#candidates.get(owner.id);
-    return askMajority(this.#deps, { send: (node, index) => send(node, ownerAt(index, owner, candidate)) });
+    return askMajority(this.quorum, { send: (node, index) => send(node, ownerAt(index, owner, candidate)) });
   }
 
   #onRetained(index: number, notice: RetentionNotice): void {
@@ -289,7 +243,7 @@ export class QuorumLockStore implements LockStore {
 
   #onGrantMessage(index: number, grant: PushedGrant): void {
     for (const candidate of this.#candidates.of(grant.resource)) if (candidate.onGrantMessage(index, grant)) return;
-    this.nodes[index]!.onUnwantedGrant(grant);
+    this.nodes[index]!.orphanReleases.hear(grant, () => false);
   }
 }
 

@@ -211,7 +211,7 @@ describe('what it keeps in mind', () => {
     expect(store.size).toBe(0);
     await world.clock.advance(2 * LEASE_MS);
     expect(store.alarms).toBe(0);
-    expect(store.nodes.map((node) => node.orphans)).toEqual([0, 0, 0]);
+    expect(store.nodes.map((node) => node.orphanReleases.size)).toEqual([0, 0, 0]);
   });
 
   it('is no more than a lease long of those who asked in vain', async () => {

@@ -25,6 +25,27 @@ export function defined<T extends object>(given: T): { [K in keyof T]?: Exclude<
   return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }
 
+/**
+ * Looks at the two entries of a map that were not looked at for the longest time, and removes those that are over. Called
+ * with each new entry, it reaches all of them: beside n living ones, about n remain at most that are over.
+ */
+export function sweep<K, V>(
+  entries: Map<K, V>,
+  isOver: (value: V) => boolean,
+  remove: (key: K, value: V) => void = (key) => entries.delete(key),
+): void {
+  for (let looks = 0; looks < 2; looks++) {
+    const [oldest] = entries;
+    if (oldest === undefined) return;
+    if (isOver(oldest[1])) {
+      remove(...oldest);
+      continue;
+    }
+    entries.delete(oldest[0]);
+    entries.set(...oldest);
+  }
+}
+
 /** The items in groups of this size, the last of which may be smaller. */
 export function chunks<T>(items: readonly T[], size: number): T[][] {
   const parts: T[][] = [];

@@ -3,10 +3,9 @@
  *
  * @module nestjs-redis-lock/migration
  */
-export { redlock, type RedlockOptions } from './migration/redlock.js';
-export { redisSemaphore, type RedisSemaphoreOptions } from './migration/redis-semaphore.js';
+export { redlock, type RedlockOptions, redisSemaphore, type RedisSemaphoreOptions } from './migration/key-lock.js';
 export { redisson, type RedissonOptions } from './migration/redisson.js';
-export { murlock, type MurlockOptions } from './migration/murlock.js';
+export { murlock, type MurlockOptions } from './migration/key-lock.js';
 export { setNx, type SetNxOptions } from './migration/set-nx.js';
 
 // The lock of a library that is not here

@@ -1,6 +1,6 @@
 import type { ForeignContext, ForeignReply } from '../core/api/foreign-lock.js';
 import { closedStore, LockStoreError } from '../core/store/store-error.js';
-import type { Connection, Subscriber } from '../redis/connection/connection.js';
+import type { Connection } from '../redis/connection/connection.js';
 import type { RedisConnectionOption } from '../redis/connection/connection-options.js';
 import { createConnection } from '../redis/create-connection.js';
 import { type Advice, withAdvice } from '../redis/script/failures.js';
@@ -23,7 +23,7 @@ const ADVICE: Advice = {
 
 /** Our own connections to one Redis of the other library: to its server, database and key prefix. */
 export class ForeignServer {
-  readonly #connection: Connection;
+  readonly connection: Connection;
   /** The commands that wait for the first connection. */
   readonly #waiting = new Set<() => void>();
   #wasConnected = false;
@@ -32,26 +32,17 @@ export class ForeignServer {
   /** @param client is duplicated, and never changed or closed */
   constructor(client: RedisConnectionOption, { instanceId }: Pick<ForeignContext, 'instanceId'>) {
     const settings = { instanceId, leaseMs: RECONNECT_WITHIN_MS, inBackground: true };
-    this.#connection = createConnection({ connection: client, ...settings });
-    this.#connection.onConnected(() => {
+    this.connection = createConnection({ connection: client, ...settings });
+    this.connection.onConnected(() => {
       this.#wasConnected = true;
       for (const proceed of this.#waiting) proceed();
     });
-    this.#connection.connect();
-  }
-
-  get isCluster(): boolean {
-    return this.#connection.isCluster;
-  }
-
-  /** Listens for messages. Channels have no key prefix. */
-  get subscriber(): Subscriber {
-    return this.#connection.subscriber;
+    this.connection.connect();
   }
 
   /** The name of a key as Redis has it, with the prefix of the client. */
   key(name: string): string {
-    return this.#connection.outerKeyPrefix + name;
+    return this.connection.outerKeyPrefix + name;
   }
 
   /**
@@ -81,7 +72,7 @@ export class ForeignServer {
 
   /** Why no command for this key can be sent now; `undefined` if one can. */
   describeTrouble(key: string): string | undefined {
-    return this.#connection.troubleAt(key)?.message;
+    return this.connection.troubleAt(key)?.message;
   }
 
   /**
@@ -97,14 +88,14 @@ export class ForeignServer {
     read: (reply: unknown) => T,
   ): Promise<T> {
     if (this.#isClosed) return Promise.reject(closedStore());
-    return this.#connection.route({ script, keys, args, read }).catch((error: unknown) => {
+    return this.connection.route({ script, keys, args, read }).catch((error: unknown) => {
       throw error instanceof LockStoreError ? withAdvice(error, ADVICE) : error;
     });
   }
 
   close(): Promise<void> {
     this.#isClosed = true;
-    return this.#connection.close();
+    return this.connection.close();
   }
 }
 

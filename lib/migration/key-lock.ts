@@ -1,4 +1,4 @@
-import type { ForeignClient, ForeignClaim, ForeignContext, ForeignLock, ForeignRun } from '../core/api/foreign-lock.js';
+import type { ForeignClient, ForeignLock, ForeignRun } from '../core/api/foreign-lock.js';
 import { InvalidLockOptionsError, quoteResource } from '../core/api/errors.js';
 import {
   callback,
@@ -59,9 +59,15 @@ export interface ForeignClientsOption {
   clients?: readonly RedisConnectionOption[];
 }
 
-export const FOREIGN_KEY = callback<ForeignKey>();
+const FOREIGN_KEY = callback<ForeignKey>();
 export const FOREIGN_CLIENT = checked<RedisConnectionOption>(checkClient);
 const FOREIGN_CLIENTS = checked<readonly RedisConnectionOption[]>(checkClients);
+
+/** The options of a library whose lock is on one server. */
+export const CLIENT_AND_KEY = new OptionTable({
+  client: FOREIGN_CLIENT.required(),
+  key: FOREIGN_KEY,
+} satisfies OptionsOf<ForeignClientOption & ForeignKeyOptions>);
 
 /** The options of a library whose lock may be on several servers. */
 export const CLIENTS_AND_KEY = new OptionTable({
@@ -70,11 +76,66 @@ export const CLIENTS_AND_KEY = new OptionTable({
   clients: FOREIGN_CLIENTS,
 } satisfies OptionsOf<ForeignClientsOption & ForeignKeyOptions>);
 
-/** How a claim to one key on one server is made. */
-export type MakeClaim = (server: ForeignServer, key: string, context: ForeignContext) => ForeignClaim;
+/** What {@link redlock} takes. */
+export interface RedlockOptions extends ForeignClientsOption, ForeignKeyOptions {}
+
+/**
+ * The locks of `redlock`, version 4 and 5, for the option `alsoLock`. The key is the resource of `redlock.acquire()`.
+ *
+ * @throws InvalidLockOptionsError
+ */
+export function redlock(options: RedlockOptions): ForeignLock {
+  CLIENTS_AND_KEY.check('redlock', options);
+  const keyOf = foreignKey('redlock', options.key);
+  return keyLock({ library: 'redlock', clients: readClients('redlock', options), keyOf });
+}
+
+/** What {@link redisSemaphore} takes. */
+export interface RedisSemaphoreOptions extends ForeignClientsOption, ForeignKeyOptions {}
+
+/**
+ * The `Mutex` of `redis-semaphore`, and with `clients` its `RedlockMutex`, for the option `alsoLock`. The key is what
+ * the old code passes to the constructor, without the prefix `mutex:` that the library adds. Its semaphores are not
+ * supported: let both releases use them until all old processes are gone.
+ *
+ * @throws InvalidLockOptionsError
+ */
+export function redisSemaphore(options: RedisSemaphoreOptions): ForeignLock {
+  CLIENTS_AND_KEY.check('redisSemaphore', options);
+  const nameOf = foreignKey('redisSemaphore', options.key);
+  const mutex = (resource: string): string | undefined => {
+    const name = nameOf(resource);
+    return name === undefined ? undefined : `mutex:${name}`;
+  };
+  return keyLock({ library: 'redis-semaphore', clients: readClients('redisSemaphore', options), keyOf: mutex });
+}
+
+/** What {@link murlock} takes. */
+export interface MurlockOptions extends ForeignClientOption, ForeignKeyOptions {
+  /**
+   * The key of murlock for each of our resources. `@MurLock(5000, 'id')` on `OrderService.pay(id)` makes the key
+   * `OrderService:pay:<id>`; with `lockKeyPrefix: 'custom'` it is `<id>`. Where it returns `undefined`, only our lock is
+   * taken.
+   *
+   * @allowed a function
+   * @default the name of the resource
+   */
+  key?: ForeignKey;
+}
+
+/**
+ * The locks of `murlock`, for the option `alsoLock`. murlock itself connects by node-redis: give `client` the same URL,
+ * or an ioredis client of the same Redis.
+ *
+ * @throws InvalidLockOptionsError
+ */
+export function murlock(options: MurlockOptions): ForeignLock {
+  CLIENT_AND_KEY.check('murlock', options);
+  return keyLock({ library: 'murlock', clients: [options.client], keyOf: foreignKey('murlock', options.key) });
+}
 
 /** A lock that is one string with an expiry, on one server or on a majority of several. */
-export interface KeyLockSettings {
+interface KeyLockSettings {
   readonly library: string;
   readonly clients: readonly RedisConnectionOption[];
   /** Its answers are checked already, see {@link foreignKey}. */

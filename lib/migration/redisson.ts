@@ -1,9 +1,7 @@
 import type { ForeignClaim, ForeignClient, ForeignLock, ForeignReply, ForeignRun } from '../core/api/foreign-lock.js';
-import { type OptionsOf, OptionTable } from '../core/api/validation.js';
 import { ForeignServer, HELD, readAcquired } from './foreign-server.js';
 import {
-  FOREIGN_CLIENT,
-  FOREIGN_KEY,
+  CLIENT_AND_KEY,
   type ForeignClientOption,
   foreignKey,
   type ForeignKey,
@@ -26,11 +24,6 @@ export interface RedissonOptions extends ForeignClientOption, ForeignKeyOptions 
   key?: ForeignKey;
 }
 
-export const REDISSON_OPTIONS = new OptionTable({
-  client: FOREIGN_CLIENT.required(),
-  key: FOREIGN_KEY,
-} satisfies OptionsOf<RedissonOptions>);
-
 /**
  * The `RLock` of Redisson, and of `node-redisson`, for the option `alsoLock`: Java services and Nest services take the
  * same lock, and wake each other when they release it. Its other locks are not supported. Use no `RFairLock`,
@@ -39,14 +32,14 @@ export const REDISSON_OPTIONS = new OptionTable({
  * @throws InvalidLockOptionsError
  */
 export function redisson(options: RedissonOptions): ForeignLock {
-  REDISSON_OPTIONS.check('redisson', options);
+  CLIENT_AND_KEY.check('redisson', options);
   const { client, key } = options;
   return {
     library: 'redisson',
     keyOf: foreignKey('redisson', key),
     open(context): ForeignClient {
       const server = new ForeignServer(client, context);
-      const channels = new UnlockChannels(server.subscriber);
+      const channels = new UnlockChannels(server.connection.subscriber);
       // As an application of Java is known there: each claim is one of its threads.
       const id = context.randomId();
       let threads = 0;
@@ -104,7 +97,7 @@ class RedissonClaim implements ForeignClaim {
 
   release(keepMs: number): Promise<boolean> {
     this.#leave();
-    const args = [this.field, Math.ceil(keepMs), this.#channel, this.server.isCluster ? 1 : 0];
+    const args = [this.field, Math.ceil(keepMs), this.#channel, this.server.connection.isCluster ? 1 : 0];
     return this.server.run(REDISSON_RELEASE, this.#keys, args, isOne);
   }
 

@@ -12,9 +12,7 @@ import {
 } from '../../lib/core/api/retry.js';
 import { checkLatch, COUNT_DOWN_OPTIONS, LATCH_OPTIONS, LATCH_WAIT_OPTIONS } from '../../lib/core/latch/latches.js';
 import { CAMPAIGN_OPTIONS } from '../../lib/core/leader/leadership.js';
-import { MURLOCK_OPTIONS } from '../../lib/migration/murlock.js';
-import { CLIENTS_AND_KEY } from '../../lib/migration/key-lock.js';
-import { REDISSON_OPTIONS } from '../../lib/migration/redisson.js';
+import { CLIENT_AND_KEY, CLIENTS_AND_KEY } from '../../lib/migration/key-lock.js';
 import { OPEN_TELEMETRY_OPTIONS } from '../../lib/telemetry/open-telemetry/open-telemetry.js';
 import { SET_NX_OPTIONS, setNx } from '../../lib/migration/set-nx.js';
 import { ADOPT_OPTIONS, type AdoptOptions } from '../../lib/core/lease/adoption.js';
@@ -124,8 +122,8 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['PauseOptions', PAUSE_OPTIONS],
   ['HistoryOptions', HISTORY_OPTIONS],
   ['RedlockOptions', CLIENTS_AND_KEY],
-  ['RedissonOptions', REDISSON_OPTIONS],
-  ['MurlockOptions', MURLOCK_OPTIONS],
+  ['RedissonOptions', CLIENT_AND_KEY],
+  ['MurlockOptions', CLIENT_AND_KEY],
   ['OpenTelemetryOptions', OPEN_TELEMETRY_OPTIONS],
   ['SetNxOptions', SET_NX_OPTIONS],
   ['TypeormTransactionalOptions', TYPEORM_TRANSACTIONAL_OPTIONS],

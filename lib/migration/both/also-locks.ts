@@ -35,7 +35,7 @@ export class AlsoLocks implements SecondLocks {
   of(lock: ForeignLock, resource: string): AlsoLock | undefined {
     const key = lock.keyOf(resource);
     if (key === undefined) return undefined;
-    return new AlsoLock({ resource, lock, key, claim: (runToken) => this.#claim(resource, lock, key, runToken) });
+    return new AlsoLock(resource, lock, key, (runToken) => this.#claim(resource, lock, key, runToken));
   }
 
   checkNames(names: readonly string[], lock: ForeignLock): void {
@@ -98,27 +98,23 @@ export class AlsoLocks implements SecondLocks {
   }
 }
 
-/** What a call takes beside its own lock. */
-interface Asked {
-  readonly resource: string;
-  readonly lock: ForeignLock;
-  /** What the lock of the resource is called there. */
-  readonly key: string;
-  /** Makes a claim of its own for each call. @param runToken the fencing token of the run of a singleton job */
-  claim(runToken: number | undefined): ForeignHold;
-}
-
 type Call = SecondLockCall<unknown>;
 
 /** The lock of another library that a call takes beside its own, and its key there. */
 class AlsoLock implements SecondLock {
-  constructor(private readonly asked: Asked) {}
+  /** @param claim makes a claim for one call, which may be the run of a singleton job with this fencing token */
+  constructor(
+    private readonly resource: string,
+    private readonly lock: ForeignLock,
+    private readonly key: string,
+    private readonly claim: (runToken: number | undefined) => ForeignHold,
+  ) {}
 
   checkIsHeldBy(hold: Hold): void {
     if (this.#isHeldBy(hold)) return;
     throw new InvalidLockOptionsError(
       `${quoteResource(hold.owner.resource)} is held already, by this async context or by its database transaction, without ` +
-        `the lock of ${this.asked.lock.library} that this call wants too. Pass the same alsoLock to the call that acquires it first.`,
+        `the lock of ${this.lock.library} that this call wants too. Pass the same alsoLock to the call that acquires it first.`,
       'alsoLock',
     );
   }
@@ -127,12 +123,12 @@ class AlsoLock implements SecondLock {
     const isSame = (hold: Hold): boolean => this.#isHeldBy(hold);
     const own = context.find(isSame) ?? transaction?.find(isSame);
     if (!own) return;
-    const { resource, lock, key } = this.asked;
+    const { resource, lock, key } = this;
     throw LockReentryError.waitingForOwnForeign(resource, own.owner.resource, `${quote(key)} of ${lock.library}`);
   }
 
   #isHeldBy({ second }: Hold): boolean {
-    return second instanceof ForeignHold && second.lock === this.asked.lock && second.key === this.asked.key;
+    return second instanceof ForeignHold && second.lock === this.lock && second.key === this.key;
   }
 
   async acquire<L>(call: SecondLockCall<L>, deps: LeaseDeps): Promise<L> {
@@ -156,11 +152,11 @@ class AlsoLock implements SecondLock {
 
   /** @throws LockError of the kind that says why it was not had; then nothing of it is held */
   async #waitForIt(waiting: Hold, call: Call, startedAt: number, deps: LeaseDeps): Promise<ForeignHold> {
-    const { resource } = this.asked;
+    const { resource } = this;
     const { grant, options, run } = call;
     const closing = deps.closingHere();
     // First, because opening it may throw.
-    const foreign = this.asked.claim(run?.fencingToken);
+    const foreign = this.claim(run?.fencingToken);
     const over = new AbortController();
     const abort = (): void => over.abort();
     waiting.onOver(abort);

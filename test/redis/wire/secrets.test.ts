@@ -4,7 +4,7 @@ import { SystemRandom } from '../../../lib/core/util/clock.js';
 import { createLockService } from '../../../lib/nest/module/create-lock-service.js';
 import { type RedisLockModuleOptions, resolveModuleOptions } from '../../../lib/nest/module/module-options.js';
 import type { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
-import { redlock } from '../../../lib/migration/redlock.js';
+import { redlock } from '../../../lib/migration/key-lock.js';
 import { ScriptRunner } from '../../../lib/redis/script/script-runner.js';
 import { RENEW } from '../../../lib/redis/script/scripts.js';
 import { eventually } from '../../support/expect/eventually.js';

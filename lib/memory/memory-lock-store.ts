@@ -19,7 +19,6 @@ export interface MemoryLockStoreOptions {
   readonly clientId?: string;
 }
 
-/** Within one process no message is lost. */
 const HEARS_ALL: Hearing = { quietMs: Infinity, silentSince: undefined, rely: () => {} };
 
 let clients = 0;

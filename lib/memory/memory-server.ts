@@ -9,7 +9,6 @@ import { MemoryRedis } from './memory-redis.js';
 import { runScript } from './scripts.generated.js';
 import type { Value } from './lua.js';
 
-/** A holder of a lock, alone or among others. */
 export interface MemoryMember {
   readonly owner: string;
   readonly fencingToken: number;
@@ -19,7 +18,6 @@ export interface MemoryMember {
   readonly ttlMs: number;
 }
 
-/** The scripts about jobs. */
 const OF_JOBS: ReadonlySet<string> = new Set<keyof typeof SCRIPT_TEXTS>([
   'claimTick',
   'endRun',
@@ -47,13 +45,11 @@ export class MemoryServer {
     this.redis.set(this.keys.fence(''), 1);
   }
 
-  /** Runs a script as one step. */
   run(name: keyof typeof SCRIPT_TEXTS, keys: readonly string[], args: readonly (string | number)[]): unknown {
     this.redis.isByWallClock = OF_JOBS.has(name);
     return replyOf(runScript(this.redis, name as never, keys, args.map(String)));
   }
 
-  /** The resources that are held. */
   held(): string[] {
     return this.#named(/^memory:\{[^{}]*\}$/).filter((resource) => this.members(resource).length > 0);
   }
@@ -64,7 +60,6 @@ export class MemoryServer {
     return this.#named(/^memory:\{[^{}]*\}(:waiters)?$/).filter(isUsed);
   }
 
-  /** The resources whose keys match. */
   #named(pattern: RegExp): string[] {
     const keys = this.redis.keys().filter((key) => pattern.test(key));
     return [...new Set(keys.map((key) => this.keys.resourceOf(key)!))];

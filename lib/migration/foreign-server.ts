@@ -1,5 +1,8 @@
 import type { ForeignContext, ForeignReply } from '../core/api/foreign-lock.js';
 import { closedStore, LockStoreError } from '../core/store/store-error.js';
+import { SYSTEM_CLOCK } from '../core/util/clock.js';
+import { pause } from '../core/util/promises.js';
+import { lastingController, mergeSignals } from '../core/util/signals.js';
 import type { Connection } from '../redis/connection/connection.js';
 import type { RedisConnectionOption } from '../redis/connection/connection-options.js';
 import { createConnection } from '../redis/create-connection.js';
@@ -24,19 +27,15 @@ const ADVICE: Advice = {
 /** Our own connections to one Redis of the other library: to its server, database and key prefix. */
 export class ForeignServer {
   readonly connection: Connection;
-  /** The commands that wait for the first connection. */
-  readonly #waiting = new Set<() => void>();
-  #wasConnected = false;
+  /** Aborts when there is the first connection. */
+  readonly #first = lastingController();
   #isClosed = false;
 
   /** @param client is duplicated, and never changed or closed */
   constructor(client: RedisConnectionOption, { instanceId }: Pick<ForeignContext, 'instanceId'>) {
     const settings = { instanceId, leaseMs: RECONNECT_WITHIN_MS, inBackground: true };
     this.connection = createConnection({ connection: client, ...settings });
-    this.connection.onConnected(() => {
-      this.#wasConnected = true;
-      for (const proceed of this.#waiting) proceed();
-    });
+    this.connection.onConnected(() => this.#first.abort());
     this.connection.connect();
   }
 
@@ -52,22 +51,12 @@ export class ForeignServer {
    * @throws LockStoreError if the signal aborts: then the command is not to be sent
    */
   async connected(signal: AbortSignal): Promise<void> {
-    if (!this.#wasConnected && !signal.aborted) await this.#firstConnection(signal);
+    if (!this.#first.signal.aborted) {
+      const { signal: either, dispose } = mergeSignals(this.#first.signal, signal);
+      await pause(SYSTEM_CLOCK, FIRST_CONNECTION_MS, either);
+      dispose();
+    }
     if (signal.aborted) throw new LockStoreError('notExecuted', 'the call has given up');
-  }
-
-  #firstConnection(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const settle = (): void => {
-        this.#waiting.delete(settle);
-        clearTimeout(timer);
-        signal.removeEventListener('abort', settle);
-        resolve();
-      };
-      const timer = setTimeout(settle, FIRST_CONNECTION_MS);
-      signal.addEventListener('abort', settle, { once: true });
-      this.#waiting.add(settle);
-    });
   }
 
   /** Why no command for this key can be sent now; `undefined` if one can. */
@@ -75,12 +64,7 @@ export class ForeignServer {
     return this.connection.troubleAt(key)?.message;
   }
 
-  /**
-   * Runs a script.
-   *
-   * @param keys as {@link key} returns them
-   * @throws LockStoreError
-   */
+  /** @param keys as {@link key} returns them */
   run<T>(
     script: Script,
     keys: readonly string[],

@@ -3,7 +3,6 @@ import { isOne } from '../redis/lock-replies.js';
 import { scriptOf } from '../redis/script/script.js';
 import { type ForeignServer, HELD, readAcquired } from './foreign-server.js';
 
-/** What is written into the key, and for how long. */
 interface KeyOwner {
   /** The value of the key while this owner has it; no other owner may ever have the same. */
   readonly value: string;
@@ -15,7 +14,6 @@ interface KeyOwner {
 /** A claim to a lock that is one string with an expiry, on one server. */
 export class KeyClaim implements ForeignClaim {
   readonly #keys: readonly string[];
-  /** Until when the key has to stay at least. */
   #keptUntil = -Infinity;
 
   constructor(

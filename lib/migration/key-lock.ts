@@ -9,7 +9,7 @@ import {
   OptionTable,
   wrongValue,
 } from '../core/api/validation.js';
-import { locationOf, type RedisConnectionOption, templateClient } from '../redis/connection/connection-options.js';
+import { locationOf, type RedisConnectionOption, statedConnection } from '../redis/connection/connection-options.js';
 import { ForeignServer } from './foreign-server.js';
 import { KeyClaim } from './key-claim.js';
 import { QuorumClaim } from './quorum-claim.js';
@@ -198,7 +198,7 @@ export function readClients(
 }
 
 /** @returns a client whose options say where its Redis is */
-function checkClient(option: string, client: unknown): ReturnType<typeof templateClient> {
+function checkClient(option: string, client: unknown): ReturnType<typeof statedConnection>['model'] {
   const refuse = (what: string): never => {
     throw new InvalidLockOptionsError(
       `${option} must be the Redis of the old code: its ioredis client, or the same URL or options, not ${what}.`,
@@ -208,7 +208,7 @@ function checkClient(option: string, client: unknown): ReturnType<typeof templat
   if (client === undefined) refuse('undefined (is an environment variable not set?)');
   if (client === 'memory:') refuse("'memory:', where no other library keeps its locks");
   try {
-    return templateClient(client as RedisConnectionOption);
+    return statedConnection(client as RedisConnectionOption).model;
   } catch (error) {
     if (!(error instanceof InvalidLockOptionsError)) throw error;
     throw new InvalidLockOptionsError(error.message.replace(/^connection/, option), option);

@@ -5,7 +5,6 @@ import { toStoreError } from '../redis/script/failures.js';
 
 /** A wait that is not continued for this long has ended. */
 const ABANDONED_MS = 5_000;
-/** The longest time that a timer can take. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** The channels on which the other library announces that a lock is free. Each is subscribed to while a call waits. */
@@ -23,7 +22,6 @@ export class UnlockChannels {
     });
   }
 
-  /** How many channels are subscribed to, or are about to be. */
   get size(): number {
     return this.#waits.size;
   }

@@ -9,7 +9,7 @@ export interface Vote {
   readonly stamp: number;
 }
 
-/** Told whether the leaving owner still held the lock at a node. */
+/** Called for each node that releases the leaving owner in the same step: whether it still held the lock there. */
 export type OnReleased = (wasHeld: boolean) => void;
 
 /** When the lease begins: as late as the votes of a majority allow. */
@@ -70,7 +70,6 @@ export class CandidateAtNode {
     return this.#owner;
   }
 
-  /** From now on the candidate waits, or holds the lock, in this mode. */
   set mode(mode: LockOwner['mode']) {
     this.#owner = { ...this.#owner, mode };
   }
@@ -130,11 +129,7 @@ export class CandidateAtNode {
     if (this.vote && this.vote.stamp < Math.floor(stamp)) this.vote = undefined;
   }
 
-  /**
-   * The candidate sends no more commands.
-   *
-   * @param isForgotten whether nothing is released here
-   */
+  /** The candidate sends no more commands. */
   end(leaseMs: number, isForgotten: boolean): void {
     if (this.#isOver) return;
     if (isForgotten && this.mayBeThere) this.#unanswered++;
@@ -167,7 +162,6 @@ export class CandidateAtNode {
     this.leaving = this.#changeOwner(leaseMs);
   }
 
-  /** The candidate is over, and its release was sent. */
   onReleaseSent(): void {
     this.#isReleaseSent = true;
   }
@@ -197,7 +191,6 @@ export class CandidateAtNode {
     this.node.releaseOrphan(this.#changeOwner(leaseMs), leaseMs);
   }
 
-  /** @param released called if the node releases the leaving owner in the same step */
   ask(leaseMs: number, queueing: Queueing | undefined, released?: OnReleased): Promise<AcquireReply> {
     const { leaving, owner, node } = this;
     this.mayBeThere = true;

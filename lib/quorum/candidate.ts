@@ -6,19 +6,17 @@ import { CandidateAtNode, idOfAttempt, type OnReleased, stampOf, tokenOf, type V
 import { askMajority, enoughToDeny } from './majority.js';
 import { NotSentError, type QuorumDeps } from './node.js';
 import { Patience } from './patience.js';
-import { Round, type RoundListener } from './round.js';
+import { Round } from './round.js';
 
 /**
  * One owner that asks all nodes for votes (Raft's candidate). It holds the lock with the votes of a majority (Redlock).
  * When votes are split, a candidate with too few passes each on to the next in that node's queue, and joins the end.
  * It first waits for a random time that grows with its votes: so votes gather where most of them are.
  *
- * @see https://redis.io/docs/latest/develop/use/patterns/distributed-locks/ (majority, validity, retry on failure)
  * @see https://raft.github.io/raft.pdf (section 5.2: candidates, split votes)
  */
 export class Candidate {
   readonly atNodes: readonly CandidateAtNode[];
-  /** When the caller last used it. */
   touchedAt = 0;
   leaseMs = 0;
   /** How many votes it had when it last gave all of them up. */
@@ -27,12 +25,10 @@ export class Candidate {
   fencingToken = 0;
   roundMs = 1;
   #state: 'collecting' | 'raising' | 'held' | 'over' = 'collecting';
-  /** When it won, by the clock of this store. */
   #heldSince = -Infinity;
   #queueing: Queueing | undefined;
   /** The rounds without an outcome. */
   readonly #rounds = new Set<Round>();
-  readonly #listener: RoundListener;
   readonly #patience: Patience;
 
   /** @param isBack whether the owner was forgotten: late releases of its earlier locks must not free its new one */
@@ -45,12 +41,6 @@ export class Candidate {
     const first = isBack ? newOwner() : owner;
     this.atNodes = deps.nodes.map((node) => new CandidateAtNode(node, first, newOwner));
     this.touchedAt = deps.clock.now();
-    this.#listener = {
-      answered: ({ owners, sentAt }, index, reply) => this.#onReply(index, owners[index]!, sentAt, reply),
-      failed: (round, index, error) => this.#onNoReply(index, round, error),
-      counted: () => this.#evaluate(),
-      late: () => this.#evaluateAndWait(),
-    };
     this.#patience = new Patience(deps.alarms, deps.random, () => this.#passVotesOn());
   }
 
@@ -75,11 +65,20 @@ export class Candidate {
     return this.#state === 'over';
   }
 
-  /** @param released called for each node that releases the leaving owner in the same step */
   acquire(leaseMs: number, queueing: Queueing | undefined, released?: OnReleased): Promise<AcquireReply> {
     this.touch(leaseMs);
     this.#queueing = queueing;
-    const round = new Round(this.atNodes, queueing, this.deps, this.#listener);
+    const answered = (index: number, reply: AcquireReply): void =>
+      this.#onReply(index, round.owners[index]!, round.sentAt, reply);
+    const round: Round = new Round(this.atNodes, queueing, this.deps, {
+      answered,
+      failed: (index, error) => this.#onNoReply(index, round, error),
+      counted: () => this.#evaluate(),
+      late: (index, reply) => {
+        answered(index, reply);
+        this.#evaluateAndWait();
+      },
+    });
     this.#rounds.add(round);
     round.send(leaseMs, released);
     return round.reply.promise;
@@ -162,7 +161,6 @@ export class Candidate {
     this.#reject(new LockStoreError('unknown', 'the lock was released before the nodes had answered'));
   }
 
-  /** It has waited long enough for more votes. */
   #passVotesOn(): void {
     if (this.#state !== 'collecting' || !this.#queueing) return;
     this.atNodes.forEach((atNode, index) => {
@@ -308,13 +306,11 @@ export class Candidate {
     this.#waitForVotes();
   }
 
-  /** Releases at every node what it has there, or may have. */
   #withdraw(): void {
     this.lostVotes = this.votes;
     for (const atNode of this.atNodes) atNode.withdraw(this.leaseMs);
   }
 
-  /** Waits for more votes before it passes on those it has. */
   #waitForVotes(): void {
     const { votes } = this;
     if (this.#state !== 'collecting' || !this.#queueing || votes === 0) this.#patience.end();

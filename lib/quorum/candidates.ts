@@ -23,7 +23,6 @@ export class Candidates {
     return this.#byId.get(id);
   }
 
-  /** The candidates and holders of this resource. */
   of(resource: string): Iterable<Candidate> {
     return this.#byResource.get(resource) ?? NONE;
   }

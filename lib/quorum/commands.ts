@@ -18,10 +18,6 @@ export function ownerAt(index: number, owner: LockOwner, candidate: Candidate | 
 
 /**
  * Releases what an owner has at all nodes. Releases at nodes that do not answer in time are repeated in the background.
- *
- * @param candidate what this process knows of the owner, if anything
- * @param retention for how long each node leaves the resource taken
- * @returns whether the lock was held, as far as a majority knows
  */
 export function releaseAtNodes(
   owner: LockOwner,
@@ -58,7 +54,6 @@ export function releaseAtNodes(
   return released;
 }
 
-/** What is left of it when it is sent again. */
 function leftOf(retention: Retention, passedMs: number): Retention | undefined {
   const leftMs = Math.ceil(retention.leftMs - passedMs);
   return leftMs > 0 ? { ...retention, leftMs } : undefined;
@@ -67,8 +62,6 @@ function leftOf(retention: Retention, passedMs: number): Retention | undefined {
 /**
  * Lengthens a lease at a majority. A node that has lost the lease is asked for its vote again, unless the lock itself
  * is lost.
- *
- * @param exactly whether to set the lease to this length even if it is longer now
  */
 export async function renewAtNodes(
   holder: Candidate,
@@ -97,9 +90,6 @@ export async function renewAtNodes(
  * Makes another owner id the holder at a majority. Two kinds of leftovers are released: the old owner's lock where the
  * transfer was not confirmed, because it would keep votes from the next holder; and the new owner's lock if the
  * transfer has failed.
- *
- * @param holder what this process knows of the old owner, if anything
- * @returns the fencing token, or `null` if a majority says that the old owner does not hold the lock
  */
 export async function transferAtNodes(
   owner: LockOwner,

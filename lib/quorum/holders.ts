@@ -2,7 +2,6 @@ import type { StoredLabel } from '../core/api/label.js';
 import { isSharedMode } from '../core/api/lock-mode.js';
 import { MAX_NAMED_HOLDERS, type Holder, type Holders } from '../core/api/holder.js';
 
-/** A holder as one node shows it. */
 export interface Sighting {
   readonly node: number;
   readonly holder: Holder;

@@ -179,7 +179,6 @@ export function quorumError<T>(
   return new LockStoreError(failureOf(nodes.length, majority, failures, answers), message);
 }
 
-/** Why no majority can be asked about a resource at this moment, if that is known without asking. */
 export function majorityTrouble({ nodes, majority }: QuorumNodes, resource: string): LockStoreError | undefined {
   const troubles = nodes.map((node) => node.trouble(resource));
   const reachable = troubles.filter((trouble) => !trouble).length;

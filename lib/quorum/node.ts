@@ -25,7 +25,6 @@ export interface QuorumNodes extends QuorumTiming {
   readonly majority: number;
 }
 
-/** What the classes of a quorum share. */
 export interface QuorumDeps extends QuorumNodes {
   readonly random: Random;
   /** Whether the largest token of the votes is written to a majority before a lock is granted. */
@@ -34,7 +33,6 @@ export interface QuorumDeps extends QuorumNodes {
   readonly granted: (grant: PushedGrant) => void;
   /** Called when a majority of the nodes has said when it will be free. */
   readonly retained: (notice: RetentionNotice) => void;
-  /** Returns another number each time. */
   readonly newAttempt: () => number;
 }
 
@@ -88,7 +86,6 @@ export class QuorumNode {
     );
   }
 
-  /** Why a command about this resource cannot be sent at this moment, if that is known. */
   trouble(resource: string): LockStoreError | undefined {
     return this.#silence(this.timing.clock.now()) ?? this.store.trouble(resource);
   }

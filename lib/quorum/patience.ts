@@ -9,9 +9,7 @@ const PAUSE = { least: 0.25, growthPerVote: 2, growthPerPass: 1.05, mostPasses: 
 
 /**
  * Decides when a candidate with too few votes passes them on: it waits for more votes for a random time first, as
- * candidates do in Raft.
- *
- * @see https://raft.github.io/raft.pdf (section 5.2, randomized election timeouts)
+ * candidates do in Raft (section 5.2, randomized election timeouts).
  */
 export class Patience implements Alarm {
   dueAt = 0;

@@ -32,7 +32,6 @@ const MOST_SPLITS = 10;
 /** The text of the claim at each node, `null` for none; `undefined` for a node that has not answered. */
 type ClaimTexts = readonly (string | null | undefined)[];
 
-/** The claims of a tick at all nodes, sorted. */
 interface Claims {
   /** Of this owner, of other owners, and those that were given back. */
   readonly mine: readonly string[];

@@ -92,14 +92,8 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
     });
   }
 
-  /** The number of candidates and holders of this process. */
   get size(): number {
     return this.#candidates.size;
-  }
-
-  /** The number of timers: time-outs of commands, and pauses of candidates. */
-  get alarms(): number {
-    return this.quorum.alarms.size;
   }
 
   acquire(owner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
@@ -211,12 +205,10 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
     return token;
   }
 
-  /** Always refused: a quorum keeps no semaphores. */
   lowerPermits(): Promise<boolean> {
     return Promise.reject(semaphoreRefused());
   }
 
-  /** Always refused: a quorum keeps no semaphores. */
   resize(): Promise<boolean> {
     return Promise.reject(semaphoreRefused());
   }

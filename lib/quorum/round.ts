@@ -1,25 +1,13 @@
 import { Deferred } from '../core/util/promises.js';
 import type { AcquireReply, LockOwner, Queueing } from '../core/store/lock-store.js';
-import { asStoreError, type LockStoreError } from '../core/store/store-error.js';
-import { Broadcast, quorumError } from './majority.js';
+import { asStoreError } from '../core/store/store-error.js';
+import { Broadcast, type BroadcastListener, quorumError } from './majority.js';
 import type { CandidateAtNode, OnReleased } from './candidate-at-node.js';
 import type { QuorumDeps } from './node.js';
 import { mergeSeen } from './holders.js';
 
 type Granted = Extract<AcquireReply, { status: 'granted' }>;
-/** A reply without a vote. */
 type Refusal = Exclude<AcquireReply, Granted>;
-
-/** Receives the answers of a round. The index is that of the node. */
-export interface RoundListener {
-  answered(round: Round, index: number, reply: AcquireReply): void;
-  /** The node will not answer, or has not answered in time. */
-  failed(round: Round, index: number, error: LockStoreError): void;
-  /** Called after each `answered` and each `failed`. */
-  counted(): void;
-  /** Called after each answer that came after the node had counted as failed. */
-  late(): void;
-}
 
 /** One request of a candidate to all nodes, until its outcome is known. */
 export class Round {
@@ -38,24 +26,15 @@ export class Round {
     private readonly atNodes: readonly CandidateAtNode[],
     private readonly queueing: Queueing | undefined,
     private readonly deps: QuorumDeps,
-    listener: RoundListener,
+    listener: BroadcastListener<AcquireReply>,
   ) {
     this.beganAt = deps.clock.now();
     this.sentAt = queueing?.sentAt ?? this.beganAt;
-    this.#broadcast = new Broadcast<AcquireReply>(deps, {
-      answered: (index, reply) => listener.answered(this, index, reply),
-      failed: (index, error) => listener.failed(this, index, error),
-      late: (index, reply) => {
-        listener.answered(this, index, reply);
-        listener.late();
-      },
-      counted: () => listener.counted(),
-    });
+    this.#broadcast = new Broadcast<AcquireReply>(deps, listener);
     this.owners = atNodes.map(({ owner }) => owner);
     this.wasThere = atNodes.map(({ mayBeThere }) => mayBeThere);
   }
 
-  /** @param released called for each node that releases the leaving owner in the same step */
   send(leaseMs: number, released: OnReleased | undefined): void {
     this.#broadcast.send((_, index) => this.atNodes[index]!.ask(leaseMs, this.queueing, released));
   }

@@ -33,7 +33,6 @@ const CAUTIOUS_MS = 5_000;
 /** An error of Redis begins with a code, and one of the connection does not. */
 const REPLY = /^[A-Z]{2,}\b/;
 
-/** A message to the own inbox. */
 interface Probe {
   readonly text: string;
   readonly number: number;
@@ -82,7 +81,6 @@ export class InboxProbes implements Hearing {
   /** The servers that have not answered. They get no second probe. */
   readonly #asked = new Set<ServerConnection>();
   #number = 0;
-  /** The number of the last one that has arrived. */
   #lastArrived = 0;
   #sentAt = -Infinity;
   #silentSince: number | undefined;
@@ -127,7 +125,6 @@ export class InboxProbes implements Hearing {
     this.#sendIn(Math.max(this.#sentAt + this.#period() - now, this.#random.fraction() * PERIOD_MS));
   }
 
-  /** A probe has arrived in the inbox. */
   arrived(text: string): void {
     const probe = this.#awaited.get(text);
     // What another program repeats, or made up, is no probe that is awaited.
@@ -137,20 +134,17 @@ export class InboxProbes implements Hearing {
     if (this.#lost.get(probe.server) === probe && !isLost(probe)) this.#heard(probe);
   }
 
-  /** Redis has answered to the subscription, on a new connection. */
   opened(): void {
     this.#forget();
     this.#compare();
   }
 
-  /** The connection for messages is closed. */
   closed(): void {
     this.#forget();
     this.#stay();
     this.#compare();
   }
 
-  /** There is a new connection for commands. */
   connected(): void {
     this.#forget();
     // It is not known whether this server answers, and how long it has been silent.
@@ -158,7 +152,6 @@ export class InboxProbes implements Hearing {
     this.#sendIn(0);
   }
 
-  /** Sends no more, and says no more. */
   stop(): void {
     this.#isStopped = true;
     this.#timer?.cancel();
@@ -286,7 +279,6 @@ export class InboxProbes implements Hearing {
     this.#compare();
   }
 
-  /** The connection is not to be made anew any more. */
   #stay(): void {
     this.#replacing?.cancel();
     this.#replacing = undefined;

@@ -1,6 +1,5 @@
 import { SLOTS, slotOf } from './topology/slot.js';
 
-/** What is encoded in a key. */
 const ENCODED = /[%{}\u0000-\u001f\u007f]/g;
 
 /**
@@ -15,7 +14,6 @@ export function encodeResource(resource: string): string {
   });
 }
 
-/** The resource that {@link encodeResource} encoded. */
 export function decodeResource(encoded: string): string {
   if (!encoded.includes('%')) return encoded;
   return encoded.replace(/%([0-9A-F]{2})/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
@@ -80,7 +78,6 @@ export class Keys {
     return `${this.lock(resource)}:paused`;
   }
 
-  /** The instances that have a singleton job. */
   jobInstances(resource: string): string {
     return `${this.lock(resource)}:instances`;
   }
@@ -139,7 +136,6 @@ export class Keys {
     return `${this.prefix}:inbox:${clientId}`;
   }
 
-  /** A pattern that matches only inboxes. */
   inboxes(): string {
     return `${escaped(this.inbox(''))}*`;
   }

@@ -60,7 +60,6 @@ class PlaceAnswer<Status extends string> implements QueuedPlace {
   readonly ttlMs: number;
   readonly place: number;
   readonly soonestMs: number;
-  /** Only set where a holder was told. */
   declare readonly told?: number;
   readonly #text: string;
   readonly #clientId: string;
@@ -83,7 +82,6 @@ class PlaceAnswer<Status extends string> implements QueuedPlace {
   }
 }
 
-/** @param clientId the client whose places they are */
 export function readKeepReplies(reply: unknown, clientId: string): KeepReply[] {
   return (reply as (PlaceReply | 0 | string)[]).map((answer) => {
     if (answer === 0) return { status: 'ask' };
@@ -92,7 +90,6 @@ export function readKeepReplies(reply: unknown, clientId: string): KeepReply[] {
   });
 }
 
-/** @param clientId the client that has asked */
 export function readSeveralReply(reply: unknown, clientId: string): SeveralReply {
   const [first, ...laterTokens] = reply as [unknown, ...number[]];
   if (typeof first !== 'number') return { first: readAcquireReply(reply, clientId), laterTokens: [] };
@@ -150,7 +147,6 @@ function isLockMode(text: string | undefined): text is LockMode {
   return LOCK_MODES.includes(text as LockMode);
 }
 
-/** @param clientId the client that has asked */
 export function readWatchReply(reply: unknown, clientId: string): WatchReply {
   if (reply === -1) return { isFree: true, ttlMs: 0 };
   const [ttlMs, text] = reply as [ttlMs: number, holders: string];
@@ -173,10 +169,8 @@ export function hasMore(reply: unknown): boolean {
   return reply === 2 || reply === 3;
 }
 
-/** The reply of inspect.lua. */
 export type InspectReply = [ttlMs: number, total: number, holders: string, waiters: string];
 
-/** @param clientId the client that has asked */
 export function readState(resource: string, reply: InspectReply, clientId: string): LockState {
   const [ttlMs, total, text, waiters] = reply;
   const [, inUse = '', now] = /^(\w*) \d+ (\d+)\n/.exec(text) ?? [];

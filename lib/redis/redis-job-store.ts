@@ -128,7 +128,7 @@ export class RedisJobStore implements JobStore, ClaimNode {
     const { fencingToken, outcome, errorName, errorCode, errorMessage } = run;
     const texts = [errorName, errorCode, errorMessage].map(encodeField).join(' ');
     const own = [keys.jobRuns(resource), keys.jobRecord(resource)];
-    return this.store.endRun(END_RUN, resource, own, [id, fencingToken, outcome, texts], lazily);
+    return this.store.passOn(END_RUN, resource, [id, fencingToken, outcome, texts], lazily, own);
   }
 
   async exchange({ resource, tick }: Tick, change: ClaimChange): Promise<string | null> {

@@ -5,31 +5,17 @@ import {
   type RollCalls,
   type StandingRollCall,
 } from '../core/store/hearing.js';
-import type { Keys } from './keys.js';
-import type { FlaggedScript } from './script/script.js';
+import type { ScriptHost } from './script-host.js';
 import { ANSWER_ROLL, CALL_ROLL, READ_ROLL } from './script/scripts.js';
 
 /** So many answers are read at once: 4 kB each, so that no command holds Redis up for long. */
 const ANSWERS_AT_ONCE = 25;
 
-interface RollCallsDeps {
-  readonly clientId: string;
-  readonly keys: Keys;
-  readonly isCluster: boolean;
-  readonly database: number;
-  run<T>(
-    script: FlaggedScript<T>,
-    keys: readonly string[],
-    args: readonly (string | number)[],
-    read?: (reply: unknown) => T,
-  ): Promise<T>;
-}
-
 type CallReply = [nonce: string, scope: string, askedAt: number, ageMs: number, asked: number];
 
 /** Roll calls by a message, and a hash of the answers that expires by itself. */
 export class RedisRollCalls implements RollCalls {
-  constructor(private readonly store: RollCallsDeps) {}
+  constructor(private readonly store: ScriptHost) {}
 
   call({ nonce, scope }: RollCall): Promise<StandingRollCall> {
     const { keys, database, isCluster } = this.store;

@@ -16,9 +16,8 @@ import type { LockState } from '../core/store/lock-state.js';
 import type { Watcher, WatchReply } from '../core/store/watch-store.js';
 import type { StoreProbe } from '../core/store/store-probe.js';
 import { RedisRollCalls } from './redis-roll-calls.js';
-import { keepPlaces } from './keep-places.js';
 import { type Keys, waitersOf } from './keys.js';
-import { acquireBySlot } from './several-slots.js';
+import { acquireBySlot, keepPlaces } from './several-locks.js';
 import { RestartQuarantineError } from './script/restart-quarantine.js';
 import {
   ACQUIRE,
@@ -40,6 +39,7 @@ import {
   WATCH,
 } from './script/scripts.js';
 import type { FlaggedScript } from './script/script.js';
+import type { ScriptHost } from './script-host.js';
 import {
   hasMore,
   type InspectReply,
@@ -58,7 +58,7 @@ import {
 const NO_OWNER = '';
 
 /** Locks as the scripts keep them. Each step is one script. */
-export abstract class ScriptLockStore implements LockStore {
+export abstract class ScriptLockStore implements LockStore, ScriptHost {
   abstract readonly hearing: Hearing;
   readonly rollCalls = new RedisRollCalls(this);
   /** Receives what arrives in the inbox of the client. */
@@ -85,7 +85,6 @@ export abstract class ScriptLockStore implements LockStore {
     readonly keys: Keys,
   ) {}
 
-  /** Runs one script. Resolves to what `read` makes of the reply. @throws LockStoreError */
   abstract run<T>(
     script: FlaggedScript<T>,
     keys: readonly string[],
@@ -94,10 +93,7 @@ export abstract class ScriptLockStore implements LockStore {
     lazily?: boolean,
   ): Promise<T>;
 
-  /** Whether the keys of one script have to be in one slot. */
   abstract readonly isCluster: boolean;
-
-  /** The number of the database, in which messages do not stay. */
   abstract readonly database: number;
 
   /** Why no command about this key can be sent now, if that is known. */
@@ -144,8 +140,7 @@ export abstract class ScriptLockStore implements LockStore {
 
   async keepPlaces(places: readonly KeptPlace[], sentAt: number): Promise<readonly KeepReply[]> {
     if (this.isClosed) throw closedStore();
-    const lockKeyOf = (resource: string): string => this.keys.lock(resource);
-    return keepPlaces(places, sentAt, { clientId: this.clientId, lockKeyOf, run: (...call) => this.run(...call) });
+    return keepPlaces(places, sentAt, this);
   }
 
   async rotate(leaving: LockOwner, next: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
@@ -169,25 +164,11 @@ export abstract class ScriptLockStore implements LockStore {
   }
 
   release({ resource, id }: LockOwner, lazily?: boolean): Promise<boolean> {
-    const keys = this.#lockKeys(resource);
-    return this.run(RELEASE, keys, [id], (reply) => this.#passedOn(keys, reply), lazily);
+    return this.passOn(RELEASE, resource, [id], lazily);
   }
 
   retain({ resource, id }: LockOwner, { minHoldMs, leftMs }: Retention, lazily?: boolean): Promise<boolean> {
-    const keys = this.#lockKeys(resource);
-    return this.run(RETAIN, keys, [id, minHoldMs ?? '', leftMs], (reply) => this.#passedOn(keys, reply), lazily);
-  }
-
-  /** Releases by a script that does more. Its first keys and its reply are those of a release. */
-  endRun(
-    script: FlaggedScript<boolean>,
-    resource: string,
-    more: readonly string[],
-    args: readonly (string | number)[],
-    lazily?: boolean,
-  ): Promise<boolean> {
-    const keys = this.#lockKeys(resource);
-    return this.run(script, [...keys, ...more], args, (reply) => this.#passedOn(keys, reply), lazily);
+    return this.passOn(RETAIN, resource, [id, minHoldMs ?? '', leftMs], lazily);
   }
 
   label({ resource, id }: LockOwner, label: string | undefined, lazily?: boolean): Promise<boolean> {
@@ -199,8 +180,7 @@ export abstract class ScriptLockStore implements LockStore {
   }
 
   downgrade({ resource, id }: LockOwner, leaseMs: number): Promise<boolean> {
-    const keys = this.#lockKeys(resource);
-    return this.run(DOWNGRADE, keys, [id, leaseMs], (reply) => this.#passedOn(keys, reply));
+    return this.passOn(DOWNGRADE, resource, [id, leaseMs]);
   }
 
   raiseToken({ resource, id }: LockOwner, fencingToken: number): Promise<boolean> {
@@ -217,13 +197,11 @@ export abstract class ScriptLockStore implements LockStore {
   }
 
   lowerPermits({ resource, id }: LockOwner, count: number): Promise<boolean> {
-    const keys = this.#lockKeys(resource);
-    return this.run(LOWER_PERMITS, keys, [id, count], (reply) => this.#passedOn(keys, reply));
+    return this.passOn(LOWER_PERMITS, resource, [id, count]);
   }
 
   resize(resource: string, total: number): Promise<boolean> {
-    const keys = this.#lockKeys(resource);
-    return this.run(RESIZE, keys, [total], (reply) => this.#passedOn(keys, reply));
+    return this.passOn(RESIZE, resource, [total]);
   }
 
   watch({ resource, id, mark }: Watcher, watchMs: number): Promise<WatchReply> {
@@ -245,8 +223,7 @@ export abstract class ScriptLockStore implements LockStore {
   }
 
   forceRelease(resource: string, fencingToken: number): Promise<boolean> {
-    const keys = this.#lockKeys(resource);
-    return this.run(FORCE_RELEASE, keys, [fencingToken], (reply) => this.#passedOn(keys, reply));
+    return this.passOn(FORCE_RELEASE, resource, [fencingToken]);
   }
 
   listen(listener: StoreListener): void {
@@ -254,12 +231,23 @@ export abstract class ScriptLockStore implements LockStore {
   }
 
   /**
-   * Reads the reply of a script that passes locks on. If the script has stopped at its bound, continues where it
-   * stopped.
+   * Runs a script that passes locks on. If it has stopped at its bound, continues where it stopped.
+   *
+   * @param more the keys behind those of the lock
    */
-  #passedOn(keys: readonly string[], reply: unknown): boolean {
-    if (hasMore(reply)) void this.#goOn(keys);
-    return isDone(reply);
+  passOn(
+    script: FlaggedScript<boolean>,
+    resource: string,
+    args: readonly (string | number)[],
+    lazily?: boolean,
+    more?: readonly string[],
+  ): Promise<boolean> {
+    const keys = this.#lockKeys(resource);
+    const read = (reply: unknown): boolean => {
+      if (hasMore(reply)) void this.#goOn(keys);
+      return isDone(reply);
+    };
+    return this.run(script, more ? [...keys, ...more] : keys, args, read, lazily);
   }
 
   /** Grants the rest. If this process dies before, the waiter that the script has told of it does. */

@@ -210,7 +210,7 @@ describe('what it keeps in mind', () => {
     for (let i = 0; i < 50; i++) await world.until((await world.until(locks.acquire(`order:${i}`))).release());
     expect(store.size).toBe(0);
     await world.clock.advance(2 * LEASE_MS);
-    expect(store.alarms).toBe(0);
+    expect(store.quorum.alarms.size).toBe(0);
     expect(store.nodes.map((node) => node.orphanReleases.size)).toEqual([0, 0, 0]);
   });
 

@@ -32,7 +32,9 @@ describe('votes that are split among those who start in the same moment', () => 
       expect({ seed, isQuick: tookMs < candidates * LONGEST_MS_EACH[nodes]! }).toEqual({ seed, isQuick: true });
       await world.clock.advance(100);
       expect(world.isEmpty).toBe(true);
-      expect(world.clients.map(({ store }) => [store.size, store.alarms])).toEqual(world.clients.map(() => [0, 0]));
+      expect(world.clients.map(({ store }) => [store.size, store.quorum.alarms.size])).toEqual(
+        world.clients.map(() => [0, 0]),
+      );
     }
   });
 

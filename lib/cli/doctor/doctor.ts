@@ -62,7 +62,7 @@ async function examine(session: CommandContext['session']): Promise<Finding[]> {
     return [findAway(error.message)];
   }
   const { client, store } = open;
-  const servers = store.servers();
+  const servers = store.connection.servers();
   const connected = servers.filter(({ isConnected }) => isConnected);
   const [health, rights, facts] = await Promise.all([
     client.health({ timeoutMs: 5_000 }),

@@ -4,7 +4,7 @@ import type { JobRecords } from '../../core/jobs/job-records.js';
 import { LockClient } from '../../core/lock-client.js';
 import { LOCK_DEFAULTS } from '../../core/api/lock-options.js';
 import { asStoreError } from '../../core/store/store-error.js';
-import { describeConnection, templateClient } from '../../redis/connection/connection-options.js';
+import { describeConnection, statedConnection } from '../../redis/connection/connection-options.js';
 import { createConnection } from '../../redis/create-connection.js';
 import { RedisJobStore } from '../../redis/redis-job-store.js';
 import { RedisLockStore } from '../../redis/redis-lock-store.js';
@@ -84,11 +84,11 @@ async function openSession(
   const client = new LockClient({ store, defaults: { attemptTimeoutMs: timeoutMs }, unclearNames: 'allow' });
   const close = (): Promise<void> => client.shutdown(0);
   if (!(await store.start(timeoutMs))) {
-    const trouble = store.describeTrouble();
+    const trouble = store.connection.describeTrouble();
     await close();
     throw unreachable(trouble);
   }
-  const where = describeConnection(templateClient(connection));
+  const where = describeConnection(statedConnection(connection).model);
   const mayOnlyLook = async (): Promise<boolean> => {
     const rights = await store.missingRights();
     return rights.some(({ needed }) => TO_CHANGE.every((rule) => needed.includes(rule)));

@@ -70,11 +70,7 @@ export class AlsoLocks implements SecondLocks {
     await Promise.allSettled([...this.#clients.values()].map(async (client) => client.close()));
   }
 
-  /**
-   * A new claim, with an owner value of its own. Sends nothing.
-   *
-   * @param runToken the fencing token of the run, where a singleton job takes it
-   */
+  /** A new claim, with an owner value of its own. Sends nothing. */
   #claim(resource: string, lock: ForeignLock, key: string, runToken: number | undefined): ForeignHold {
     const { clock, random, store, orphanReleases } = this.deps;
     let client = this.#clients.get(lock);
@@ -100,7 +96,6 @@ export class AlsoLocks implements SecondLocks {
 
 type Call = SecondLockCall<unknown>;
 
-/** The lock of another library that a call takes beside its own, and its key there. */
 class AlsoLock implements SecondLock {
   /** @param claim makes a claim for one call, which may be the run of a singleton job with this fencing token */
   constructor(

@@ -21,7 +21,7 @@ export class ForeignHold implements SecondLease {
     readonly owner: LockOwner,
     readonly lock: ForeignLock,
     readonly key: string,
-    private readonly claim: ForeignClaim,
+    readonly claim: ForeignClaim,
     private readonly clock: Clock,
   ) {}
 
@@ -77,15 +77,5 @@ export class ForeignHold implements SecondLease {
         'with this process. Release the lease, and let the job acquire the lock itself.',
       'alsoLock',
     );
-  }
-
-  /** Why no command can be sent now; `undefined` if one can, or where that is not known. */
-  describeTrouble(): string | undefined {
-    return this.claim.describeTrouble?.();
-  }
-
-  /** Resolves when the lock may be free; `undefined` where the library does not tell its waiters. */
-  whenFree(forMs: number, signal: AbortSignal): Promise<void> | undefined {
-    return this.claim.whenFree?.(forMs, signal);
   }
 }

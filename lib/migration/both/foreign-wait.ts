@@ -71,7 +71,6 @@ export interface ForeignWait {
   readonly startedAt: number;
   /** Of our lock. It says whether the call has waited. */
   readonly grant: Grant;
-  /** Aborts when the shutdown ends the call. */
   readonly closing: AbortSignal;
   /** Aborts when our lock is lost, the caller gives up, or the application shuts down. */
   readonly signal: AbortSignal;
@@ -164,14 +163,14 @@ class ForeignAttempts {
     deps.orphanReleases.refuseLateGrant(granted, foreign.owner, options);
     if (answer.outcome === 'timeout') {
       this.#log.unanswered(answer.error);
-      const trouble = foreign.describeTrouble();
+      const trouble = foreign.claim.describeTrouble?.();
       if (trouble !== undefined) this.#log.notice(new LockStoreError('unknown', trouble));
     } else this.#log.isAmbiguous = true;
     return false;
   }
 
   #lookForServer(): void {
-    this.#log.noteAway(this.foreign.describeTrouble() !== undefined, this.deps.clock.now());
+    this.#log.noteAway(this.foreign.claim.describeTrouble?.() !== undefined, this.deps.clock.now());
   }
 
   #read(reply: ForeignReply): boolean {
@@ -219,7 +218,8 @@ class ForeignAttempts {
     const woken = new AbortController();
     const wake = (): void => woken.abort();
     signal.addEventListener('abort', wake, { once: true });
-    const told = foreign.whenFree(asLong(LONGEST_WAIT_MS), woken.signal);
+    const toldWithinMs = asLong(LONGEST_WAIT_MS);
+    const told = foreign.claim.whenFree?.(toldWithinMs, woken.signal);
     told?.then(wake, () => {});
     const longestMs = told ? LONGEST_WAIT_MS : this.#pauses.next(this.#ttlMs, this.#sentAt, askedAt);
     await pause(clock, asLong(longestMs), woken.signal);

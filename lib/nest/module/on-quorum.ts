@@ -8,7 +8,7 @@ import {
   describeConnection,
   isCluster,
   type RedisConnectionOption,
-  templateClient,
+  statedConnection,
 } from '../../redis/connection/connection-options.js';
 import { createClientId, RedisLockStore } from '../../redis/redis-lock-store.js';
 import { RedisJobStore } from '../../redis/redis-job-store.js';
@@ -45,13 +45,13 @@ export async function createOnQuorum(
   const store = new QuorumLockStore({ nodes, clock, random, nodeTimeoutMs, fencing });
   const claimNodes = stores.map((node) => new RedisJobStore(node));
   const reached = await connectAll(stores, defaults.attemptTimeoutMs, log);
-  const troubles = stores.filter((_, index) => !reached[index]).map((node) => node.describeTrouble());
+  const troubles = stores.filter((_, index) => !reached[index]).map(({ connection }) => connection.describeTrouble());
   if (troubles.length > 0) {
     log.unreachableNodes(stores.length, troubles);
     logWhenConnected(stores, log);
   }
   const jobs = withoutRecords(NO_JOBS, new QuorumClaims(store, claimNodes, clock, random));
-  const keepAlive = () => stores.forEach((node) => node.keepAlive());
+  const keepAlive = () => stores.forEach(({ connection }) => connection.clients.keepAlive());
   const latches = withoutLatches(NO_LATCHES);
   return { locks: store, jobs, latches, keepAlive };
 }
@@ -72,7 +72,7 @@ function namesOf(connections: readonly RedisConnectionOption[]): readonly string
 function nameOf(connection: RedisConnectionOption, index: number): string {
   try {
     // A client of another package does not show it earlier.
-    const model = templateClient(connection);
+    const { model } = statedConnection(connection);
     if (isCluster(model)) throw notOnePrimary(`${NODES}[${index}]`);
     return describeConnection(model);
   } catch (error) {

@@ -21,10 +21,10 @@ export async function createOnRedis(options: ResolvedModuleOptions, log: StartLo
   });
   const [isReached] = await connectAll([store], defaults.attemptTimeoutMs, log);
   if (!isReached) {
-    log.unreachable(store.describeTrouble());
+    log.unreachable(store.connection.describeTrouble());
     logWhenConnected([store], log);
   }
-  const keepAlive = () => store.keepAlive();
+  const keepAlive = () => store.connection.clients.keepAlive();
   const latches = new RedisLatchStore(store);
   return { locks: store, latches, jobs: new RedisJobStore(store), keepAlive };
 }
@@ -45,11 +45,11 @@ export async function connectAll(
     logMissingRights((await Promise.all(some.map((store) => store.missingRights()))).flat(), log);
   stores
     .filter((_, index) => !reached[index])
-    .forEach((store) => void store.whenStarted().then(() => logRights([store])));
+    .forEach((store) => void store.inbox.opened.then(() => logRights([store])));
   const asked = logRights(stores.filter((_, index) => reached[index]));
   // A Redis that hangs just now: the line comes when it answers.
   await within(giveUpAt - performance.now(), asked);
-  const refusal = stores.find((store) => store.inboxRefusal)?.inboxRefusal;
+  const refusal = stores.find(({ inbox }) => inbox.refusal)?.inbox.refusal;
   if (refusal) log.noInbox(refusal);
   return reached;
 }
@@ -57,7 +57,7 @@ export async function connectAll(
 /** Logs that the trouble of the start is over. */
 export function logWhenConnected(stores: readonly RedisLockStore[], log: StartLog): void {
   const since = SYSTEM_CLOCK.now();
-  void Promise.all(stores.map((store) => store.whenStarted())).then(() =>
+  void Promise.all(stores.map(({ inbox }) => inbox.opened)).then(() =>
     log.connected(stores.length, SYSTEM_CLOCK.now() - since),
   );
 }

@@ -56,7 +56,6 @@ export type RedisConnectionOption =
   | NodeRedisCluster
   | NodeRedisSentinel;
 
-/** What the option `connection` states. */
 export interface StatedConnection {
   /** A client whose options say where Redis is: the user's own, or one that never connects. */
   readonly model: Redis | Cluster;
@@ -75,15 +74,6 @@ export function statedConnection(connection: RedisConnectionOption): StatedConne
   if (credentials === undefined) return { model };
   if (hasPassword(model)) throw invalidConnection('options with credentials and, beside them, a username or password');
   return { model, credentials };
-}
-
-/**
- * A client whose options say where Redis is: the user's own, or one that never connects.
- *
- * @throws InvalidLockOptionsError when the option names no Redis
- */
-export function templateClient(connection: RedisConnectionOption): Redis | Cluster {
-  return statedConnection(connection).model;
 }
 
 /** The same without credentials, and in the words of ioredis. */
@@ -110,7 +100,6 @@ function inOurWords(connection: RedisConnectionOption): {
   return credentials === undefined ? { stated: connection } : { stated, credentials };
 }
 
-/** What is in a URL. */
 function readUrl(url: string): Partial<RedisOptions> {
   if (typeof url !== 'string') throw new Untranslatable('options of node-redis whose url is no text');
   const { host, port, path, username, password, db, tls } = (clientOf(url) as Redis).options;
@@ -209,7 +198,6 @@ export function databaseOf(model: Redis | Cluster): number {
   return Number((isCluster(model) ? model.options.redisOptions : model.options)?.db ?? 0);
 }
 
-/** The addresses of the nodes that a Cluster was given. */
 export function startNodesOf(cluster: Cluster): string[] {
   const { startupNodes = [] } = cluster as unknown as { startupNodes?: readonly (string | number | RedisOptions)[] };
   return startupNodes.map(addressOfNode);
@@ -253,7 +241,7 @@ function fromUrl(url: string): Redis {
 function fromNodes({ cluster: nodes, ...options }: ClusterConnectionOptions): Cluster {
   if (!Array.isArray(nodes) || nodes.length === 0) throw invalidConnection('a cluster without nodes');
   const [first] = nodes.map((node: ClusterNode) => {
-    const model = templateClient(typeof node === 'number' ? { port: node } : node);
+    const { model } = statedConnection(typeof node === 'number' ? { port: node } : node);
     if (isCluster(model)) throw invalidConnection('a cluster of clusters');
     return model.options;
   });

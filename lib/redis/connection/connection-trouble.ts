@@ -58,7 +58,6 @@ export class ConnectionTrouble {
     this.#lastError = error;
   }
 
-  /** The error of a command that was not sent. */
   get error(): LockStoreError {
     const isFatal = this.#lastError?.failure === 'refused';
     return new LockStoreError(isFatal ? 'refused' : 'notExecuted', this.describe());

@@ -1,5 +1,6 @@
 import type { LockStoreError } from '../../core/store/store-error.js';
 import type { ScriptCall } from '../script/script.js';
+import type { OwnClients } from './own-clients.js';
 import type { ServerConnection } from './server-connection.js';
 
 /** Listens for messages: a `Redis`, or a subscriber that moves from node to node of a cluster. */
@@ -43,8 +44,7 @@ export interface Connection {
    */
   readonly mayLoseMessages: boolean;
   readonly isConnected: boolean;
-  /** Why the credentials cannot be renewed now; `undefined` if they can, or if they do not change. */
-  readonly credentialsTrouble: string | undefined;
+  readonly clients: OwnClients;
   /** Begins to connect, and goes on trying until it is closed. */
   connect(): void;
   /** Calls the listener whenever there is a new connection for commands. */
@@ -68,8 +68,6 @@ export interface Connection {
   replaceSubscriber(): void;
   /** Why commands cannot be sent now, in words for a message. */
   describeTrouble(): string;
-  /** From now on, the connections keep the process alive. */
-  keepAlive(): void;
   /** Resolves when the connections are closed. A connection that hangs is given up within a second. */
   close(): Promise<void>;
 }

@@ -25,7 +25,6 @@ export interface PushingProvider extends CredentialsProvider {
   end(): void;
 }
 
-/** The share of their life after which credentials are replaced. */
 const SHARE = 0.8;
 /** The provider is called again no sooner than this, whatever it says of the end. */
 const SOONEST_MS = 500;
@@ -36,7 +35,6 @@ const PATIENCE_MS = 3_000;
 /** A provider that has not answered within this time is called again. */
 const GIVEN_UP_MS = 30_000;
 const FAILED = 'credentials() of the connection to Redis failed';
-/** The pauses after a failure. */
 const PAUSE_MS = { first: 1_000, longest: 30_000 };
 const WARN_EVERY_MS = 60_000;
 /** A connection may break while it is replaced. When that happens so often in a row, it is a problem. */
@@ -66,10 +64,8 @@ interface Known {
   readonly expiresAt: number;
 }
 
-/** A client, and what it has shown to Redis. */
 interface Attached {
   shown: Known | undefined;
-  /** Whether an answer to AUTH is awaited. */
   isShowing: boolean;
   /** Replaces a connection that listens to messages: it takes no AUTH. */
   readonly renew: (() => Promise<unknown>) | undefined;
@@ -129,7 +125,6 @@ export class Credentials {
     client.on('ready', () => this.#show(client, attached));
   }
 
-  /** No connection is made from now on. */
   close(): void {
     this.#closing.abort();
     this.#next?.cancel();

@@ -2,7 +2,6 @@ import type { RedisOptions } from 'ioredis';
 import { backoff } from '../../core/util/clock.js';
 import type { LockStoreError } from '../../core/store/store-error.js';
 
-/** The first and the longest pause before the next attempt to connect, in milliseconds. */
 const RECONNECT_PAUSE_MS = { first: 20, longest: 1_000 };
 
 /**
@@ -60,7 +59,6 @@ const PASSING_MS = 250;
 /** Where the user may not subscribe. An operator may give it the right. */
 const REFUSED_MS = 10_000;
 
-/** How long to wait before the same connection subscribes again. */
 export function subscriptionPause({ failure }: LockStoreError): number {
   return failure === 'refused' ? REFUSED_MS : PASSING_MS;
 }

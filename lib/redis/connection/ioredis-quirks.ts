@@ -11,7 +11,6 @@ interface SilenceTimer {
   /** With each command, ioredis makes a timer if there is none. */
   socketTimeoutTimer: NodeJS.Timeout | undefined;
   setSocketTimeout(): void;
-  /** The commands that are sent and not answered. */
   readonly commandQueue: { readonly length: number };
 }
 
@@ -111,13 +110,11 @@ interface Inner {
   select(...args: unknown[]): Promise<unknown>;
 }
 
-/** What Redis has said to the handshake on one socket. */
 interface Handshake {
   readonly stream: Redis['stream'];
   unanswered: number;
   /** Whether the last SELECT was refused. Where Redis does not know HELLO, ioredis 6 sends AUTH, and SELECT once more. */
   isRefused: boolean;
-  /** Called when all of it is answered. */
   answered: (() => void) | undefined;
 }
 

@@ -1,12 +1,13 @@
 import type { RedisOptions } from 'ioredis';
+import { defined } from '../../core/util/objects.js';
 import { quote } from '../../core/util/quoted.js';
 import type { CredentialsProvider, PushingProvider, RedisCredentials } from './credentials.js';
+import { SAY_WHERE as SAY_WHERE_IN_IOREDIS } from './stated-server.js';
 
 /** Where a server of node-redis is. Other options of its sockets are for its own connections. */
 export interface NodeRedisSocket {
   host?: string | undefined;
   port?: number | undefined;
-  /** The path of a Unix socket. */
   path?: string | undefined;
   family?: number | undefined;
   /** Beside `true`, the options of TLS are those of `tls.connect`. */
@@ -71,15 +72,11 @@ const OTHER_OPTIONS = new Set(
     'replicaPoolSize scanInterval passthroughClientErrorEvents reserveClient'
   ).split(' '),
 );
-/** Options of its sockets that are for its own connections. */
 const OTHER_SOCKET_OPTIONS = new Set(
   'connectTimeout reconnectStrategy socketTimeout noDelay keepAlive keepAliveInitialDelay'.split(' '),
 );
 const SAY_WHERE = ['url', 'socket', 'rootNodes', 'sentinelRootNodes', 'credentialsProvider', 'database'];
-/** The same in ioredis. Beside them, an option of node-redis is a mistake, which is explained elsewhere. */
-const SAY_WHERE_OTHERWISE = ['host', 'port', 'path', 'sentinels', 'cluster', 'Connector'];
 
-/** What node-redis is told, in the words of ioredis. */
 export interface Translated {
   readonly options: RedisOptions & { cluster?: { host?: string; port?: number }[]; redisOptions?: RedisOptions };
   readonly credentials?: CredentialsProvider | undefined;
@@ -94,7 +91,8 @@ type ReadUrl = (url: string) => Pick<RedisOptions, 'host' | 'port' | 'path' | 'u
 /** Whether these are options of node-redis, and not of ioredis. */
 export function isForNodeRedis(options: object): boolean {
   const has = (key: string): boolean => (options as Record<string, unknown>)[key] !== undefined;
-  return SAY_WHERE.some(has) && !SAY_WHERE_OTHERWISE.some(has);
+  // Beside the options of ioredis, one of node-redis is a mistake, which is explained elsewhere.
+  return SAY_WHERE.some(has) && !SAY_WHERE_IN_IOREDIS.some(has);
 }
 
 /**
@@ -288,10 +286,4 @@ function fromStream(provider: StreamingProvider): CredentialsProvider {
     changed = listener;
   };
   return Object.assign(current, { onChanged, end: () => subscription?.dispose?.() }) satisfies PushingProvider;
-}
-
-function defined<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
 }

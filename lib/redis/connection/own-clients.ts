@@ -44,11 +44,7 @@ export class OwnClients {
     this.#pauseBefore = reconnectPauses(leaseMs);
   }
 
-  /**
-   * Adds a client of Redis.
-   *
-   * @param renew replaces the present connection of a client that listens, without a gap
-   */
+  /** @param renew see {@link Credentials.attach} */
   add(client: Redis, renew?: () => Promise<void>): Redis {
     this.credentials?.attach(client, renew);
     return this.addOther(client);

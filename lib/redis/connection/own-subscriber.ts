@@ -6,7 +6,6 @@ import type { OwnClients } from './own-clients.js';
 /** Listens for messages on one connection at a time, which can be replaced without a gap. */
 export abstract class OwnSubscriber extends EventEmitter implements Subscriber {
   protected client: Redis | undefined;
-  /** What the present connection has subscribed to. */
   readonly #channels = new Set<string>();
 
   constructor(private readonly clients: OwnClients) {
@@ -33,7 +32,6 @@ export abstract class OwnSubscriber extends EventEmitter implements Subscriber {
     return this.client?.unsubscribe(channel);
   }
 
-  /** Listens by this client from now on. */
   protected use(client: Redis): void {
     this.client = client;
     this.#channels.clear();

@@ -10,7 +10,6 @@ import { mendQuirks, reconnect } from './ioredis-quirks.js';
 const KEYS_AT_ONCE = 1_000;
 
 export interface ServerOptions {
-  /** The set that its client is added to. */
   readonly clients?: OwnClients | undefined;
   /**
    * Called when the server says that it is a replica now. The connection is then replaced, to find the primary. A node
@@ -50,13 +49,11 @@ export class ServerConnection {
     this.client.on('ready', () => this.announce());
   }
 
-  /** Begins to connect, and goes on trying until it is closed. */
   connect(): void {
     // The error is kept as the reason why commands cannot be sent.
     this.client.connect().catch(() => {});
   }
 
-  /** Replaces the connection, because another server is the primary now. */
   reconnect(): void {
     this.#isLeaving = true;
     reconnect(this.client);
@@ -66,17 +63,11 @@ export class ServerConnection {
     return this.client.status === 'ready';
   }
 
-  /** Calls the listener whenever there is a new connection. */
   onConnected(listener: () => void): void {
     this.#listeners.push(listener);
   }
 
-  /**
-   * Runs one script.
-   *
-   * @param fail turns an error of ioredis into a value or another error
-   * @throws LockStoreError while there is no connection: the script was not sent
-   */
+  /** @throws LockStoreError while there is no connection: the script was not sent */
   sendIfConnected<T>(scripts: ScriptSender, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
     return scripts.send(this.ready(), call, fail);
   }
@@ -101,7 +92,6 @@ export class ServerConnection {
     } while (cursor !== '0');
   }
 
-  /** Why no command can be sent; undefined if one can. */
   get trouble(): LockStoreError | undefined {
     return this.client.status === 'ready' ? undefined : this.#trouble.error;
   }

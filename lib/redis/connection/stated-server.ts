@@ -2,8 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { describeValue } from '../../core/api/validation.js';
 import { quote } from '../../core/util/quoted.js';
 
-/** The options of ioredis that say which server is meant. */
-const SAY_WHERE = ['host', 'port', 'path', 'sentinels', 'cluster', 'Connector'];
+export const SAY_WHERE = ['host', 'port', 'path', 'sentinels', 'cluster', 'Connector'];
 
 const THE_URL = 'write the URL itself, in place of the object';
 const WHAT_IS_IN_IT = 'write what is in it, in place of the object, such as { host, port }';

@@ -47,7 +47,6 @@ export class DurableCommand<T = unknown> {
     });
   }
 
-  /** Enough replicas have the changes. */
   confirm(): void {
     this.#settle(this.#value!);
   }
@@ -58,7 +57,6 @@ export class DurableCommand<T = unknown> {
     this.#settle(otherwise ? otherwise(this.#value!, error) : Promise.reject(error));
   }
 
-  /** The command was never sent. */
   drop(error: LockStoreError): void {
     this.#settle(Promise.reject(error));
   }

@@ -18,11 +18,9 @@ const ADVICE = { NOPERM: 'durability needs the command WAIT: give the ACL user +
 /** How long to wait before Redis is asked again, if it could not answer. */
 const RETRY_PAUSE_MS = 100;
 
-/** Receives the changes of a {@link DurableConnection}. */
 export interface DurableConnectionListener {
   /** Redis has allowed or refused WAIT on a new connection. */
   tried(): void;
-  /** The connection can take commands. */
   idle(connection: DurableConnection): void;
   /** The connection cannot take commands, for now or for ever. */
   unusable(error: LockStoreError): void;
@@ -40,7 +38,7 @@ export class DurableConnection {
   #batch: DurableCommand[] = [];
 
   constructor(
-    private readonly server: ServerConnection,
+    readonly server: ServerConnection,
     private readonly durability: Durability,
     private readonly listener: DurableConnectionListener,
   ) {
@@ -49,11 +47,6 @@ export class DurableConnection {
     server.connect();
   }
 
-  get isConnected(): boolean {
-    return this.server.isConnected;
-  }
-
-  /** Whether Redis has allowed or refused WAIT. */
   get isTried(): boolean {
     return this.isProven || this.#state === 'refused';
   }
@@ -63,16 +56,12 @@ export class DurableConnection {
   }
 
   get isIdle(): boolean {
-    return this.#state === 'idle' && this.isConnected;
-  }
-
-  describeTrouble(): string {
-    return this.server.describeTrouble();
+    return this.#state === 'idle' && this.server.isConnected;
   }
 
   /** Finds out whether Redis allows WAIT, before it grants a lock that could not be confirmed. */
   prove(): void {
-    if (!this.isConnected || (this.#state !== 'unproven' && this.#state !== 'refused')) return;
+    if (!this.server.isConnected || (this.#state !== 'unproven' && this.#state !== 'refused')) return;
     const isNew = this.#state === 'unproven';
     this.#state = 'proving';
     void this.server.client
@@ -97,14 +86,6 @@ export class DurableConnection {
     const batch = this.#batch;
     this.#batch = [];
     void this.#confirm(batch);
-  }
-
-  reconnect(): void {
-    this.server.reconnect();
-  }
-
-  close(): void {
-    this.server.close();
   }
 
   #unproven(error: unknown): void {

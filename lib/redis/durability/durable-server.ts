@@ -42,7 +42,6 @@ class DurableServer extends ServerConnection {
     return super.isConnected && this.#pool.isReady;
   }
 
-  /** Keeps the commands of one lock in order, although they use different connections. */
   override sendIfConnected<T>(
     scripts: ScriptSender,
     call: ScriptCall<T>,
@@ -79,7 +78,6 @@ export function openServer(
 export class KeyOrder {
   readonly #last = new Map<string, Deferred<void>>();
 
-  /** The number of keys with a command under way. */
   get size(): number {
     return this.#last.size;
   }
@@ -117,7 +115,6 @@ class DurablePool implements DurableConnectionListener {
   #timer: NodeJS.Timeout | undefined;
   readonly #patienceMs: number;
 
-  /** @param open opens one more connection to the server */
   constructor(
     private readonly open: () => ServerConnection,
     private readonly durability: Durability,
@@ -134,10 +131,6 @@ class DurablePool implements DurableConnectionListener {
     return this.#connections.some((connection) => connection.isTried);
   }
 
-  /**
-   * @param fail turns an error of ioredis into the outcome
-   * @param executed called when the command was executed, or will never be
-   */
   run<T>(
     call: ScriptCall<T>,
     scripts: ScriptSender,
@@ -165,9 +158,8 @@ class DurablePool implements DurableConnectionListener {
     for (const command of this.#waiting.splice(0)) command.drop(error);
   }
 
-  /** Another server has become the primary. */
   reconnect(): void {
-    for (const connection of this.#connections) connection.reconnect();
+    for (const { server } of this.#connections) server.reconnect();
   }
 
   close(): void {
@@ -175,7 +167,7 @@ class DurablePool implements DurableConnectionListener {
     for (const command of this.#waiting.splice(0)) {
       command.drop(new LockStoreError('notExecuted', 'the connections are closed'));
     }
-    for (const connection of this.#connections) connection.close();
+    for (const { server } of this.#connections) server.close();
   }
 
   #send(connection: DurableConnection, commands: readonly DurableCommand[]): void {
@@ -193,7 +185,7 @@ class DurablePool implements DurableConnectionListener {
   #queue(command: DurableCommand): void {
     this.#waiting.push(command);
     this.#timer ??= inRootContext(() => setTimeout(this.#expire, this.#patienceMs));
-    const resting = this.#connections.filter((connection) => connection.isConnected && !connection.isProven);
+    const resting = this.#connections.filter((connection) => connection.server.isConnected && !connection.isProven);
     for (const connection of resting) connection.prove();
     const isConnecting = this.#connections.some((connection) => !connection.isProven);
     if (!isConnecting && this.#connections.length < MOST_CONNECTIONS) this.#grow();
@@ -212,8 +204,8 @@ class DurablePool implements DurableConnectionListener {
     if (this.#waiting.length > 0) {
       this.#timer = setTimeout(this.#expire, Math.max(1, this.#waiting[0]!.queuedAt + this.#patienceMs - now));
     }
-    const broken = this.#connections.find((connection) => !connection.isConnected);
-    const why = broken?.describeTrouble() ?? 'all connections are waiting for replicas (durability)';
+    const broken = this.#connections.find(({ server }) => !server.isConnected);
+    const why = broken?.server.describeTrouble() ?? 'all connections are waiting for replicas (durability)';
     for (const command of late) {
       command.drop(new LockStoreError('notExecuted', `not sent within ${this.#patienceMs} ms: ${why}`));
     }

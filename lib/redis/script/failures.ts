@@ -32,7 +32,6 @@ const NOT_WRITTEN = /^Stream isn't writeable/;
 /** What to do about a refusal, by its error code. */
 export type Advice = Readonly<Record<string, string>>;
 
-/** Advice on the most frequent refusals. */
 const ADVICE: Advice = {
   NOAUTH: 'Give the password in the connection option',
   WRONGPASS: 'Check the user name and password in the connection option',

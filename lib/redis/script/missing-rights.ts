@@ -6,7 +6,6 @@ import * as SCRIPTS from './scripts.js';
 
 /** The rights that the Redis user of one server lacks, as rules for `ACL SETUSER`. */
 export interface MissingRights {
-  /** Where the server is, in words for a message. */
   readonly server: string;
   /** Without them, calls fail. */
   readonly needed: readonly string[];
@@ -16,17 +15,14 @@ export interface MissingRights {
   readonly isOfCluster: boolean;
 }
 
-/** What the rights are needed for. */
 export interface RightsInUse {
   /** A key for the probe, which no lock uses. It looks like the key of a lock. */
   readonly probeKey: string;
   readonly fence: string;
   /** A channel on which the message of the probe means nothing. */
   readonly channel: string;
-  /** What every key and channel begins with. */
   readonly prefix: string;
   readonly isDurable: boolean;
-  /** Whether restarts are looked for. */
   readonly isQuarantined: boolean;
 }
 
@@ -35,7 +31,6 @@ const OTHERS: readonly Script[] = [SCRIPTS.GUARD, SCRIPTS.PROBE, SCRIPTS.QUARANT
 
 const CALL = /\bredis\.(p?call)\('([A-Z]+)'(?:, '([A-Z]+)')?/g;
 
-/** A hash that no script has. */
 const NO_SCRIPT = '0'.repeat(40);
 
 /**

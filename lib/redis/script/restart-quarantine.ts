@@ -26,7 +26,6 @@ interface Findings {
   isWell: boolean;
   /** By fence, until when nothing is granted, by the clock of this process. -Infinity if no lease is forgotten. */
   readonly until: Map<string, number>;
-  /** By fence, a check that is in progress. */
   readonly checks: Map<string, Promise<void>>;
 }
 
@@ -34,7 +33,6 @@ interface Findings {
 interface Server {
   /** The smallest difference so far between the server's wall clock and the monotonic clock of this process. */
   aheadMs: number;
-  /** The run id that this process saw last. */
   runId: string;
   /**
    * When every lease that this run may have forgotten has ended, by the clock of this process. -Infinity if all have

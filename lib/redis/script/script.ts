@@ -21,7 +21,6 @@ export interface ScriptFlags<T> {
 }
 
 export interface DurableOutcome<T> {
-  /** Whether the process relies on it. */
   readonly isNeeded: (value: T) => boolean;
   /**
    * The value if too few replicas have it. Without this function the command is rejected as one whose effect may or may

@@ -31,20 +31,16 @@ export class ClusterConnection implements Connection {
   readonly outerKeyPrefix: string;
   readonly #topology: ClusterTopology;
   readonly #servers: ClusterServers;
-  readonly #scripts: ScriptSender;
-  readonly #clients: OwnClients;
 
   /** @throws InvalidLockOptionsError if the key prefix would put the keys of a lock into different slots */
   constructor(
     model: Cluster,
     instanceId: string,
     leaseMs: number,
-    scripts: ScriptSender,
-    clients: OwnClients,
+    private readonly scripts: ScriptSender,
+    readonly clients: OwnClients,
     durability?: Durability,
   ) {
-    this.#scripts = scripts;
-    this.#clients = clients;
     const { keyPrefix, redisOptions } = model.options;
     this.outerKeyPrefix = (keyPrefix ?? redisOptions?.keyPrefix ?? '').toString();
     checkPrefix(this.outerKeyPrefix);
@@ -61,10 +57,6 @@ export class ClusterConnection implements Connection {
   get isConnected(): boolean {
     const { primaries } = this.#servers;
     return primaries.length > 0 && primaries.every((server) => server.isConnected);
-  }
-
-  get credentialsTrouble(): string | undefined {
-    return this.#clients.credentials?.problem;
   }
 
   connect(): void {
@@ -129,19 +121,20 @@ export class ClusterConnection implements Connection {
     return trouble ? trouble.describeTrouble() : this.#unknown().message;
   }
 
-  keepAlive(): void {
-    this.#clients.keepAlive();
-  }
-
   close(): Promise<void> {
     this.#topology.close();
     this.#servers.close();
     this.subscriber.close();
-    return this.#clients.closed();
+    return this.clients.closed();
   }
 
-  #send<T>(server: ServerConnection, call: ScriptCall<T>, redirections: number): Promise<T> {
-    return server.sendIfConnected(this.#scripts, call, (error) => this.#failed(server, call, error, redirections));
+  #send<T>(
+    server: ServerConnection,
+    call: ScriptCall<T>,
+    redirections: number,
+    scripts: ScriptSender = this.scripts,
+  ): Promise<T> {
+    return server.sendIfConnected(scripts, call, (error) => this.#failed(server, call, error, redirections));
   }
 
   async #failed<T>(server: ServerConnection, call: ScriptCall<T>, error: unknown, redirections: number): Promise<T> {
@@ -155,16 +148,9 @@ export class ClusterConnection implements Connection {
     const { host, port } = parseHostAndPort(to);
     const address = this.#topology.reachable(host ? to : `${server.client.options.host}:${port}`);
     const next = this.#servers.at(address);
-    if (kind === 'MOVED') {
-      this.#topology.moved(Number(slot), address);
-      return this.#send(next, call, redirections - 1);
-    }
-    return this.#ask(next, call, redirections - 1);
-  }
-
-  /** The slot is moving to that node: sends the command with ASKING. */
-  #ask<T>(server: ServerConnection, call: ScriptCall<T>, redirections: number): Promise<T> {
-    return server.sendIfConnected(ASKING, call, (error) => this.#failed(server, call, error, redirections));
+    // Or else it is moving to that node.
+    if (kind === 'MOVED') this.#topology.moved(Number(slot), address);
+    return this.#send(next, call, redirections - 1, kind === 'MOVED' ? this.scripts : ASKING);
   }
 
   /** @param slot the slot without a known node; left out if no node at all is known */
@@ -210,7 +196,6 @@ class ClusterSubscriber extends OwnSubscriber {
   /** How many connections in a row have failed, with the one that is made. */
   #tried = 1;
 
-  /** @param nodes returns the present nodes of the cluster */
   constructor(
     private readonly nodes: () => Redis[],
     private readonly options: RedisOptions,
@@ -220,14 +205,12 @@ class ClusterSubscriber extends OwnSubscriber {
     super(clients);
   }
 
-  /** The slot table was read: the nodes may have changed. */
   nodesChanged(): void {
     const at = this.client && hostAndPort(this.client);
     if (this.nodes().some((node) => hostAndPort(node) === at)) return;
     this.#choose(1);
   }
 
-  /** Listens on another node, if there is one. */
   replace(): void {
     this.#choose(1);
   }

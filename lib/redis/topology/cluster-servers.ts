@@ -29,7 +29,6 @@ export class ClusterServers {
     return [...this.#servers].filter(([address]) => !this.#guests.has(address)).map(([, server]) => server);
   }
 
-  /** Calls the listener whenever one of the connections is new. */
   onConnected(listener: () => void): void {
     this.#listeners.push(listener);
   }
@@ -45,7 +44,6 @@ export class ClusterServers {
     return this.#add(address, model ?? nodes[0]!);
   }
 
-  /** The connection to this address, if there is one. */
   known(address: string): ServerConnection | undefined {
     return this.#servers.get(address);
   }
@@ -89,7 +87,6 @@ export class ClusterServers {
     this.#sweeping ??= inRootContext(() => setTimeout(() => this.#sweep(), GUEST_MS).unref());
   }
 
-  /** Closes the connections whose time is over. */
   #sweep(): void {
     this.#sweeping = undefined;
     for (const [address, until] of this.#guests) {

@@ -10,7 +10,6 @@ import { SLOTS } from './slot.js';
 const ANSWER_MS = 1_000;
 /** How long ioredis waits for a connection to end on which it has asked, even if there was none. Its default is 2 s. */
 const GONE_MS = 50;
-/** The slot table is not read more often than this. */
 const SHORTEST_INTERVAL_MS = 100;
 
 /** Which node of a cluster has which slot. ioredis finds it out, with its options for names, addresses and TLS. */
@@ -27,7 +26,6 @@ export class ClusterTopology {
   /** Why a connection was closed on which ioredis was asking a node. */
   #closedBy: Error | undefined;
 
-  /** @param onChange called whenever the table was read */
   constructor(
     model: Cluster,
     leaseMs: number,
@@ -63,7 +61,6 @@ export class ClusterTopology {
     this.#cluster.connect().catch((error: Error) => (this.lastError ??= error));
   }
 
-  /** The nodes that the options name, for messages. */
   get startNodes(): string {
     return startNodesOf(this.#cluster).join(', ');
   }
@@ -89,13 +86,11 @@ export class ClusterTopology {
     return this.#cluster.nodes(role);
   }
 
-  /** A node has answered that another one has the slot. */
   moved(slot: number, address: string): void {
     this.#moved.set(slot, address);
     this.refresh();
   }
 
-  /** Reads the table again, in the background. */
   refresh(): void {
     const now = performance.now();
     if (this.#isClosed || this.#isRefreshing || now < this.#refreshedAt + SHORTEST_INTERVAL_MS) return;

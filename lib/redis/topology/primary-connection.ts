@@ -25,21 +25,17 @@ export class PrimaryConnection implements Connection {
   readonly outerKeyPrefix: string;
   readonly #server: ServerConnection;
   readonly #watch: PrimaryWatch;
-  readonly #scripts: ScriptSender;
-  readonly #clients: OwnClients;
   #failedOverAt = -Infinity;
 
   constructor(
     model: Redis,
     instanceId: string,
     leaseMs: number,
-    scripts: ScriptSender,
-    clients: OwnClients,
+    private readonly scripts: ScriptSender,
+    readonly clients: OwnClients,
     durability?: Durability,
   ) {
     this.topology = model.options.sentinels ? 'sentinel' : 'standalone';
-    this.#scripts = scripts;
-    this.#clients = clients;
     const options = { ...safeOptions(instanceId, leaseMs), sentinelRetryStrategy: clients.sentinelPause };
     // A waiter that listens on a replica counts as dead when the primary passes a lock on.
     const onDemoted = (): void => {
@@ -64,10 +60,6 @@ export class PrimaryConnection implements Connection {
     return this.#server.isConnected;
   }
 
-  get credentialsTrouble(): string | undefined {
-    return this.#clients.credentials?.problem;
-  }
-
   connect(): void {
     this.#server.connect();
     this.subscriber.connect();
@@ -80,7 +72,7 @@ export class PrimaryConnection implements Connection {
 
   route<T>(call: ScriptCall<T>): Promise<T> {
     try {
-      return this.#server.sendIfConnected(this.#scripts, call, this.#explain);
+      return this.#server.sendIfConnected(this.scripts, call, this.#explain);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -110,15 +102,11 @@ export class PrimaryConnection implements Connection {
     return this.#server.describeTrouble();
   }
 
-  keepAlive(): void {
-    this.#clients.keepAlive();
-  }
-
   close(): Promise<void> {
     this.#server.close();
     this.subscriber.close();
     this.#watch.close();
-    return this.#clients.closed();
+    return this.clients.closed();
   }
 
   readonly #explain = (error: unknown): never => {

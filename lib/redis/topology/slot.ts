@@ -1,4 +1,3 @@
-/** The number of slots of a cluster. */
 export const SLOTS = 16_384;
 
 const POLYNOMIAL = 0x1021;

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { Test } from '@nestjs/testing';
 import { Cluster, Redis } from 'ioredis';
 import { InvalidLockOptionsError, RedisLockModule } from 'nestjs-redis-lock';
-import { templateClient } from '../../../lib/redis/connection/connection-options.js';
+import { statedConnection } from '../../../lib/redis/connection/connection-options.js';
 import { rejection } from '../../support/expect/eventually.js';
 
 const secret = 'hunter2';
@@ -108,7 +108,7 @@ describe('a connection that would lead to localhost in silence fails at boot, an
     ['nodes of a cluster by port', { cluster: [1] }],
     ['a URL with an @ in its password', `redis://:a@b@127.0.0.1:1/0?family=4`],
   ])('but not %s', (_, connection) => {
-    const template = templateClient(connection as never);
+    const template = statedConnection(connection as never).model;
     expect(template.status).toBe('wait');
   });
 });

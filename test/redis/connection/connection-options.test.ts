@@ -3,7 +3,7 @@ import {
   locationOf,
   type RedisConnectionOption,
   startNodesOf,
-  templateClient,
+  statedConnection,
 } from '../../../lib/redis/connection/connection-options.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 
@@ -21,13 +21,13 @@ describe('the option connection', () => {
     ['the name of a primary with an @', { sentinels: [{ host: 'a', port: 1 }], name: 'mymaster@eu' }],
     ['a password with an @', 'redis://:a%40b@cache:6379/2'],
   ])('may have %s', (_, connection) => {
-    expect(() => templateClient(connection)).not.toThrow();
+    expect(() => statedConnection(connection).model).not.toThrow();
   });
 
   it.each(['redis://:hun/ter2@cache', 'redis://user:12/34@cache', 'redis://:hun?ter=2@cache'])(
     'is no URL whose password is not encoded: %s',
     (url) => {
-      expect(() => templateClient(url)).toThrow('encodeURIComponent');
+      expect(() => statedConnection(url).model).toThrow('encodeURIComponent');
     },
   );
 
@@ -46,7 +46,7 @@ describe('the option connection', () => {
       action();
       return reads - before;
     };
-    const once = readBy(() => templateClient(connection));
+    const once = readBy(() => statedConnection(connection).model);
     let store!: RedisLockStore;
     expect(readBy(() => (store = new RedisLockStore({ connection, ...nameOf })))).toBe(once);
     expect([store.database, store.location]).toEqual([3, expect.stringContaining('cache.test')]);
@@ -60,7 +60,7 @@ describe('the option connection', () => {
 });
 
 describe('the location of the locks', () => {
-  const place = (connection: RedisConnectionOption): string => locationOf(templateClient(connection));
+  const place = (connection: RedisConnectionOption): string => locationOf(statedConnection(connection).model);
 
   it('is the same for each way to name a server', () => {
     const names = ['redis://one/2', 'redis://:secret@one:6379/2', { host: 'one', db: 2, password: 'other' }];

@@ -40,13 +40,13 @@ describe('Redis that is down', () => {
     expect(error.message).toMatch(/not connected to Redis at 127\.0\.0\.1:\d+ \(connect ECONNREFUSED/);
     expect(performance.now() - from).toBeLessThan(300 + 2_000);
     expect(await rejection(locks.tryAcquire('a'))).toBeInstanceOf(LockUnavailableError);
-    expect(store.describeTrouble()).toMatch(/ECONNREFUSED/);
+    expect(store.connection.describeTrouble()).toMatch(/ECONNREFUSED/);
 
     const waiting = locks.acquire('a', { waitMs: Infinity });
     await redis.restart();
     const lease = await waiting;
     expect(await lease.verify()).toBe(true);
-    expect(store.describeTrouble()).not.toMatch(/ECONNREFUSED/);
+    expect(store.connection.describeTrouble()).not.toMatch(/ECONNREFUSED/);
     await lease.release();
   });
 

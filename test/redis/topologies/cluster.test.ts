@@ -165,7 +165,7 @@ describeOnMachine('locks on a cluster of three', () => {
     expect(error).toBeInstanceOf(LockUnavailableError);
     const trouble = /not connected to the Redis Cluster at \S+:\d+(, \S+:\d+)* \(connect ECONNREFUSED \S+:\d+\)/;
     expect(error.message).toMatch(trouble);
-    expect(store.describeTrouble()).toMatch(trouble);
+    expect(store.connection.describeTrouble()).toMatch(trouble);
     const lease = locks.acquire('x', { waitMs: 45_000 });
     for (const { server } of own.nodes) await server.restart({ keepData: true });
     await (await lease).release();

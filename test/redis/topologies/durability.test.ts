@@ -110,7 +110,7 @@ describe('with durability, on a primary and its replica', () => {
     void next.then(() => (isGranted = true));
     await lease.release();
     await eventually(async () => expect(await pair.admin.get('lock:{a}')).toContain(waiter.instanceId));
-    await eventually(() => expect(waiter.store.describeTrouble()).toBeDefined());
+    await eventually(() => expect(waiter.store.connection.describeTrouble()).toBeDefined());
     expect(await onReplica('a')).toContain(holder.instanceId);
     // Longer than the message takes, and a try to have it confirmed.
     await rejection(waiter.locks.acquire('b', { waitMs: 0 }));

@@ -125,7 +125,7 @@ describeOnMachine('credentials that change', () => {
     expect(error.message).toContain('no token for ***');
     isBroken = false;
     await eventually(async () => (await locks.acquire('x', { waitMs: 500 })).release());
-    expect(store.describeTrouble()).not.toContain('secret');
+    expect(store.connection.describeTrouble()).not.toContain('secret');
     expect(lines).toHaveLength(1);
   });
 });

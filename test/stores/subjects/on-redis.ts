@@ -71,7 +71,7 @@ export function useSubjectsOn(
           ran.add(script.name);
           return run(script, ...call);
         };
-        if (!(await store.start(10_000))) throw new Error(store.describeTrouble());
+        if (!(await store.start(10_000))) throw new Error(store.connection.describeTrouble());
         return {
           locks: store,
           latches: new RedisLatchStore(store),

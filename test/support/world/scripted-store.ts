@@ -1,4 +1,4 @@
-import { acquireBySlot } from '../../../lib/redis/several-slots.js';
+import { acquireBySlot } from '../../../lib/redis/several-locks.js';
 import type { Fate, TestCommand } from '../../../lib/testing/fleet/commands.js';
 import { TestLockStore } from '../../../lib/testing/fleet/test-instance.js';
 import type { Hearing, PushedGrant, RetentionNotice, StoreListener } from '../../../lib/core/store/hearing.js';

@@ -1,8 +1,6 @@
 // Started by scripts/docs.mjs, which installs the packages of this folder.
 //
 // npm run docs              builds the site in site/dist and checks every link of it
-// Started by scripts/docs.mjs, which installs the packages of this folder.
-//
 // npm run docs -- --serve   then serves it
 // npm run docs:dev          serves the pages while they are being written
 import { spawn } from 'node:child_process';
@@ -19,6 +17,8 @@ const SITE = join(ROOT, 'site/dist');
 const require = createRequire(import.meta.url);
 const TYPEDOC = join(dirname(require.resolve('typedoc/package.json')), 'bin/typedoc');
 const VITEPRESS = join(dirname(require.resolve('vitepress/package.json')), 'bin/vitepress.js');
+/** Both make much that is soon of no use. With the room that Node has for that, a fifth of their time is spent on looking what is. */
+const ROOM_FOR_NEW = '--max-semi-space-size=128';
 
 const { values } = parseArgs({
   options: {
@@ -43,7 +43,7 @@ else {
 
 /** Ends this program where the other one fails: that one has said why. */
 async function run(program, ...args) {
-  const child = spawn(process.execPath, [program, ...args], { cwd: ROOT, stdio: 'inherit' });
+  const child = spawn(process.execPath, [ROOM_FOR_NEW, program, ...args], { cwd: ROOT, stdio: 'inherit' });
   const code = await new Promise((resolve) => child.on('exit', resolve));
   if (code !== 0) process.exit(code ?? 1);
 }

@@ -9,6 +9,7 @@ const repositoryUrl = (repository?.url ?? repository)?.replace(/^git\+/, '').rep
 
 /** @param {import('vitepress').MarkdownRenderer} md */
 export function useRepositoryMarkdown(md) {
+  highlightOnce(md);
   renderBlocks(md);
   linkWhatApiPagesName(md);
   md.core.ruler.push('landing-sections', (state) => {
@@ -17,6 +18,19 @@ export function useRepositoryMarkdown(md) {
   md.core.ruler.push('repository-links', ({ tokens, env }) => {
     for (const { children } of tokens) if (children) followRepositoryLinks(children, env);
   });
+}
+
+/** By what was highlighted: the pages for the browser, those of the server and the search each render every block. */
+const highlighted = new Map();
+
+/** To highlight takes most of the time that a page does. */
+function highlightOnce({ options }) {
+  const { highlight } = options;
+  options.highlight = (...block) => {
+    const key = JSON.stringify(block);
+    if (!highlighted.has(key)) highlighted.set(key, highlight(...block));
+    return highlighted.get(key);
+  };
 }
 
 /** The JSDoc names pages by their path, as `@see docs/guide/waiting.md`. */

@@ -259,6 +259,9 @@ function isPrivate(node) {
   return ts.canHaveModifiers(node) && ts.getModifiers(node)?.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword);
 }
 
+/** By their names. Programs differ in their queries alone, and most of their time is to read. */
+const sourceFiles = new Map();
+
 function createProgram(queries) {
   const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
@@ -272,8 +275,11 @@ function createProgram(queries) {
   const tables = queries.map((query, index) => `  table${index}: ${qualified(query)};`);
   const text = ['export interface Tables {', ...tables, '}', ''].join('\n');
   host.fileExists = (name) => name === QUERY || fileExists.call(host, name);
-  host.getSourceFile = (name, version, ...rest) =>
-    name === QUERY ? ts.createSourceFile(name, text, version) : getSourceFile.call(host, name, version, ...rest);
+  host.getSourceFile = (name, version, ...rest) => {
+    if (name === QUERY) return ts.createSourceFile(name, text, version);
+    if (!sourceFiles.has(name)) sourceFiles.set(name, getSourceFile.call(host, name, version, ...rest));
+    return sourceFiles.get(name);
+  };
   return ts.createProgram([QUERY, ...ENTRY_POINTS.map(({ source }) => join(ROOT, source))], options, host);
 }
 

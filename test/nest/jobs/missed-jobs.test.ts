@@ -10,7 +10,6 @@ import { keepParts, type ServiceParts } from '../../../lib/nest/service-parts.js
 import { eventually } from '../../support/expect/eventually.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 import { inMemory, useApps } from '../nest-apps.js';
-import { useJobFleets } from '../schedule/job-process.js';
 
 const HOUR = 60 * 60 * 1000;
 /** Of a job that does not fire while a test runs: half an hour from now. */
@@ -21,7 +20,6 @@ type MissedEvent = Extract<LockEvent, { type: 'tickMissed' }>;
 describe('a @SingletonCron whose ticks were missed', () => {
   const redis = useRedis();
   const start = useApps();
-  const fleetOf = useJobFleets(() => redis().url);
   let keyPrefix: string;
   let prefixes = 0;
   let instances = 0;
@@ -59,9 +57,9 @@ describe('a @SingletonCron whose ticks were missed', () => {
    * As if all instances had been down for so long. The last one is ended first: it reads what it has registered, and
    * would make up for these ticks itself.
    */
-  async function wentDownBefore(prefix: string, ms: number, end: () => Promise<unknown>): Promise<void> {
+  async function wentDownBefore(ms: number, end: () => Promise<unknown>): Promise<void> {
     const client = new Redis(redis().url);
-    const key = `${prefix}:{cron:job}:last-tick`;
+    const key = `${keyPrefix}:{cron:job}:last-tick`;
     await eventually(async () => expect(await client.exists(key)).toBe(1));
     await end();
     await client.set(key, Date.now() - ms, 'KEEPTTL');
@@ -70,7 +68,7 @@ describe('a @SingletonCron whose ticks were missed', () => {
 
   async function wasDownFor(ms: number, options: object = {}): Promise<void> {
     const { app } = await startApp(options);
-    await wentDownBefore(keyPrefix, ms, () => app.close());
+    await wentDownBefore(ms, () => app.close());
     events.length = 0;
   }
 
@@ -97,24 +95,6 @@ describe('a @SingletonCron whose ticks were missed', () => {
     );
   }, 30_000);
 
-  it('are made up for though the process that told them is killed before it runs for them', async () => {
-    const options = { onMissed: 'runOnce', leaseMs: 1_000 } as const;
-    const setup = { kind: 'cron', jobLastsMs: 5, cronTime: hourly, options: { ...options, timeZone: 'UTC' } } as const;
-    const first = fleetOf(setup);
-    const [before] = await first.start(0);
-    const prefix = first.keyPrefix;
-    await wentDownBefore(prefix, 3 * HOUR, () => before!.signal('SIGTERM'));
-    const dying = fleetOf({ ...setup, diesOnMissed: true, keyPrefix: prefix });
-    const [teller] = await dying.start(0);
-    await eventually(() => expect(teller!.isRunning).toBe(false));
-    const others = fleetOf({ ...setup, keyPrefix: prefix });
-    await others.start(0, 0);
-    await eventually(() => expect(others.runs.length).toBeGreaterThan(0), 10_000);
-    expect(teller!.runs).toEqual([]);
-    expect(others.runs).toHaveLength(1);
-    expect(others.processes.flatMap((each) => each.told('tickMissed'))).toEqual([]);
-  }, 60_000);
-
   it('are made up for where the job was added while the application runs, until it is removed', async () => {
     const add = async (options: object) => {
       const observers = [(event: LockEvent) => void events.push(event)];
@@ -125,7 +105,7 @@ describe('a @SingletonCron whose ticks were missed', () => {
       return { app, jobs };
     };
     const { app } = await add({});
-    await wentDownBefore(keyPrefix, 5 * HOUR, () => app.close());
+    await wentDownBefore(5 * HOUR, () => app.close());
     const { jobs } = await add({ onMissed: 'runOnce' });
     await eventually(() => expect(runs).toMatchObject([{ job: 'job', missed: { count: 5 } }]));
     expect(missed()).toMatchObject([{ job: 'job', count: 5, catchUp: true }]);

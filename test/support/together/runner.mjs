@@ -1,18 +1,18 @@
-// Runs the test files of a folder in one environment, a dozen at a time: what they import, and what Jest itself needs in an
+// Runs the test files of a room in one environment, two dozen at a time: what they import, and what Jest itself needs in an
 // environment, is loaded once for all of them. Each file is a block with hooks of its own (blocks.mjs), and Jest is told of each as
-// if it had run alone. A folder of which one file was asked for is run as Jest runs it, and so is every file with `-t`.
+// if it had run alone. A room of which one file was asked for is run as Jest runs it, and so is every file with `-t`.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatResultsErrors } from 'jest-message-util';
 import JestRunner from 'jest-runner';
 import { secondsOf } from '../order/longest-first.mjs';
 
 /** Jest projects whose files take longer to load than to run. */
-const PROJECTS = new Set(['unit', 'nest']);
+const PROJECTS = new Set(['unit', 'nest', 'docs']);
 /** With more of them, one worker would still be at a group when the others have nothing left to do. */
-const MOST_FILES = 12;
+const MOST_FILES = 24;
 const MOST_SECONDS = 10;
 /** What a file does with these reaches the modules and timers of the others, or hears of them. */
 const ALONE = /\bjest\.(?:resetModules\(|useFakeTimers\(|unstable_mockModule\(|spyOn\(globalThis\b)/;
@@ -105,16 +105,18 @@ function groupsOf(tests) {
   const open = new Map();
   for (const test of tests) {
     const project = test.context.config.displayName?.name;
-    const folder = `${project} ${dirname(test.path)}`;
+    // `test/core/lease/transfer` is of the room `test/core`: small folders would load the same modules once more each.
+    const folders = relative(test.context.config.rootDir, dirname(test.path)).split(sep);
+    const room = [project, ...folders.slice(0, 2)].join(' ');
     if (!PROJECTS.has(project) || ALONE.test(readFileSync(test.path, 'utf8'))) {
       groups.push([test]);
       continue;
     }
-    let group = open.get(folder);
+    let group = open.get(room);
     const seconds = secondsOf(test.path);
     if (group === undefined || group.tests.length === MOST_FILES || group.seconds + seconds > MOST_SECONDS) {
       group = { tests: [], seconds: 0 };
-      open.set(folder, group);
+      open.set(room, group);
       groups.push(group.tests);
     }
     group.tests.push(test);

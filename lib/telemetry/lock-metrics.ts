@@ -5,8 +5,8 @@ import { type LockSeries, type MetricSink, type Series, SeriesTable } from './se
 import { ServiceSeries } from './service-series.js';
 import type { LockMode } from '../core/api/lock-mode.js';
 import { LEADER_PREFIX } from '../core/api/resource.js';
-import type { LockEventOf, LockEventType } from '../core/events/events.js';
-import type { RegisteredGroup } from '../core/events/observers.js';
+import type { LockEventOf } from '../core/events/events.js';
+import { type EventTable, observeBy, type RegisteredGroup } from '../core/events/observers.js';
 
 /** The metrics of one meter or registry, for every lock service that reports to it. */
 export class LockMetrics<A> {
@@ -45,31 +45,6 @@ export class LockMetrics<A> {
   }
 }
 
-const TYPES = [
-  'acquired',
-  'released',
-  'waiting',
-  'notAcquired',
-  'lost',
-  'transferred',
-  'leftToExpire',
-  'releaseFailed',
-  'renewalFailed',
-  'heldLong',
-  'leaked',
-  'slowLoop',
-  'tickStarted',
-  'tickFinished',
-  'tickSkipped',
-  'tickFailed',
-  'tickMissed',
-  'campaigning',
-  'elected',
-  'demoted',
-] as const satisfies LockEventType[];
-
-type Recorded = LockEventOf<(typeof TYPES)[number]>;
-
 /** What one lock service adds to series that it may share with another of the same name. */
 interface Share<A> {
   readonly series: LockSeries<A>;
@@ -96,7 +71,7 @@ class Recorder<A> {
   start(source: LockTelemetrySource): () => void {
     const stops = [
       source.onRegistered((registered) => this.#register(registered)),
-      source.observe((event) => this.#record(event), TYPES),
+      observeBy(this.#table, (...each) => source.observe(...each)),
       source.onBlocked(({ group, holderGroup, waitedMs }) => {
         this.service.blocked(group, holderGroup).value += waitedMs / 1000;
       }),
@@ -114,96 +89,61 @@ class Recorder<A> {
   }
 
   // Counts first: a package that throws must not make a count wrong.
-  #record(event: Recorded): void {
-    switch (event.type) {
-      case 'acquired': {
-        const share = this.#shareOf(event);
-        const { series } = share;
-        series.acquired.value++;
-        if (event.handedOn) series.handOvers.value++;
-        if (event.hasWaited) this.#addWaiting(share, -1);
-        this.#addHeld(share, 1);
-        // A candidate waits for as long as another leads.
-        if (event.resource.startsWith(LEADER_PREFIX)) return;
-        return this.#sink.record(LockMetric.WaitTime, event.waitedMs / 1000, series.attributes);
-      }
-      case 'released':
-      case 'transferred':
-        return this.#ended(event);
-      case 'waiting':
-        return this.#addWaiting(this.#shareOf(event), 1);
-      case 'notAcquired': {
-        const share = this.#shareOf(event);
-        share.series.notAcquired(event.error).value++;
-        if (!event.hasWaited) return;
-        this.#addWaiting(share, -1);
-        return this.#sink.record(LockMetric.WaitTime, event.waitedMs / 1000, share.series.attributes);
-      }
-      case 'lost':
-        this.#shareOf(event).series.lost(event.reason).value++;
-        return this.#ended(event);
-      case 'releaseFailed':
-        this.#shareOf(event).series.releaseFailures.of(event.error.code).value++;
-        return event.isEnd ? this.#ended(event) : undefined;
-      case 'leftToExpire':
-        // It lasts on without this process: how long it was held is not known.
-        return this.#addHeld(this.#shareOf(event), -1);
-      case 'renewalFailed':
-        this.#shareOf(event).series.renewalFailures.of(event.error.code).value++;
-        return;
-      case 'heldLong':
-        this.#shareOf(event).series.heldLong.value++;
-        return;
-      case 'slowLoop':
-        this.service.slowLoops.value++;
-        return;
-      case 'leaked':
-        this.#shareOf(event).series.leaked.value++;
-        return;
-      default:
-        return this.#recordFeature(event);
-    }
-  }
-
-  #recordFeature(
-    event: LockEventOf<
-      `tick${'Started' | 'Finished' | 'Skipped' | 'Failed' | 'Missed'}` | 'campaigning' | 'elected' | 'demoted'
-    >,
-  ): void {
-    const { jobs, leaderships } = this.service;
-    switch (event.type) {
-      case 'tickStarted':
-        if (event.delayMs === undefined) return void jobs.of(event.job);
-        // The clock of this process may be behind.
-        return this.#sink.record(
-          LockMetric.JobStartDelay,
-          Math.max(0, event.delayMs) / 1000,
-          jobs.of(event.job).attributes,
-        );
-      case 'tickFinished': {
-        const job = jobs.of(event.job);
-        job.runs.of(event.outcome).value++;
-        if (event.outcome === 'ok') job.lastSuccess.value = this.now() / 1000;
-        return this.#sink.record(LockMetric.JobDuration, event.ranMs / 1000, job.attributes);
-      }
-      case 'tickSkipped':
-        jobs.of(event.job).skipped.of(event.reason).value++;
-        return;
-      case 'tickFailed':
-        jobs.of(event.job).skipped.of('failed').value++;
-        return;
-      case 'tickMissed':
-        jobs.of(event.job).missed.value += event.count;
-        return;
-      case 'campaigning':
-        leaderships.of(event.leadership);
-        return;
-      case 'elected':
-        return this.#addLeading(event.leadership, 1);
-      case 'demoted':
-        return this.#addLeading(event.leadership, -1);
-    }
-  }
+  readonly #table: EventTable = {
+    acquired: (event) => {
+      const share = this.#shareOf(event);
+      const { series } = share;
+      series.acquired.value++;
+      if (event.handedOn) series.handOvers.value++;
+      if (event.hasWaited) this.#addWaiting(share, -1);
+      this.#addHeld(share, 1);
+      // A candidate waits for as long as another leads.
+      if (event.resource.startsWith(LEADER_PREFIX)) return;
+      this.#sink.record(LockMetric.WaitTime, event.waitedMs / 1000, series.attributes);
+    },
+    released: (event) => this.#ended(event),
+    waiting: (event) => this.#addWaiting(this.#shareOf(event), 1),
+    notAcquired: (event) => {
+      const share = this.#shareOf(event);
+      share.series.notAcquired(event.error).value++;
+      if (!event.hasWaited) return;
+      this.#addWaiting(share, -1);
+      this.#sink.record(LockMetric.WaitTime, event.waitedMs / 1000, share.series.attributes);
+    },
+    lost: (event) => {
+      this.#shareOf(event).series.lost(event.reason).value++;
+      this.#ended(event);
+    },
+    transferred: (event) => this.#ended(event),
+    // It lasts on without this process: how long it was held is not known.
+    leftToExpire: (event) => this.#addHeld(this.#shareOf(event), -1),
+    releaseFailed: (event) => {
+      this.#shareOf(event).series.releaseFailures.of(event.error.code).value++;
+      if (event.isEnd) this.#ended(event);
+    },
+    renewalFailed: (event) => void this.#shareOf(event).series.renewalFailures.of(event.error.code).value++,
+    heldLong: (event) => void this.#shareOf(event).series.heldLong.value++,
+    leaked: (event) => void this.#shareOf(event).series.leaked.value++,
+    slowLoop: () => void this.service.slowLoops.value++,
+    tickStarted: ({ job, delayMs }) => {
+      const { attributes } = this.service.jobs.of(job);
+      if (delayMs === undefined) return;
+      // The clock of this process may be behind.
+      this.#sink.record(LockMetric.JobStartDelay, Math.max(0, delayMs) / 1000, attributes);
+    },
+    tickFinished: (event) => {
+      const job = this.service.jobs.of(event.job);
+      job.runs.of(event.outcome).value++;
+      if (event.outcome === 'ok') job.lastSuccess.value = this.now() / 1000;
+      this.#sink.record(LockMetric.JobDuration, event.ranMs / 1000, job.attributes);
+    },
+    tickSkipped: ({ job, reason }) => void this.service.jobs.of(job).skipped.of(reason).value++,
+    tickFailed: ({ job }) => void this.service.jobs.of(job).skipped.of('failed').value++,
+    tickMissed: ({ job, count }) => void (this.service.jobs.of(job).missed.value += count),
+    campaigning: ({ leadership }) => void this.service.leaderships.of(leadership),
+    elected: ({ leadership }) => this.#addLeading(leadership, 1),
+    demoted: ({ leadership }) => this.#addLeading(leadership, -1),
+  };
 
   #ended(event: LockEventOf<'released' | 'transferred' | 'lost' | 'releaseFailed'>): void {
     const share = this.#shareOf(event);

@@ -16,6 +16,18 @@ import type { LockEvent, LockEventOf, LockEventType } from './events.js';
  */
 export type LockObserver = (event: LockEvent) => void;
 
+/** What is done with events, by their type. */
+export type EventTable = { readonly [T in LockEventType]?: (event: LockEventOf<T>) => void };
+
+/** Observes the events of a table. @returns what `observe` returns */
+export function observeBy<R>(
+  table: EventTable,
+  observe: (observer: LockObserver, types: readonly LockEventType[]) => R,
+): R {
+  const byType = table as Readonly<Record<LockEventType, LockObserver>>;
+  return observe((event) => byType[event.type](event), Object.keys(table) as LockEventType[]);
+}
+
 /** A lease, as its events describe it. */
 interface DescribedLease {
   readonly storeLease: { readonly owner: { readonly resource: string } };

@@ -1,8 +1,8 @@
 import type { Logger } from '@nestjs/common';
 import { type LockError, type LockUnavailableError, quoteResource } from '../../core/api/errors.js';
 import { describeLabel, OTHER_GROUP } from '../../core/api/label.js';
-import type { LockEvent, LockEventOf } from '../../core/events/events.js';
-import type { LockObservers } from '../../core/events/observers.js';
+import type { LockEventOf } from '../../core/events/events.js';
+import { type EventTable, type LockObservers, observeBy } from '../../core/events/observers.js';
 import { JOB_PREFIX, LEADER_PREFIX } from '../../core/api/resource.js';
 import { nameHolders } from '../../core/api/holder.js';
 import { describeOrders } from '../../core/holding/lock-order.js';
@@ -15,29 +15,6 @@ import { DEFAULT_NAME } from '../tokens.js';
 import { describeMissed, loggerOf, see } from './logger-of.js';
 import { NOT_RENEWED, OutageLog } from './outage-log.js';
 import { RepeatedLines } from './repeated-lines.js';
-
-const LOGGED_EVENTS = [
-  'waitingLong',
-  'heldLong',
-  'slowLoop',
-  'foreignFailed',
-  'tickFailed',
-  'lost',
-  'leaked',
-  'lockOrder',
-  'releaseFailed',
-  'renewalFailed',
-  'elected',
-  'demoted',
-  'campaignFailed',
-  'callbackFailed',
-  'tickSkipped',
-  'tickMissed',
-  'forceReleased',
-  'jobCommand',
-  'draining',
-  'drained',
-] as const satisfies readonly LockEvent['type'][];
 
 /** Missed ticks of less than this ago are no warning. */
 const RESTART_MS = 60_000;
@@ -68,7 +45,7 @@ export class LockEventLog {
   /** Logs the events of a lock service, until `closing` aborts: then what was only counted is logged. */
   listenTo(observers: LockObservers, closing: AbortSignal, countWaiting: () => number): void {
     const outage = new OutageLog(this.clock, this.#lines, this.#warn, observers);
-    observers.add((event) => this.#observe(event, outage, countWaiting), LOGGED_EVENTS);
+    observeBy(this.#tableOf(outage, countWaiting), (...each) => observers.add(...each));
     // Not by the event of a call that failed, which each call that finds a lock taken would have to make.
     observers.onUnavailable = (error, silentMs) => this.#unavailable(error, outage, silentMs);
     closing.addEventListener('abort', () => this.#lines.flush(), { once: true });
@@ -81,72 +58,49 @@ export class LockEventLog {
 
   readonly #warn = (line: string): void => this.#logger.warn(line);
 
-  #observe(event: LockEventOf<(typeof LOGGED_EVENTS)[number]>, outage: OutageLog, countWaiting: () => number): void {
-    switch (event.type) {
-      case 'waitingLong':
-        return this.#waitingLong(event, countWaiting);
-      case 'heldLong':
-        return this.#heldLong(event);
-      case 'slowLoop':
-        return this.#slowLoop(event);
-      case 'foreignFailed':
-        return this.#foreignFailed(event);
-      case 'tickFailed':
-        if (this.#told.has(event.error)) return;
-        return outage.failed(
-          'ticks',
-          { resource: event.job, error: event.error },
-          describeFailure(event.error, 'This instance does not run the tick.'),
-        );
-      case 'lost':
+  /** What is logged of each event. */
+  #tableOf(outage: OutageLog, countWaiting: () => number): EventTable {
+    return {
+      waitingLong: (event) => this.#waitingLong(event, countWaiting),
+      heldLong: (event) => this.#heldLong(event),
+      slowLoop: (event) => this.#slowLoop(event),
+      foreignFailed: (event) => this.#foreignFailed(event),
+      tickFailed: ({ job, error }) => {
+        if (this.#told.has(error)) return;
+        const line = describeFailure(error, 'This instance does not run the tick.');
+        outage.failed('ticks', { resource: job, error }, line);
+      },
+      lost: (event) => {
         if (event.reason === 'notRenewed') outage.lost();
-        return this.#lost(event);
-      case 'leaked':
-        return this.#leaked(event);
-      case 'lockOrder':
-        return this.#warn(`${describeOrders(event.edges)} ${see('locks-are-taken-in-different-orders')}`);
-      case 'releaseFailed':
-        return outage.failed('releases', event, describeFailure(event.error, describeNextTry(event.error)));
-      case 'renewalFailed':
-        return outage.failed(
-          'renewals',
-          event,
-          describeFailure(event.error, 'It is tried again until the lease ends.'),
-        );
-      case 'campaignFailed':
-        return outage.failed('campaigns', event, describeFailure(event.error, 'It campaigns again.'));
-      case 'elected':
-        this.#logger.log(`Leads ${quoteResource(event.leadership)}.`);
-        return;
-      case 'demoted':
-        this.#logger.log(`Leads ${quoteResource(event.leadership)} no longer (${event.reason}).`);
-        return;
-      case 'callbackFailed':
+        this.#lost(event);
+      },
+      leaked: (event) => this.#leaked(event),
+      lockOrder: ({ edges }) => this.#warn(`${describeOrders(edges)} ${see('locks-are-taken-in-different-orders')}`),
+      releaseFailed: (event) =>
+        outage.failed('releases', event, describeFailure(event.error, describeNextTry(event.error))),
+      renewalFailed: (event) =>
+        outage.failed('renewals', event, describeFailure(event.error, 'It is tried again until the lease ends.')),
+      campaignFailed: (event) => outage.failed('campaigns', event, describeFailure(event.error, 'It campaigns again.')),
+      elected: ({ leadership }) => this.#logger.log(`Leads ${quoteResource(leadership)}.`),
+      demoted: ({ leadership, reason }) =>
+        this.#logger.log(`Leads ${quoteResource(leadership)} no longer (${reason}).`),
+      callbackFailed: ({ callback, leadership, error }) =>
         this.#logger.error(
-          `${event.callback} of the campaign for ${quoteResource(event.leadership)} threw. The campaign continues. ` +
-            describeThrown(event.error, true),
-          event.error instanceof Error ? describeStack(event.error) : undefined,
-        );
-        return;
-      case 'tickSkipped':
-        this.#tickSkipped(event);
-        return;
-      case 'tickMissed':
-        this.#tickMissed(event);
-        return;
-      case 'forceReleased':
-        return this.#warn(describeForced(event));
-      case 'jobCommand':
-        return this.#logger[event.command === 'pause' ? 'warn' : 'log'](describeCommand(event));
-      case 'draining':
+          `${callback} of the campaign for ${quoteResource(leadership)} threw. The campaign continues. ` +
+            describeThrown(error, true),
+          error instanceof Error ? describeStack(error) : undefined,
+        ),
+      tickSkipped: (event) => this.#tickSkipped(event),
+      tickMissed: (event) => this.#tickMissed(event),
+      forceReleased: (event) => this.#warn(describeForced(event)),
+      jobCommand: (event) => this.#logger[event.command === 'pause' ? 'warn' : 'log'](describeCommand(event)),
+      draining: ({ drainMs, resources }) =>
         this.#logger.log(
-          `Closing: waiting up to ${formatDuration(event.drainMs)} (shutdown.drainMs) for ` +
-            `${count(event.resources.length, 'lease')}: ${quoteSome(event.resources)}.`,
-        );
-        return;
-      case 'drained':
-        this.#drained(event);
-    }
+          `Closing: waiting up to ${formatDuration(drainMs)} (shutdown.drainMs) for ` +
+            `${count(resources.length, 'lease')}: ${quoteSome(resources)}.`,
+        ),
+      drained: (event) => this.#drained(event),
+    };
   }
 
   /** A job that runs every second misses ticks with each restart of an application that has one instance. */
@@ -246,7 +200,7 @@ export class LockEventLog {
   }
 
   /** A wrong clock keeps a job from running at every tick. It is logged once for each job. */
-  #tickSkipped(event: Extract<LockEvent, { type: 'tickSkipped' }>): void {
+  #tickSkipped(event: LockEventOf<'tickSkipped'>): void {
     if (!('lateMs' in event)) return;
     const { job, tick, reason, lateMs, clockBehindMs } = event;
     const skipped = `Tick ${escapeText(tick)} of job ${quoteResource(job)} is skipped`;

@@ -1,21 +1,22 @@
 import type { LockMode } from '../../core/api/lock-mode.js';
-import type { LockEvent, LockEventOf } from '../../core/events/events.js';
+import type { LockEventOf } from '../../core/events/events.js';
 import { quote } from '../../core/util/quoted.js';
 import type { LockTelemetry, LockTelemetrySource } from '../../core/events/telemetry.js';
 import type { CallTrace, TracedLock } from '../../core/events/lock-tracer.js';
 
-/** The events that are noted: what waits, what is held, and how it ended. */
-export const LOGGED = [
-  'waiting',
-  'acquired',
-  'notAcquired',
-  'released',
-  'lost',
-  'transferred',
-  'leftToExpire',
-  'releaseFailed',
-] as const;
-type LoggedEvent = LockEventOf<(typeof LOGGED)[number]>;
+/** The events that are noted, and what the story says of each: what waits, what is held, and how it ended. */
+const SAID = {
+  waiting: 'waits for',
+  acquired: 'acquired',
+  notAcquired: 'did not acquire',
+  released: 'released',
+  lost: 'lost',
+  transferred: 'transferred',
+  leftToExpire: 'left',
+  releaseFailed: 'could not release',
+} as const;
+const LOGGED = Object.keys(SAID) as (keyof typeof SAID)[];
+type LoggedEvent = LockEventOf<keyof typeof SAID>;
 
 /** One thing that happened to a lock of a fleet. */
 export interface LockLogEntry {
@@ -124,17 +125,6 @@ function detailsOf(event: LoggedEvent): Pick<LockLogEntry, 'heldMs' | 'waitedMs'
       return { heldMs: event.heldMs };
   }
 }
-
-const SAID: Record<LockEvent['type'] & LockLogEntry['type'], string> = {
-  waiting: 'waits for',
-  acquired: 'acquired',
-  notAcquired: 'did not acquire',
-  released: 'released',
-  lost: 'lost',
-  transferred: 'transferred',
-  leftToExpire: 'left',
-  releaseFailed: 'could not release',
-};
 
 function lineOf({
   atMs,

@@ -82,14 +82,8 @@ export async function holdElsewhere(
   options: HoldElsewhereOptions,
 ): Promise<HeldElsewhere> {
   HOLD_ELSEWHERE_OPTIONS.check('holdElsewhere', options);
-  const { defaults } = HOLD_ELSEWHERE_OPTIONS;
-  const {
-    mode,
-    instanceId: instance = defaults.instanceId,
-    waitMs = defaults.waitMs,
-    leaseMs = defaults.leaseMs,
-  } = options;
-  const { permits: count = defaults.permits, total = count } = options;
+  const filled = HOLD_ELSEWHERE_OPTIONS.filled(options);
+  const { mode, instanceId: instance, waitMs, leaseMs, permits: count, total = count } = filled;
   const isSemaphore = options.permits !== undefined || options.total !== undefined;
   const name = checkResource(resource, 'holdElsewhere');
   if (mode !== undefined || isSemaphore) refuseReserved(name);

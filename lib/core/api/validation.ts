@@ -264,6 +264,13 @@ export class OptionTable<T extends Record<string, AnyOption> = Record<string, An
     if (this.#required.length > 0) this.#checkRequired(values, within);
   }
 
+  /** The given options, and the defaults of those that they leave out. */
+  filled<O extends object>(given: O): O & typeof this.defaults {
+    const values = given as Readonly<Record<string, unknown>>;
+    const stated = this.names.filter((name) => values[name] !== undefined);
+    return { ...this.defaults, ...pick(values, ...stated) } as O & typeof this.defaults;
+  }
+
   #checkAll(values: Record<string, unknown>, within: string): void {
     for (const name of this.names) {
       const value = values[name];

@@ -115,14 +115,11 @@ export const LOCK_DECORATOR_OPTIONS = new OptionTable({
   onBusy: checked<LockOnBusy>((option, value) => checkOnBusy(option, value, 'cancelHolder')).default('throw'),
 } satisfies OptionsOf<LockDecoratorOptions<never, LockOnBusy>>);
 
-export interface ResolvedDecoratorOptions {
+/** How calls of one method are locked. `A` is what the key function is called with. */
+export interface LockPlan<A extends readonly unknown[]> extends LockAccess {
   readonly onBusy: AnyOnBusy;
   readonly onLost: 'abort' | 'throw';
   readonly lockService: string | undefined;
-}
-
-/** How calls of one method are locked. `A` is what the key function is called with. */
-export interface LockPlan<A extends readonly unknown[]> extends ResolvedDecoratorOptions, LockAccess {
   /** See `LockOptions.ignoreTransaction`. */
   readonly ignoresTransaction: boolean;
   /** See `LockOptions.minHoldMs`. */
@@ -161,24 +158,18 @@ export function readLockPlan<A extends readonly unknown[]>(
   const isKey = typeof given === 'string' || typeof given === 'function' || Array.isArray(given);
   const options = (isKey ? { key: given } : given) as LockDecoratorOptions<A, LockOnBusy>;
   (fixedMode ? READ_WRITE_OPTIONS : LOCK_DECORATOR_OPTIONS).check(`The lock of ${where}`, options);
-  checkMinHold(options);
-  if (options.alsoLock !== undefined) checkAlsoLock(options);
-  const { key, onBusy: whenBusy, onLost, service: lockService, ...rest } = options;
+  const { key, onBusy: whenBusy, onLost, service, ...rest } = options;
   const [onBusy, cancels] = whenBusy === 'cancelHolder' ? [undefined, { onBusy: whenBusy }] : [whenBusy];
-  const resolved = resolveDecoratorOptions({ onBusy, onLost, service: lockService });
-  const waitMs = waitMsOf(resolved.onBusy, rest);
-  const group = groupNamed(rest.group ?? where);
+  const plan = readCommon({ ...rest, onBusy, onLost, service }, where);
+  if (options.alsoLock !== undefined) checkAlsoLock(options);
   const mode = fixedMode && { mode: fixedMode };
-  const lock: LockOptions = { ...rest, ...mode, ...cancels, ...(waitMs !== undefined && { waitMs }), group };
+  const lock: LockOptions = { ...rest, ...mode, ...cancels, ...waitOf(plan.onBusy, rest), group: plan.group };
   const resources = readKey(key, where, checkResources);
   const fixed = typeof key === 'function' ? undefined : { fixed: checkResources(key, where) };
   if (isNewestFirst(lock)) checkNewestFirst(lock, fixed?.fixed.length);
   const lockOptions = fixedOptions(lock);
   return {
-    ...resolved,
-    group,
-    ignoresTransaction: rest.ignoreTransaction === true,
-    minHoldMs: rest.minHoldMs ?? 0,
+    ...plan,
     mode: lock.mode ?? 'exclusive',
     resources,
     ...fixed,
@@ -222,19 +213,14 @@ export function readSemaphorePlan<A extends readonly unknown[]>(
   where: string,
 ): LockPlan<A> {
   SEMAPHORE_DECORATOR_OPTIONS.check(`The semaphore of ${where}`, options);
-  checkMinHold(options);
-  const { key, permits, onBusy, onLost, service: lockService, ...rest } = options;
+  const plan = readCommon(options, where);
+  const { key, permits } = options;
+  const rest = without(options, 'key', 'permits', 'onBusy', 'onLost', 'service');
   const total = checkPermits(permits, `the semaphore of ${where}`);
   const count = readCount(rest, total);
-  const resolved = resolveDecoratorOptions({ onBusy, onLost, service: lockService });
-  const waitMs = waitMsOf(resolved.onBusy, rest);
-  const group = groupNamed(rest.group ?? where);
-  const permitOptions: PermitOptions = { ...rest, ...(waitMs !== undefined && { waitMs }), group };
+  const permitOptions: PermitOptions = { ...rest, ...waitOf(plan.onBusy, rest), group: plan.group };
   return {
-    ...resolved,
-    group,
-    ignoresTransaction: rest.ignoreTransaction === true,
-    minHoldMs: rest.minHoldMs ?? 0,
+    ...plan,
     mode: 'semaphore',
     permits: { count, total },
     resources: readKey(key, where, (name, source) => [checkOwnResource(name, source)]),
@@ -245,13 +231,18 @@ export function readSemaphorePlan<A extends readonly unknown[]>(
   };
 }
 
-/** Fills in what checked options leave out. */
-export function resolveDecoratorOptions({
-  onBusy = DECORATOR_OPTIONS.defaults.onBusy,
-  onLost = DECORATOR_OPTIONS.defaults.onLost,
-  service: lockService,
-}: DecoratorOptions<AnyOnBusy>): ResolvedDecoratorOptions {
-  return { onBusy, onLost, lockService };
+/** What the plans of a lock and of a semaphore read alike. @throws InvalidLockOptionsError */
+function readCommon(options: DecoratorOptions<AnyOnBusy> & Omit<LockOptions, 'onBusy' | 'mode'>, where: string) {
+  checkMinHold(options);
+  const { onBusy, onLost } = DECORATOR_OPTIONS.filled(options);
+  return {
+    onBusy,
+    onLost,
+    lockService: options.service,
+    group: groupNamed(options.group ?? where),
+    ignoresTransaction: options.ignoreTransaction === true,
+    minHoldMs: options.minHoldMs ?? 0,
+  };
 }
 
 function checkOnBusy(option: string, onBusy: unknown, ...more: readonly string[]): void {
@@ -264,8 +255,8 @@ function checkLockService(option: string, name: unknown): void {
 }
 
 /** With `onBusy: 'skip'`, a call does not wait, unless `waitMs` or `retry` is set. */
-export function waitMsOf(onBusy: AnyOnBusy, { waitMs, retry }: LockOptions): number | undefined {
-  return waitMs ?? (onBusy === 'skip' && !retry ? 0 : undefined);
+function waitOf(onBusy: AnyOnBusy, { waitMs, retry }: LockOptions): Pick<LockOptions, 'waitMs'> {
+  return waitMs === undefined && onBusy === 'skip' && !retry ? { waitMs: 0 } : {};
 }
 
 /**
@@ -275,7 +266,7 @@ export function waitMsOf(onBusy: AnyOnBusy, { waitMs, retry }: LockOptions): num
  * @param check returns the names, or throws InvalidLockOptionsError
  * @returns what finds the names for a call
  */
-export function readKey<A extends readonly unknown[]>(
+function readKey<A extends readonly unknown[]>(
   key: unknown,
   where: string,
   check: (given: unknown, source: string) => readonly string[],

@@ -17,15 +17,14 @@ import {
   oneOf,
   type OptionsOf,
   OptionTable,
+  pick,
   text,
   wrongValue,
 } from '../../core/api/validation.js';
 import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
-import type { Durability } from '../../redis/durability/durable-connection.js';
 import {
   checkIsInQuorum,
   type QuorumOptions,
-  type ResolvedQuorum,
   resolveDurability,
   resolveQuarantine,
   resolveQuorum,
@@ -228,30 +227,6 @@ export interface RedisLockModuleExtras {
   global?: boolean;
 }
 
-export interface ResolvedModuleOptions {
-  /** A function, so that a log of the module or of its container shows no password. */
-  readonly connection: () => RedisConnectionOption | undefined;
-  /** Instead of the connection. */
-  readonly quorum: ResolvedQuorum | undefined;
-  /** Instead of the connection. */
-  readonly store: StoreFactory | undefined;
-  readonly keyPrefix: string;
-  readonly instanceId: string;
-  /** Whether the options state the instance id. */
-  readonly isNamed: boolean;
-  readonly defaults: LockDefaults;
-  readonly durability: Durability | undefined;
-  readonly observers: readonly LockObserver[];
-  readonly onLeak: OnLeak;
-  readonly transactions: TransactionHooks | undefined;
-  readonly group: GroupFunction | undefined;
-  readonly labelGroups: boolean;
-  readonly unclearNames: 'refuse' | 'allow';
-  readonly telemetry: readonly LockTelemetry[];
-  readonly contention: ContentionSettings | undefined;
-  readonly drainMs: number;
-}
-
 /** Each module option with its check and its default. What depends on other options is checked with them. */
 export const MODULE_OPTIONS = new OptionTable({
   connection: checked<RedisConnectionOption>(),
@@ -338,18 +313,17 @@ export function checkExtras(
  *
  * @throws InvalidLockOptionsError that names the option, the value and what is allowed
  */
-export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedModuleOptions {
-  checkNoExtras(options);
-  checkIsInQuorum(Object(options) as object);
-  MODULE_OPTIONS.check('The result of the factory of RedisLockModule.forRootAsync', options);
-  const { keyPrefix: defaultPrefix, observers: noObservers, onLeak: defaultOnLeak } = MODULE_OPTIONS.defaults;
-  const { connection, store, keyPrefix = defaultPrefix, instanceId = defaultInstanceId() } = options;
-  const { observers = noObservers, onLeak = defaultOnLeak } = options;
-  checkPlace(options);
-  const defaults = resolveLockDefaults(options);
+export function resolveModuleOptions(given: RedisLockModuleOptions) {
+  checkNoExtras(given);
+  checkIsInQuorum(Object(given) as object);
+  MODULE_OPTIONS.check('The result of the factory of RedisLockModule.forRootAsync', given);
+  checkPlace(given);
+  const options = MODULE_OPTIONS.filled<RedisLockModuleSettings>(given);
+  const { connection, store, durability, instanceId = defaultInstanceId() } = options;
+  const defaults = resolveLockDefaults(given);
   const quorum = resolveQuorum(options.quorum, defaults.leaseMs);
   if (store) checkIsOwnStore(options);
-  if (quorum && options.durability !== undefined) {
+  if (quorum && durability !== undefined) {
     throw new InvalidLockOptionsError(
       'durability is for a connection. With a quorum, a lock survives the loss of a node because a majority of the ' +
         'independent nodes has it.',
@@ -360,25 +334,22 @@ export function resolveModuleOptions(options: RedisLockModuleOptions): ResolvedM
   const isMajority = quorum !== undefined && quorum.connections().length > 1;
   const restartQuarantineMs = options.restartQuarantineMs ?? (isMajority ? defaults.leaseMs : undefined);
   return {
+    ...pick(options, 'store', 'keyPrefix', 'observers', 'onLeak', 'transactions', 'contention'),
+    ...pick(options, 'group', 'labelGroups', 'unclearNames'),
+    // A function, so that a log of the module or of its container shows no password.
     connection: () => connection,
     quorum,
-    store,
-    keyPrefix,
     instanceId,
+    /** Whether the options state the instance id. */
     isNamed: options.instanceId !== undefined,
     defaults: { ...defaults, ...resolveQuarantine(restartQuarantineMs, defaults) },
-    durability: resolveDurability(options.durability, defaults),
-    observers,
-    onLeak,
-    transactions: options.transactions,
-    group: options.group,
-    labelGroups: options.labelGroups ?? MODULE_OPTIONS.defaults.labelGroups,
-    unclearNames: options.unclearNames ?? MODULE_OPTIONS.defaults.unclearNames,
+    durability: resolveDurability(durability, defaults),
     telemetry: [options.telemetry ?? []].flat(),
-    contention: options.contention,
     drainMs: options.shutdown?.drainMs ?? (connection === IN_MEMORY ? 0 : SHUTDOWN_OPTIONS.defaults.drainMs),
   };
 }
+
+export type ResolvedModuleOptions = ReturnType<typeof resolveModuleOptions>;
 
 /** @throws InvalidLockOptionsError unless the options say in one way where the locks are */
 function checkPlace({ connection, quorum, store }: RedisLockModuleSettings): void {

@@ -11,16 +11,10 @@ import {
   oneOf,
   type OptionsOf,
   OptionTable,
+  pick,
 } from '../../core/api/validation.js';
 import { quote } from '../../core/util/quoted.js';
-import {
-  HISTORY_SIZE,
-  MAX_CLOCK_SKEW,
-  ON_CRASH,
-  OVERLAP,
-  SPREAD,
-  type SingletonRunOptions,
-} from '../../core/singleton/singleton-run-options.js';
+import { HISTORY_SIZE, MAX_CLOCK_SKEW, ON_CRASH, OVERLAP, SPREAD } from '../../core/singleton/singleton-run-options.js';
 import { checkIsFilledIn, LOCK_SERVICE } from '../decorators/lock-plan.js';
 
 /**
@@ -180,20 +174,6 @@ export const TICK_OPTIONS = new OptionTable({
   missedWithinMs: milliseconds(1_000, 366 * DAY_MS).default(7 * DAY_MS),
 } satisfies OptionsOf<SingletonTickOptions>);
 
-interface ResolvedJobOptions {
-  readonly name: string | undefined;
-  readonly lockService: string | undefined;
-  readonly overlap: 'skip' | 'wait';
-  /** `overlap` of a tick on a single date. */
-  readonly overlapOnDate: 'skip' | 'wait';
-  readonly onCrash: 'skip' | 'retry';
-  readonly maxClockSkewMs: number;
-  readonly spreadMs: number;
-  readonly missed: Required<Pick<SingletonTickOptions, 'graceMs' | 'onMissed' | 'missedWithinMs'>>;
-  readonly history: Pick<SingletonRunOptions, 'historySize' | 'historyMessages'>;
-  readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'alsoLock'>;
-}
-
 /**
  * Checks the options of a singleton decorator, when the class is defined.
  *
@@ -201,11 +181,7 @@ interface ResolvedJobOptions {
  * @param table the options of this decorator
  * @throws InvalidLockOptionsError
  */
-export function resolveJobOptions(
-  options: SingletonTickOptions,
-  where: string,
-  table: Pick<OptionTable, 'check'>,
-): ResolvedJobOptions {
+export function resolveJobOptions(options: SingletonTickOptions, where: string, table: Pick<OptionTable, 'check'>) {
   if (typeof options === 'string') {
     throw new InvalidLockOptionsError(
       `The schedule of ${where} must be an object, not a text. For the name of the job, write { name: ${describeValue(options)} }.`,
@@ -213,24 +189,30 @@ export function resolveJobOptions(
     );
   }
   table.check(`The schedule of ${where}`, options);
-  const { defaults } = TICK_OPTIONS;
-  const { name, service: lockService, overlap = defaults.overlap, overlap: overlapOnDate = 'wait' } = options;
+  const filled = TICK_OPTIONS.filled(options);
+  const { name, service: lockService, overlap, onCrash, maxClockSkewMs, spreadMs } = filled;
   if (name !== undefined) checkIsFilledIn('name', name, `the schedule of ${where}`);
-  const { onCrash = defaults.onCrash, maxClockSkewMs = defaults.maxClockSkewMs } = options;
-  const { historySize = defaults.historySize, historyMessages = defaults.historyMessages } = options;
-  const history = { historySize, historyMessages };
-  const { graceMs = defaults.graceMs, onMissed = defaults.onMissed } = options;
-  if (options.missedWithinMs !== undefined && onMissed === 'skip') {
+  if (options.missedWithinMs !== undefined && filled.onMissed === 'skip') {
     throw new InvalidLockOptionsError(
       `missedWithinMs in the schedule of ${where} says when the job runs for missed ticks, but onMissed is 'skip'. ` +
         `Set onMissed: 'runOnce', or leave missedWithinMs out.`,
       'missedWithinMs',
     );
   }
-  const missed = { graceMs, onMissed, missedWithinMs: options.missedWithinMs ?? defaults.missedWithinMs };
-  const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, alsoLock, spreadMs = defaults.spreadMs } = options;
-  const lock = { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, alsoLock };
-  return { name, lockService, overlap, overlapOnDate, onCrash, maxClockSkewMs, spreadMs, history, missed, lock };
+  return {
+    name,
+    lockService,
+    overlap,
+    /** `overlap` of a tick on a single date. */
+    overlapOnDate: options.overlap ?? 'wait',
+    onCrash,
+    maxClockSkewMs,
+    spreadMs,
+    history: pick(filled, 'historySize', 'historyMessages'),
+    missed: pick(filled, 'graceMs', 'onMissed', 'missedWithinMs'),
+    // What is left out has the defaults of the module.
+    lock: pick(options, 'leaseMs', 'waitMs', 'maxHoldMs', 'attemptTimeoutMs', 'alsoLock'),
+  };
 }
 
 /**
@@ -239,7 +221,7 @@ export function resolveJobOptions(
  * @param option what the time is called
  * @throws InvalidLockOptionsError
  */
-export function checkSpread({ spreadMs }: ResolvedJobOptions, option: string, ms: number): void {
+export function checkSpread({ spreadMs }: { readonly spreadMs: number }, option: string, ms: number): void {
   if (spreadMs <= ms / 2) return;
   throw new InvalidLockOptionsError(
     `spreadMs must be at most half of ${option}: ${Math.floor(ms / 2)}, not ${spreadMs}. The runs of two instances ` +

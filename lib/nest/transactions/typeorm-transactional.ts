@@ -40,11 +40,7 @@ export const TYPEORM_TRANSACTIONAL_OPTIONS = new OptionTable({
  */
 export function typeormTransactional(options: TypeormTransactionalOptions): TransactionHooks {
   TYPEORM_TRANSACTIONAL_OPTIONS.check('typeormTransactional', options);
-  const {
-    runOnTransactionComplete,
-    getDataSourceByName,
-    dataSources = TYPEORM_TRANSACTIONAL_OPTIONS.defaults.dataSources,
-  } = options;
+  const { runOnTransactionComplete, getDataSourceByName, dataSources } = TYPEORM_TRANSACTIONAL_OPTIONS.filled(options);
   // TypeORM has one query runner for all transactions on SQLite. So each transaction has an object of its own here.
   const open = new WeakMap<object, OpenTransaction>();
   return {

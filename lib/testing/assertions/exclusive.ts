@@ -42,7 +42,7 @@ export async function expectExclusive<T>(
 ): Promise<PromiseSettledResult<T>[]> {
   checkFunction('run', run);
   EXCLUSIVE_OPTIONS.check('expectExclusive', options);
-  const { times = EXCLUSIVE_OPTIONS.defaults.times, touching } = options;
+  const { times, touching } = EXCLUSIVE_OPTIONS.filled(options);
   const runs = new Runs(times);
   const stop = locks.observe((event) => {
     const line = lineOf(event);

@@ -86,7 +86,7 @@ const PASS_THROUGH_OPTIONS = new OptionTable({
  */
 export function passThroughLocks(given: PassThroughOptions = {}): RedisLockService {
   PASS_THROUGH_OPTIONS.check('passThroughLocks', given);
-  const { service: name = DEFAULT_NAME, transactions } = given;
+  const { service = DEFAULT_NAME, transactions, ...options } = PASS_THROUGH_OPTIONS.filled(given);
   const store = new PassThroughStore(INSTANCE_ID);
   const defaults = resolveLockDefaults(given);
   const client = new PassThroughClient({
@@ -94,12 +94,9 @@ export function passThroughLocks(given: PassThroughOptions = {}): RedisLockServi
     clock: STANDING_CLOCK,
     random: NO_CHANCE,
     defaults,
-    observers: given.observers ?? [],
+    ...pick(options, 'observers', 'group', 'labelGroups', 'unclearNames'),
     transactions,
-    service: name,
-    group: given.group,
-    labelGroups: given.labelGroups ?? PASS_THROUGH_OPTIONS.defaults.labelGroups,
-    unclearNames: given.unclearNames ?? PASS_THROUGH_OPTIONS.defaults.unclearNames,
+    service,
     granting: new PassThroughGranting(store, resolveLockOptions(undefined, defaults)),
     secondLocks: (runtime) => new AlsoLocks(runtime, () => FOREIGN),
   });

@@ -4,7 +4,6 @@ import { SeededRandom } from '../fleet/seeded-random.js';
 import {
   type ActorOutcome,
   type ActorOutcomes,
-  type ExploreRacesOptions,
   type RaceActor,
   readSeed,
   type ResolvedExploreOptions,
@@ -43,12 +42,11 @@ export class Exploration<World> {
   constructor(
     private readonly setup: (kit: RaceKit) => World | Promise<World>,
     private readonly actors: readonly (readonly [string, RaceActor<World>])[],
-    private readonly options: ExploreRacesOptions<World>,
-    private readonly resolved: ResolvedExploreOptions,
+    private readonly options: ResolvedExploreOptions<World>,
   ) {}
 
   async run(): Promise<Explored> {
-    const { schedules, seed, maxSchedules } = this.resolved;
+    const { schedules, seed, maxSchedules } = this.options;
     if (typeof seed === 'string') return this.#repeat(seed);
     const orders = new OrderSearch(diverged);
     const most = schedules === 'all' ? maxSchedules : Math.ceil(schedules / 2);
@@ -103,10 +101,10 @@ export class Exploration<World> {
   }
 
   async #runOne(run: ScheduleRun): Promise<FoundRace | undefined> {
-    const { onlyNamed, maxSteps: mostSteps, patienceMs, faults, maxFaults: mostFaults } = this.resolved;
+    const { shares, maxSteps: mostSteps, patienceMs, faults = [], maxFaults: mostFaults } = this.options;
     const kit = new RaceKit();
     const schedule: Schedule = new Schedule({
-      onlyNamed,
+      onlyNamed: shares === 'named',
       mostSteps,
       patienceMs,
       mostFaults,
@@ -141,7 +139,7 @@ export class Exploration<World> {
 
   async #makeWorld(kit: RaceKit): Promise<World> {
     try {
-      return await waitFor(this.setup(kit), this.resolved.patienceMs, neverEnds('setup'));
+      return await waitFor(this.setup(kit), this.options.patienceMs, neverEnds('setup'));
     } catch (error) {
       if (error instanceof RaceToolError && error.code === 'SETUP_FAILED') throw error;
       throw new RaceToolError('SETUP_FAILED', `exploreRaces: the setup failed: ${errorText(error)}`, { cause: error });
@@ -165,7 +163,7 @@ export class Exploration<World> {
     if (thrower) return { reason: `${thrower.name} threw ${errorText(thrower.value)}`, cause: thrower.value };
     try {
       const checking = this.options.invariant(world, outcomesOf(schedule.actors));
-      const found = await waitFor(checking, this.resolved.patienceMs, neverEnds('invariant'));
+      const found = await waitFor(checking, this.options.patienceMs, neverEnds('invariant'));
       if (found === false) return { reason: 'the invariant does not hold' };
       return typeof found === 'string' ? { reason: found } : undefined;
     } catch (error) {

@@ -111,18 +111,6 @@ export interface ExploreRacesOptions<World> {
   readonly throws?: boolean;
 }
 
-export interface ResolvedExploreOptions {
-  readonly schedules: 'all' | number;
-  readonly seed: number | string;
-  readonly onlyNamed: boolean;
-  readonly faults: readonly FaultKind[];
-  readonly maxFaults: number;
-  readonly maxSchedules: number;
-  readonly maxSteps: number;
-  readonly patienceMs: number;
-  readonly throws: boolean;
-}
-
 const FAULTS: readonly FaultKind[] = ['kill', 'stall', 'lose'];
 
 type Options = ExploreRacesOptions<object>;
@@ -142,21 +130,12 @@ export const EXPLORE_OPTIONS = new OptionTable({
 } satisfies OptionsOf<Options>);
 
 /** @throws InvalidLockOptionsError */
-export function resolveExploreOptions<World>(options: ExploreRacesOptions<World>): ResolvedExploreOptions {
+export function resolveExploreOptions<World>(options: ExploreRacesOptions<World>) {
   EXPLORE_OPTIONS.check('the third argument of exploreRaces', options);
-  const { defaults } = EXPLORE_OPTIONS;
-  return {
-    schedules: options.schedules ?? defaults.schedules,
-    seed: options.seed ?? defaults.seed,
-    onlyNamed: (options.shares ?? defaults.shares) === 'named',
-    faults: options.faults ?? [],
-    maxFaults: options.maxFaults ?? defaults.maxFaults,
-    maxSchedules: options.maxSchedules ?? defaults.maxSchedules,
-    maxSteps: options.maxSteps ?? defaults.maxSteps,
-    patienceMs: options.patienceMs ?? defaults.patienceMs,
-    throws: options.throws ?? defaults.throws,
-  };
+  return EXPLORE_OPTIONS.filled(options);
 }
+
+export type ResolvedExploreOptions<World> = ReturnType<typeof resolveExploreOptions<World>>;
 
 function checkSchedules(option: string, value: unknown): void {
   if (value === 'all' || (Number.isSafeInteger(value) && (value as number) >= 1)) return;

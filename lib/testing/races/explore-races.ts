@@ -39,7 +39,7 @@ export async function exploreRaces<World>(
 ): Promise<ExploreRacesResult> {
   const resolved = resolveExploreOptions(options);
   checkFunction('the setup of exploreRaces', setup);
-  const exploration = new Exploration(setup, named(actors), options, resolved);
+  const exploration = new Exploration(setup, named(actors), resolved);
   const { race, ...result } = await exploration.run();
   if (race === undefined) return result;
   if (resolved.throws) throw new RaceFoundError(messageOf(race, result.schedules), race, result.schedules);

@@ -1,5 +1,5 @@
 import type { DiscoveryService } from '@nestjs/core';
-import { isObject } from '../core/util/objects.js';
+import { isObject, prototypesOf } from '../core/util/objects.js';
 import { DEFAULT_NAME } from './tokens.js';
 
 /** A provider or a controller, as Nest's discovery finds it. */
@@ -14,7 +14,6 @@ export class Scan {
   /** Those, and the prototypes of the classes that they extend. */
   readonly allPrototypes: ReadonlySet<object>;
 
-  /** @param lockService the name of the lock service */
   constructor(
     discovery: DiscoveryService,
     private readonly lockService: string,
@@ -22,12 +21,7 @@ export class Scan {
     this.providers = discovery.getProviders();
     this.controllers = discovery.getControllers();
     this.prototypes = new Set([...this.controllers, ...this.providers].map(prototypeOf).filter(isObject));
-    const all = new Set(this.prototypes);
-    for (const each of all) {
-      const parent: unknown = Object.getPrototypeOf(each);
-      if (isObject(parent)) all.add(parent);
-    }
-    this.allPrototypes = all;
+    this.allPrototypes = new Set([...this.prototypes].flatMap(prototypesOf));
   }
 
   /** Whether a decorator is for this lock service. */

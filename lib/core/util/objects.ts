@@ -4,6 +4,18 @@ export function isObject(value: unknown): value is object {
   return value !== null && typeof value === 'object';
 }
 
+/** Whether `await` waits for it: a promise, or a query of a library. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  const isLike = isObject(value) || typeof value === 'function';
+  return isLike && typeof (value as { then?: unknown }).then === 'function';
+}
+
+/** An object, its prototype, the prototype of that, and so on. */
+export function prototypesOf(object: object): object[] {
+  const parent = Object.getPrototypeOf(object) as object | null;
+  return parent === null ? [object] : [object, ...prototypesOf(parent)];
+}
+
 /** Also one of another realm: in Jest, the errors of Node are. */
 export function isError(value: unknown): value is Error {
   return value instanceof Error || isNativeError(value);
@@ -44,6 +56,19 @@ export function sweep<K, V>(
     entries.delete(oldest[0]);
     entries.set(...oldest);
   }
+}
+
+/** The value of a map for this key; one that is made now where it has none. */
+export function entryOf<K, V>(
+  map: { get(key: K): V | undefined; set(key: K, value: V): unknown },
+  key: K,
+  make: () => V,
+): V {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
 }
 
 /** The items in groups of this size, the last of which may be smaller. */

@@ -146,9 +146,7 @@ export interface LockPlan<A extends readonly unknown[]> extends LockAccess {
 /**
  * Checks the options of a decorator, once, when the class is defined.
  *
- * @param where the decorated method, for messages
  * @param fixedMode the mode of `@ReadLock` and `@WriteLock`
- * @throws InvalidLockOptionsError
  */
 export function readLockPlan<A extends readonly unknown[]>(
   given: LockDecoratorOptions<A>['key'] | LockDecoratorOptions<A, LockOnBusy>,
@@ -202,12 +200,7 @@ export const SEMAPHORE_DECORATOR_OPTIONS = new OptionTable({
   ...without(PERMIT_OPTIONS.options, 'signal'),
 } satisfies OptionsOf<SemaphoreDecoratorOptions<never, AnyOnBusy>>);
 
-/**
- * Checks the options of a decorator, once, when the class is defined.
- *
- * @param where the decorated method, for messages
- * @throws InvalidLockOptionsError
- */
+/** Checks the options of a decorator, once, when the class is defined. */
 export function readSemaphorePlan<A extends readonly unknown[]>(
   options: SemaphoreDecoratorOptions<A, AnyOnBusy>,
   where: string,
@@ -231,7 +224,7 @@ export function readSemaphorePlan<A extends readonly unknown[]>(
   };
 }
 
-/** What the plans of a lock and of a semaphore read alike. @throws InvalidLockOptionsError */
+/** What the plans of a lock and of a semaphore read alike. */
 function readCommon(options: DecoratorOptions<AnyOnBusy> & Omit<LockOptions, 'onBusy' | 'mode'>, where: string) {
   checkMinHold(options);
   const { onBusy, onLost } = DECORATOR_OPTIONS.filled(options);
@@ -294,7 +287,6 @@ function readKey<A extends readonly unknown[]>(
  *
  * @param where what the text was passed to, for the message
  * @param remedy the last sentence of the message
- * @throws InvalidLockOptionsError
  */
 export function checkIsFilledIn(option: string, text: string, where: string, remedy = 'Write it in backticks.'): void {
   if (!text.includes('${')) return;

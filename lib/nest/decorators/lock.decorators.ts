@@ -145,7 +145,6 @@ export const WriteLock = lockInMode('WriteLock', 'write');
 /**
  * Makes a decorator that runs a method under a lock.
  *
- * @param decorator its name, for messages
  * @param read checks the options, once for each method; `where` is the method, for its errors
  */
 export function lockMethod<A extends readonly unknown[], B, O extends readonly unknown[]>(
@@ -197,19 +196,8 @@ export function lockMethod<A extends readonly unknown[], B, O extends readonly u
         },
     );
     if (plan.onBusy === 'skip') markAsSkipping(descriptor.value as object, skipping!);
-    const method: LockedMethod = {
-      name: propertyKey,
-      where,
-      decorator: `@${decorator}`,
-      lockService: plan.lockService,
-      group: plan.group,
-      mode: plan.mode,
-      ignoresTransaction: plan.ignoresTransaction,
-      skips: plan.onBusy === 'skip',
-      minHoldMs: plan.minHoldMs,
-      fixed: plan.fixed,
-      wrapped: descriptor.value as LockedMethod['wrapped'],
-    };
+    const wrapped = descriptor.value as LockedMethod['wrapped'];
+    const method: LockedMethod = { ...plan, name: propertyKey, where, decorator: `@${decorator}`, wrapped };
     addLockedMethod(target, method);
   };
 }

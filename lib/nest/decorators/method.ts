@@ -2,12 +2,12 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Inject } from '@nestjs/common';
 import 'reflect-metadata';
 import { InvalidLockOptionsError, LockModuleMissingError } from '../../core/api/errors.js';
-import type { LockMode } from '../../core/api/lock-mode.js';
 import { describeValue } from '../../core/api/validation.js';
 import type { SingletonRun } from '../../core/singleton/singleton-run-options.js';
 import { sharedByCopies } from '../../core/util/objects.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { DEFAULT_NAME, getRedisLockToken } from '../tokens.js';
+import type { LockPlan } from './lock-plan.js';
 
 /**
  * Replaces a method by a wrapper with the same name, length and metadata, so that `@Cron`, `@Get`, `@UseGuards` and
@@ -140,11 +140,7 @@ function describeProperty(name: string): string {
   return `RedisLockService ${quoted}: import RedisLockModule.forRoot({ name: ${quoted}, ... }) in your root module`;
 }
 
-/**
- * The compiler refuses a second argument, and JavaScript would drop it.
- *
- * @throws InvalidLockOptionsError
- */
+/** The compiler refuses a second argument, and JavaScript would drop it. */
 export function checkIsOnlyArgument(decorator: string, given: readonly unknown[]): void {
   if (given.length <= 1) return;
   throw new InvalidLockOptionsError(
@@ -154,22 +150,15 @@ export function checkIsOnlyArgument(decorator: string, given: readonly unknown[]
 }
 
 /** A method that a decorator runs under a lock. */
-export interface LockedMethod {
+export interface LockedMethod extends Pick<
+  LockPlan<never>,
+  'lockService' | 'group' | 'mode' | 'ignoresTransaction' | 'onBusy' | 'minHoldMs' | 'fixed'
+> {
   readonly name: string | symbol;
   /** `Class.method`, for messages. */
   readonly where: string;
   /** Such as `@DistributedLock`. */
   readonly decorator: string;
-  readonly lockService: string | undefined;
-  /** What events and metrics call its locks. */
-  readonly group: string;
-  readonly mode: LockMode;
-  readonly ignoresTransaction: boolean;
-  /** Whether a call returns without running the method where the resource is busy. */
-  readonly skips: boolean;
-  readonly minHoldMs: number;
-  /** The names that every call locks, if they are fixed. */
-  readonly fixed: readonly string[] | undefined;
   /** What the decorator has put in place of the method. */
   readonly wrapped: (...args: never[]) => unknown;
 }

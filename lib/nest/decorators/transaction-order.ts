@@ -10,7 +10,6 @@ import { type LockedMethod, lockedMethodsOf } from './method.js';
  *
  * @param isExempt whether a method is right all the same: `@LockHandler` is outside of every decorator, and the release
  *   may wait for the transaction
- * @throws InvalidLockOptionsError
  */
 export function refuseWrongOrder(scan: Scan, isExempt: (method: object) => boolean): void {
   for (const prototype of scan.allPrototypes) {

@@ -19,8 +19,6 @@ const ANYWHERE = [...ON_GATEWAYS, ...OF_OTHER_PACKAGES];
 /**
  * Refuses methods with `@LockHandler` that Nest certainly runs no interceptors for, because no lock would be held.
  * Warns where that is not certain.
- *
- * @throws InvalidLockOptionsError
  */
 export function checkHandlers(scan: Scan): void {
   new HandlerCheck(scan).run();

@@ -1,5 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import 'reflect-metadata';
+import { prototypesOf } from '../../core/util/objects.js';
 import type { Handler } from '../request/intercepted-call.js';
 import type { LockPlan } from '../decorators/lock-plan.js';
 import type { Scan } from '../scan.js';
@@ -37,10 +38,8 @@ export function addHandlerLock(method: object, handler: Handler, plan: LockPlan<
 }
 
 /** The names of the methods with `@LockHandler`, also of those that are inherited. */
-export function lockedHandlersOf(prototype: object | null): readonly (string | symbol)[] {
-  if (prototype === null) return [];
-  const inherited = lockedHandlersOf(Object.getPrototypeOf(prototype) as object | null);
-  return [...new Set([...inherited, ...ownLockedHandlersOf(prototype)])];
+export function lockedHandlersOf(prototype: object): readonly (string | symbol)[] {
+  return [...new Set(prototypesOf(prototype).reverse().flatMap(ownLockedHandlersOf))];
 }
 
 /**
@@ -48,21 +47,16 @@ export function lockedHandlersOf(prototype: object | null): readonly (string | s
  * overrides the method is no such case.
  */
 export function hasLostItsLocks(prototype: object, name: string | symbol): boolean {
-  let owner = prototype;
-  while (!Object.hasOwn(owner, name)) owner = Object.getPrototypeOf(owner) as object;
-  return (
-    ownLockedHandlersOf(owner).includes(name) && !handlerLocksOf((owner as Record<string | symbol, object>)[name]!)
-  );
+  const owner = prototypesOf(prototype).find((each) => Object.hasOwn(each, name)) as Record<string | symbol, object>;
+  return ownLockedHandlersOf(owner).includes(name) && !handlerLocksOf(owner[name]!);
 }
 
 /** The names of the methods that a lock service locks, with any decorator of ours. Inherited ones are among them. */
 export function methodsLockedBy({ isOurs }: Scan, prototype: object): readonly (string | symbol)[] {
   const methods = prototype as Record<string | symbol, object>;
   const names = lockedHandlersOf(prototype).filter((name) => handlerLocksOf(methods[name]!)?.plans.some(isOurs));
-  for (let each: object | null = prototype; each; each = Object.getPrototypeOf(each) as object | null) {
-    for (const method of lockedMethodsOf(each)) if (isOurs(method)) names.push(method.name);
-  }
-  return [...new Set(names)];
+  const locked = prototypesOf(prototype).flatMap(lockedMethodsOf).filter(isOurs);
+  return [...new Set([...names, ...locked.map(({ name }) => name)])];
 }
 
 function ownLockedHandlersOf(prototype: object): readonly (string | symbol)[] {

@@ -1,5 +1,6 @@
 import type { ArgumentsHost } from '@nestjs/common';
 import { InvalidLockOptionsError, LockError } from '../../core/api/errors.js';
+import { isObject, isThenable } from '../../core/util/objects.js';
 import { LockExceptionFilter } from './lock-exception.filter.js';
 
 /** The parts of a schema of `graphql` that are needed here, which this package does not depend on. */
@@ -95,7 +96,7 @@ function maskedResolver(resolve: Resolver, mask: Mask): Resolver {
 
 /** The value, in which promises and events fail with errors that a client may see. */
 function maskedValue(value: unknown, mask: Mask): unknown {
-  if (value === null || typeof value !== 'object') return value;
+  if (!isObject(value)) return value;
   if (isThenable(value)) {
     return value.then(
       (settled) => maskedValue(settled, mask),
@@ -130,9 +131,5 @@ function maskedEvents(events: AsyncIterable<unknown>, mask: Mask): AsyncIterable
 
 /** Whether an element of a list may still fail. */
 function mayFail(element: unknown): boolean {
-  return element !== null && typeof element === 'object' && (Array.isArray(element) || isThenable(element));
-}
-
-function isThenable(value: object): value is PromiseLike<unknown> {
-  return 'then' in value && typeof value.then === 'function';
+  return isObject(element) && (Array.isArray(element) || isThenable(element));
 }

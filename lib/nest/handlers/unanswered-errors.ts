@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { Logger, type Type } from '@nestjs/common';
 import { LockError } from '../../core/api/errors.js';
-import { isObject } from '../../core/util/objects.js';
+import { isObject, prototypesOf } from '../../core/util/objects.js';
 import { describeMethod } from '../decorators/method.js';
 import { FIELD_RESOLVERS, hasMetadataOf, ON_GATEWAYS } from '../request/known-handlers.js';
 import type { InstanceWrapper, Scan } from '../scan.js';
@@ -47,25 +47,30 @@ export function warnOfUnansweredErrors(scan: Scan): void {
   const lines = new Set<string>();
   for (const { metatype, host } of providers) {
     if (!isClass(metatype)) continue;
-    const fields = fieldsOf(metatype, scan, filtersAll);
-    if (fields.length > 0 && showsErrors(host, providers)) fields.forEach((where) => lines.add(ofField(where)));
-    const messages = filtersAll ? messagesOf(metatype, scan) : [];
+    const fields = lockedMethods(metatype, FIELD_RESOLVERS, scan).filter(({ isAnswered }) => filtersAll || isAnswered);
+    if (fields.length > 0 && showsErrors(host, providers)) for (const { where } of fields) lines.add(ofField(where));
+    // Nest runs no global filters for them.
+    const messages = filtersAll ? lockedMethods(metatype, ON_GATEWAYS, scan).filter((each) => !each.isAnswered) : [];
     if (messages.length > 0) lines.add(ofMessages(messages, metatype));
   }
   const logger = new Logger('RedisLockModule');
   for (const line of lines) logger.warn(line);
 }
 
-/** The locked field resolvers of a class that a filter should answer for. */
-function fieldsOf(resolver: Type, scan: Scan, filtersAll: boolean): string[] {
-  const prototype = resolver.prototype as Methods;
-  const filtersClass = filtersAll || answersLockErrors(resolver);
-  return methodsLockedBy(scan, prototype)
-    .filter((name) => {
-      const method = prototype[name]!;
-      return hasMetadataOf(method, FIELD_RESOLVERS) && (filtersClass || answersLockErrors(method));
-    })
-    .map((name) => describeMethod(prototype, name));
+/** A locked method, and whether a filter of its own or of its class answers lock errors. */
+interface LockedHere {
+  readonly where: string;
+  readonly isAnswered: boolean;
+}
+
+/** The locked methods of a class that have one of these metadata keys. */
+function lockedMethods(type: Type, keys: readonly string[], scan: Scan): LockedHere[] {
+  const prototype = type.prototype as Methods;
+  const names = methodsLockedBy(scan, prototype).filter((name) => hasMetadataOf(prototype[name]!, keys));
+  return names.map((name) => ({
+    where: describeMethod(prototype, name),
+    isAnswered: answersLockErrors(type) || answersLockErrors(prototype[name]!),
+  }));
 }
 
 /** Whether a GraphQL schema with this module sends the errors of field resolvers as they are. */
@@ -73,15 +78,6 @@ function showsErrors(module: InstanceWrapper['host'], providers: Scan['providers
   return schemasWith(module?.metatype, providers).some(
     (schema) => !runsForFields(schema, 'filters') && schema.transformSchema !== maskLockErrors,
   );
-}
-
-/** The locked messages of a gateway that no filter of its own answers for. */
-function messagesOf(gateway: Type, scan: Scan): string[] {
-  if (answersLockErrors(gateway)) return [];
-  const prototype = gateway.prototype as Methods;
-  return methodsLockedBy(scan, prototype)
-    .filter((name) => hasMetadataOf(prototype[name]!, ON_GATEWAYS) && !answersLockErrors(prototype[name]!))
-    .map((name) => describeMethod(prototype, name));
 }
 
 function isClass(metatype: InstanceWrapper['metatype']): metatype is Type {
@@ -97,9 +93,9 @@ function ofField(where: string): string {
   );
 }
 
-function ofMessages(messages: readonly string[], gateway: Type): string {
+function ofMessages(messages: readonly Pick<LockedHere, 'where'>[], gateway: Type): string {
   return (
-    `No exception filter answers the lock errors of ${messages.join(', ')}: Nest runs no global filters for gateways, ` +
+    `No exception filter answers the lock errors of ${messages.map(({ where }) => where).join(', ')}: Nest runs no global filters for gateways, ` +
     `so the LockExceptionFilter in APP_FILTER does not reach them. Put @UseFilters(LockExceptionFilter) on ` +
     `${gateway.name}. See docs/guide/with-websockets.md.`
   );
@@ -128,8 +124,5 @@ function answersLockErrors(decorated: object): boolean {
 }
 
 function isKindOf(type: object, base: object): boolean {
-  for (let each: object | null = type; each; each = Object.getPrototypeOf(each) as object | null) {
-    if (each === base) return true;
-  }
-  return false;
+  return prototypesOf(type).includes(base);
 }

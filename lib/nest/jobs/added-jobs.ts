@@ -23,7 +23,6 @@ import {
   describeTime,
   invalidSchedule,
   keepDate,
-  type StatedAt,
   type StatedSchedule,
   timeOf,
 } from '../schedule/job-schedules.js';
@@ -48,10 +47,11 @@ interface Entry {
   readonly scheduled: unknown;
 }
 
-/** What an added job does at a tick. */
-interface Added {
+/** A job that is being added. */
+interface Adding extends SchedulerParts, Pick<Job, 'name' | 'options'> {
   readonly work: JobMethod;
-  readonly fire: (job: Job) => Promise<void>;
+  /** For messages. */
+  readonly where: string;
 }
 
 /** The jobs that an application has added while it runs. They stand in the scheduler's registry under their names. */
@@ -70,27 +70,27 @@ export class AddedJobs {
   }
 
   /**
-   * @returns the job
    * @throws InvalidLockOptionsError when an option is invalid or the name is taken; then nothing was changed
    */
   add(job: AddedJob, work: JobMethod, parts: SchedulerParts): Job {
     const kind = checkAddedJob(job);
-    const where = `SingletonJobs.add({ name: ${quote(job.name)} })`;
-    const { registry } = parts;
-    this.#checkName(registry, job.name);
-    if (kind === 'intervalMs') return this.#addInterval(job as OnInterval, work, where, parts);
+    const { name } = job;
+    const where = `SingletonJobs.add({ name: ${quote(name)} })`;
+    this.#checkName(parts.registry, name);
+    const adding = { ...parts, name, work, where };
+    if (kind === 'intervalMs') {
+      const { intervalMs } = job as OnInterval;
+      const options = resolveIntervalOptions(fleetOptionsOf(job), intervalMs, where);
+      return this.#addInterval({ ...adding, options }, intervalMs);
+    }
     const options = resolveJobOptions(fleetOptionsOf(job), where, ADDED_CRON_OPTIONS);
     if (kind === 'at' || typeof job.cron !== 'string') checkMissedOfDate(options, where);
     return kind === 'at'
-      ? this.#addDate(job as OnDate, options, work, where, parts)
-      : this.#addCron(job as AddedCronJob, options, work, where, parts);
+      ? this.#addDate({ ...adding, options }, job as OnDate)
+      : this.#addCron({ ...adding, options }, job as AddedCronJob);
   }
 
-  /**
-   * Checks that an added job can have another schedule: one with `at` is removed after its run.
-   *
-   * @throws InvalidLockOptionsError
-   */
+  /** Checks that an added job can have another schedule: one with `at` is removed after its run. */
   checkReschedule(registry: SchedulerRegistry, name: string, cron: unknown): void {
     if (typeof cron !== 'string' || !this.#entry(registry, name)?.isOnce) return;
     throw new InvalidLockOptionsError(
@@ -131,14 +131,7 @@ export class AddedJobs {
     );
   }
 
-  #addInterval(
-    { intervalMs, ...added }: OnInterval,
-    work: JobMethod,
-    where: string,
-    { registry, service }: SchedulerParts,
-  ): Job {
-    const options = resolveIntervalOptions(fleetOptionsOf({ intervalMs, ...added }), intervalMs, where);
-    const { name } = added;
+  #addInterval({ name, options, work, registry, service }: Adding, intervalMs: number): Job {
     const tickAt = (wallNow: number): Occasion['tick'] => intervalTick(intervalMs, wallNow);
     const job = jobOf(service, { name, options, schedule: undefined, tickAt }, work);
     // Not in the context of the caller, which may be a request.
@@ -148,38 +141,31 @@ export class AddedJobs {
     return job;
   }
 
-  #addCron(
-    { name, cron, timeZone, utcOffset }: AddedCronJob,
-    options: Job['options'],
-    work: JobMethod,
-    where: string,
-    parts: SchedulerParts,
-  ): Job {
-    const fire = (job: Job): Promise<void> => this.#fire(parts.service, job);
+  #addCron(adding: Adding, { cron, timeZone, utcOffset }: AddedCronJob): Job {
     const source = { cronTime: cron, timeZone, utcOffset };
-    return this.#schedule({ name, options, work, fire }, source, { where, option: 'cron' }, parts).job;
+    return this.#schedule(adding, source, 'cron', (job) => this.#fire(adding.service, job)).job;
   }
 
   /** A job that runs once leaves no trace: many may be added, with new names. */
-  #addDate({ name, at }: OnDate, options: Job['options'], work: JobMethod, where: string, parts: SchedulerParts): Job {
-    const { registry, service } = parts;
+  #addDate(adding: Adding, { at }: OnDate): Job {
+    const { name, registry, service, where } = adding;
     const fire = async (job: Job): Promise<void> => {
       const { cronTime } = entry.scheduled;
       await this.#fire(service, job);
       // Meanwhile it may have got another date, and another job may have its name.
       if (this.#entry(registry, name) === entry && entry.scheduled.cronTime === cronTime) this.remove(registry, name);
     };
-    const source = { cronTime: dateOf(at, where) };
-    const entry = this.#schedule({ name, options, work, fire }, source, { where, option: 'at' }, parts);
+    const entry = this.#schedule(adding, { cronTime: dateOf(at, where) }, 'at', fire);
     return entry.job;
   }
 
   #schedule(
-    { name, options, work, fire }: Pick<Job, 'name' | 'options'> & Added,
+    { name, options, work, where, registry, cronJobs, service }: Adding,
     source: StatedSchedule,
-    place: StatedAt,
-    { registry, cronJobs, service }: SchedulerParts,
+    option: 'cron' | 'at',
+    fire: (job: Job) => Promise<void>,
   ): Entry & { readonly scheduled: CronJobLike } {
+    const place = { where, option };
     const scheduled = cronJobOf(cronJobs, place, { ...source, name, onTick: () => fire(job) });
     const tickAt = (wallNow: number): Occasion['tick'] => jobTickOf(cronTickAt(scheduled.cronTime, wallNow), options);
     const schedule = () => (this.find(registry, name) === job ? scheduleOf(scheduled) : undefined);
@@ -193,7 +179,7 @@ export class AddedJobs {
       throw invalidSchedule(source, place, error);
     }
     keepDate(scheduled.cronTime);
-    const entry = { job, kind: 'cron', isOnce: place.option === 'at', scheduled } as const;
+    const entry = { job, kind: 'cron', isOnce: option === 'at', scheduled } as const;
     this.#entries.set(name, entry);
     return entry;
   }

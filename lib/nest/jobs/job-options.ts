@@ -114,7 +114,6 @@ const WHERE = 'SingletonJobs.add';
  * Checks the options of a job that is added.
  *
  * @returns how its time is stated
- * @throws InvalidLockOptionsError
  */
 export function checkAddedJob(job: AddedJob): (typeof KINDS)[number] {
   checkIsObject(WHERE, job);
@@ -230,7 +229,6 @@ function checkUntil(option: string, until: unknown): void {
  * Checks the options of `pause`.
  *
  * @param now milliseconds since 1970, by the clock of the lock service
- * @throws InvalidLockOptionsError
  */
 export function checkPauseOptions(options: PauseOptions, now: number): void {
   PAUSE_OPTIONS.check('pause', options);

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
 import 'reflect-metadata';
+import { prototypesOf } from '../../core/util/objects.js';
 import { type LockedMethod, lockedMethodsOf, skippingDecoratorOf } from '../decorators/method.js';
 import { scheduleDecoratorOf } from '../request/known-handlers.js';
 import type { Scan } from '../scan.js';
@@ -18,7 +19,7 @@ export function warnOfLockedTicks(scan: Scan, discovery: DiscoveryService): void
   if (!scheduler.isImported) return;
   const lines = new Set<string>();
   for (const prototype of scan.prototypes as ReadonlySet<Methods>) {
-    for (let each: Methods | null = prototype; each; each = Object.getPrototypeOf(each) as Methods | null) {
+    for (const each of prototypesOf(prototype) as Methods[]) {
       for (const locked of lockedMethodsOf(each).filter(scan.isOurs)) {
         const method = prototype[locked.name];
         // A subclass may override the method without the decorators.
@@ -33,7 +34,8 @@ export function warnOfLockedTicks(scan: Scan, discovery: DiscoveryService): void
 }
 
 function lineFor(locked: LockedMethod, method: object, scheduler: Scheduler): string | undefined {
-  const { skips, minHoldMs, where, decorator } = locked;
+  const { onBusy, minHoldMs, where, decorator } = locked;
+  const skips = onBusy === 'skip';
   const schedule = scheduleDecoratorOf(method);
   if (schedule === undefined) return undefined;
   if (scheduler.switchedOffBy(method) !== undefined || Reflect.hasMetadata(SINGLETON_JOB, method)) return undefined;

@@ -3,6 +3,7 @@ import type { DiscoveryService } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { InvalidLockOptionsError, LockError, LockShutdownError } from '../../core/api/errors.js';
 import { type JobInfo, JobNotFoundError, type JobRun } from '../../core/jobs/job-info.js';
+import type { JobRecords } from '../../core/jobs/job-records.js';
 import type { AskedEnding, Operator } from '../../core/jobs/operator-requests.js';
 import { jobResource } from '../../core/api/resource.js';
 import type { JobPause } from '../../core/store/job-store.js';
@@ -10,9 +11,16 @@ import { checkFunction } from '../../core/api/validation.js';
 import { quote } from '../../core/util/quoted.js';
 import { addInjected } from '../tokens.js';
 import type { RedisLockService } from '../redis-lock.service.js';
-import { clockOf, partsOf } from '../service-parts.js';
-import { checkMissedIsKept, jobRecordsOf, watchJob } from '../schedule/job-watch.js';
-import { type Job, type JobMethod, manually, type Occasion } from '../schedule/run-job.js';
+import { clockOf, groupsOf, partsOf } from '../service-parts.js';
+import {
+  checkMissedIsKept,
+  type Job,
+  type JobMethod,
+  jobRecordsOf,
+  manually,
+  type Occasion,
+  watchJob,
+} from '../schedule/run-job.js';
 import type { SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
 import {
   type AddedCronJob,
@@ -28,15 +36,23 @@ import {
 } from './job-options.js';
 import { AddedJobs, type SchedulerParts } from './added-jobs.js';
 import { cronJobClass, type CronJobLike, setCronTime } from '../schedule/job-schedules.js';
-import type { jobsUnderTestOf } from './jobs-under-test.js';
+
+/** The jobs of one application, for a test. */
+interface JobsUnderTest {
+  readonly service: RedisLockService;
+  names(): string[];
+  find(name: string): Job | undefined;
+}
+
+export function jobsUnderTestOf(service: object): JobsUnderTest | undefined {
+  return partsOf(service)?.jobsUnderTest as JobsUnderTest | undefined;
+}
 
 /** What the jobs of an application are found with. */
 interface JobsDeps {
   readonly service: RedisLockService;
   readonly explorer: SingletonJobExplorer;
   readonly discovery: DiscoveryService;
-  /** Told of the name of a job that is added. */
-  readonly onAdded: (name: string) => void;
 }
 
 /**
@@ -67,7 +83,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
       service,
       names: () => this.#names(),
       find: (name) => this.#find(name),
-    } satisfies ReturnType<typeof jobsUnderTestOf>;
+    } satisfies JobsUnderTest;
   }
 
   /**
@@ -91,13 +107,10 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
         'name',
       );
     }
-    checkMissedIsKept(
-      partsOf(this.#deps.service)?.jobs,
-      (job as Partial<AddedCronJob> | undefined)?.onMissed,
-      `The job ${quote(String(job?.name))}`,
-    );
+    const { onMissed } = (job ?? {}) as Partial<AddedCronJob>;
+    checkMissedIsKept(this.#deps.service, onMissed, `The job ${quote(String(job?.name))}`);
     const added = this.#added.add(job, work, parts);
-    this.#deps.onAdded(added.name);
+    groupsOf(this.#deps.service)?.register('job', added.name);
     // One on a single date misses no tick, and leaves no trace.
     if (added.schedule || job.intervalMs !== undefined) watchJob(this.#deps.service, added);
   }
@@ -199,9 +212,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    * @throws LockUnavailableError as {@link list} does
    */
   async get(name: string): Promise<JobInfo> {
-    this.#checkStarted('get');
-    jobResource(name);
-    return jobRecordsOf(this.#deps.service).get(name, new Set(this.#names()));
+    return this.#recordsFor('get', name).get(name, new Set(this.#names()));
   }
 
   /**
@@ -212,11 +223,9 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    * @throws LockUnavailableError as {@link list} does
    */
   async history(name: string, options: HistoryOptions = {}): Promise<JobRun[]> {
-    this.#checkStarted('history');
     HISTORY_OPTIONS.check('history', options);
-    jobResource(name);
-    const { limit = HISTORY_OPTIONS.defaults.limit } = options;
-    return jobRecordsOf(this.#deps.service).history(name, new Set(this.#names()), limit);
+    const { limit } = HISTORY_OPTIONS.filled(options);
+    return this.#recordsFor('history', name).history(name, new Set(this.#names()), limit);
   }
 
   /**
@@ -229,12 +238,10 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    * @throws LockUnavailableError as {@link list} does
    */
   async pause(name: string, options: PauseOptions = {}): Promise<JobPause | undefined> {
-    this.#checkStarted('pause');
     checkPauseOptions(options, clockOf(this.#deps.service).wallNow());
-    jobResource(name);
+    const records = this.#recordsFor('pause', name);
     const { until, ...operator } = options;
     const pause = { ...operator, ...(until !== undefined && { until: Number(until) }) };
-    const records = jobRecordsOf(this.#deps.service);
     const before = await records.pause(name, new Set(this.#names()), pause);
     records.tell(name, { command: 'pause', ...pause });
     return before;
@@ -248,10 +255,8 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    * @throws LockUnavailableError as {@link list} does
    */
   async resume(name: string, options: ResumeOptions = {}): Promise<JobPause | undefined> {
-    this.#checkStarted('resume');
     RESUME_OPTIONS.check('resume', options);
-    jobResource(name);
-    const records = jobRecordsOf(this.#deps.service);
+    const records = this.#recordsFor('resume', name);
     const before = await records.resume(name, new Set(this.#names()));
     if (before !== undefined) records.tell(name, { ...options, command: 'resume' });
     return before;
@@ -294,6 +299,12 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   /** Called by Nest. No job can be added any more. The scheduler ends the timers of all jobs. */
   onModuleDestroy(): void {
     this.#state = 'closed';
+  }
+
+  #recordsFor(method: string, name: string): JobRecords {
+    this.#checkStarted(method);
+    jobResource(name);
+    return jobRecordsOf(this.#deps.service);
   }
 
   #schedulerParts(): SchedulerParts {

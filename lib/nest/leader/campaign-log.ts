@@ -13,19 +13,20 @@ const SUMMARY_AFTER_MS = 1_000;
  */
 export class CampaignLog {
   readonly #logger: Logger;
-  readonly #client: LockClient;
   /** The leaderships until the summary. */
   #names: Set<string> | undefined = new Set();
 
-  constructor(client: LockClient, name: string) {
+  constructor(
+    private readonly client: LockClient,
+    name: string,
+  ) {
     this.#logger = loggerOf(name);
-    this.#client = client;
     client.observers.add(this.#observe, ['campaigning']);
   }
 
   /** The application has started. */
   started(): void {
-    const { closing } = this.#client;
+    const { closing } = this.client;
     if (closing.aborted) return;
     const timer = setTimeout(() => this.#summarize(), SUMMARY_AFTER_MS).unref();
     closing.addEventListener('abort', () => clearTimeout(timer), { once: true });
@@ -37,10 +38,10 @@ export class CampaignLog {
   };
 
   #summarize(): void {
-    const names = [...(this.#names ?? [])].filter((name) => this.#client.leadership(name));
+    const names = [...(this.#names ?? [])].filter((name) => this.client.leadership(name));
     this.#names = undefined;
     if (names.length === 0) return;
-    const led = names.filter((name) => this.#client.leadership(name)!.isLeader()).length;
+    const led = names.filter((name) => this.client.leadership(name)!.isLeader()).length;
     if (names.length === 1) {
       const state = led === 1 ? 'leads' : 'waits to be elected';
       this.#logger.log(`Campaigns for the leadership ${quote(names[0]!)}, and ${state}.`);

@@ -1,4 +1,3 @@
-import 'reflect-metadata';
 import { LOCK_OPTIONS } from '../../core/api/lock-options.js';
 import { checked, type OptionsOf, OptionTable } from '../../core/api/validation.js';
 import { leaderResource } from '../../core/api/resource.js';
@@ -6,8 +5,7 @@ import { runUnlessLost } from '../decorators/lock.decorators.js';
 import { checkIsFilledIn, LOCK_SERVICE, ON_LOST } from '../decorators/lock-plan.js';
 import type { LockedMethodDecorator } from '../decorators/method-types.js';
 import { declareLockService, describeMethod, markAsSkipping, mayBeSkipped, wrapMethod } from '../decorators/method.js';
-import { LEADER_ONLY, type LeaderOnlyMethod, leaderOnlyMethodsOf } from './leader.explorer.js';
-import { sharedLeadership } from './shared-leadership.js';
+import { addLeaderOnlyMethod, sharedLeadership } from './leaderships.js';
 
 /**
  * Decorates an async method that may return `undefined`. TypeScript refuses a method that is not async, or whose return
@@ -46,9 +44,7 @@ export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodD
         },
     );
     markAsSkipping(descriptor.value as object, '@LeaderOnly');
-    const method: LeaderOnlyMethod = { where, name, leaseMs, lockService };
-    // Kept on the class, because a decorator above may replace the method.
-    Reflect.defineMetadata(LEADER_ONLY, [...leaderOnlyMethodsOf(target), method], target);
+    addLeaderOnlyMethod(target, { where, name, leaseMs, lockService });
   };
 }
 
@@ -86,13 +82,6 @@ export interface LeaderOnlyOptions {
   service?: string;
 }
 
-interface ResolvedLeaderOnly {
-  readonly name: string;
-  readonly leaseMs: number | undefined;
-  readonly onLost: 'abort' | 'throw';
-  readonly lockService: string | undefined;
-}
-
 /** The name is checked with the decorated method, for the message. */
 export const LEADER_ONLY_OPTIONS = new OptionTable({
   name: checked<string>(),
@@ -101,13 +90,8 @@ export const LEADER_ONLY_OPTIONS = new OptionTable({
   service: LOCK_SERVICE,
 } satisfies OptionsOf<LeaderOnlyOptions>);
 
-/**
- * Checks the options of the decorator, when the class is defined.
- *
- * @param where the decorated method, for messages
- * @throws InvalidLockOptionsError
- */
-export function resolveLeaderOnly(given: string | LeaderOnlyOptions, where: string): ResolvedLeaderOnly {
+/** Checks the options of the decorator, when the class is defined. */
+export function resolveLeaderOnly(given: string | LeaderOnlyOptions, where: string) {
   const options = typeof given === 'string' ? { name: given } : given;
   LEADER_ONLY_OPTIONS.check(`The leadership of ${where}`, options);
   const { name, leaseMs, onLost = LEADER_ONLY_OPTIONS.defaults.onLost, service: lockService } = options;

@@ -33,7 +33,6 @@ export class LockEventLog {
   /** The jobs for which a wrong clock has been logged. */
   readonly #wrongClocks = new Set<string>();
 
-  /** @param name the name of the lock service */
   constructor(
     name: string = DEFAULT_NAME,
     private readonly clock: Clock = SYSTEM_CLOCK,

@@ -43,7 +43,7 @@ export class RepeatedLines {
    * @returns whether it was written
    */
   add(name: string, resource: string, line: Line, summary: Summary, text?: string): boolean {
-    const kind = text === undefined ? name : kindOf(name, text);
+    const kind = text === undefined ? name : `${name}: ${text}`;
     const isOneMore = text !== undefined && this.#kinds.size >= MOST_KINDS && !this.#kinds.has(kind);
     return isOneMore ? this.#add(THE_REST, resource, line, theRest) : this.#add(kind, resource, line, summary);
   }
@@ -108,11 +108,6 @@ export class RepeatedLines {
 function reset(repeated: Repeated): void {
   repeated.lines = 0;
   repeated.names.clear();
-}
-
-/** The kind of the lines that have this name and this text. */
-function kindOf(name: string, text: string): string {
-  return `${name}: ${text}`;
 }
 
 function theRest(lines: number, names: string): string {

@@ -17,7 +17,6 @@ interface MissingRules {
 export class StartLog {
   readonly #logger: Logger;
 
-  /** @param name the name of the lock service */
   constructor(name: string) {
     this.#logger = loggerOf(name);
   }

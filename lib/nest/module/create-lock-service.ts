@@ -108,7 +108,8 @@ export async function createStores(
   if (options.store) return createOwn(context, options.store);
   if (options.quorum) return (await import('./on-quorum.js')).createOnQuorum(options, options.quorum, log);
   if (options.connection() !== IN_MEMORY) return (await import('./on-redis.js')).createOnRedis(options, log);
-  return (await import('./in-memory.js')).createInMemory(options, log);
+  if (process.env['NODE_ENV'] === 'production') log.inMemory();
+  return (await import('../../memory/memory-lock-store.js')).memoryStores(context);
 }
 
 async function createOwn(context: StoreContext, create: StoreFactory): Promise<Stores> {

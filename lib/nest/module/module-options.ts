@@ -308,11 +308,7 @@ export function checkExtras(
   EXTRA_OPTIONS.check(where, { service, global });
 }
 
-/**
- * Checks the options of a module once, at boot.
- *
- * @throws InvalidLockOptionsError that names the option, the value and what is allowed
- */
+/** Checks the options of a module once, at boot. */
 export function resolveModuleOptions(given: RedisLockModuleOptions) {
   checkNoExtras(given);
   checkIsInQuorum(Object(given) as object);

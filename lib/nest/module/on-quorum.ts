@@ -15,7 +15,7 @@ import { RedisJobStore } from '../../redis/redis-job-store.js';
 import { normalizeAddress } from '../../redis/script/address.js';
 import type { StartLog } from '../log/start-log.js';
 import type { ResolvedModuleOptions } from './module-options.js';
-import { connectAll, logWhenConnected } from './on-redis.js';
+import { connectAll } from './on-redis.js';
 import { invalid, NODES, notOnePrimary, type ResolvedQuorum } from './store-options.js';
 
 const NO_LATCHES =
@@ -44,12 +44,8 @@ export async function createOnQuorum(
   const nodes = stores.map((store, index) => ({ name: names[index]!, store }));
   const store = new QuorumLockStore({ nodes, clock, random, nodeTimeoutMs, fencing });
   const claimNodes = stores.map((node) => new RedisJobStore(node));
-  const reached = await connectAll(stores, defaults.attemptTimeoutMs, log);
-  const troubles = stores.filter((_, index) => !reached[index]).map(({ connection }) => connection.describeTrouble());
-  if (troubles.length > 0) {
-    log.unreachableNodes(stores.length, troubles);
-    logWhenConnected(stores, log);
-  }
+  const troubles = await connectAll(stores, defaults.attemptTimeoutMs, log);
+  if (troubles.length > 0) log.unreachableNodes(stores.length, troubles);
   const jobs = withoutRecords(NO_JOBS, new QuorumClaims(store, claimNodes, clock, random));
   const keepAlive = () => stores.forEach(({ connection }) => connection.clients.keepAlive());
   const latches = withoutLatches(NO_LATCHES);

@@ -19,11 +19,8 @@ export async function createOnRedis(options: ResolvedModuleOptions, log: StartLo
     inBackground: true,
     warn: log.credentials,
   });
-  const [isReached] = await connectAll([store], defaults.attemptTimeoutMs, log);
-  if (!isReached) {
-    log.unreachable(store.connection.describeTrouble());
-    logWhenConnected([store], log);
-  }
+  const [trouble] = await connectAll([store], defaults.attemptTimeoutMs, log);
+  if (trouble !== undefined) log.unreachable(trouble);
   const keepAlive = () => store.connection.clients.keepAlive();
   const latches = new RedisLatchStore(store);
   return { locks: store, latches, jobs: new RedisJobStore(store), keepAlive };
@@ -32,30 +29,30 @@ export async function createOnRedis(options: ResolvedModuleOptions, log: StartLo
 /**
  * Begins to connect, and asks once what the Redis user may not do.
  *
- * @returns which of the stores are connected within `patienceMs`
+ * @returns what is wrong with each of the stores that is not connected within `patienceMs`
  */
 export async function connectAll(
   stores: readonly RedisLockStore[],
   patienceMs: number,
   log: StartLog,
-): Promise<readonly boolean[]> {
+): Promise<readonly string[]> {
   const giveUpAt = performance.now() + patienceMs;
   const reached = await Promise.all(stores.map((store) => store.start(patienceMs)));
   const logRights = async (some: readonly RedisLockStore[]): Promise<void> =>
     logMissingRights((await Promise.all(some.map((store) => store.missingRights()))).flat(), log);
-  stores
-    .filter((_, index) => !reached[index])
-    .forEach((store) => void store.inbox.opened.then(() => logRights([store])));
+  const unreached = stores.filter((_, index) => !reached[index]);
+  for (const store of unreached) void store.inbox.opened.then(() => logRights([store]));
   const asked = logRights(stores.filter((_, index) => reached[index]));
   // A Redis that hangs just now: the line comes when it answers.
   await within(giveUpAt - performance.now(), asked);
   const refusal = stores.find(({ inbox }) => inbox.refusal)?.inbox.refusal;
   if (refusal) log.noInbox(refusal);
-  return reached;
+  if (unreached.length > 0) logWhenConnected(stores, log);
+  return unreached.map(({ connection }) => connection.describeTrouble());
 }
 
 /** Logs that the trouble of the start is over. */
-export function logWhenConnected(stores: readonly RedisLockStore[], log: StartLog): void {
+function logWhenConnected(stores: readonly RedisLockStore[], log: StartLog): void {
   const since = SYSTEM_CLOCK.now();
   void Promise.all(stores.map(({ inbox }) => inbox.opened)).then(() =>
     log.connected(stores.length, SYSTEM_CLOCK.now() - since),

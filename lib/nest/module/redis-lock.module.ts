@@ -3,21 +3,22 @@ import {
   type DynamicModule,
   Module,
   type ModuleMetadata,
+  type OnApplicationBootstrap,
   type OnModuleInit,
   type Provider,
   type Type,
 } from '@nestjs/common';
-import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
+import { DiscoveryModule, DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import {
-  onlyRegistration,
+  checkRegistrations,
   type OptionsOfFactory,
   type RedisLockModuleAsyncOptions,
   type RedisLockOptionsFactory,
   registrationProvider,
 } from './registration.js';
 import { createLockService } from './create-lock-service.js';
-import { LeaderExplorer, leaderOnlyMethodsOf } from '../leader/leader.explorer.js';
+import { campaignForAll, leaderOnlyMethodsOf, leadershipsIn } from '../leader/leaderships.js';
 import {
   checkExtras,
   mayShareKeys,
@@ -27,7 +28,7 @@ import {
   resolveModuleOptions,
 } from './module-options.js';
 import { RedisLockService } from '../redis-lock.service.js';
-import { groupsOf } from '../service-parts.js';
+import { groupsOf, type TestStores } from '../service-parts.js';
 import {
   DEFAULT_NAME,
   getRedisLockOptionsToken,
@@ -38,7 +39,6 @@ import {
 } from '../tokens.js';
 import { SingletonJobs } from '../jobs/singleton-jobs.js';
 import { jobsOf, SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
-import { WatchedJobsExplorer } from '../schedule/job-watch.js';
 import { leaderResource } from '../../core/api/resource.js';
 import type { Groups } from '../../core/events/observers.js';
 import { checkHandlers } from '../handlers/check-handlers.js';
@@ -49,8 +49,10 @@ import { Scan } from '../scan.js';
 import { refuseWrongOrder } from '../decorators/transaction-order.js';
 import { lockedMethodsOf } from '../decorators/method.js';
 
-/** Looks at all decorated methods when the application starts. One for each lock service. */
-class BootChecks implements OnModuleInit {
+/** Looks at all decorated methods when the application starts, and begins their campaigns. One for each lock service. */
+class BootChecks implements OnModuleInit, OnApplicationBootstrap {
+  #leaderships: ReturnType<typeof leadershipsIn> = new Map();
+
   /**
    * @param lockService the name of the lock service
    * @param waitsForCommit whether a release waits for the end of a transaction
@@ -58,7 +60,7 @@ class BootChecks implements OnModuleInit {
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly lockService: string,
-    private readonly service: object,
+    private readonly service: RedisLockService,
     private readonly waitsForCommit: boolean,
   ) {}
 
@@ -71,6 +73,11 @@ class BootChecks implements OnModuleInit {
     checkHandlers(scan);
     warnOfUnansweredErrors(scan);
     refuseWrongOrder(scan, (method) => this.waitsForCommit || handlerLocksOf(method) !== undefined);
+    this.#leaderships = leadershipsIn(scan);
+  }
+
+  onApplicationBootstrap(): void {
+    campaignForAll(this.service, this.#leaderships.values());
   }
 }
 
@@ -153,52 +160,46 @@ function createModule(
   optionsProviders: Provider[],
 ): DynamicModule {
   const token = getRedisLockToken(name);
-  const service = onlyRegistration(name, getRedisLockOptionsToken(name), createLockService);
-  // The decorators ask for the token. The default service is provided by its class as well: it can be injected by type,
-  // and a test that overrides the class also overrides it for the decorators.
-  const providers: Provider[] =
-    name === DEFAULT_NAME
-      ? [
-          { provide: RedisLockService, ...service },
-          { provide: token, useExisting: RedisLockService },
-        ]
-      : [{ provide: token, ...service }];
+  const optionsToken = getRedisLockOptionsToken(name);
+  const service = {
+    inject: [ModulesContainer, optionsToken, TEST_STORES],
+    useFactory: (modules: ModulesContainer, options: ResolvedModuleOptions, testStores: TestStores | null) => {
+      checkRegistrations(name, modules);
+      return createLockService(options, name, testStores);
+    },
+  };
   const bootChecks: Provider = {
     provide: BootChecks,
-    inject: [DiscoveryService, token, getRedisLockOptionsToken(name)],
-    useFactory: (discovery: DiscoveryService, locks: object, { transactions }: ResolvedModuleOptions) =>
+    inject: [DiscoveryService, token, optionsToken],
+    useFactory: (discovery: DiscoveryService, locks: RedisLockService, { transactions }: ResolvedModuleOptions) =>
       new BootChecks(discovery, name, locks, transactions !== undefined),
-  };
-  const leaderExplorer: Provider = {
-    provide: LeaderExplorer,
-    inject: [DiscoveryService, token],
-    useFactory: (discovery: DiscoveryService, locks: RedisLockService) => new LeaderExplorer(discovery, locks, name),
   };
   const jobExplorer: Provider = {
     provide: SingletonJobExplorer,
-    inject: [DiscoveryService, getRedisLockOptionsToken(name)],
-    useFactory: (discovery: DiscoveryService, options: ResolvedModuleOptions) =>
-      new SingletonJobExplorer(discovery, name, mayShareKeys(options)),
-  };
-  const watchedJobs: Provider = {
-    provide: WatchedJobsExplorer,
-    inject: [SingletonJobExplorer, token],
-    useFactory: (explorer: SingletonJobExplorer, service: RedisLockService) =>
-      new WatchedJobsExplorer(explorer, service),
+    inject: [DiscoveryService, token, optionsToken],
+    useFactory: (discovery: DiscoveryService, locks: RedisLockService, options: ResolvedModuleOptions) =>
+      new SingletonJobExplorer(discovery, name, locks, mayShareKeys(options)),
   };
   const jobsToken = getSingletonJobsToken(name);
   const jobs = {
     inject: [DiscoveryService, token, SingletonJobExplorer],
     useFactory: (discovery: DiscoveryService, service: RedisLockService, explorer: SingletonJobExplorer) =>
-      new SingletonJobs({ service, explorer, discovery, onAdded: (job) => groupsOf(service)?.register('job', job) }),
+      new SingletonJobs({ service, explorer, discovery }),
   };
-  const jobProviders: Provider[] =
+  // The decorators ask for the token. What the default registration provides, it provides by its class as well: it can be
+  // injected by type, and a test that overrides the class also overrides it for the decorators.
+  const injected: Provider[] =
     name === DEFAULT_NAME
       ? [
+          { provide: RedisLockService, ...service },
+          { provide: token, useExisting: RedisLockService },
           { provide: SingletonJobs, ...jobs },
           { provide: jobsToken, useExisting: SingletonJobs },
         ]
-      : [{ provide: jobsToken, ...jobs }];
+      : [
+          { provide: token, ...service },
+          { provide: jobsToken, ...jobs },
+        ];
   return {
     module: RedisLockModule,
     global,
@@ -209,13 +210,10 @@ function createModule(
       return [
         ...optionsProviders,
         { provide: TEST_STORES, useValue: null },
-        ...providers,
+        ...injected,
         ...aliases,
         bootChecks,
         jobExplorer,
-        watchedJobs,
-        ...jobProviders,
-        leaderExplorer,
       ];
     },
     get exports() {

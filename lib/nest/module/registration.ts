@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { FactoryProvider, ModuleMetadata, Provider, Type } from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
+import type { ModulesContainer } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import type { TestStores } from '../service-parts.js';
-import { getRedisLockRegistrationToken, TEST_STORES } from '../tokens.js';
+import { getRedisLockRegistrationToken } from '../tokens.js';
 import { callSiteOf, recordOrigin } from '../../core/util/call-site.js';
 import { quote } from '../../core/util/quoted.js';
 import type { IsAny, Mistake } from '../decorators/method-types.js';
@@ -86,8 +85,6 @@ interface Registration {
 
 /**
  * Records a call of `forRoot` or `forRootAsync` as a provider of the module that it creates.
- *
- * @param method the method that was called
  */
 export function registrationProvider(name: string, method: (...args: never[]) => unknown): Provider {
   const useValue: Registration = { where: placeOfCall(method), id: randomUUID() };
@@ -95,25 +92,10 @@ export function registrationProvider(name: string, method: (...args: never[]) =>
 }
 
 /**
- * Returns a factory of the lock service that refuses a second registration of its name in the same application. Two
- * services do not know each other's leases, and a provider could get either of them.
+ * Refuses a second registration of a name in the same application. Two services do not know each other's leases, and a
+ * provider could get either of them.
  */
-export function onlyRegistration<O, T>(
-  name: string,
-  optionsToken: string,
-  create: (options: O, name: string, testStores: TestStores | null) => T,
-): Pick<FactoryProvider<T>, 'inject' | 'useFactory'> {
-  return {
-    inject: [ModulesContainer, optionsToken, TEST_STORES],
-    useFactory: (modules: ModulesContainer, options: O, testStores: TestStores | null) => {
-      checkRegistrations(name, modules);
-      return create(options, name, testStores);
-    },
-  };
-}
-
-/** @throws InvalidLockOptionsError */
-function checkRegistrations(name: string, modules: ModulesContainer): void {
+export function checkRegistrations(name: string, modules: ModulesContainer): void {
   const token = getRedisLockRegistrationToken(name);
   const places: string[] = [];
   for (const { providers } of modules.values()) {

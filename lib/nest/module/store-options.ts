@@ -91,7 +91,7 @@ export function checkIsInQuorum(options: object): void {
   );
 }
 
-/** What can be said of a node without a look at its address. @throws InvalidLockOptionsError */
+/** What can be said of a node without a look at its address. */
 function checkNode(connection: RedisConnectionOption, index: number): void {
   const option = `${NODES}[${index}]`;
   const { isCluster, cluster, rootNodes } = Object(connection) as Record<
@@ -123,7 +123,6 @@ export const DURABILITY_OPTIONS = new OptionTable({
   timeoutMs: milliseconds(1, 10_000).default(50),
 });
 
-/** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
 export function resolveDurability(
   durability: { replicas: number; timeoutMs?: number } | undefined,
   { leaseMs, attemptTimeoutMs }: LockDefaults,
@@ -154,7 +153,6 @@ function checkBelow(timeoutMs: number, limitMs: number, limit: string, why: stri
   );
 }
 
-/** @throws InvalidLockOptionsError that names the option, the value and what is allowed */
 export function resolveQuarantine(restartQuarantineMs: number | undefined, { leaseMs }: LockDefaults): LeaseLimit {
   if (restartQuarantineMs === undefined || restartQuarantineMs === 0) return {};
   checkInteger('restartQuarantineMs', restartQuarantineMs, MIN_LEASE_MS, MAX_LEASE_MS);

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { LockAbortedError } from '../../core/api/errors.js';
 import type { Lease } from '../../core/api/lease.js';
 import type { AsyncContext } from '../../core/util/async-contexts.js';
+import { isThenable } from '../../core/util/objects.js';
 import type { LockMode, PermitRequest } from '../../core/api/lock-options.js';
 
 /** A method of a controller, resolver or gateway. */
@@ -37,30 +38,21 @@ const passages = new AsyncLocalStorage<Passage>();
  * works, even after its caller has stopped waiting for the result.
  */
 export class InterceptedCall {
-  readonly #handler: Handler;
-  readonly #access: LockAccess;
-  readonly #lease: Lease | undefined;
-  /** The same call under the lock of another `@LockHandler`, which was acquired earlier. */
-  readonly #outer: InterceptedCall | undefined;
-  readonly #outside: AsyncContext;
   #underWay = 0;
   #isOver = false;
   #whenIdle: (() => void) | undefined;
 
-  /** @param outside the async context of what has begun the call */
+  /**
+   * @param outer the same call under the lock of another `@LockHandler`, which was acquired earlier
+   * @param outside the async context of what has begun the call
+   */
   constructor(
-    handler: Handler,
-    access: LockAccess,
-    lease: Lease | undefined,
-    outer: InterceptedCall | undefined,
-    outside: AsyncContext,
-  ) {
-    this.#handler = handler;
-    this.#outside = outside;
-    this.#access = access;
-    this.#lease = lease;
-    this.#outer = outer;
-  }
+    private readonly handler: Handler,
+    private readonly access: LockAccess,
+    private readonly lease: Lease | undefined,
+    private readonly outer: InterceptedCall | undefined,
+    private readonly outside: AsyncContext,
+  ) {}
 
   /**
    * Returns the call of this handler that this async context belongs to, unless the call is inside a wrapper already.
@@ -83,7 +75,7 @@ export class InterceptedCall {
 
   /** Runs this as if it came before the call, which holds nothing that is meant for it. */
   runOutside<T>(work: () => T): T {
-    return this.#outside.runInAsyncScope(work);
+    return this.outside.runInAsyncScope(work);
   }
 
   /** Whether no work of the handler is running. */
@@ -108,8 +100,8 @@ export class InterceptedCall {
    */
   run(wrapper: LockAccess, handler: () => unknown): unknown {
     if (this.#isOver) {
-      const why = new Error(`The request ended before ${String(this.#handler.name)} began`);
-      throw new LockAbortedError(this.#lease?.resource ?? '', why);
+      const why = new Error(`The request ended before ${String(this.handler.name)} began`);
+      throw new LockAbortedError(this.lease?.resource ?? '', why);
     }
     return this.pass(wrapper, () => {
       const result = handler();
@@ -137,7 +129,7 @@ export class InterceptedCall {
 
   /** Whether the interceptor already holds the lock of this decorator for the call. */
   holds(wrapper: LockAccess): boolean {
-    return this.#access === wrapper || (this.#outer?.holds(wrapper) ?? false);
+    return this.access === wrapper || (this.outer?.holds(wrapper) ?? false);
   }
 
   /**
@@ -148,18 +140,18 @@ export class InterceptedCall {
   }
 
   #coversOne(access: LockAccess, resource: string): boolean {
-    const lease = this.#lease;
+    const lease = this.lease;
     // A lost lease no longer protects anything.
-    if (lease?.resources.includes(resource) && lease.isHeld() && isAsGood(lease, this.#access, access)) return true;
-    return this.#outer !== undefined && this.#outer.#coversOne(access, resource);
+    if (lease?.resources.includes(resource) && lease.isHeld() && isAsGood(lease, this.access, access)) return true;
+    return this.outer !== undefined && this.outer.#coversOne(access, resource);
   }
 
   #isOf({ declaredBy, name }: Handler): boolean {
-    return this.#handler.declaredBy === declaredBy && this.#handler.name === name;
+    return this.handler.declaredBy === declaredBy && this.handler.name === name;
   }
 
   #count(by: 1 | -1): void {
-    if (this.#outer) this.#outer.#count(by);
+    if (this.outer) this.outer.#count(by);
     this.#underWay += by;
     if (this.isIdle) this.#whenIdle?.();
   }
@@ -170,12 +162,4 @@ function isAsGood(lease: Lease, { permits: held }: LockAccess, { mode, permits: 
   if (held && wanted) return held.total === wanted.total && held.count >= wanted.count;
   // The mode of the lease, and not of its access: a writer may have downgraded it to a reader.
   return !held && !wanted && (lease.mode !== 'read' || mode === 'read');
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return (
-    value !== null &&
-    (typeof value === 'object' || typeof value === 'function') &&
-    typeof (value as { then?: unknown }).then === 'function'
-  );
 }

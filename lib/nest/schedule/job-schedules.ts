@@ -21,7 +21,6 @@ export interface StatedAt {
   readonly option: string;
 }
 
-/** @throws InvalidLockOptionsError */
 export function cronJobOf(
   cronJobs: CronJobClass | undefined,
   place: StatedAt,
@@ -159,13 +158,7 @@ export interface CronJobLike {
 
 interface CronJobClass {
   /** @param source what a job of the package `cron` is made of */
-  from(source: {
-    readonly cronTime: unknown;
-    readonly timeZone?: string | undefined;
-    readonly utcOffset?: number | undefined;
-    readonly name?: string;
-    readonly onTick: () => unknown;
-  }): CronJobLike;
+  from(source: StatedSchedule & { readonly name?: string; readonly onTick: () => unknown }): CronJobLike;
 }
 
 /** What mounts the decorated jobs in `@nestjs/schedule`. It is a provider, but not exported. */

@@ -1,3 +1,4 @@
+import { entryOf } from '../../core/util/objects.js';
 import type { Job, Occasion } from './run-job.js';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { TickSchedule } from '../../core/jobs/watched-job.js';
@@ -39,9 +40,7 @@ const cronTicks = new WeakMap<CronTimeLike, CronTicks>();
 
 /** The ticks of a schedule that is no date. What was found out of them is kept. */
 export function cronTicksOf(cronTime: CronTimeLike): TickSchedule {
-  let ticks = cronTicks.get(cronTime);
-  if (ticks === undefined) cronTicks.set(cronTime, (ticks = new CronTicks(cronTime)));
-  return ticks;
+  return entryOf(cronTicks, cronTime, () => new CronTicks(cronTime));
 }
 
 /** When the ticks of a job in the registry are due; `undefined` for none, one that is stopped, and one on a date. */
@@ -50,11 +49,7 @@ export function scheduleOf(job: CronJobLike | undefined): TickSchedule | undefin
   return cronTicksOf(job.cronTime);
 }
 
-/**
- * Checks that a job on a single date does not run for missed ticks: the scheduler refuses a date that is over.
- *
- * @throws InvalidLockOptionsError
- */
+/** Checks that a job on a single date does not run for missed ticks: the scheduler refuses a date that is over. */
 export function checkMissedOfDate({ missed }: Job['options'], where: string): void {
   if (missed.onMissed === 'skip') return;
   throw new InvalidLockOptionsError(
@@ -69,7 +64,6 @@ export const INTERVAL_RANGE = ['intervalMs', 100, 2 ** 31 - 1] as const;
 /** How early a timer may fire after the last one, in milliseconds, and as a share of the interval if that is less. */
 const TIMER_SLACK = { ms: 1_000, share: 0.1 };
 
-/** @throws InvalidLockOptionsError */
 export function resolveIntervalOptions(options: SingletonJobOptions, ms: number, where: string): Job['options'] {
   const resolved = resolveJobOptions(options, where, JOB_OPTIONS);
   checkSpread(resolved, 'intervalMs', ms);

@@ -1,5 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
+import { Logger } from '@nestjs/common';
+import { InvalidLockOptionsError, LockUnavailableError } from '../../core/api/errors.js';
+import type { JobRecords } from '../../core/jobs/job-records.js';
 import type { TickSchedule } from '../../core/jobs/watched-job.js';
 import type { SingletonRun, SingletonRunOptions, SingletonWork } from '../../core/singleton/singleton-run-options.js';
 import type { JobNote } from '../../core/store/job-claims.js';
@@ -130,4 +133,43 @@ export function takeOccasion(job: string): Occasion | undefined {
   if (errand?.job !== job || errand.isTaken) return undefined;
   errand.isTaken = true;
   return errand.occasion;
+}
+
+/**
+ * What the store of a lock service knows of jobs.
+ *
+ * @throws LockUnavailableError for the mock of a test
+ */
+export function jobRecordsOf(service: object): JobRecords {
+  const watch = partsOf(service)?.jobs;
+  if (watch) return watch.records;
+  throw new LockUnavailableError('', 'find jobs', 'failed', new Error('this lock service is a mock'));
+}
+
+/** Checks that the store remembers what a run for missed ticks needs. */
+export function checkMissedIsKept(service: object, onMissed: unknown, what: string): void {
+  const refusal = partsOf(service)?.jobs?.refusal;
+  if (onMissed !== 'runOnce' || refusal === undefined) return;
+  throw new InvalidLockOptionsError(
+    `${what} has onMissed: 'runOnce', but ${refusal}. Or leave onMissed out.`,
+    'onMissed',
+  );
+}
+
+/** Watches a job from now on, and runs it for ticks that were missed. */
+export function watchJob(service: RedisLockService, job: Job): void {
+  const { name, options, schedule } = job;
+  const { graceMs, onMissed, missedWithinMs } = options.missed;
+  // As `@nestjs/schedule` logs the errors of its jobs.
+  const logger = new Logger('Scheduler');
+  partsOf(service)?.jobs?.missed.add({
+    job: name,
+    historySize: options.history.historySize ?? 0,
+    // An instance may still be waiting for its random part of spreadMs.
+    graceMs: schedule ? graceMs + options.spreadMs : Infinity,
+    onMissed,
+    missedWithinMs,
+    schedule: schedule ?? (() => undefined),
+    runOwed: ({ tick }) => job.run(forMissed(service, job, tick)).catch((error: unknown) => logger.error(error)),
+  });
 }

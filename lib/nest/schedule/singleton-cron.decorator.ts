@@ -93,7 +93,6 @@ type CronSource = Parameters<typeof Cron>[0];
 /** Found when the first class is defined. */
 let CronTime: CronTimeClass | undefined;
 
-/** @throws InvalidLockOptionsError */
 function checkDateOptions(resolved: Job['options'], options: SingletonCronOptions, where: string): void {
   checkMissedOfDate(resolved, where);
   if ((options as { initialDelay?: unknown }).initialDelay === undefined) return;
@@ -115,32 +114,17 @@ function pickCronOptions(options: SingletonCronOptions): CronOptions {
 }
 
 /** The part of the schedule of a `@Cron` that decides when its ticks are. */
-interface CronSchedule {
+interface CronSchedule extends Pick<SingletonCronOptions, 'name' | 'disabled'> {
   /** The date of a job that is due once, in milliseconds since the Unix epoch. */
   readonly at: number | undefined;
   /** As the scheduler parses it. `undefined` for a scheduler of an unknown version. */
   readonly parsed: CronTimeLike | undefined;
-  /** The name of the job in the scheduler's registry, if it has one. */
-  readonly name: string | undefined;
-  readonly disabled: boolean;
-}
-
-interface DeclaredTicks {
-  /** The tick that fires now on an instance of the class. @param wallNow milliseconds since the Unix epoch */
-  now(instance: object, wallNow: number): ReturnType<typeof cronTickAt>;
-  /**
-   * When ticks are due, as the job of an instance is scheduled at the moment; `undefined` while it is disabled or
-   * stopped. Not set for a job on a single date.
-   */
-  readonly schedule: ((instance: object) => TickSchedule | undefined) | undefined;
-  /** The scheduler's registry in the application of an instance. */
-  registryOf(instance: object): SchedulerRegistry | undefined;
 }
 
 const REGISTRY = Symbol.for('SchedulerRegistry (import ScheduleModule.forRoot() in your root module)');
 
 /** Declares the scheduler's registry as an injected property of the class. */
-function declareCronTicks(prototype: object, { at, parsed, name, disabled }: CronSchedule): DeclaredTicks {
+function declareCronTicks(prototype: object, { at, parsed, name, disabled }: CronSchedule) {
   Inject(SchedulerRegistry)(prototype, REGISTRY);
   // Optional, so that the class can be tested without the ScheduleModule.
   Optional()(prototype, REGISTRY);
@@ -148,6 +132,7 @@ function declareCronTicks(prototype: object, { at, parsed, name, disabled }: Cro
   /** Without a scheduler that has jobs, nothing fires: a call by hand is no tick of the schedule. */
   const scheduledAs = (registry: SchedulerRegistry | undefined) => (registry?.getCronJobs().size ? parsed : undefined);
 
+  /** The tick that fires now on an instance of the class. */
   const now = (instance: object, wallNow: number): ReturnType<typeof cronTickAt> => {
     const registry = registryOf(instance);
     const current = currentJob(registry, name)?.cronTime;
@@ -156,6 +141,7 @@ function declareCronTicks(prototype: object, { at, parsed, name, disabled }: Cro
     const cronTime = scheduledAs(registry);
     return cronTime ? cronTickAt(cronTime, wallNow) : { at: Math.floor(wallNow / 1000) * 1000, cronTime: undefined };
   };
+  /** When ticks are due, as the job of an instance is scheduled at the moment; none while it is disabled or stopped. */
   const schedule = (instance: object): TickSchedule | undefined => {
     const registry = registryOf(instance);
     if (name !== undefined) return scheduleOf(currentJob(registry, name));

@@ -1,16 +1,25 @@
 import 'reflect-metadata';
-import { type ForwardReference, type InjectionToken, Logger, type OnModuleInit, Scope } from '@nestjs/common';
+import {
+  type ForwardReference,
+  type InjectionToken,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnModuleInit,
+  Scope,
+} from '@nestjs/common';
 import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
 import { type InstanceWrapper, prototypeOf, wrappersOf } from '../scan.js';
 import { muteUnclaimedTicks } from '../log/start-log.js';
 import { type ScheduleDecorator, scheduleDecoratorOf } from '../request/known-handlers.js';
+import type { RedisLockService } from '../redis-lock.service.js';
+import { partsOf } from '../service-parts.js';
 import { DEFAULT_NAME } from '../tokens.js';
-import { callFor, type Job } from './run-job.js';
+import { callFor, checkMissedIsKept, type Job, watchJob } from './run-job.js';
 import { jobName, schedulingOf, SINGLETON_JOB, type SingletonJob } from './singleton-method.js';
 import { describeJob } from './singleton-options.js';
-import { isObject } from '../../core/util/objects.js';
+import { entryOf, isObject } from '../../core/util/objects.js';
 
 /** The options of `ScheduleModule.forRoot`, by which it leaves out jobs of one kind. */
 const SWITCHES = ['cronJobs', 'intervals', 'timeouts'] as const;
@@ -69,26 +78,26 @@ function* methodsOf(prototype: object, instance = prototype): Generator<[key: st
 }
 
 /**
- * Looks at the singleton jobs when the application starts. One explorer for each lock service.
+ * Looks at the singleton jobs when the application starts, and watches them from then on. One explorer for each lock
+ * service.
  *
  * It refuses two jobs with one name, and one job of two objects: they would claim each other's ticks, so each tick would
  * run only one of them. It refuses jobs that have another name in each process, and those whose schedule was replaced. It
  * warns of jobs without a name if another application could have jobs with the same class and method on the same keys,
  * and of jobs that never run because there is no `ScheduleModule`.
  */
-export class SingletonJobExplorer implements OnModuleInit {
+export class SingletonJobExplorer implements OnModuleInit, OnApplicationBootstrap {
   readonly #logger = new Logger('RedisLockModule');
-  readonly #discovery: DiscoveryService;
-  readonly #lockService: string;
-  readonly #areKeysShared: boolean;
   readonly #jobs = new Map<string, Job>();
   #scheduler: Scheduler | undefined;
 
   /** @param areKeysShared whether another application could use the same keys by accident */
-  constructor(discovery: DiscoveryService, lockService: string, areKeysShared: boolean) {
-    this.#discovery = discovery;
-    this.#lockService = lockService;
-    this.#areKeysShared = areKeysShared;
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly lockService: string,
+    private readonly service: RedisLockService,
+    private readonly areKeysShared: boolean,
+  ) {
     this.#checkNames();
   }
 
@@ -100,7 +109,7 @@ export class SingletonJobExplorer implements OnModuleInit {
   onModuleInit(): void {
     const known = new KnownJobs();
     const unnamed = new Set<string>();
-    for (const wrapper of wrappersOf(this.#discovery)) {
+    for (const wrapper of wrappersOf(this.discovery)) {
       const instance = wrapper.instance as object | null;
       if (instance === null || typeof instance !== 'object') continue;
       const owner = wrapper.isDependencyTreeStatic() ? instance : undefined;
@@ -113,9 +122,17 @@ export class SingletonJobExplorer implements OnModuleInit {
         if (!this.#isSwitchedOff(method)) job.ticks.mount?.(instance);
       }
     }
-    if (known.methods.size > 0) muteUnclaimedTicks(this.#discovery);
-    if (unnamed.size > 0 && this.#areKeysShared) this.#warnOfNames([...unnamed]);
+    if (known.methods.size > 0) muteUnclaimedTicks(this.discovery);
+    if (unnamed.size > 0 && this.areKeysShared) this.#warnOfNames([...unnamed]);
     this.#lookForScheduler(known.methods);
+    for (const { name, where, options } of this.#jobs.values()) {
+      checkMissedIsKept(this.service, options.missed.onMissed, `The job ${quote(name)} (${where})`);
+    }
+  }
+
+  onApplicationBootstrap(): void {
+    for (const job of this.#jobs.values()) watchJob(this.service, job);
+    partsOf(this.service)?.jobs?.missed.start();
   }
 
   /**
@@ -124,7 +141,7 @@ export class SingletonJobExplorer implements OnModuleInit {
    */
   #checkNames(): void {
     const known = new KnownJobs();
-    const wrappers = wrappersOf(this.#discovery);
+    const wrappers = wrappersOf(this.discovery);
     const requestScope = new RequestScope(wrappers);
     for (const wrapper of wrappers) {
       for (const found of this.#jobsOf(prototypeOf(wrapper))) {
@@ -137,7 +154,7 @@ export class SingletonJobExplorer implements OnModuleInit {
       checkOthers(
         wrappers.filter((wrapper) => !requestScope.has(wrapper)),
         known.methods,
-        new Scheduler(this.#discovery),
+        new Scheduler(this.discovery),
       );
     }
   }
@@ -145,18 +162,18 @@ export class SingletonJobExplorer implements OnModuleInit {
   /** The jobs of a class that use this lock service. */
   *#jobsOf(prototype: object | undefined, instance = prototype): Generator<FoundJob> {
     for (const found of prototype ? jobsOf(prototype, instance) : []) {
-      if ((found.job.lockService ?? DEFAULT_NAME) === this.#lockService) yield found;
+      if ((found.job.lockService ?? DEFAULT_NAME) === this.lockService) yield found;
     }
   }
 
   #isSwitchedOff(method: object): boolean {
-    this.#scheduler ??= new Scheduler(this.#discovery);
+    this.#scheduler ??= new Scheduler(this.discovery);
     return this.#scheduler.switchedOffBy(method) !== undefined;
   }
 
   /** A warning and no error, because the jobs may be meant to run elsewhere, or this is a test that calls them. */
   #lookForScheduler(methodsByJob: ReadonlyMap<string, object>): void {
-    const scheduler = (this.#scheduler ??= new Scheduler(this.#discovery));
+    const scheduler = (this.#scheduler ??= new Scheduler(this.discovery));
     if (methodsByJob.size > 0 && !scheduler.isImported) {
       this.#logger.warn(
         `ScheduleModule is not imported, so ${describeJobs([...methodsByJob.keys()])} will never be scheduled. ` +
@@ -166,7 +183,7 @@ export class SingletonJobExplorer implements OnModuleInit {
     const switchedOff = new Map<string, string[]>();
     for (const [job, method] of methodsByJob) {
       const by = scheduler.switchedOffBy(method);
-      if (by) switchedOff.set(by, [...(switchedOff.get(by) ?? []), job]);
+      if (by) entryOf(switchedOff, by, () => []).push(job);
     }
     for (const [by, jobs] of switchedOff) {
       this.#logger.log(`ScheduleModule has ${by}: false, so ${describeJobs(jobs)} will not be scheduled here.`);
@@ -226,8 +243,6 @@ class KnownJobs {
 /**
  * A plain `@Cron` with the name of a singleton job, or another lock service's: the scheduler refuses the second of them,
  * and names neither method.
- *
- * @throws InvalidLockOptionsError
  */
 function checkOthers(
   wrappers: readonly InstanceWrapper[],
@@ -284,10 +299,7 @@ function ofTransient({ where }: FoundJob): InvalidLockOptionsError {
 /** What Nest's `mixin()` calls a class. It is random, so in each process another text. */
 const NAME_OF_MIXIN = /^[a-z\d]{21}$/;
 
-/**
- * @param definedBy the class, whose name is that of the job
- * @throws InvalidLockOptionsError
- */
+/** @param definedBy the class, whose name is that of the job */
 function checkHasStableName({ name, method }: SingletonJob, definedBy: object): void {
   const className = (definedBy as { readonly name: string }).name;
   if (name !== undefined || !NAME_OF_MIXIN.test(className)) return;
@@ -300,11 +312,7 @@ function checkHasStableName({ name, method }: SingletonJob, definedBy: object): 
   );
 }
 
-/**
- * A decorator of `@nestjs/schedule` above takes the place of the schedule.
- *
- * @throws InvalidLockOptionsError
- */
+/** A decorator of `@nestjs/schedule` above takes the place of the schedule. */
 function checkIsScheduled({ decorator, scheduling }: SingletonJob, method: object, where: string): void {
   const now = schedulingOf(method);
   if ([...now].every(([key, value]) => scheduling.get(key) === value)) return;
@@ -332,11 +340,7 @@ class RequestScope {
   readonly #byToken = new Map<InjectionToken, InstanceWrapper[]>();
 
   constructor(wrappers: readonly InstanceWrapper[]) {
-    for (const wrapper of wrappers) {
-      const others = this.#byToken.get(wrapper.token);
-      if (others) others.push(wrapper);
-      else this.#byToken.set(wrapper.token, [wrapper]);
-    }
+    for (const wrapper of wrappers) entryOf(this.#byToken, wrapper.token, () => []).push(wrapper);
   }
 
   has(wrapper: InstanceWrapper): boolean {

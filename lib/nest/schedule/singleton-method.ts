@@ -84,23 +84,15 @@ export function schedulingOf(method: object): ReadonlyMap<unknown, unknown> {
   return new Map(keys.map((key: unknown) => [key, Reflect.getMetadata(key, method)]));
 }
 
-/** What a job decorator makes of one method. */
-interface JobPlan {
-  readonly options: Job['options'];
-  readonly schedule: MethodDecorator;
-  readonly ticks: SingletonJob['ticks'];
-}
-
 /**
  * Wraps the method of a job so that each tick runs on one instance of the fleet, and schedules it. The wrapper of a
  * method that is not async returns a promise, as the scheduler expects.
  *
- * @param decorator its name, for messages
  * @param planOf checks the options, once for each method; `where` is the method, for its errors
  */
 export function singletonMethod(
   decorator: string,
-  planOf: (where: string, prototype: object) => JobPlan,
+  planOf: (where: string, prototype: object) => Pick<SingletonJob, 'options' | 'ticks'> & { schedule: MethodDecorator },
 ): JobMethodDecorator {
   return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor) => {
     const where = describeMethod(target, propertyKey);
@@ -136,8 +128,6 @@ export function singletonMethod(
 /**
  * Two schedules on one method would take each other's ticks, and a method that may return without running would be told
  * as run.
- *
- * @throws InvalidLockOptionsError
  */
 function checkIsOnlyJob(
   target: object,

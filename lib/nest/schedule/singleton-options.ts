@@ -177,9 +177,7 @@ export const TICK_OPTIONS = new OptionTable({
 /**
  * Checks the options of a singleton decorator, when the class is defined.
  *
- * @param where the decorated method, for messages
  * @param table the options of this decorator
- * @throws InvalidLockOptionsError
  */
 export function resolveJobOptions(options: SingletonTickOptions, where: string, table: Pick<OptionTable, 'check'>) {
   if (typeof options === 'string') {
@@ -219,7 +217,6 @@ export function resolveJobOptions(options: SingletonTickOptions, where: string, 
  * Checks that the claims of one interval or time-out do not meet those of the next.
  *
  * @param option what the time is called
- * @throws InvalidLockOptionsError
  */
 export function checkSpread({ spreadMs }: { readonly spreadMs: number }, option: string, ms: number): void {
   if (spreadMs <= ms / 2) return;

@@ -4,7 +4,7 @@ import { checked, flag, type OptionsOf, OptionTable } from '../../core/api/valid
 import { nearest } from '../../core/api/nearest.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
 import { settle } from '../../core/util/promises.js';
-import { jobsUnderTestOf } from '../../nest/jobs/jobs-under-test.js';
+import { jobsUnderTestOf } from '../../nest/jobs/singleton-jobs.js';
 import type { Job } from '../../nest/schedule/run-job.js';
 import { DEFAULT_NAME, getRedisLockToken } from '../../nest/tokens.js';
 import type { FleetPlace } from '../fleet/test-fleet.js';

@@ -4,7 +4,7 @@ import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { SingletonCron, SingletonInterval, SingletonJobs, type SingletonRun } from 'nestjs-redis-lock/schedule';
 import { Redis } from 'ioredis';
 import type { MissedTicks } from '../../../lib/core/jobs/missed-ticks.js';
-import { watchJob } from '../../../lib/nest/schedule/job-watch.js';
+import { watchJob } from '../../../lib/nest/schedule/run-job.js';
 import { resolveJobOptions, TICK_OPTIONS } from '../../../lib/nest/schedule/singleton-options.js';
 import { keepParts, type ServiceParts } from '../../../lib/nest/service-parts.js';
 import { eventually } from '../../support/expect/eventually.js';

@@ -1,7 +1,7 @@
 // Instances of a fleet with cron jobs, many of them in one process: each has connections and a claim of its own.
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { jobRecordsOf } from '../../../dist/modules/nest/schedule/job-watch.js';
+import { jobRecordsOf } from '../../../dist/modules/nest/schedule/run-job.js';
 import { redisCpuMs } from '../measure/redis-cpu.mjs';
 import { register, runOnce, tickAfter } from './cron-ticks.mjs';
 import { startInstances } from './instances.mjs';

@@ -1,8 +1,8 @@
+import { entryOf } from '../core/util/objects.js';
 import type { LockTelemetrySource } from '../core/events/telemetry.js';
 import { escapeText } from '../core/util/quoted.js';
 import { LockMetric } from './names.js';
-import { type LockSeries, type MetricSink, type Series, SeriesTable } from './series.js';
-import { ServiceSeries } from './service-series.js';
+import { type LockSeries, type MetricSink, type Series, SeriesTable, ServiceSeries } from './series.js';
 import type { LockMode } from '../core/api/lock-mode.js';
 import { LEADER_PREFIX } from '../core/api/resource.js';
 import type { LockEventOf } from '../core/events/events.js';
@@ -32,11 +32,7 @@ export class LockMetrics<A> {
     if (this.#sources.has(source)) return () => {};
     this.#sources.add(source);
     const name = escapeText(source.service);
-    let service = this.#services.get(name);
-    if (service === undefined) {
-      service = new ServiceSeries(this.#table, name);
-      this.#services.set(name, service);
-    }
+    const service = entryOf(this.#services, name, () => new ServiceSeries(this.#table, name));
     const stop = new Recorder(this.#table, service, this.now).start(source);
     return () => {
       this.#sources.delete(source);
@@ -111,7 +107,7 @@ class Recorder<A> {
       this.#sink.record(LockMetric.WaitTime, event.waitedMs / 1000, share.series.attributes);
     },
     lost: (event) => {
-      this.#shareOf(event).series.lost(event.reason).value++;
+      this.#shareOf(event).series.lost.of(event.reason).value++;
       this.#ended(event);
     },
     transferred: (event) => this.#ended(event),

@@ -1,6 +1,11 @@
 import { LOCK_METRICS, LockAttribute, LockMetric } from './names.js';
 import type { LockError } from '../core/api/errors.js';
+import { OTHER_GROUP } from '../core/api/label.js';
+import type { LockMode } from '../core/api/lock-mode.js';
 import { type AcquireOutcome, CODES_WITH_OUTCOME, outcomeOfCode } from '../core/events/events.js';
+import { MAX_GROUPS } from '../core/events/observers.js';
+import { entryOf } from '../core/util/objects.js';
+import { escapeText } from '../core/util/quoted.js';
 
 export type Attributes = Readonly<Partial<Record<LockAttribute, string>>>;
 
@@ -61,7 +66,7 @@ export class SeriesBy<A> {
   }
 }
 
-const { ErrorType, Outcome, Reason } = LockAttribute;
+const { ErrorType, Group, HolderGroup, Job, Leadership, Mode, Outcome, Reason, Service } = LockAttribute;
 const ACQUIRED: AcquireOutcome = 'acquired';
 
 /** The series of the locks of one service that have the same group and mode. */
@@ -76,7 +81,7 @@ export class LockSeries<A> {
   readonly leaked: Series<A>;
   readonly renewalFailures: SeriesBy<A>;
   readonly releaseFailures: SeriesBy<A>;
-  readonly #lost: SeriesBy<A>;
+  readonly lost: SeriesBy<A>;
   readonly #notAcquired: SeriesBy<A>;
   #isComplete = false;
 
@@ -91,7 +96,7 @@ export class LockSeries<A> {
     this.leaked = table.add(LockMetric.Leaked, attributes);
     this.renewalFailures = by(LockMetric.RenewalFailures, ErrorType);
     this.releaseFailures = by(LockMetric.ReleaseFailures, ErrorType);
-    this.#lost = by(LockMetric.Lost, Reason);
+    this.lost = by(LockMetric.Lost, Reason);
     this.#notAcquired = by(LockMetric.Acquire, ErrorType);
   }
 
@@ -99,21 +104,103 @@ export class LockSeries<A> {
   complete(): void {
     if (this.#isComplete) return;
     this.#isComplete = true;
-    for (const code of CODES_WITH_OUTCOME) this.#failedWith(code);
-    for (const reason of LOCK_METRICS[LockMetric.Lost].values![Reason]!) this.#lost.of(reason);
+    for (const code of CODES_WITH_OUTCOME) this.notAcquired({ code });
+    for (const reason of LOCK_METRICS[LockMetric.Lost].values![Reason]!) this.lost.of(reason);
     this.renewalFailures.of('LOCK_UNAVAILABLE');
     this.releaseFailures.of('LOCK_UNAVAILABLE');
   }
 
-  notAcquired({ code }: LockError): Series<A> {
-    return this.#failedWith(code);
-  }
-
-  lost(reason: string): Series<A> {
-    return this.#lost.of(reason);
-  }
-
-  #failedWith(code: string): Series<A> {
+  notAcquired({ code }: Pick<LockError, 'code'>): Series<A> {
     return this.#notAcquired.of(code, { [Outcome]: outcomeOfCode(code) });
+  }
+}
+
+/** The series of a leadership, and how many campaigns of this process lead. There are two for a moment at a change. */
+export interface LeaderSeries<A> {
+  readonly state: Series<A>;
+  leading: number;
+}
+
+/** The series of all lock services of one name: also of one that has closed, whose counters must not go back. */
+export class ServiceSeries<A> {
+  readonly slowLoops: Series<A>;
+  readonly jobs: BoundedNames<JobSeries<A>>;
+  readonly leaderships: BoundedNames<LeaderSeries<A>>;
+  /** By mode, then by group. Core bounds the groups. */
+  readonly #locks = new Map<LockMode, Map<string, LockSeries<A>>>();
+  /** By the group that waits, then by the group of the holder. Core bounds both. */
+  readonly #blocked = new Map<string, SeriesBy<A>>();
+  readonly #attributes: Attributes;
+
+  constructor(
+    private readonly table: SeriesTable<A>,
+    service: string,
+  ) {
+    const attributes = { [Service]: service };
+    this.#attributes = attributes;
+    this.slowLoops = table.add(LockMetric.SlowLoops, attributes);
+    this.jobs = new BoundedNames((name) => new JobSeries(table, { ...attributes, [Job]: name }));
+    this.leaderships = new BoundedNames((name) => ({
+      state: table.add(LockMetric.LeaderState, { ...attributes, [Leadership]: name }),
+      leading: 0,
+    }));
+  }
+
+  locks(mode: LockMode, group: string): LockSeries<A> {
+    const groups = entryOf(this.#locks, mode, () => new Map<string, LockSeries<A>>());
+    const attributes = { ...this.#attributes, [Mode]: mode, [Group]: group };
+    return entryOf(groups, group, () => new LockSeries(this.table, attributes));
+  }
+
+  /** How long calls of one group have waited for holders of another one. */
+  blocked(group: string, holderGroup: string): Series<A> {
+    let series = this.#blocked.get(group);
+    if (series === undefined) {
+      const attributes = { ...this.#attributes, [Group]: group };
+      series = new SeriesBy(this.table, LockMetric.BlockedTime, attributes, HolderGroup);
+      this.#blocked.set(group, series);
+    }
+    return series.of(holderGroup);
+  }
+}
+
+/** The series of one singleton job. */
+class JobSeries<A> {
+  readonly attributes: A;
+  readonly runs: SeriesBy<A>;
+  readonly skipped: SeriesBy<A>;
+  readonly missed: Series<A>;
+  readonly lastSuccess: Series<A>;
+
+  constructor(table: SeriesTable<A>, attributes: Attributes) {
+    this.attributes = table.sink.attributesOf(attributes);
+    this.runs = new SeriesBy(table, LockMetric.JobRuns, attributes, Outcome);
+    this.skipped = new SeriesBy(table, LockMetric.JobSkipped, attributes, Reason);
+    this.missed = table.add(LockMetric.JobMissed, attributes);
+    this.lastSuccess = table.add(LockMetric.JobLastSuccess, attributes);
+    for (const outcome of LOCK_METRICS[LockMetric.JobRuns].values![Outcome]!) this.runs.of(outcome);
+    for (const reason of LOCK_METRICS[LockMetric.JobSkipped].values![Reason]!) this.skipped.of(reason);
+  }
+}
+
+/**
+ * One value for each name. Names that come with calls get the places that the registered names leave. All further names
+ * share one value, `_other`.
+ */
+class BoundedNames<T> {
+  readonly #known = new Map<string, T>();
+
+  constructor(private readonly create: (name: string) => T) {}
+
+  /** For a name that the program has. */
+  register(name: string): T {
+    // Exporters print control characters as they are, and so do tools that read what was scraped.
+    const shown = escapeText(name);
+    return entryOf(this.#known, shown, () => this.create(shown));
+  }
+
+  of(name: string): T {
+    const known = this.#known.get(name) ?? this.#known.get(escapeText(name));
+    return known ?? this.register(this.#known.size < MAX_GROUPS ? name : OTHER_GROUP);
   }
 }

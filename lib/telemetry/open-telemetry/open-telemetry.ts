@@ -1,3 +1,4 @@
+import { entryOf } from '../../core/util/objects.js';
 import {
   type Attributes as OpenTelemetryAttributes,
   createNoopMeter,
@@ -76,15 +77,13 @@ export const OPEN_TELEMETRY_OPTIONS = new OptionTable({
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): LockTelemetry {
   OPEN_TELEMETRY_OPTIONS.check('openTelemetry', options);
-  const { defaults } = OPEN_TELEMETRY_OPTIONS;
-  const { metrics = defaults.metrics, traces = defaults.traces, renewalSpans = defaults.renewalSpans } = options;
-  const { meterProvider, tracerProvider } = options;
+  const { metrics, traces, renewalSpans, meterProvider, tracerProvider } = OPEN_TELEMETRY_OPTIONS.filled(options);
   if (!metrics && !traces) {
     const what = 'openTelemetry() with metrics: false and traces: false reports nothing. Leave it out instead.';
     throw new InvalidLockOptionsError(what, 'traces');
   }
   const telemetries: LockTelemetry[] = [];
-  if (metrics) telemetries.push(new OpenTelemetryMetrics(SCOPE, meterProvider));
+  if (metrics) telemetries.push(metricTelemetry(meterProvider));
   if (traces) telemetries.push(spanTelemetry(tracerProvider, renewalSpans));
   return together(telemetries);
 }
@@ -136,27 +135,16 @@ const MOST_WAITING = 1_000;
 /** Our metrics in each meter: lock services that report to the same one share its series. */
 const inMeters = new WeakMap<Meter, LockMetrics<OpenTelemetryAttributes>>();
 
-/** The metrics of lock services, by OpenTelemetry. */
-class OpenTelemetryMetrics implements LockTelemetry {
-  constructor(
-    private readonly scope: string,
-    private readonly provider: MeterProvider | undefined,
-  ) {}
-
-  start(source: Parameters<LockTelemetry['start']>[0]): (() => void) | void {
-    // Not before: an application may register its provider after the module was configured.
-    const meter = (this.provider ?? metrics.getMeterProvider()).getMeter(this.scope);
-    if (meter === createNoopMeter()) {
-      diag.warn(`${this.scope}: no MeterProvider is registered, so locks are not measured. Start the SDK before Nest.`);
-      return;
-    }
-    let ours = inMeters.get(meter);
-    if (ours === undefined) {
-      ours = createMetrics(meter);
-      inMeters.set(meter, ours);
-    }
-    return ours.start(source);
-  }
+/** Measures lock services. @param provider default: the one that is registered when a lock service starts */
+function metricTelemetry(provider?: MeterProvider): LockTelemetry {
+  return {
+    start(source) {
+      // Not before: an application may register its provider after the module was configured.
+      const meter = (provider ?? metrics.getMeterProvider()).getMeter(SCOPE);
+      if (meter !== createNoopMeter()) return entryOf(inMeters, meter, () => createMetrics(meter)).start(source);
+      diag.warn(`${SCOPE}: no MeterProvider is registered, so locks are not measured. Start the SDK before Nest.`);
+    },
+  };
 }
 
 function createMetrics(meter: Meter): LockMetrics<OpenTelemetryAttributes> {

@@ -20,8 +20,7 @@ import type {
 import { escapeText } from '../../core/util/quoted.js';
 import { LockAttribute } from '../names.js';
 import { attributesOf, LockSpan, LockSpanAttribute, parseTraceparent } from './names.js';
-import { beginCall, beginHold } from './call-span.js';
-import { setError, withSpan } from './hold-span.js';
+import { beginCall, beginHold, setError, withSpan } from './call-span.js';
 
 const TRACER_NAME = 'nestjs-redis-lock';
 
@@ -32,10 +31,6 @@ const TRACER_NAME = 'nestjs-redis-lock';
 export class LockSpans implements LockTracer {
   #tracer: Tracer | undefined;
 
-  /**
-   * @param provider default: the one that is registered, also if that happens later
-   * @param followsRenewals whether renewals are spans
-   */
   constructor(
     private readonly provider?: TracerProvider,
     readonly followsRenewals = false,

@@ -5,11 +5,10 @@
  */
 
 // The locks of an application under the control of a test
-export { RedisLockTestingModule } from './testing/redis-lock-testing.module.js';
-export { withTestLocks } from './testing/test-locks-options.js';
+export { RedisLockTestingModule, withTestLocks } from './testing/redis-lock-testing.module.js';
 export { testLocks } from './testing/test-locks-of.js';
 export type { TestLocks } from './testing/test-locks.js';
-export type { TestLocksOptions } from './testing/test-locks-options.js';
+export type { TestLocksOptions } from './testing/redis-lock-testing.module.js';
 export type { HeldElsewhere } from './testing/hold-elsewhere.js';
 export type { LockLogEntry } from './testing/fleet/lock-log.js';
 export { TestKitError } from './testing/fleet/test-kit-error.js';

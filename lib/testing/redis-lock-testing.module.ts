@@ -1,9 +1,110 @@
 import type { DynamicModule } from '@nestjs/common';
 import { InvalidLockOptionsError } from '../core/api/errors.js';
+import {
+  checked,
+  describeValue,
+  flag,
+  oneOf,
+  type OptionsOf,
+  OptionTable,
+  text,
+  wrongValue,
+} from '../core/api/validation.js';
 import type { OptionsWithConnection, RedisLockModuleExtras } from '../nest/module/module-options.js';
 import { RedisLockModule } from '../nest/module/redis-lock.module.js';
+import type { TestStores } from '../nest/service-parts.js';
 import { TEST_STORES } from '../nest/tokens.js';
-import { fleetStores, TEST_LOCKS_OPTIONS, type TestLocksOptions } from './test-locks-options.js';
+import { fleetOf, FleetPlace, type TestClock, type TestFleet } from './fleet/test-fleet.js';
+
+/** How the locks of a test behave. */
+export interface TestLocksOptions {
+  /**
+   * Applications of one process with the same fleet compete for locks like the instances of one application. A fleet is
+   * forgotten when its last application has closed.
+   *
+   * @allowed 1 to 100 characters
+   * @default a fleet of its own
+   */
+  fleet?: string;
+  /**
+   * The time of leases, waits, renewals and singleton jobs. `'manual'`: it stands still until `advance(ms)`. The fake
+   * timers of a test runner do not touch it.
+   *
+   * @default 'real'
+   */
+  clock?: TestClock;
+  /**
+   * With `clock: 'manual'`: the date at which it begins, as a `Date` or in milliseconds since the Unix epoch. The first
+   * application of a fleet decides.
+   *
+   * @allowed a `Date`, or milliseconds
+   * @default 2026-01-01T00:00:00Z
+   */
+  startsAt?: Date | number;
+  /**
+   * Whether a call fails with a `TestKitError` that takes locks inside each other in an order that makes a circle with an
+   * earlier order: calls that do so can wait for each other. It fails before it waits, and also where it would be granted
+   * the lock at once. Without it, the event `lockOrder` tells, and the log.
+   *
+   * @default false
+   */
+  throwOnLockOrder?: boolean;
+}
+
+export const TEST_LOCKS_OPTIONS = new OptionTable({
+  fleet: text(/^.{1,100}$/u, '1 to 100 characters'),
+  clock: oneOf<TestClock>(['real', 'manual']).default('real'),
+  startsAt: checked<Date | number>(checkDate),
+  throwOnLockOrder: flag().default(false),
+} satisfies OptionsOf<TestLocksOptions>);
+
+function checkDate(option: string, value: unknown): void {
+  const ms = value instanceof Date ? value.getTime() : value;
+  if (typeof ms === 'number' && Number.isFinite(ms)) return;
+  throw wrongValue(option, 'a valid Date, or milliseconds since the Unix epoch', value);
+}
+
+/** Puts lock services on the fleet with the name. Without a name, all services of one application have one fleet. */
+export function fleetStores({ fleet: name, clock, startsAt, throwOnLockOrder = false }: TestLocksOptions): TestStores {
+  let own: TestFleet | undefined;
+  return {
+    place(context) {
+      // A second service of the same name belongs to another application: a module may be used by several.
+      const isOther =
+        own === undefined || own.hasEnded || own.instances.some(({ service }) => service === context.service);
+      const kind = clock ?? TEST_LOCKS_OPTIONS.defaults.clock;
+      if (name !== undefined || isOther) own = fleetOf(name, kind, startsAt && Number(startsAt));
+      return new FleetPlace(own!, context, throwOnLockOrder);
+    },
+  };
+}
+
+/** The part of the `TestingModuleBuilder` of `@nestjs/testing` that is needed. */
+export interface TestingBuilder<B> {
+  overrideProvider(token: symbol): { useValue(value: unknown): B };
+}
+
+/**
+ * Puts all lock services of an application on the testing kit, named ones too. The options of the application stay;
+ * those of Redis are not used, and nothing is connected.
+ *
+ * ```ts
+ * const module = await withTestLocks(Test.createTestingModule({ imports: [AppModule] })).compile();
+ * ```
+ *
+ * @throws InvalidLockOptionsError if an option is invalid, or the builder is none
+ */
+export function withTestLocks<B extends TestingBuilder<B>>(builder: B, options: TestLocksOptions = {}): B {
+  TEST_LOCKS_OPTIONS.check('withTestLocks', options);
+  if (typeof (builder as Partial<TestingBuilder<B>> | undefined)?.overrideProvider !== 'function') {
+    throw new InvalidLockOptionsError(
+      `withTestLocks needs what Test.createTestingModule({ ... }) returns, not ${describeValue(builder)}. Call compile() ` +
+        'on what it returns, not before.',
+      'builder',
+    );
+  }
+  return builder.overrideProvider(TEST_STORES).useValue(fleetStores(options));
+}
 
 /** The options of the lock module that only a Redis has. */
 const OF_REDIS = ['connection', 'quorum', 'store', 'durability', 'restartQuarantineMs'] as const;

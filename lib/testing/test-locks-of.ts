@@ -1,6 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { describeValue } from '../core/api/validation.js';
-import { isObject } from '../core/util/objects.js';
+import { entryOf, isObject } from '../core/util/objects.js';
 import { quote } from '../core/util/quoted.js';
 import type { ResolvedModuleOptions } from '../nest/module/module-options.js';
 import type { RedisLockService } from '../nest/redis-lock.service.js';
@@ -28,9 +28,7 @@ export function testLocks(app: Pick<INestApplicationContext, 'get'>, name: strin
   }
   const place = partsOf(service)?.place;
   if (place === undefined) throw notOnKit(`The application keeps the locks of ${quote(name)} ${whereOf(app, name)}`);
-  let locks = known.get(place);
-  if (locks === undefined) known.set(place, (locks = new TestLocks(service, place as FleetPlace)));
-  return locks;
+  return entryOf(known, place, () => new TestLocks(service, place as FleetPlace));
 }
 
 function found<T>(app: Pick<INestApplicationContext, 'get'>, token: string): T | undefined {

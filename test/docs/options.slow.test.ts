@@ -63,7 +63,7 @@ import { HOLD_ELSEWHERE_OPTIONS } from '../../lib/testing/hold-elsewhere.js';
 import { RUN_JOB_OPTIONS } from '../../lib/testing/jobs/test-jobs.js';
 import { EXPLORE_OPTIONS, resolveExploreOptions } from '../../lib/testing/races/explore-options.js';
 import { RACE_POINT_OPTIONS, RACED_OPTIONS } from '../../lib/testing/races/raced.js';
-import { TEST_LOCKS_OPTIONS } from '../../lib/testing/test-locks-options.js';
+import { TEST_LOCKS_OPTIONS } from '../../lib/testing/redis-lock-testing.module.js';
 import { JOB_OPTIONS, resolveJobOptions, TICK_OPTIONS } from '../../lib/nest/schedule/singleton-options.js';
 import { TIMEOUT_OPTIONS } from '../../lib/nest/schedule/singleton-timed.decorators.js';
 import { TYPEORM_TRANSACTIONAL_OPTIONS } from '../../lib/nest/transactions/typeorm-transactional.js';

@@ -17,9 +17,7 @@ export class LockAssertions {
   constructor(service: RedisLockService, seen: Pick<LocksUnderTest, 'instanceId' | 'states' | 'unmetFailures'>) {
     const sites = new AcquireSites(service);
     this.#locks = {
-      instanceId: seen.instanceId,
-      states: () => seen.states(),
-      unmetFailures: () => seen.unmetFailures(),
+      ...seen,
       observe: (observer) => service.observe(observer),
       callSiteOf: (resource, fencingToken) => sites.of(resource, fencingToken),
     };

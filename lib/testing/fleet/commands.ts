@@ -7,25 +7,9 @@ export type Fate = <T>(execute: () => Promise<T>) => Promise<T>;
 
 /** The commands of the ports of a store, and the messages of the store to an instance. */
 export type Verb =
-  | 'acquire'
+  | LockCommand
   /** Its resource is the list of the names, one for each place that is kept. */
   | 'keep'
-  | 'rotate'
-  | 'setDepth'
-  | 'renew'
-  | 'release'
-  | 'retain'
-  | 'label'
-  | 'verify'
-  | 'downgrade'
-  | 'raiseToken'
-  | 'transfer'
-  | 'lowerPermits'
-  | 'resize'
-  | 'inspect'
-  | 'list'
-  | 'forceRelease'
-  | 'watch'
   | 'claim'
   | 'finish'
   | 'giveBack'

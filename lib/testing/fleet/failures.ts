@@ -35,10 +35,7 @@ export interface PlannedFailure {
   isOf(command: Pick<TestCommand, 'verb' | 'resource'>): boolean;
 }
 
-/**
- * @param resource the only one whose commands it is meant for; of a claim, also the name of a job
- * @throws InvalidLockOptionsError
- */
+/** @param resource the only one whose commands it is meant for; of a claim, also the name of a job */
 export function planFailure(verb: FailingVerb, failure: TestFailure, resource: string | undefined): PlannedFailure {
   checkOneOf('the first argument of failNext', verb, VERBS);
   const fate = fateOf(verb, failure);

@@ -1,6 +1,6 @@
 import { LockClient } from '../../core/lock-client.js';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
-import { sharedByCopies } from '../../core/util/objects.js';
+import { entryOf, sharedByCopies } from '../../core/util/objects.js';
 import { MemoryServer } from '../../memory/memory-server.js';
 import type { TestCommand } from './commands.js';
 import { LockLog, LogTelemetry } from './lock-log.js';
@@ -95,9 +95,7 @@ export class TestFleet implements Surroundings {
 
   /** The in-memory Redis of the lock services with this name. */
   server(service: string): MemoryServer {
-    let server = this.#servers.get(service);
-    if (server === undefined) this.#servers.set(service, (server = new MemoryServer(this.clock)));
-    return server;
+    return entryOf(this.#servers, service, () => new MemoryServer(this.clock));
   }
 
   /** A lock service of an application starts. @param instanceId the one that its options state */

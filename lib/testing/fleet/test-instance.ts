@@ -49,10 +49,6 @@ export class TestInstance implements CommandPath {
   readonly #reconnected: (() => void)[] = [];
   readonly #disconnected: (() => void)[] = [];
 
-  /**
-   * @param service the name of the lock service
-   * @param server its Redis
-   */
   constructor(
     readonly instanceId: string,
     readonly service: string,

@@ -1,3 +1,4 @@
+import { entryOf } from '../../core/util/objects.js';
 import type { RedisLockService } from '../../nest/redis-lock.service.js';
 import type { LockEvent } from '../../core/events/events.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
@@ -71,11 +72,8 @@ const fired = new WeakMap<TestFleet, Map<string, FiredTicks>>();
 
 /** The ticks of this job that were fired in the fleet. @param id the lock service and the job */
 export function firedTicksOf(fleet: TestFleet, id: string): FiredTicks {
-  let jobs = fired.get(fleet);
-  if (jobs === undefined) fired.set(fleet, (jobs = new Map()));
-  let ticks = jobs.get(id);
-  if (ticks === undefined) jobs.set(id, (ticks = { texts: new Set(), last: -Infinity }));
-  return ticks;
+  const jobs = entryOf(fired, fleet, () => new Map<string, FiredTicks>());
+  return entryOf(jobs, id, () => ({ texts: new Set<string>(), last: -Infinity }));
 }
 
 const SECOND_MS = 1_000;

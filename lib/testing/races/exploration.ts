@@ -14,7 +14,7 @@ import { OrderSearch, type Search } from './search/order-search.js';
 import { type FoundRace, RaceToolError } from './schedule/race-errors.js';
 import type { Actor } from './schedule/race-context.js';
 import { RaceKit } from './locks/race-kit.js';
-import { type Choice, Schedule, type ScheduleEnding } from './schedule/schedule.js';
+import { type Choice, REAL, Schedule, type ScheduleEnding } from './schedule/schedule.js';
 import { brief, tellInOneLine } from './schedule/story.js';
 
 /** How many schedules are run to make the story of a race shorter. */
@@ -256,9 +256,6 @@ function tooMany(most: number): RaceToolError {
   );
 }
 
-/** Taken when the module is loaded, so that fake timers which a test installs later do not stop the tool. */
-const { setImmediate: nextTurn, setTimeout: startTimer, clearTimeout: stopTimer } = globalThis;
-
 /** The setup and the invariant may take so many times `patienceMs`: they may start an application. */
 const TIMES = 4;
 /** After the time is over, what was ready has so many turns of the event loop, which may have stood still. */
@@ -278,14 +275,14 @@ export async function waitFor<T>(
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     const giveUp = async (): Promise<void> => {
-      for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => nextTurn(resolve));
+      for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => REAL.setImmediate(resolve));
       reject(tooLate(TIMES * patienceMs));
     };
-    timer = startTimer(() => void giveUp(), TIMES * patienceMs);
+    timer = REAL.setTimeout(() => void giveUp(), TIMES * patienceMs);
   });
   try {
     return await Promise.race([working, late]);
   } finally {
-    stopTimer(timer);
+    REAL.clearTimeout(timer);
   }
 }

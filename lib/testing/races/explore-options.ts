@@ -129,7 +129,6 @@ export const EXPLORE_OPTIONS = new OptionTable({
   throws: flag().default(true),
 } satisfies OptionsOf<Options>);
 
-/** @throws InvalidLockOptionsError */
 export function resolveExploreOptions<World>(options: ExploreRacesOptions<World>) {
   EXPLORE_OPTIONS.check('the third argument of exploreRaces', options);
   return EXPLORE_OPTIONS.filled(options);
@@ -154,11 +153,6 @@ function checkFaults(option: string, value: unknown): void {
     throw wrongValue(option, `an array of ${FAULTS.map((kind) => `'${kind}'`).join(', ')}`, value);
   value.forEach((kind, index) => checkOneOf(`${option}[${index}]`, kind, FAULTS));
 }
-/** The numbers of the choices of a schedule, where there was a choice, and a check of the names of its steps. */
-export interface ScheduleSeed {
-  readonly numbers: readonly number[];
-  readonly check: string;
-}
 
 /** Writes down the schedule that is run, so that it can be run again. */
 export class ScheduleRecord {
@@ -180,8 +174,8 @@ export class ScheduleRecord {
   }
 }
 
-/** @throws InvalidLockOptionsError */
-export function readSeed(text: string): ScheduleSeed {
+/** The numbers of the choices of a schedule, where there was a choice, and a check of the names of its steps. */
+export function readSeed(text: string) {
   const [, digits, check] = /^([0-9a-z.]*)-([0-9a-f]{6})$/.exec(text) ?? [];
   if (digits === undefined || check === undefined) {
     throw wrongValue('seed', 'an integer, or the text in `seed` of a RaceFoundError', text);

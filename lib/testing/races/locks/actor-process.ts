@@ -35,6 +35,14 @@ const READS: readonly Verb[] = ['verify', 'inspect', 'list'];
 
 const NEVER = new Promise<never>(() => {});
 
+/** The time of a schedule, and whose turn it is. */
+interface Timing {
+  readonly clock: Clock;
+  readonly turns: () => ActorTurns | undefined;
+  /** Whether time passes, and what is sent now was sent by a timer. */
+  readonly isTimerTurn: () => boolean;
+}
+
 /** What a lock service forwards to while a schedule runs: a lock client for each actor, as if each were a process. */
 export class ActorProcess {
   readonly clock: ProcessClock;
@@ -48,13 +56,10 @@ export class ActorProcess {
     readonly name: string,
     readonly service: string,
     private readonly server: MemoryServer,
-    clock: Clock,
+    private readonly timing: Timing,
     options: Partial<LockClientOptions>,
-    private readonly turns: () => ActorTurns | undefined,
-    /** Whether time passes, and what is sent now was sent by a timer. */
-    private readonly isTimerTurn: () => boolean,
   ) {
-    this.clock = new ProcessClock(clock);
+    this.clock = new ProcessClock(timing.clock);
     const random = new SeededRandom(Buffer.from(name).reduce((sum, byte) => (sum * 31 + byte) | 0, 7));
     const surroundings = { clock: this.clock, isDown: false, sent: () => {}, left: () => {} };
     this.#instance = new TestInstance(name, service, server, surroundings, random);
@@ -87,7 +92,7 @@ export class ActorProcess {
   }
 
   readonly #gate: Gate = async (verb, resource, execute, command) => {
-    const turns = this.turns();
+    const turns = this.timing.turns();
     const actor = turns?.actors.find(({ name }) => name === this.name);
     if (turns === undefined || actor === undefined) return execute();
     if (turns.isOver || actor.state === 'killed') return NEVER;
@@ -126,7 +131,7 @@ export class ActorProcess {
 
   /** A campaign asks and releases outside of the code that began it, and the order of that matters. */
   #isOwnAccord(verb: Verb): boolean {
-    return (verb === 'acquire' || verb === 'release') && !this.isTimerTurn();
+    return (verb === 'acquire' || verb === 'release') && !this.timing.isTimerTurn();
   }
 
   /** The store has a message for it. */

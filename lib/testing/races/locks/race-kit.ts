@@ -1,4 +1,6 @@
+import { entryOf } from '../../../core/util/objects.js';
 import type { LockDefaults } from '../../../core/api/lock-options.js';
+import { byResource, findCircles } from '../../../core/deadlocks/circles.js';
 import type { LockClientOptions } from '../../../core/lock-client.js';
 import { MemoryServer, readLockState } from '../../../memory/memory-server.js';
 import type { ResolvedModuleOptions } from '../../../nest/module/module-options.js';
@@ -88,9 +90,7 @@ export class RaceKit implements SteppedTime {
   }
 
   #server(name: string): MemoryServer {
-    let server = this.#servers.get(name);
-    if (server === undefined) this.#servers.set(name, (server = new MemoryServer(this.#clock)));
-    return server;
+    return entryOf(this.#servers, name, () => new MemoryServer(this.#clock));
   }
 
   /** Parts that lead to those of the actor that uses them. */
@@ -98,21 +98,7 @@ export class RaceKit implements SteppedTime {
     const byActor = new Map<string, ActorProcess>();
     const own = (): ForwardedTo => {
       const name = currentActor()?.actor.name ?? OUTSIDE;
-      let process = byActor.get(name);
-      if (process === undefined) {
-        process = new ActorProcess(
-          name,
-          service,
-          this.#server(service),
-          this.#clock,
-          options,
-          () => this.#turns,
-          () => this.#isTimerTurn,
-        );
-        byActor.set(name, process);
-        this.#processes.push(process);
-      }
-      return process.parts;
+      return entryOf(byActor, name, () => this.#process(name, service, options)).parts;
     };
     const first = own();
     return {
@@ -120,6 +106,13 @@ export class RaceKit implements SteppedTime {
       singletonRuns: leadingTo(first.singletonRuns, () => own().singletonRuns),
       latches: leadingTo(first.latches, () => own().latches),
     };
+  }
+
+  #process(name: string, service: string, options: Partial<LockClientOptions>): ActorProcess {
+    const timing = { clock: this.#clock, turns: () => this.#turns, isTimerTurn: () => this.#isTimerTurn };
+    const process = new ActorProcess(name, service, this.#server(service), timing, options);
+    this.#processes.push(process);
+    return process;
   }
 
   /** The schedule begins. */
@@ -137,7 +130,7 @@ export class RaceKit implements SteppedTime {
   }
 
   async step(): Promise<void> {
-    this.deadlock ??= findDeadlock(this.#servers.values());
+    this.deadlock ??= findDeadlock(this.#servers);
     this.#isTimerTurn = true;
     await this.#clock.advance(this.#clock.nextTimerMs ?? 0);
     this.#isTimerTurn = false;
@@ -204,51 +197,31 @@ function found(app: AppWithLocks, name: string): [RedisLockService, ResolvedModu
   }
 }
 
-interface Wait {
-  readonly resource: string;
-  readonly holders: readonly string[];
-}
-
 /**
  * Looks for actors that wait for each other in a circle. Their waits end by their `waitMs` only.
  *
+ * @param servers by the names of their lock services
  * @returns what each of them waits for, for the story
  */
-function findDeadlock(servers: Iterable<MemoryServer>): string | undefined {
-  const waits = waitsIn(servers);
-  for (const actor of waits.keys()) {
-    const circle = circleFrom(actor, waits, []);
-    if (circle) return circle.join('; ');
-  }
-  return undefined;
-}
-
-function waitsIn(servers: Iterable<MemoryServer>): Map<string, Wait[]> {
-  const waits = new Map<string, Wait[]>();
-  for (const server of servers) {
-    for (const resource of server.held()) {
-      const { holders, waiters } = readLockState(server, resource, '');
-      const wait: Wait = { resource, holders: holders.map(({ instanceId }) => instanceId) };
-      for (const { instanceId } of waiters) waits.set(instanceId, [...(waits.get(instanceId) ?? []), wait]);
-    }
-  }
-  return waits;
-}
-
-/** @param path the actors from the first one of the circle on, each with what it waits for */
-function circleFrom(
-  actor: string,
-  waits: ReadonlyMap<string, readonly Wait[]>,
-  path: readonly (readonly [actor: string, text: string])[],
-): string[] | undefined {
-  for (const { resource, holders } of waits.get(actor) ?? []) {
-    for (const holder of holders) {
-      const further = [...path, [actor, `${actor} waits for ${resource}, which ${holder} holds`] as const];
-      if (holder === further[0]![0]) return further.map(([, text]) => text);
-      if (further.some(([name]) => name === holder)) continue;
-      const circle = circleFrom(holder, waits, further);
-      if (circle) return circle;
-    }
-  }
-  return undefined;
+function findDeadlock(servers: ReadonlyMap<string, MemoryServer>): string | undefined {
+  const states = [...servers].flatMap(([service, server]) =>
+    server.held().map((name) => ({ ...readLockState(server, name, ''), name, resource: `${service} ${name}` })),
+  );
+  // Whatever the mode: time passes only where no actor can go on.
+  const mode = 'exclusive' as const;
+  const waits = states.flatMap(({ name, resource, waiters }) =>
+    waiters.map(({ instanceId }) => {
+      const held = states.filter(({ holders }) => holders.some((holder) => holder.instanceId === instanceId));
+      const holds = held.map((state) => ({ resource: state.resource, mode }));
+      return { instanceId, isThisProcess: true, group: '', name, resource, mode, holds };
+    }),
+  );
+  const alone = waits.find(({ resource, holds }) => holds.some((hold) => hold.resource === resource));
+  const [circle] = alone ? [[alone]] : findCircles(byResource(waits));
+  return circle
+    ?.map(({ instanceId, name }, index) => {
+      const next = circle[index + 1] ?? circle[0]!;
+      return `${instanceId} waits for ${name}, which ${next.instanceId} holds`;
+    })
+    .join('; ');
 }

@@ -1,3 +1,4 @@
+import { pick } from '../../../core/api/validation.js';
 import {
   type Access,
   type Actor,
@@ -12,7 +13,7 @@ import {
 import { nameTokens, type StoryStep, tellTime } from './story.js';
 
 /** Taken when the module is loaded, so that fake timers which a test installs later do not stop the tool. */
-const { setImmediate: nextTurn, setTimeout: sleep } = globalThis;
+export const REAL = pick(globalThis, 'setImmediate', 'setTimeout', 'clearTimeout');
 
 /** The name of the actor that lets time pass. */
 export const TIME = 'time';
@@ -85,7 +86,6 @@ const NEVER = new Promise<never>(() => {});
 export class Schedule implements ActorTurns {
   readonly actors: Actor[] = [];
   readonly steps: (Step & { text: string })[] = [];
-  readonly #options: ScheduleOptions;
   readonly #pending = new Map<string, Pending>();
   readonly waits = new Map<Actor, string>();
   /** By fencing token, the actors that were granted it. */
@@ -99,12 +99,10 @@ export class Schedule implements ActorTurns {
   /** Whether time has passed in vain. */
   #isStuck = false;
 
-  constructor(options: ScheduleOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ScheduleOptions) {}
 
   get onlyNamed(): boolean {
-    return this.#options.onlyNamed;
+    return this.options.onlyNamed;
   }
 
   get isOver(): boolean {
@@ -205,7 +203,7 @@ export class Schedule implements ActorTurns {
         forced = this.#passing();
         if (forced === undefined) return 'stuck';
       }
-      if (this.steps.length >= this.#options.mostSteps) return 'endless';
+      if (this.steps.length >= this.options.mostSteps) return 'endless';
       const choices = forced ? [forced] : [...this.#pending.values(), ...this.#possibleFaults()];
       const chosen = choose(choices) as Pending | undefined;
       if (chosen === undefined) return 'stopped';
@@ -220,7 +218,7 @@ export class Schedule implements ActorTurns {
     this.steps.push(step);
     if (chosen.isFault) this.#faults++;
     await go();
-    const { afterStep } = this.#options;
+    const { afterStep } = this.options;
     if (afterStep === undefined || chosen.isFault || chosen.isForced) return;
     await this.#settle();
     afterStep(chosen.actor);
@@ -228,7 +226,7 @@ export class Schedule implements ActorTurns {
 
   /** Time passes until an actor can go on, as a step of its own. */
   #passing(): Pending | undefined {
-    const { time } = this.#options;
+    const { time } = this.options;
     if (time?.nextInMs() === undefined) return undefined;
     const since = this.steps.length - 1;
     const go = (): Promise<void> => this.#letTimePass(time);
@@ -250,7 +248,7 @@ export class Schedule implements ActorTurns {
   }
 
   #possibleFaults(): Pending[] {
-    const { faults, mostFaults } = this.#options;
+    const { faults, mostFaults } = this.options;
     if (faults === undefined || this.#faults >= mostFaults) return [];
     const since = this.steps.length - 1;
     return faults().map(({ happen, ...fault }) => ({ ...fault, since, isFault: true, isSilent: false, go: happen }));
@@ -271,7 +269,7 @@ export class Schedule implements ActorTurns {
   async #settle(): Promise<void> {
     for (let quiet = 0; quiet < TURNS; quiet++) {
       const before = this.#activity;
-      await new Promise((resolve) => nextTurn(resolve));
+      await new Promise((resolve) => REAL.setImmediate(resolve));
       if (this.#activity !== before) quiet = -1;
       else if (this.#isEachAtPoint()) return;
     }
@@ -290,9 +288,9 @@ export class Schedule implements ActorTurns {
   /** No actor is at a point. An actor may wait for a file, a socket, a timer of its own. */
   async #hasMoved(): Promise<boolean> {
     const before = this.#activity;
-    const until = performance.now() + this.#options.patienceMs;
+    const until = performance.now() + this.options.patienceMs;
     for (let pauseMs = 1; performance.now() < until; pauseMs = Math.min(20, pauseMs * 2)) {
-      await new Promise((resolve) => sleep(resolve, pauseMs));
+      await new Promise((resolve) => REAL.setTimeout(resolve, pauseMs));
       if (this.#activity !== before) return true;
     }
     return false;

@@ -13,8 +13,6 @@ interface Branching {
 
 /** A search gives one schedule after another. */
 export interface Search {
-  /** How many choices were not followed, because they lead to orders that are equal to others. */
-  readonly pruned: number;
   /** The choice at the next step of this schedule; `undefined` if the rest is equal to a schedule that was run. */
   choose(choices: readonly Choice[]): Choice | undefined;
   /** The schedule has ended. @returns whether there is another one */
@@ -31,6 +29,7 @@ export type OnDivergence = (step: number, expected: readonly Choice[], found: re
  * change places.
  */
 export class OrderSearch implements Search {
+  /** How many choices were not followed, because they lead to orders that are equal to others. */
   pruned = 0;
   readonly #path: Branching[] = [];
   #depth = 0;
@@ -163,11 +162,7 @@ class HappensBefore {
     return found;
   }
 
-  /**
-   * The steps that could be done in place of this one, on the way to the last step coming before it.
-   *
-   * @returns their ids
-   */
+  /** The ids of the steps that could be done in place of this one, on the way to the last step coming before it. */
   initials(earlier: number): string[] {
     const last = this.#steps.length - 1;
     const way: number[] = [];

@@ -15,7 +15,6 @@ function pickFrom<T>(list: readonly T[], chance: Chance): T {
 }
 
 export class RandomSearch implements Search {
-  readonly pruned = 0;
   #last: string | undefined;
   #stay: number;
 
@@ -45,7 +44,6 @@ export class RandomSearch implements Search {
 
 /** One schedule, by the numbers of its choices. */
 export class Repetition implements Search {
-  readonly pruned = 0;
   #depth = 0;
 
   constructor(
@@ -70,7 +68,6 @@ export class Repetition implements Search {
  * there are few switches.
  */
 export class FewSwitchesSearch implements Search {
-  readonly pruned = 0;
   readonly #path: { readonly choices: readonly Choice[]; readonly order: readonly Choice[]; next: number }[] = [];
   #depth = 0;
   #left: number;

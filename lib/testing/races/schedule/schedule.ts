@@ -1,4 +1,3 @@
-import { pick } from '../../../core/api/validation.js';
 import {
   type Access,
   type Actor,
@@ -13,7 +12,7 @@ import {
 import { nameTokens, type StoryStep, tellTime } from './story.js';
 
 /** Taken when the module is loaded, so that fake timers which a test installs later do not stop the tool. */
-export const REAL = pick(globalThis, 'setImmediate', 'setTimeout', 'clearTimeout');
+export const REAL = { setImmediate, setTimeout, clearTimeout };
 
 /** The name of the actor that lets time pass. */
 export const TIME = 'time';

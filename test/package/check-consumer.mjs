@@ -62,12 +62,14 @@ const HAS_TOKEN = 'process.exitCode = Number(process.env.LOCK_FENCING_TOKEN) > 0
 /** The program of the package, as a user starts it. */
 async function commandLine({ folder, name, redisUrl }) {
   const env = { REDIS_URL: redisUrl };
-  const run = (...args) => succeed('npx', ['--no-install', 'nestjs-redis-lock', ...args], { cwd: folder, env });
-  const help = await run('--help');
+  const run = (...args) => succeed('node_modules/.bin/nestjs-redis-lock', args, { cwd: folder, env });
+  const [help, listed] = await Promise.all([
+    succeed('npx', ['--no-install', 'nestjs-redis-lock', '--help'], { cwd: folder, env }),
+    run('ls', '--prefix', name, '--json'),
+    run('exec', 'migrate', '--prefix', name, '--', 'node', '-e', HAS_TOKEN),
+  ]);
   if (!help.includes('Usage: nestjs-redis-lock <command>')) throw new Error(help);
-  const listed = await run('ls', '--prefix', name, '--json');
   if (JSON.parse(listed).schemaVersion !== 1) throw new Error(listed);
-  await run('exec', 'migrate', '--prefix', name, '--', 'node', '-e', HAS_TOKEN);
 }
 
 function consoles({ folder }) {

@@ -20,7 +20,9 @@ const NOT_INSTALLED = [
 const WEBPACK = `module.exports = (options, webpack) => {
   const notInstalled = ${JSON.stringify(NOT_INSTALLED.filter((name) => !name.endsWith('*')))};
   const checkResource = (resource) => notInstalled.some((name) => resource === name || resource.startsWith(name + '/'));
-  return { ...options, externals: [], plugins: [...options.plugins, new webpack.IgnorePlugin({ checkResource })] };
+  // \`nest start\` has checked the types.
+  const plugins = options.plugins.filter(({ constructor }) => constructor.name !== 'ForkTsCheckerWebpackPlugin');
+  return { ...options, externals: [], plugins: [...plugins, new webpack.IgnorePlugin({ checkResource })] };
 };
 `;
 

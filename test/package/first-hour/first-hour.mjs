@@ -41,7 +41,8 @@ export function firstHour({ name, folder, tarball, redisUrl }) {
     'two copies': () => checkCopies(application),
     'compile errors': () => checkMistakes(application),
     e2e: () => npm(['run', 'test:e2e'], { cwd: folder, env: application.env, timeoutMs: TEST_MS }),
-    'e2e, memory': () => npm(['run', 'test:e2e'], { cwd: folder, env: inMemory, timeoutMs: TEST_MS }),
+    // The testing page is in memory, too.
+    ...(isEsm && { 'e2e, memory': () => npm(['run', 'test:e2e'], { cwd: folder, env: inMemory, timeoutMs: TEST_MS }) }),
     'testing page': () => checkTestingPage(application),
     'bundle, esbuild': () => checkEsbuild(application),
     // The CLI of Nest 12 comes without webpack. Last, because webpack leaves one file of all that was built.

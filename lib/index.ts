@@ -35,7 +35,7 @@ export { LockExceptionFilter } from './nest/handlers/lock-exception.filter.js';
 export { maskLockErrors } from './nest/handlers/mask-lock-errors.js';
 
 // Locks and leases
-export type { LockLabel } from './core/api/label.js';
+export type { Holder, LockLabel } from './core/api/holder.js';
 export type { LockMode, LockOptions } from './core/api/lock-options.js';
 export type { Lease, TryUsingResult } from './core/api/lease.js';
 export { key, type ResourceNames } from './core/api/resource.js';
@@ -67,7 +67,6 @@ export {
   LockTimeoutError,
   LockUnavailableError,
 } from './core/api/errors.js';
-export type { Holder } from './core/api/holder.js';
 export { LeaseLostError, LockNotHeldError, LockReentryError, NotLeaderError } from './core/api/lease-errors.js';
 
 // Events, and what an operator sees and does

@@ -360,7 +360,6 @@ export class LockClient {
     for (const name of checkResources(resource, 'assertLocked', checkResource)) this.#heldLease(name);
   }
 
-  /** @throws LockNotHeldError, LeaseLostError */
   #heldLease(resource: string | undefined): Lease {
     const { context } = this.#deps;
     const lease = context.lease(resource);
@@ -369,7 +368,6 @@ export class LockClient {
     return lease;
   }
 
-  /** @throws InvalidLockOptionsError */
   health(options?: HealthOptions): Promise<LockHealth> {
     return this.#health.check(options);
   }
@@ -379,10 +377,6 @@ export class LockClient {
     return this.#fleet.connected();
   }
 
-  /**
-   * @throws InvalidLockOptionsError
-   * @throws LockUnavailableError
-   */
   fleet(options?: FleetOptions): Promise<LockFleet> {
     return this.#fleet.fleet(options);
   }
@@ -395,7 +389,6 @@ export class LockClient {
     return this.#deps.lockOrder.list();
   }
 
-  /** @throws InvalidLockOptionsError */
   semaphore(resource: string, options: SemaphoreOptions): Semaphore {
     const name = this.#checkName(resource, 'semaphore');
     const permits = checkSemaphoreOptions(options, `semaphore(${quote(name)})`);

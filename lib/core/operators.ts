@@ -12,7 +12,7 @@ import { type ExplainOptions, Explainer } from './explain/explainer.js';
 import type { LockExplanation } from './explain/explanation.js';
 import type { LeaseDeps } from './lease/lease-deps.js';
 import { InvalidLockOptionsError } from './api/errors.js';
-import { readLabel } from './api/label.js';
+import { readLabel } from './api/holder.js';
 import { fencingTickOf } from './store/fencing-token.js';
 import type { LockState } from './store/lock-state.js';
 import { atLeast, integer, type OptionsOf, OptionTable, text } from './api/validation.js';
@@ -159,7 +159,6 @@ export class OperatorsView {
     return this.#explainer.explain(resource, options);
   }
 
-  /** @throws InvalidLockOptionsError */
   contention(options: ContentionOptions = {}): Contention {
     CONTENTION_OPTIONS.check('contention', options);
     const { top = CONTENTION_OPTIONS.defaults.top, reset = CONTENTION_OPTIONS.defaults.reset } = options;

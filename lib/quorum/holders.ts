@@ -1,6 +1,5 @@
-import type { StoredLabel } from '../core/api/label.js';
+import { type Holder, type Holders, MAX_NAMED_HOLDERS, type StoredLabel } from '../core/api/holder.js';
 import { isSharedMode } from '../core/api/lock-mode.js';
-import { MAX_NAMED_HOLDERS, type Holder, type Holders } from '../core/api/holder.js';
 
 export interface Sighting {
   readonly node: number;

@@ -1,6 +1,5 @@
-import { readLabel } from '../core/api/label.js';
+import { type Holder, type Holders, MAX_NAMED_HOLDERS, NO_HOLDERS, readLabel } from '../core/api/holder.js';
 import { LOCK_MODES, type LockMode } from '../core/api/lock-options.js';
-import { MAX_NAMED_HOLDERS, type Holder, type Holders, NO_HOLDERS } from '../core/api/holder.js';
 import { mintedAt } from '../core/store/fencing-token.js';
 import { instanceOf } from '../core/store/ask.js';
 import type { WatchReply } from '../core/store/watch-store.js';

@@ -1,6 +1,6 @@
 import { LOCK_METRICS, LockAttribute, LockMetric } from './names.js';
 import type { LockError } from '../core/api/errors.js';
-import { OTHER_GROUP } from '../core/api/label.js';
+import { OTHER_GROUP } from '../core/api/holder.js';
 import type { LockMode } from '../core/api/lock-mode.js';
 import { type AcquireOutcome, CODES_WITH_OUTCOME, outcomeOfCode } from '../core/events/events.js';
 import { MAX_GROUPS } from '../core/events/observers.js';

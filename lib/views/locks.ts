@@ -1,5 +1,4 @@
-import type { Holder } from '../core/api/holder.js';
-import { OTHER_GROUP } from '../core/api/label.js';
+import { type Holder, OTHER_GROUP } from '../core/api/holder.js';
 import { type InstanceLife, lifeOf, type Roll } from './roll.js';
 
 /** What is known of a lease: its instance lists it, Redis alone knows it, or it is kept by `minHoldMs`. */

@@ -1,5 +1,5 @@
 import { LockUnavailableError } from '../core/api/errors.js';
-import { OTHER_GROUP } from '../core/api/label.js';
+import { OTHER_GROUP } from '../core/api/holder.js';
 import type { LockFleet } from '../core/fleet/lock-fleet.js';
 import { instanceOf } from '../core/store/ask.js';
 

@@ -19,31 +19,37 @@ import { checkPause } from '../api/retry.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';
 
 /** One call to acquire, while it lasts. */
-interface Poller {
-  readonly owner: LockOwner;
-  readonly options: ResolvedLockOptions;
-  readonly startedAt: number;
-  /** Aborts when the shutdown ends the call. */
-  readonly closing: AbortSignal;
-  /** Only set where it may wait, inside of work under a lease. */
-  readonly nested: NestedCall | undefined;
-  /** Aborts with the caller's signal or the shutdown. */
-  readonly signal: AbortSignal;
-  readonly log: AttemptLog;
-  readonly several: SeveralParts | undefined;
+class Poller {
+  readonly log = new AttemptLog();
   /** If the store does not go away. */
   readonly giveUpAt: number;
-  alarm?: DeadlockAlarm;
-  deadlock?: readonly DeadlockedCall[];
+  declare alarm?: DeadlockAlarm;
+  declare deadlock?: readonly DeadlockedCall[];
   /** Whether the last answer says that it is not known yet who holds the resource. */
-  isOpen: boolean;
+  isOpen = false;
   /** When the observers are to be told that it has waited for long. */
   tellAt: number;
   /** Whether the observers were told that it waits. */
-  hasWaited: boolean;
+  hasWaited = false;
   /** Whether it has stopped asking. */
-  isOver: boolean;
+  isOver = false;
   storeLease: StoreLease | undefined;
+
+  constructor(
+    readonly owner: LockOwner,
+    readonly options: ResolvedLockOptions,
+    readonly startedAt: number,
+    /** Aborts when the shutdown ends the call. */
+    readonly closing: AbortSignal,
+    /** Aborts with the caller's signal or the shutdown. */
+    readonly signal: AbortSignal,
+    readonly several: SeveralParts | undefined,
+    /** Only set where it may wait, inside of work under a lease. */
+    readonly nested: NestedCall | undefined,
+  ) {
+    this.giveUpAt = startedAt + options.waitMs;
+    this.tellAt = startedAt + LONG_WAIT_MS;
+  }
 }
 
 /** Acquires without queueing: asks once, or again and again by the retry strategy of the caller. */
@@ -80,22 +86,8 @@ export class Polling {
     const closing = this.deps.closingHere();
     const { signal, dispose } = mergeSignals(closing, options.signal);
     const startedAt = clock.now();
-    const poller: Poller = {
-      owner: createOwner(resource, options, this.deps),
-      options,
-      startedAt,
-      closing,
-      signal,
-      log: new AttemptLog(),
-      several,
-      giveUpAt: startedAt + options.waitMs,
-      isOpen: false,
-      tellAt: startedAt + LONG_WAIT_MS,
-      hasWaited: false,
-      isOver: false,
-      storeLease: undefined,
-      nested,
-    };
+    const owner = createOwner(resource, options, this.deps);
+    const poller = new Poller(owner, options, startedAt, closing, signal, several, nested);
     let grant: Grant;
     try {
       if (signal.aborted) throw aborted(resource, closing, options.signal);

@@ -169,17 +169,12 @@ export class SharedWaits<Wait extends SharedWait<unknown>> {
     return this.#waits.get(key);
   }
 
-  /** @throws LockAbortedError, LockShutdownError where the call is over before it begins */
-  checkMayWait({ name, signal }: SharedWaitOptions): void {
-    const closing = this.deps.closingHere();
-    if (closing.aborted || signal?.aborted) throw aborted(name, closing, signal);
-  }
-
   /** Lets a call wait with those that wait for the same. @param key what is the same */
   join(key: string, { name, waitMs, signal }: SharedWaitOptions, begin: (onEnd: () => void) => Wait): Promise<void> {
     const { clock, alarms, defaults, drained, closingHere } = this.deps;
     const { unavailableMs } = defaults;
     const closing = closingHere();
+    if (closing.aborted || signal?.aborted) throw aborted(name, closing, signal);
     return new Promise((resolve, reject) => {
       const outcome = { succeeded: resolve, failed: reject };
       let wait = this.#waits.get(key);
@@ -204,6 +199,7 @@ export async function lookOnce<T>(
   send: () => Promise<T>,
 ): Promise<T> {
   const closing = closingHere();
+  if (closing.aborted || own?.aborted) throw aborted(name, closing, own);
   const { signal, dispose } = mergeSignals(closing, own);
   const log = new AttemptLog();
   log.sent(clock.now());

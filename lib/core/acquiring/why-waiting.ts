@@ -1,8 +1,7 @@
 import { unavailable } from './acquire-errors.js';
 import { LockQueueFullError } from '../api/errors.js';
-import { readLabel } from '../api/label.js';
+import { type Holders, readLabel } from '../api/holder.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { Holders } from '../api/holder.js';
 import type { Hold } from '../holding/hold.js';
 import type { StoreLease } from '../holding/store-lease.js';
 import { labelOf } from '../holding/labels.js';

@@ -1,6 +1,6 @@
 import { describeThrown, quote } from '../util/quoted.js';
 import { InvalidLockOptionsError } from './errors.js';
-import { HANDED_ON, isPlainObject, LABEL_BYTES } from './label.js';
+import { HANDED_ON, isPlainObject, LABEL_BYTES } from './holder.js';
 import { describeValue } from './validation.js';
 
 export function checkLabel(option: string, label: unknown): void {

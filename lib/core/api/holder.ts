@@ -1,7 +1,6 @@
-import { describeLabel, type LockLabel } from './label.js';
+import { plainOrQuoted, quote } from '../util/quoted.js';
 import type { LockMode } from './lock-mode.js';
 import { formatDuration } from '../util/durations.js';
-import { plainOrQuoted } from '../util/quoted.js';
 
 /** One holder of a resource, as the last answer of Redis showed it. It never carries a secret. */
 export interface Holder {
@@ -102,4 +101,124 @@ export function describeHolders(seen: Holders): string {
   return seen.holderCount > 1
     ? nameHolders(seen)
     : `${nameHolders(seen)} for ${formatDuration(seen.holders[0]!.heldMs)}`;
+}
+
+/** What a label may contain: plain JSON. */
+export type LabelValue =
+  string | number | boolean | null | readonly LabelValue[] | { readonly [name: string]: LabelValue };
+
+/**
+ * What a call says of itself to other processes, while it holds a lock or waits for it. It is stored in Redis, and is no
+ * place for a secret. The whole of it is plain JSON of at most 256 bytes.
+ */
+export interface LockLabel {
+  /** Which kind of work it is, such as `Orders.pay`. */
+  readonly group?: string;
+  /** Where in the code the lock was taken. */
+  readonly site?: string;
+  /** The trace of the call, as in the HTTP header of this name. A telemetry with traces sets it. */
+  readonly traceparent?: string;
+  /** Whatever helps the reader, such as the id of a request. */
+  readonly [name: string]: LabelValue | undefined;
+}
+
+/** How long the JSON of a label may be. */
+export const LABEL_BYTES = 256;
+
+/** The text in place of a label where the process has handed the lease on in memory, and has not named the next holder. */
+export const HANDED_ON = '{}';
+
+/** The group of everything that has no group of its own. It is a value for metrics; no sentence names it. */
+export const OTHER_GROUP = '_other';
+
+/** How many values of a label a message names, and how long each may be. */
+const NAMED_VALUES = 4;
+const NAMED_LENGTH = 48;
+/** A text that needs no quotes in a message. */
+const PLAIN = /^[\w.:@#/-]{1,48}$/;
+const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
+
+/** A label as Redis has it, and whether the process has handed the lease on since. */
+export interface StoredLabel {
+  readonly label?: LockLabel;
+  /** In its process, another call holds the lock than the one that Redis granted it to, and Redis cannot name it. */
+  readonly isHandedOn?: true;
+}
+
+const NONE: StoredLabel = {};
+const OF_ANOTHER_CALL: StoredLabel = { isHandedOn: true };
+
+/** Reads what Redis has for a label. Another program may have written it: what is not a label counts as none. */
+export function readLabel(text: string | undefined): StoredLabel {
+  // Most have none.
+  if (text === undefined || text === '') return NONE;
+  if (text === HANDED_ON) return OF_ANOTHER_CALL;
+  const label = decodeLabel(text);
+  return label ? { label } : NONE;
+}
+
+/** @returns nothing for a text that no version of `encodeLabel` returns */
+export function decodeLabel(text: string): LockLabel | undefined {
+  if (text.length > LABEL_BYTES || Buffer.byteLength(text) > LABEL_BYTES) return undefined;
+  try {
+    const label: unknown = JSON.parse(text, (name, value: unknown) => (name === '__proto__' ? undefined : value));
+    if (!isPlainObject(label)) return undefined;
+    for (const name of ['group', 'site', 'traceparent'] as const) {
+      if (label[name] !== undefined && typeof label[name] !== 'string') delete label[name];
+    }
+    return label as LockLabel;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The label of a traced call. What the caller has given stays: where there is no room, the group is left out, and then
+ * the trace.
+ */
+export function labelWithTrace(given: string | undefined, group: string, traceparent: string): string | undefined {
+  const label = given === undefined ? {} : (JSON.parse(given) as LockLabel);
+  for (const traced of [
+    { group, ...label, traceparent },
+    { ...label, traceparent },
+  ]) {
+    const text = JSON.stringify(traced);
+    if (Buffer.byteLength(text) <= LABEL_BYTES) return text;
+  }
+  const { traceparent: _, ...rest } = label;
+  const text = JSON.stringify(rest);
+  return text === HANDED_ON ? undefined : text;
+}
+
+/** The label of a call that carries its group. What the caller has given stays; without room, the group is left out. */
+export function labelWithGroup(given: string | undefined, group: string): string | undefined {
+  const text = JSON.stringify({ group, ...(given !== undefined && (JSON.parse(given) as LockLabel)) });
+  return Buffer.byteLength(text) <= LABEL_BYTES ? text : given;
+}
+
+/** For a message: ` (Orders.pay, request 7f3a)`; an empty text for no label. */
+export function describeLabel(label: LockLabel | undefined): string {
+  if (!label) return '';
+  const { group, site, traceparent, ...others } = label;
+  const named: string[] = [];
+  const work = group === undefined || group === OTHER_GROUP ? site : group;
+  if (work !== undefined) named.push(plain(work));
+  for (const [name, value] of Object.entries(others)) {
+    if (typeof value === 'object' && value !== null) continue;
+    if (named.length < NAMED_VALUES) named.push(`${plain(name)} ${plain(String(value))}`);
+  }
+  const [, trace] = TRACEPARENT.exec(traceparent ?? '') ?? [];
+  if (trace !== undefined) named.push(`trace ${trace}`);
+  return named.length > 0 ? ` (${named.join(', ')})` : '';
+}
+
+function plain(text: string): string {
+  return PLAIN.test(text) ? text : quote(text, NAMED_LENGTH);
+}
+
+/** Whether it is an object without a class. It may come from another realm. */
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }

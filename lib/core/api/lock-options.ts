@@ -1,10 +1,9 @@
 import { InvalidLockOptionsError } from './errors.js';
-import type { Holders } from './holder.js';
+import type { Holders, LockLabel } from './holder.js';
 import { checkAlsoLock, checkForeignLock, type ForeignLock, isForeignMode } from './foreign-lock.js';
 import { checkLabel, encodeLabel } from './given-label.js';
 import { checkGroup } from './resource.js';
 import { defined } from '../util/objects.js';
-import type { LockLabel } from './label.js';
 import { ACQUIRE_MODES, type AcquireMode, type LockMode } from './lock-mode.js';
 import type { RetryStrategy } from './retry.js';
 import {

@@ -1,5 +1,5 @@
 import { MAX_GROUPS } from '../events/observers.js';
-import { OTHER_GROUP } from '../api/label.js';
+import { OTHER_GROUP } from '../api/holder.js';
 import { formatDuration } from '../util/durations.js';
 import { count } from '../util/plurals.js';
 import { plainOrQuoted } from '../util/quoted.js';
@@ -71,7 +71,7 @@ export class Blockers {
     waits: readonly (readonly [HolderKey, number])[],
     tell: (holderGroup: string, waitedMs: number) => void = () => {},
   ): BlockedPair {
-    const from = this.#waiterGroup(waiter);
+    const from = admits(this.#waiters, waiter, MAX_GROUPS) ? waiter : OTHER_GROUP;
     // Two holders may share a group, mostly `_other`: the call still counts once for it.
     const counted = new Set<BlockedPair>();
     let longest: BlockedPair | undefined;
@@ -96,12 +96,6 @@ export class Blockers {
     sites.set(callSite, (calls ?? 0) + 1);
   }
 
-  get size(): number {
-    let size = 0;
-    for (const holders of this.#pairs.values()) size += holders.size;
-    return size;
-  }
-
   /** The pairs with the longest waits first. */
   top(most: number): readonly Blocker[] {
     const all = [...this.#pairs.values()].flatMap((holders) => [...holders.values()]);
@@ -123,29 +117,23 @@ export class Blockers {
     return pair;
   }
 
-  #waiterGroup(group: string): string {
-    if (this.#waiters.has(group)) return group;
-    if (this.#waiters.size >= MAX_GROUPS) return OTHER_GROUP;
-    this.#waiters.add(group);
-    return group;
-  }
-
   #holderGroup({ group, isForeign }: HolderKey): string {
     if (group === UNKNOWN_GROUP || this.#holders.has(group)) return group;
-    if (this.#holders.size >= MAX_GROUPS || (isForeign && this.#foreignHolders >= MOST_FOREIGN_GROUPS)) {
-      return OTHER_GROUP;
-    }
-    this.#holders.add(group);
+    const isLeftOut = isForeign && this.#foreignHolders >= MOST_FOREIGN_GROUPS;
+    if (isLeftOut || !admits(this.#holders, group, MAX_GROUPS)) return OTHER_GROUP;
     if (isForeign) this.#foreignHolders++;
     return group;
   }
 
   #instance(instanceId: string | undefined): string | undefined {
-    if (instanceId === undefined || this.#instances.has(instanceId)) return instanceId;
-    if (this.#instances.size >= MOST_INSTANCES) return undefined;
-    this.#instances.add(instanceId);
-    return instanceId;
+    return instanceId !== undefined && admits(this.#instances, instanceId, MOST_INSTANCES) ? instanceId : undefined;
   }
+}
+
+/** Whether a name is among those that are told apart. A new one is, while there is room. */
+function admits(known: Set<string>, name: string, most: number): boolean {
+  if (!known.has(name) && known.size < most) known.add(name);
+  return known.has(name);
 }
 
 function read({ waiter, holder, waitedMs, calls, sites }: BlockedPair): Blocker {

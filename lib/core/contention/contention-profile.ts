@@ -1,7 +1,6 @@
-import { OTHER_GROUP } from '../api/label.js';
+import { type Holder, OTHER_GROUP } from '../api/holder.js';
 import { groupNamed, LEADER_PREFIX } from '../api/resource.js';
 import { isSharedMode } from '../api/lock-mode.js';
-import type { Holder } from '../api/holder.js';
 import type { LockEventOf } from '../events/events.js';
 import { type LockObservers, MAX_GROUPS } from '../events/observers.js';
 import type { BlockedTime } from '../events/telemetry.js';

@@ -20,10 +20,6 @@ export class DurationHistogram {
   #totalMs = 0;
   #maxMs = 0;
 
-  get count(): number {
-    return this.#count;
-  }
-
   record(durationMs: number): void {
     // A clock that a test sets back, or another's mistake, must not spoil the sums.
     const ms = durationMs > 0 ? durationMs : 0;

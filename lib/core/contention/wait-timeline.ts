@@ -1,4 +1,4 @@
-import { OTHER_GROUP } from '../api/label.js';
+import { OTHER_GROUP } from '../api/holder.js';
 import { type HolderKey, UNKNOWN_GROUP } from './blockers.js';
 
 /** The holders from one moment on. */

@@ -1,8 +1,7 @@
 import { LockError } from '../api/errors.js';
 import type { LeaseLossReason, LeaseLostError, NotLeaderReason } from '../api/lease-errors.js';
-import type { LockLabel } from '../api/label.js';
+import type { Holders, LockLabel } from '../api/holder.js';
 import type { LockMode } from '../api/lock-options.js';
-import type { Holders } from '../api/holder.js';
 
 /** What every event says. */
 interface OfService {

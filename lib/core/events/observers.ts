@@ -1,6 +1,5 @@
 import type { LockUnavailableError } from '../api/errors.js';
-import type { Holders } from '../api/holder.js';
-import { OTHER_GROUP } from '../api/label.js';
+import { type Holders, OTHER_GROUP } from '../api/holder.js';
 import type { LockMode } from '../api/lock-mode.js';
 import { GROUP, groupNamed, LONGEST_GROUP } from '../api/resource.js';
 import { describeValue } from '../api/validation.js';

@@ -1,6 +1,5 @@
 import { type DeadlockedCall, describeDeadlock } from '../api/errors.js';
-import { describeRemark } from '../api/holder.js';
-import { OTHER_GROUP } from '../api/label.js';
+import { describeRemark, OTHER_GROUP } from '../api/holder.js';
 import { LEADER_PREFIX } from '../api/resource.js';
 import type { LockState, LockWaiter } from '../store/lock-state.js';
 import { formatDuration } from '../util/durations.js';

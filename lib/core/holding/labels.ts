@@ -1,4 +1,4 @@
-import { HANDED_ON } from '../api/label.js';
+import { HANDED_ON } from '../api/holder.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { LocalHolder, StoreLease } from './store-lease.js';
 

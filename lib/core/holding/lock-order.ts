@@ -1,4 +1,4 @@
-import { OTHER_GROUP } from '../api/label.js';
+import { OTHER_GROUP } from '../api/holder.js';
 import { isSharedMode, type LockMode } from '../api/lock-mode.js';
 import type { LockOrderEdge } from '../events/events.js';
 import type { LockObservers } from '../events/observers.js';

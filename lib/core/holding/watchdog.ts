@@ -154,10 +154,8 @@ export class Watchdog {
     if (this.size > 0 && now < this.#scannedAt + SCAN_EVERY_MS) return;
     this.#scannedAt = now;
     this.#shortestMs = Infinity;
-    for (const queue of [this.#queue, this.#late]) {
-      for (const { renewable, storeLease } of queue) {
-        if (renewable && storeLease.leaseMs < this.#shortestMs) this.#shortestMs = storeLease.leaseMs;
-      }
+    for (const { renewable, storeLease } of this.holders()) {
+      if (renewable && storeLease.leaseMs < this.#shortestMs) this.#shortestMs = storeLease.leaseMs;
     }
   }
 
@@ -212,12 +210,10 @@ export class Watchdog {
     if (stoodStillMs <= STANDSTILL_MS || longestMs <= this.#shortestMs) return undefined;
     if (!this.observers.wants('slowLoop')) return undefined;
     let holder: LocalHolder | undefined;
-    for (const queue of [this.#queue, this.#late]) {
-      for (const each of queue) {
-        // One that was granted since has lost no time.
-        const isInDanger = each.renewable && each.storeLease.leaseMs < longestMs && each.acquiredAt <= dueAt;
-        if (isInDanger && !(holder && holder.deadline <= each.deadline)) holder = each;
-      }
+    for (const each of this.holders()) {
+      // One that was granted since has lost no time.
+      const isInDanger = each.renewable && each.storeLease.leaseMs < longestMs && each.acquiredAt <= dueAt;
+      if (isInDanger && !(holder && holder.deadline <= each.deadline)) holder = each;
     }
     if (holder === undefined) return undefined;
     const { leaseMs } = holder.storeLease;

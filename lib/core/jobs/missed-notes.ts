@@ -24,7 +24,12 @@ export class MissedNotes {
     const { job, resource } = watched;
     const { count, first, ticks } = await schedule.between(after, until, MOST_MISSED_AT_ONCE);
     if (first === undefined) return undefined;
-    const earlier = count > ticks.length ? await this.#countBefore(ticks[0]!, watched, schedule, after) : undefined;
+    let earlier: MissedNote['earlier'];
+    if (count > ticks.length) {
+      // They are too many to name, and the store cannot tell which of them were due during a pause.
+      const [state] = await this.#ask('look at', watched, () => this.store.look([resource], 0));
+      earlier = await countUnpaused(schedule, state!, after, ticks[0]! - 1);
+    }
     const runWithinMs = job.onMissed === 'runOnce' ? job.missedWithinMs : undefined;
     const { historySize } = job;
     const about = { resource, schedule: schedule.text, after, ticks, earlier, historySize, runWithinMs };
@@ -46,18 +51,6 @@ export class MissedNotes {
       this.#tell(watched.job.job, reply.missed, reply.owed !== undefined);
     }
     return reply;
-  }
-
-  /** Counts the ticks that are too many to name. The store cannot tell which of them were due during a pause. */
-  async #countBefore(
-    tick: number,
-    watched: Watched,
-    schedule: TickSchedule,
-    after: number,
-  ): ReturnType<typeof countUnpaused> {
-    const { resource } = watched;
-    const [state] = await this.#ask('look at', watched, () => this.store.look([resource], 0));
-    return countUnpaused(schedule, state!, after, tick - 1);
   }
 
   #tell(job: string, missed: NonNullable<Extract<MissedReply, { status: 'noted' }>['missed']>, isOwed: boolean): void {

@@ -203,9 +203,8 @@ export class Latches {
   async #wait(spec: LatchSpec, options: LatchWaitOptions = {}): Promise<void> {
     LATCH_WAIT_OPTIONS.check('The options of wait', options);
     const { waitMs = this.#deps.defaults.waitMs, signal } = options;
-    const wait = { name: spec.name, waitMs, signal };
-    this.#waits.checkMayWait(wait);
     if (waitMs === 0) return this.#look(spec, signal);
+    const wait = { name: spec.name, waitMs, signal };
     return this.#waits.join(watchKey(spec), wait, (onEnd) => new LatchWatch(spec, this.#deps, onEnd));
   }
 

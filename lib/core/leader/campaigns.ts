@@ -23,7 +23,6 @@ export class Campaigns {
     return this.#campaigns.get(name);
   }
 
-  /** @throws InvalidLockOptionsError */
   campaign(name: string, options: CampaignOptions = {}): Leadership {
     const resource = leaderResource(name, 'campaign');
     CAMPAIGN_OPTIONS.check('campaign options', options);

@@ -4,7 +4,7 @@ import { createOwner, withTimeout } from '../store/ask.js';
 import { AttemptLog, failurePause, givesUpAt, grantedTooLate } from '../places/asking.js';
 import { CompositeLease } from './composite-lease.js';
 import { LockShutdownError } from '../api/errors.js';
-import { type LockLabel, readLabel } from '../api/label.js';
+import { type LockLabel, readLabel } from '../api/holder.js';
 import { LeaseLostError } from '../api/lease-errors.js';
 import type { SingleLease } from './single-lease.js';
 import type { Runtime } from '../holding/runtime.js';
@@ -60,7 +60,6 @@ const NOT_ADOPTED =
   'it was not adopted within the leaseMs of transfer(), or it was adopted and has ended since. ' +
   'Pass a longer leaseMs to transfer(), or let the job acquire the lock itself';
 
-/** Adopts leases that another process has transferred. */
 export class Adoption {
   constructor(
     private readonly deps: Runtime,

@@ -28,11 +28,9 @@ export interface SecondLocks {
   checkNames(names: readonly string[], lock: ForeignLock): void;
   /** @throws InvalidLockOptionsError if a lease that is adopted would be held without its second lock */
   checkMayAdopt(part: LeaseTransfer, lock: ForeignLock): void;
-  /** Closes what was opened. */
   close(): Promise<void>;
 }
 
-/** The second lock of a call for one resource. */
 export interface SecondLock {
   /** @throws InvalidLockOptionsError if a lease that is used again was acquired without it */
   checkIsHeldBy(hold: Hold): void;
@@ -49,9 +47,7 @@ export interface SecondLock {
 export interface SecondLockCall<L> {
   readonly grant: Grant;
   readonly options: ResolvedLockOptions;
-  /** Makes a lease of both. */
   readonly take: (grant: Grant, second: SecondLease) => L;
-  /** The async context of the call. */
   readonly caller?: AsyncContext | undefined;
   /** When its `waitMs` began. @default what the grant says */
   readonly startedAt?: number;

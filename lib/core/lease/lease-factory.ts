@@ -1,7 +1,7 @@
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { beginTogether, ofHold, tellDepth } from './changes.js';
 import { CompositeLease } from './composite-lease.js';
-import { labelWithGroup } from '../api/label.js';
+import { labelWithGroup } from '../api/holder.js';
 import type { LeaseLostError } from '../api/lease-errors.js';
 import { LockShutdownError, quoteResource } from '../api/errors.js';
 import { SingleLease } from './single-lease.js';

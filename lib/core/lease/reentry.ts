@@ -21,7 +21,6 @@ export function checkOwnPermits(resource: string, { count, total }: PermitReques
   if (held > 0 && held + count > total) throw LockReentryError.waitingForOwnPermits(resource, held, count, total);
 }
 
-/** Enters a lock again that this async context holds. */
 export async function enterAgain(
   hold: Hold,
   options: ResolvedLockOptions,

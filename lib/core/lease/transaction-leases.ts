@@ -19,7 +19,6 @@ interface Leases {
   runUnder<T>(lease: AnyLease, work: LockedWork<T>, transaction: OpenTransaction): Promise<T>;
 }
 
-/** The leases that the transactions of this process keep until they end. */
 export class TransactionLeases {
   readonly #open = new WeakMap<object, OpenTransaction>();
 

@@ -1,5 +1,5 @@
 import { InvalidLockOptionsError } from '../api/errors.js';
-import { decodeLabel } from '../api/label.js';
+import { decodeLabel } from '../api/holder.js';
 import { LOCK_MODES, type LockMode, MAX_LEASE_MS, MIN_LEASE_MS, type PermitRequest } from '../api/lock-options.js';
 import type { LockOwner } from '../store/lock-store.js';
 import { checkResource } from '../api/resource.js';

@@ -14,7 +14,6 @@ import { backoff, type Clock, jitter, type Random } from '../util/clock.js';
 export abstract class Asker<Reply> implements Alarm {
   dueAt = 0;
   heapIndex = -1;
-  /** The number of the last attempt. */
   #latest = 0;
   #isAsking = false;
   #isOver = false;

@@ -29,7 +29,6 @@ export class PlaceKeeper {
   readonly #heldBack = new Set<Group>();
   /** How many places the commands keep that hold up other groups. */
   #underWay = 0;
-  /** How many waiters have a place. */
   #size = 0;
 
   constructor(
@@ -70,7 +69,6 @@ export class PlaceKeeper {
     kept.group.places.remove(kept);
   }
 
-  /** It no longer waits. */
   leave(waiter: QueuedWaiter): void {
     if (waiter.kept === undefined) return;
     const { group } = waiter.kept;

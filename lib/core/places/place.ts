@@ -31,7 +31,6 @@ export interface QueuedWaiter {
   ask(): void;
 }
 
-/** The place of a waiter in the queue of the store. */
 export class Place implements Due {
   dueAt = 0;
   heapIndex = -1;
@@ -56,13 +55,11 @@ export interface Group {
   readonly places: DueQueue<Place>;
   /** How many waiters have a place in it, also while they ask. */
   size: number;
-  /** How many of its commands are under way. */
   underWay: number;
   /** Rings when the first place is due. */
   readonly alarm: Alarm;
 }
 
-/** One command. */
 export interface Batch {
   readonly group: Group;
   readonly places: readonly Place[];

@@ -31,7 +31,6 @@ export const PERMIT_OPTIONS = new OptionTable({
   count: permits.default(1),
 } satisfies OptionsOf<PermitOptions>);
 
-/** @throws InvalidLockOptionsError */
 export function checkPermits(given: unknown, source: string): number {
   if (given === undefined) {
     throw new InvalidLockOptionsError(`permits is missing: say how many permits ${source} has in all.`, 'permits');
@@ -40,7 +39,6 @@ export function checkPermits(given: unknown, source: string): number {
   return given as number;
 }
 
-/** @throws InvalidLockOptionsError */
 export function checkSemaphoreOptions(options: SemaphoreOptions | undefined, source: string): number {
   if (options !== undefined) SEMAPHORE_OPTIONS.check(source, options);
   return checkPermits(options?.permits, source);

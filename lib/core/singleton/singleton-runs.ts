@@ -126,7 +126,6 @@ export class SingletonRuns {
     }
   }
 
-  /** Runs the tick, in a span where a tracer makes one. */
   #runFollowed<T>(
     attempt: TickAttempt,
     sentAt: number,

@@ -28,7 +28,6 @@ export interface TickAttempt extends ReturnType<typeof resolveSingletonRun> {
   readonly startedAt: number;
   /** Aborts when the shutdown ends the attempt. */
   readonly closing: AbortSignal;
-  /** Whether the work was called. */
   hasBegun: boolean;
   /** What publishes the tick. Only set where the channel has subscribers. */
   published?: PublishedTick;
@@ -236,7 +235,6 @@ class RunEnding implements StoreRelease {
     private readonly withMessage: boolean,
   ) {}
 
-  /** The work has thrown. */
   failedWith(error: unknown): void {
     this.#error = describe(error, this.withMessage);
   }

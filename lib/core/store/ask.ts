@@ -165,12 +165,10 @@ export function createOwner(
   return label === undefined ? { resource, id, mode, permits } : { resource, id, mode, permits, label };
 }
 
-/** The instance that an owner id begins with. */
 export function instanceOf(ownerId: string): string {
   return ownerId.slice(0, ownerId.indexOf('/'));
 }
 
-/** The client that an owner id was made for. */
 export function clientOf(ownerId: string): string {
   return ownerId.slice(0, ownerId.lastIndexOf('/'));
 }

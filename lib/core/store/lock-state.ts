@@ -1,5 +1,4 @@
-import type { Holder } from '../api/holder.js';
-import type { LockLabel } from '../api/label.js';
+import type { Holder, LockLabel } from '../api/holder.js';
 import type { LockMode } from '../api/lock-options.js';
 
 /** A waiter in the queue in Redis: one call of its process, and all calls of that process that wait behind it. */

@@ -16,7 +16,6 @@ type Before = () => Promise<unknown>;
 /** How many commands are sent, one after the answer of the other. */
 const commandsWith = (before: Before | undefined): number => (before ? 2 : 1);
 
-/** A release that is not answered yet. */
 interface Pending {
   readonly work: Promise<void>;
   readonly commands: number;

@@ -1,6 +1,5 @@
-import { labelWithTrace } from '../api/label.js';
+import { type Holders, labelWithTrace } from '../api/holder.js';
 import type { LockError } from '../api/errors.js';
-import type { Holders } from '../api/holder.js';
 import type { ResolvedLockOptions, WaitFollower } from '../api/lock-options.js';
 import { LEADER_PREFIX } from '../api/resource.js';
 import type {
@@ -30,7 +29,6 @@ import {
   TICK_CHANNEL,
 } from './publications.js';
 
-/** What a call was granted. */
 interface Granted {
   readonly waitedMs: number;
   readonly attempts: number;

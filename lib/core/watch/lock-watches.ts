@@ -166,10 +166,9 @@ export class LockWatches {
     const resource = checkWatched(name);
     WAIT_UNTIL_FREE_OPTIONS.check('waitUntilFree', options);
     const { waitMs = defaults.waitMs, signal } = options;
-    const wait = { name: resource, waitMs, signal };
-    this.#waits.checkMayWait(wait);
     const held = context.hold(resource);
     if (held) throw LockReentryError.waitingUntilFree(resource, held.mode);
+    const wait = { name: resource, waitMs, signal };
     if (waitMs > 0) return this.#waits.join(resource, wait, (onEnd) => new LockWatch(resource, this.deps, onEnd));
     const watcher = { resource, id: createOwnerId(store.clientId, random), mark: 0 };
     const { isFree, ttlMs, seen } = await lookOnce(resource, this.deps, signal, () => store.watch(watcher, 0));

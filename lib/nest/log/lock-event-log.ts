@@ -1,10 +1,9 @@
 import type { Logger } from '@nestjs/common';
 import { type LockError, type LockUnavailableError, quoteResource } from '../../core/api/errors.js';
-import { describeLabel, OTHER_GROUP } from '../../core/api/label.js';
+import { describeLabel, nameHolders, OTHER_GROUP } from '../../core/api/holder.js';
 import type { LockEventOf } from '../../core/events/events.js';
 import { type EventTable, type LockObservers, observeBy } from '../../core/events/observers.js';
 import { JOB_PREFIX, LEADER_PREFIX } from '../../core/api/resource.js';
-import { nameHolders } from '../../core/api/holder.js';
 import { describeOrders } from '../../core/holding/lock-order.js';
 import { LockStoreError } from '../../core/store/store-error.js';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';

@@ -1,5 +1,4 @@
-import type { Holder } from '../../core/api/holder.js';
-import { readLabel } from '../../core/api/label.js';
+import { type Holder, readLabel } from '../../core/api/holder.js';
 import type { LatchSpec, LatchState, LatchStore } from '../../core/store/latch-store.js';
 import type { AcquireReply, LockOwner, LockStore, RotateReply, Transfer } from '../../core/store/lock-store.js';
 import type { LockState } from '../../core/store/lock-state.js';

@@ -1,8 +1,15 @@
 import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
-import { decodeLabel, describeLabel, HANDED_ON, LABEL_BYTES, readLabel } from '../../../lib/core/api/label.js';
+import {
+  decodeLabel,
+  describeHolders,
+  describeLabel,
+  HANDED_ON,
+  type Holder,
+  LABEL_BYTES,
+  readLabel,
+} from '../../../lib/core/api/holder.js';
 import { encodeLabel } from '../../../lib/core/api/given-label.js';
 import { LOCK_DEFAULTS, resolveLockOptions } from '../../../lib/core/api/lock-options.js';
-import { describeHolders, type Holder } from '../../../lib/core/api/holder.js';
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 

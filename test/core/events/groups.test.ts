@@ -1,4 +1,4 @@
-import { OTHER_GROUP } from '../../../lib/core/api/label.js';
+import { OTHER_GROUP } from '../../../lib/core/api/holder.js';
 import { Groups, MAX_GROUPS, MAX_NAMES_OF_CODE, type RegisteredGroup } from '../../../lib/core/events/observers.js';
 
 describe('the group of a resource', () => {

@@ -1,4 +1,4 @@
-import { labelWithGroup } from '../../../lib/core/api/label.js';
+import { labelWithGroup } from '../../../lib/core/api/holder.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import type { LockOwner, LockStore } from '../../../lib/core/store/lock-store.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';

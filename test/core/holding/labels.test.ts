@@ -1,4 +1,4 @@
-import type { LockLabel } from '../../../lib/core/api/label.js';
+import type { LockLabel } from '../../../lib/core/api/holder.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import type { LockBusyError, LockTimeoutError } from '../../../lib/core/api/errors.js';
 import { settle } from '../../support/world/fake-clock.js';

@@ -1,4 +1,4 @@
-import { labelWithTrace } from '../../../lib/core/api/label.js';
+import { labelWithTrace } from '../../../lib/core/api/holder.js';
 import type { CallTrace, LockTracer, TracedLock } from '../../../lib/core/events/lock-tracer.js';
 import type { LockTelemetry } from '../../../lib/core/events/telemetry.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';

@@ -9,9 +9,8 @@ import type {
   Transfer,
 } from '../../../lib/core/store/lock-store.js';
 import type { LockState, LockWaiter } from '../../../lib/core/store/lock-state.js';
-import type { LockLabel, StoredLabel } from '../../../lib/core/api/label.js';
+import type { Holder, Holders, LockLabel, StoredLabel } from '../../../lib/core/api/holder.js';
 import type { PermitRequest } from '../../../lib/core/api/lock-options.js';
-import type { Holder, Holders } from '../../../lib/core/api/holder.js';
 import { clientOf } from '../../../lib/core/store/ask.js';
 import type { OwnedGrant } from '../../../lib/testing/contract/grant-log.js';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { HANDED_ON } from '../../../core/api/label.js';
+import { HANDED_ON } from '../../../core/api/holder.js';
 import type { LockOwner, LockStore, QueuedPlace } from '../../../core/store/lock-store.js';
 import type { LockState } from '../../../core/store/lock-state.js';
 import { assertAtMost, assertContains, assertEquals, assertLacks, assertMatches } from '../asserts.js';

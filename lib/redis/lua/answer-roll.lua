@@ -1,5 +1,4 @@
--- Keeps the answer of one instance to the roll call that stands. A message of a roll call that no client has begun, or that
--- is over, leaves nothing behind.
+-- Keeps the answer of one instance to the roll call that stands.
 --
 -- KEYS   1  the roll call
 --        2  the answers to it

@@ -1,6 +1,4 @@
--- Asks all instances, by a message "roll nonce scope" on a channel that each of them hears. Where a roll call began less
--- than a second ago, that one stands, and nothing is sent: so many callers cost no more than one. Which nonce stands is
--- kept for five seconds, as long as the answers.
+-- Asks all instances, by a message "roll nonce scope" on a channel that each of them hears: see RollCalls.
 --
 -- KEYS   1  the roll call
 -- ARGV   1  nonce

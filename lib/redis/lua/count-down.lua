@@ -2,9 +2,6 @@
 -- in their inboxes. An open latch stays until its TTL is over, and at least until the places of its waiters are: a
 -- client that missed the message finds it open.
 --
--- One script tells a bounded number of clients. Its sender sends it again at once for the others. If the sender dies
--- before that, they find out when they ask again.
---
 -- KEYS   1  latch
 --        2  waiters of the latch
 -- ARGV   1  count

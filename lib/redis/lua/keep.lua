@@ -1,5 +1,4 @@
--- Keeps places in queues: each then lasts for its lease from now. Nothing else changes: no waiter joins a queue, and no
--- lock is taken, granted or freed. So it does no harm if it is executed late. The mode and the label of a place stay.
+-- Keeps places in queues: each then lasts for its lease from now. The mode and the label of a place stay.
 --
 -- KEYS   of each place: lock, queue
 -- ARGV   1  when the command is sent, a whole number on the sender's clock

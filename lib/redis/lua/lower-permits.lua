@@ -1,6 +1,5 @@
--- Sets how many permits of a semaphore an owner has, and grants those that become free to the next waiters. Never more
--- than it has: the caller sends how many are left, and not how many to release, so a command that is sent again or
--- arrives late releases none twice. The lease keeps its end.
+-- Sets how many permits of a semaphore an owner has, and grants those that become free to the next waiters. The lease
+-- keeps its end.
 --
 -- KEYS   1  lock
 --        2  queue

@@ -1,6 +1,4 @@
--- Frees the lock, or the share of it, that this owner has, and grants the next waiters. It also withdraws an
--- acquisition: the waiter leaves the queue, and a lock that it was granted in the meantime goes to the next
--- waiter.
+-- Frees the lock, or the share of it, that this owner has, and grants the next waiters. A waiter leaves the queue.
 --
 -- (This file ends without a newline. The SHA1 covers every byte, and the first version of the script had none there.)
 --

@@ -1,5 +1,4 @@
--- Reads whether a latch is open. If it is not, the client is registered as a waiter and is told when the latch opens.
--- Asking again renews its place.
+-- Reads whether a latch is open. If it is not, notes that the client waits; asking again renews its place.
 --
 -- KEYS   1  latch
 --        2  waiters of the latch: a sorted set of clients, scored by when their places end, in Redis's time in

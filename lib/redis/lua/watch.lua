@@ -1,6 +1,5 @@
--- Looks whether the lock is free: no owner holds it, and no waiter is to be granted it. If it is not, its client
--- becomes a watcher: it is told when the lock is free, without a place among the waiters; see tell-watchers.lua. Asking
--- again renews the watch. What a holder that died has left goes to the waiters first, as with acquire.
+-- Looks whether the lock is free. If it is not, its client becomes a watcher: see tell-watchers.lua. Asking again renews
+-- the watch. What a holder that died has left goes to the waiters first, as with acquire.
 --
 -- KEYS   1  lock
 --        2  queue

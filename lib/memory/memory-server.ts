@@ -98,11 +98,6 @@ export class MemoryServer {
     this.redis.del(this.keys.lock(resource));
   }
 
-  /** All is lost but the connections, as by a restart of Redis without its data. */
-  loseAll(): void {
-    this.redis.flushall();
-  }
-
   /** The owner ids of those that wait for the resource, in order. */
   waiters(resource: string): string[] {
     const now = this.redis.now();

@@ -147,8 +147,11 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
     return renewAtNodes(holder, leaseMs, exactly, this.quorum);
   }
 
-  release(owner: LockOwner, lazily?: boolean): Promise<boolean> {
-    return this.#release(owner, lazily);
+  async release(owner: LockOwner, lazily?: boolean, retention?: Retention): Promise<boolean> {
+    const candidate = this.#candidates.get(owner.id);
+    const wasHeld = await releaseAtNodes(owner, candidate, lazily, this.quorum, retention);
+    this.#candidates.delete(owner.id);
+    return wasHeld;
   }
 
   /**
@@ -157,14 +160,7 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
    */
   retain(owner: LockOwner, { minHoldMs, leftMs }: Retention, lazily?: boolean): Promise<boolean> {
     const hasWon = this.#candidates.get(owner.id)?.hasWon;
-    return this.#release(owner, lazily, hasWon || minHoldMs === undefined ? { leftMs } : { minHoldMs, leftMs });
-  }
-
-  async #release(owner: LockOwner, lazily?: boolean, retention?: Retention): Promise<boolean> {
-    const candidate = this.#candidates.get(owner.id);
-    const wasHeld = await releaseAtNodes(owner, candidate, lazily, this.quorum, retention);
-    this.#candidates.delete(owner.id);
-    return wasHeld;
+    return this.release(owner, lazily, hasWon || minHoldMs === undefined ? { leftMs } : { minHoldMs, leftMs });
   }
 
   /**

@@ -214,15 +214,4 @@ export class Inbox {
     this.#again?.cancel();
     this.hearing.stop();
   }
-
-  /** Resolves to `true` when the inbox is open, or to `false` after `patienceMs`. */
-  async untilOpen(patienceMs: number): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<false>((resolve) => {
-      timer = setTimeout(() => resolve(false), patienceMs);
-    });
-    const opened = await Promise.race([this.opened.then(() => true), timeout]);
-    clearTimeout(timer);
-    return opened;
-  }
 }

@@ -1,5 +1,6 @@
 import { type JobState, catchUpTick, type JobPause, type TimedPause } from '../core/store/job-store.js';
 import type { MissedSpan } from '../core/store/job-claims.js';
+import { decodeResource, percentEncoded } from './keys.js';
 
 // How the scripts write what they know of a job; see lua/include/job-runs.lua and job-record.lua.
 
@@ -7,14 +8,11 @@ import type { MissedSpan } from '../core/store/job-claims.js';
 export function encodeField(text: string | undefined): string {
   if (text === undefined || text === '') return '-';
   if (text === '-') return '%2D';
-  return text.replace(/[%\u0000-\u0020\u007f]/g, (character) => {
-    return `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`;
-  });
+  return percentEncoded(text, /[%\u0000-\u0020\u007f]/g);
 }
 
 function decodeField(field: string | undefined): string | undefined {
-  if (field === undefined || field === '-') return undefined;
-  return field.replace(/%([0-9A-F]{2})/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
+  return field === undefined || field === '-' ? undefined : decodeResource(field);
 }
 
 const ENTRY = /^(\S+) (\d+) ([-xrmc]+) (\S+)(?: (\d+))?(?: (\d+) (ok|error|lost) (\S+) (\S+) (\S+))?$/;

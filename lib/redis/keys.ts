@@ -8,8 +8,12 @@ const ENCODED = /[%{}\u0000-\u001f\u007f]/g;
  */
 export function encodeResource(resource: string): string {
   // Nearly always: a replacement would cost as much as the rest of the key.
-  if (resource.search(ENCODED) === -1) return resource;
-  return resource.replace(ENCODED, (character) => {
+  return resource.search(ENCODED) === -1 ? resource : percentEncoded(resource, ENCODED);
+}
+
+/** @param characters those that are encoded, with the percent sign among them */
+export function percentEncoded(text: string, characters: RegExp): string {
+  return text.replace(characters, (character) => {
     return `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`;
   });
 }

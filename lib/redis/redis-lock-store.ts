@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { asStoreError, closedStore, type LockStoreError } from '../core/store/store-error.js';
 import type { Hearing } from '../core/store/hearing.js';
 import { closedProbe, type ServerHealth, type StoreProbe } from '../core/store/store-probe.js';
+import { within } from '../core/util/promises.js';
 import { Inbox } from './inbox.js';
 import { ClusterKeys, Keys, waitersOf } from './keys.js';
 import type { Connection, LockServer } from './connection/connection.js';
@@ -70,7 +71,8 @@ export class RedisLockStore extends ScriptLockStore {
    */
   async start(patienceMs: number): Promise<boolean> {
     this.connection.connect();
-    return this.inbox.untilOpen(patienceMs);
+    const opened = this.inbox.opened.then(() => true);
+    return (await within(patienceMs, opened)) ?? false;
   }
 
   get hearing(): Hearing {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { LockHealth } from '../../core/health/health-checks.js';
 import { count } from '../../core/util/plurals.js';
+import { within } from '../../core/util/promises.js';
 import { quoteSome } from '../../core/util/quoted.js';
 import type { Keys } from '../../redis/keys.js';
 import type { MissingRights } from '../../redis/script/missing-rights.js';
@@ -69,25 +70,20 @@ export async function findMessages(client: Redis, keys: Keys): Promise<Finding> 
   ];
   for (const each of [listener, sender]) each.on('error', () => {});
   const fix = `Give the Redis user +subscribe, +publish and &${keys.prefix}:*. A proxy in between has to let messages pass.`;
-  let timer: NodeJS.Timeout | undefined;
   try {
     await Promise.all([listener.connect(), sender.connect()]);
     await listener.subscribe(channel);
     const sentAt = performance.now();
     const heard = new Promise<number>((resolve) => listener.once('message', () => resolve(performance.now() - sentAt)));
-    const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(resolve, HEARD_WITHIN_MS, undefined);
-    });
     // Its answer does not matter, a refusal does.
     const refused = new Promise<never>((_, reject) => void sender.publish(channel, 'doctor').catch(reject));
-    const afterMs = await Promise.race([heard, late, refused]);
+    const afterMs = await within(HEARD_WITHIN_MS, Promise.race([heard, refused]));
     if (afterMs !== undefined) return ok('messages', `A message was heard after ${afterMs.toFixed(1)} ms.`);
     return warning('messages', 'A message was published, and not heard: a lock that is contended comes late.', fix);
   } catch (error) {
     const { message } = error as Error;
     return warning('messages', `No message can be heard, so a lock that is contended comes late: ${message}`, fix);
   } finally {
-    clearTimeout(timer);
     listener.disconnect();
     sender.disconnect();
   }

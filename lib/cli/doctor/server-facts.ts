@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { within } from '../../core/util/promises.js';
 
 /** How many round trips are measured. */
 const ROUND_TRIPS = 21;
@@ -49,11 +50,8 @@ export async function readFacts(client: Redis): Promise<ServerFacts> {
 
 /** `undefined` where Redis refuses to tell it, or does not answer. */
 function orNothing<T>(answer: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, ANSWER_MS, undefined);
-  });
-  return Promise.race([answer.catch(() => undefined), late]).finally(() => clearTimeout(timer));
+  const orUndefined = answer.catch(() => undefined);
+  return within(ANSWER_MS, orUndefined);
 }
 
 function parseInfo(text: string): Map<string, string> {

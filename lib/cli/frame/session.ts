@@ -4,6 +4,7 @@ import type { JobRecords } from '../../core/jobs/job-records.js';
 import { LockClient } from '../../core/lock-client.js';
 import { LOCK_DEFAULTS } from '../../core/api/lock-options.js';
 import { asStoreError } from '../../core/store/store-error.js';
+import { within } from '../../core/util/promises.js';
 import { describeConnection, statedConnection } from '../../redis/connection/connection-options.js';
 import { createConnection } from '../../redis/create-connection.js';
 import { RedisJobStore } from '../../redis/redis-job-store.js';
@@ -139,15 +140,9 @@ async function findWithin(
 
 /** @throws CliError */
 async function connected(connection: ReturnType<typeof createConnection>, timeoutMs: number): Promise<void> {
-  const ready = new Promise<void>((resolve) => connection.onConnected(resolve));
+  const ready = new Promise<true>((resolve) => connection.onConnected(() => resolve(true)));
   connection.connect();
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs, 'late');
-  });
-  const outcome = await Promise.race([ready, late]);
-  clearTimeout(timer);
-  if (outcome === 'late') throw unreachable(connection.describeTrouble());
+  if (!(await within(timeoutMs, ready))) throw unreachable(connection.describeTrouble());
 }
 
 function unreachable(trouble: string): CliError {

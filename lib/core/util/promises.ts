@@ -31,6 +31,15 @@ export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
+/** Resolves as the promise does, or to `undefined` when the time is over. Its timer keeps the process alive. */
+export function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, Math.max(0, ms), undefined);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
 /** The original function: a test may replace it while it runs, and the code for Redis is loaded only then. */
 export const { nextTick } = process;
 

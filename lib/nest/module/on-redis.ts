@@ -1,4 +1,5 @@
 import { SYSTEM_CLOCK } from '../../core/util/clock.js';
+import { within } from '../../core/util/promises.js';
 import { RedisJobStore } from '../../redis/redis-job-store.js';
 import { RedisLatchStore } from '../../redis/redis-latch-store.js';
 import { RedisLockStore } from '../../redis/redis-lock-store.js';
@@ -73,14 +74,4 @@ function logMissingRights(found: readonly MissingRights[], log: StartLog): void 
       servers.map(({ server }) => server),
     );
   }
-}
-
-/** Resolves with the promise, or earlier when the time is over. The timer keeps the process alive until then. */
-async function within(ms: number, promise: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, Math.max(0, ms));
-  });
-  await Promise.race([promise, timeout]);
-  clearTimeout(timer);
 }

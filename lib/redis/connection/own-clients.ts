@@ -24,7 +24,7 @@ type Client = Redis | Cluster;
 export class OwnClients {
   readonly #clients = new Set<Client>();
   #keepsAlive: boolean;
-  readonly #pauseBefore: (attempt: number) => number;
+  readonly pauseBefore: (attempt: number) => number;
   /** The clients that have given up for now: see {@link sentinelPause}. */
   readonly #resting = new Set<Client>();
   #restarts = 0;
@@ -41,7 +41,7 @@ export class OwnClients {
     readonly credentials?: Credentials,
   ) {
     this.#keepsAlive = !inBackground;
-    this.#pauseBefore = reconnectPauses(leaseMs);
+    this.pauseBefore = reconnectPauses(leaseMs);
   }
 
   /** @param renew see {@link Credentials.attach} */
@@ -72,7 +72,7 @@ export class OwnClients {
    * from outside. While the process may exit, ioredis therefore gives up (`null`), and the client is started anew.
    */
   readonly sentinelPause = (attempt: number): number | null => {
-    return this.#keepsAlive ? this.#pauseBefore(attempt) : null;
+    return this.#keepsAlive ? this.pauseBefore(attempt) : null;
   };
 
   /** Call this after disconnecting all clients. Resolves when they have closed, or after a second. */
@@ -103,7 +103,7 @@ export class OwnClients {
     if (this.#isClosing) return;
     this.#resting.add(client);
     if (this.#resting.size > 1) return;
-    const pauseMs = Math.min(LONGEST_RESTART_MS, this.#pauseBefore(1) * 2 ** this.#restarts++);
+    const pauseMs = Math.min(LONGEST_RESTART_MS, this.pauseBefore(1) * 2 ** this.#restarts++);
     const timer = setTimeout(() => this.#restart(), pauseMs);
     if (!this.#keepsAlive) timer.unref();
   }

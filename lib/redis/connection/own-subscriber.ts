@@ -8,7 +8,7 @@ export abstract class OwnSubscriber extends EventEmitter implements Subscriber {
   protected client: Redis | undefined;
   readonly #channels = new Set<string>();
 
-  constructor(private readonly clients: OwnClients) {
+  constructor(protected readonly clients: OwnClients) {
     super();
   }
 

@@ -9,7 +9,7 @@ import type { ScriptCall, ScriptSender } from '../script/script.js';
 import type { Durability } from '../durability/durable-connection.js';
 import type { OwnClients } from '../connection/own-clients.js';
 import { OwnSubscriber } from '../connection/own-subscriber.js';
-import { reconnectPauses, safeOptions } from '../connection/ioredis-options.js';
+import { safeOptions } from '../connection/ioredis-options.js';
 import { ASKING } from '../script/script-runner.js';
 import type { ServerConnection } from '../connection/server-connection.js';
 import { slotOf, SLOTS } from './slot.js';
@@ -45,13 +45,13 @@ export class ClusterConnection implements Connection {
     this.outerKeyPrefix = (keyPrefix ?? redisOptions?.keyPrefix ?? '').toString();
     checkPrefix(this.outerKeyPrefix);
     const options = safeOptions(instanceId, leaseMs);
-    this.#topology = new ClusterTopology(model, leaseMs, clients, () => {
+    this.#topology = new ClusterTopology(model, clients, () => {
       this.#servers.follow();
       this.subscriber.nodesChanged();
     });
     this.#servers = new ClusterServers(this.#topology, options, clients, durability);
     const nodes = () => this.#topology.nodes('all');
-    this.subscriber = new ClusterSubscriber(nodes, options, clients, reconnectPauses(leaseMs));
+    this.subscriber = new ClusterSubscriber(nodes, options, clients);
   }
 
   get isConnected(): boolean {
@@ -200,7 +200,6 @@ class ClusterSubscriber extends OwnSubscriber {
     private readonly nodes: () => Redis[],
     private readonly options: RedisOptions,
     clients: OwnClients,
-    private readonly pauseBefore: (attempt: number) => number,
   ) {
     super(clients);
   }
@@ -235,7 +234,7 @@ class ClusterSubscriber extends OwnSubscriber {
     client.on('ready', () => (tried = 0));
     client.on('end', () => {
       if (client !== this.client || this.#isClosed) return;
-      setTimeout(() => client === this.client && this.#choose(tried + 1), this.pauseBefore(tried + 1)).unref();
+      setTimeout(() => client === this.client && this.#choose(tried + 1), this.clients.pauseBefore(tried + 1)).unref();
     });
     return this.own(client);
   }

@@ -3,7 +3,6 @@ import { inRootContext } from '../../core/util/async-contexts.js';
 import { startNodesOf } from '../connection/connection-options.js';
 import { connectInRootContext } from '../connection/ioredis-quirks.js';
 import type { OwnClients } from '../connection/own-clients.js';
-import { reconnectPauses } from '../connection/ioredis-options.js';
 import { SLOTS } from './slot.js';
 
 /** When a node takes longer than this to list the nodes, another one is asked. */
@@ -28,7 +27,6 @@ export class ClusterTopology {
 
   constructor(
     model: Cluster,
-    leaseMs: number,
     private readonly clients: OwnClients,
     onChange: () => void,
   ) {
@@ -39,7 +37,7 @@ export class ClusterTopology {
       enableOfflineQueue: false,
       scaleReads: 'master',
       slotsRefreshTimeout: ANSWER_MS,
-      clusterRetryStrategy: reconnectPauses(leaseMs),
+      clusterRetryStrategy: clients.pauseBefore,
       shardedSubscribers: false,
       redisOptions: { ...model.options.redisOptions, disconnectTimeout: GONE_MS },
     });

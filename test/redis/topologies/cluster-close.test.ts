@@ -28,7 +28,7 @@ describe('a cluster whose nodes hang', () => {
   it('keeps nobody waiting who closes the application', async () => {
     const { port } = server.address() as AddressInfo;
     const model = new Cluster([{ host: '127.0.0.1', port }], { lazyConnect: true });
-    const topology = new ClusterTopology(model, 10_000, new OwnClients(10_000), () => {});
+    const topology = new ClusterTopology(model, new OwnClients(10_000), () => {});
     topology.connect();
     const [socket] = (await once(server, 'connection')) as [Socket];
     const givesUp = sleep(0.8 * ANSWER_MS, 'only when no answer came');
@@ -45,7 +45,7 @@ describe('a cluster whose nodes hang', () => {
     const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
     const before = timers();
     const model = new Cluster([{ host: '127.0.0.1', port }], { lazyConnect: true });
-    const topology = new ClusterTopology(model, 10_000, new OwnClients(10_000), () => {});
+    const topology = new ClusterTopology(model, new OwnClients(10_000), () => {});
     topology.connect();
     await eventually(() => expect(topology.lastError).toBeDefined());
     topology.close();

@@ -263,7 +263,7 @@ export class JobSimulation implements JobWorld {
   }
 
   #loseData(): void {
-    this.lockWorld.server.loseAll();
+    this.lockWorld.server.redis.flushall();
     this.witness.dataIsLost();
   }
 

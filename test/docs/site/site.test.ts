@@ -67,6 +67,9 @@ describe('the site in a browser', () => {
   beforeAll(async () => {
     site = await serveSite();
     browser = await launchBrowser();
+    // One for all tests: it keeps what all pages load.
+    context = await browser.newContext({ baseURL: site.url });
+    context.setDefaultTimeout(PAGE_MS);
   }, BUILD_MS);
   afterAll(async () => {
     await browser?.close();
@@ -75,8 +78,6 @@ describe('the site in a browser', () => {
 
   beforeEach(async () => {
     complaints = [];
-    context = await browser.newContext({ baseURL: site!.url });
-    context.setDefaultTimeout(PAGE_MS);
     page = await context.newPage();
     page.on('console', (message: ConsoleMessage) => {
       if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
@@ -86,7 +87,7 @@ describe('the site in a browser', () => {
       if (!response.ok() && response.status() !== 304) complaints.push(`${response.status()} ${response.url()}`);
     });
   });
-  afterEach(() => context.close());
+  afterEach(() => page.close());
 
   /** The page changes after the address does. */
   const heading = (name: string) => page.locator('main').getByRole('heading', { level: 1, name }).waitFor();
@@ -175,7 +176,7 @@ describe('the site in a browser', () => {
     'opens every page of docs/ without a complaint, as it was built, and shows no mark that is for the tests',
     async () => {
       expect(pages.length).toBeGreaterThan(20);
-      await context.addInitScript(SAVE_DATA);
+      await page.addInitScript(SAVE_DATA);
       await page.goto('/');
       for (const { path, diagrams } of pages) {
         const { headings, text, shown, built }: Followed = await page.evaluate(`(${FOLLOW})('${path}')`);

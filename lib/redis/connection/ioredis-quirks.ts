@@ -17,12 +17,13 @@ interface SilenceTimer {
 /** How often a connection is looked at while it is silent, before it is given up. */
 const LOOKS = 10;
 
-/** Works around four quirks of ioredis. Call this before anything else listens to the client. */
+/** Works around five quirks of ioredis. Call this before anything else listens to the client. */
 export function mendQuirks(client: Redis): void {
   requireHandshake(client);
   takeLateErrors(client);
   lookForSilence(client);
   connectInRootContext(client);
+  readAtOnce(client);
 }
 
 /**
@@ -99,6 +100,14 @@ export function reconnect(client: Redis): void {
   if (client.status !== 'connecting') return;
   const giveUp = (): void => client.disconnect(true);
   client.once('connect', giveUp).once('close', () => client.off('connect', giveUp));
+}
+
+/**
+ * Node passes on at once what a socket has read, where a listener was added by `on` or `once`. Those of ioredis are added
+ * by `prependListener`: without another one, each message waits in a buffer for a later tick.
+ */
+function readAtOnce(client: Redis): void {
+  client.on('connect', () => client.stream.once('data', () => {}));
 }
 
 /** What ioredis calls, the same in ioredis 5 and 6. */

@@ -24,6 +24,39 @@ it('a socket that fails once more, after ioredis has heard of its end, does not 
   server.close();
 });
 
+it('what a socket has read is passed on before anything else runs', async () => {
+  const server = createServer((socket) => {
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      for (const _ of text.matchAll(/ping/gi)) socket.write('+PONG\r\n');
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const options = { retryStrategy: null, enableReadyCheck: false, disableClientInfo: true };
+  const client = new Redis({ port, host: '127.0.0.1', protocol: 2, lazyConnect: true, ...options } as RedisOptions);
+  mendQuirks(client);
+  await client.connect();
+  await client.ping();
+  const { stream } = client;
+  let isReading = false;
+  const push = stream.push.bind(stream);
+  stream.push = (...read) => {
+    isReading = true;
+    try {
+      return push(...read);
+    } finally {
+      isReading = false;
+    }
+  };
+  const heard: boolean[] = [];
+  stream.prependListener('data', () => heard.push(isReading));
+  await client.ping();
+  expect(heard).toEqual([true]);
+  client.disconnect();
+  server.close();
+});
+
 describe('a connection without replies', () => {
   /** A client of a server that answers as the test says. */
   async function connectTo(answer: (socket: Socket, text: string) => void, socketTimeout: number): Promise<Redis> {

@@ -70,7 +70,8 @@ class Run {
   #open!: () => void;
   readonly #gate = new Promise<void>((resolve) => (this.#open = resolve));
 
-  constructor(private readonly locks: RedisLockService) {}
+  /** @param locks none where the program has no lock: to make them takes longer than such a schedule */
+  constructor(private readonly locks: RedisLockService | undefined) {}
 
   async actor(index: number, statements: readonly LockedStatement[]): Promise<void> {
     const seen: string[] = (this.seen[index] = []);
@@ -87,9 +88,9 @@ class Run {
         await racePoint('move', each.as === undefined ? {} : { object: each.as });
         this.values.set('x', this.values.get('y') ?? '').set('y', `moved by ${index}`);
       } else if (each.do === 'both') await Promise.all([touch('add', each.first), touch('add', each.second)]);
-      else if (each.do === 'locked') await this.locks.using(each.resource, () => touch('add', each.object));
+      else if (each.do === 'locked') await this.locks!.using(each.resource, () => touch('add', each.object));
       else if (each.do === 'try') {
-        const { ran } = await this.locks.tryUsing(each.resource, () => touch('add', each.object));
+        const { ran } = await this.locks!.tryUsing(each.resource, () => touch('add', each.object));
         seen.push(`ran: ${ran}`);
       } else if (each.do === 'wait') await this.#gate;
       else if (each.do === 'open') {
@@ -129,9 +130,10 @@ export async function reach(actors: Program, search: Search, options: ReachOptio
   let schedules = 0;
   let stopped = 0;
   let isComplete = false;
+  const usesLocks = actors.flat().some((each) => 'resource' in each);
   do {
     const kit = new RaceKit();
-    const run = new Run(kit.locks());
+    const run = new Run(usesLocks ? kit.locks() : undefined);
     const schedule: Schedule = new Schedule({
       onlyNamed: options.onlyNamed,
       mostFaults: 1,

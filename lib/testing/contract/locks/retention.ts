@@ -132,14 +132,17 @@ export function describeRetention(suite: QueueSuite, features: AllFeatures): voi
           const first = await world.queued(b, whole, { sentAt: 70.9 });
           const second = await world.queued(a, whole, { sentAt: 80 });
           await a.store.retain(owner, atLeast(LONG_MS / 2));
-          await eventually(() => assert.ok(a.grants.notices.length > 0 && b.grants.notices.length > 0));
-          const [[notice], [behind]] = [b.grants.notices, a.grants.notices];
+          const [toFirst, toSecond] = [b.grants.notices, a.grants.notices];
+          // One server of several may have them in another order. Then they are told anew when the others have spoken.
+          await eventually(() => {
+            assertAtMost(toFirst.at(-1)?.leftMs, LONG_MS / 2);
+            assertAbove(toSecond.at(-1)?.leftMs, toFirst.at(-1)!.leftMs);
+          });
+          const [notice, behind] = [toFirst.at(-1)!, toSecond.at(-1)!];
           assertEquals(notice, { resource: 'stock', owner: first.id, sentAt: 70, leftMs: ANY_NUMBER });
-          assertAtMost(notice!.leftMs, LONG_MS / 2);
-          assertAbove(notice!.leftMs, LONG_MS / 4);
+          assertAbove(notice.leftMs, LONG_MS / 4);
           assertEquals(behind, { resource: 'stock', owner: second.id, sentAt: 80, leftMs: ANY_NUMBER });
-          assertAtMost(behind!.leftMs, LONG_MS / 2 + 1_000);
-          assertAbove(behind!.leftMs, notice!.leftMs);
+          assertAtMost(behind.leftMs, LONG_MS / 2 + 1_000);
           await world.noOtherIsGranted();
         },
       );

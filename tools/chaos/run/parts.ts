@@ -4,6 +4,8 @@ import { huntMutants } from '../mutants/hunt.js';
 import { huntTable } from '../mutants/hunt-table.js';
 import { fuzzNames } from '../names/fuzz-names.js';
 import { runCron } from '../cron/run-cron.js';
+import { simulateJobs } from '../cron/jobs/simulate-jobs.js';
+import { NIGHTS } from '../cron/jobs/simulated-record.js';
 import { simulateCron } from '../cron/simulation/simulate-cron.js';
 import { faultsOutcome } from '../report/faults-rows.js';
 import { longestScriptRow, scriptsText } from '../report/longest-script-row.js';
@@ -30,8 +32,8 @@ export interface RunSettings {
 
 /** How much of each part, in each form. */
 const AMOUNTS = {
-  short: { ticks: 8_000, cronSeconds: 8, names: 30_000, leases: 2_000, waiters: 3_000 },
-  long: { ticks: 100_000, cronSeconds: 120, names: 100_000, leases: 100_000, waiters: 72_000 },
+  short: { ticks: 4_000, remembered: 20_000, cronSeconds: 8, names: 30_000, leases: 2_000, waiters: 3_000 },
+  long: { ticks: 100_000, remembered: 400_000, cronSeconds: 120, names: 100_000, leases: 100_000, waiters: 72_000 },
 } as const;
 
 const STORMS = {
@@ -112,19 +114,22 @@ export const parts: Readonly<Record<Part, (settings: RunSettings) => Promise<Out
   },
 
   async cron({ form, seed }) {
-    const { ticks, cronSeconds } = AMOUNTS[form];
+    const { ticks, remembered, cronSeconds } = AMOUNTS[form];
     const simulated = await simulateCron({ ticks, seed });
+    const nights = await simulateJobs({ seed, ...NIGHTS, ticks: remembered });
     const real = await runCron({ seconds: cronSeconds, seed });
     const told = ({ kills, pauses }: typeof simulated): string => `, ${kills} kills, ${pauses} pauses`;
     return {
       rows: [
         atLeast('simulated ticks of jobs', ticks, simulated.ticks, told(simulated)),
+        atLeast('simulated ticks that are remembered, most of them missed', remembered, nights.counts['ticks']!),
+        none('wrong in their history, told twice or not at all', nights.violations.length),
         atLeast('ticks of jobs in processes, on Redis', 1, real.ticks, told(real)),
         none('ticks that ran twice', simulated.duplicates + real.duplicates),
         none('ticks that no process ran, though one could', simulated.missed + real.missed),
         longestScriptRow(real.longestScripts),
       ],
-      complaints: [simulated, real].flatMap(({ violations }) =>
+      complaints: [simulated, nights, real].flatMap(({ violations }) =>
         violations.map(({ rule, what }) => `cron, seed ${seed}: ${rule}: ${what}`),
       ),
     };

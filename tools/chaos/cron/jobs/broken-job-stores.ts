@@ -10,6 +10,8 @@ interface BrokenStore extends Pick<JobSimulationOptions, 'breakJobs'> {
   readonly rule: string;
   /** In which simulation. */
   readonly options?: Partial<JobSimulationOptions>;
+  /** The seed of the first world that is tried: one that finds it out soon. @default 1 */
+  readonly first?: number;
 }
 
 /** A claim that ends. */
@@ -79,6 +81,7 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   'ticks do not heed a pause': { rule: 'paused', breakJobs: pauseIgnored(({ note }) => note?.kind === 'tick') },
   'a catch-up does not heed a pause': {
     rule: 'paused',
+    first: 7,
     breakJobs: pauseIgnored(({ note }) => note?.kind === 'catchUp'),
   },
   'a take-over does not heed a pause': {
@@ -126,6 +129,7 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   },
   'missed ticks are told by each that asks': {
     rule: 'told twice',
+    first: 3,
     breakJobs: jobsWith((jobs) => ({
       async note(missed) {
         const reply = await jobs.note(missed);
@@ -275,6 +279,7 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   },
   'a new schedule makes all ticks since the last one missed': {
     rule: 'last tick',
+    first: 6,
     breakJobs: jobsWith((jobs, { redis, keys }) => ({
       register(registrations) {
         const before = registrations.map(({ resource }) => redis.get(keys.lastTick(resource)));
@@ -288,6 +293,7 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   },
   'what was due during a pause that is over is told as missed': {
     rule: 'told wrongly',
+    first: 4,
     breakJobs: jobsWith((jobs, { redis, keys }) => ({
       note(missed) {
         redis.hdel(keys.jobRecord(missed.resource), 'pause');

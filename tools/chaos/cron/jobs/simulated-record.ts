@@ -33,10 +33,13 @@ export const REMEMBERED_JOBS: readonly RememberedJob[] = [
 ];
 
 /** Of these, nights off leave tens of thousands of missed ticks. */
-export const BUSY_JOBS: readonly RememberedJob[] = [
+const BUSY_JOBS: readonly RememberedJob[] = [
   job(1, { historySize: 1_000 }),
   job(2, { onCrash: 'retry', historySize: 20, missedWithinMs: 5 * MINUTE_MS }),
 ];
+
+/** A fleet that is off each night, for as many ticks as are wanted. */
+export const NIGHTS = { jobs: BUSY_JOBS, upMs: Infinity, hasNights: true, calmMs: 3_000 } as const;
 
 /** Other processes take over what a dead one has not finished. */
 export const RETRIED_JOBS = ['skip', 'wait'].map((overlap) =>

@@ -51,7 +51,7 @@ export interface FaultTargets {
 }
 
 export const TARGETS: Readonly<Record<Form, FaultTargets>> = {
-  short: { holds: 20_000, contended: 0, faults: 60, each: 1, longest: false },
+  short: { holds: 7_000, contended: 0, faults: 60, each: 1, longest: false },
   long: { holds: 200_000, contended: 200_000, faults: 1_000, each: 40, longest: true },
 };
 
@@ -64,7 +64,7 @@ interface Scale {
 }
 
 const SCALES: Readonly<Record<Form, Scale>> = {
-  short: { steady: { chapters: 2, each: 1, holds: 11_500 }, losses: 3, others: 1 },
+  short: { steady: { chapters: 2, each: 1, holds: 4_000 }, losses: 3, others: 1 },
   long: { steady: { chapters: 8, each: 5, holds: 40_000 }, losses: 40, others: 40 },
 };
 

@@ -153,6 +153,7 @@ export const ROOMS = {
 
   'lib/testing/**': ['races', 'sample app', ...PUBLIC],
   'lib/testing/contract/**': ['contract', 'races', ...PUBLIC],
+  'lib/testing/fleet/manual-clock.ts': ['races', 'sample app', ...redis('leases', 'wire'), ...PUBLIC],
   'lib/testing/contract/grant-log.ts': ['contract', ...redis('faults', 'queue', 'rights')],
 
   'docs/**': ['site', 'snippets', 'sample app', 'demo'],

@@ -25,30 +25,34 @@ describe('a lease that goes from process to process', () => {
   const startProcess = useProcesses(() => redis().url);
   const expectNothingLeft = () => eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
 
-  it.each(MODES)(
-    'goes on when the giver is killed right after (%s): same token, and nobody in between',
-    async (_mode, options) => {
-      const watch = await start();
-      const [giver, taker] = await Promise.all([startProcess(2_000), startProcess(60_000)]);
-      const given = await giver.ask('acquire', 'x', options);
-      const waiting = watch.locks.acquire('x', { ...LONG, mode: 'write' }).catch((error: unknown) => error);
-      const text = await giver.ask('transfer', 'x');
-      await giver.kill();
-      expect((await watch.locks.inspect('x')).holders).toMatchObject([{ fencingToken: given.fencingToken }]);
-      const adopted = await taker.ask('adopt', text, 'x');
-      expect(adopted).toEqual(given);
-      await new Promise((resolve) => setTimeout(resolve, 2_500)); // longer than the lease was for the giver
-      expect(await taker.ask('state', 'x')).toMatchObject({ isHeld: true });
-      expect((await watch.locks.inspect('x')).holders).toMatchObject([
+  it('goes on when the giver is killed right after, in each mode: same token, and nobody in between', async () => {
+    const watch = await start();
+    const [giver, taker] = await Promise.all([startProcess(2_000), startProcess(60_000)]);
+    const all = await Promise.all(
+      MODES.map(async ([name, options]) => {
+        const given = await giver.ask('acquire', name, options);
+        const waiting = watch.locks.acquire(name, { ...LONG, mode: 'write' }).catch((error: unknown) => error);
+        return { name, options, given, waiting, text: await giver.ask('transfer', name) };
+      }),
+    );
+    await giver.kill();
+    for (const { name, given, text } of all) {
+      expect((await watch.locks.inspect(name)).holders).toMatchObject([{ fencingToken: given.fencingToken }]);
+      expect(await taker.ask('adopt', text, name)).toEqual(given);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2_500)); // longer than the leases were for the giver
+    for (const { name, options, given, waiting } of all) {
+      expect(await taker.ask('state', name)).toMatchObject({ isHeld: true });
+      expect((await watch.locks.inspect(name)).holders).toMatchObject([
         { instanceId: taker.instanceId, fencingToken: given.fencingToken },
       ]);
-      await taker.ask('release', 'x');
+      await taker.ask('release', name);
       const next = (await waiting) as { fencingToken?: number; release?: () => Promise<void> };
       if (options.permits === undefined) expect(next.fencingToken).toBeGreaterThan(given.fencingToken);
       await next.release?.();
-      await expectNothingLeft();
-    },
-  );
+    }
+    await expectNothingLeft();
+  });
 
   it('of several resources: all of them go together', async () => {
     const [giver, taker] = await Promise.all([startProcess(60_000), startProcess(60_000)]);

@@ -69,11 +69,11 @@ describe('no script takes longer', () => {
     await store.acquire(holder, LONG_MS);
     const first = newOwner(store);
     await queue(store, first);
-    // An hour in which somebody gives up every 200 ms, before whoever came after him.
+    // Ten minutes in which somebody gives up every 200 ms, before whoever came after him.
     let next = newOwner(store);
     await queue(store, next);
     const lengths = await during(async () => {
-      for (let given = 0; given < 18_000; given += 1_000) {
+      for (let given = 0; given < 3_000; given += 1_000) {
         const hasty = [next, ...Array.from({ length: 999 }, () => newOwner(store))];
         next = newOwner(store);
         await Promise.all([...hasty.slice(1), next].map((waiter) => queue(store, waiter)));
@@ -92,9 +92,9 @@ describe('no script takes longer', () => {
     const [store, { locks }] = [await open(), await start()];
     const holder = newOwner(store);
     await store.acquire(holder, LONG_MS);
-    await deaf(store, 5_000);
+    await deaf(store, 1_500);
     const next = locks.acquire('x', { leaseMs: LONG_MS, waitMs: LONG_MS });
-    await eventually(async () => expect(await admin().zcard('lock:{x}:waiters')).toBe(3 * 5_001));
+    await eventually(async () => expect(await admin().zcard('lock:{x}:waiters')).toBe(3 * 1_501));
     await during(async () => {
       await store.release(holder);
       await next;
@@ -122,8 +122,8 @@ describe('no script takes longer', () => {
     const [store, { locks }] = [await open(), await start()];
     const holder = newOwner(store);
     await store.acquire(holder, LONG_MS);
-    const leaseMs = 15_000;
-    await inBatches(5_000, () => queue(store, newOwner(store), leaseMs));
+    const leaseMs = 5_000;
+    await inBatches(1_500, () => queue(store, newOwner(store), leaseMs));
     const expiry = (await clock(admin())) + leaseMs;
     const next = locks.acquire('x', { leaseMs: LONG_MS, waitMs: LONG_MS });
     await until(expiry);
@@ -221,15 +221,15 @@ describe('no script takes longer', () => {
   it('for permits and readers whose leases are over', async () => {
     const store = await open();
     const grants = new GrantLog(store);
-    const leaseMs = 15_000;
+    const leaseMs = 5_000;
     const wish = (count: number): LockOwner => {
-      return { ...newOwner(store, 'semaphore'), permits: { count, total: 3_000, isResized: false } };
+      return { ...newOwner(store, 'semaphore'), permits: { count, total: 1_500, isResized: false } };
     };
     const patient = wish(1);
     await store.acquire(patient, LONG_MS);
-    await inBatches(2_999, () => store.acquire(wish(1), leaseMs));
+    await inBatches(1_499, () => store.acquire(wish(1), leaseMs));
     const expiry = (await clock(admin())) + leaseMs;
-    const [greedy, modest] = [wish(2_999), wish(1)];
+    const [greedy, modest] = [wish(1_499), wish(1)];
     await queue(store, greedy);
     await queue(store, modest);
     await until(expiry);
@@ -239,7 +239,7 @@ describe('no script takes longer', () => {
       expect((await grants.next()).owner).toBe(greedy.id);
     });
     expect(grants.size).toBe(0);
-    expect((await store.inspect('x')).permits).toEqual({ total: 3_000, available: 0 });
+    expect((await store.inspect('x')).permits).toEqual({ total: 1_500, available: 0 });
     await store.release(patient);
     expect((await grants.next()).owner).toBe(modest.id);
     for (const owner of [greedy, modest]) expect(await store.release(owner)).toBe(true);

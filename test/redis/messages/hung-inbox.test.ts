@@ -41,9 +41,9 @@ describe('a connection for messages', () => {
     hearing.rely(true);
     return { ...instance, heard, hearing };
   };
-  const published = async (): Promise<number> => (await commandCounts(admin())).publish ?? 0;
   /** Until so many more probes were sent by all. */
-  const untilProbed = async (count: number): Promise<void> => {
+  const untilProbed = async (count: number, at = admin()): Promise<void> => {
+    const published = async (): Promise<number> => (await commandCounts(at)).publish ?? 0;
     const from = await published();
     await eventually(async () => expect(await published()).toBeGreaterThanOrEqual(from + count));
   };
@@ -177,39 +177,46 @@ describe('a connection for messages', () => {
   });
 
   describe('is not taken for hung', () => {
-    it('while Redis answers nobody: it is silent, and says since when', async () => {
-      const listener = await listen();
-      await untilProbed(1);
-      const before = performance.now();
-      await redis().pause();
-      try {
-        await eventually(() => expect(listener.hearing.silentSince).toBeDefined());
-        const since = listener.hearing.silentSince!;
-        await sleep(STANDSTILL_MS);
-        expect(listener.hearing.silentSince).toBe(since);
-        expect(since).toBeGreaterThan(before - 2_000);
-      } finally {
-        await redis().resume();
-      }
-      await eventually(() => expect(listener.hearing.silentSince).toBeUndefined());
-      await untilProbed(3);
-      await expectSound(listener);
-    });
+    describe('while Redis stands still, on three servers at the same time:', () => {
+      const servers = [useRedis(), useRedis(), useRedis()] as const;
+      const admins = servers.map((server) => useAdmin(() => server().url));
 
-    it.each([
-      ['answers nobody', 60_000],
-      ['says that it is busy', 100],
-    ])('while Redis runs a long script, and %s', async (_what, limitMs) => {
-      const listener = await listen();
-      await untilProbed(1);
-      await admin().config('SET', 'lua-time-limit', limitMs);
-      const long = `
-        local from = redis.call('TIME')[1]
-        repeat local clock = redis.call('TIME') until clock[1] - from > ${Math.ceil(STANDSTILL_MS / 1_000)}`;
-      await admin().eval(long, 0);
-      await admin().config('SET', 'lua-time-limit', 5_000);
-      await untilProbed(3);
-      await expectSound(listener);
+      const pauses = async ({ hearing }: Listener): Promise<void> => {
+        const before = performance.now();
+        await servers[0]().pause();
+        try {
+          await eventually(() => expect(hearing.silentSince).toBeDefined());
+          const since = hearing.silentSince!;
+          await sleep(STANDSTILL_MS);
+          expect(hearing.silentSince).toBe(since);
+          expect(since).toBeGreaterThan(before - 2_000);
+        } finally {
+          await servers[0]().resume();
+        }
+        await eventually(() => expect(hearing.silentSince).toBeUndefined());
+      };
+      /** Until it has run for so long, Redis answers nobody; after that, it says that it is busy. */
+      const runsLongScript = (limitMs: number) => async (_listener: Listener, at: Redis) => {
+        await at.config('SET', 'lua-time-limit', limitMs);
+        const long = `
+          local from = redis.call('TIME')[1]
+          repeat local clock = redis.call('TIME') until clock[1] - from > ${Math.ceil(STANDSTILL_MS / 1_000)}`;
+        await at.eval(long, 0);
+      };
+
+      it('answers nobody, which is told with its begin, or runs a script, and is silent or says that it is busy', async () => {
+        const standstills = [pauses, runsLongScript(60_000), runsLongScript(100)];
+        await Promise.all(
+          standstills.map(async (standStill, index) => {
+            const at = admins[index]!();
+            const listener = await listen({ connection: servers[index]!().url });
+            await untilProbed(1, at);
+            await standStill(listener, at);
+            await untilProbed(3, at);
+            await expectSound(listener);
+          }),
+        );
+      });
     });
 
     it('where this process stood still', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { eventually } from '../../support/expect/eventually.js';
 import { conflicts, type MixedSection, mostAtOnce, type Way } from '../../support/expect/mixed-sections.js';
 import { track } from '../../support/expect/tracked.js';
-import { type LockProcess, useProcesses } from '../../support/process/lock-process.js';
+import { LockProcess, useProcesses } from '../../support/process/lock-process.js';
 import { useAdmin } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 import { EARLIER } from './earlier.js';
@@ -25,9 +25,16 @@ describe('two versions on one Redis', () => {
   const folder = mkdtempSync(join(tmpdir(), 'versions-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** Two processes of each version, the versions taking turns. */
-  const startFour = (leaseMs?: number): Promise<LockProcess[]> =>
-    Promise.all([startEarlier, startNew, startEarlier, startNew].map((start) => start(leaseMs)));
+  /** Two of each version, the versions taking turns. They live as long as the file: none of them is killed, or has another lease. */
+  let four: [earlier: LockProcess, now: LockProcess, earlier: LockProcess, now: LockProcess];
+  beforeAll(async () => {
+    const programs = [EARLIER.program, undefined, EARLIER.program, undefined];
+    four = (await Promise.all(
+      programs.map((program) => LockProcess.start(redis().url, 10_000, program)),
+    )) as typeof four;
+  });
+  afterAll(() => Promise.all(four.map((each) => each.kill())));
+
   const places = async (resource: string): Promise<string[]> =>
     (await admin().zrange(`lock:{${resource}}:waiters`, '0', '-1')).filter((member) => member.startsWith(' '));
   const untilQueued = (resource: string, count: number): Promise<void> =>
@@ -51,7 +58,6 @@ describe('two versions on one Redis', () => {
   };
 
   it.each(Object.entries(WAYS))('%s: no overlap, tokens that grow, and no caller waits for ever', async (_, ways) => {
-    const four = await startFour();
     const work = (seed: number) => ({ callers: 3, times: 40, ways, seed });
     const done = await Promise.all(four.map((each, index) => each.ask('mixed', work(index + 1))));
     const sections: MixedSection[] = done.flat();
@@ -67,15 +73,20 @@ describe('two versions on one Redis', () => {
   describe.each([
     [
       'the earlier one first',
-      async (leaseMs?: number): Promise<Both> => [await startEarlier(leaseMs), await startNew(leaseMs)],
+      (): Both => [four[0], four[1]],
+      async (leaseMs: number): Promise<Both> => [await startEarlier(leaseMs), await startNew(leaseMs)],
     ],
     [
       'the new one first',
-      async (leaseMs?: number): Promise<Both> => [await startNew(leaseMs), await startEarlier(leaseMs)],
+      (): Both => [four[1], four[0]],
+      async (leaseMs: number): Promise<Both> => [await startNew(leaseMs), await startEarlier(leaseMs)],
     ],
-  ])('%s', (_, startBoth) => {
+  ])('%s', (order, both, startBoth) => {
+    /** What processes remember of a name is not what the other order of the versions sees. */
+    const [job, latch] = [`report ${order}`, `import ${order}`];
+
     it('the lock goes to and fro, each time by a message', async () => {
-      const [one, other] = await startBoth();
+      const [one, other] = both();
       const file = join(folder, 'counter');
       writeFileSync(file, '0');
       const begunAt = performance.now();
@@ -89,7 +100,7 @@ describe('two versions on one Redis', () => {
     });
 
     it('waiters of both are served in the order they came, though they wait longer than a place lasts', async () => {
-      const holder = await startNew();
+      const [, , , holder] = four;
       await holder.ask('acquire', 'x');
       const waiters = [...(await startBoth(900)), await startEarlier(900)];
       const served: number[] = [];
@@ -126,11 +137,11 @@ describe('two versions on one Redis', () => {
     });
 
     it('each of fifty ticks of a job runs once', async () => {
-      const [one, other] = await startBoth();
+      const [one, other] = both();
       const last = Math.floor(Date.now() / 1_000) * 1_000;
       const tokens: number[] = [];
       for (let at = last - 49_000; at <= last; at += 1_000) {
-        const ran = await Promise.all([one, other, one, other].map((each) => each.ask('runTick', 'report', at)));
+        const ran = await Promise.all([one, other, one, other].map((each) => each.ask('runTick', job, at)));
         tokens.push(...ran.filter((token) => token !== null));
       }
       expect(tokens).toHaveLength(50);
@@ -138,25 +149,25 @@ describe('two versions on one Redis', () => {
     });
 
     it('a pause of one version stops the ticks of the other, until it is resumed by either', async () => {
-      const [one, other] = await startBoth();
+      const [one, other] = both();
       const at = Math.floor(Date.now() / 1_000) * 1_000;
-      await one.ask('pauseJob', 'report');
-      expect(await other.ask('runTick', 'report', at)).toBeNull();
-      await other.ask('resumeJob', 'report');
-      expect(await one.ask('runTick', 'report', at + 1_000)).toEqual(expect.any(Number));
+      await one.ask('pauseJob', job);
+      expect(await other.ask('runTick', job, at)).toBeNull();
+      await other.ask('resumeJob', job);
+      expect(await one.ask('runTick', job, at + 1_000)).toEqual(expect.any(Number));
     });
 
     it('a latch that one counts down opens for the other', async () => {
-      const [one, other] = await startBoth();
-      const waiting = one.ask('waitForLatch', 'import', 2, LONG_MS);
-      await eventually(async () => expect(await admin().zcard('lock:{import}:latch:waiters')).toBe(1));
-      expect(await one.ask('countDown', 'import', 2, 'a')).toBe(1);
-      expect(await other.ask('countDown', 'import', 2, 'b')).toBe(0);
+      const [one, other] = both();
+      const waiting = one.ask('waitForLatch', latch, 2, LONG_MS);
+      await eventually(async () => expect(await admin().zcard(`lock:{${latch}}:latch:waiters`)).toBe(1));
+      expect(await one.ask('countDown', latch, 2, 'a')).toBe(1);
+      expect(await other.ask('countDown', latch, 2, 'b')).toBe(0);
       await waiting;
     });
 
     it('what waits until a resource is free hears it from the other', async () => {
-      const [one, other] = await startBoth();
+      const [one, other] = both();
       await one.ask('acquire', 'x');
       const waiting = track(other.ask('waitUntilFree', 'x', LONG_MS));
       await eventually(async () => expect(await admin().zcard('lock:{x}:waiters')).toBe(1));
@@ -165,7 +176,7 @@ describe('two versions on one Redis', () => {
     });
 
     it('a lease goes from one to the other, with its token, and the other releases it', async () => {
-      const [one, other] = await startBoth();
+      const [one, other] = both();
       const { fencingToken } = await one.ask('acquire', 'x');
       expect(await other.ask('adopt', await one.ask('transfer', 'x'), 'x')).toMatchObject({
         isHeld: true,
@@ -176,13 +187,14 @@ describe('two versions on one Redis', () => {
     });
 
     it('a writer that reads from now on lets readers of the other in', async () => {
-      const [one, other] = await startBoth();
+      const [one, other] = both();
       await one.ask('acquire', 'x', { mode: 'write' });
       const reading = other.ask('acquire', 'x', { mode: 'read', waitMs: LONG_MS });
       await untilQueued('x', 1);
       await one.ask('downgrade', 'x');
       expect(await reading).toMatchObject({ isHeld: true });
       expect(await one.ask('state', 'x')).toMatchObject({ isHeld: true });
+      await Promise.all([one, other].map((each) => each.ask('release', 'x')));
     });
 
     it('an operator ends a lease of the other version, whose holder learns of it', async () => {

@@ -17,7 +17,7 @@ describe('a process whose Redis does not let it in', () => {
     return stdout + stderr;
   };
 
-  const CASES: [what: string, connection: () => unknown, expected: RegExp][] = [
+  it.each([
     ['a URL', () => `redis://someone:${PASSWORD}@127.0.0.1:${redis().port}`, /WRONGPASS/],
     ['options', () => ({ port: redis().port, password: PASSWORD }), /WRONGPASS/],
     ['a server that wants no password', () => ({ port: open().port, password: PASSWORD }), /acquired/],
@@ -28,13 +28,8 @@ describe('a process whose Redis does not let it in', () => {
       /sentinels/,
     ],
     ['a URL that cannot be right', () => `redis://:${PASSWORD}@localhost:port`, /cannot be read/],
-  ];
-  // Each waits for a while: all of them at the same time.
-  const outputs = new Map<string, Promise<string>>();
-  beforeAll(() => CASES.forEach(([what, connection]) => outputs.set(what, run(connection()))));
-
-  it.each(CASES)('prints no secret, also where nobody handles an error: %s', async (what, _connection, expected) => {
-    const output = await outputs.get(what)!;
+  ])('prints no secret, also where nobody handles an error: %s', async (_what, connection, expected) => {
+    const output = await run(connection());
     expect(output).toMatch(expected);
     for (const secret of [PASSWORD, SECRET, TEXT.slice(7), TEXT.slice(20, 60)]) {
       const at = output.indexOf(secret);

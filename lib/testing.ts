@@ -15,7 +15,8 @@ export { TestKitError } from './testing/fleet/test-kit-error.js';
 export type { FiredJob } from './testing/jobs/firing.js';
 
 // Find the race
-export { exploreRaces, type ExploreRacesResult } from './testing/races/explore-races.js';
+export { exploreRaces } from './testing/races/explore-races.js';
+export type { ExploreRacesResult } from './testing/races/exploration.js';
 export type { ExploreRacesOptions } from './testing/races/explore-options.js';
 export { RaceFoundError, RaceToolError } from './testing/races/schedule/race-errors.js';
 export type { RaceKit } from './testing/races/locks/race-kit.js';

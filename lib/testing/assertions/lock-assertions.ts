@@ -49,8 +49,16 @@ export class LockAssertions {
    *
    * @throws AssertionError that names the holders, and where the lease was acquired
    */
-  expectNotHeld(resource: string): Promise<void> {
-    return expectNotHeld(this.#locks, resource);
+  async expectNotHeld(resource: string): Promise<void> {
+    const name = checkResource(resource, 'expectNotHeld');
+    await settle();
+    const held = leasesOf(this.#locks).filter(({ state }) => state.resource === name);
+    if (held.length === 0) return;
+    const lines = held.map((lease) => describe(this.#locks, lease));
+    throw failed(this.expectNotHeld, `${quote(name)} is held:\n${lines.join('\n')}`, {
+      actual: 'held',
+      expected: 'not held',
+    });
   }
 
   /**
@@ -59,8 +67,15 @@ export class LockAssertions {
    *
    * @throws AssertionError that names each lease, and where it was acquired, and each failure that met no command
    */
-  expectNothingHeld(): Promise<void> {
-    return expectNothingHeld(this.#locks);
+  async expectNothingHeld(): Promise<void> {
+    await settle();
+    // A campaign leads for as long as its application runs.
+    const held = leasesOf(this.#locks).filter(({ state }) => !state.resource.startsWith('leader:'));
+    const unmet = this.#locks.unmetFailures();
+    const told = [stillHeld(this.#locks, held), metNothing(unmet)].filter((text) => text !== undefined);
+    if (told.length === 0) return;
+    const actual = [...held.map(({ state }) => state.resource), ...unmet];
+    throw failed(this.expectNothingHeld, told.join('\n\n'), { actual, expected: [] });
   }
 
   /**
@@ -135,28 +150,6 @@ class AcquireSites {
 
 function keyOf(resource: string, fencingToken: number): string {
   return `${fencingToken} ${resource}`;
-}
-
-/** See `TestLocks.expectNotHeld`. */
-async function expectNotHeld(locks: LocksUnderTest, resource: string): Promise<void> {
-  const name = checkResource(resource, 'expectNotHeld');
-  await settle();
-  const held = leasesOf(locks).filter(({ state }) => state.resource === name);
-  if (held.length === 0) return;
-  const lines = held.map((lease) => describe(locks, lease));
-  throw failed(expectNotHeld, `${quote(name)} is held:\n${lines.join('\n')}`, { actual: 'held', expected: 'not held' });
-}
-
-/** See `TestLocks.expectNothingHeld`. */
-async function expectNothingHeld(locks: LocksUnderTest): Promise<void> {
-  await settle();
-  // A campaign leads for as long as its application runs.
-  const held = leasesOf(locks).filter(({ state }) => !state.resource.startsWith('leader:'));
-  const unmet = locks.unmetFailures();
-  const told = [stillHeld(locks, held), metNothing(unmet)].filter((text) => text !== undefined);
-  if (told.length === 0) return;
-  const actual = [...held.map(({ state }) => state.resource), ...unmet];
-  throw failed(expectNothingHeld, told.join('\n\n'), { actual, expected: [] });
 }
 
 function stillHeld(locks: LocksUnderTest, held: readonly HeldLease[]): string | undefined {

@@ -37,7 +37,7 @@ export type Ending =
   | { readonly ran: false; readonly error: unknown };
 
 /** Longer than a test lets pass: a year and a day. */
-const KEEP_MS = 366 * 24 * 60 * 60 * 1_000;
+export const KEEP_MS = 366 * 24 * 60 * 60 * 1_000;
 
 /** Fires a tick on one application, as its timer does. */
 export async function fire(service: RedisLockService, name: string, job: Job, tick: string): Promise<Ending> {

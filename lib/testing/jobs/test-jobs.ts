@@ -10,7 +10,16 @@ import { DEFAULT_NAME, getRedisLockToken } from '../../nest/tokens.js';
 import type { FleetPlace } from '../fleet/test-fleet.js';
 import type { TestInstance } from '../fleet/test-instance.js';
 import { TestKitError } from '../fleet/test-kit-error.js';
-import { account, type Ending, fire, type FiredJob, firedTicksOf, nextTick, type WhySkipped } from './firing.js';
+import {
+  account,
+  type Ending,
+  fire,
+  type FiredJob,
+  firedTicksOf,
+  KEEP_MS,
+  nextTick,
+  type WhySkipped,
+} from './firing.js';
 import { createOwnerId } from '../../core/store/ask.js';
 import type { LockOwner } from '../../core/store/lock-store.js';
 import type { Tick } from '../../core/store/job-claims.js';
@@ -256,7 +265,6 @@ export const RUN_JOB_OPTIONS = new OptionTable({
 } satisfies OptionsOf<RunJobOptions>);
 
 const LEASE_MS = 30_000;
-const KEEP_MS = 366 * 24 * 60 * 60 * 1_000;
 
 /**
  * Instances that no longer live began this tick: the next one that claims it reruns it. No lease has to end

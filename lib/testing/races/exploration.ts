@@ -22,18 +22,20 @@ const MOST_TO_SHORTEN = 2_000;
 /** How much of an error a reason tells, in characters. */
 const LONGEST_REASON = 300;
 
-interface Explored {
+/** What {@link exploreRaces} has done. */
+export interface ExploreRacesResult {
+  /** How many schedules were run to their end. */
   readonly schedules: number;
+  /** How many choices were not followed, because they only lead to orders that are equal to others. */
   readonly pruned: number;
+  /** Whether no order is left that could have another outcome. */
   readonly exhausted: boolean;
-  readonly race?: FoundRace;
+  /** The race, with `throws: false`. Not set if none was found. */
+  readonly failure?: FoundRace;
 }
 
 /** What is wrong with a schedule. */
-interface Failure {
-  readonly reason: string;
-  readonly cause?: unknown;
-}
+type Failure = Pick<FoundRace, 'reason' | 'cause'>;
 
 /** Runs schedules until one fails, or there are no more. */
 export class Exploration<World> {
@@ -45,7 +47,7 @@ export class Exploration<World> {
     private readonly options: ResolvedExploreOptions<World>,
   ) {}
 
-  async run(): Promise<Explored> {
+  async run(): Promise<ExploreRacesResult> {
     const { schedules, seed, maxSchedules } = this.options;
     if (typeof seed === 'string') return this.#repeat(seed);
     const orders = new OrderSearch(diverged);
@@ -59,7 +61,7 @@ export class Exploration<World> {
     return race ? this.#found(race, pruned) : { schedules: this.#schedules, pruned, exhausted: false };
   }
 
-  async #repeat(text: string): Promise<Explored> {
+  async #repeat(text: string): Promise<ExploreRacesResult> {
     const { numbers, check } = readSeed(text);
     const changed = (step: number): RaceToolError =>
       new RaceToolError(
@@ -70,7 +72,7 @@ export class Exploration<World> {
     const run = new ScheduleRun(new Repetition(numbers, changed));
     const race = await this.#runOne(run);
     if (run.record.check !== check) throw changed(run.record.numbers.length);
-    return { schedules: 1, pruned: 0, exhausted: false, ...(race && { race }) };
+    return { schedules: 1, pruned: 0, exhausted: false, ...(race && { failure: race }) };
   }
 
   async #search(search: Search, most: number): Promise<{ race?: FoundRace; isOver: boolean }> {
@@ -84,10 +86,9 @@ export class Exploration<World> {
     return { isOver: false };
   }
 
-  async #found(race: FoundRace, pruned: number): Promise<Explored> {
+  async #found(race: FoundRace, pruned: number): Promise<ExploreRacesResult> {
     const schedules = this.#schedules;
-    const shortest = await this.#shorten(race);
-    return { schedules, pruned, exhausted: false, race: shortest };
+    return { schedules, pruned, exhausted: false, failure: await this.#shorten(race) };
   }
 
   /** Looks for a race with fewer switches: those with none, with one, and so on. */

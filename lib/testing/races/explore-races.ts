@@ -1,22 +1,10 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { checkFunction } from '../../core/api/validation.js';
 import { type ExploreRacesOptions, type RaceActor, resolveExploreOptions } from './explore-options.js';
-import { Exploration } from './exploration.js';
+import { Exploration, type ExploreRacesResult } from './exploration.js';
 import { RaceFoundError, type FoundRace } from './schedule/race-errors.js';
 import type { RaceKit } from './locks/race-kit.js';
 import { tellInLines } from './schedule/story.js';
-
-/** What {@link exploreRaces} has done. */
-export interface ExploreRacesResult {
-  /** How many schedules were run to their end. */
-  readonly schedules: number;
-  /** How many choices were not followed, because they only lead to orders that are equal to others. */
-  readonly pruned: number;
-  /** Whether no order is left that could have another outcome. */
-  readonly exhausted: boolean;
-  /** The race, with `throws: false`. Not set if none was found. */
-  readonly failure?: FoundRace;
-}
 
 /**
  * Looks for a race: runs the actors again and again, each time in another order, and checks the invariant after each
@@ -39,11 +27,10 @@ export async function exploreRaces<World>(
 ): Promise<ExploreRacesResult> {
   const resolved = resolveExploreOptions(options);
   checkFunction('the setup of exploreRaces', setup);
-  const exploration = new Exploration(setup, named(actors), resolved);
-  const { race, ...result } = await exploration.run();
-  if (race === undefined) return result;
-  if (resolved.throws) throw new RaceFoundError(messageOf(race, result.schedules), race, result.schedules);
-  return { ...result, failure: race };
+  const result = await new Exploration(setup, named(actors), resolved).run();
+  const { failure, schedules } = result;
+  if (failure === undefined || !resolved.throws) return result;
+  throw new RaceFoundError(messageOf(failure, schedules), failure, schedules);
 }
 
 function named<World>(

@@ -32,8 +32,9 @@ export function createClientId(instanceId: string): string {
 export class RedisLockStore extends ScriptLockStore {
   readonly location: string;
   readonly database: number;
-  readonly connection: Connection;
-  readonly inbox: Inbox;
+  // Private, because what is printed of a store must not show the password that their clients have.
+  readonly #connection: Connection;
+  readonly #inbox: Inbox;
   /** Which features need further rights. */
   readonly #demands: Pick<RightsInUse, 'isDurable' | 'isQuarantined'>;
   /** At most one probe of each server is under way. Where a server hangs, later checks wait for the same answer. */
@@ -50,7 +51,7 @@ export class RedisLockStore extends ScriptLockStore {
       options.clientId ?? createClientId(options.instanceId),
       isCluster ? new ClusterKeys(prefix) : new Keys(prefix),
     );
-    this.connection = connection;
+    this.#connection = connection;
     this.database = databaseOf(stated.model);
     this.location = JSON.stringify([locationOf(stated.model), options.keyPrefix]);
     const isDurable = options.durability !== undefined;
@@ -58,7 +59,7 @@ export class RedisLockStore extends ScriptLockStore {
     const probeKey = (slot?: number): string => this.keys.health(this.clientId, slot);
     const { messages } = this;
     const channels = { own: this.keys.inbox(this.clientId), ofAll: this.keys.rollChannel(this.database) };
-    this.inbox = new Inbox(connection, channels, probeKey, {
+    this.#inbox = new Inbox(connection, channels, probeKey, {
       ...messages,
       // Another process wrote the grant and has not waited for the replicas. With durability, the waiter has to ask.
       granted: (grant) => messages.granted(isDurable ? { ...grant, sentAt: -Infinity } : grant),
@@ -70,27 +71,35 @@ export class RedisLockStore extends ScriptLockStore {
    * that.
    */
   async start(patienceMs: number): Promise<boolean> {
-    this.connection.connect();
-    const opened = this.inbox.opened.then(() => true);
+    this.#connection.connect();
+    const opened = this.#inbox.opened.then(() => true);
     return (await within(patienceMs, opened)) ?? false;
   }
 
+  get connection(): Connection {
+    return this.#connection;
+  }
+
+  get inbox(): Inbox {
+    return this.#inbox;
+  }
+
   get hearing(): Hearing {
-    return this.inbox.hearing;
+    return this.#inbox.hearing;
   }
 
   get isCluster(): boolean {
-    return this.connection.isCluster;
+    return this.#connection.isCluster;
   }
 
   troubleAt(key: string): LockStoreError | undefined {
-    return this.connection.troubleAt(key);
+    return this.#connection.troubleAt(key);
   }
 
   async list(prefix: string, limit: number, signal?: AbortSignal): Promise<string[]> {
     const resources = new Set<string>();
     if (this.isClosed) throw closedStore();
-    for (const server of this.connection.servers()) {
+    for (const server of this.#connection.servers()) {
       for await (const keys of server.scan(this.keys.matching(prefix))) {
         for (const key of keys) {
           const resource = this.keys.resourceOf(key);
@@ -104,11 +113,11 @@ export class RedisLockStore extends ScriptLockStore {
 
   /** Has each server that locks need try a write, and asks it which rights its user lacks. */
   probe(): StoreProbe {
-    const { topology, clients } = this.connection;
+    const { topology, clients } = this.#connection;
     if (this.isClosed) return closedProbe(topology);
-    const problems = [...this.inbox.problems(), ...(clients.credentials?.problem ? [OLD_CREDENTIALS] : [])];
+    const problems = [...this.#inbox.problems(), ...(clients.credentials?.problem ? [OLD_CREDENTIALS] : [])];
     try {
-      const needed = this.connection.neededServers(this.#probed++);
+      const needed = this.#connection.neededServers(this.#probed++);
       return { topology, needed: needed.length, servers: needed.map((each) => this.#probe(each)), problems };
     } catch (error) {
       return { topology, needed: 0, servers: [], problems: [problemOf(asStoreError(error))] };
@@ -145,7 +154,7 @@ export class RedisLockStore extends ScriptLockStore {
 
   /** One answer for each server; none while there is no connection. Never rejects. */
   missingRights(): Promise<MissingRights[]> {
-    const servers = this.connection.isConnected ? this.connection.servers() : [];
+    const servers = this.#connection.isConnected ? this.#connection.servers() : [];
     return Promise.all(servers.map((server) => this.#missingRightsAt(server)));
   }
 
@@ -158,8 +167,8 @@ export class RedisLockStore extends ScriptLockStore {
 
   close(): Promise<void> {
     this.isClosed = true;
-    this.inbox.close();
-    return this.connection.close();
+    this.#inbox.close();
+    return this.#connection.close();
   }
 
   run<T>(
@@ -171,6 +180,6 @@ export class RedisLockStore extends ScriptLockStore {
   ): Promise<T> {
     if (this.isClosed) return Promise.reject(closedStore());
     const { mayGrant, durable } = script;
-    return this.connection.route({ script, keys, args, read, lazily, mayGrant, durable });
+    return this.#connection.route({ script, keys, args, read, lazily, mayGrant, durable });
   }
 }

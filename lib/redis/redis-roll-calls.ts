@@ -15,31 +15,36 @@ type CallReply = [nonce: string, scope: string, askedAt: number, ageMs: number, 
 
 /** Roll calls by a message, and a hash of the answers that expires by itself. */
 export class RedisRollCalls implements RollCalls {
-  constructor(private readonly store: ScriptHost) {}
+  /** Private, because the store has these roll calls: a circle could not be printed as JSON. */
+  readonly #store: ScriptHost;
+
+  constructor(store: ScriptHost) {
+    this.#store = store;
+  }
 
   call({ nonce, scope }: RollCall): Promise<StandingRollCall> {
-    const { keys, database, isCluster } = this.store;
+    const { keys, database, isCluster } = this.#store;
     const channel = keys.rollChannel(database);
     const args = [nonce, scope, channel, ROLL_CALL_EVERY_MS, ANSWERS_KEEP_MS, isCluster ? 0 : 1];
-    return this.store.run(CALL_ROLL, [keys.roll()], args, readCall);
+    return this.#store.run(CALL_ROLL, [keys.roll()], args, readCall);
   }
 
   answer(nonce: string, answer: string): Promise<boolean> {
-    const { keys, clientId } = this.store;
+    const { keys, clientId } = this.#store;
     const args = [nonce, clientId, answer, ANSWERS_KEEP_MS];
-    return this.store.run(ANSWER_ROLL, [keys.roll(), keys.rollAnswers(nonce)], args, (reply) => reply === 1);
+    return this.#store.run(ANSWER_ROLL, [keys.roll(), keys.rollAnswers(nonce)], args, (reply) => reply === 1);
   }
 
   count(nonce: string): Promise<number> {
-    return this.store.run(READ_ROLL, [this.store.keys.rollAnswers(nonce)], ['count'], (reply) => reply as number);
+    return this.#store.run(READ_ROLL, [this.#store.keys.rollAnswers(nonce)], ['count'], (reply) => reply as number);
   }
 
   async read(nonce: string): Promise<ReadonlyMap<string, string>> {
     const answers = new Map<string, string>();
-    const keys = [this.store.keys.rollAnswers(nonce)];
+    const keys = [this.#store.keys.rollAnswers(nonce)];
     for (let cursor = '0', isOver = false; !isOver; isOver = cursor === '0') {
       const args = ['answers', cursor, ANSWERS_AT_ONCE];
-      const [next, some] = await this.store.run(READ_ROLL, keys, args, (reply) => reply as [string, string[]]);
+      const [next, some] = await this.#store.run(READ_ROLL, keys, args, (reply) => reply as [string, string[]]);
       for (let index = 0; index < some.length; index += 2) answers.set(some[index]!, some[index + 1]!);
       cursor = next;
     }
@@ -47,10 +52,10 @@ export class RedisRollCalls implements RollCalls {
   }
 
   async connected(): Promise<readonly string[] | undefined> {
-    const { keys } = this.store;
+    const { keys } = this.#store;
     try {
       const read = (reply: unknown): string[] => reply as string[];
-      const inboxes = await this.store.run(READ_ROLL, [keys.roll()], ['connected', keys.inboxes()], read);
+      const inboxes = await this.#store.run(READ_ROLL, [keys.roll()], ['connected', keys.inboxes()], read);
       return inboxes.map((inbox) => inbox.slice(keys.inbox('').length));
     } catch {
       // An ACL forbids it.

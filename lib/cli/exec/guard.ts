@@ -1,4 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { within } from '../../core/util/promises.js';
+
+/** The exit code of a guard that has ended a command. */
+const HAS_ENDED_IT = 3;
+/** A guard that does not end within this time is not waited for. */
+const PATIENCE_MS = 1_000;
 
 /**
  * What the guard runs. It reads lines: "group <pid>", "left <ms>" for what is left of the lease, "stop", "done". It
@@ -23,6 +29,7 @@ const killIn = (ms) => {
 };
 const end = () => {
   isEnding = true;
+  process.exitCode = ${HAS_ENDED_IT};
   clearTimeout(stop);
   send('SIGTERM');
   send('SIGCONT');
@@ -65,6 +72,9 @@ process.stderr.on('error', () => {});
 export class Guard {
   #process: ChildProcess | undefined;
   #group: number | undefined;
+  /** Resolves when the present process has ended. */
+  #exited: Promise<void> | undefined;
+  #hasEndedIt = false;
 
   /** @param graceMs how long before the end of the lease, or after it was lost, the command gets SIGTERM first */
   constructor(private readonly graceMs: number) {}
@@ -96,10 +106,12 @@ export class Guard {
     this.#tell('stop');
   }
 
-  /** There is nothing to guard any more. */
-  done(): void {
+  /** There is nothing to guard any more. @returns whether it has ended the command, or was about to */
+  async done(): Promise<boolean> {
     this.#tell('done');
     this.#process?.stdin?.end();
+    if (this.#exited) await within(PATIENCE_MS, this.#exited);
+    return this.#hasEndedIt;
   }
 
   #spawn(): ChildProcess {
@@ -112,6 +124,14 @@ export class Guard {
     guard.stdin!.on('error', () => {});
     guard.unref();
     this.#process = guard;
+    this.#exited = new Promise((resolve) => {
+      guard
+        .once('error', () => resolve())
+        .once('exit', (code) => {
+          this.#hasEndedIt ||= code === HAS_ENDED_IT;
+          resolve();
+        });
+    });
     return guard;
   }
 

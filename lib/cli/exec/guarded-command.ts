@@ -74,14 +74,15 @@ export async function runGuarded(run: GuardedCommand): Promise<CommandEnd> {
     guard.stop();
   };
   if (!lease.isHeld()) {
-    guard.done();
+    await guard.done();
     return { code: undefined, isLost: true, isInterrupted: false };
   }
   guard.left(lease.remainingMs());
   const child = start(run);
   if (child.pid === undefined) {
-    guard.done();
-    return { code: await failedStart(child, run), isLost: false, isInterrupted: false };
+    const code = await failedStart(child, run);
+    await guard.done();
+    return { code, isLost: false, isInterrupted: false };
   }
   const group = child.pid;
   guard.guards(group);
@@ -96,7 +97,10 @@ export async function runGuarded(run: GuardedCommand): Promise<CommandEnd> {
   isOver = true;
   clearInterval(beats);
   lease.signal.removeEventListener('abort', onLoss);
-  guard.done();
+  if ((await guard.done()) && !isLost) {
+    isLost = true;
+    note(`exec stood still while the lease of ${quote(lease.resource)} was about to end, so its command was ended.`);
+  }
   return { code, isLost, isInterrupted: signals.hasPassed };
 }
 

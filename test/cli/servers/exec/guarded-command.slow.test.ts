@@ -54,6 +54,19 @@ it('a command gets SIGTERM while its lease still stands, and SIGKILL when that e
   expect(notes).toEqual([expect.stringMatching(/"unit" ends in .*, and could not be renewed.*SIGTERM/)]);
 });
 
+it('a command that was ended while this process stood still is lost, although the lease is renewed since', async () => {
+  let looks = 0;
+  const { notes, ...end } = await runUnder(
+    // Only the first two looks, before the command starts, say that little is left. The next one is later.
+    leaseWith(() => (++looks <= 2 ? 1_100 : 9_000)),
+    'setInterval(() => {}, 1000)',
+  );
+  expect(end).toEqual({ code: 143, isLost: true, isInterrupted: false });
+  expect(notes).toEqual([
+    expect.stringMatching(/^exec stood still .*"unit" was about to end, so its command was ended/),
+  ]);
+});
+
 it('a command that ends while its lease is renewed is not lost', async () => {
   const { code, isLost, notes } = await runUnder(
     leaseWith(() => 2_900),

@@ -1,4 +1,3 @@
-import { entryOf } from '../../core/util/objects.js';
 import type { Job, Occasion } from './run-job.js';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import type { TickSchedule } from '../../core/jobs/watched-job.js';
@@ -40,7 +39,9 @@ const cronTicks = new WeakMap<CronTimeLike, CronTicks>();
 
 /** The ticks of a schedule that is no date. What was found out of them is kept. */
 export function cronTicksOf(cronTime: CronTimeLike): TickSchedule {
-  return entryOf(cronTicks, cronTime, () => new CronTicks(cronTime));
+  let ticks = cronTicks.get(cronTime);
+  if (ticks === undefined) cronTicks.set(cronTime, (ticks = new CronTicks(cronTime)));
+  return ticks;
 }
 
 /** When the ticks of a job in the registry are due; `undefined` for none, one that is stopped, and one on a date. */

@@ -8,7 +8,7 @@ import {
   type Provider,
   type Type,
 } from '@nestjs/common';
-import { DiscoveryModule, DiscoveryService, ModulesContainer } from '@nestjs/core';
+import { DiscoveryModule, DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import {
   checkRegistrations,
@@ -176,9 +176,9 @@ function createModule(
   };
   const jobExplorer: Provider = {
     provide: SingletonJobExplorer,
-    inject: [DiscoveryService, token, optionsToken],
-    useFactory: (discovery: DiscoveryService, locks: RedisLockService, options: ResolvedModuleOptions) =>
-      new SingletonJobExplorer(discovery, name, locks, mayShareKeys(options)),
+    inject: [DiscoveryService, ModuleRef, optionsToken],
+    useFactory: (discovery: DiscoveryService, ref: ModuleRef, options: ResolvedModuleOptions) =>
+      new SingletonJobExplorer(discovery, name, () => ref.get(token), mayShareKeys(options)),
   };
   const jobsToken = getSingletonJobsToken(name);
   const jobs = {

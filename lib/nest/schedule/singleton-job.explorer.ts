@@ -91,11 +91,14 @@ export class SingletonJobExplorer implements OnModuleInit, OnApplicationBootstra
   readonly #jobs = new Map<string, Job>();
   #scheduler: Scheduler | undefined;
 
-  /** @param areKeysShared whether another application could use the same keys by accident */
+  /**
+   * @param service returns the lock service, once it is there: wrong names are an error before Redis is waited for
+   * @param areKeysShared whether another application could use the same keys by accident
+   */
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly lockService: string,
-    private readonly service: RedisLockService,
+    private readonly service: () => RedisLockService,
     private readonly areKeysShared: boolean,
   ) {
     this.#checkNames();
@@ -126,13 +129,13 @@ export class SingletonJobExplorer implements OnModuleInit, OnApplicationBootstra
     if (unnamed.size > 0 && this.areKeysShared) this.#warnOfNames([...unnamed]);
     this.#lookForScheduler(known.methods);
     for (const { name, where, options } of this.#jobs.values()) {
-      checkMissedIsKept(this.service, options.missed.onMissed, `The job ${quote(name)} (${where})`);
+      checkMissedIsKept(this.service(), options.missed.onMissed, `The job ${quote(name)} (${where})`);
     }
   }
 
   onApplicationBootstrap(): void {
-    for (const job of this.#jobs.values()) watchJob(this.service, job);
-    partsOf(this.service)?.jobs?.missed.start();
+    for (const job of this.#jobs.values()) watchJob(this.service(), job);
+    partsOf(this.service())?.jobs?.missed.start();
   }
 
   /**

@@ -1,11 +1,18 @@
 import { Inject, Injectable, Scope, SetMetadata } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
-import { DistributedLock, InvalidLockOptionsError, LockModuleMissingError, RedisLockService } from 'nestjs-redis-lock';
+import { Test } from '@nestjs/testing';
+import {
+  DistributedLock,
+  InvalidLockOptionsError,
+  LockModuleMissingError,
+  RedisLockModule,
+  RedisLockService,
+} from 'nestjs-redis-lock';
 import { SingletonCron, SingletonInterval, type SingletonRun, SingletonTimeout } from 'nestjs-redis-lock/schedule';
 import { singletonMethod } from '../../../lib/nest/schedule/singleton-method.js';
 import { resolveJobOptions, TICK_OPTIONS } from '../../../lib/nest/schedule/singleton-options.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
-import { inMemory, useApps } from '../nest-apps.js';
+import { inMemory, LogBook, useApps } from '../nest-apps.js';
 
 const YEARLY = '0 0 0 1 1 *';
 const EVERY_SECOND = '* * * * * *';
@@ -287,6 +294,20 @@ describe('two singleton jobs of one name', () => {
     const error = await rejection(boot(Reports, Draws));
     expect(error).toBeInstanceOf(InvalidLockOptionsError);
     expect(error.message).toContain('Two singleton jobs are called "nightly". The second one is Draws.interval');
+  });
+
+  it('are refused before Redis is waited for', async () => {
+    class Draws {
+      @SingletonInterval(60_000, { name: 'nightly' })
+      async interval(): Promise<void> {}
+    }
+    const log = new LogBook();
+    const away = RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:1' });
+    const metadata = { imports: [ScheduleModule.forRoot(), away], providers: [Reports, Draws] };
+    await expect(Test.createTestingModule(metadata).setLogger(log).compile()).rejects.toThrow(
+      'Two singleton jobs are called "nightly"',
+    );
+    expect(log.at('warn')).toEqual([]);
   });
 
   it('are refused at boot where two classes are called alike', async () => {

@@ -3,9 +3,15 @@
  *
  * @module nestjs-redis-lock/migration
  */
-export { redlock, type RedlockOptions, redisSemaphore, type RedisSemaphoreOptions } from './migration/key-lock.js';
+export {
+  murlock,
+  type MurlockOptions,
+  redlock,
+  type RedlockOptions,
+  redisSemaphore,
+  type RedisSemaphoreOptions,
+} from './migration/key-lock.js';
 export { redisson, type RedissonOptions } from './migration/redisson.js';
-export { murlock, type MurlockOptions } from './migration/key-lock.js';
 export { setNx, type SetNxOptions } from './migration/set-nx.js';
 
 // The lock of a library that is not here

@@ -148,19 +148,15 @@ export class ServiceSeries<A> {
 
   locks(mode: LockMode, group: string): LockSeries<A> {
     const groups = entryOf(this.#locks, mode, () => new Map<string, LockSeries<A>>());
-    const attributes = { ...this.#attributes, [Mode]: mode, [Group]: group };
-    return entryOf(groups, group, () => new LockSeries(this.table, attributes));
+    const make = () => new LockSeries(this.table, { ...this.#attributes, [Mode]: mode, [Group]: group });
+    return entryOf(groups, group, make);
   }
 
   /** How long calls of one group have waited for holders of another one. */
   blocked(group: string, holderGroup: string): Series<A> {
-    let series = this.#blocked.get(group);
-    if (series === undefined) {
-      const attributes = { ...this.#attributes, [Group]: group };
-      series = new SeriesBy(this.table, LockMetric.BlockedTime, attributes, HolderGroup);
-      this.#blocked.set(group, series);
-    }
-    return series.of(holderGroup);
+    const make = () =>
+      new SeriesBy(this.table, LockMetric.BlockedTime, { ...this.#attributes, [Group]: group }, HolderGroup);
+    return entryOf(this.#blocked, group, make).of(holderGroup);
   }
 }
 

@@ -3,7 +3,6 @@ import type { Holders, LockLabel } from './holder.js';
 import { checkAlsoLock, checkForeignLock, type ForeignLock, isForeignMode } from './foreign-lock.js';
 import { checkLabel, encodeLabel } from './given-label.js';
 import { checkGroup } from './resource.js';
-import { defined } from '../util/objects.js';
 import { ACQUIRE_MODES, type AcquireMode, type LockMode } from './lock-mode.js';
 import type { RetryStrategy } from './retry.js';
 import {
@@ -282,12 +281,12 @@ export const DEFAULT_OPTIONS = pick(
   'warnAfterMs',
   'alsoLock',
 );
-export const LOCK_DEFAULTS: LockDefaults = new OptionTable(DEFAULT_OPTIONS).defaults;
+const DEFAULTS_TABLE = new OptionTable(DEFAULT_OPTIONS);
+export const LOCK_DEFAULTS: LockDefaults = DEFAULTS_TABLE.defaults;
 
 /** Picks the checked defaults out of a module's options, and fills in the ones they leave out. */
 export function resolveLockDefaults(options: Partial<LockDefaults>): LockDefaults {
-  const names = Object.keys(DEFAULT_OPTIONS) as (keyof typeof DEFAULT_OPTIONS)[];
-  return { ...LOCK_DEFAULTS, ...defined(pick(options, ...names)) };
+  return DEFAULTS_TABLE.filled(options);
 }
 
 export interface ResolvedLockOptions extends Omit<LockDefaults, 'alsoLock' | 'warnAfterMs'> {

@@ -38,15 +38,15 @@ export function defined<T extends object>(given: T): { [K in keyof T]?: Exclude<
 }
 
 /**
- * Looks at the two entries of a map that were not looked at for the longest time, and removes those that are over. Called
- * with each new entry, it reaches all of them: beside n living ones, about n remain at most that are over.
+ * Looks at the three entries of a map that were not looked at for the longest time, and removes those that are over.
+ * Called with each new entry, it reaches all of them: beside n living ones, fewer than n remain that are over.
  */
 export function sweep<K, V>(
   entries: Map<K, V>,
   isOver: (value: V) => boolean,
   remove: (key: K, value: V) => void = (key) => entries.delete(key),
 ): void {
-  for (let looks = 0; looks < 2; looks++) {
+  for (let looks = 0; looks < 3; looks++) {
     const [oldest] = entries;
     if (oldest === undefined) return;
     if (isOver(oldest[1])) {

@@ -146,7 +146,7 @@ export const ROOMS = {
   'lib/nest/request/': [...CALLS, ...APPLICATIONS],
   'lib/nest/handlers/': [...CALLS, stack('databases'), stack('tracing'), ...APPLICATIONS],
   'lib/nest/transactions/': [stack('databases'), stack('contexts'), ...APPLICATIONS],
-  'lib/nest/leader/': [stack('contexts'), ...APPLICATIONS],
+  'lib/nest/leader/': [stack('contexts'), 'demo', ...APPLICATIONS],
   'lib/nest/schedule/': [...JOBS, 'chaos names', stack('tracing'), ...MIGRATION, 'sample app', ...PUBLIC],
   'lib/nest/jobs/': [...JOBS, stack('tracing'), 'command line', 'sample app', ...PUBLIC],
   'lib/nest/log/': APPLICATIONS,

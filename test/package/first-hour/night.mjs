@@ -8,7 +8,7 @@ const STEP_MS = 40_000;
 const STOOD_STILL = /\bThis process stood still for at least/;
 /** Why leases end in an outage. Of a process that also stood still meanwhile, on a busy machine, that is said. */
 const LOST =
-  /The lease of "job:\d+" is no longer held: (Redis confirmed no renewal for .*leaseMs \(2000\)|.*because this process stood still for )/;
+  /The lease of "job:\d+" is no longer held: (Redis confirmed no renewal for .*leaseMs \(2000\)|.*because this process stood still for at least \d+ ms\.)/;
 
 /** The program has been compiled with the application. @returns {Promise<string>} all that was printed */
 export async function checkNight(application) {

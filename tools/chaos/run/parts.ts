@@ -32,7 +32,7 @@ export interface RunSettings {
 
 /** How much of each part, in each form. */
 const AMOUNTS = {
-  short: { ticks: 4_000, remembered: 20_000, cronSeconds: 8, names: 30_000, leases: 2_000, waiters: 3_000 },
+  short: { ticks: 8_000, remembered: 20_000, cronSeconds: 8, names: 30_000, leases: 2_000, waiters: 3_000 },
   long: { ticks: 100_000, remembered: 400_000, cronSeconds: 120, names: 100_000, leases: 100_000, waiters: 72_000 },
 } as const;
 

@@ -4,8 +4,7 @@ import type { CronResult } from '../cron-result.js';
 import { brokenLedgers, LONG_PAUSES, unjudged } from './broken-tick-stores.js';
 import { repeatWith, report, SEED } from '../seed.js';
 
-/** The long form has a hundred thousand: `npm run chaos`. */
-const TICKS = 4_000;
+const TICKS = 8_000;
 
 async function run(options: Partial<CronSimulationOptions> = {}): Promise<CronResult> {
   return simulateCron({ ticks: TICKS, seed: SEED, ...options });
@@ -19,12 +18,10 @@ describe(`a simulated fleet with wrong clocks, pauses and kills (${repeatWith})`
     // It has seen what it is to prove something about.
     // So many are due in the time that is simulated, on average.
     expect(counts.ticks).toBeGreaterThanOrEqual(0.95 * TICKS);
-    for (const count of ['kills', 'clockSteps', 'dropped'] as const) {
+    for (const count of ['kills', 'clockSteps', 'reruns', 'dropped'] as const) {
       expect([count, counts[count]! >= 5]).toEqual([count, true]);
     }
-    // Rarer than the others.
-    expect(counts.reruns).toBeGreaterThan(0);
-    expect(counts.pauses + counts.suspends!).toBeGreaterThanOrEqual(10);
+    expect(counts.pauses + counts.suspends!).toBeGreaterThanOrEqual(20);
   });
 
   it('starts each tick once where processes stand still, and machines are suspended, for longer than a claim is kept', async () => {

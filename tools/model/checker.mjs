@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { NUMBERS } from './configurations.mjs';
 
 /** Milliseconds, on a machine that does much else. */
 const searchLimit = 600_000;
@@ -11,12 +12,19 @@ const trailLimit = 60_000;
 export const stop = new AbortController();
 
 /** Rejects only if the program cannot run: `pan` exits with 0 whether it finds an error or not. */
-const run = (program, args, { cwd, timeout }) =>
+const run = (program, args, { cwd, timeout, env }) =>
   new Promise((resolve, reject) => {
     execFile(
       program,
       args,
-      { cwd, timeout, killSignal: 'SIGKILL', maxBuffer: 64 << 20, signal: stop.signal },
+      {
+        cwd,
+        timeout,
+        env: { ...process.env, ...env },
+        killSignal: 'SIGKILL',
+        maxBuffer: 64 << 20,
+        signal: stop.signal,
+      },
       (error, stdout, stderr) => {
         if (error?.code === 'ENOENT' || error?.code === 'ABORT_ERR') return reject(error);
         resolve({ failed: Boolean(error), killed: Boolean(error?.killed), output: stdout + stderr });
@@ -24,29 +32,63 @@ const run = (program, args, { cwd, timeout }) =>
     );
   });
 
-const options = (set) => Object.entries(set).map(([name, value]) => `-D${name}=${value}`);
+const preprocessed = (compiler, set) => {
+  const options = Object.entries({ ...NUMBERS, ...set }).map(([name, value]) => `-D${name}=${value}`);
+  return [`-P${compiler} -E -x c`, ...options];
+};
 
-async function build({ spin, compiler }, { set, model, property }, cwd, extra) {
+/** Of a program that is told the mutant when it starts, `set` has none. */
+async function build({ spin, compiler }, { set, model }, cwd, extra = []) {
   await mkdir(cwd, { recursive: true });
   await copyFile(join(import.meta.dirname, model), join(cwd, model));
-  const made = await run(spin, [`-P${compiler} -E -x c`, ...options(set), '-a', model], { cwd });
+  const made = await run(spin, [...preprocessed(compiler, set), '-a', model], { cwd });
   // spin prints syntax errors and may still exit with 0.
   if (made.failed || /\bError: /.test(made.output)) throw new Error(`spin:\n${made.output}`);
   // Of the two that run at a time, each may take 1.5 GB.
-  // A mutant is caught within a second, which no compiler is worth.
-  const flags = [property ? '-O0' : '-O2', '-w', '-DSAFETY', '-DMEMLIM=1500', ...extra];
+  // -O2 takes longer than it saves: a search mostly waits for memory. Nothing is local to a process, so there is no order of
+  // steps to reduce (NOREDUCE), and to pack states (without NOCOMP) takes longer than to read what that saves.
+  const flags = [
+    '-O1',
+    '-finline-small-functions',
+    '-w',
+    '-DSAFETY',
+    '-DNOREDUCE',
+    '-DNOCOMP',
+    '-DMEMLIM=1500',
+    ...extra,
+  ];
   const compiled = await run(compiler, [...flags, '-o', 'pan', 'pan.c'], { cwd });
   if (compiled.failed) throw new Error(`${compiler}:\n${compiled.output}`);
 }
 
 /** -E: a run that is cut ends somewhere, which is no deadlock. */
-const search = (cwd, timeout, ...args) => run(join(cwd, 'pan'), ['-E', '-m20000', ...args], { cwd, timeout });
+const search = (program, { mutant }, cwd, timeout, ...args) =>
+  run(join(program, 'pan'), ['-E', '-m20000', ...args], { cwd, timeout, env: { MUTANT: String(mutant) } });
+
+/** The folders of programs, by what they are made of: most mutants have that of the faithful model. */
+const programs = new Map();
+
+function programFor(tools, { set, model }, folder) {
+  const recipe = JSON.stringify({ model, set });
+  let made = programs.get(recipe);
+  if (!made) {
+    const cwd = join(folder, `program-${programs.size}`);
+    made = build(tools, { set, model }, cwd).then(() => cwd);
+    programs.set(recipe, made);
+  }
+  return made;
+}
+
+/** Where what is left of a search stands. */
+export const folderOf = ({ name }, folder) => join(folder, name);
 
 /** `violated`: the name of the property that fails. `exhaustive`: every state was visited, and no property fails. */
-export async function check(tools, task, cwd) {
-  await build(tools, task, cwd, []);
+export async function check(tools, task, folder) {
+  const program = await programFor(tools, task, folder);
+  const cwd = folderOf(task, folder);
+  await mkdir(cwd);
   const started = performance.now();
-  const { output, killed } = await search(cwd, searchLimit);
+  const { output, killed } = await search(program, task, cwd, searchLimit);
   const incomplete = killed
     ? `stopped after ${searchLimit / 1000} s`
     : /max search depth too small|out of memory|reached -DMEMLIM bound|Search not completed/i.exec(output)?.[0];
@@ -62,14 +104,15 @@ export async function check(tools, task, cwd) {
   };
 }
 
-/** The steps to the error that `check` found in the same folder: the fewest to be found in a minute. */
-export async function shortestTrail(tools, { depth, ...task }, cwd) {
-  await build(tools, task, cwd, ['-DREACH']);
+/** The steps to the error that `check` found among those of the same folder: the fewest to be found in a minute. */
+export async function shortestTrail(tools, task, folder) {
+  const cwd = folderOf(task, folder);
+  // Spin itself shows the steps, and it runs no C: so the model says which mutant it is.
+  const set = { ...task.set, MUTANT: task.mutant };
+  await build(tools, { ...task, set }, cwd, ['-DREACH']);
   // Overwrites the trail with a shorter one whenever it finds one.
-  await search(cwd, trailLimit, '-i', `-m${depth}`);
-  const { output } = await run(tools.spin, [`-P${tools.compiler} -E -x c`, '-t', ...options(task.set), task.model], {
-    cwd,
-  });
+  await search(cwd, task, cwd, trailLimit, '-i', `-m${task.depth}`);
+  const { output } = await run(tools.spin, [...preprocessed(tools.compiler, set), '-t', task.model], { cwd });
   const steps = output.split('\n').map((line) => line.trim());
   return steps
     .slice(

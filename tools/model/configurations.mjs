@@ -1,7 +1,6 @@
 // What is checked. `set` becomes -D options of the model, on top of `anything`: two instances, one contender each, and every
 // fault any number of times.
 const anything = {
-  MUTANT: 0,
   LEASE: 2, // ticks
   INSTANCES: 2,
   WIRES0: 1, // commands in flight of instance 0: with 2, commands are late, doubled, out of order
@@ -25,7 +24,6 @@ const anything = {
 };
 /** Of several.pml. */
 const noFault = {
-  MUTANT: 0,
   CALLS: 2,
   SLOTS: 2, // of the cluster, for three locks
   WANTED: 'SOME', // two or three locks, each combination; TWO: each call two others; SAME: all the same two
@@ -107,7 +105,7 @@ const lockConfigurations = [
       CHECK: 'KNOWN+PROGRESS+IN_TURN',
     },
   },
-].map(({ name, set }) => ({ name, model: 'lock.pml', set: { ...anything, ...set } }));
+].map(({ name, set }) => ({ name, model: 'lock.pml', mutant: 0, set: { ...anything, ...set } }));
 
 const severalConfigurations = [
   { name: 'several', set: { SLOTS: 3 } },
@@ -115,7 +113,7 @@ const severalConfigurations = [
   { name: 'several-faults', set: { WANTED: 'SAME', BREAKS: 1, LOST_MESSAGES: 1, GIVE_UPS: 1 } },
   { name: 'several-late', set: { WANTED: 'SAME', TIMEOUTS: 1, GIVE_UPS: 1 } },
   { name: 'several-tries', set: { CALLS: 3, SLOTS: 3, WANTED: 'TWO', TRIES: 1 } },
-].map(({ name, set }) => ({ name, model: 'several.pml', set: { ...noFault, ...set } }));
+].map(({ name, set }) => ({ name, model: 'several.pml', mutant: 0, set: { ...noFault, ...set } }));
 
 /** The faithful models: each of these is searched exhaustively. */
 export const configurations = [...lockConfigurations, ...severalConfigurations];
@@ -157,6 +155,8 @@ const RULES = {
   COUNT_LATE: 'lib/core/lease/lease-factory.ts',
   TRY_AT_ONCE: 'lib/core/lease/lease-factory.ts',
 };
+/** By which the models know the mutants; 0 is none. */
+export const NUMBERS = Object.fromEntries(Object.keys(RULES).map((name, index) => [name, index + 1]));
 
 /** `name` is the rule that is left out, `property` what must fail for that. */
 export const mutants = [
@@ -197,5 +197,6 @@ export const mutants = [
   { name: 'TRY_AT_ONCE', in: 'several-tries', property: 'one_is_served' },
 ].map(({ name, in: configuration, property, set }) => {
   const faithful = configurations.find((one) => one.name === configuration);
-  return { name, rule: RULES[name], model: faithful.model, property, set: { ...faithful.set, MUTANT: name, ...set } };
+  const mutant = NUMBERS[name];
+  return { name, rule: RULES[name], model: faithful.model, mutant, property, set: { ...faithful.set, ...set } };
 });

@@ -11,9 +11,9 @@
 #define INSTANCE(c) ((c) <= IDS0 -> 0 : (c) - IDS0)
 #define CAN_BEGIN(i) (idsUsed[i] < ((i) == 0 -> IDS0 : 1)) /* has an id left for a new contender */
 #define WIRES (INSTANCES - 1 + WIRES0)        /* commands in flight: instance 0 has WIRES0 (1 or 2), the others one */
-#define SENDER(k) ((k) < WIRES0 -> 0 : (k) - WIRES0 + 1)
-#define FIRST_WIRE(i) ((i) == 0 -> 0 : WIRES0 + (i) - 1)
-#define FREE(i) (wire[FIRST_WIRE(i)].command == 0 || (i) == 0 && wire[WIRES0 - 1].command == 0)
+#define SECOND (WIRES - 1)                    /* of instance 0, if WIRES0 is 2; the first of an instance has its number */
+#define SENDER(k) ((k) < INSTANCES -> (k) : 0)
+#define FREE(i) (wire[i].command == 0 || WIRES0 == 2 && (i) == 0 && wire[SECOND].command == 0)
 #define TOKENS_PER_TICK (MUTANT == NO_RESERVE -> 1 : COHORT + 1)
 #define COUNT_DOWN(t) t = ((t) > 0 -> (t) - 1 : 0)
 #define USE(fault) fault = (fault == ANY -> ANY : fault - 1)
@@ -27,11 +27,15 @@ hidden byte first_in_first_out, waiter_is_served, free_lock_is_granted, dead_own
 #define IN_TURN 8   /* first_in_first_out */
 #define PROGRESS 16 /* the last three; they need PROMPT */
 
-/* The mutants: MUTANT is 0 or one of these. */
-mtype = { RELEASE_ANY, RENEW_ANY, NO_STAMP, REVIVE, FULL_TTL, KEEP_LATE_GRANT, STAY_IN_QUEUE, WITHDRAW_SILENTLY,
-  LOSE_SILENTLY, SAME_TOKEN, NO_RESERVE, NO_HEARTBEAT, BARGE, ROTATE_ONCE, RELEASE_FOREIGN, NO_SEAL, KEEP_OWNER,
-  KEEP_LEASE, KEEP_JOINS, KEEP_STAMPS_ONLY, NO_KEEP, NO_PROBE, OLD_ANSWER, NO_LOOK, NO_SOONEST, TELL_ONE,
-  LEAVE_UNTOLD };
+/* MUTANT is 0 or one of the mutants, which configurations.mjs numbers. Without it, the program is told which one when it starts:
+ * so it is made once for all of them. */
+#ifndef MUTANT
+hidden byte mutant;
+#define MUTANT mutant
+#define READ_MUTANT c_code { mutant = atoi(getenv("MUTANT")); };
+#else
+#define READ_MUTANT
+#endif
 
 mtype = { ACQUIRE, RELEASE, RETAIN, RENEW, ROTATE, GRANTED, QUEUED, OK, LOST };
 mtype = { KEEP, STAYS, ASK };                 /* to keep a place, and what has become of it */
@@ -153,8 +157,8 @@ inline tellOfEnd(ends) { /* the lock ends sooner than the waiters know: each one
      z = INSTANCE(queue[y]);
      rest[z] = (state[z] == WAIT && rest[z] > ends + y -> ends + y : rest[z]);
      /* an answer that is on its way was sent before */
-     wire[FIRST_WIRE(z)].token = (wire[FIRST_WIRE(z)].contender == queue[y] && (wire[FIRST_WIRE(z)].reply == QUEUED ||
-       wire[FIRST_WIRE(z)].reply == STAYS) && wire[FIRST_WIRE(z)].token > ends + y -> ends + y : wire[FIRST_WIRE(z)].token);
+     wire[z].token = (wire[z].contender == queue[y] && (wire[z].reply == QUEUED ||
+       wire[z].reply == STAYS) && wire[z].token > ends + y -> ends + y : wire[z].token);
      y++
   :: else -> break
   od
@@ -220,16 +224,16 @@ inline execute(k) {
 /* ============ The slots of the wires ============ */
 #define WEIGHT(k) (((((wire[k].command * 16 + wire[k].reply) * 8 + wire[k].contender) * 4 + wire[k].left) * 8 + \
   wire[k].rotated) * 16 + wire[k].token)
-#define SWAP(f) y = wire[0].f; wire[0].f = wire[1].f; wire[1].f = y
+#define SWAP(f) y = wire[0].f; wire[0].f = wire[SECOND].f; wire[SECOND].f = y
 inline sortWires() { /* the two slots of instance 0 are alike: one order for them saves states */
   if
-  :: WIRES0 == 2 && WEIGHT(0) < WEIGHT(1) ->
+  :: WIRES0 == 2 && WEIGHT(0) < WEIGHT(SECOND) ->
      SWAP(command); SWAP(reply); SWAP(contender); SWAP(rotated); SWAP(left); SWAP(token)
   :: else
   fi
 }
 inline send(i, what, c, releases, lease) {
-  x = (wire[FIRST_WIRE(i)].command == 0 -> FIRST_WIRE(i) : FIRST_WIRE(i) + 1);
+  x = (wire[i].command == 0 -> i : SECOND);
   wire[x].command = what; wire[x].contender = c; wire[x].rotated = releases; wire[x].left = lease;
   printf("client %d sends %e of %d (rotated %d)\n", i, what, c, releases)
 }
@@ -303,7 +307,7 @@ inline forget(i) { inbox[i].contender = 0; inbox[i].left = 0; inbox[i].token = 0
  * looks for what is left (CHECK), it keeps everybody in mind. */
 #define ASKS(i, k, c) ((k) < WIRES && SENDER(k) == (i) && wire[k].contender == (c) && \
   (wire[k].command == ACQUIRE || wire[k].command == ROTATE))
-#define MAY_BE_QUEUED(i, c) (!(CHECK & NOTHING) || unanswered[c] || ASKS(i, FIRST_WIRE(i), c) || (i) == 0 && ASKS(i, WIRES0 - 1, c))
+#define MAY_BE_QUEUED(i, c) (!(CHECK & NOTHING) || unanswered[c] || ASKS(i, i, c) || WIRES0 == 2 && (i) == 0 && ASKS(i, SECOND, c))
 inline onMessage(i) {
   who = inbox[i].contender;
   printf("client %d gets the grant of %d, token %d, left %d\n", i, who, inbox[i].token, inbox[i].left);
@@ -322,8 +326,37 @@ inline onMessage(i) {
   fi;
   forget(i)
 }
-proctype Client(byte i) {
+/* ============ The wires: all may be late; lost, doubled, out of order if the configuration allows it ============ */
+inline loseReply(k) {
+  if
+  :: (CHECK & NOTHING) && (wire[k].command == ACQUIRE || wire[k].command == ROTATE) -> unanswered[wire[k].contender] = 1
+  :: else
+  fi; clear(k)
+}
+#define UNRUN(k) (wire[k].command != 0 && wire[k].reply == 0)
+#define CAN_BE_DEAF(i) (state[i] == CRASHED || DEAF) /* PUBLISH reaches nobody */
+inline runWire(k) {
+  if
+  :: atomic { UNRUN(k) && fence < TICKS ->    /* the run is cut after that many tenures, so that it is finite */
+       if :: true :: CAN_BE_DEAF(0) -> deaf = 1 :: CAN_BE_DEAF(1) -> deaf = 2 fi;
+       d_step { execute(k); sortWires() } }
+  :: d_step { UNRUN(k) && lostCommands > 0 -> USE(lostCommands); clear(k); sortWires() }
+  :: d_step { wire[k].reply != 0 && lostReplies > 0 -> USE(lostReplies); loseReply(k); sortWires() }
+  :: d_step { UNRUN(k) && WIRES0 == 2 && SENDER(k) == 0 && wire[SECOND - k].command == 0 && doubled > 0 -> USE(doubled);
+       wire[SECOND - k].command = wire[k].command; wire[SECOND - k].contender = wire[k].contender;
+       wire[SECOND - k].rotated = wire[k].rotated; wire[SECOND - k].left = wire[k].left; sortWires() }
+  :: d_step { wire[k].reply != 0 -> onReply(k); sortWires() }
+  fi
+}
+
+/* ============ An instance ============ */
+proctype Instance(byte i) {
   do
+#if WIRES0 == 1                               /* no process of its own: that makes a state smaller */
+  :: runWire(i)
+#endif
+  :: d_step { inbox[i].contender != 0 && FREE(i) -> onMessage(i); sortWires() }
+  :: d_step { inbox[i].contender != 0 && lostMessages > 0 -> USE(lostMessages); miss(i); forget(i) }
   :: d_step { state[i] == IDLE && DUE(i) ->
        newContender(i); send(i, ACQUIRE, contender[i], 0, LEASE); told[i] = PROMPT; sortWires() }
   :: d_step { state[i] == WAIT && DUE(i) && MUTANT != NO_HEARTBEAT && (!RESTS || !calm[i]) ->
@@ -334,7 +367,7 @@ proctype Client(byte i) {
   :: d_step { KEEPS && state[i] == WAIT && DUE(i) && (MUTANT != NO_KEEP || rest[i] == 0) && (!RESTS || calm[i]) && rotated[i] == 0 ->
        send(i, KEEP, contender[i], 0, LEASE); told[i] = PROMPT; sortWires() }
   :: d_step { missed[i] -> missed[i] = 0; /* a probe shows it */
-       printf("client %d notices a loss\n", i); calm[i] = 0; wire[FIRST_WIRE(i)].doubted = !FREE(i) }
+       printf("client %d notices a loss\n", i); calm[i] = 0; wire[i].doubted = !FREE(i) }
   :: d_step { state[i] == WAIT && giveUps > 0 -> USE(giveUps); /* withdraws */
        if :: MUTANT == WITHDRAW_SILENTLY -> finish(i) :: else -> leave(i) fi }
   :: d_step { state[i] == WAIT && giveUps > 0 && callers[i] > 1 -> USE(giveUps); callers[i]-- } /* or is inherited */
@@ -352,49 +385,15 @@ proctype Client(byte i) {
   od
 }
 
-/* ============ The wires: all may be late; lost, doubled, out of order if the configuration allows it ============ */
-inline loseReply(k) {
-  if
-  :: (CHECK & NOTHING) && (wire[k].command == ACQUIRE || wire[k].command == ROTATE) -> unanswered[wire[k].contender] = 1
-  :: else
-  fi; clear(k)
-}
-#define UNRUN(k) (wire[k].command != 0 && wire[k].reply == 0)
-#define CAN_BE_DEAF(i) (state[i] == CRASHED || DEAF) /* PUBLISH reaches nobody */
-proctype Wire(byte k) {
-  do
-  :: atomic { UNRUN(k) && fence < TICKS ->    /* the run is cut after that many tenures, so that it is finite */
-       if :: true :: CAN_BE_DEAF(0) -> deaf = 1 :: CAN_BE_DEAF(1) -> deaf = 2 fi;
-       d_step { execute(k); sortWires() } }
-  :: d_step { UNRUN(k) && lostCommands > 0 -> USE(lostCommands); clear(k); sortWires() }
-  :: d_step { wire[k].reply != 0 && lostReplies > 0 -> USE(lostReplies); loseReply(k); sortWires() }
-  :: d_step { UNRUN(k) && k < 2 && WIRES0 == 2 && wire[1 - k].command == 0 && doubled > 0 -> USE(doubled);
-       wire[1 - k].command = wire[k].command; wire[1 - k].contender = wire[k].contender;
-       wire[1 - k].rotated = wire[k].rotated; wire[1 - k].left = wire[k].left; sortWires() }
-  :: d_step { wire[k].reply != 0 -> onReply(k); sortWires() }
-  od
-}
-proctype Inbox(byte i) {
-  do
-  :: d_step { inbox[i].contender != 0 && FREE(i) -> onMessage(i); sortWires() }
-  :: d_step { inbox[i].contender != 0 && lostMessages > 0 -> USE(lostMessages); miss(i); forget(i) }
-  od
-}
+#if WIRES0 == 2
+proctype Wire(byte k) { do :: runWire(k) od }
+#endif
 
 /* ============ A stranger who hears all inboxes and writes to all of them, but has no key ============ */
 inline replay(i, other) {                     /* or with another stamp: as if it were sent now */
   USE(replays); printf("stranger writes to %d\n", i);
   inbox[i].contender = heard.contender; inbox[i].token = heard.token;
   inbox[i].left = (other -> LEASE : heard.left); inbox[i].altered = other
-}
-proctype Stranger() {
-  do
-  :: d_step { heard.contender != 0 -> heard.contender = 0; heard.left = 0; heard.token = 0 } /* keeps another one */
-  :: d_step { heard.contender != 0 && replays > 0 && inbox[0].contender == 0 -> replay(0, 0) }
-  :: d_step { heard.contender != 0 && replays > 0 && inbox[1].contender == 0 -> replay(1, 0) }
-  :: d_step { heard.contender != 0 && replays > 0 && inbox[0].contender == 0 -> replay(0, 1) }
-  :: d_step { heard.contender != 0 && replays > 0 && inbox[1].contender == 0 -> replay(1, 1) }
-  od
 }
 
 /* ============ Properties ============ */
@@ -404,15 +403,6 @@ proctype Stranger() {
 #define GONE(i) (state[i] == DONE && inbox[i].contender == 0)
 #define EMPTY(k) (wire[k].command == 0)
 #define QUIET (EVERY(GONE) && EVERY_WIRE(EMPTY))
-proctype Monitor() {
-  do
-  :: d_step { VALID(0) + VALID(1) + (INSTANCES == 3 && VALID(INSTANCES - 1)) > 1 ->
-       one_valid_holder = 0; assert(one_valid_holder) }
-  :: d_step { (CHECK & KNOWN) && !EVERY(BACKED) -> redis_knows_the_lease = 0; assert(redis_knows_the_lease) }
-  :: d_step { (CHECK & NOTHING) && QUIET && (owner == KEPT -> waiters : owner + waiters) > 0 -> nothing_left = 0; assert(nothing_left) }
-  :: false
-  od
-}
 
 /* ============ Time ============ */
 /* PROMPT: whatever is not lost takes less than a tick, and every client does in time what it has to do in each tick. */
@@ -424,7 +414,7 @@ proctype Monitor() {
 #define NOT_OVERDUE(i) (dead[i] <= LEASE || owner == NOBODY || owner == KEPT || INSTANCE(owner) != i)
 /* Nothing can be granted to it any more: one state, whether that is known or not. */
 #define FORGOTTEN(c) (contender[INSTANCE(c)] != (c) && expiry[c] == 0 && inbox[INSTANCE(c)].contender != (c) && \
-  heard.contender == 0 && !ASKS(INSTANCE(c), FIRST_WIRE(INSTANCE(c)), c) && WIRES0 == 1)
+  heard.contender == 0 && !ASKS(INSTANCE(c), INSTANCE(c), c) && WIRES0 == 1)
 inline checkProgress() {                      /* `idle`, `unowned`: for how many ticks in a row, while somebody waits */
   idle = (!EVERY(NOT_WAITING) && EVERY(NOT_VALID) -> idle + 1 : 0);
   unowned = (!EVERY(NOT_WAITING) && owner == NOBODY -> unowned + 1 : 0);
@@ -433,8 +423,14 @@ inline checkProgress() {                      /* `idle`, `unowned`: for how many
   free_lock_is_granted = unowned <= (!RESTS || MIN > 0 && crashes < CRASHES); assert(free_lock_is_granted);
   dead_owner_is_gone = EVERY(NOT_OVERDUE); assert(dead_owner_is_gone)
 }
-proctype Clock() {
+
+/* ============ The properties, time and the stranger: one process, for a small state; it is the first to be tried ============ */
+proctype World() {
   do
+  :: d_step { VALID(0) + VALID(1) + (INSTANCES == 3 && VALID(INSTANCES - 1)) > 1 ->
+       one_valid_holder = 0; assert(one_valid_holder) }
+  :: d_step { (CHECK & KNOWN) && !EVERY(BACKED) -> redis_knows_the_lease = 0; assert(redis_knows_the_lease) }
+  :: d_step { (CHECK & NOTHING) && QUIET && (owner == KEPT -> waiters : owner + waiters) > 0 -> nothing_left = 0; assert(nothing_left) }
   :: d_step { !PROMPT || EVERY(CALM) && EVERY_WIRE(EMPTY) ->
        printf("-------- tick\n");
        if :: CHECK & PROGRESS -> checkProgress() :: else fi;
@@ -449,14 +445,24 @@ proctype Clock() {
        x = 0; do :: x < waiters && expiry[queue[x]] == 0 -> x++ :: else -> break od; /* the queue's own TTL */
        if :: x == waiters -> do :: waiters > 0 -> waiters--; queue[waiters] = 0 :: else -> break od :: else fi;
        sortWires() }
+#if REPLAYS > 0
+  :: d_step { heard.contender != 0 -> heard.contender = 0; heard.left = 0; heard.token = 0 } /* keeps another one */
+  :: d_step { heard.contender != 0 && replays > 0 && inbox[0].contender == 0 -> replay(0, 0) }
+  :: d_step { heard.contender != 0 && replays > 0 && inbox[1].contender == 0 -> replay(1, 0) }
+  :: d_step { heard.contender != 0 && replays > 0 && inbox[0].contender == 0 -> replay(0, 1) }
+  :: d_step { heard.contender != 0 && replays > 0 && inbox[1].contender == 0 -> replay(1, 1) }
+#endif
   od
 }
+
 init {
   atomic {
+    READ_MUTANT
     callers[0] = CALLERS0;
-    for (x : 0 .. INSTANCES - 1) { run Client(x); run Inbox(x) }
+    for (x : 0 .. INSTANCES - 1) { run Instance(x) }
+#if WIRES0 == 2
     for (x : 0 .. WIRES - 1) { run Wire(x) }
-    run Clock(); run Monitor();
-    if :: REPLAYS > 0 -> run Stranger() :: else fi
+#endif
+    run World()
   }
 }

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { check, shortestTrail, stop } from './checker.mjs';
+import { check, folderOf, shortestTrail, stop } from './checker.mjs';
 import { configurations, mutants } from './configurations.mjs';
 import { findToolchain } from './toolchain.mjs';
 
@@ -48,20 +48,19 @@ async function main() {
     const toShow = [];
     const worker = async () => {
       for (let task = queue.shift(); task; task = queue.shift()) {
-        const cwd = join(folder, task.name);
-        const result = await check(tools, task, cwd);
+        const result = await check(tools, task, folder);
         const wrong = complaint(task, result);
         report(task, result, wrong);
         if (wrong) failures.push(task);
         if (result.violated && (wrong || values.trail)) toShow.push({ ...task, depth: result.depth });
-        else await rm(cwd, { recursive: true, force: true });
+        else await rm(folderOf(task, folder), { recursive: true, force: true });
       }
     };
     workers = Array.from({ length: parallel }, worker);
     await Promise.all(workers);
     for (const task of toShow) {
       console.log(`\n${task.name}: the steps to the error`);
-      for (const line of await shortestTrail(tools, task, join(folder, task.name))) console.log(`  ${line}`);
+      for (const line of await shortestTrail(tools, task, folder)) console.log(`  ${line}`);
     }
     const seconds = ((performance.now() - started) / 1000).toFixed(0);
     console.log(`\n${tasks.length - failures.length} of ${tasks.length} as expected, ${seconds} s`);

@@ -14,8 +14,15 @@
 /* What a failure names. */
 hidden byte one_valid_holder, redis_knows_the_lease, nothing_left, all_are_served, one_is_served;
 
-/* The mutants: MUTANT is 0 or one of these. */
-mtype = { KEEP_BEHIND_GAP, FORGET_LATE, COUNT_LATE, SAME_OWNER, TRY_AT_ONCE };
+/* MUTANT is 0 or one of the mutants, which configurations.mjs numbers. Without it, the program is told which one when it starts:
+ * so it is made once for all of them. */
+#ifndef MUTANT
+hidden byte mutant;
+#define MUTANT mutant
+#define READ_MUTANT c_code { mutant = atoi(getenv("MUTANT")); };
+#else
+#define READ_MUTANT
+#endif
 
 mtype = { SOME, TWO, SAME };                  /* WANTED: any two or three locks; each call two others; all the same two */
 mtype = { IDLE, WANTS, HOLDS, DONE, REFUSED, GAVE_UP, CRASHED };
@@ -292,6 +299,7 @@ proctype End() {
 }
 init {
   atomic {
+    READ_MUTANT
     for (x : 0 .. CALLS - 1) {
       if
       :: WANTED == SOME -> if :: wants[x] = 3 :: wants[x] = 5 :: wants[x] = 6 :: wants[x] = 7 fi

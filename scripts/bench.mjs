@@ -11,7 +11,7 @@ const folder = join(root, 'tools/bench');
 await runCommand(async () => {
   const redis = await setUp({ ownServer: true });
   say('What is compared with');
-  await ensurePackages(folder);
+  await ensurePackages(folder, [root]);
   // Nothing on disk: a save in the middle of a run would be part of somebody's result.
   const server = await startRedisServer({ source: redis, args: ['--save', '', '--appendonly', 'no'] });
   try {

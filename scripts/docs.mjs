@@ -10,6 +10,6 @@ const folder = join(root, 'tools/docs');
 await runCommand(async () => {
   await setUpPackages();
   say('What builds the site');
-  await ensurePackages(folder);
+  await ensurePackages(folder, [root]);
   return inForeground(process.execPath, [join(folder, 'build.mjs'), ...process.argv.slice(2)], { cwd: root });
 });

@@ -1,14 +1,29 @@
 // Step 1 of the set-up: the npm packages are those of package-lock.json.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { sharePackages } from './shared-packages.mjs';
 import { runStep, say } from './step.mjs';
 
-export async function ensurePackages(root) {
+/** Without install scripts: no dependency needs one. */
+const ARGS = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+
+/** @param {readonly string[]} [others] folders whose packages may be shared: see {@link sharePackages} */
+export async function ensurePackages(root, others = []) {
   const state = await packagesState(root);
   if (state === 'current') return say('  npm packages: up to date');
-  // Without install scripts: no dependency needs one.
-  const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  if (state === 'missing' && others.length > 0) {
+    if (sharePackages(root, await currentOnes(others))) return say('  npm packages: shared');
+    const args = ['install', '--no-save', '--prefer-offline', ...ARGS];
+    return runStep('Installing npm packages (the others are shared)', 'npm', args, { cwd: root });
+  }
+  const args = ['ci', ...ARGS];
   await runStep(`Installing npm packages (they are ${state})`, 'npm', args, { cwd: root });
+}
+
+/** Those of the folders that are installed: not those that npm works on at the moment. */
+export async function currentOnes(folders) {
+  const states = await Promise.all(folders.map((folder) => packagesState(folder)));
+  return folders.filter((_folder, index) => states[index] === 'current');
 }
 
 /**

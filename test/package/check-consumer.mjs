@@ -1,6 +1,9 @@
-import { copyFile, cp } from 'node:fs/promises';
-import { join } from 'node:path';
+import { copyFile, cp, readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { root } from '../../scripts/setup.mjs';
+import { currentOnes } from '../../scripts/setup/packages.mjs';
+import { sharePackages } from '../../scripts/setup/shared-packages.mjs';
 import { checkConsoles } from './console.mjs';
 import { firstHour } from './first-hour/first-hour.mjs';
 import { npm } from './npm.mjs';
@@ -16,6 +19,7 @@ export async function checkConsumer(
 ) {
   const { folder, tarball, redisUrl } = run;
   for (const part of [...parts, name]) await copy(part, folder);
+  sharePackages(folder, await currentOnes(await others(folder)));
   if (hasTestingPage) {
     await writeTestingPage({ into: join(folder, 'test/testing') });
     await writeForNodeTest(join(folder, 'test/node-test'));
@@ -83,6 +87,16 @@ function testingPage({ folder }) {
     'testing page, Jest': () => runTestingPage('npm', ['run', 'test:page'], { cwd: folder }),
     'testing page, node:test': () => runTestingPage('npm', ['run', 'test:node'], { cwd: folder }),
   };
+}
+
+/** Who may have packages: the project, its stacks, and the consumers before this one. */
+async function others(folder) {
+  const foldersIn = async (parent) => {
+    const entries = await readdir(parent, { withFileTypes: true });
+    return entries.filter((each) => each.isDirectory()).map((each) => join(parent, each.name));
+  };
+  const groups = await Promise.all([join(root, 'test/stacks'), dirname(folder)].map(foldersIn));
+  return [root, ...groups.flat().filter((each) => each !== folder)];
 }
 
 async function copy(name, folder) {

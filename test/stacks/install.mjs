@@ -17,9 +17,13 @@ const AT_ONCE = 4;
 export default async function install({ testPathPatterns }, { testPathIgnorePatterns }) {
   await ensureBuilt(root);
   const waiting = await stacksOf(testPathPatterns.patterns, testPathIgnorePatterns);
+  const others = [root, ...(await look(import.meta.dirname)).folders];
   const work = async () => {
     for (let folder = waiting.shift(); folder !== undefined; folder = waiting.shift()) {
-      await ensurePackages(folder);
+      await ensurePackages(
+        folder,
+        others.filter((each) => each !== folder),
+      );
       await generateSources(folder);
       await putPackageInto(folder);
     }

@@ -3,4 +3,4 @@ import { join } from 'node:path';
 import { root } from '../../../scripts/setup.mjs';
 import { ensurePackages } from '../../../scripts/setup/packages.mjs';
 
-export default () => ensurePackages(join(root, 'tools/docs'));
+export default () => ensurePackages(join(root, 'tools/docs'), [root]);

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { slug } from 'github-slugger';
 import { defineConfig } from 'vitepress';
 import { useRepositoryMarkdown } from './markdown.mjs';
+import { copyMermaid } from './mermaid-files.mjs';
 import { NO_PAGES, sidebar, SITE_FOLDER, sitePathOf } from './pages.mjs';
 
 const { name, description } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
@@ -31,9 +32,8 @@ export default defineConfig({
   },
   vite: {
     publicDir: false,
-    plugins: [{ name: 'packages-of-the-site', configResolved: forgetUnseenPackages }],
-    // Only the pages that have a diagram load Mermaid, which is large. To look for what of it is unused takes a third of the build,
-    // and finds nothing: it comes bundled, and so does what VitePress brings.
+    plugins: [{ name: 'packages-of-the-site', configResolved: forgetUnseenPackages }, copyMermaid()],
+    // To look for what is unused takes a third of the build, and finds nothing: what VitePress brings comes bundled.
     build: { chunkSizeWarningLimit: 3_000, rollupOptions: { treeshake: false } },
   },
   transformPageData({ relativePath, filePath, frontmatter }) {

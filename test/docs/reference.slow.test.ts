@@ -10,10 +10,10 @@ import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { RedisJobStore } from '../../lib/redis/redis-job-store.js';
 import { useRedis } from '../support/redis/redis-server.js';
 import { readDeclarations } from '../../tools/reference/declarations.mjs';
-import { gapsIn, generateReference } from '../../tools/reference/reference.mjs';
+import { gapsIn } from '../../tools/reference/reference.mjs';
+import { declarations, gaps, pages } from './generated.js';
 import { blocksOf, GUIDES, readGuide, ROOT } from './guides.js';
-
-const { pages, declarations, gaps } = await generateReference();
+import './reference-options.js';
 
 type ErrorClass = new (...args: unknown[]) => LockError;
 

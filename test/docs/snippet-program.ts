@@ -58,7 +58,8 @@ export async function complaintsAbout(extra: Readonly<Record<string, string>> = 
     const args = [COMPILER, '--noEmit', '--singleThreaded', '--pretty', 'false'];
     const { stdout } = await promisify(execFile)(process.execPath, args, {
       cwd: folder,
-      env: { ...process.env, NODE_OPTIONS: '' },
+      // The compiler keeps nearly all that it makes: to look for what it does not need is a quarter of its work.
+      env: { ...process.env, NODE_OPTIONS: '', GOGC: 'off' },
     }).catch((error: Error & { stdout: string }) => {
       // It ends by an error where it has something to say.
       if (!error.stdout) throw error;

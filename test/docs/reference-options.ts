@@ -1,3 +1,4 @@
+// A part of reference.slow.test.ts: both ask what the declarations of lib/ say.
 import { InvalidLockOptionsError } from '../../lib/core/api/errors.js';
 import { CONSOLE_OPTIONS } from '../../lib/console/nest/console-options.js';
 import { LeaseLostError } from '../../lib/core/api/lease-errors.js';
@@ -68,9 +69,9 @@ import { JOB_OPTIONS, resolveJobOptions, TICK_OPTIONS } from '../../lib/nest/sch
 import { TIMEOUT_OPTIONS } from '../../lib/nest/schedule/singleton-timed.decorators.js';
 import { TYPEORM_TRANSACTIONAL_OPTIONS } from '../../lib/nest/transactions/typeorm-transactional.js';
 import type { RedisLockModuleOptions, RedisLockService } from '../../lib/index.js';
-import { generateReference } from '../../tools/reference/reference.mjs';
+import { declarations } from './generated.js';
 
-const { options: tables } = (await generateReference()).declarations;
+const { options: tables } = declarations;
 const MODULE = 'RedisLockModuleOptions & RedisLockModuleExtras';
 const TICK = 'Omit<SingletonTickOptions, keyof SingletonJobOptions>';
 const TIMEOUT = 'Omit<SingletonTimeoutOptions, keyof SingletonJobOptions>';

@@ -10,7 +10,9 @@ const FOLDER = join(root, 'docs/operations/prometheus');
 
 function promtool(...args: string[]): { status: number | null; output: string } {
   const [program] = findTools([PROMTOOL]) as [string];
-  const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' });
+  // It needs little memory: to look for what is unused is a fifth of its work.
+  const env = { ...process.env, GOGC: '400' };
+  const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', env });
   return { status, output: stdout + stderr };
 }
 

@@ -7,7 +7,7 @@ import { runs } from '../support/simulation/runs.js';
 
 const LEASE_MS = 300;
 const ROUNDS = 6;
-const SEEDS = runs(15);
+const SEEDS = runs(15, 8);
 
 interface Faults {
   /** Whether nodes lose replies, and get commands twice. */

@@ -2,7 +2,7 @@ import type { Lease } from '../../lib/core/api/lease.js';
 import { QuorumWorld } from '../support/world/quorum-world.js';
 import { runs } from '../support/simulation/runs.js';
 
-const SEEDS = runs(80);
+const SEEDS = runs(80, 40);
 const SECTION_MS = 2;
 /** By number of nodes: how many candidates times this is enough for all of them. Two and four nodes tie more often. */
 const LONGEST_MS_EACH: Record<number, number> = { 2: 600, 3: 100, 4: 300, 5: 150 };

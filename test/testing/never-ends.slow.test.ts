@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import type { TestKitError } from 'nestjs-redis-lock/testing';
 import { rejection } from '../support/expect/eventually.js';
 import { useKitApps } from './kit-apps.js';
@@ -9,7 +10,11 @@ describe('idle', () => {
     const { service, locks } = await start();
     locks.fleet.instances[0]!.gate = () => new Promise(() => {});
     void service.acquire('x').catch(() => {});
-    const error = await rejection<TestKitError>(locks.idle());
+    // It looks again and again for 5 s. Each look takes one.
+    let seconds = 0;
+    const uptime = jest.spyOn(process, 'uptime').mockImplementation(() => ++seconds);
+    const error = await rejection<TestKitError>(locks.idle()).finally(() => uptime.mockRestore());
+    expect(seconds).toBe(7);
     expect(error).toMatchObject({ name: 'TestKitError', code: 'notIdle' });
     expect(error.message).toContain('acquire of "x" by app-1');
     locks.fleet.instances[0]!.gate = undefined;

@@ -217,7 +217,7 @@ const plan = (kind: Kind): fc.Arbitrary<SimulationPlan> =>
 /** What fast-check prints with a failure (seed and path) runs the smallest failing plan again. */
 const RUNS = {
   seed: Number(process.env['SIMULATION_SEED'] ?? 20260101),
-  numRuns: runs(150),
+  numRuns: runs(150, 75),
   interruptAfterTimeLimit: PATIENCE_MS,
 };
 

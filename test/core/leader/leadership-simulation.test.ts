@@ -27,7 +27,7 @@ const plan = (kinds: readonly Kind[], network: fc.Arbitrary<LeadershipPlan['netw
 /** What fast-check prints with a failure (seed and path) runs the smallest failing plan again. */
 const RUNS = {
   seed: 20260101,
-  numRuns: runs(100),
+  numRuns: runs(100, 50),
   interruptAfterTimeLimit: PATIENCE_MS,
 };
 

@@ -4,7 +4,7 @@ import { runs } from '../../support/simulation/runs.js';
 
 // The same simulation runs with many more ticks in tools/chaos/cron.
 const TICKS = 20;
-const WORLDS = Array.from({ length: runs(20) }, (_, seed) => seed + 1);
+const WORLDS = Array.from({ length: runs(20, 10) }, (_, seed) => seed + 1);
 
 /** overlap: 'wait', because then no tick may be missing, however the runs fall. */
 function job(onCrash: 'skip' | 'retry'): SimulatedJob {

@@ -4,7 +4,7 @@ import type { FakeClock } from '../world/fake-clock.js';
 import { brokenAfter, type Fate, failing, lostOnTheWay, replyLost } from '../world/scripted-store.js';
 import { runs } from './runs.js';
 
-const RUNS = runs(600);
+const RUNS = runs(600, 300);
 /** Trouble happens up to then. */
 const TROUBLE_MS = 4_000;
 /** A time-out and the pause after it, or a heartbeat. */

@@ -15,6 +15,9 @@ const LONG_MS = 120_000;
 const HAND_OVERS = 90;
 const HAND_OVERS_MS = 30_000;
 
+/** Sections of each caller. */
+const TIMES = process.env['TEST_SPEED'] === 'long' ? 40 : 20;
+
 type Both = readonly [one: LockProcess, other: LockProcess];
 
 describe('two versions on one Redis', () => {
@@ -58,10 +61,10 @@ describe('two versions on one Redis', () => {
   };
 
   it.each(Object.entries(WAYS))('%s: no overlap, tokens that grow, and no caller waits for ever', async (_, ways) => {
-    const work = (seed: number) => ({ callers: 3, times: 40, ways, seed });
+    const work = (seed: number) => ({ callers: 3, times: TIMES, ways, seed });
     const done = await Promise.all(four.map((each, index) => each.ask('mixed', work(index + 1))));
     const sections: MixedSection[] = done.flat();
-    expect(sections).toHaveLength(four.length * 3 * 40);
+    expect(sections).toHaveLength(four.length * 3 * TIMES);
     for (const resource of ['x', 'y', 'z']) expect(conflicts(sections, resource, 3)).toEqual([]);
     // They did meet, and those that may were inside together.
     for (const mode of ['read', 'semaphore'] as const) {

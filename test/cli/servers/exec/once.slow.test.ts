@@ -79,7 +79,7 @@ describe('exec --once', () => {
   });
 });
 
-const [DEPLOYS, KILLS] = process.env['TEST_SPEED'] === 'long' ? [20, 4] : [8, 2];
+const [DEPLOYS, KILLS] = process.env['TEST_SPEED'] === 'long' ? [20, 4] : [6, 2];
 
 describe(`a race of ${DEPLOYS} deploys`, () => {
   const folder = mkdtempSync(join(tmpdir(), 'migration-'));

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { getEventListeners } from 'node:events';
-import { InvalidLockOptionsError } from '../../lib/core/api/errors.js';
+import { InvalidLockOptionsError, LockTimeoutError, LockUnavailableError } from '../../lib/core/api/errors.js';
 import type { ForeignClaim, ForeignLock } from '../../lib/core/api/foreign-lock.js';
 import { LockReentryError } from '../../lib/core/api/lease-errors.js';
 import type { LockOptions } from '../../lib/core/api/lock-options.js';
@@ -70,6 +70,20 @@ describe('calls that also take the lock of another library', () => {
     await world.clock.advance(3_500);
     expect(lease.value.isHeld()).toBe(true);
     expect(server.commands.length).toBeLessThan(10);
+  });
+
+  it.each([
+    ['know of the holder when their wait ends before the last question has had its time', 600, LockTimeoutError],
+    ['do not when the other server has been silent for as long as one question may take', 3_000, LockUnavailableError],
+  ])('%s', async (_name, waitMs, expected) => {
+    server.put('old:stock', 'an old pod', 60_000);
+    const lease = track(a.locks.acquire('stock', { ...options, waitMs, attemptTimeoutMs: 1_000 }));
+    await world.clock.advance(100);
+    expect(server.commands.length).toBeGreaterThan(0);
+    server.troubles.acquire.push(...Array.from({ length: 50 }, () => ({ until: new Promise<void>(() => {}) })));
+    await world.clock.advance(waitMs);
+    expect(lease.error).toBeInstanceOf(expected);
+    expect(server.troubles.acquire.length).toBeLessThan(50);
   });
 
   it('adopt what has no lock of the other library: of readers, and permits', async () => {

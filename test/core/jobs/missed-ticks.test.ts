@@ -528,6 +528,15 @@ function jobOf(_process: Process): Watched['job'] {
 describe("the run for missed ticks (onMissed: 'runOnce')", () => {
   const runOnce = { onMissed: 'runOnce' } as const;
 
+  it('is told to follow where another instance has begun it before a lost answer is sent again', async () => {
+    await nightOff(3);
+    records.losesAnswer = true;
+    const fleet = [start('a', runOnce), start('b', runOnce)];
+    await world.clock.advance(10_000);
+    expect(fleet.flatMap(({ ran }) => ran)).toMatchObject([{ count: 3 }]);
+    expect(toldBy(...fleet)).toMatchObject([{ count: 3, catchUp: true }]);
+  });
+
   it('is one for all of them, though ten instances start at the same moment', async () => {
     await nightOff(3);
     const fleet = Array.from({ length: 10 }, (_, index) => start(`p${index}`, runOnce));

@@ -13,6 +13,8 @@ import { NO_OWN_JOBS } from './jobs.js';
 
 /** How often the end of the run is looked for. */
 const END_LOOK_MS = 500;
+/** An instance tells the end with the class of the error right after the history has it. One that dies in between never does. */
+const LOOKS_AFTER_END = 4;
 /** How long to wait for the end of the run. */
 const DEFAULT_WAIT_MS = 10 * 60_000;
 /** How often an instance that has not begun is looked for, and how often in a row it has to be missing. */
@@ -95,12 +97,14 @@ async function untilEnded(
   const { jobs } = session;
   const since = performance.now();
   let missing = 0;
+  let looksAfterEnd = 0;
   let lookedAt = since;
   for (let state: RequestState = taken; ;) {
     const runs = await jobs.history(name, NO_OWN_JOBS, MOST_RUNS);
     const run = runs.find(({ manual, tick }) => manual && tick.split(' ')[0]!.endsWith(`:${asked.tickId}`));
     const waitedMs = performance.now() - since;
-    const isOver = state.state === 'ended' || run?.outcome !== undefined;
+    if (run?.outcome !== undefined) looksAfterEnd++;
+    const isOver = state.state === 'ended' || looksAfterEnd > LOOKS_AFTER_END;
     // It was missing before this look at the history.
     const isMissing = !run && missing >= MISSING_LOOKS;
     if (isOver || isMissing || waitedMs >= waitMs || signal.aborted) return { state, run, isMissing };

@@ -171,6 +171,15 @@ describe.each(FORMS)('one job of two objects, with @%s', (_, decorate) => {
     }
   });
 
+  it('needs no name where a class is written with a name like those of mixin()', async () => {
+    class nightlyreportofoneday {
+      @decorate({})
+      async run(): Promise<void> {}
+    }
+    const { log } = await boot({ providers: [nightlyreportofoneday] });
+    expect(log.at('error')).toEqual([]);
+  });
+
   it('of a mixin that is called with the name is one of its own', async () => {
     const jobsOf = (tenant: string): Type => {
       class Jobs {

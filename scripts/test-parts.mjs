@@ -1,4 +1,5 @@
 // What each command of tests runs, part by part.
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { jest, LONG, SLOW } from './jest.mjs';
 import { root } from './setup.mjs';
@@ -26,6 +27,15 @@ export const PARTS = {
   }),
   long: () => ({
     simulations: jest('--selectProjects', 'unit', 'stores', '--maxWorkers=2'),
+    amounts: jest(
+      '--ignoreProjects',
+      'unit',
+      'stores',
+      'chaos',
+      '--maxWorkers=3',
+      '--runTestsByPath',
+      ...withLongForm(),
+    ),
     chaos: [CHAOS],
     package: [PACKAGE],
   }),
@@ -50,6 +60,19 @@ export function seedsOf(name, seed) {
       .join(' ')} npm run test:long`,
   );
   return seeds;
+}
+
+/** The test files that try more in the long form: more processes, kills, surroundings. */
+function withLongForm() {
+  return ['test', 'sample-app/test']
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+    )
+    .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules') && hasLongForm(file));
+}
+
+function hasLongForm(file) {
+  return /process\.env(?:\.TEST_SPEED|\['TEST_SPEED'\]) === 'long'/.test(readFileSync(join(root, file), 'utf8'));
 }
 
 function without(...patterns) {

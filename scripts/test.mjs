@@ -1,6 +1,6 @@
 // npm test                 what to run after a change: two minutes
 // npm run test:all         every test in its short form, then the package as its users get it: some 23 minutes
-// npm run test:long        four times as many simulations, the long form of chaos, every consumer of the package: an hour
+// npm run test:long        four times as many simulations, larger amounts on servers, the long form of chaos, every consumer: an hour
 // npm test -- <jest args>  a part of them: `npm test -- --selectProjects unit`, `npm test -- -t watchdog`
 import { randomInt } from 'node:crypto';
 import { Stages } from './ci/stages.mjs';

@@ -73,7 +73,7 @@ export const SUITES = {
   /** What an editor and the compiler say, and all code of the docs. */
   editor: [ofNest('types/types')],
   snippets: [
-    ...['fencing-sql', 'reference', 'snippets', 'walk'].map((name) => `test/docs/${name}.slow.test.ts`),
+    ...['fencing-sql', 'snippets', 'walk'].map((name) => `test/docs/${name}.slow.test.ts`),
     'test/testing/contract/node-test.slow.test.ts',
   ],
   /** Instances of the sample app, while Redis and they themselves are killed. */

@@ -7,6 +7,10 @@ import { LockStoreError } from '../../core/store/store-error.js';
 import { DurableCommand } from './durable-command.js';
 import { type Durability, DurableConnection, type DurableConnectionListener } from './durable-connection.js';
 
+function closedError(): LockStoreError {
+  return new LockStoreError('notExecuted', 'the connections are closed');
+}
+
 /** A server whose durable commands count only when enough replicas have them. Those use connections of their own. */
 class DurableServer extends ServerConnection {
   readonly #pool: DurablePool;
@@ -113,6 +117,7 @@ class DurablePool implements DurableConnectionListener {
   #filling: DurableConnection | undefined;
   #waiting: DurableCommand[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
   readonly #patienceMs: number;
 
   constructor(
@@ -139,7 +144,9 @@ class DurablePool implements DurableConnectionListener {
   ): Promise<T> {
     const command = new DurableCommand(call, scripts, fail, executed);
     const connection = this.#filling ?? this.#connections.find(({ isIdle }) => isIdle);
-    if (connection) this.#send(connection, [command as DurableCommand]);
+    // Such a command has waited for the one before of its lock, which ended with the connections.
+    if (this.#isClosed) command.drop(closedError());
+    else if (connection) this.#send(connection, [command as DurableCommand]);
     else this.#queue(command as DurableCommand);
     return command.outcome;
   }
@@ -163,10 +170,9 @@ class DurablePool implements DurableConnectionListener {
   }
 
   close(): void {
+    this.#isClosed = true;
     clearTimeout(this.#timer);
-    for (const command of this.#waiting.splice(0)) {
-      command.drop(new LockStoreError('notExecuted', 'the connections are closed'));
-    }
+    for (const command of this.#waiting.splice(0)) command.drop(closedError());
     for (const { server } of this.#connections) server.close();
   }
 

@@ -27,6 +27,10 @@ export class ReplicaPair implements AsyncDisposable {
     return { host: '127.0.0.1', port: this.front.port, password: undefined };
   }
 
+  get primaryPid(): number {
+    return this.primary.pid;
+  }
+
   /** The default user of the present primary. */
   get admin() {
     return this.primary.admin;

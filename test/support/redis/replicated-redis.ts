@@ -29,6 +29,10 @@ export class ReplicatedRedis implements AsyncDisposable {
     return this.#server.port;
   }
 
+  get pid(): number {
+    return this.#server.pid;
+  }
+
   async follow(primary: { readonly port: number }): Promise<void> {
     await this.admin.replicaof('127.0.0.1', primary.port);
   }

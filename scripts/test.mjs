@@ -1,5 +1,5 @@
 // npm test                 what to run after a change: two minutes
-// npm run test:all         every test in its short form, then the package as its users get it: some 23 minutes
+// npm run test:all         every test in its short form, and the package as its users get it, beside them: twelve minutes
 // npm run test:long        four times as many simulations, larger amounts on servers, the long form of chaos, every consumer: an hour
 // npm test -- <jest args>  a part of them: `npm test -- --selectProjects unit`, `npm test -- -t watchdog`
 import { randomInt } from 'node:crypto';
@@ -21,7 +21,11 @@ await runCommand(async () => {
 
   const stages = new Stages();
   const from = performance.now();
-  for (const [part, args] of Object.entries(parts)) await stages.front(part, process.execPath, args, { env });
+  const { package: packed, ...inFront } = parts;
+  const front = async () => {
+    for (const [part, args] of Object.entries(inFront)) await stages.front(part, process.execPath, args, { env });
+  };
+  await Promise.all([front(), packed && stages.beside('package', process.execPath, packed, { env })]);
   console.log(`\n${stages.summary()}`);
   if (selection.length === 0) console.log(slowerThanKept(TYPED[name], (performance.now() - from) / 1_000) ?? '');
   return stages.failed.length === 0 ? 0 : 1;

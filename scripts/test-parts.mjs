@@ -10,9 +10,9 @@ const PACKAGE = join(root, 'test/package/run.mjs');
 const CONSUMER = 'nest12-esm-jest';
 
 /**
- * Arguments for Node. Most suites wait more than they work: with three of them, two cores are busy for 60 of 100 seconds. With more than
- * five, and the package beside them, one that has to be quick is late now and then. Those of chaos start many processes each, and go on
- * by themselves.
+ * Arguments for Node. Most suites wait more than they work: with three of them, two cores are busy for 60 of 100 seconds, and with six for
+ * 85. With five, and the package beside them, some that have to be quick were late, so there are three. Those of chaos start many
+ * processes each, and go on by themselves.
  *
  * @type {Record<string, (without?: { tests?: readonly string[], consumers?: boolean }) => Record<string, readonly string[]>>}
  */
@@ -22,7 +22,7 @@ export const PARTS = {
   }),
   // `tests` are patterns of test files that do not run.
   all: ({ tests = [], consumers = true } = {}) => ({
-    tests: jest('--ignoreProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=5'),
+    tests: jest('--ignoreProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=3'),
     chaos: jest('--selectProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=3'),
     package: consumers ? [PACKAGE] : [PACKAGE, CONSUMER],
   }),

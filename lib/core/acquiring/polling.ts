@@ -186,8 +186,7 @@ export class Polling {
       log.noteAway(store.trouble(owner.resource) !== undefined, clock.now());
       if (answer.error.failure === 'refused') throw unavailable(owner.resource, log);
     } else if (answer.outcome === 'timeout') {
-      if (patience < options.attemptTimeoutMs) log.cutShort(clock.now(), options.attemptTimeoutMs);
-      else log.unanswered(answer.error);
+      log.timedOut(answer.error, clock.now(), patience, options.attemptTimeoutMs);
     } else if (answer.value.status === 'mismatch') {
       throw mismatched(owner.resource, options, answer.value.found);
     } else if (answer.value.status !== 'granted') {

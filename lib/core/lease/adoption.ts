@@ -132,8 +132,7 @@ export class Adoption {
         if (answer.outcome === 'failed') log.failed(answer.error);
         else {
           if (answer.outcome !== 'timeout') log.unanswered(grantedTooLate());
-          else if (patience < options.attemptTimeoutMs) log.cutShort(clock.now(), options.attemptTimeoutMs);
-          else log.unanswered(answer.error);
+          else log.timedOut(answer.error, clock.now(), patience, options.attemptTimeoutMs);
           // It may still be executed, even after commands that are sent later.
           orphanReleases.refuseLateGrant(command.then(asReply), next, options, isWanted);
         }

@@ -173,7 +173,13 @@ export class AttemptLog {
     this.isAmbiguous = true;
   }
 
-  /** The wait ended before the attempt's time limit. */
+  /** No reply came in the time that the attempt had: its limit, or what was left of the wait if that is shorter. */
+  timedOut(error: LockStoreError, now: number, leftMs: number, attemptTimeoutMs: number): void {
+    if (leftMs < attemptTimeoutMs) this.cutShort(now, attemptTimeoutMs);
+    else this.unanswered(error);
+  }
+
+  /** The wait ended before the attempt's time limit. The last answer says more than this. */
   cutShort(now: number, attemptTimeoutMs: number): void {
     this.failures++;
     this.isAmbiguous = true;

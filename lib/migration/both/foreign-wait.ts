@@ -162,9 +162,7 @@ class ForeignAttempts {
     const granted = command.then(({ status }) => ({ status: status === 'held' ? 'granted' : status }));
     deps.orphanReleases.refuseLateGrant(granted, foreign.owner, options);
     if (answer.outcome === 'timeout') {
-      // The last answer says more than a question that was asked when the wait was nearly over.
-      if (patienceMs < options.attemptTimeoutMs) this.#log.cutShort(deps.clock.now(), options.attemptTimeoutMs);
-      else this.#log.unanswered(answer.error);
+      this.#log.timedOut(answer.error, deps.clock.now(), patienceMs, options.attemptTimeoutMs);
       const trouble = foreign.claim.describeTrouble?.();
       if (trouble !== undefined) this.#log.notice(new LockStoreError('unknown', trouble));
     } else this.#log.isAmbiguous = true;

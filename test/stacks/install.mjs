@@ -20,10 +20,7 @@ export default async function install({ testPathPatterns }, { testPathIgnorePatt
   const others = [root, ...(await look(import.meta.dirname)).folders];
   const work = async () => {
     for (let folder = waiting.shift(); folder !== undefined; folder = waiting.shift()) {
-      await ensurePackages(
-        folder,
-        others.filter((each) => each !== folder),
-      );
+      await ensurePackages(folder, others);
       await generateSources(folder);
       await putPackageInto(folder);
     }

@@ -4,6 +4,7 @@ import * as runner from 'node:test';
 import { startRedisServer } from '../../scripts/redis-server.mjs';
 import { chosenRedis, dockerRedis, installedRedis } from '../../scripts/setup/find-redis.mjs';
 import { connect as connectFenced } from './contestants/raw-fenced.mjs';
+import { median } from './measure/statistics.mjs';
 import { Network } from './network/network.mjs';
 import { measureOperation } from './scenarios/network/one-operation.mjs';
 import { TOPOLOGIES } from './scenarios/network/topologies.mjs';
@@ -82,9 +83,9 @@ for (const id of ['single', 'durable']) {
           const sample = await measureOperation(network, processes, operation, `${name}:${index}`);
           trips.push(sample.trips);
         }
-        // What happens beside it, such as a renewal, may add to them: on a busy machine to most of them.
-        const least = Math.min(...trips.slice(1));
-        assert.ok(least >= Math.min(1, atMost) && least <= atMost, trips.join(', '));
+        // What happens beside it, such as a renewal, may add to one of them, not to most.
+        const usual = median(trips.slice(1));
+        assert.ok(usual >= Math.min(1, atMost) && usual <= atMost, trips.join(', '));
       });
     }
   });

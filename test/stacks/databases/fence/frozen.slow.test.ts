@@ -54,10 +54,10 @@ describe.each([
     expect(wrong).toEqual({ lostUpdates: 0, sameStep: 0, stale: 0 });
     expect(stoodStill).toBeGreaterThanOrEqual(ROUNDS);
     // A third of them stood still before the guard. While they did, others worked: so many were refused.
-    expect(frozen['STALE_FENCING_TOKEN']).toBeGreaterThan(ROUNDS / 10);
+    expect(frozen['STALE_FENCING_TOKEN']).toBeGreaterThan(ROUNDS / 5);
     // The others had the row: they commit, and the process that works waits for them.
-    expect(frozen['committed']).toBeGreaterThan(ROUNDS / 10);
-    expect(others['committed']).toBeGreaterThan(ROUNDS / 10);
+    expect(frozen['committed']).toBeGreaterThan(ROUNDS / 5);
+    expect(others['committed']).toBeGreaterThan(ROUNDS / 5);
     expect(sales).toBe((frozen['committed'] ?? 0) + (others['committed'] ?? 0));
   });
 

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findFreePort } from './redis/free-port.mjs';
-import { KeeperChannel } from './redis/keeper-channel.mjs';
+import { KeptServer } from './redis/kept-server.mjs';
 import { answersPing } from './redis/ping.mjs';
 import { chosenRedis, installedRedis } from './setup/find-redis.mjs';
 
@@ -38,45 +38,48 @@ export async function startRedisServer({ source, port, config, args = [], env = 
 
 class RedisServer {
   #spec;
-  #keeper = new KeeperChannel();
+  #server = new KeptServer();
 
   constructor(spec) {
     this.#spec = spec;
     this.port = spec.port;
     this.url = `redis://127.0.0.1:${spec.port}`;
+    this.folder = this.#server.folder;
+  }
+
+  get pid() {
+    return this.#server.pid;
   }
 
   async start({ keepData = false, args = [] } = {}) {
-    const spec = { ...this.#spec, args: [...this.#spec.args, ...args], keepData };
-    const { pid, folder } = await this.#keeper.ask('start', spec);
-    Object.assign(this, { pid, folder });
+    await this.#server.start({ ...this.#spec, args: [...this.#spec.args, ...args], keepData });
     const deadline = Date.now() + READY_MS;
     while (!(await this.#isReady())) {
-      if (this.#keeper.exitedPid === pid) throw await this.#notReady('ended at once');
+      if (!this.#server.isRunning) throw await this.#notReady('ended at once');
       if (Date.now() > deadline) throw await this.#notReady(`is not ready after ${READY_MS / 1000} s`);
       await sleep(10);
     }
   }
 
   async kill() {
-    await this.#keeper.ask('kill');
+    await this.#server.kill();
   }
 
   async pause() {
-    await this.#keeper.ask('signal', 'SIGSTOP');
+    await this.#server.signal('SIGSTOP');
   }
 
   async resume() {
-    await this.#keeper.ask('signal', 'SIGCONT');
+    await this.#server.signal('SIGCONT');
   }
 
   async restart(options = {}) {
-    await this.#keeper.ask('shutDown');
+    await this.#server.shutDown();
     await this.start(options);
   }
 
   async stop() {
-    await this.#keeper.end();
+    await this.#server.stop();
   }
 
   async [Symbol.asyncDispose]() {

@@ -1,5 +1,5 @@
 // The same as a container, for machines that have Docker and no redis-server.
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 
@@ -13,8 +13,8 @@ const COMMANDS = {
   SIGKILL: [['unpause'], ['kill']],
 };
 
-/** @returns {{ child: import('node:child_process').ChildProcess, signal(name: string): Promise<void> }} */
-export function launchContainer({ image, port, configFile, args, env }, { dataFolder, log }) {
+/** See process.mjs. `$server` is Docker's client. */
+export function inContainer({ image, port, configFile, args, env }, dataFolder) {
   const name = `nestjs-redis-lock-${randomUUID()}`;
   const container = ['--rm', '--name', name, '-p', `127.0.0.1:${port}:6379`, '-v', `${dataFolder}:/data`];
   // As ourselves: else the files in dataFolder belong to root and cannot be removed.
@@ -23,11 +23,14 @@ export function launchContainer({ image, port, configFile, args, env }, { dataFo
   // Unprotected, because the connections arrive from Docker's bridge; the port is published on the loopback only.
   const file = configFile === undefined ? [] : [`/data/${configFile}`];
   const server = [...file, '--dir', '/data', '--protected-mode', 'no', '--save', '', '--appendonly', 'no', ...args];
-  const child = spawn('docker', ['run', ...container, ...user, ...variables, image, ...server], {
-    stdio: ['ignore', log, log],
-  });
-  const signal = async (signalName) => {
-    for (const command of COMMANDS[signalName]) await run('docker', [...command, name]).catch(() => undefined);
+  return {
+    command: ['docker', 'run', ...container, ...user, ...variables, image, ...server],
+    env: process.env,
+    // And again: one that is just being created cannot be killed yet.
+    kill: `while kill -0 "$server"; do docker unpause ${name}; docker kill ${name}; sleep 0.5; done`,
+    signal: () => async (signalName) => {
+      for (const command of COMMANDS[signalName])
+        await run('docker', [...command, name], { env: process.env }).catch(() => undefined);
+    },
   };
-  return { child, signal };
 }

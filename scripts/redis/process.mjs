@@ -1,15 +1,20 @@
-// A redis-server (or valkey-server) as a child process.
-import { spawn } from 'node:child_process';
+// A redis-server (or valkey-server) as a process.
 import { join } from 'node:path';
 
-/** @returns {{ child: import('node:child_process').ChildProcess, signal(name: string): void }} */
-export function launchProcess({ path, port, configFile, args, env }, { dataFolder, log }) {
+/** How it is started, what kills it (`$server` is its process id), and how it is signalled. */
+export function asProcess({ path, port, configFile, args, env }, dataFolder) {
   const base = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', dataFolder, '--save', '', '--appendonly', 'no'];
   const file = configFile === undefined ? [] : [join(dataFolder, configFile)];
-  const child = spawn(path, [...file, ...base, ...args], {
-    cwd: dataFolder,
+  return {
+    command: [path, ...file, ...base, ...args],
     env: { ...process.env, ...env },
-    stdio: ['ignore', log, log],
-  });
-  return { child, signal: (name) => child.kill(name) };
+    kill: 'kill -KILL "$server"',
+    signal: (pid) => (name) => {
+      try {
+        process.kill(pid, name);
+      } catch (error) {
+        if (error.code !== 'ESRCH') throw error; // it has just ended
+      }
+    },
+  };
 }

@@ -102,7 +102,7 @@ describe('a private Redis server is gone after its owner', () => {
     };
     await Promise.all([40, 80, 120, 160, 200, 240].map(endAfter));
     await sleep(1_000); // whatever they had begun
-    // A keeper removes its folder last.
+    // The shell of a server removes its folder last.
     await eventually(async () => expect(await readdir(temporary)).toEqual([]));
     await rm(temporary, { recursive: true });
   });

@@ -195,9 +195,7 @@ describe('a connection for messages', () => {
         }
         await eventually(() => expect(hearing.silentSince).toBeUndefined());
       };
-      /** Until it has run for so long, Redis answers nobody; after that, it says that it is busy. */
-      const runsLongScript = (limitMs: number) => async (_listener: Listener, at: Redis) => {
-        await at.config('SET', 'lua-time-limit', limitMs);
+      const longScript = async (at: Redis) => {
         const long = `
           local function now()
             local time = redis.call('TIME')
@@ -207,9 +205,24 @@ describe('a connection for messages', () => {
           repeat until now() - from > ${STANDSTILL_MS}`;
         await at.eval(long, 0);
       };
+      /** It answers nobody, as long as it runs. Whether the processor runs it meanwhile, nobody can see. */
+      const runsSilentScript = async (_listener: Listener, at: Redis) => {
+        await at.config('SET', 'lua-time-limit', 60_000);
+        const ended = longScript(at);
+        await sleep(STANDSTILL_MS / 10);
+        await servers[1]().pause();
+        await sleep(STANDSTILL_MS * 0.8);
+        await servers[1]().resume();
+        await ended;
+      };
+      /** Soon it says that it is busy. */
+      const runsBusyScript = async (_listener: Listener, at: Redis) => {
+        await at.config('SET', 'lua-time-limit', 100);
+        await longScript(at);
+      };
 
       it('answers nobody, which is told with its begin, or runs a script, and is silent or says that it is busy', async () => {
-        const standstills = [pauses, runsLongScript(60_000), runsLongScript(100)];
+        const standstills = [pauses, runsSilentScript, runsBusyScript];
         await Promise.all(
           standstills.map(async (standStill, index) => {
             const at = admins[index]!();

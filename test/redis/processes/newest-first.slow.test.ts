@@ -4,7 +4,7 @@ import { useAdmin } from '../../support/redis/lock-instances.js';
 import { type LockProcess, useProcesses } from '../../support/process/lock-process.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
-const REQUESTS = process.env['TEST_SPEED'] === 'long' ? 1_000 : 300;
+const REQUESTS = process.env['TEST_SPEED'] === 'long' ? 1_000 : 160;
 /** One holder is killed in the middle of each quarter. */
 const KILL_EVERY = REQUESTS / 4;
 const PROCESSES = 3;

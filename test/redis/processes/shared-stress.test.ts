@@ -19,6 +19,8 @@ const EVERY_FAMILY: Way[] = [
 ];
 const PERMITS: Way[] = [1, 2, 3].map((count) => ({ resources: 'seats', options: { permits: 4, count } }));
 const EVERYTHING = [...EVERY_FAMILY, ...PERMITS];
+/** How long the processes work, without a pause. */
+const FOR_MS = process.env['TEST_SPEED'] === 'long' ? 6_000 : 2_000;
 
 describe('four instances with eight callers each', () => {
   const redis = useRedis();
@@ -54,7 +56,7 @@ describe('four instances with eight callers each', () => {
     [', while scripts are forgotten and connections are killed all the time', true],
   ])('in processes of their own%s: the same', async (_what, isStormy) => {
     const processes = await Promise.all([1, 2, 3, 4].map(() => startProcess()));
-    const work = { callers: 8, forMs: 3_000, ways: EVERYTHING };
+    const work = { callers: 8, forMs: FOR_MS, ways: EVERYTHING };
     const results = Promise.all(processes.map((each, i) => each.ask('mixed', { ...work, seed: i + 1 })));
     let isDone = false;
     let faults = 0;
@@ -69,7 +71,7 @@ describe('four instances with eight callers each', () => {
           await admin()
             .client('KILL', 'ID', victim)
             .catch(() => {});
-        await new Promise((resolve) => setTimeout(resolve, 100));
+        await new Promise((resolve) => setTimeout(resolve, 50));
       }
     })();
     const shares = await results;

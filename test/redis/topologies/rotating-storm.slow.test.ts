@@ -8,10 +8,11 @@ import { Rotation } from '../../support/redis/rotation.js';
 const CALLERS = 200;
 const INSTANCES = 4;
 const RESOURCES = 50;
-const SECONDS = process.env.TEST_SPEED === 'long' ? 60 : 10;
+/** The short form sees three changes, and half a hand-over of each caller between two of them. */
+const SECONDS = process.env.TEST_SPEED === 'long' ? 60 : 8;
 const CHANGE_EVERY_MS = 2_000;
 /** Three of four callers wait, for any of these. With the longer one, the machine has time for something else. */
-const HOLD_MS = process.env.TEST_SPEED === 'long' ? 5 : 60;
+const HOLD_MS = process.env.TEST_SPEED === 'long' ? 5 : 150;
 
 describeOnMachine('a password that changes every 2 s, under 200 callers, with connections that are killed', () => {
   const redis = useRedis();

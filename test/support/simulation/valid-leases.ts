@@ -12,6 +12,8 @@ export function isExcluding(one: LockMode, other: LockMode): boolean {
 /** The leases that are valid at one moment, by resource. They may be valid together, and the store has them as well. */
 export class ValidLeases {
   readonly #holds = new Map<string, Hold[]>();
+  /** What the store has of each resource. */
+  readonly #members = new Map<string, readonly MemoryMember[]>();
 
   constructor(
     private readonly server: MemoryServer,
@@ -38,7 +40,8 @@ export class ValidLeases {
 
   #checkStored(hold: Hold): void {
     const { resource, id: owner } = hold.owner;
-    const members = this.server.members(resource);
+    const members = this.#members.get(resource) ?? this.server.members(resource);
+    this.#members.set(resource, members);
     // The old owner may have come back by then, through an attempt that was executed late.
     const isNextOwner = ({ fencingToken }: MemoryMember) => fencingToken === hold.fencingToken;
     const nextOwner = this.leaving.has(hold) ? members.find(isNextOwner) : undefined;

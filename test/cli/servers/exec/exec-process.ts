@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { BIN } from '../../run-process.js';
 
-/** `exec` in a process of its own, with a command that is run by this Node. */
+/** `exec` in a process of its own. */
 export class ExecProcess {
   /** What it has printed so far: the command and `exec`. */
   stdout = '';
@@ -67,8 +67,16 @@ export function node(code: string): string[] {
   return ['--', process.execPath, '-e', code];
 }
 
+/** A command that runs this in a shell: it starts in a tenth of the time. */
+export function shell(script: string): string[] {
+  return ['--', 'sh', '-c', script];
+}
+
+/** A command that says `ran`. */
+export const SAYS_RAN = shell('echo ran');
+
 /** A command that says its process id, and then runs until it is ended. */
-export const ENDLESS = node("console.log('pid', process.pid); setInterval(() => {}, 1000);");
+export const ENDLESS = shell('echo "pid $$"; exec sleep 3600');
 
 /** The process id that {@link ENDLESS} has said. */
 export async function pidOf(exec: ExecProcess): Promise<number> {

@@ -3,7 +3,10 @@ import { eventually } from '../../../support/expect/eventually.js';
 import { connectAdmin } from '../../../support/redis/admin-client.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
 import { runHere } from '../../run-cli.js';
-import { ENDLESS, isRunning, node, pidOf, useExec } from './exec-process.js';
+import { ENDLESS, isRunning, node, pidOf, SAYS_RAN, shell, useExec } from './exec-process.js';
+
+/** For Node: says its process id, and does not end. */
+const RUNS_ON = "console.log('pid', process.pid); setInterval(() => {}, 1000);";
 
 const redis = useRedis();
 const exec = useExec(() => redis().url);
@@ -39,8 +42,8 @@ describe('the command of exec', () => {
 
   it('decides the exit code', async () => {
     const codes: [what: string, command: string[], code: number][] = [
-      ['its exit code', node('process.exit(7)'), 7],
-      ['128 and the number of the signal that ended it', node('process.kill(process.pid, "SIGKILL")'), 137],
+      ['its exit code', shell('exit 7'), 7],
+      ['128 and the number of the signal that ended it', shell('kill -KILL $$'), 137],
       ['127 where there is none', ['--', 'no-such-command-of-mine'], 127],
       ['126 where it cannot be executed', ['--', '/dev/null'], 126],
     ];
@@ -86,7 +89,7 @@ describe('the command of exec', () => {
     const run = exec(['stopped', '--lease', '3s', ...ENDLESS]);
     const pid = await pidOf(run);
     process.kill(pid, 'SIGSTOP');
-    const other = exec(['stopped', '--wait', '5s', ...node('')]);
+    const other = exec(['stopped', '--wait', '5s', ...shell(':')]);
     await expect(other.ended).resolves.toBe(4);
     run.kill('SIGTERM');
     process.kill(pid, 'SIGCONT');
@@ -98,8 +101,8 @@ describe('a lock that is held', () => {
   it('is waited for, and the log says who holds it', async () => {
     const holder = exec(['busy', ...ENDLESS]);
     await pidOf(holder);
-    const waiter = exec(['busy', ...node('console.log("my turn")')]);
-    await waiter.says(/Waiting for "busy" for .* of 10 min: held by \S+ \(exec, command node\) for/, 'stderr');
+    const waiter = exec(['busy', ...shell('echo "my turn"')]);
+    await waiter.says(/Waiting for "busy" for .* of 10 min: held by \S+ \(exec, command sh\) for/, 'stderr');
     holder.kill('SIGTERM');
     await expect(waiter.ended).resolves.toBe(0);
     expect(waiter.stdout).toBe('my turn\n');
@@ -115,17 +118,17 @@ describe('a lock that is held', () => {
     ];
     await pidOf(exec(['taken', ...ENDLESS]));
     const runs = endings.map(async ([options]) => {
-      const run = exec(['taken', ...options, ...node('console.log("ran")')]);
+      const run = exec(['taken', ...options, ...SAYS_RAN]);
       return [options, await run.ended, run.stdout, run.stderr];
     });
-    const heldBy = expect.stringMatching(/held by \S+ \(exec, command node\)/);
+    const heldBy = expect.stringMatching(/held by \S+ \(exec, command sh\)/);
     expect(await Promise.all(runs)).toEqual(endings.map(([options, code]) => [options, code, '', heldBy]));
   });
 
   it('is given up at a signal', async () => {
     const holder = exec(['given-up', ...ENDLESS]);
     await pidOf(holder);
-    const waiter = exec(['given-up', ...node('console.log("ran")')]);
+    const waiter = exec(['given-up', ...SAYS_RAN]);
     await waiter.says('Waiting for', 'stderr');
     waiter.kill('SIGTERM');
     await expect(waiter.ended).resolves.toBe(143);
@@ -136,8 +139,8 @@ describe('a lock that is held', () => {
   it('is shared by readers', async () => {
     const reader = exec(['shared', '--mode', 'read', ...ENDLESS]);
     await pidOf(reader);
-    await expect(exec(['shared', '--mode', 'read', ...node('')]).ended).resolves.toBe(0);
-    await expect(exec(['shared', '--mode', 'write', '--if-busy', 'fail', ...node('')]).ended).resolves.toBe(4);
+    await expect(exec(['shared', '--mode', 'read', ...shell(':')]).ended).resolves.toBe(0);
+    await expect(exec(['shared', '--mode', 'write', '--if-busy', 'fail', ...shell(':')]).ended).resolves.toBe(4);
   });
 });
 
@@ -152,7 +155,7 @@ describe('the end of exec', () => {
   });
 
   it('by SIGKILL ends a command that ignores SIGTERM', async () => {
-    const code = `process.on('SIGTERM', () => console.log('ignored')); ${ENDLESS.at(-1)}`;
+    const code = `process.on('SIGTERM', () => console.log('ignored')); ${RUNS_ON}`;
     const run = exec(['stubborn', '--lease', '20s', '--kill-after', '300ms', ...node(code)]);
     const pid = await pidOf(run);
     run.kill('SIGKILL');
@@ -173,7 +176,7 @@ describe('the end of exec', () => {
 
 describe('the loss of the lease', () => {
   it('ends the command: by SIGTERM, and then by SIGKILL', async () => {
-    const code = `process.on('SIGTERM', () => console.log('asked to end')); ${ENDLESS.at(-1)}`;
+    const code = `process.on('SIGTERM', () => console.log('asked to end')); ${RUNS_ON}`;
     const run = exec(['lost', '--lease', '900ms', '--kill-after', '200ms', ...node(code)]);
     const pid = await pidOf(run);
     await client.del('lock:{lost}');
@@ -198,19 +201,19 @@ describe('the loss of the lease', () => {
 
 describe('what exec refuses', () => {
   it.each([
-    [['x', '--kill-after', '20s', ...node('')], 2, /--kill-after may be at most half of the lease/],
-    [['x', '--once', '', ...node('')], 2, /--once needs a value/],
-    [['x', '--keep', '1d', ...node('')], 2, /--keep says how long --once is remembered/],
-    [['x', '--once', 'v1', '--mode', 'read', ...node('')], 2, /--once needs --mode exclusive/],
+    [['x', '--kill-after', '20s', ...shell(':')], 2, /--kill-after may be at most half of the lease/],
+    [['x', '--once', '', ...shell(':')], 2, /--once needs a value/],
+    [['x', '--keep', '1d', ...shell(':')], 2, /--keep says how long --once is remembered/],
+    [['x', '--once', 'v1', '--mode', 'read', ...shell(':')], 2, /--once needs --mode exclusive/],
     [['x'], 2, /needs a command behind --/],
-    [['x', '--lease', '1ms', ...node('')], 2, /leaseMs/],
+    [['x', '--lease', '1ms', ...shell(':')], 2, /leaseMs/],
   ])('%j', async (args, code, message) => {
     const run = await runHere(['exec', ...args], { env: { REDIS_URL: redis().url } });
     expect(run).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(message) });
   });
 
   it('runs nothing without a Redis', async () => {
-    const run = exec(['x', '--url', 'redis://127.0.0.1:1', '--timeout', '200ms', ...node('console.log("ran")')]);
+    const run = exec(['x', '--url', 'redis://127.0.0.1:1', '--timeout', '200ms', ...SAYS_RAN]);
     await expect(run.ended).resolves.toBe(3);
     expect(run.stdout).toBe('');
   });

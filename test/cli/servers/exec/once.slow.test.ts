@@ -7,28 +7,28 @@ import { connectAdmin } from '../../../support/redis/admin-client.js';
 import { documentedUser } from '../../../support/redis/lock-user.js';
 import { RedisCluster } from '../../../support/redis/redis-cluster.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
-import { node, useExec } from './exec-process.js';
+import { node, SAYS_RAN, shell, useExec } from './exec-process.js';
 
 const redis = useRedis();
 const exec = useExec(() => redis().url);
 
 describe('exec --once', () => {
   it('runs a command that has ended well no more', async () => {
-    const first = exec(['deploy', '--once', 'v1', ...node('console.log("ran")')]);
+    const first = exec(['deploy', '--once', 'v1', ...SAYS_RAN]);
     await expect(first.ended).resolves.toBe(0);
     expect(first.stdout).toBe('ran\n');
-    const second = exec(['deploy', '--once', 'v1', ...node('console.log("ran")')]);
+    const second = exec(['deploy', '--once', 'v1', ...SAYS_RAN]);
     await expect(second.ended).resolves.toBe(0);
     expect(second.stdout).toBe('');
     expect(second.stderr).toContain('"deploy" has run under the key "v1" already.');
-    const next = exec(['deploy', '--once', 'v2', ...node('console.log("ran")')]);
+    const next = exec(['deploy', '--once', 'v2', ...SAYS_RAN]);
     await next.ended;
     expect(next.stdout).toBe('ran\n');
   });
 
   it('runs a command that has failed again', async () => {
-    await expect(exec(['failing', '--once', 'v1', ...node('process.exit(3)')]).ended).resolves.toBe(3);
-    const second = exec(['failing', '--once', 'v1', ...node('console.log("ran")')]);
+    await expect(exec(['failing', '--once', 'v1', ...shell('exit 3')]).ended).resolves.toBe(3);
+    const second = exec(['failing', '--once', 'v1', ...SAYS_RAN]);
     await expect(second.ended).resolves.toBe(0);
     expect(second.stdout).toBe('ran\n');
   });
@@ -39,7 +39,7 @@ describe('exec --once', () => {
     await first.says('ready');
     first.kill('SIGTERM');
     await expect(first.ended).resolves.toBe(0);
-    const second = exec(['asked', '--once', 'v1', ...node('console.log("ran")')]);
+    const second = exec(['asked', '--once', 'v1', ...SAYS_RAN]);
     await second.ended;
     expect(second.stdout).toBe('ran\n');
   });
@@ -50,11 +50,11 @@ describe('exec --once', () => {
     await admin.acl('SETUSER', name, ...rules);
     admin.disconnect();
     const env = { REDIS_URL: redis().url.replace('://', `://${name}:${password}@`) };
-    const run = exec(['rights', '--once', 'v1', ...node('console.log("ran")')], env);
+    const run = exec(['rights', '--once', 'v1', ...SAYS_RAN], env);
     await expect(run.ended).resolves.toBe(0);
     expect(run.stdout).toBe('ran\n');
     expect(run.stderr).toBe('');
-    await expect(exec(['rights', '--once', 'v1', ...node('process.exit(1)')], env).ended).resolves.toBe(0);
+    await expect(exec(['rights', '--once', 'v1', ...shell('exit 1')], env).ended).resolves.toBe(0);
   });
 
   it('works on a cluster, as the module of --config names it', async () => {
@@ -62,17 +62,17 @@ describe('exec --once', () => {
     const file = join(mkdtempSync(join(tmpdir(), 'config-')), 'connection.mjs');
     writeFileSync(file, `export default ${JSON.stringify(cluster.connection)};`);
     const once = ['migrate', '--config', file, '--once', 'v1'];
-    const run = exec([...once, ...node('console.log("ran")')]);
+    const run = exec([...once, ...SAYS_RAN]);
     await expect(run.ended).resolves.toBe(0);
     expect(run.stdout).toBe('ran\n');
-    await expect(exec([...once, ...node('process.exit(1)')]).ended).resolves.toBe(0);
+    await expect(exec([...once, ...shell('exit 1')]).ended).resolves.toBe(0);
     rmSync(dirname(file), { recursive: true });
   });
 
   it('remembers for as long as --keep', async () => {
-    await exec(['kept', '--once', 'v1', '--keep', '1s', ...node('')]).ended;
+    await exec(['kept', '--once', 'v1', '--keep', '1s', ...shell(':')]).ended;
     await eventually(async () => {
-      const later = exec(['kept', '--once', 'v1', ...node('console.log("ran")')]);
+      const later = exec(['kept', '--once', 'v1', ...SAYS_RAN]);
       await later.ended;
       expect(later.stdout).toBe('ran\n');
     });

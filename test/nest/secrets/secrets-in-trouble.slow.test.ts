@@ -12,6 +12,7 @@ import {
 import { eventually } from '../../support/expect/eventually.js';
 import { everyTextOf } from './every-text-of.js';
 import { inMemory, useApps } from '../nest-apps.js';
+import { CommandMonitor } from '../../support/redis/command-monitor.js';
 import { startRedis, useRedis } from '../../support/redis/redis-server.js';
 
 const PASSWORD = 'hunter2-of-redis';
@@ -121,14 +122,10 @@ describe('no secret is told by a Redis that', () => {
   };
 
   /** What only Redis and the owner may know: all that Redis was ever told that looks like an owner id. */
-  const ownerIds = async (): Promise<{ ids: Set<string>; close: () => void }> => {
-    const monitor = await admin.monitor();
-    const ids = new Set<string>();
-    monitor.on('monitor', (_time: string, args: string[]) => {
+  const addOwnerIds = (ids: Set<string>): Promise<CommandMonitor> =>
+    CommandMonitor.start(admin, (args) => {
       for (const arg of args) for (const [, id] of arg.matchAll(/\/[\w-]{8}\/([\w-]{16,})/g)) ids.add(id!);
     });
-    return { ids, close: () => monitor.disconnect() };
-  };
 
   const expectNothingTold = (
     { log, events, locks, jobs, module, app }: Started,
@@ -230,7 +227,8 @@ describe('no secret is told by a Redis that', () => {
   ];
 
   it.each(TROUBLES)('%s', async (_what, begin, end) => {
-    const { ids, close } = await ownerIds();
+    const ids = new Set<string>();
+    await using _monitor = await addOwnerIds(ids);
     const app = await startJobs(url());
     const before = await hold(app);
     await begin();
@@ -238,7 +236,6 @@ describe('no secret is told by a Redis that', () => {
     // Longer than a lease: what could not be renewed is lost.
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     told.push(...(await outcomes([before.lease.release(), before.several.release(), app.locks.adopt(before.text)])));
-    close();
     expect(ids.size).toBeGreaterThan(5);
     expectNothingTold(app, before, told, ids);
     await end();

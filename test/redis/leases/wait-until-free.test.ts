@@ -5,6 +5,7 @@ import { FakeClock } from '../../support/world/fake-clock.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { track } from '../../support/expect/tracked.js';
 import { TcpProxy } from '../../support/network/tcp-proxy.js';
+import { CommandMonitor } from '../../support/redis/command-monitor.js';
 import {
   expectNothingLeft,
   keysWithTtl,
@@ -34,15 +35,13 @@ describe('waitUntilFree on Redis', () => {
     const lease = await locks.acquire('a');
     const lengths = await ScriptLengths.during(admin(), () => lease.release());
     expect(lengths.commands).toEqual([3]); // GET, EXISTS of the queue, DEL
-    const monitor = await admin().monitor();
-    const sent = new Promise<string[]>((resolve) =>
-      monitor.on('monitor', (_time: string, args: string[], source: string) => {
-        if (source !== 'lua' && /^evalsha$/i.test(args[0]!)) resolve(args);
-      }),
-    );
+    const sent: (readonly string[])[] = [];
+    await using monitor = await CommandMonitor.start(admin(), (args, source) => {
+      if (source !== 'lua' && /^evalsha$/i.test(args[0]!)) sent.push(args);
+    });
     await (await locks.acquire('b')).release();
-    expect((await sent).slice(2, 6)).toEqual(['3', 'lock:{b}', 'lock:{b}:waiters', 'lock:fence']);
-    monitor.disconnect();
+    await monitor.seenAll();
+    expect(sent[0]!.slice(2, 6)).toEqual(['3', 'lock:{b}', 'lock:{b}:waiters', 'lock:fence']);
   });
 
   it('is told by the release, one message for each process, before any of them asks again', async () => {

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { CommandMonitor } from '../../support/redis/command-monitor.js';
 
 /** How long scripts were, in the commands that they called: that does not depend on how busy the machine is. */
 export class ScriptLengths {
@@ -10,24 +11,14 @@ export class ScriptLengths {
   /** Watches all scripts that run in the meantime, of whichever client. */
   static async during(redis: Redis, work: () => Promise<unknown>): Promise<ScriptLengths> {
     const lengths = new ScriptLengths();
-    const monitor = await redis.monitor();
-    const end = `the end ${Math.random()}`;
-    const seenAll = new Promise<void>((resolve) => {
-      monitor.on('monitor', (_time: string, args: string[], source: string) => {
-        if (source === 'lua') {
-          lengths.commands[lengths.commands.length - 1]!++;
-          lengths.mostArguments = Math.max(lengths.mostArguments, args.length);
-        } else if (/^eval(sha)?$/i.test(args[0]!)) lengths.commands.push(0);
-        else if (args[1] === end) resolve();
-      });
+    await using monitor = await CommandMonitor.start(redis, (args, source) => {
+      if (source === 'lua') {
+        lengths.commands[lengths.commands.length - 1]!++;
+        lengths.mostArguments = Math.max(lengths.mostArguments, args.length);
+      } else if (/^eval(sha)?$/i.test(args[0]!)) lengths.commands.push(0);
     });
-    try {
-      await work();
-      await redis.echo(end);
-      await seenAll;
-    } finally {
-      monitor.disconnect();
-    }
+    await work();
+    await monitor.seenAll();
     return lengths;
   }
 

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { CommandMonitor } from '../../../test/support/redis/command-monitor.js';
 
 /** What comes of a value that nobody has checked. */
 const UNCHECKED = /^(NaN|undefined|null|true|false|-?Infinity|\[object .*\]|function.*|-?\d+\.\d+|\d+e\+?\d+)$/;
@@ -6,21 +7,15 @@ const UNCHECKED = /^(NaN|undefined|null|true|false|-?Infinity|\[object .*\]|func
 /** Looks at all that a server is sent. Ends with the list of what no option may become. */
 export async function watchArguments(url: string): Promise<() => Promise<string[]>> {
   const redis = new Redis(url);
-  const monitor = await redis.monitor();
   const found: string[] = [];
-  monitor.on('monitor', (_time: string, args: string[]) => {
-    const [command = '', ...rest] = args;
+  const monitor = await CommandMonitor.start(redis, ([command = '', ...rest]) => {
     if (command.toLowerCase() !== 'evalsha') return;
-    for (const arg of rest) if (UNCHECKED.test(arg)) found.push(`${arg} was sent in ${JSON.stringify(args)}`);
+    for (const arg of rest)
+      if (UNCHECKED.test(arg)) found.push(`${arg} was sent in ${JSON.stringify([command, ...rest])}`);
   });
   return async () => {
-    // In the order of the server: after its answer, everything before it has been seen.
-    const seen = new Promise<void>((resolve) => {
-      monitor.on('monitor', (_time: string, args: string[]) => args[0] === 'echo' && resolve());
-    });
-    await redis.echo('over');
-    await seen;
-    monitor.disconnect();
+    await monitor.seenAll();
+    await monitor[Symbol.asyncDispose]();
     redis.disconnect();
     return found;
   };

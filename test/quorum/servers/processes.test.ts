@@ -8,6 +8,8 @@ import { useServers } from '../../support/redis/quorum-servers.js';
 
 const PROCESSES = 3;
 const FOR_MS = 3_500;
+/** Of all processes, so that many are among the troubles. On a busy machine, this takes longer. */
+const LEAST = 51;
 const LEASE_MS = 1_000;
 
 describe('processes that contend while nodes are killed and stopped', () => {
@@ -21,7 +23,7 @@ describe('processes that contend while nodes are killed and stopped', () => {
     writeFileSync(file, '0');
     const processes = await Promise.all(Array.from({ length: PROCESSES }, () => start(LEASE_MS)));
     const work = Promise.all(
-      processes.map((each) => each.ask('countInFile', 'stock', file, { callers: 2, forMs: FOR_MS })),
+      processes.map((each) => each.ask('countInFile', 'stock', file, { callers: 2, forMs: FOR_MS, least: LEAST })),
     );
     let isOver = false;
     const trouble = (async () => {
@@ -44,6 +46,6 @@ describe('processes that contend while nodes are killed and stopped', () => {
       expect(sections[i]!.fencingToken).toBeGreaterThan(sections[i - 1]!.fencingToken);
     }
     expect(new Set(sections.map(({ fencingToken }) => fencingToken)).size).toBe(sections.length);
-    expect(sections.length).toBeGreaterThan(50);
+    expect(sections.length).toBeGreaterThanOrEqual(LEAST);
   });
 });

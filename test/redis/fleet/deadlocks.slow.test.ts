@@ -3,14 +3,16 @@ import { useAdmin, useInstances, untilQueued } from '../../support/redis/lock-in
 import { useRedis } from '../../support/redis/redis-server.js';
 
 const LONG_MS = 60_000;
-/** Longer than all of them need to begin to wait on a busy machine. */
-const WAIT_MS = 8_000;
+/** All of a roll call takes 300 ms at most. Processes on a busy machine need more of the machine's. */
+const SLOWNESS = 5;
+/** Until the roll call 1.4 s pass, which is longer than all of them need to begin to wait: 7 s of the machine. */
+const WAIT_MS = 2_400;
 
 describe('processes that wait for each other in a circle', () => {
   const redis = useRedis();
   const admin = useAdmin(() => redis().url);
   const start = useInstances(() => redis().url);
-  const startProcess = useProcesses(() => redis().url);
+  const startProcess = useProcesses(() => redis().url, undefined, SLOWNESS);
 
   const enterAll = async (count: number): Promise<LockProcess[]> => {
     const processes = await Promise.all(Array.from({ length: count }, () => startProcess(LONG_MS)));
@@ -51,7 +53,7 @@ describe('processes that wait for each other in a circle', () => {
     await untilQueued(watch, 'r0', b!);
     b!.suspend();
     try {
-      const failed = await a!.ask('wantInside', 'r0', 'r1', { waitMs: 2_000 });
+      const failed = await a!.ask('wantInside', 'r0', 'r1', { waitMs: 1_000 });
       expect(failed).toMatchObject({ code: 'LOCK_TIMEOUT', heldMeanwhile: { resources: ['r0'], isDeadlock: false } });
       expect(failed!.message).toContain('If the holder waits for that, it is a deadlock');
     } finally {

@@ -18,9 +18,10 @@ import { fence } from '../../../lib/fence.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
-import { SystemClock, SystemRandom } from '../../../lib/core/util/clock.js';
+import { SYSTEM_CLOCK, SystemClock, SystemRandom } from '../../../lib/core/util/clock.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
 import { lockConnection } from '../redis/lock-user.js';
+import { SlowClock } from '../world/slow-clock.js';
 import { machineNow } from '../expect/machine-now.js';
 import { type MixedSection, type MixedWork, take, type TakeOptions, workMixed } from '../expect/mixed-sections.js';
 
@@ -45,6 +46,8 @@ export interface FileWork {
   callers: number;
   times?: number;
   forMs?: number;
+  /** How many sections of all processes there are at least, however long that takes. */
+  least?: number;
   options?: LockOptions;
 }
 
@@ -91,7 +94,8 @@ const inside = new Map<string, (inner: string, options?: LockOptions) => Promise
 const letGo = new Map<string, () => void>();
 
 const verbs = {
-  async start(url: string, leaseMs: number): Promise<void> {
+  /** @param slowness of the clock of its locks */
+  async start(url: string, leaseMs: number, slowness?: number): Promise<void> {
     redisUrl = url;
     const store = new RedisLockStore({
       connection: lockConnection(url),
@@ -99,7 +103,8 @@ const verbs = {
       instanceId: `process-${process.pid}`,
       leaseMs,
     });
-    locks = new LockClient({ store, defaults: { leaseMs, waitMs: 20_000, unavailableMs: Infinity } });
+    const clock = slowness === undefined ? SYSTEM_CLOCK : new SlowClock(slowness);
+    locks = new LockClient({ store, clock, defaults: { leaseMs, waitMs: 20_000, unavailableMs: Infinity } });
     latches = locks.latches(new RedisLatchStore(store));
     jobs = new RedisJobStore(store);
     await store.start(5_000);
@@ -257,8 +262,11 @@ const verbs = {
    * file. Gives what was found there each time.
    */
   async countInFile(resource: string, file: string, work: FileWork): Promise<Section[]> {
-    const { callers, times = Infinity, forMs = Infinity, options } = work;
+    const { callers, times = Infinity, forMs = Infinity, least = 0, options } = work;
     const sections: Section[] = [];
+    // The time begins with the first lease.
+    const isOver = (): boolean =>
+      sections.length > 0 && machineNow() > sections[0]!.from + forMs && sections.at(-1)!.value + 1 >= least;
     const count = async ({ fencingToken }: Lease): Promise<void> => {
       const from = machineNow();
       const value = Number(readFileSync(file, 'utf8'));
@@ -267,8 +275,7 @@ const verbs = {
       sections.push({ fencingToken, value, from, to: machineNow() });
     };
     const call = async (): Promise<void> => {
-      // The time begins with the first lease.
-      for (let i = 0; i < times && !(sections[0] && machineNow() > sections[0].from + forMs); i++) {
+      for (let i = 0; i < times && !isOver(); i++) {
         await locks.using(resource, { waitMs: 60_000, ...options }, count);
       }
     };

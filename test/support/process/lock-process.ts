@@ -22,10 +22,18 @@ export class LockProcess {
     this.child.setMaxListeners(100);
   }
 
-  /** @param program with the same verbs */
-  static async start(url: string | readonly string[], leaseMs: number, program = main): Promise<LockProcess> {
+  /**
+   * @param program with the same verbs
+   * @param slowness of the clock of its locks
+   */
+  static async start(
+    url: string | readonly string[],
+    leaseMs: number,
+    program = main,
+    slowness?: number,
+  ): Promise<LockProcess> {
     const lockProcess = new LockProcess(program);
-    if (typeof url === 'string') await lockProcess.ask('start', url, leaseMs);
+    if (typeof url === 'string') await lockProcess.ask('start', url, leaseMs, slowness);
     else await lockProcess.ask('startQuorum', url, leaseMs);
     return lockProcess;
   }
@@ -78,13 +86,14 @@ export class LockProcess {
 export function useProcesses(
   url: () => string | readonly string[],
   program?: string,
+  slowness?: number,
 ): (leaseMs?: number, at?: string) => Promise<LockProcess> {
   const running: LockProcess[] = [];
   afterEach(async () => {
     await Promise.all(running.splice(0).map((lockProcess) => lockProcess.kill()));
   });
   return async (leaseMs = 10_000, at: string | readonly string[] = url()) => {
-    const lockProcess = await LockProcess.start(at, leaseMs, program);
+    const lockProcess = await LockProcess.start(at, leaseMs, program, slowness);
     running.push(lockProcess);
     return lockProcess;
   };

@@ -1,0 +1,20 @@
+import { type Clock, SystemClock, type Timer } from '../../../lib/core/util/clock.js';
+
+/** Runs so many times slower than that of the machine: for bounds in lib that a busy machine would not keep. */
+export class SlowClock implements Clock {
+  readonly #clock = new SystemClock();
+
+  constructor(private readonly slowness: number) {}
+
+  now(): number {
+    return this.#clock.now() / this.slowness;
+  }
+
+  wallNow(): number {
+    return this.#clock.wallNow();
+  }
+
+  setTimer(callback: () => void, delayMs: number, options?: { background?: boolean }): Timer {
+    return this.#clock.setTimer(callback, delayMs * this.slowness, options);
+  }
+}

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { fence } from 'nestjs-redis-lock/fence';
 import { type Database, open, type SqlClient } from './sql-client.js';
-import type { SellerOptions, SellerResult } from './seller.js';
+import type { Passable, SellerOptions, SellerResult } from './seller.js';
 
 const [database, url, redisUrl, rounds, prune] = process.argv.slice(2) as [Database, string, string, string, string];
 /** Holders that stand still together. */
@@ -13,6 +13,9 @@ const LANES = 18;
 const STOCK = 1_000_000;
 /** Three leases: see seller.ts. */
 const STOPPED_MS = 300;
+/** What the seller says before it stops, in front of the holders that can be passed. */
+const STOPPING = 'stopping ';
+const PATIENCE_MS = 30_000;
 
 const client = open(database, url, 4);
 const key = database === 'postgres' ? 'BIGSERIAL' : 'BIGINT AUTO_INCREMENT';
@@ -36,19 +39,35 @@ function start(options: SellerOptions): { child: ChildProcess; said: AsyncIterab
   return { child, said: createInterface({ input: child.stdout! })[Symbol.asyncIterator]() };
 }
 
+/** Until there is a sale with a later token in each of these lanes, however busy the machine is. */
+async function untilPassed(holders: readonly Passable[]): Promise<void> {
+  const giveUpAt = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const rows = await client.query('SELECT lane, MAX(token) AS token FROM sales GROUP BY lane');
+    const newest = new Map(rows.map(({ lane, token }) => [Number(lane), Number(token)]));
+    const left = holders.filter(({ lane, token }) => !(newest.get(lane)! > token));
+    if (left.length === 0) return;
+    if (performance.now() > giveUpAt) throw new Error(`Nobody sells in the lanes of ${JSON.stringify(left)}`);
+    await sleep(10);
+  }
+}
+
 /** One process stands still again and again, another one works on. */
 async function run(isGuarded: boolean, standing: number) {
   await prepare();
   const options = { database, url, redisUrl, lanes: LANES, isGuarded };
   const busy = start({ ...options, rounds: 0 });
+  // So that nobody has to insert a row of the fence, which may block the rows beside it.
+  await untilPassed(Array.from({ length: LANES }, (_, lane) => ({ lane, token: 0 })));
   const frozen = start({ ...options, rounds: standing });
   let frozenSaid: SellerResult | undefined;
   for await (const line of frozen.said) {
-    if (line !== 'stopping') {
+    if (!line.startsWith(STOPPING)) {
       frozenSaid = JSON.parse(line) as SellerResult;
       break;
     }
     await sleep(STOPPED_MS);
+    await untilPassed(JSON.parse(line.slice(STOPPING.length)) as Passable[]);
     frozen.child.kill('SIGCONT');
   }
   busy.child.stdin!.end();

@@ -14,19 +14,26 @@ export interface SellerOptions {
   readonly redisUrl: string;
   readonly lanes: number;
   readonly isGuarded: boolean;
-  /** How many holders of the frozen process stand still. 0: none, and it sells until its standard input ends. */
+  /** How many holders of the frozen process stand still, as many at each point. 0: none, and it sells until its standard input ends. */
   readonly rounds: number;
 }
 
+/** A holder that stands still, whose lane others can work in meanwhile. */
+export interface Passable {
+  readonly lane: number;
+  readonly token: number;
+}
+
 export interface SellerResult {
-  /** How many holders were at their point when the process stopped. */
-  readonly stoodStill: number;
+  /** How many holders were at each point when the process stopped. */
+  readonly stoodStill: Readonly<Record<Point, number>>;
   /** How the sales ended: `committed`, or the code of an error. */
   readonly outcomes: Readonly<Record<string, number>>;
 }
 
 const LEASE_MS = 100;
 const POINTS = ['checked', 'read', 'written'] as const;
+type Point = (typeof POINTS)[number];
 const LEVELS = ['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'];
 /** Between two sales of a lane. */
 const PAUSE_MS = 15;
@@ -38,10 +45,10 @@ const app = await NestFactory.createApplicationContext(RedisLockModule.forRoot({
 const locks = app.get(RedisLockService);
 const client = open(database, url, lanes);
 const outcomes: Record<string, number> = {};
-let stoodStill = 0;
+const stoodStill: Record<Point, number> = { checked: 0, read: 0, written: 0 };
 
 /** @param at what happens at each point; the frozen process stops at one of them */
-async function sell(lane: number, at: (point: string) => Promise<void> = async () => {}): Promise<void> {
+async function sell(lane: number, at: (point: Point, token: number) => Promise<void> = async () => {}): Promise<void> {
   const resource = `stock:${lane}`;
   let outcome: string | undefined;
   await locks
@@ -49,15 +56,15 @@ async function sell(lane: number, at: (point: string) => Promise<void> = async (
       const work: Work = async (tx, query) => {
         const token = lease.fencingToken;
         lease.assertHeld();
-        await at('checked');
+        await at('checked', token);
         // Not the lease, which a process checks itself when it goes on: the database alone has to refuse.
         if (isGuarded) await fence.guard(tx, { resource, token });
         const [row] = await query('SELECT left_over FROM stock WHERE lane = ?', [lane]);
-        await at('read');
+        await at('read', token);
         const left = Number(row!['left_over']) - 1;
         await query('UPDATE stock SET left_over = ? WHERE lane = ?', [left, lane]);
         await query('INSERT INTO sales (lane, left_over, token) VALUES (?, ?, ?)', [lane, left, token]);
-        await at('written');
+        await at('written', token);
       };
       outcome = await client.transaction(LEVELS[lane % LEVELS.length]!, work).then(() => 'committed', codeOf);
     })
@@ -65,17 +72,23 @@ async function sell(lane: number, at: (point: string) => Promise<void> = async (
   outcomes[outcome!] = (outcomes[outcome!] ?? 0) + 1;
 }
 
+/** Whether others can sell in its lane: it has no lock in the database. */
+function isPassable(lane: number, point: Point): boolean {
+  return point === 'checked' || (point === 'read' && !isGuarded && LEVELS[lane % LEVELS.length] === 'READ COMMITTED');
+}
+
 const codeOf = (error: unknown): string => String((error as { code?: unknown }).code ?? error);
 const laneNumbers = Array.from({ length: lanes }, (_, lane) => lane);
 
-/** All holders wait at their points until the last one has come. Then the process stops, and they go on. */
+/** All holders wait at their points until the last one has come. Then the process says which can be passed, and stops. */
 async function freeze(turn: number): Promise<void> {
   let missing = lanes;
+  const passable: Passable[] = [];
   let goOn!: () => void;
   const gate = new Promise<void>((resolve) => (goOn = resolve));
   const arrive = () => {
     if (--missing > 0) return;
-    writeSync(1, 'stopping\n');
+    writeSync(1, `stopping ${JSON.stringify(passable)}\n`);
     process.kill(process.pid, 'SIGSTOP');
     goOn();
   };
@@ -83,10 +96,11 @@ async function freeze(turn: number): Promise<void> {
     laneNumbers.map(async (lane) => {
       const stopsAt = POINTS[(turn + Math.floor(lane / LEVELS.length)) % POINTS.length];
       let hasArrived = false;
-      const at = async (point: string) => {
+      const at = async (point: Point, token: number) => {
         if (point !== stopsAt) return;
         hasArrived = true;
-        stoodStill++;
+        stoodStill[point]++;
+        if (isPassable(lane, point)) passable.push({ lane, token });
         arrive();
         await gate;
       };
@@ -97,7 +111,7 @@ async function freeze(turn: number): Promise<void> {
 }
 
 if (rounds > 0) {
-  for (let turn = 0; stoodStill < rounds; turn++) await freeze(turn);
+  for (let turn = 0; Math.min(...Object.values(stoodStill)) < rounds / 3; turn++) await freeze(turn);
 } else {
   let isOver = false;
   process.stdin.on('end', () => (isOver = true)).resume();

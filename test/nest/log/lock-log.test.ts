@@ -11,7 +11,8 @@ import { TcpProxy } from '../../support/network/tcp-proxy.js';
 class Reports {
   constructor(readonly locks: RedisLockService) {}
 
-  @DistributedLock({ key: 'reports', leaseMs: 300 })
+  /** A process that stands still for a quarter of the lease warns of that, too. */
+  @DistributedLock({ key: 'reports', leaseMs: 6_000 })
   async build(duringWork: () => unknown): Promise<unknown> {
     return this.#reasonOfLoss(duringWork);
   }

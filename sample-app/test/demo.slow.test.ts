@@ -71,7 +71,7 @@ it('keeps every promise, shows it as a table, and leaves nothing behind', async 
   const committed = rowsOf(await readFile(join(ROOT, 'docs/demo.svg'), 'utf8'));
   expect(committed.slice(1, -1).map(withoutNames)).toEqual(shown.slice(1, -1).map(withoutNames));
   await rm(folder, { recursive: true, force: true });
-}, 110_000);
+}, 300_000);
 
 it('is gone at once, with all its instances, when it is interrupted', async () => {
   const demo = spawn(process.execPath, [runner], { env: environment() });
@@ -90,4 +90,4 @@ it('is gone at once, with all its instances, when it is interrupted', async () =
   expect(code).toBe(130);
   for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
   expect(await keysLeft()).toEqual([]);
-});
+}, 150_000);

@@ -118,6 +118,16 @@ it('now names the oldest waits, and says what is missing', async () => {
   ]);
 });
 
+it('lock lists the calls that wait, the oldest first', async () => {
+  const source = new FleetSource([
+    fleetInstance('api-1', { waiting: [waitingCall(1, 'order:7', { waitedMs: 2_000 }), waitingCall(2, 'order:8')] }),
+    fleetInstance('api-2', { waiting: [waitingCall(1, 'order:7', { waitedMs: 9_000 })] }),
+    fleetInstance('api-3', { waiting: [waitingCall(1, 'order:7', { waitedMs: 5_000 })] }),
+  ]);
+  const { calls } = await viewed<ConsoleBodies['lock']>(answersOf(source), 'lock', { resource: 'order:7' });
+  expect(calls.map(({ instanceId }) => instanceId)).toEqual(['api-2', 'api-3', 'api-1']);
+});
+
 it('now counts those that have not answered where Redis does not say who is connected', async () => {
   const source = shop();
   source.unnamed = 2;

@@ -89,7 +89,7 @@ describe('the snippets of the guides', () => {
 
     beforeAll(async () => {
       ({ results, exitCode } = await runSnippets(runnable, redis().url));
-    }, 120_000);
+    }, 300_000);
 
     it.each(runnable.map((block) => [block.where, block] as const))('%s does what it says', (where, block) => {
       const { error, output } = results.get(where) ?? { error: 'The process ended before it', output: [] };
@@ -153,7 +153,7 @@ async function runSnippets(
     });
     const results = new Map<string, RunResult>();
     child.on('message', (result: RunResult) => results.set(result.where, result));
-    const tooLate = setTimeout(() => child.kill('SIGKILL'), 90_000);
+    const tooLate = setTimeout(() => child.kill('SIGKILL'), 240_000);
     const [exitCode] = (await once(child, 'exit')) as [number | null];
     clearTimeout(tooLate);
     return { results, exitCode };

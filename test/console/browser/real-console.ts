@@ -7,6 +7,8 @@ import { PATIENT_MS } from './open-console.js';
 
 export interface RealConsoleOptions extends Partial<RedisLockConsoleOptions> {
   readonly keyPrefix?: string;
+  /** How long Redis may take: by default, for longer than any busy machine makes it. */
+  readonly attemptTimeoutMs?: number;
   readonly imports?: never;
   /** What else the application has. */
   readonly modules?: NonNullable<Parameters<ReturnType<typeof useApps>>[0]['imports']>;
@@ -39,9 +41,9 @@ export function useRealConsole(connection: () => string): (options?: RealConsole
   });
   afterAll(() => browser?.close());
 
-  return async ({ keyPrefix = 'lock', modules = [], providers = [], ...options } = {}) => {
+  return async ({ keyPrefix = 'lock', attemptTimeoutMs = 20_000, modules = [], providers = [], ...options } = {}) => {
     const console = RedisLockConsoleModule.forRoot({ path: 'ops/locks', unguarded: 'I know', ...options });
-    const locks = inMemory({ connection: connection(), keyPrefix, instanceId: 'the-console' });
+    const locks = inMemory({ connection: connection(), keyPrefix, instanceId: 'the-console', attemptTimeoutMs });
     const { app, url: origin } = await startApp({ imports: [locks, console, ...modules], providers });
     const context = await browser.newContext();
     contexts.push(context);

@@ -116,7 +116,7 @@ describe('processes with another library and ours, on one counter for each libra
     // Half of the processes are new. One of them asks at a time, so it is one of four.
     const starved = (await counted()).filter((each) => each.new < (each.old + each.new) / 8);
     expect(starved).toEqual([]);
-  });
+  }, 120_000);
 
   async function keysIn(db: number): Promise<string[]> {
     const client = new Redis(redis().url, { db });

@@ -42,6 +42,12 @@ const AT_MOST = {
   'elected after another process resigned': { single: 1, durable: 3 },
 };
 const SAMPLES = 5;
+/**
+ * Processes and a replica say something every second or so, whatever they are asked. That adds to most samples of a machine that is
+ * so busy that they take longer than this: these do not count, unless all of them do.
+ */
+const SHORT_NS = 150e6;
+const MOST_LONG = 100;
 
 const { env } = process;
 const source = chosenRedis(env) ?? (await installedRedis(env)) ?? (await dockerRedis(env));
@@ -79,12 +85,13 @@ for (const id of ['single', 'durable']) {
         const operation = (await processes[0]({ step: 'names' })).find((each) => each.name === name);
         const trips = [];
         // The first one loads the scripts.
-        for (let index = 0; index <= SAMPLES; index++) {
-          const sample = await measureOperation(network, processes, operation, `${name}:${index}`);
-          trips.push(sample.trips);
+        await measureOperation(network, processes, operation, `${name}:first`);
+        for (let index = 0; trips.length < SAMPLES; index++) {
+          const { tookNs, trips: count } = await measureOperation(network, processes, operation, `${name}:${index}`);
+          if (tookNs < SHORT_NS || index >= MOST_LONG) trips.push(count);
         }
         // What happens beside it, such as a renewal, may add to one of them, not to most.
-        const usual = median(trips.slice(1));
+        const usual = median(trips);
         assert.ok(usual >= Math.min(1, atMost) && usual <= atMost, trips.join(', '));
       });
     }

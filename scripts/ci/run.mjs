@@ -18,7 +18,8 @@ import { slowerThanKept } from '../timings/kept.mjs';
 
 const NODE = process.execPath;
 const MODEL = join(root, 'tools/model/run.mjs');
-const NPM_CI = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+/** What the lock file names does not change: nobody has to ask whether what is kept of it is still right. */
+const NPM_CI = ['ci', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
 /** Lint says that it was left out, where luacheck cannot be installed; on CI it fails. */
 const PROGRAMS = `
   if ! command -v luacheck >/dev/null && command -v apt-get >/dev/null; then
@@ -38,26 +39,34 @@ await runCommand(async () => {
   if (values.plan) return 0;
 
   const stages = new Stages();
-  const passed = (await prepare(stages)) && (await test(stages, plan));
+  // Programs here, because tests that run at the same time cannot all use apt-get.
+  const programs = stages.beside('programs', 'bash', ['-euc', PROGRAMS, NODE]);
+  const model = programs.then((found) => found && checkModel(stages, plan));
+  if (await prepare(stages, programs)) await test(stages, plan);
+  else stages.stop();
+  await model;
+  const passed = stages.failed.length === 0;
   console.log(`\n${stages.summary()}`);
   if (plan.leftOut.length === 0) console.log(slowerThanKept('.ci/run --all', performance.now() / 1_000) ?? '');
   if (passed && plan.leftOut.length === 0) console.log(await howToClaim());
   return passed ? 0 : 1;
 });
 
+/** It needs a compiler and no packages of npm: so from the beginning on it has the time that all others leave. */
+async function checkModel(stages, { runs, mutants = [] }) {
+  if (runs.includes('model')) await stages.behind('model', NODE, [MODEL, ...mutants.filter(isOfModel)]);
+}
+
 /** What takes a minute. What fails here, fails at once. */
-async function prepare(stages) {
-  // Both wait for the network. Programs here, because tests that run at the same time cannot all use apt-get.
-  await Promise.all([
-    stages.beside('npm packages', 'npm', NPM_CI),
-    stages.beside('programs', 'bash', ['-euc', PROGRAMS, NODE]),
-  ]);
-  if (stages.failed.length > 0) return false;
-  await Promise.all([
+async function prepare(stages, programs) {
+  // Both wait for the network.
+  const found = await Promise.all([stages.beside('npm packages', 'npm', NPM_CI), programs]);
+  if (found.includes(false)) return false;
+  const made = await Promise.all([
     stages.beside('format, lint, types', 'npm', ['run', '--silent', 'check', '--', '--static']),
     stages.beside('build', 'npm', ['run', '--silent', 'build']),
   ]);
-  return stages.failed.length === 0;
+  return !made.includes(false);
 }
 
 /** The tests wait more than they work. What has no time-outs of its own has the time that they leave. */
@@ -73,12 +82,9 @@ async function test(stages, { runs, leftOut, mutants }) {
   };
   const behind = async () => {
     await stages.behind('publint, are the types wrong', 'npm', ['run', '--silent', 'check:package']);
-    await stages.beside('package', NODE, parts.package, { env });
     await stages.behind('benchmark: its own tests', NODE, ['--test', ...testsOf('tools/bench')], { env });
-    if (runs.includes('model')) await stages.behind('model', NODE, [MODEL, ...(mutants ?? []).filter(isOfModel)]);
   };
-  await Promise.all([front(), behind()]);
-  return stages.failed.length === 0;
+  await Promise.all([front(), stages.beside('package', NODE, parts.package, { env }), behind()]);
 }
 
 function isOfModel(name) {

@@ -8,15 +8,18 @@ const BEHIND = 10;
 
 export class Stages {
   #from = performance.now();
-  /** @type {Map<string, { code: number, seconds: number }>} */
+  /** @type {Map<string, { code: number | undefined, seconds: number }>} `code`: none where it was stopped */
   #results = new Map();
+  /** @type {Set<import('node:child_process').ChildProcess>} */
+  #besideOthers = new Set();
+  #isStopped = false;
 
   #seconds() {
     return Math.round((performance.now() - this.#from) / 1_000);
   }
 
   get failed() {
-    return [...this.#results].filter(([, { code }]) => code !== 0).map(([name]) => name);
+    return [...this.#results].filter(([, { code }]) => code !== 0 && code !== undefined).map(([name]) => name);
   }
 
   /** Prints what the command prints while it runs. */
@@ -25,22 +28,35 @@ export class Stages {
     return this.#noted(name, () => inForeground(command, args, { cwd: root, ...options }));
   }
 
-  /** Runs a command beside others. What it prints is shown when it has ended, so that they do not speak at once. */
+  /**
+   * Runs a command beside others. What it prints is shown when it has ended, so that they do not speak at once.
+   *
+   * @returns {Promise<boolean>} whether it passed
+   */
   async beside(name, command, args, options) {
     let output = '';
     const { code, seconds } = await this.#noted(name, () => {
       const child = spawn(command, args, { cwd: root, ...options, stdio: ['ignore', 'pipe', 'pipe'] });
       for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
-      return new Promise((resolve, reject) => child.on('error', reject).on('close', (exit) => resolve(exit ?? 1)));
+      this.#besideOthers.add(child);
+      const ended = new Promise((resolve, reject) => {
+        child.on('error', reject).on('close', (exit) => resolve(this.#isStopped ? undefined : (exit ?? 1)));
+      });
+      return ended.finally(() => this.#besideOthers.delete(child));
     });
-    console.log(
-      `\n=== ${name}: ${code === 0 ? 'passed' : 'FAILED'} after ${seconds} s (${this.#seconds()} s)\n${output}`,
-    );
+    console.log(`\n=== ${name}: ${inWord(code)} after ${seconds} s (${this.#seconds()} s)\n${output}`);
+    return code === 0;
   }
 
   /** The same, with the time that others leave. */
   behind(name, command, args, options) {
     return this.beside(name, 'nice', ['-n', BEHIND, command, ...args].map(String), options);
+  }
+
+  /** Ends what runs beside others, and says of it that it was stopped. */
+  stop() {
+    this.#isStopped = true;
+    for (const child of this.#besideOthers) child.kill();
   }
 
   /** @param run runs a command. @returns its exit code */
@@ -57,9 +73,12 @@ export class Stages {
 
   /** A line for each stage. */
   summary() {
-    const lines = [...this.#results].map(
-      ([name, { code, seconds }]) => `${name}: ${code === 0 ? 'passed' : 'FAILED'} (${seconds} s)`,
-    );
+    const lines = [...this.#results].map(([name, { code, seconds }]) => `${name}: ${inWord(code)} (${seconds} s)`);
     return [...lines, `all: ${this.failed.length === 0 ? 'passed' : 'FAILED'} (${this.#seconds()} s)`].join('\n');
   }
+}
+
+function inWord(code) {
+  if (code === undefined) return 'stopped';
+  return code === 0 ? 'passed' : 'FAILED';
 }

@@ -34,6 +34,15 @@ describe('the stages of a run', () => {
     expect(Number(priority)).toBeGreaterThanOrEqual(10);
   });
 
+  it('are stopped where those in front of them have failed, and have not failed themselves', async () => {
+    const endless = stages.behind('endless', NODE, ['-e', 'setInterval(() => {}, 1_000)']);
+    await stages.beside('bad', NODE, ['-e', 'process.exit(3)']);
+    stages.stop();
+    await endless;
+    expect(stages.failed).toEqual(['bad']);
+    expect(stages.summary()).toMatch(/^bad: FAILED \(\d+ s\)\nendless: stopped \(\d+ s\)\nall: FAILED \(\d+ s\)$/);
+  });
+
   it('have failed where a command ends with an error, by a signal, or cannot be started', async () => {
     await stages.beside('good', NODE, says('fine'));
     await stages.front('bad', NODE, ['-e', 'process.exit(3)']);

@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 const main = fileURLToPath(new URL('../../dist/sample-app/main.js', import.meta.url));
 const preload = new URL('preload.mjs', import.meta.url).href;
 
-const START_MS = 30_000;
-const ANSWER_MS = 30_000;
+const START_MS = 60_000;
+const ANSWER_MS = 60_000;
 const LOG_TAIL_LINES = 15;
 
 /** Opens the routes of operators, and the console. */

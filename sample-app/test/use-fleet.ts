@@ -14,7 +14,7 @@ export function useFleet(
   beforeAll(async () => {
     fleet = new Fleet(specs, { REDIS_URL: redis().url, ...(typeof env === 'function' ? env() : env) });
     await fleet.start();
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await fleet?.kill();
   });

@@ -25,7 +25,7 @@ beforeAll(async () => {
   prometheus = await Prometheus.start({ targets, rules: [fileURLToPath(ALERTS)] });
   // The series of decorated methods are there before anything has happened.
   await prometheus.scraped();
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await prometheus?.stop();
 });
@@ -56,7 +56,7 @@ describe('after a known load', () => {
     const answers = await Promise.all(Array.from({ length: ORDERS }, (_, i) => fast(i).post('/stock/tea/orders')));
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(ORDERS);
     await prometheus.scraped();
-  }, 60_000);
+  }, 120_000);
 
   it('every call and every lease was counted, where it was made', async () => {
     const samples = await prometheus.query(
@@ -159,7 +159,7 @@ describe('requests are slow, and nothing but Prometheus is asked', () => {
     }
     await prometheus.scraped();
     range = `[${Math.ceil((Date.now() - began) / 1_000)}s]`;
-  }, 60_000);
+  }, 120_000);
 
   const top = async (expression: string, label: string) => {
     const [sample, ...others] = await prometheus.query(`topk(1, ${expression})`);

@@ -135,12 +135,13 @@ it('now counts those that have not answered where Redis does not say who is conn
   expect(fleet).toMatchObject({ completeness: 'partial', heard: 2, asked: 4, silent: [], silentCount: 2 });
 });
 
-it('10,000 locks of 1,000 instances are answered within a second', async () => {
+it('10,000 locks of 1,000 instances are answered within a second of the processor', async () => {
   const answers = answersOf(new FleetSource(largeFleet(1_000, 10)));
-  const startedAt = performance.now();
+  const from = process.cpuUsage();
   const { total, rows } = await viewed<ConsoleBodies['locks']>(answers, 'locks', { sort: '-since' });
   expect([total, rows.length]).toEqual([10_000, 100]);
-  expect(performance.now() - startedAt).toBeLessThan(1_000);
+  const { user, system } = process.cpuUsage(from);
+  expect(user + system).toBeLessThan(1e6);
 });
 
 it.each([

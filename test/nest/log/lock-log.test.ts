@@ -18,7 +18,7 @@ class Reports {
   }
 
   /** Several renewals can fail before the lease ends. */
-  @DistributedLock({ key: 'reports', leaseMs: 1_000, attemptTimeoutMs: 100 })
+  @DistributedLock({ key: 'reports', leaseMs: 5_000, attemptTimeoutMs: 100 })
   async buildWithSpare(duringWork: () => unknown): Promise<unknown> {
     return this.#reasonOfLoss(duringWork);
   }
@@ -27,7 +27,7 @@ class Reports {
     const { signal } = this.locks.current()!;
     const lost = new Promise((resolve) => signal.addEventListener('abort', resolve));
     await duringWork();
-    await Promise.race([lost, sleep(10_000, undefined, { ref: false })]);
+    await Promise.race([lost, sleep(30_000, undefined, { ref: false })]);
     return signal.reason;
   }
 

@@ -124,12 +124,8 @@ async function endOwner(child: ChildProcess, end: 'exit' | 'throw' | NodeJS.Sign
   await exited;
 }
 
-async function expectGoneSoon(server: Started): Promise<void> {
-  const deadline = Date.now() + 5_000;
-  while ((isAlive(server.pid) || existsSync(server.folder)) && Date.now() < deadline) {
-    await sleep(20);
-  }
-  expectGone(server);
+function expectGoneSoon(server: Started): Promise<void> {
+  return eventually(() => expectGone(server));
 }
 
 function expectGone(server: Started): void {

@@ -147,7 +147,7 @@ describe('a claim to an RLock, beside the actor that behaves as RedissonLock', (
     giveUp.abort();
     pause.abort();
     await waiting;
-    await eventually(async () => expect(await subscribers()).toBe(0), 2_000);
+    await eventually(async () => expect(await subscribers()).toBe(0));
     expect((await rejection(claim.tryAcquire(LONG_MS, giveUp.signal))).message).toContain('given up');
   });
 

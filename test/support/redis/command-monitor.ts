@@ -30,7 +30,8 @@ export class CommandMonitor implements AsyncDisposable {
     await new Promise<void>((resolve, reject) => {
       let unanswered = greeting.length;
       socket.on('error', reject).on('close', () => reject(new Error('The monitored server has closed the connection')));
-      createInterface({ input: socket }).on('line', (line) => {
+      // By default, a line feed that comes 100 ms after its carriage return is a line of its own.
+      createInterface({ input: socket, crlfDelay: Infinity }).on('line', (line) => {
         if (unanswered === 0) return monitor.#read(line, see);
         if (line !== '+OK') return reject(new Error(`MONITOR was refused: ${line}`));
         if (--unanswered === 0) resolve();

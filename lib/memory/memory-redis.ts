@@ -11,7 +11,8 @@ interface Entry {
   expiresAt: number;
 }
 
-const WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value';
+/** One for all: scripts learn of what type a key is from it, and to note where an error was made takes longer than the command. */
+const WRONG_TYPE = new RedisError('WRONGTYPE Operation against a key holding the wrong kind of value');
 
 /**
  * Stands in for Redis in the memory of **one process**: the commands that the scripts use. Nothing outside the process
@@ -96,7 +97,7 @@ export class MemoryRedis {
 
   get(key: string): string | undefined {
     const data = this.#entry(key)?.data;
-    if (data !== undefined && typeof data !== 'string') throw new RedisError(WRONG_TYPE);
+    if (data !== undefined && typeof data !== 'string') throw WRONG_TYPE;
     return data;
   }
 
@@ -274,7 +275,7 @@ export class MemoryRedis {
 
   #dataOf<T extends Data>(key: string, type: new () => T): T | undefined {
     const data = this.#entry(key)?.data;
-    if (data !== undefined && !(data instanceof type)) throw new RedisError(WRONG_TYPE);
+    if (data !== undefined && !(data instanceof type)) throw WRONG_TYPE;
     return data;
   }
 }

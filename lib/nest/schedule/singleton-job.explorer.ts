@@ -62,11 +62,23 @@ interface FoundJob {
 /** The jobs of a class. @param instance whose methods are meant */
 export function* jobsOf(prototype: object, instance = prototype): Generator<FoundJob> {
   for (const [key, method] of methodsOf(prototype, instance)) {
-    const job = Reflect.getMetadata(SINGLETON_JOB, method) as SingletonJob | undefined;
+    const job = jobOf(method);
     if (!job) continue;
     const definedBy = prototype.constructor;
     yield { job, method, name: jobName(job, prototype), where: `${definedBy.name}.${key}`, definedBy };
   }
+}
+
+/**
+ * What `Reflect.getMetadata` finds, for a method: that looks for the class that a function extends as well, which is most of the
+ * time of a look at all methods of an application.
+ */
+function jobOf(method: object): SingletonJob | undefined {
+  for (let at: object | null = method; at !== null && at !== Function.prototype; at = Object.getPrototypeOf(at)) {
+    const job = Reflect.getOwnMetadata(SINGLETON_JOB, at) as SingletonJob | undefined;
+    if (job) return job;
+  }
+  return undefined;
 }
 
 /** All methods of a class, also those that it inherits. */

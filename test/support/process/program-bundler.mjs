@@ -1,7 +1,7 @@
-// `node <this file> <main>`: makes JavaScript files, the programs, each of a TypeScript file and of all that it imports, and writes
-// beside each what it is made of. Reads from stdin, as JSON, a list of { program, replaced, changes }. See program.ts.
+// Makes JavaScript files, the programs, each of a TypeScript file and of all that it imports, and writes beside each what it is made
+// of. Reads from stdin, as JSON, a list of { main, program, replaced, changes }. See program.ts.
 import { readFileSync, statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { compileTypescript } from './compile-typescript.mjs';
@@ -21,7 +21,6 @@ const BANNER = "import { createRequire as requireOf } from 'node:module'; const 
 /** The package, each of its sources as a module. */
 const MODULES = fileURLToPath(new URL('../../../dist/modules', import.meta.url));
 
-const [main] = process.argv.slice(2);
 /** Modules of ours, as they are in a program: most are the same in all of them. */
 const known = new Map();
 
@@ -47,13 +46,20 @@ const sourcesWith = (replaced) => ({
   },
 });
 
-for (const { program, replaced, changes } of JSON.parse(readFileSync(0, 'utf8')))
-  await make(program, replaced, changes);
+const wanted = JSON.parse(readFileSync(0, 'utf8'));
+const [changed, plain] = [true, false].map((is) => wanted.filter(({ replaced }) => (replaced !== null) === is));
+// Those in which nothing is replaced import the same files, which are read once for all of them.
+if (plain.length > 0) await make(plain);
+for (const one of changed) await make([one]);
 
-async function make(program, replaced, changes) {
+/** @param programs in which the same file is replaced, or none */
+async function make(programs) {
   const startedAt = Date.now();
+  const { replaced } = programs[0];
   const { outputFiles, metafile } = await build({
-    entryPoints: [main],
+    entryPoints: programs.map(({ main, program }) => ({ in: main, out: basename(program, '.mjs') })),
+    outdir: dirname(programs[0].program),
+    outExtension: { '.js': '.mjs' },
     bundle: true,
     platform: 'node',
     format: 'esm',
@@ -72,13 +78,23 @@ async function make(program, replaced, changes) {
     plugins: [sourcesWith(replaced)],
   });
 
-  const inputs = Object.keys(metafile.inputs).map((path) => resolve(path));
-  if (replaced && !inputs.includes(replaced.file)) throw new Error(`${main} loads nothing from ${replaced.file}`);
+  for (const [path, { entryPoint }] of Object.entries(metafile.outputs)) {
+    const { main, program, changes } = programs.find((one) => one.program === resolve(path));
+    const inputs = importedBy(entryPoint, metafile).map((input) => resolve(input));
+    if (replaced && !inputs.includes(replaced.file)) throw new Error(`${main} loads nothing from ${replaced.file}`);
 
-  publishFile(program, outputFiles[0].text);
-  const stats = inputs.map((path) => [path, statSync(path).size, statSync(path).mtimeMs]);
-  // What has changed meanwhile may be in it or not.
-  if (stats.every(([, , mtimeMs]) => mtimeMs < startedAt)) {
-    publishFile(`${program}.json`, JSON.stringify({ changes, inputs: stats }));
+    publishFile(program, outputFiles.find((file) => file.path === program).text);
+    const stats = inputs.map((input) => [input, statSync(input).size, statSync(input).mtimeMs]);
+    // What has changed meanwhile may be in it or not.
+    if (stats.every(([, , mtimeMs]) => mtimeMs < startedAt)) {
+      publishFile(`${program}.json`, JSON.stringify({ changes, inputs: stats }));
+    }
   }
+}
+
+/** The file itself, and all that it imports, also what nothing is used of. */
+function importedBy(file, { inputs }) {
+  const found = new Set([file]);
+  for (const each of found) for (const { path, external } of inputs[each].imports) if (!external) found.add(path);
+  return [...found];
 }

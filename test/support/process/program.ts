@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /** A program in which one file has another text. */
@@ -19,10 +19,15 @@ interface Recipe {
   readonly inputs: readonly (readonly [string, number, number])[];
 }
 
-const FOLDER = new URL('../../../node_modules/.cache/test-programs/', import.meta.url);
+const ROOT = new URL('../../../', import.meta.url);
+const FOLDER = new URL('node_modules/.cache/test-programs/', ROOT);
+/** Whose process id is in it makes programs. */
+const MAKER = new URL('maker', FOLDER);
 const bundler = fileURLToPath(new URL('program-bundler.mjs', import.meta.url));
 const compiler = fileURLToPath(new URL('compile-typescript.mjs', import.meta.url));
 const ready = new Map<string, string>();
+/** The texts of what makes them. */
+let madeBy: string | undefined;
 
 /**
  * A TypeScript program as one file, to be started with `node`. A test may start a hundred processes, and to find and to read
@@ -38,24 +43,85 @@ export function programOf(main: URL, replaced?: Replaced): string {
 
 /** The same program several times, with another file replaced in each: much faster than one after the other. */
 export function programsOf(main: URL, variants: readonly (Replaced | undefined)[]): readonly string[] {
-  const path = fileURLToPath(main);
-  const madeBy = [bundler, compiler].map((file) => readFileSync(file, 'utf8'));
-  const wanted = variants.map((variant) => {
-    const replaced = variant ? { file: fileURLToPath(variant.file), text: variant.text } : null;
-    const name = `${hash(path).slice(0, 16)}${variant ? `-${variant.name}` : ''}`;
-    const program = fileURLToPath(new URL(`${name}.mjs`, FOLDER));
-    return { program, replaced, changes: JSON.stringify(replaced) };
-  });
-  const missing = wanted
-    .filter(({ program, changes }) => ready.get(program) !== changes)
-    .map(({ changes, ...rest }) => ({ ...rest, changes: hash([...madeBy, changes].join('\0')) }))
-    .filter(({ program, changes }) => !isUpToDate(program, changes));
-  if (missing.length > 0) {
-    const env = { ...process.env, NODE_OPTIONS: '' };
-    execFileSync(process.execPath, [bundler, path], { env, input: JSON.stringify(missing) });
-  }
+  const wanted = variants.map((variant) => wantedOf(main, variant));
+  if (missingOf(wanted).some(({ replaced }) => replaced === null)) makeWithOthers(wanted);
+  make(missingOf(wanted));
   for (const { program, changes } of wanted) ready.set(program, changes);
   return wanted.map(({ program }) => program);
+}
+
+/** What is asked of the bundler. */
+interface Wanted {
+  readonly main: string;
+  readonly program: string;
+  readonly replaced: { readonly file: string; readonly text: string } | null;
+  /** Of all that is no file. */
+  readonly changes: string;
+}
+
+function wantedOf(main: URL, variant?: Replaced): Wanted {
+  const path = fileURLToPath(main);
+  const replaced = variant ? { file: fileURLToPath(variant.file), text: variant.text } : null;
+  const name = `${hash(path).slice(0, 16)}${variant ? `-${variant.name}` : ''}`;
+  madeBy ??= [bundler, compiler].map((file) => readFileSync(file, 'utf8')).join('\0');
+  const changes = hash([madeBy, JSON.stringify(replaced)].join('\0'));
+  return { main: path, program: fileURLToPath(new URL(`${name}.mjs`, FOLDER)), replaced, changes };
+}
+
+function missingOf(wanted: readonly Wanted[]): Wanted[] {
+  return wanted.filter(({ program, changes }) => ready.get(program) !== changes && !isUpToDate(program, changes));
+}
+
+function make(wanted: readonly Wanted[]): void {
+  if (wanted.length === 0) return;
+  const env = { ...process.env, NODE_OPTIONS: '' };
+  execFileSync(process.execPath, [bundler], { env, input: JSON.stringify(wanted) });
+}
+
+/**
+ * Those of the repository that no stack has. They import the same files, so all of them are made in the time of two. One process
+ * makes them, and others that need one wait for it.
+ */
+function makeWithOthers(wanted: readonly Wanted[]): void {
+  const others = mains().map((main) => wantedOf(main));
+  if (!wanted.some(({ main }) => others.some((other) => other.main === main))) return;
+  while (!begin()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+  try {
+    make(missingOf(others));
+  } catch {
+    // One of them is broken: whoever wants that one is told.
+  } finally {
+    rmSync(MAKER, { force: true });
+  }
+}
+
+function mains(): URL[] {
+  const found = ['test/nest', 'test/redis', 'test/support/process', 'tools/chaos'].flatMap((folder) =>
+    readdirSync(new URL(`${folder}/`, ROOT), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('-main.ts'))
+      .map((file) => `${folder}/${file}`),
+  );
+  return ['lib/cli/bin.ts', ...found].map((file) => new URL(file, ROOT));
+}
+
+/** @returns whether this process makes them now, and no other one does */
+function begin(): boolean {
+  mkdirSync(FOLDER, { recursive: true });
+  try {
+    writeFileSync(MAKER, String(process.pid), { flag: 'wx' });
+    return true;
+  } catch {
+    if (!makerLives()) rmSync(MAKER, { force: true });
+    return false;
+  }
+}
+
+function makerLives(): boolean {
+  try {
+    return process.kill(Number(readFileSync(MAKER, 'utf8')), 0);
+  } catch {
+    return false;
+  }
 }
 
 function isUpToDate(program: string, changes: string): boolean {

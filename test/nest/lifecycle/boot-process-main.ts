@@ -7,7 +7,7 @@ import { RedisLockModule } from '../../../lib/nest/module/redis-lock.module.js';
 import type { RedisLockModuleOptions } from '../../../lib/nest/module/module-options.js';
 import { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
 
-const [options, how] = process.argv.slice(2) as [string, 'failing' | 'compiled'];
+const [options, how] = process.argv.slice(2) as [string, 'factory' | 'init' | 'compiled'];
 const tell = (text: string): void => void process.stdout.write(`${text}\n`);
 const silent: LoggerService = { log() {}, error() {}, warn() {} };
 const locksModule = RedisLockModule.forRoot({
@@ -54,12 +54,10 @@ async function fail(boot: Promise<unknown>): Promise<void> {
 }
 
 if (how === 'compiled') await useWithoutStart();
-else {
-  // Either would keep the process alive alone.
+else if (how === 'factory')
   await fail(
     Test.createTestingModule({ imports: [locksModule], providers: [failingFactory] })
       .setLogger(silent)
       .compile(),
   );
-  await fail(NestFactory.createApplicationContext(FailingModule, { logger: false, abortOnError: false }));
-}
+else await fail(NestFactory.createApplicationContext(FailingModule, { logger: false, abortOnError: false }));

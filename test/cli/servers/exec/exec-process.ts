@@ -75,8 +75,11 @@ export function shell(script: string): string[] {
 /** A command that says `ran`. */
 export const SAYS_RAN = shell('echo ran');
 
+/** For Node: says its process id, and does not end. By the time that it has said it, its guard knows of it. */
+export const RUNS_ON = "console.log('pid', process.pid); setInterval(() => {}, 1000);";
+
 /** A command that says its process id, and then runs until it is ended. */
-export const ENDLESS = shell('echo "pid $$"; exec sleep 3600');
+export const ENDLESS = node(RUNS_ON);
 
 /** The process id that {@link ENDLESS} has said. */
 export async function pidOf(exec: ExecProcess): Promise<number> {

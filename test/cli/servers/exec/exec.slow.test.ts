@@ -3,10 +3,7 @@ import { eventually } from '../../../support/expect/eventually.js';
 import { connectAdmin } from '../../../support/redis/admin-client.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
 import { runHere } from '../../run-cli.js';
-import { ENDLESS, isRunning, node, pidOf, SAYS_RAN, shell, useExec } from './exec-process.js';
-
-/** For Node: says its process id, and does not end. */
-const RUNS_ON = "console.log('pid', process.pid); setInterval(() => {}, 1000);";
+import { ENDLESS, isRunning, node, pidOf, RUNS_ON, SAYS_RAN, shell, useExec } from './exec-process.js';
 
 const redis = useRedis();
 const exec = useExec(() => redis().url);
@@ -102,7 +99,7 @@ describe('a lock that is held', () => {
     const holder = exec(['busy', ...ENDLESS]);
     await pidOf(holder);
     const waiter = exec(['busy', ...shell('echo "my turn"')]);
-    await waiter.says(/Waiting for "busy" for .* of 10 min: held by \S+ \(exec, command sh\) for/, 'stderr');
+    await waiter.says(/Waiting for "busy" for .* of 10 min: held by \S+ \(exec, command node\) for/, 'stderr');
     holder.kill('SIGTERM');
     await expect(waiter.ended).resolves.toBe(0);
     expect(waiter.stdout).toBe('my turn\n');
@@ -121,7 +118,7 @@ describe('a lock that is held', () => {
       const run = exec(['taken', ...options, ...SAYS_RAN]);
       return [options, await run.ended, run.stdout, run.stderr];
     });
-    const heldBy = expect.stringMatching(/held by \S+ \(exec, command sh\)/);
+    const heldBy = expect.stringMatching(/held by \S+ \(exec, command node\)/);
     expect(await Promise.all(runs)).toEqual(endings.map(([options, code]) => [options, code, '', heldBy]));
   });
 

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { atExit } from '../../test/support/process/at-exit.js';
 import { CURL, findTools } from '../../test/support/process/toolchain.mjs';
 import { findFreePort } from '../../scripts/redis/free-port.mjs';
 import { useRedis } from '../../test/support/redis/redis-server.js';
+import { compilerArgs } from './build-sample-app.mjs';
 
 const README = 'sample-app/README.md';
 const REDIS_IN_README = 'redis://127.0.0.1:6379';
@@ -48,12 +49,30 @@ describe('the tutorial of the sample app', () => {
     expect(lines).toEqual([demo, demo, 'npm ci', 'npx nest build sample-app']);
   });
 
+  if (process.env['TEST_SPEED'] === 'long') {
+    it('builds what the tests start in the short form, which the compiler alone has made', async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'sample-app-'));
+      try {
+        execFileSync(process.execPath, compilerArgs(folder), { env: { ...process.env, NODE_OPTIONS: '' } });
+        expect(scriptsOf(folder)).toEqual(scriptsOf(join(ROOT, 'dist/sample-app')));
+      } finally {
+        await rm(folder, { recursive: true });
+      }
+    });
+  }
+
   it('links files that are there', () => {
     const links = [...readGuide(README).matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => link!);
     expect(links.length).toBeGreaterThan(20);
     expect(links.filter((link) => !existsSync(join(ROOT, 'sample-app', link)))).toEqual([]);
   });
 });
+
+/** The text of each, by its path. */
+function scriptsOf(folder: string): Record<string, string> {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.js'));
+  return Object.fromEntries(names.toSorted().map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
+}
 
 /** The lines behind `# `, in which `…` is anything. */
 function promised(code: string): RegExp {

@@ -2,6 +2,7 @@
 // PostgreSQL for the demo, where none is installed: PGlite, which runs in one process, in memory. It listens on the loopback, so
 // that each instance of the shop connects with `pg`, as to any other PostgreSQL.
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { PGlite } from '@electric-sql/pglite';
 import { fence } from 'nestjs-redis-lock/fence';
@@ -26,10 +27,11 @@ const TERMINATE = 0x58;
 /**
  * With the tables of the books. Connections that come before it is ready wait.
  *
+ * @param {string} [data] the file of a data folder to begin with: to make one takes some seconds
  * @returns {Promise<{ url: string, stop(): Promise<void> }>}
  */
-export async function startPostgres() {
-  const opening = open();
+export async function startPostgres(data) {
+  const opening = open(data);
   /** PGlite has one session: a connection has it until its transaction ends. */
   let turn = Promise.resolve();
   /** @type {Set<import('node:net').Socket>} */
@@ -92,8 +94,9 @@ export async function startPostgres() {
   };
 }
 
-async function open() {
-  const db = await PGlite.create();
+/** @param {string} [data] */
+async function open(data) {
+  const db = await PGlite.create(data ? { loadDataDir: new Blob([await readFile(data)]) } : {});
   await db.exec(MIGRATION);
   return db;
 }

@@ -7,11 +7,18 @@ import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { ROOT } from '../../test/docs/guides.js';
 import { useRedis } from '../../test/support/redis/redis-server.js';
+import { emptyPglite } from '../../test/support/sql/pglite.mjs';
 import { rowsOf } from './svg.js';
 
 const redis = useRedis();
 const runner = fileURLToPath(new URL('../demo/run.mjs', import.meta.url));
-const environment = () => ({ ...process.env, NODE_OPTIONS: '', FORCE_COLOR: '0', REDIS_URL: redis().url });
+const environment = async () => ({
+  ...process.env,
+  NODE_OPTIONS: '',
+  FORCE_COLOR: '0',
+  REDIS_URL: redis().url,
+  POSTGRES_DATA: await emptyPglite(),
+});
 
 async function keysLeft(): Promise<string[]> {
   const client = new Redis(redis().url);
@@ -23,7 +30,7 @@ async function keysLeft(): Promise<string[]> {
 it('keeps every promise, shows it as a table, and leaves nothing behind', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'demo-'));
   const picture = join(folder, 'demo.svg');
-  const demo = spawn(process.execPath, [runner, '--picture', picture], { env: environment() });
+  const demo = spawn(process.execPath, [runner, '--picture', picture], { env: await environment() });
   let stdout = '';
   let stderr = '';
   demo.stdout.on('data', (text) => (stdout += text));
@@ -74,7 +81,7 @@ it('keeps every promise, shows it as a table, and leaves nothing behind', async 
 }, 300_000);
 
 it('is gone at once, with all its instances, when it is interrupted', async () => {
-  const demo = spawn(process.execPath, [runner], { env: environment() });
+  const demo = spawn(process.execPath, [runner], { env: await environment() });
   let said = '';
   const isRushing = new Promise((resolve) => {
     demo.stdout.on('data', (text) => {

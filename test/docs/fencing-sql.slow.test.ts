@@ -1,6 +1,6 @@
-import { PGlite } from '@electric-sql/pglite';
 import { fence } from 'nestjs-redis-lock/fence';
 import sqlite from 'node-sqlite3-wasm';
+import { openPglite } from '../support/sql/pglite.mjs';
 import { SeededRandom } from '../support/world/seeded-random.js';
 import { blocksOf } from './guides.js';
 
@@ -29,7 +29,7 @@ interface Engine {
 const TOKEN = 2 ** 52;
 
 async function postgres(): Promise<Engine> {
-  const db = await PGlite.create();
+  const db = await openPglite();
   return {
     run: async (sql, values = []) => {
       const { affectedRows = 0, rows } = await db.query<Record<string, unknown>>(sql, values);

@@ -1,10 +1,11 @@
 import { Client } from 'pg';
+import { emptyPglite } from '../../../test/support/sql/pglite.mjs';
 import { startPostgres } from '../../demo/postgres.mjs';
 
 let postgres: Awaited<ReturnType<typeof startPostgres>>;
 const clients: Client[] = [];
 beforeAll(async () => {
-  postgres = await startPostgres();
+  postgres = await startPostgres(await emptyPglite());
 });
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.end()));

@@ -1,7 +1,8 @@
-import { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite';
 import { jest } from '@jest/globals';
 import { LeaseLostError, LockBusyError } from 'nestjs-redis-lock';
 import { rejection } from '../../../test/support/expect/eventually.js';
+import { openPglite } from '../../../test/support/sql/pglite.mjs';
 import { MIGRATION } from '../../demo/postgres.mjs';
 import { LedgerDatabase } from '../../src/ledger/ledger-database.js';
 import { LedgerRegister } from '../../src/ledger/ledger-register.js';
@@ -42,7 +43,7 @@ describe('stocktaking', () => {
 describe('the ledger', () => {
   let db: PGlite;
   beforeAll(async () => {
-    db = await PGlite.create();
+    db = await openPglite();
     await db.exec(MIGRATION);
     const transaction = <T>(work: (tx: never) => Promise<T>) => db.transaction((tx) => work(tx as never));
     jest.spyOn(shop.get(LedgerDatabase), 'transaction').mockImplementation(transaction);

@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
  * Writes a file, and its folder. Whoever writes or reads the same at the same time sees all of it or nothing.
  *
  * @param {string} path
- * @param {string} content
+ * @param {string | Uint8Array} content
  */
 export function publishFile(path, content) {
   mkdirSync(dirname(path), { recursive: true });

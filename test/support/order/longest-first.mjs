@@ -13,16 +13,24 @@ export function secondsOf(path) {
   return files[relative(root, path)] ?? OF_A_NEW_FILE;
 }
 
-export default class LongestFirst extends TestSequencer {
-  /** Files that failed in the run before stay in front. */
-  sort(tests) {
-    const rank = (test) => (this.hasFailed(test) ? Infinity : secondsOf(test.path));
-    const ranked = super.sort(tests).map((test) => ({ test, rank: rank(test) }));
-    return ranked.sort((one, other) => compare(other.rank, one.rank)).map(({ test }) => test);
-  }
+/** The tests, as Jest has them, of files that failed in the run before. They stay in front. */
+const failed = new WeakSet();
+
+/** Of tests that run together: how far in front they are. */
+export function rankOf(tests) {
+  return tests.some((test) => failed.has(test)) ? Infinity : tests.reduce((sum, { path }) => sum + secondsOf(path), 0);
 }
 
-/** Infinity minus Infinity is no number. */
-function compare(one, other) {
-  return one === other ? 0 : one - other;
+/** @param rank the larger it is, the further in front. Those of one rank stay in their order. */
+export function inFront(all, rank) {
+  const ranked = all.map((one) => ({ one, rank: rank(one) }));
+  // Infinity minus Infinity is no number.
+  return ranked.sort((a, b) => (a.rank === b.rank ? 0 : b.rank - a.rank)).map(({ one }) => one);
+}
+
+export default class LongestFirst extends TestSequencer {
+  sort(tests) {
+    for (const test of tests) if (this.hasFailed(test)) failed.add(test);
+    return inFront(super.sort(tests), (test) => rankOf([test]));
+  }
 }

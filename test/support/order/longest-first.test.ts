@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { root } from '../../../scripts/setup.mjs';
 import { readTimings } from '../../../scripts/timings/kept.mjs';
-import LongestFirst from './longest-first.mjs';
+import LongestFirst, { rankOf } from './longest-first.mjs';
 
 describe('the order of test files', () => {
   const context = { config: { cache: false }, hasteFS: { getSize: () => 100 } };
@@ -25,7 +25,13 @@ describe('the order of test files', () => {
         return path === failed.path;
       }
     }
-    const [first] = new AfterAFailure().sort([{ path: join(root, longest), context }, failed]) as [typeof failed];
+    const others = [longest, next].map((file) => ({ path: join(root, file), context }));
+    const [first] = new AfterAFailure().sort([others[0], failed]) as [typeof failed];
     expect(first).toBe(failed);
+    // Of files that run together, it is all of them.
+    expect([rankOf([others[1], failed]), rankOf(others)]).toEqual([
+      Infinity,
+      rankOf([others[0]]) + rankOf([others[1]]),
+    ]);
   });
 });

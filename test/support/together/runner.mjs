@@ -1,4 +1,4 @@
-// Runs the test files of a room in one environment, two dozen at a time: what they import, and what Jest itself needs in an
+// Runs the test files of a room in one environment, three dozen at a time: what they import, and what Jest itself needs in an
 // environment, is loaded once for all of them. Each file is a block with hooks of its own (blocks.mjs), and Jest is told of each as
 // if it had run alone. A room of which one file was asked for is run as Jest runs it, and so is every file with `-t`.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,13 +7,13 @@ import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatResultsErrors } from 'jest-message-util';
 import JestRunner from 'jest-runner';
-import { secondsOf } from '../order/longest-first.mjs';
+import { inFront, rankOf, secondsOf } from '../order/longest-first.mjs';
 
-/** Jest projects whose files take longer to load than to run. */
-const PROJECTS = new Set(['unit', 'nest', 'docs']);
+/** Jest projects with files that take longer to load than to run, or hardly less: those on servers wait most of the time. */
+const PROJECTS = new Set(['unit', 'nest', 'docs', 'servers']);
 /** With more of them, one worker would still be at a group when the others have nothing left to do. */
-const MOST_FILES = 24;
-const MOST_SECONDS = 10;
+const MOST_FILES = 36;
+const MOST_SECONDS = 20;
 /** What a file does with these reaches the modules and timers of the others, or hears of them. */
 const ALONE = /\bjest\.(?:resetModules\(|useFakeTimers\(|unstable_mockModule\(|spyOn\(globalThis\b)/;
 const BLOCKS = fileURLToPath(new URL('blocks.mjs', import.meta.url));
@@ -99,7 +99,7 @@ export default class TogetherRunner extends JestRunner {
   }
 }
 
-/** In the order of the tests: a group has the place of its first file. */
+/** The longest first. */
 function groupsOf(tests) {
   const groups = [];
   const open = new Map();
@@ -122,7 +122,7 @@ function groupsOf(tests) {
     group.tests.push(test);
     group.seconds += seconds;
   }
-  return groups;
+  return inFront(groups, rankOf);
 }
 
 function importsOf(group) {

@@ -7,7 +7,7 @@ import { eventsOf, type Instance, LockWorld } from '../support/world/lock-world.
 import { runs } from '../support/simulation/runs.js';
 import { SeededRandom } from '../support/world/seeded-random.js';
 
-const SEEDS = Array.from({ length: runs(8) }, (_, index) => index + 1);
+const SEEDS = Array.from({ length: runs(8, 4) }, (_, index) => index + 1);
 const STEPS = 120;
 const RESOURCES = ['order:1', 'order:2', 'stock:1', 'a bare name'];
 const MODES = ['exclusive', 'reentrant', 'read', 'write'] as const;

@@ -118,7 +118,7 @@ interface SiteTests {
 /** The contract on a Redis, whose tests run every script of the stores at least once. */
 export function describeOnRedis(
   openSite: () => Promise<RedisSite>,
-  { runner = { describe, it }, histories = { locks: runs(25), latches: runs(60) } }: SiteTests = {},
+  { runner = { describe, it }, histories = { locks: runs(25, 15), latches: runs(60, 30) } }: SiteTests = {},
 ): void {
   const ran = new Set<string>();
   const onRedis = useSubjectsOn(openSite, ran);

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { NUMBERS } from './configurations.mjs';
+import { NUMBERS, SHAPE } from './configurations.mjs';
 
 /** Milliseconds, on a machine that does much else. */
 const searchLimit = 600_000;
@@ -37,7 +37,7 @@ const preprocessed = (compiler, set) => {
   return [`-P${compiler} -E -x c`, ...options];
 };
 
-/** Of a program that is told the mutant when it starts, `set` has none. */
+/** Of a program that is told numbers when it starts, `set` has none of those. */
 async function build({ spin, compiler }, { set, model }, cwd, extra = []) {
   await mkdir(cwd, { recursive: true });
   await copyFile(join(import.meta.dirname, model), join(cwd, model));
@@ -61,19 +61,25 @@ async function build({ spin, compiler }, { set, model }, cwd, extra = []) {
   if (compiled.failed) throw new Error(`${compiler}:\n${compiled.output}`);
 }
 
-/** -E: a run that is cut ends somewhere, which is no deadlock. */
-const search = (program, { mutant }, cwd, timeout, ...args) =>
-  run(join(program, 'pan'), ['-E', '-m20000', ...args], { cwd, timeout, env: { MUTANT: String(mutant) } });
+/**
+ * -E: a run that is cut ends somewhere, which is no deadlock. -w: the states are kept in a table of 2 ** w places, for which a mutant
+ * has few.
+ */
+const search = (program, { set, property }, cwd, timeout, ...args) => {
+  const env = Object.fromEntries(Object.entries(set).map(([name, value]) => [name, String(value)]));
+  return run(join(program, 'pan'), ['-E', '-m20000', `-w${property ? 20 : 24}`, ...args], { cwd, timeout, env });
+};
 
-/** The folders of programs, by what they are made of: most mutants have that of the faithful model. */
+/** The folders of programs, by what they are made of: configurations of one shape, and their mutants, share one. */
 const programs = new Map();
 
 function programFor(tools, { set, model }, folder) {
-  const recipe = JSON.stringify({ model, set });
+  const shape = Object.fromEntries(Object.entries(set).filter(([name]) => SHAPE.has(name)));
+  const recipe = JSON.stringify({ model, shape });
   let made = programs.get(recipe);
   if (!made) {
     const cwd = join(folder, `program-${programs.size}`);
-    made = build(tools, { set, model }, cwd).then(() => cwd);
+    made = build(tools, { set: shape, model }, cwd).then(() => cwd);
     programs.set(recipe, made);
   }
   return made;
@@ -107,12 +113,11 @@ export async function check(tools, task, folder) {
 /** The steps to the error that `check` found among those of the same folder: the fewest to be found in a minute. */
 export async function shortestTrail(tools, task, folder) {
   const cwd = folderOf(task, folder);
-  // Spin itself shows the steps, and it runs no C: so the model says which mutant it is.
-  const set = { ...task.set, MUTANT: task.mutant };
-  await build(tools, { ...task, set }, cwd, ['-DREACH']);
+  // Spin itself shows the steps, and it runs no C: so the model itself has all numbers.
+  await build(tools, task, cwd, ['-DREACH']);
   // Overwrites the trail with a shorter one whenever it finds one.
   await search(cwd, task, cwd, trailLimit, '-i', `-m${task.depth}`);
-  const { output } = await run(tools.spin, [...preprocessed(tools.compiler, set), '-t', task.model], { cwd });
+  const { output } = await run(tools.spin, [...preprocessed(tools.compiler, task.set), '-t', task.model], { cwd });
   const steps = output.split('\n').map((line) => line.trim());
   return steps
     .slice(

@@ -1,5 +1,14 @@
-// What is checked. `set` becomes -D options of the model, on top of `anything`: two instances, one contender each, and every
+// What is checked. `set` are the numbers of the model, on top of `anything`: two instances, one contender each, and every
 // fault any number of times.
+
+/** For a fault: any number of times. */
+const ANY = 255;
+/** What is checked beside the other properties: `CHECK` is a sum of these. See lock.pml. */
+const CHECKS = { KNOWN: 1, NOTHING: 4, IN_TURN: 8, PROGRESS: 16 };
+const { KNOWN, NOTHING, IN_TURN, PROGRESS } = CHECKS;
+/** What the size of a state depends on, or its steps: of these a program is made. All other numbers are told to it. */
+export const SHAPE = new Set(['INSTANCES', 'WIRES0', 'IDS0', 'REPLAYS', 'CALLS', 'SLOTS', 'WANTED', 'TRIES']);
+
 const anything = {
   LEASE: 2, // ticks
   INSTANCES: 2,
@@ -14,12 +23,12 @@ const anything = {
   DEAF: 1, // PUBLISH may reach nobody though the instance lives
   PROMPT: 0, // 1: delays are shorter than a tick, heartbeats on time
   MAX_IDLE: 0, // PROMPT: ticks that a waiter may see no valid holder
-  CRASHES: 'ANY',
-  LOST_COMMANDS: 'ANY',
-  LOST_REPLIES: 'ANY',
-  LOST_MESSAGES: 'ANY',
-  DOUBLED: 'ANY',
-  GIVE_UPS: 'ANY',
+  CRASHES: ANY,
+  LOST_COMMANDS: ANY,
+  LOST_REPLIES: ANY,
+  LOST_MESSAGES: ANY,
+  DOUBLED: ANY,
+  GIVE_UPS: ANY,
   REPLAYS: 0, // messages that a stranger on the channels writes again, or alters
 };
 /** Of several.pml. */
@@ -39,18 +48,18 @@ const busy = { IDS0: 2, CALLERS0: 3, CALLERS1: 2, COHORT: 1 };
 const prompt = { ...busy, PROMPT: 1, INSTANCES: 3, TICKS: 99, DEAF: 0, LOST_COMMANDS: 0, LOST_REPLIES: 0 };
 
 const lockConfigurations = [
-  { name: 'late', set: { WIRES0: 2, IDS0: 2, CALLERS0: 2, ...noLoss, CHECK: 'KNOWN+NOTHING' } },
-  { name: 'faults', set: { WIRES0: 2, CHECK: 'KNOWN' } },
-  { name: 'tidy', set: { ...busy, CRASHES: 0, CHECK: 'KNOWN+NOTHING' } },
-  { name: 'cohort', set: { ...busy, CHECK: 'KNOWN' } },
-  { name: 'messages', set: { ...prompt, CRASHES: 0, MAX_IDLE: 1, CHECK: 'KNOWN+PROGRESS+IN_TURN+NOTHING' } },
+  { name: 'late', set: { WIRES0: 2, IDS0: 2, CALLERS0: 2, ...noLoss, CHECK: KNOWN + NOTHING } },
+  { name: 'faults', set: { WIRES0: 2, CHECK: KNOWN } },
+  { name: 'tidy', set: { ...busy, CRASHES: 0, CHECK: KNOWN + NOTHING } },
+  { name: 'cohort', set: { ...busy, CHECK: KNOWN } },
+  { name: 'messages', set: { ...prompt, CRASHES: 0, MAX_IDLE: 1, CHECK: KNOWN + PROGRESS + IN_TURN + NOTHING } },
   {
     name: 'crash',
-    set: { ...prompt, COHORT: 0, CALLERS0: 2, CALLERS1: 1, CRASHES: 2, MAX_IDLE: 3, CHECK: 'KNOWN+PROGRESS+IN_TURN' },
+    set: { ...prompt, COHORT: 0, CALLERS0: 2, CALLERS1: 1, CRASHES: 2, MAX_IDLE: 3, CHECK: KNOWN + PROGRESS + IN_TURN },
   },
   {
     name: 'command',
-    set: { ...prompt, ...noLoss, CALLERS0: 2, CALLERS1: 1, LOST_COMMANDS: 1, MAX_IDLE: 1, CHECK: 'KNOWN+PROGRESS' },
+    set: { ...prompt, ...noLoss, CALLERS0: 2, CALLERS1: 1, LOST_COMMANDS: 1, MAX_IDLE: 1, CHECK: KNOWN + PROGRESS },
   },
   {
     name: 'stranger',
@@ -62,17 +71,17 @@ const lockConfigurations = [
       DEAF: 0,
       GIVE_UPS: 1,
       REPLAYS: 1,
-      CHECK: 'KNOWN+NOTHING',
+      CHECK: KNOWN + NOTHING,
     },
   },
-  { name: 'minimum', set: { WIRES0: 2, IDS0: 2, CALLERS0: 2, MIN: 3, ...noLoss, GIVE_UPS: 1, CHECK: 'KNOWN+NOTHING' } },
+  { name: 'minimum', set: { WIRES0: 2, IDS0: 2, CALLERS0: 2, MIN: 3, ...noLoss, GIVE_UPS: 1, CHECK: KNOWN + NOTHING } },
   {
     name: 'kept',
-    set: { ...prompt, CALLERS0: 2, CALLERS1: 1, MIN: 4, CRASHES: 1, MAX_IDLE: 5, CHECK: 'KNOWN+PROGRESS+IN_TURN' },
+    set: { ...prompt, CALLERS0: 2, CALLERS1: 1, MIN: 4, CRASHES: 1, MAX_IDLE: 5, CHECK: KNOWN + PROGRESS + IN_TURN },
   },
   {
     name: 'keep',
-    set: { WIRES0: 2, IDS0: 2, CALLERS0: 2, KEEPS: 1, ...noLoss, GIVE_UPS: 1, CHECK: 'KNOWN+NOTHING' },
+    set: { WIRES0: 2, IDS0: 2, CALLERS0: 2, KEEPS: 1, ...noLoss, GIVE_UPS: 1, CHECK: KNOWN + NOTHING },
   },
   {
     name: 'quiet',
@@ -85,7 +94,7 @@ const lockConfigurations = [
       CALLERS1: 1,
       CRASHES: 1,
       MAX_IDLE: 4,
-      CHECK: 'KNOWN+PROGRESS+IN_TURN',
+      CHECK: KNOWN + PROGRESS + IN_TURN,
     },
   },
   {
@@ -102,10 +111,10 @@ const lockConfigurations = [
       CRASHES: 1,
       GIVE_UPS: 1,
       MAX_IDLE: 9,
-      CHECK: 'KNOWN+PROGRESS+IN_TURN',
+      CHECK: KNOWN + PROGRESS + IN_TURN,
     },
   },
-].map(({ name, set }) => ({ name, model: 'lock.pml', mutant: 0, set: { ...anything, ...set } }));
+].map(({ name, set }) => ({ name, model: 'lock.pml', set: { ...anything, ...set, MUTANT: 0 } }));
 
 const severalConfigurations = [
   { name: 'several', set: { SLOTS: 3 } },
@@ -113,7 +122,7 @@ const severalConfigurations = [
   { name: 'several-faults', set: { WANTED: 'SAME', BREAKS: 1, LOST_MESSAGES: 1, GIVE_UPS: 1 } },
   { name: 'several-late', set: { WANTED: 'SAME', TIMEOUTS: 1, GIVE_UPS: 1 } },
   { name: 'several-tries', set: { CALLS: 3, SLOTS: 3, WANTED: 'TWO', TRIES: 1 } },
-].map(({ name, set }) => ({ name, model: 'several.pml', mutant: 0, set: { ...noFault, ...set } }));
+].map(({ name, set }) => ({ name, model: 'several.pml', set: { ...noFault, ...set, MUTANT: 0 } }));
 
 /** The faithful models: each of these is searched exhaustively. */
 export const configurations = [...lockConfigurations, ...severalConfigurations];
@@ -156,7 +165,9 @@ const RULES = {
   TRY_AT_ONCE: 'lib/core/lease/lease-factory.ts',
 };
 /** By which the models know the mutants; 0 is none. */
-export const NUMBERS = Object.fromEntries(Object.keys(RULES).map((name, index) => [name, index + 1]));
+const MUTANTS = Object.fromEntries(Object.keys(RULES).map((name, index) => [name, index + 1]));
+/** What the models call by a name. */
+export const NUMBERS = { ANY, ...CHECKS, ...MUTANTS };
 
 /** `name` is the rule that is left out, `property` what must fail for that. */
 export const mutants = [
@@ -197,6 +208,7 @@ export const mutants = [
   { name: 'TRY_AT_ONCE', in: 'several-tries', property: 'one_is_served' },
 ].map(({ name, in: configuration, property, set }) => {
   const faithful = configurations.find((one) => one.name === configuration);
-  const mutant = NUMBERS[name];
-  return { name, rule: RULES[name], model: faithful.model, mutant, property, set: { ...faithful.set, ...set } };
+  const mutant = MUTANTS[name];
+  const numbers = { ...faithful.set, ...set, MUTANT: mutant };
+  return { name, rule: RULES[name], model: faithful.model, property, set: numbers };
 });

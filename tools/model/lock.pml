@@ -6,7 +6,6 @@
  * left of it: strictly before its deadline, which stands for the drift allowance. */
 #define NOBODY 0
 #define KEPT 254                              /* owner of a lock that was released before its minimum, MIN ticks */
-#define ANY 255                               /* for a fault: any number of times */
 #define CONTENDERS (IDS0 + INSTANCES - 1)     /* contender ids: 1 to IDS0 of instance 0, one of each other */
 #define INSTANCE(c) ((c) <= IDS0 -> 0 : (c) - IDS0)
 #define CAN_BEGIN(i) (idsUsed[i] < ((i) == 0 -> IDS0 : 1)) /* has an id left for a new contender */
@@ -18,30 +17,29 @@
 #define COUNT_DOWN(t) t = ((t) > 0 -> (t) - 1 : 0)
 #define USE(fault) fault = (fault == ANY -> ANY : fault - 1)
 
-/* What a failure names. The first three and minimum_is_kept are always checked, the others if CHECK, a sum, has their
- * number. */
+/* What a failure names. The first three and minimum_is_kept are always checked, the others if CHECK, a sum, has the number of
+ * theirs: KNOWN of redis_knows_the_lease, NOTHING of nothing_left, IN_TURN of first_in_first_out, PROGRESS of the three that
+ * need PROMPT. */
 hidden byte one_valid_holder, tokens_grow, only_the_owner_changes, redis_knows_the_lease, nothing_left;
 hidden byte first_in_first_out, waiter_is_served, free_lock_is_granted, dead_owner_is_gone, minimum_is_kept;
-#define KNOWN 1     /* redis_knows_the_lease */
-#define NOTHING 4   /* nothing_left: neither */
-#define IN_TURN 8   /* first_in_first_out */
-#define PROGRESS 16 /* the last three; they need PROMPT */
 
-/* MUTANT is 0 or one of the mutants, which configurations.mjs numbers. Without it, the program is told which one when it starts:
- * so it is made once for all of them. */
+/* MUTANT is 0 or one of the mutants, which configurations.mjs numbers. What changes neither the size of a state nor its steps
+ * is told to the program when it starts, where it is not defined: so one program is made for many configurations. */
+#define TOLD(f) f(MUTANT) f(CHECK) f(TICKS) f(LEASE) f(MIN) f(KEEPS) f(COHORT) f(PROMPT) f(MAX_IDLE) f(CALLERS0) f(CALLERS1) \
+  f(DEAF) f(CRASHES) f(LOST_COMMANDS) f(LOST_REPLIES) f(LOST_MESSAGES) f(DOUBLED) f(GIVE_UPS)
 #ifndef MUTANT
-hidden byte mutant;
-#define MUTANT mutant
-#define READ_MUTANT c_code { mutant = atoi(getenv("MUTANT")); };
+#define DECLARE(name) hidden byte name;
+#define READ(name) c_code { name = atoi(getenv(#name)); };
+TOLD(DECLARE)
+#define READ_NUMBERS TOLD(READ)
 #else
-#define READ_MUTANT
+#define READ_NUMBERS
 #endif
 
 mtype = { ACQUIRE, RELEASE, RETAIN, RENEW, ROTATE, GRANTED, QUEUED, OK, LOST };
 mtype = { KEEP, STAYS, ASK };                 /* to keep a place, and what has become of it */
 mtype = { IDLE, WAIT, HOLD, LEAVE, DONE, CRASHED };
-byte crashes = CRASHES, lostCommands = LOST_COMMANDS, lostReplies = LOST_REPLIES, lostMessages = LOST_MESSAGES;
-byte doubled = DOUBLED, giveUps = GIVE_UPS, replays = REPLAYS; /* how many are still allowed */
+byte crashes, lostCommands, lostReplies, lostMessages, doubled, giveUps, replays; /* how many are still allowed */
 hidden byte x, y, z, who, old, head, headTtl, headStamp, ownerBefore, ttlBefore, tokenBefore; /* within one step only */
 
 /* ---- Redis ---- */
@@ -63,7 +61,7 @@ Message heard;                                /* REPLAYS: one that a stranger on
 mtype state[INSTANCES] = IDLE;
 byte contender[INSTANCES], rotated[INSTANCES]; /* `rotated`: of a rotate that is not answered yet */
 byte left[INSTANCES], leaseToken[INSTANCES], handOvers[INSTANCES]; /* the lease */
-byte idsUsed[INSTANCES], callers[INSTANCES] = CALLERS1; /* local callers not served yet, with the present one */
+byte idsUsed[INSTANCES], callers[INSTANCES]; /* local callers not served yet, with the present one */
 bit retains[INSTANCES];                       /* LEAVE: it has held the lock, and releases it not before its minimum */
 bit told[INSTANCES];                          /* PROMPT: has sent its one command of this tick */
 bit unanswered[CONTENDERS + 1];               /* a reply to an acquire or rotate of this contender was lost */
@@ -136,7 +134,7 @@ inline grantNext() {                          /* to the first live waiter; witho
      head = queue[0]; headTtl = expiry[head]; headStamp = stamp[head]; leaveQueue(head);
      if
      :: headTtl > 0 && deaf != INSTANCE(head) + 1 -> /* otherwise expired, or PUBLISH reached 0 receivers: the next */
-        takeLock(head, (MUTANT == FULL_TTL -> LEASE : headTtl)); publish(head, headStamp)
+        headTtl = (MUTANT == FULL_TTL -> LEASE : headTtl); takeLock(head, headTtl); publish(head, headStamp)
      :: else
      fi
   od
@@ -457,9 +455,11 @@ proctype World() {
 
 init {
   atomic {
-    READ_MUTANT
+    READ_NUMBERS
+    crashes = CRASHES; lostCommands = LOST_COMMANDS; lostReplies = LOST_REPLIES; lostMessages = LOST_MESSAGES;
+    doubled = DOUBLED; giveUps = GIVE_UPS; replays = REPLAYS;
+    for (x : 0 .. INSTANCES - 1) { callers[x] = CALLERS1; run Instance(x) }
     callers[0] = CALLERS0;
-    for (x : 0 .. INSTANCES - 1) { run Instance(x) }
 #if WIRES0 == 2
     for (x : 0 .. WIRES - 1) { run Wire(x) }
 #endif

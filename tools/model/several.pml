@@ -14,21 +14,22 @@
 /* What a failure names. */
 hidden byte one_valid_holder, redis_knows_the_lease, nothing_left, all_are_served, one_is_served;
 
-/* MUTANT is 0 or one of the mutants, which configurations.mjs numbers. Without it, the program is told which one when it starts:
- * so it is made once for all of them. */
+/* MUTANT is 0 or one of the mutants, which configurations.mjs numbers. Where it is not defined, the program is told these numbers
+ * when it starts: see lock.pml. */
+#define TOLD(f) f(MUTANT) f(CRASHES) f(BREAKS) f(LOST_MESSAGES) f(TIMEOUTS) f(GIVE_UPS)
 #ifndef MUTANT
-hidden byte mutant;
-#define MUTANT mutant
-#define READ_MUTANT c_code { mutant = atoi(getenv("MUTANT")); };
+#define DECLARE(name) hidden byte name;
+#define READ(name) c_code { name = atoi(getenv(#name)); };
+TOLD(DECLARE)
+#define READ_NUMBERS TOLD(READ)
 #else
-#define READ_MUTANT
+#define READ_NUMBERS
 #endif
 
 mtype = { SOME, TWO, SAME };                  /* WANTED: any two or three locks; each call two others; all the same two */
 mtype = { IDLE, WANTS, HOLDS, DONE, REFUSED, GAVE_UP, CRASHED };
 mtype = { SENT, ANSWERED, BROKEN, GONE };     /* BROKEN: it may still be executed, but its answer is lost. GONE: no more */
-byte crashes = CRASHES, breaks = BREAKS, lostMessages = LOST_MESSAGES; /* how many are still allowed */
-byte timeouts = TIMEOUTS, giveUps = GIVE_UPS;
+byte crashes, breaks, lostMessages, timeouts, giveUps; /* how many are still allowed */
 hidden byte x, y, r, f, c, old;               /* within one step only */
 hidden byte isNext, isGranted, isUnknown;
 
@@ -299,7 +300,8 @@ proctype End() {
 }
 init {
   atomic {
-    READ_MUTANT
+    READ_NUMBERS
+    crashes = CRASHES; breaks = BREAKS; lostMessages = LOST_MESSAGES; timeouts = TIMEOUTS; giveUps = GIVE_UPS;
     for (x : 0 .. CALLS - 1) {
       if
       :: WANTED == SOME -> if :: wants[x] = 3 :: wants[x] = 5 :: wants[x] = 6 :: wants[x] = 7 fi

@@ -4,9 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { root } from '../../scripts/setup.mjs';
 import { currentOnes } from '../../scripts/setup/packages.mjs';
 import { sharePackages } from '../../scripts/setup/shared-packages.mjs';
+import { compileWithoutErrors } from './compile.mjs';
 import { checkConsoles } from './console.mjs';
 import { firstHour } from './first-hour/first-hour.mjs';
-import { npm } from './npm.mjs';
+import { npm, runScript, scriptOf, writeAddresses } from './npm.mjs';
 import { succeed } from './program.mjs';
 import { runTestingPage, writeForNodeTest, writeTestingPage } from './testing-page.mjs';
 
@@ -14,19 +15,20 @@ const TEST_MS = 60_000;
 
 /** One fresh project: does its steps, one after the other. @returns {Promise<boolean>} whether all of them passed */
 export async function checkConsumer(
-  { name, parts, isApplication = false, hasTestingPage = false, hasConsoles = false },
+  { name, parts, isApplication = false, hasTestingPage = false, hasConsoles = false, asksNpx = false },
   run,
 ) {
   const { folder, tarball, redisUrl } = run;
   for (const part of [...parts, name]) await copy(part, folder);
   sharePackages(folder, await currentOnes(await others(folder)));
+  await writeAddresses(folder);
   if (hasTestingPage) {
     await writeTestingPage({ into: join(folder, 'test/testing') });
     await writeForNodeTest(join(folder, 'test/node-test'));
   }
   // The same source in both formats: nothing else would show that both have the same types.
   if (hasConsoles) await copyFile(join(folder, 'src/consoles.ts'), join(folder, 'src/consoles.mts'));
-  const consumer = { name, folder, tarball, redisUrl };
+  const consumer = { name, folder, tarball, redisUrl, asksNpx };
   const steps = isApplication
     ? firstHour(consumer)
     : {
@@ -51,24 +53,25 @@ export async function checkConsumer(
 }
 
 /** Installs the tarball, compiles the project (which checks the types), runs it. */
-function compileAndTest({ name, folder, tarball, redisUrl }) {
+function compileAndTest({ name, folder, tarball, redisUrl, asksNpx }) {
   const env = { REDIS_URL: redisUrl, KEY_PREFIX: name };
   return {
     install: () => npm(['install', tarball, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder }),
-    compile: () => npm(['run', 'compile'], { cwd: folder }),
-    test: () => npm(['test'], { cwd: folder, env, timeoutMs: TEST_MS }),
-    'command line': () => commandLine({ folder, name, redisUrl }),
+    compile: () => compileWithoutErrors(folder),
+    test: () => runScript('test', { cwd: folder, env, timeoutMs: TEST_MS }),
+    'command line': () => commandLine({ folder, name, redisUrl, asksNpx }),
   };
 }
 
 const HAS_TOKEN = 'process.exitCode = Number(process.env.LOCK_FENCING_TOKEN) > 0 ? 0 : 1';
 
-/** The program of the package, as a user starts it. */
-async function commandLine({ folder, name, redisUrl }) {
+/** The program of the package, as a user starts it. npx finds the same file in each project. */
+async function commandLine({ folder, name, redisUrl, asksNpx }) {
   const env = { REDIS_URL: redisUrl };
   const run = (...args) => succeed('node_modules/.bin/nestjs-redis-lock', args, { cwd: folder, env });
+  const byNpx = (...args) => succeed('npx', ['--no-install', 'nestjs-redis-lock', ...args], { cwd: folder, env });
   const [help, listed] = await Promise.all([
-    succeed('npx', ['--no-install', 'nestjs-redis-lock', '--help'], { cwd: folder, env }),
+    asksNpx ? byNpx('--help') : run('--help'),
     run('ls', '--prefix', name, '--json'),
     run('exec', 'migrate', '--prefix', name, '--', 'node', '-e', HAS_TOKEN),
   ]);
@@ -84,8 +87,8 @@ function consoles({ folder }) {
 /** Its scripts `test:page` and `test:node`. */
 function testingPage({ folder }) {
   return {
-    'testing page, Jest': () => runTestingPage('npm', ['run', 'test:page'], { cwd: folder }),
-    'testing page, node:test': () => runTestingPage('npm', ['run', 'test:node'], { cwd: folder }),
+    'testing page, Jest': () => scriptOf('test:page', { cwd: folder }).then(runTestingPage),
+    'testing page, node:test': () => scriptOf('test:node', { cwd: folder }).then(runTestingPage),
   };
 }
 

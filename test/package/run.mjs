@@ -16,8 +16,9 @@ import { checkSize } from './size.mjs';
 
 const CONSUMERS = [
   { name: 'nest11-cli', parts: [], isApplication: true },
+  // Before the other application, which shares what the first one has installed meanwhile.
+  { name: 'nest12-esm-jest', parts: ['app'], hasTestingPage: true, asksNpx: true },
   { name: 'nest12-cli', parts: [], isApplication: true },
-  { name: 'nest12-esm-jest', parts: ['app'], hasTestingPage: true },
   { name: 'nest11-cjs-jest', parts: ['app'] },
   { name: 'nest12-cjs', parts: ['app', 'cjs'], hasConsoles: true },
   { name: 'nest10-cjs', parts: ['app', 'cjs'], hasConsoles: true },

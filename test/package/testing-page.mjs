@@ -37,7 +37,7 @@ export async function writeForNodeTest(into) {
 }
 
 /** Runs them by a command of their runner. Fails unless it says that each of them has passed. */
-export async function runTestingPage(command, args, options) {
+export async function runTestingPage([command, args, options]) {
   const { code, output } = await runProgram(command, args, { ...options, timeoutMs: TEST_MS });
   assert.equal(code, 0, output);
   const texts = (await readPage()).map(([, text]) => text);

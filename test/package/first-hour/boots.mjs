@@ -2,15 +2,22 @@
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import { runProgram } from '../program.mjs';
+import { runProgram, succeed } from '../program.mjs';
 
-const BOOT_MS = 30_000;
-const AT_ONCE = 2;
+const BOOT_MS = 60_000;
+const BOOT_EACH = fileURLToPath(new URL('boot-each.mjs', import.meta.url));
 
 const BOOT = `import { NestFactory } from '@nestjs/core';
 
-export async function boot(module: object): Promise<void> {
+export function boot(module: object): Promise<void> {
+  const booted = start(module);
+  Object.assign(globalThis, { booted });
+  return booted;
+}
+
+async function start(module: object): Promise<void> {
   const app = await NestFactory.create(module as never);
   await app.init();
   console.log('booted');
@@ -50,11 +57,12 @@ const WORK_FIRST =
   '  onModuleInit(): unknown {\n    const { locks }: { locks: any } = this;\n' +
   "    return locks.using('order', async () => {}, { waitMs: 0 });\n  }\n}\n";
 
-/** `starts` is whether the application starts all the same. */
+/** `starts` is whether the application starts all the same. `alone`: in a process of its own, which ends by itself or is ended by Nest. */
 const BOOTS = [
   {
     name: 'no-module',
     text: DECORATED + module('', 'Orders'),
+    alone: true,
     says: /RedisLockService: import RedisLockModule\.forRoot\(\{ \.\.\. \}\) in your root module/,
   },
   {
@@ -160,25 +168,40 @@ export async function writeBoots({ folder }, asWritten) {
 /** They have been compiled with the application. @returns {Promise<string>} all that they have printed */
 export async function checkBoots({ name: prefix, folder, env }) {
   const users = await makeUsers(prefix, folder, env.REDIS_URL);
-  const waiting = [...BOOTS];
-  const failures = [];
-  let printed = '';
-  const work = async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const { name, env: special, says, starts = false } = next;
-      const { code, output } = await runProgram(process.execPath, [`dist/boots/${name}.js`], {
-        cwd: folder,
-        env: { ...env, ...users, ...special, NO_COLOR: '1' },
-        timeoutMs: BOOT_MS,
-      });
-      printed += output;
-      const isRight = says.test(output) && (code === 0) === starts && /^booted$/m.test(output) === starts;
-      if (!isRight) failures.push(`${name}: exit code ${code}, expected ${says}\n${output}`);
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  const options = { cwd: folder, env: { ...env, ...users, NO_COLOR: '1' }, timeoutMs: BOOT_MS };
+  const together = BOOTS.filter(({ alone }) => !alone);
+  const results = await Promise.all([
+    ...BOOTS.filter(({ alone }) => alone).map((boot) => bootAlone(boot, options)),
+    bootEach(
+      together.filter(({ starts }) => starts),
+      options,
+    ),
+    bootEach(
+      together.filter(({ starts }) => !starts),
+      options,
+    ),
+  ]);
+  const said = new Map(results.flat().map(({ name, ...result }) => [name, result]));
+  const failures = BOOTS.flatMap(({ name, says, starts = false }) => {
+    const { code, output } = said.get(name);
+    const isRight = says.test(output) && (code === 0) === starts && /^booted$/m.test(output) === starts;
+    return isRight ? [] : [`${name}: exit code ${code}, expected ${says}\n${output}`];
+  });
   assert.equal(failures.length, 0, failures.join('\n\n'));
-  return printed;
+  return [...said.values()].map(({ output }) => output).join('\n');
+}
+
+async function bootAlone({ name, env }, options) {
+  const program = [`dist/boots/${name}.js`];
+  const result = await runProgram(process.execPath, program, { ...options, env: { ...options.env, ...env } });
+  return { name, ...result };
+}
+
+/** One after the other in one process, which takes most of its time to load Nest. Those that start leave nothing behind: it ends by itself. */
+async function bootEach(boots, options) {
+  const list = JSON.stringify(boots.map(({ name, env }) => ({ name, env })));
+  const output = await succeed(process.execPath, [BOOT_EACH, join(options.cwd, 'dist/boots'), list], options);
+  return JSON.parse(output);
 }
 
 /** Makes a user as the page on the ACL says, and one that lacks a right. @returns {Promise<object>} their URLs */

@@ -4,7 +4,7 @@ import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { checkConsoles } from '../console.mjs';
-import { npm } from '../npm.mjs';
+import { npm, runScript, scriptOf } from '../npm.mjs';
 import { followPackedLinks } from '../links.mjs';
 import { succeed } from '../program.mjs';
 import { runTestingPage, withTimersOf, writeTestingPage } from '../testing-page.mjs';
@@ -40,9 +40,9 @@ export function firstHour({ name, folder, tarball, redisUrl }) {
     'at night': () => checkNight(application).then((printed) => checkPagesIn(printed, application)),
     'two copies': () => checkCopies(application),
     'compile errors': () => checkMistakes(application),
-    e2e: () => npm(['run', 'test:e2e'], { cwd: folder, env: application.env, timeoutMs: TEST_MS }),
+    e2e: () => runScript('test:e2e', { cwd: folder, env: application.env, timeoutMs: TEST_MS }),
     // The testing page is in memory, too.
-    ...(isEsm && { 'e2e, memory': () => npm(['run', 'test:e2e'], { cwd: folder, env: inMemory, timeoutMs: TEST_MS }) }),
+    ...(isEsm && { 'e2e, memory': () => runScript('test:e2e', { cwd: folder, env: inMemory, timeoutMs: TEST_MS }) }),
     'testing page': () => checkTestingPage(application),
     'bundle, esbuild': () => checkEsbuild(application),
     // The CLI of Nest 12 comes without webpack. Last, because webpack leaves one file of all that was built.
@@ -121,8 +121,9 @@ async function checkTestingPage(application) {
   const { folder, isEsm } = application;
   const asWritten = (text) => writerOf(application)(isEsm ? withTimersOf('vitest', text) : text);
   await writeTestingPage({ into: join(folder, 'src/testing'), asWritten });
-  const inOneProcess = isEsm ? '--no-file-parallelism' : '--runInBand';
-  await runTestingPage('npm', ['test', '--', 'src/testing', inOneProcess], { cwd: folder });
+  // node:test runs the files of the page without isolation, too: see the consumer for Jest.
+  const inOneProcess = isEsm ? ['--no-file-parallelism', '--no-isolate'] : ['--runInBand'];
+  await runTestingPage(await scriptOf('test', { args: ['src/testing', ...inOneProcess], cwd: folder }));
 }
 
 async function writeSources(application) {

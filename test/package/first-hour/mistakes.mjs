@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runProgram } from '../program.mjs';
-
-const COMPILE_MS = 60_000;
+import { compile } from '../compile.mjs';
 
 const IMPORTS = `import { DistributedLock, LeaderOnly, LockHandler, RedisLockModule, type RedisLockService } from 'nestjs-redis-lock';
 import { SingletonCron } from 'nestjs-redis-lock/schedule';
@@ -61,8 +59,7 @@ export async function checkMistakes({ folder }) {
     include: ['.', '../*.ts'],
   };
   await writeFile(join(where, 'tsconfig.json'), JSON.stringify(project));
-  const tsc = [join(folder, 'node_modules/typescript/bin/tsc'), '--project', where, '--pretty', 'false'];
-  const { output } = await runProgram(process.execPath, tsc, { cwd: where, timeoutMs: COMPILE_MS });
+  const output = await compile(folder, join(where, 'tsconfig.json'));
   const failures = MISTAKES.flatMap(([text, says], index) => {
     const first = output.split('\n').find((line) => line.startsWith(`${index}.ts(`));
     return first !== undefined && says.test(first) ? [] : [`${text}\nexpected ${says}\n${first}`];

@@ -75,16 +75,26 @@ export function shell(script: string): string[] {
 /** A command that says `ran`. */
 export const SAYS_RAN = shell('echo ran');
 
-/** For Node: says its process id, and does not end. By the time that it has said it, its guard knows of it. */
+/** For Node: says its process id, and does not end. */
 export const RUNS_ON = "console.log('pid', process.pid); setInterval(() => {}, 1000);";
 
 /** A command that says its process id, and then runs until it is ended. */
-export const ENDLESS = node(RUNS_ON);
+export const ENDLESS = shell('echo "pid $$"; exec sleep 3600');
 
-/** The process id that {@link ENDLESS} has said. */
+/** The process id that {@link ENDLESS} has said. Its guard knows it, too. */
 export async function pidOf(exec: ExecProcess): Promise<number> {
   await exec.says(/pid \d+\n/);
+  await untilGuarded(exec);
   return Number(/pid (\d+)/.exec(exec.stdout)![1]);
+}
+
+/**
+ * Resolves when the guard knows the command that has just said something. `exec` tells it right after the start, and hears
+ * signals after that.
+ */
+export async function untilGuarded(exec: ExecProcess): Promise<void> {
+  exec.kill('SIGTSTP');
+  await exec.says('Not stopped', 'stderr');
 }
 
 /** A zombie does not run: its parent has not looked yet, or is stopped. */

@@ -99,7 +99,7 @@ describe('a lock that is held', () => {
     const holder = exec(['busy', ...ENDLESS]);
     await pidOf(holder);
     const waiter = exec(['busy', ...shell('echo "my turn"')]);
-    await waiter.says(/Waiting for "busy" for .* of 10 min: held by \S+ \(exec, command node\) for/, 'stderr');
+    await waiter.says(/Waiting for "busy" for .* of 10 min: held by \S+ \(exec, command sh\) for/, 'stderr');
     holder.kill('SIGTERM');
     await expect(waiter.ended).resolves.toBe(0);
     expect(waiter.stdout).toBe('my turn\n');
@@ -118,7 +118,7 @@ describe('a lock that is held', () => {
       const run = exec(['taken', ...options, ...SAYS_RAN]);
       return [options, await run.ended, run.stdout, run.stderr];
     });
-    const heldBy = expect.stringMatching(/held by \S+ \(exec, command node\)/);
+    const heldBy = expect.stringMatching(/held by \S+ \(exec, command sh\)/);
     expect(await Promise.all(runs)).toEqual(endings.map(([options, code]) => [options, code, '', heldBy]));
   });
 
@@ -162,7 +162,7 @@ describe('the end of exec', () => {
   });
 
   it('by a stop ends the command when the lease does', async () => {
-    const run = exec(['frozen', '--lease', '1s', ...ENDLESS]);
+    const run = exec(['frozen', '--lease', '3s', ...ENDLESS]);
     const pid = await pidOf(run);
     run.kill('SIGSTOP');
     await eventually(() => expect(isRunning(pid)).toBe(false));

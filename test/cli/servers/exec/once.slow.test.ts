@@ -7,7 +7,7 @@ import { connectAdmin } from '../../../support/redis/admin-client.js';
 import { documentedUser } from '../../../support/redis/lock-user.js';
 import { RedisCluster } from '../../../support/redis/redis-cluster.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
-import { node, SAYS_RAN, shell, useExec } from './exec-process.js';
+import { node, SAYS_RAN, shell, untilGuarded, useExec } from './exec-process.js';
 
 const redis = useRedis();
 const exec = useExec(() => redis().url);
@@ -135,14 +135,16 @@ describe(`a race of ${DEPLOYS} deploys`, () => {
     // A runner that is killed when its command has just ended could not note that: so none ends before that.
     const mayEnd = join(folder, 'may-end');
     const command = migration(log, await freePort(), mayEnd);
-    const options = ['--once', 'v1', '--lease', '3s', '--kill-after', '1s'];
+    // A runner whose lease ends while its command does could not note that either: a busy machine does not hold it up for so long.
+    const options = ['--once', 'v1', '--lease', '8s', '--kill-after', '1s'];
     const deploys = Array.from({ length: DEPLOYS }, (_, index) =>
       exec(['migrate-killed', ...options, ...command], { DEPLOY: String(index) }),
     );
     const killed = new Set<number>();
     for (let kills = 1; kills <= KILLS; kills++) {
-      await eventually(() => expect(linesOf(log, 'begins').length).toBeGreaterThanOrEqual(kills));
+      await eventually(() => expect(linesOf(log, 'begins').length).toBeGreaterThanOrEqual(kills), 40_000);
       const runner = Number(linesOf(log, 'begins').at(-1)!.split(' ')[1]);
+      await untilGuarded(deploys[runner]!);
       deploys[runner]!.kill('SIGKILL');
       killed.add(runner);
       appendFileSync(log, `killed ${runner}\n`);

@@ -37,6 +37,9 @@ class Reports {
   }
 }
 
+/** On a busy machine, a call may also say that it waits for an answer. */
+const isStep = (type: string): boolean => type !== 'waiting';
+
 describe('the log and the observers', () => {
   const redis = useRedis();
   const admin = useAdmin(() => redis().url);
@@ -77,7 +80,7 @@ describe('the log and the observers', () => {
     expect(await locks.tryAcquire('busy')).toBeNull();
     const text = await (await locks.acquire('job')).transfer();
     await (await locks.adopt(text)).release();
-    const seen = events.map(({ type }) => type);
+    const seen = events.map(({ type }) => type).filter(isStep);
     expect(seen.slice(0, 4)).toEqual(['acquired', 'released', 'acquired', 'notAcquired']);
     expect(seen.slice(4)).toEqual(['acquired', 'transferred', 'acquired', 'released']);
     expect([...log.at('warn'), ...log.at('error')]).toEqual([]);
@@ -149,6 +152,6 @@ describe('the log and the observers', () => {
     expect(await reports.quiet()).toBe('done');
     stop();
     expect(await reports.quiet()).toBe('done');
-    expect(seen).toEqual(['acquired', 'released']);
+    expect(seen.filter(isStep)).toEqual(['acquired', 'released']);
   });
 });

@@ -6,20 +6,24 @@ import { ROOT } from '../guides.js';
 
 const BUILD = fileURLToPath(new URL('../../../tools/docs/build.mjs', import.meta.url));
 
-/** The site as `npm run docs -- --serve` builds, checks and serves it. */
+/** The site as `npm run docs -- --serve` builds, checks and serves it, or as `npm run docs:dev` serves it. */
 export interface SiteServer {
   /** Without a slash at the end. */
   readonly url: string;
+  /** What the build and the server have printed. */
+  output(): string;
   stop(): Promise<void>;
 }
 
-/** @throws Error with the output of the build, when it fails */
-export async function serveSite(): Promise<SiteServer> {
+/**
+ * @param base the path that the site is served under
+ * @throws Error with the output of the build, when it fails
+ */
+export async function serveSite({ dev = false, base = '/' } = {}): Promise<SiteServer> {
   const port = await findFreePort();
-  const { DOCS_BASE: _base, ...env } = process.env;
-  const child = spawn(process.execPath, [BUILD, '--serve', '--port', String(port)], {
+  const child = spawn(process.execPath, [BUILD, dev ? '--dev' : '--serve', '--port', String(port)], {
     cwd: ROOT,
-    env: { ...env, NODE_OPTIONS: '' },
+    env: { ...process.env, NODE_OPTIONS: '', DOCS_BASE: base },
     // A group of its own: the build starts other programs, which are to end with it.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -30,7 +34,7 @@ export async function serveSite(): Promise<SiteServer> {
     for (const stream of [child.stdout, child.stderr]) {
       stream.on('data', (chunk: Buffer) => {
         output += chunk.toString();
-        if (output.includes('Built site served at')) resolve();
+        if (output.includes(dev ? `localhost:${port}` : 'Built site served at')) resolve();
       });
     }
   });
@@ -40,7 +44,8 @@ export async function serveSite(): Promise<SiteServer> {
   await Promise.race([served, failed]);
   failed.catch(() => {});
   return {
-    url: `http://localhost:${port}`,
+    url: `http://localhost:${port}${base.replace(/\/$/, '')}`,
+    output: () => output,
     async stop() {
       process.kill(-child.pid!);
       await exited;

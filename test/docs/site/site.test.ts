@@ -213,3 +213,41 @@ describe('the site in a browser', () => {
     expect(complaints).toEqual(expect.arrayContaining(['broken', `404 ${site!.url}/nowhere.html`]));
   });
 });
+
+// Each takes as long as all of the above. Mermaid is fetched by an address that depends on both.
+if (process.env['TEST_SPEED'] === 'long') {
+  describe.each([
+    ['built for a path of its host', { base: '/docs/' }],
+    ['while its pages are being written', { dev: true }],
+    ['while they are, below a path', { dev: true, base: '/docs/' }],
+  ])('the site %s', (_form, how) => {
+    it(
+      'draws the diagrams, and nothing is missing',
+      async () => {
+        const site = await serveSite(how);
+        const browser = await launchBrowser();
+        try {
+          const page = await browser.newPage();
+          const failed: string[] = [];
+          page.on('pageerror', (error: Error) => failed.push(error.message));
+          page.on('response', (response: Response) => {
+            if (response.status() >= 400 && !response.url().endsWith('/favicon.ico')) failed.push(response.url());
+          });
+          for (const { path, diagrams } of pages.filter((each) => each.diagrams > 0)) {
+            await page.goto(site.url + path);
+            await page
+              .locator('main .mermaid svg')
+              .nth(diagrams - 1)
+              .waitFor({ timeout: PAGE_MS });
+          }
+          expect(failed).toEqual([]);
+          expect(site.output()).not.toMatch(/error|could not/i);
+        } finally {
+          await browser.close();
+          await site.stop();
+        }
+      },
+      BUILD_MS,
+    );
+  });
+}

@@ -33,6 +33,8 @@ export default defineConfig({
   vite: {
     publicDir: false,
     plugins: [{ name: 'packages-of-the-site', configResolved: forgetUnseenPackages }, copyMermaid()],
+    // The pages lie at the root of the repository, where Vite would look through every HTML file.
+    optimizeDeps: { entries: ['tools/docs/.vitepress/theme/*.mjs'] },
     // To look for what is unused takes a third of the build, and finds nothing: what VitePress brings comes bundled.
     build: { chunkSizeWarningLimit: 3_000, rollupOptions: { treeshake: false } },
   },

@@ -59,7 +59,7 @@ describe('the arrows between the rooms of lib/', () => {
       `import type { A } from './one.js';\nexport interface B { a: A }\n`,
     );
     violations = await cruise(folder);
-  });
+  }, 300_000);
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
   const refusedFrom = (file: string): string[] =>

@@ -98,7 +98,7 @@ describe('nothing is left', () => {
 
   it('of processes that are killed as holder and as waiters, when their time in Redis is over', async () => {
     const witness = await start();
-    const [holder, ...waiters] = await Promise.all(times(3, () => startProcess(400)));
+    const [holder, ...waiters] = await Promise.all(times(3, () => startProcess(3_000)));
     await holder!.ask('acquire', 'x');
     const lost = waiters.map((each) => rejection(each.ask('acquire', 'x')));
     await eventually(async () => expect((await witness.store.inspect('x')).waiters).toHaveLength(2));

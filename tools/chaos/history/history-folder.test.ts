@@ -28,6 +28,17 @@ describe('what processes say', () => {
     expect(folder.countGrants()).toBe(2);
   });
 
+  it('is heard while it grows, also where a letter is only half there', () => {
+    folder.logOf('w1').say({ type: 'started', at: 1 });
+    expect(folder.readSoFar().entries).toHaveLength(1);
+    const line = Buffer.from(`${JSON.stringify({ at: 2, process: 'w\u00f6', type: 'started' })}\n`);
+    const half = line.indexOf(0xc3) + 1;
+    appendFileSync(folder.fileOf('w2'), line.subarray(0, half));
+    expect(folder.readSoFar().entries).toHaveLength(1);
+    appendFileSync(folder.fileOf('w2'), line.subarray(half));
+    expect(folder.readSoFar().entries.map(({ process }) => process)).toEqual(['w1', 'w\u00f6']);
+  });
+
   it('is gone with the process that began it, also where that exits in the middle', () => {
     const loader = new URL('../../../test/support/process/typescript-loader.mjs', import.meta.url).href;
     const script = `

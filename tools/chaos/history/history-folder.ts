@@ -4,16 +4,19 @@ import { join } from 'node:path';
 import { atExit } from '../../../test/support/process/at-exit.js';
 import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { Entry } from './entries.js';
-import { GrantCounter } from './grant-counter.js';
+import { GrowingFile } from './growing-file.js';
 import { History } from './history.js';
 import { HistoryLog, readHistory } from './history-log.js';
 
 const ENDING = '.jsonl';
+const GRANTED = '"type":"ok","op":"acquire"';
 
 /** Where the processes of one world say what they do: a file for each. Gone when it is disposed of, unless it is kept. */
 export class HistoryFolder implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), 'lock-chaos-'));
-  readonly #counter = new GrantCounter();
+  /** What was read of each file so far. */
+  readonly #counted = new Map<string, { readonly file: GrowingFile; granted: number }>();
+  readonly #heard = new Map<string, { readonly file: GrowingFile; readonly entries: Entry[] }>();
   readonly #calledOff = atExit(() => this[Symbol.dispose]());
   #isKept = false;
 
@@ -28,7 +31,14 @@ export class HistoryFolder implements Disposable {
 
   /** How many leases were granted so far. */
   countGrants(): number {
-    return filesIn(this.path).reduce((granted, file) => granted + this.#counter.countIn(file), 0);
+    let sum = 0;
+    for (const path of filesIn(this.path)) {
+      const counted = this.#counted.get(path) ?? { file: new GrowingFile(path), granted: 0 };
+      this.#counted.set(path, counted);
+      counted.granted += counted.file.newLines().filter((line) => line.includes(GRANTED)).length;
+      sum += counted.granted;
+    }
+    return sum;
   }
 
   /**
@@ -36,7 +46,12 @@ export class HistoryFolder implements Disposable {
    */
   readSoFar(): History {
     const now = machineNow();
-    const entries = filesIn(this.path).flatMap((file) => readHistory(file, { isGrowing: true }));
+    const entries = filesIn(this.path).flatMap((path) => {
+      const heard = this.#heard.get(path) ?? { file: new GrowingFile(path), entries: [] };
+      this.#heard.set(path, heard);
+      for (const line of heard.file.newLines()) heard.entries.push(JSON.parse(line) as Entry);
+      return heard.entries;
+    });
     return new History(
       entries.filter(({ at }) => at < now),
       now,

@@ -31,9 +31,9 @@ export class HistoryLog {
   }
 }
 
-/** Reads what one process said. The last line of one that was killed, or that goes on (`isGrowing`), may be cut short. */
-export function readHistory(path: string, { isGrowing = false } = {}): Entry[] {
+/** Reads what one process said. The last line of one that was killed may be cut short. */
+export function readHistory(path: string): Entry[] {
   const lines = readFileSync(path, 'utf8').split('\n');
-  if (lines.pop() !== '' && !isGrowing) process.emitWarning(`${path} ends in the middle of a line`);
+  if (lines.pop() !== '') process.emitWarning(`${path} ends in the middle of a line`);
   return lines.map((line) => JSON.parse(line) as Entry);
 }

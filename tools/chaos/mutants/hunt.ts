@@ -44,7 +44,7 @@ interface Finding {
   readonly at: number;
 }
 
-/** One world works or waits while another one starts, which is what takes most of the time. */
+/** One world works or waits while another one starts. With more, this process, which is their network, stands still too often. */
 const AT_ONCE = 3;
 const LOOK_MS = 200;
 
@@ -105,7 +105,11 @@ async function untilEnd(world: World, scenario: LockMutant['scenario']): Promise
 async function untilCaught(world: World, mutant: LockMutant): Promise<Finding> {
   const { scenario, caughtBy, lastsMs = scenarios[scenario].lastsMs } = mutant;
   const trouble = beginTrouble(world, scenario);
-  const finding = await lookUntil(lastsMs > 0 ? sleep(lastsMs) : trouble.ended, world, caughtBy);
+  const caught = new AbortController();
+  const end = lastsMs > 0 ? sleep(lastsMs, undefined, caught) : trouble.ended;
+  const finding = await lookUntil(end, world, caughtBy);
+  // Else nothing that runs this could end before the time is over.
+  caught.abort();
   await trouble.end();
   return finding.broken.length > 0 ? finding : lookUntil(world.close(), world, caughtBy);
 }

@@ -31,7 +31,7 @@ export function isPlayable(scenario: LockMutant['scenario']): boolean {
 }
 
 /** Most harm is done within seconds. On a very busy machine the moment for it may not come for as long as this. */
-const LASTS_MS = 60_000;
+const LASTS_MS = 120_000;
 const PAIR = { workers: 2, isObserved: false } as const;
 const QUIET = { resources: 1, longHolds: 0, campaigns: false, ticks: false } as const;
 

@@ -6,8 +6,7 @@ import { inLanes } from './lanes.js';
 import { failingOver, forgetful, setBack, steady } from './stages.js';
 
 /** What the workers do: every mode, and every way to give up. */
-export const WORK: Work = {
-  callers: 16,
+export const WORK: Omit<Work, 'callers' | 'longHolds'> = {
   ways: {
     exclusive: 10,
     using: 4,
@@ -25,7 +24,6 @@ export const WORK: Work = {
     mixed: 1,
   },
   resources: 2,
-  longHolds: 1,
   campaigns: true,
   ticks: true,
 };
@@ -34,6 +32,8 @@ const LEASE_MS = 600;
 const FAIL_OVER_LEASE_MS = 3_000;
 /** Of a hundred faults so many come together with a second one. */
 const TOGETHER = 30;
+/** So many leases without a fault: with one in each second, few queues are seen whose order is promised. */
+const CALM = 5;
 
 export type Form = 'short' | 'long';
 
@@ -51,7 +51,7 @@ export interface FaultTargets {
 }
 
 export const TARGETS: Readonly<Record<Form, FaultTargets>> = {
-  short: { holds: 7_000, contended: 0, faults: 60, each: 1, longest: false },
+  short: { holds: 1_500, contended: 0, faults: 45, each: 1, longest: false },
   long: { holds: 200_000, contended: 200_000, faults: 1_000, each: 40, longest: true },
 };
 
@@ -61,24 +61,31 @@ interface Scale {
   /** How often each fault comes in the chapter in which data are lost: often enough to show that they are. */
   readonly losses: number;
   readonly others: number;
+  /** How many callers each worker has, and how many of a hundred holds are long. Many short holds need the processor and little else. */
+  readonly work: Pick<Work, 'callers' | 'longHolds'>;
 }
 
 const SCALES: Readonly<Record<Form, Scale>> = {
-  short: { steady: { chapters: 2, each: 1, holds: 4_000 }, losses: 3, others: 1 },
-  long: { steady: { chapters: 8, each: 5, holds: 40_000 }, losses: 40, others: 40 },
+  short: { steady: { chapters: 1, each: 1, holds: 1_500 }, losses: 3, others: 1, work: { callers: 6, longHolds: 5 } },
+  long: {
+    steady: { chapters: 8, each: 5, holds: 40_000 },
+    losses: 40,
+    others: 40,
+    work: { callers: 16, longHolds: 1 },
+  },
 };
 
 /** Chapters of all kinds, the long ones first. */
 export function chaptersOf(form: Form, seed: number): ChapterSettings[] {
-  const { steady: long, losses, others } = SCALES[form];
-  const common = { workers: WORKERS, leaseMs: LEASE_MS, work: WORK, recoveries: FAULT_RECOVERIES };
+  const { steady: long, losses, others, work: amount } = SCALES[form];
+  const common = { workers: WORKERS, leaseMs: LEASE_MS, work: { ...WORK, ...amount }, recoveries: FAULT_RECOVERIES };
   // So that there is a lease when it is forgotten: most holds last a few milliseconds.
-  const lasting = { ...WORK, longHolds: 10 };
+  const lasting = { ...common.work, longHolds: 10 };
   const chapters = [
     ...Array.from({ length: long.chapters }, (_, index) => ({
       title: `one Redis that keeps its data (${index + 1})`,
       stage: steady,
-      plan: { each: long.each, holds: long.holds, together: TOGETHER },
+      plan: { each: long.each, holds: long.holds, together: TOGETHER, calm: CALM },
     })),
     { title: 'one Redis that loses its data', stage: forgetful, plan: { each: losses, together: 0 }, work: lasting },
     { title: 'one Redis whose clock goes back', stage: setBack, plan: { each: others, together: 0 }, work: lasting },

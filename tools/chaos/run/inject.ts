@@ -14,12 +14,17 @@ export interface Plan {
   readonly holds?: number;
   /** How many of a hundred come together with another one, that strikes a worker. */
   readonly together: number;
+  /** For so many leases all goes on well at the end. @default 0 */
+  readonly calm?: number;
   /** Ends it before the next fault. */
   readonly signal?: AbortSignal;
 }
 
 /** Injects faults one after another, in an order that the seed decides, now and then with a second one in the middle. */
-export async function inject(world: World, { faults, each, holds = 0, together, signal }: Plan): Promise<void> {
+export async function inject(
+  world: World,
+  { faults, each, holds = 0, together, calm = 0, signal }: Plan,
+): Promise<void> {
   // Of its own: what the faults themselves choose depends on what they find.
   const random = new SeededRandom(world.settings.seed);
   const upTo = (limit: number): number => Math.floor(random.fraction() * limit);
@@ -73,6 +78,7 @@ export async function inject(world: World, { faults, each, holds = 0, together, 
     // All is well again for long enough to see that it is.
     await sleep(world.leaseMs * (0.2 + 0.6 * random.fraction()));
   }
+  await sleep(calm * world.leaseMs);
 }
 
 async function choose(world: World, fault: Fault, struck: ReadonlySet<Slot>): Promise<Slot | undefined> {

@@ -38,7 +38,7 @@ export const TOPOLOGY_TARGETS: Readonly<Record<Form, FaultTargets>> = {
 export function topologyChaptersOf(form: Form, seed: number): ChapterSettings[] {
   const { chapters, each, workers, ofProcesses } = SCALES[form];
   const others = OF_PROCESSES.filter(({ kind }) => ofProcesses.test(kind));
-  const work = { ...WORK, longHolds: 2 };
+  const work = { ...WORK, callers: 16, longHolds: 2 };
   const common = { workers, work, plan: { each, together: 0 }, recoveries: TOPOLOGY_RECOVERIES };
   const kinds = [
     { title: 'a cluster', stage: () => clustered(others), leaseMs: CLUSTER_LEASE_MS },

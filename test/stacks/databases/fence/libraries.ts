@@ -1,6 +1,5 @@
 // Each library whose transactions fence.guard takes, on each database that our tests have for it.
 import { createRequire } from 'node:module';
-import { PGlite } from '@electric-sql/pglite';
 import { createClient } from '@libsql/client';
 import type { SqlEntityManager } from '@mikro-orm/knex';
 import { MikroORM as MikroLibsql } from '@mikro-orm/libsql';
@@ -30,6 +29,7 @@ import postgres from 'postgres';
 import { Sequelize } from 'sequelize';
 import initSqlJs from 'sql.js';
 import { DataSource } from 'typeorm';
+import { openPglite } from '../../../support/sql/pglite.mjs';
 import { PrismaClient } from '../generated/client.js';
 import { PrismaClient as PrismaMysql } from '../generated-mysql/client.js';
 import { PrismaClient as PrismaSqlite } from '../generated-sqlite/client.js';
@@ -89,7 +89,7 @@ export const LIBRARIES: Readonly<Record<string, (urls: Urls) => Promise<Library>
     };
   },
   async PGlite() {
-    const db = await PGlite.create();
+    const db = await openPglite();
     return {
       database: 'postgres',
       transaction: (work) => db.transaction((tx) => work(tx, (text) => tx.query(text))),

@@ -83,7 +83,7 @@ describe('the command of exec', () => {
   });
 
   it('keeps the lease while it is stopped', async () => {
-    const run = exec(['stopped', '--lease', '3s', ...ENDLESS]);
+    const run = exec(['stopped', '--lease', '4s', '--kill-after', '200ms', ...ENDLESS]);
     const pid = await pidOf(run);
     process.kill(pid, 'SIGSTOP');
     const other = exec(['stopped', '--wait', '5s', ...shell(':')]);

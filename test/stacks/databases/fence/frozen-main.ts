@@ -2,12 +2,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { fence } from 'nestjs-redis-lock/fence';
 import { type Database, open, type SqlClient } from './sql-client.js';
 import type { Passable, SellerOptions, SellerResult } from './seller.js';
 
-const [database, url, redisUrl, rounds, prune] = process.argv.slice(2) as [Database, string, string, string, string];
+const [seller, database, url, redisUrl, rounds, prune] = process.argv.slice(2) as [
+  string,
+  Database,
+  string,
+  string,
+  string,
+  string,
+];
 /** Holders that stand still together. */
 const LANES = 18;
 const STOCK = 1_000_000;
@@ -31,11 +37,7 @@ async function prepare(): Promise<void> {
 }
 
 function start(options: SellerOptions): { child: ChildProcess; said: AsyncIterableIterator<string> } {
-  const loader = ['--import', new URL('../../../support/process/typescript-loader.mjs', import.meta.url).href];
-  const program = fileURLToPath(new URL('seller.ts', import.meta.url));
-  const child = spawn(process.execPath, [...loader, program, JSON.stringify(options)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+  const child = spawn(process.execPath, [seller, JSON.stringify(options)], { stdio: ['pipe', 'pipe', 'inherit'] });
   return { child, said: createInterface({ input: child.stdout! })[Symbol.asyncIterator]() };
 }
 

@@ -1,5 +1,6 @@
 import { blocksOf } from '../../../docs/guides.js';
-import { runUnbundled } from '../../../support/process/run-typescript.js';
+import { programOf } from '../../../support/process/program.js';
+import { runTypescript } from '../../../support/process/run-typescript.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
 import { type SqlServer, startMariadb, startPostgres } from '../../../support/sql/sql-server.js';
 
@@ -47,8 +48,9 @@ describe.each([
     let results: Results;
     beforeAll(async () => {
       server = await startServer();
-      const args = [database, server.url, redis().url, ROUNDS, prunings.get(database)!];
-      const { code, stdout, stderr } = await runUnbundled(new URL('frozen-main.ts', import.meta.url), args);
+      const seller = programOf(new URL('seller.ts', import.meta.url));
+      const args = [seller, database, server.url, redis().url, ROUNDS, prunings.get(database)!];
+      const { code, stdout, stderr } = await runTypescript(new URL('frozen-main.ts', import.meta.url), args);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       results = JSON.parse(stdout) as Results;
     }, 600_000);

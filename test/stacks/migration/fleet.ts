@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
+import { programOf } from '../../support/process/program.js';
 import { unbundled } from '../../support/process/run-typescript.js';
 import type { Order } from './counting.js';
 
@@ -12,7 +13,8 @@ export class Pod {
 
   constructor(kind: 'old' | 'new', ...args: readonly string[]) {
     const main = new URL(`${kind}-pod.ts`, import.meta.url);
-    this.#child = spawn(process.execPath, [...unbundled(main), ...args], {
+    // murlock reads files that lie beside its own.
+    this.#child = spawn(process.execPath, [...(kind === 'old' ? unbundled(main) : [programOf(main)]), ...args], {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       env: { ...process.env, NODE_OPTIONS: '' },
     });

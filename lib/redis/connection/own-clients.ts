@@ -4,7 +4,7 @@ import { reconnectPauses } from './ioredis-options.js';
 
 /**
  * The longest pause before sentinels are asked again while the process may exit. ioredis keeps the process alive for
- * two seconds after each attempt, so the pause has to be longer, and the same for all clients.
+ * two seconds after each attempt, so the pause has to be longer, and common to all clients of the process.
  */
 const LONGEST_RESTART_MS = 2_500;
 /**
@@ -16,6 +16,21 @@ const CLOSED_WITHIN_MS = 1_000;
 const NOT_CONNECTED: ReadonlySet<string> = new Set(['wait', 'reconnecting', 'end']);
 
 type Client = Redis | Cluster;
+
+/** What asks sentinels again, of all instances in this process. */
+const restarts = new Set<() => void>();
+let lastPause: NodeJS.Timeout | undefined;
+
+/** Calls back when no client has given up for the longest pause: then there was a moment at which the process could exit. */
+function afterLongestPause(restart: () => void): void {
+  restarts.add(restart);
+  clearTimeout(lastPause);
+  lastPause = setTimeout(() => {
+    const all = [...restarts];
+    restarts.clear();
+    for (const each of all) each();
+  }, LONGEST_RESTART_MS).unref();
+}
 
 /**
  * The ioredis clients of one instance. Decides whether they keep the process alive, and knows when all of them have
@@ -102,18 +117,20 @@ export class OwnClients {
   #restartLater(client: Client): void {
     if (this.#isClosing) return;
     this.#resting.add(client);
+    const pauseMs = this.pauseBefore(1) * 2 ** this.#restarts;
+    if (!this.#keepsAlive && pauseMs >= LONGEST_RESTART_MS) return afterLongestPause(this.#restart);
     if (this.#resting.size > 1) return;
-    const pauseMs = Math.min(LONGEST_RESTART_MS, this.pauseBefore(1) * 2 ** this.#restarts++);
-    const timer = setTimeout(() => this.#restart(), pauseMs);
+    this.#restarts++;
+    const timer = setTimeout(this.#restart, Math.min(LONGEST_RESTART_MS, pauseMs));
     if (!this.#keepsAlive) timer.unref();
   }
 
-  #restart(): void {
+  readonly #restart = (): void => {
     if (this.#isClosing) return;
     const resting = [...this.#resting];
     this.#resting.clear();
     for (const client of resting) client.connect().catch(() => {}); // 'end' follows, or it tries by itself
-  }
+  };
 
   /** Lets the socket of a client, and the timer of its next attempt, keep the process alive or not. */
   #refer(client: Client): void {

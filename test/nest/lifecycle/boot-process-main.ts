@@ -1,6 +1,13 @@
 // What boot-process.test.ts starts: an application of its own process which does not get as far as being started.
 import 'reflect-metadata';
-import { Injectable, type LoggerService, Module, type OnModuleInit, type Provider } from '@nestjs/common';
+import {
+  type DynamicModule,
+  Injectable,
+  type LoggerService,
+  Module,
+  type OnModuleInit,
+  type Provider,
+} from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { RedisLockModule } from '../../../lib/nest/module/redis-lock.module.js';
@@ -10,11 +17,9 @@ import { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
 const [options, how] = process.argv.slice(2) as [string, 'factory' | 'init' | 'compiled'];
 const tell = (text: string): void => void process.stdout.write(`${text}\n`);
 const silent: LoggerService = { log() {}, error() {}, warn() {} };
-const locksModule = RedisLockModule.forRoot({
-  ...(JSON.parse(options) as RedisLockModuleOptions),
-  attemptTimeoutMs: 300,
-  waitMs: 2_000,
-});
+const [locksModule, ...otherModules] = (JSON.parse(options) as [RedisLockModuleOptions]).map((given) =>
+  RedisLockModule.forRoot({ ...given, attemptTimeoutMs: 300, waitMs: 2_000 }),
+) as [DynamicModule, ...DynamicModule[]];
 
 @Injectable()
 class Migrations implements OnModuleInit {
@@ -34,7 +39,7 @@ const failingFactory: Provider = {
   },
 };
 
-@Module({ imports: [locksModule], providers: [Migrations] })
+@Module({ imports: [locksModule, ...otherModules], providers: [Migrations] })
 class FailingModule {}
 
 async function useWithoutStart(): Promise<void> {
@@ -56,7 +61,7 @@ async function fail(boot: Promise<unknown>): Promise<void> {
 if (how === 'compiled') await useWithoutStart();
 else if (how === 'factory')
   await fail(
-    Test.createTestingModule({ imports: [locksModule], providers: [failingFactory] })
+    Test.createTestingModule({ imports: [locksModule, ...otherModules], providers: [failingFactory] })
       .setLogger(silent)
       .compile(),
   );

@@ -8,13 +8,14 @@ const main = programOf(new URL('boot-process-main.ts', import.meta.url));
 
 /** Where nobody listens. */
 const NOWHERE = { host: '127.0.0.1', port: 1 };
+const NO_SENTINEL = { sentinels: [NOWHERE], name: 'mymaster' };
 
 describe('a process whose application does not get as far as being started', () => {
   const redis = useRedis();
   const running: ChildProcess[] = [];
   afterEach(() => running.splice(0).forEach((child) => child.kill('SIGKILL')));
 
-  const run = async (options: RedisLockModuleOptions, how: 'factory' | 'init' | 'compiled'): Promise<string> => {
+  const run = async (how: 'factory' | 'init' | 'compiled', ...options: RedisLockModuleOptions[]): Promise<string> => {
     let output = '';
     const child = spawn(process.execPath, [main, JSON.stringify(options), how], {
       env: { ...process.env, NODE_OPTIONS: '' },
@@ -27,23 +28,28 @@ describe('a process whose application does not get as far as being started', () 
     return result();
   };
 
-  const connections: [string, () => RedisLockModuleOptions][] = [
+  const connections: [string, () => RedisLockModuleOptions | RedisLockModuleOptions[]][] = [
     ['a Redis', () => ({ connection: redis().url })],
     ['a Redis whose replicas have to have it', () => ({ connection: redis().url, durability: { replicas: 1 } })],
     ['a quorum', () => ({ quorum: { connections: [redis().url] } })],
     ['no Redis that answers', () => ({ connection: NOWHERE })],
-    ['no sentinel that answers', () => ({ connection: { sentinels: [NOWHERE], name: 'mymaster' } })],
+    ['no sentinel that answers', () => ({ connection: NO_SENTINEL })],
+    [
+      'no sentinel that answers to either of two services',
+      () => [{ connection: NO_SENTINEL }, { service: 'other', connection: NO_SENTINEL }],
+    ],
     ['no cluster that answers', () => ({ connection: { cluster: [NOWHERE] } })],
   ];
-  it.each(connections)('exits by itself, for the connections are no reason to stay: with %s', async (_, options) => {
+  it.each(connections)('exits by itself, for the connections are no reason to stay: with %s', async (_, connection) => {
+    const options = [connection()].flat();
     // compile() rejects, and onModuleInit that has locked.
-    expect(await Promise.all([run(options(), 'factory'), run(options(), 'init')])).toEqual([
+    expect(await Promise.all([run('factory', ...options), run('init', ...options)])).toEqual([
       'a factory failed\nexit 0',
       'a migration failed\nexit 0',
     ]);
   });
 
   it('stays as long as a call is under way, of a module that is compiled and not started', async () => {
-    expect(await run({ connection: redis().url }, 'compiled')).toBe('waited: true\nexit 0');
+    expect(await run('compiled', { connection: redis().url })).toBe('waited: true\nexit 0');
   });
 });

@@ -74,7 +74,7 @@ function withTimes(suites) {
   return sorted.map((suite) => (SECONDS.has(suite) ? `${suite} (${Math.ceil(secondsOf([suite]))} s)` : suite));
 }
 
-/** Tests run three at a time, so a run takes less. */
+/** Tests run several at a time, so a run takes less. */
 function timeOf(suites) {
   const [these, always] = [secondsOf(suites), secondsOf([undefined])].map(inWords);
   return `When they were last measured, these tests took ${these}, one after another, and those of each change ${always}.`;

@@ -1,7 +1,7 @@
 // Step 1 of the set-up: the npm packages are those of package-lock.json.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sharePackages } from './shared-packages.mjs';
+import { installedIn, sharePackages } from './shared-packages.mjs';
 import { runStep, say } from './step.mjs';
 
 /** Without install scripts: no dependency needs one. */
@@ -32,22 +32,13 @@ export async function currentOnes(folders) {
  * @returns {Promise<'current' | 'missing' | 'stale'>}
  */
 export async function packagesState(root) {
-  const installed = await readPackages(join(root, 'node_modules', '.package-lock.json'));
+  const installed = installedIn(root);
   if (installed === undefined) return 'missing';
-  const { '': _project, ...wanted } = (await readPackages(join(root, 'package-lock.json'))) ?? {};
+  const { '': _project, ...wanted } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')).packages;
   const isCurrent = Object.entries(wanted).every(([path, { version, optional, peer }]) => {
     const found = installed[path];
     // An optional package may be absent: most are binaries for other platforms.
     return found === undefined ? optional === true || peer === true : found.version === version;
   });
   return isCurrent && Object.keys(installed).every((path) => path in wanted) ? 'current' : 'stale';
-}
-
-async function readPackages(file) {
-  try {
-    return JSON.parse(await readFile(file, 'utf8')).packages;
-  } catch (error) {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  }
 }

@@ -25,7 +25,7 @@ const INSTALLED = 'node_modules/.package-lock.json';
  * @returns {boolean} whether nothing is left to npm
  */
 export function sharePackages(folder, others) {
-  const { packages, ...lock } = readLock(join(folder, 'package-lock.json'));
+  const { packages, ...lock } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'));
   const places = placesOf(others);
   // Of a run that was interrupted.
   rmSync(join(folder, 'node_modules'), { recursive: true, force: true });
@@ -55,8 +55,7 @@ export function sharePackages(folder, others) {
 function placesOf(folders) {
   const places = new Map();
   for (const folder of folders) {
-    const { packages = {} } = readLock(join(folder, INSTALLED)) ?? {};
-    for (const [path, { integrity }] of Object.entries(packages)) {
+    for (const [path, { integrity }] of Object.entries(installedIn(folder) ?? {})) {
       const place = join(folder, path);
       if (integrity !== undefined && !places.has(integrity) && existsSync(place)) places.set(integrity, place);
     }
@@ -64,8 +63,16 @@ function placesOf(folders) {
   return places;
 }
 
-function readLock(file) {
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
+/** The packages that npm has installed in a folder, by path. `undefined`: none, or npm was writing that down. */
+export function installedIn(folder) {
+  const file = join(folder, INSTALLED);
+  if (!existsSync(file)) return undefined;
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')).packages;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }
 
 function linkFolder(from, to) {

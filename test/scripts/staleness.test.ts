@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, truncate, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { isBuildStale } from '../../scripts/setup/dist.mjs';
@@ -26,6 +26,14 @@ describe('what the set-up has to do again', () => {
 
     it('are missing without node_modules', async () => {
       await locked(a);
+      expect(await packagesState(project)).toBe('missing');
+    });
+
+    it('are missing while npm writes down what it has installed, as another command may see it', async () => {
+      await locked(a);
+      await installed(a);
+      const file = join(project, 'node_modules/.package-lock.json');
+      await truncate(file, 20);
       expect(await packagesState(project)).toBe('missing');
     });
 

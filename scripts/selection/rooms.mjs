@@ -215,7 +215,7 @@ export const ROOMS = {
   'test/support/prometheus/**': ['sample app'],
   'test/support/redisson/**': [stack('redisson')],
   'test/support/sql/**': [stack('databases')],
-  'test/support/sql/pglite.mjs': ['snippets', 'sample app', 'demo'],
+  'test/support/sql/pglite.mjs': ['snippets', 'sample app', 'demo', 'stack databases'],
   'test/package/**': ['consumers'],
   'test/stacks/': ALL_STACKS,
   'test/stacks/types.slow.test.ts': ['stack types'],

@@ -1,6 +1,9 @@
 // A port for a private server.
 import { randomInt } from 'node:crypto';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 // Below the range from which systems pick the local ports of outgoing connections: those would race with us for the
 // port while the server starts, and again while it restarts.
@@ -10,7 +13,7 @@ const LAST = 29_999;
 export async function findFreePort() {
   for (;;) {
     const port = randomInt(FIRST, LAST + 1);
-    if (await isFree(port)) return port;
+    if (reservePort(port) && (await isFree(port))) return port;
   }
 }
 
@@ -23,7 +26,34 @@ const FIRST_LOCAL = 32_768;
 export async function findFreeClusterPort() {
   for (;;) {
     const port = randomInt(FIRST, FIRST_LOCAL - BUS_OFFSET);
-    if ((await isFree(port)) && (await isFree(port + BUS_OFFSET))) return port;
+    if (reservePort(port) && (await isFree(port)) && (await isFree(port + BUS_OFFSET))) return port;
+  }
+}
+
+/** Who has which port: a server that was killed comes back on its own, which another process must not take meanwhile. */
+const RESERVED = join(tmpdir(), 'redis-lock-test-ports');
+
+/** Keeps the port for this process, until it ends. @returns whether no other one has it */
+export function reservePort(port) {
+  const file = join(RESERVED, String(port));
+  try {
+    mkdirSync(RESERVED, { recursive: true });
+    writeFileSync(file, String(process.pid), { flag: 'wx' });
+    return true;
+  } catch (error) {
+    // A folder of another user, say.
+    if (error.code !== 'EEXIST') return true;
+  }
+  if (isRunning(Number(readFileSync(file, 'utf8')))) return false;
+  rmSync(file, { force: true });
+  return reservePort(port);
+}
+
+function isRunning(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error.code === 'EPERM';
   }
 }
 

@@ -1,4 +1,4 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { findFreePort, reservePort } from '../../../scripts/redis/free-port.mjs';
 import { eventually } from '../../support/expect/eventually.js';
 import { askRedis } from './ask-redis.js';
 import { startRedis, useRedis, type RedisServer } from '../../support/redis/redis-server.js';
@@ -74,6 +75,25 @@ describe('a private Redis server', () => {
   });
 });
 
+it('keeps its port for its owner while it is away, and until that has ended', async () => {
+  const port = await findFreePort();
+  expect(reservePort(port)).toBe(false);
+  const url = new URL('../../../scripts/redis/free-port.mjs', import.meta.url).href;
+  const program = `process.send((await import('${url}')).reservePort(${port}))`;
+  const answerOfAnother = async () => {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    const [[answer]] = await Promise.all([once(child, 'message'), once(child, 'exit')]);
+    return answer as boolean;
+  };
+  expect(await answerOfAnother()).toBe(false);
+  await rm(join(tmpdir(), 'redis-lock-test-ports', String(port)));
+  expect(await answerOfAnother()).toBe(true);
+  // That one has ended.
+  expect(reservePort(port)).toBe(true);
+});
+
 describe('a private Redis server is gone after its owner', () => {
   it.each([
     ['ended normally', 'exit'],
@@ -102,8 +122,9 @@ describe('a private Redis server is gone after its owner', () => {
     };
     await Promise.all([40, 80, 120, 160, 200, 240].map(endAfter));
     await sleep(1_000); // whatever they had begun
-    // The shell of a server removes its folder last.
-    await eventually(async () => expect(await readdir(temporary)).toEqual([]));
+    // The shell of a server removes its folder last. Which process has which port is known from files that stay.
+    const folders = async () => (await readdir(temporary)).filter((name) => name.startsWith('nestjs-redis-lock-'));
+    await eventually(async () => expect(await folders()).toEqual([]));
     await rm(temporary, { recursive: true });
   });
 });

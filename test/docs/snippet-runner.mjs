@@ -32,7 +32,9 @@ process.disconnect();
 
 /** With `locks`, as a global; an AppModule that it exports is started, and the program `after` gets a SnippetWorld. */
 async function run({ file, redisUrl, after }) {
-  const world = await NestFactory.createApplicationContext(RedisLockModule.forRoot({ connection: redisUrl }), quiet);
+  // Calls that begin together come together on a busy machine, too.
+  const options = { connection: redisUrl, localHandOversMs: 1_000 };
+  const world = await NestFactory.createApplicationContext(RedisLockModule.forRoot(options), quiet);
   globalThis.locks = world.get(RedisLockService);
   try {
     const snippet = await import(file);

@@ -94,7 +94,8 @@ async function startDurable(network) {
   return {
     reach: async (process) => ({
       url: await network.way(process, 'redis', primary.url),
-      tuning: { durability: { replicas: 1 } },
+      // As many round trips as with less time, in which a busy machine may not get to the replica.
+      tuning: { durability: { replicas: 1, timeoutMs: 500 } },
     }),
     stop: () => stopAll(servers),
   };

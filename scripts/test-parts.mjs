@@ -10,7 +10,7 @@ const PACKAGE = join(root, 'test/package/run.mjs');
 const CONSUMER = 'nest12-esm-jest';
 
 /**
- * Arguments for Node. Most suites wait more than they work: with three of them, two cores are busy for 60 of 100 seconds, and with five,
+ * Arguments for Node. Most suites wait more than they work: with three of them, two cores are busy for 60 of 100 seconds, and with four,
  * the package and the model beside them, nearly all the time. Those of chaos start many processes each, and go on by themselves.
  *
  * @type {Record<string, (without?: { tests?: readonly string[], consumers?: boolean }) => Record<string, readonly string[]>>}
@@ -21,7 +21,7 @@ export const PARTS = {
   }),
   // `tests` are patterns of test files that do not run.
   all: ({ tests = [], consumers = true } = {}) => ({
-    tests: jest('--ignoreProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=5'),
+    tests: jest('--ignoreProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=4'),
     chaos: jest('--selectProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=3'),
     package: consumers ? [PACKAGE] : [PACKAGE, CONSUMER],
   }),

@@ -212,10 +212,10 @@ export function describeRetention(suite: QueueSuite, features: AllFeatures): voi
   it('keeps the permits of one holder, and no others', async ({ subject, world, holder, a, b }) => {
     const owner = await world.holding(a, permits(2, 4));
     await world.holding(b, permits(1, 4));
-    await a.store.retain(owner, atLeast(SHORT_MS));
+    await a.store.retain(owner, atLeast(5 * SHORT_MS));
     assertEquals((await holder.inspect('stock')).permits, { total: 4, available: 1 });
     assert.equal((await world.ask(b, permits(2, 4))).status, 'busy');
-    await subject.pass(2 * SHORT_MS);
+    await subject.pass(6 * SHORT_MS);
     assertEquals((await holder.inspect('stock')).permits, { total: 4, available: 3 });
     assert.equal((await world.ask(b, permits(3, 4))).status, 'granted');
   });

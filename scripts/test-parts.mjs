@@ -11,7 +11,7 @@ const CONSUMER = 'nest12-esm-jest';
 
 /**
  * Arguments for Node. Most suites wait more than they work: with three of them, two cores are busy for 60 of 100 seconds, and with four,
- * the package and the model beside them, nearly all the time. Those of chaos start many processes each, and go on by themselves.
+ * the package and the model beside them, for most of it. Those of chaos start many processes each, and go on by themselves.
  *
  * @type {Record<string, (without?: { tests?: readonly string[], consumers?: boolean }) => Record<string, readonly string[]>>}
  */

@@ -1,9 +1,9 @@
 // A port for a private server.
 import { randomInt } from 'node:crypto';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { claimFile } from '../setup/claimed-file.mjs';
 
 // Below the range from which systems pick the local ports of outgoing connections: those would race with us for the
 // port while the server starts, and again while it restarts.
@@ -35,25 +35,10 @@ const RESERVED = join(tmpdir(), 'redis-lock-test-ports');
 
 /** Keeps the port for this process, until it ends. @returns whether no other one has it */
 export function reservePort(port) {
-  const file = join(RESERVED, String(port));
   try {
-    mkdirSync(RESERVED, { recursive: true });
-    writeFileSync(file, String(process.pid), { flag: 'wx' });
-    return true;
-  } catch (error) {
-    // A folder of another user, say.
-    if (error.code !== 'EEXIST') return true;
-  }
-  if (isRunning(Number(readFileSync(file, 'utf8')))) return false;
-  rmSync(file, { force: true });
-  return reservePort(port);
-}
-
-function isRunning(pid) {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return error.code === 'EPERM';
+    return claimFile(join(RESERVED, String(port)));
+  } catch {
+    return true; // a folder of another user, say
   }
 }
 

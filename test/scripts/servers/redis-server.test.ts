@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { findFreePort, reservePort } from '../../../scripts/redis/free-port.mjs';
+import { isRunning } from '../../../scripts/setup/claimed-file.mjs';
 import { eventually } from '../../support/expect/eventually.js';
 import { askRedis } from './ask-redis.js';
 import { startRedis, useRedis, type RedisServer } from '../../support/redis/redis-server.js';
@@ -134,7 +135,7 @@ type Started = Pick<RedisServer, 'pid' | 'folder'>;
 async function startOwner(...args: string[]): Promise<{ child: ChildProcess; server: Started }> {
   const child = fork(owner, args, { execArgv: [], silent: true });
   const [server] = (await once(child, 'message')) as [Started];
-  expect(isAlive(server.pid)).toBe(true);
+  expect(isRunning(server.pid)).toBe(true);
   return { child, server };
 }
 
@@ -150,13 +151,5 @@ function expectGoneSoon(server: Started): Promise<void> {
 }
 
 function expectGone(server: Started): void {
-  expect({ alive: isAlive(server.pid), folder: existsSync(server.folder) }).toEqual({ alive: false, folder: false });
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
+  expect({ alive: isRunning(server.pid), folder: existsSync(server.folder) }).toEqual({ alive: false, folder: false });
 }

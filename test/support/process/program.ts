@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { claimFile } from '../../../scripts/setup/claimed-file.mjs';
 
 /** A program in which one file has another text. */
 export interface Replaced {
@@ -22,7 +23,7 @@ interface Recipe {
 const ROOT = new URL('../../../', import.meta.url);
 const FOLDER = new URL('node_modules/.cache/test-programs/', ROOT);
 /** Whose process id is in it makes programs. */
-const MAKER = new URL('maker', FOLDER);
+const MAKER = fileURLToPath(new URL('maker', FOLDER));
 const bundler = fileURLToPath(new URL('program-bundler.mjs', import.meta.url));
 const compiler = fileURLToPath(new URL('compile-typescript.mjs', import.meta.url));
 const ready = new Map<string, string>();
@@ -44,8 +45,12 @@ export function programOf(main: URL, replaced?: Replaced): string {
 /** The same program several times, with another file replaced in each: much faster than one after the other. */
 export function programsOf(main: URL, variants: readonly (Replaced | undefined)[]): readonly string[] {
   const wanted = variants.map((variant) => wantedOf(main, variant));
-  if (missingOf(wanted).some(({ replaced }) => replaced === null)) makeWithOthers(wanted);
-  make(missingOf(wanted));
+  let missing = missingOf(wanted);
+  if (missing.some(({ replaced }) => replaced === null)) {
+    makeWithOthers(missing);
+    missing = missingOf(missing);
+  }
+  make(missing);
   for (const { program, changes } of wanted) ready.set(program, changes);
   return wanted.map(({ program }) => program);
 }
@@ -85,7 +90,7 @@ function make(wanted: readonly Wanted[]): void {
 function makeWithOthers(wanted: readonly Wanted[]): void {
   const others = mains().map((main) => wantedOf(main));
   if (!wanted.some(({ main }) => others.some((other) => other.main === main))) return;
-  while (!begin()) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+  while (!claimFile(MAKER)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
   try {
     make(missingOf(others));
   } catch {
@@ -102,26 +107,6 @@ function mains(): URL[] {
       .map((file) => `${folder}/${file}`),
   );
   return ['lib/cli/bin.ts', ...found].map((file) => new URL(file, ROOT));
-}
-
-/** @returns whether this process makes them now, and no other one does */
-function begin(): boolean {
-  mkdirSync(FOLDER, { recursive: true });
-  try {
-    writeFileSync(MAKER, String(process.pid), { flag: 'wx' });
-    return true;
-  } catch {
-    if (!makerLives()) rmSync(MAKER, { force: true });
-    return false;
-  }
-}
-
-function makerLives(): boolean {
-  try {
-    return process.kill(Number(readFileSync(MAKER, 'utf8')), 0);
-  } catch {
-    return false;
-  }
 }
 
 function isUpToDate(program: string, changes: string): boolean {

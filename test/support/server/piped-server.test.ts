@@ -1,16 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { isRunning } from '../../../scripts/setup/claimed-file.mjs';
 import { eventually } from '../expect/eventually.js';
 import { unbundled } from '../process/run-typescript.js';
-
-function lives(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
 
 it('a server ends and its folder is removed when the process of the test is killed', async () => {
   const main = new URL('piped-server-main.ts', import.meta.url);
@@ -20,8 +13,8 @@ it('a server ends and its folder is removed when the process of the test is kill
   });
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const { pid, folder } = JSON.parse(line.toString()) as { pid: number; folder: string };
-  expect([lives(pid), existsSync(folder)]).toEqual([true, true]);
+  expect([isRunning(pid), existsSync(folder)]).toEqual([true, true]);
 
   child.kill('SIGKILL');
-  await eventually(() => expect([lives(pid), existsSync(folder)]).toEqual([false, false]));
+  await eventually(() => expect([isRunning(pid), existsSync(folder)]).toEqual([false, false]));
 });

@@ -1,8 +1,6 @@
-import { commandOf, endsWithError, isScript, Marker, RequestSplitter } from './redis-requests.js';
+import { commandOf, endsWithError, isScript, Marker, requestOf, RequestSplitter } from './redis-requests.js';
 
-const request = (...parts: string[]): string =>
-  `*${parts.length}\r\n${parts.map((part) => `$${Buffer.byteLength(part)}\r\n${part}\r\n`).join('')}`;
-const SENT = [request('AUTH', 'user', 'pw'), request('evalsha', 'sha', '1', 'a\r\n*1\r\n', ''), request('PING')];
+const SENT = [requestOf('AUTH', 'user', 'pw'), requestOf('evalsha', 'sha', '1', 'a\r\n*1\r\n', ''), requestOf('PING')];
 
 describe('what a client sends to Redis', () => {
   it('is split into the same requests, wherever the network divides it', () => {
@@ -24,7 +22,7 @@ describe('what a client sends to Redis', () => {
   it('has names', () => {
     expect(SENT.map((text) => commandOf(Buffer.from(text)))).toEqual(['auth', 'evalsha', 'ping']);
     expect(SENT.map((text) => isScript(Buffer.from(text)))).toEqual([false, true, false]);
-    expect(isScript(Buffer.from(request('eval_ro', '')))).toBe(false);
+    expect(isScript(Buffer.from(requestOf('eval_ro', '')))).toBe(false);
   });
 });
 

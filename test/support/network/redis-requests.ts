@@ -18,6 +18,11 @@ export class RequestSplitter {
   }
 }
 
+/** A request as a client sends it. */
+export function requestOf(...parts: readonly string[]): string {
+  return `*${parts.length}\r\n${parts.map((part) => `$${Buffer.byteLength(part)}\r\n${part}\r\n`).join('')}`;
+}
+
 /** The name of the command, in small letters. */
 export function commandOf(request: Buffer): string {
   const start = request.subarray(0, 64).toString('latin1');
@@ -36,7 +41,7 @@ export class Marker {
   readonly #name = `marker-${randomBytes(8).toString('hex')}`;
 
   get request(): Buffer {
-    return Buffer.from(`*1\r\n$${this.#name.length}\r\n${this.#name}\r\n`);
+    return Buffer.from(requestOf(this.#name));
   }
 
   /** What Redis replied before it came to the marker, and after; undefined as long as it has not. */

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Redis } from 'ioredis';
+import { requestOf } from '../network/redis-requests.js';
 
 /** @param source `lua` for commands of a script, else who sent it */
 type See = (args: readonly string[], source: string) => void;
@@ -36,7 +37,7 @@ export class CommandMonitor implements AsyncDisposable {
         if (line !== '+OK') return reject(new Error(`MONITOR was refused: ${line}`));
         if (--unanswered === 0) resolve();
       });
-      for (const command of greeting) socket.write(encoded(command));
+      for (const command of greeting) socket.write(requestOf(...command));
     });
     return monitor;
   }
@@ -61,8 +62,4 @@ export class CommandMonitor implements AsyncDisposable {
     if (args[1] !== this.#awaited?.text) see(args, source);
     else this.#awaited?.resolve();
   }
-}
-
-function encoded(args: readonly string[]): string {
-  return `*${args.length}\r\n${args.map((arg) => `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`).join('')}`;
 }

@@ -11,6 +11,7 @@ import { planFor } from '../selection/plan.mjs';
 import { testPatterns } from '../selection/suites.mjs';
 import { root } from '../setup.mjs';
 import { environmentOf } from '../setup/find-redis.mjs';
+import { NPM_CI } from '../setup/packages.mjs';
 import { ensureRedis } from '../setup/redis.mjs';
 import { Stages } from './stages.mjs';
 import { PARTS } from '../test-parts.mjs';
@@ -18,8 +19,6 @@ import { slowerThanKept } from '../timings/kept.mjs';
 
 const NODE = process.execPath;
 const MODEL = join(root, 'tools/model/run.mjs');
-/** What the lock file names does not change: nobody has to ask whether what is kept of it is still right. */
-const NPM_CI = ['ci', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
 /** Lint says that it was left out, where luacheck cannot be installed; on CI it fails. */
 const PROGRAMS = `
   if ! command -v luacheck >/dev/null && command -v apt-get >/dev/null; then

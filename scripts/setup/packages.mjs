@@ -4,8 +4,13 @@ import { join } from 'node:path';
 import { installedIn, sharePackages } from './shared-packages.mjs';
 import { runStep, say } from './step.mjs';
 
-/** Without install scripts: no dependency needs one. */
-const ARGS = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+/**
+ * Without install scripts: no dependency needs one. What a lock file names does not change, so npm need not ask whether what it keeps
+ * of that is still right.
+ */
+const ARGS = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+/** The packages of the lock file, whatever is there. */
+export const NPM_CI = ['ci', ...ARGS];
 
 /** @param {readonly string[]} [others] folders whose packages may be shared: see {@link sharePackages} */
 export async function ensurePackages(root, others = []) {
@@ -13,11 +18,10 @@ export async function ensurePackages(root, others = []) {
   if (state === 'current') return say('  npm packages: up to date');
   if (state === 'missing' && others.length > 0) {
     if (sharePackages(root, await currentOnes(others))) return say('  npm packages: shared');
-    const args = ['install', '--no-save', '--prefer-offline', ...ARGS];
+    const args = ['install', '--no-save', ...ARGS];
     return runStep('Installing npm packages (the others are shared)', 'npm', args, { cwd: root });
   }
-  const args = ['ci', ...ARGS];
-  await runStep(`Installing npm packages (they are ${state})`, 'npm', args, { cwd: root });
+  await runStep(`Installing npm packages (they are ${state})`, 'npm', NPM_CI, { cwd: root });
 }
 
 /** Those of the folders that are installed: not those that npm works on at the moment. */

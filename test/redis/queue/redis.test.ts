@@ -19,9 +19,10 @@ describe('a queue in a Redis that fails', () => {
   const admin = useAdmin(() => redis().url);
   const start = useInstances(() => redis().url);
 
-  /** `a` holds, and `b` and `c` wait, in this order. */
+  /** `a` holds, and `b` and `c` wait, in this order. What they hand over inside them is not cut short by a slow machine. */
   const scene = async (leaseMs = 10_000) => {
-    const [a, b, c] = (await Promise.all([1, 2, 3].map(() => start({ defaults: { leaseMs } })))) as [
+    const defaults = { leaseMs, localHandOversMs: 60_000 };
+    const [a, b, c] = (await Promise.all([1, 2, 3].map(() => start({ defaults })))) as [
       LockInstance,
       LockInstance,
       LockInstance,

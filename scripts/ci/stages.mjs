@@ -5,10 +5,16 @@ import { root } from '../setup.mjs';
 
 /** So that what works in the background has the time in which those in front wait. */
 const BEHIND = 10;
+/** Lines of a stage that failed, as they are shown again at the end of the run: a log is often read, and sometimes kept, from its end. */
+const SHOWN_AGAIN = 60;
 
 export class Stages {
   #from = performance.now();
-  /** @type {Map<string, { code: number | undefined, seconds: number }>} `code`: none where it was stopped */
+  /**
+   * `code`: none where it was stopped; `output`: of what ran beside others.
+   *
+   * @type {Map<string, { code: number | undefined, seconds: number, output?: string }>}
+   */
   #results = new Map();
   /** @type {Set<import('node:child_process').ChildProcess>} */
   #besideOthers = new Set();
@@ -35,7 +41,7 @@ export class Stages {
    */
   async beside(name, command, args, options) {
     let output = '';
-    const { code, seconds } = await this.#noted(name, () => {
+    const result = await this.#noted(name, () => {
       const child = spawn(command, args, { cwd: root, ...options, stdio: ['ignore', 'pipe', 'pipe'] });
       for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
       this.#besideOthers.add(child);
@@ -44,6 +50,7 @@ export class Stages {
       });
       return ended.finally(() => this.#besideOthers.delete(child));
     });
+    const { code, seconds } = Object.assign(result, { output });
     console.log(`\n=== ${name}: ${inWord(code)} after ${seconds} s (${this.#seconds()} s)\n${output}`);
     return code === 0;
   }
@@ -71,10 +78,18 @@ export class Stages {
     return result;
   }
 
-  /** A line for each stage. */
+  /** A line for each stage; before them, the last lines of those that failed beside others. */
   summary() {
+    const said = this.failed.flatMap((name) => {
+      const { output } = this.#results.get(name);
+      return output
+        ? [`=== ${name} failed. Its last lines:`, output.trimEnd().split('\n').slice(-SHOWN_AGAIN).join('\n'), '']
+        : [];
+    });
     const lines = [...this.#results].map(([name, { code, seconds }]) => `${name}: ${inWord(code)} (${seconds} s)`);
-    return [...lines, `all: ${this.failed.length === 0 ? 'passed' : 'FAILED'} (${this.#seconds()} s)`].join('\n');
+    return [...said, ...lines, `all: ${this.failed.length === 0 ? 'passed' : 'FAILED'} (${this.#seconds()} s)`].join(
+      '\n',
+    );
   }
 }
 

@@ -43,6 +43,15 @@ describe('the stages of a run', () => {
     expect(stages.summary()).toMatch(/^bad: FAILED \(\d+ s\)\nendless: stopped \(\d+ s\)\nall: FAILED \(\d+ s\)$/);
   });
 
+  it('print again what they said at last, where they failed beside others', async () => {
+    const lines = 'for (let line = 1; line <= 100; line += 1) console.log(line);';
+    await stages.beside('bad', NODE, ['-e', `${lines} process.exitCode = 3`]);
+    await stages.beside('good', NODE, says('fine'));
+    expect(stages.summary()).toMatch(
+      /^=== bad failed. Its last lines:\n41\n42\n(\d+\n)+100\n\nbad: FAILED \(\d+ s\)\ngood: passed /,
+    );
+  });
+
   it('have failed where a command ends with an error, by a signal, or cannot be started', async () => {
     await stages.beside('good', NODE, says('fine'));
     await stages.front('bad', NODE, ['-e', 'process.exit(3)']);

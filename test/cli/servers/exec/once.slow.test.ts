@@ -153,6 +153,8 @@ describe(`a race of ${DEPLOYS} deploys`, () => {
       deploys[waiter]!.kill('SIGKILL');
       killed.add(waiter);
     }
+    // Until then, the command of the last one that was killed may still run, and would end as well.
+    await eventually(() => expect(linesOf(log, 'begins')).toHaveLength(KILLS + 1), 40_000);
     writeFileSync(mayEnd, '');
     const codes = await Promise.all(deploys.map((each) => each.ended));
     expect(codes.filter((_, index) => !killed.has(index))).toEqual(Array(DEPLOYS - killed.size).fill(0));

@@ -4,7 +4,21 @@ import { NestFactory } from '@nestjs/core';
 import { RedisLockModule } from '../../../lib/nest/module/redis-lock.module.js';
 import { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
 
-const [connection, text] = process.argv.slice(2).map((argument) => JSON.parse(argument) as never) as [never, never];
+const [connection, text, reason] = process.argv.slice(2).map((argument) => JSON.parse(argument) as never) as [
+  never,
+  never,
+  never,
+];
+
+/** Whether it was printed why Redis cannot be used, or what it did. */
+let isTold = false;
+for (const stream of [process.stdout, process.stderr]) {
+  const write = stream.write.bind(stream) as (chunk: unknown, ...rest: unknown[]) => boolean;
+  stream.write = (chunk: unknown, ...rest: unknown[]) => {
+    isTold ||= new RegExp(reason).test(String(chunk));
+    return write(chunk, ...rest);
+  };
+}
 
 // As Node prints it by itself, and goes on.
 process.on('unhandledRejection', (reason) => console.error('unhandled', reason));
@@ -20,6 +34,10 @@ void locks.latch('latch', 1).countDown();
 void locks.adopt(text);
 void locks.adopt('x', text);
 locks.campaign('leadership');
-await new Promise((resolve) => setTimeout(resolve, 700));
+const before = Date.now() + 20_000;
+do {
+  await new Promise((resolve) => setTimeout(resolve, 700));
+  void locks.list();
+} while (!isTold && Date.now() < before);
 console.error(locks, module);
 await app.close();

@@ -11,9 +11,12 @@ describe('a process whose Redis does not let it in', () => {
   const redis = useRedis({ args: ['--requirepass', 'another'] });
   const open = useRedis();
 
-  const run = async (connection: unknown) => {
+  const run = async (connection: unknown, { source }: RegExp) => {
     const file = new URL('secrets-process-main.ts', import.meta.url);
-    const { stdout, stderr } = await runTypescript(file, [JSON.stringify(connection), JSON.stringify(TEXT)]);
+    const { stdout, stderr } = await runTypescript(
+      file,
+      [connection, TEXT, source].map((each) => JSON.stringify(each)),
+    );
     return stdout + stderr;
   };
 
@@ -29,7 +32,7 @@ describe('a process whose Redis does not let it in', () => {
     ],
     ['a URL that cannot be right', () => `redis://:${PASSWORD}@localhost:port`, /cannot be read/],
   ])('prints no secret, also where nobody handles an error: %s', async (_what, connection, expected) => {
-    const output = await run(connection());
+    const output = await run(connection(), expected);
     expect(output).toMatch(expected);
     for (const secret of [PASSWORD, SECRET, TEXT.slice(7), TEXT.slice(20, 60)]) {
       const at = output.indexOf(secret);

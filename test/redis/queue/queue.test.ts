@@ -129,7 +129,7 @@ describe('the queue of a resource', () => {
     ]);
     // One by one, each wait would look at least once in each of three leases. How few it can be is counted in virtual time,
     // in the test of PlaceKeeper: on a machine that stands still, a lease is renewed late, and some waits ask by themselves.
-    expect([scripts, Math.max(...scripts) < count]).toEqual([scripts, true]);
+    expect([scripts, Math.max(...scripts) < 2 * count]).toEqual([scripts, true]);
     expect(scripts[0]).toBeGreaterThan(0);
   }, 60_000);
 });

@@ -52,7 +52,8 @@ describe('on Nest 11', () => {
 
     it('without options, theirs lasts for 100 ms', () => {
       const { before, after } = seen.defaults;
-      expect([before.calls.atOnce, after.calls.atOnce]).toEqual([3, 1]);
+      expect(before.calls.atOnce).toBeGreaterThan(1);
+      expect(after.calls.atOnce).toBe(1);
     });
 
     it('theirs loses what a decorator below it has marked, such as a route', () => {

@@ -9,7 +9,7 @@ import { Network } from './network/network.mjs';
 import { measureOperation } from './scenarios/network/one-operation.mjs';
 import { TOPOLOGIES } from './scenarios/network/topologies.mjs';
 import { run } from './tasks/operation.mjs';
-import { it } from './testing.mjs';
+import { Begun, it } from './testing.mjs';
 
 const { after, before } = runner;
 
@@ -57,20 +57,18 @@ for (const id of ['single', 'durable']) {
   const skip = id === 'durable' && source?.kind === 'image';
   void runner.describe(`round trips: ${TOPOLOGIES[id].label}`, { skip }, () => {
     const network = new Network();
-    let redis;
-    let topology;
+    const begun = new Begun();
     let processes;
     before(async () => {
-      redis = await startRedisServer({ source, args: ['--save', '', '--appendonly', 'no'] });
-      topology = await TOPOLOGIES[id].start(network, redis.url);
+      const redis = await startRedisServer({ source, args: ['--save', '', '--appendonly', 'no'] });
+      begun.endBy(() => redis.stop());
+      begun.endBy(() => network.stop());
+      const topology = await TOPOLOGIES[id].start(network, redis.url);
+      begun.endBy(() => topology.stop());
       processes = await Promise.all(['first', 'second'].map((name) => processOf(topology, name)));
+      for (const ask of processes) begun.endBy(() => ask({ step: 'close' }));
     });
-    after(async () => {
-      for (const ask of processes ?? []) await ask({ step: 'close' });
-      network.stop();
-      await topology?.stop();
-      await redis?.stop();
-    });
+    after(() => begun.end());
 
     it('have a limit for each operation', async () => {
       const operations = await processes[0]({ step: 'names' });
@@ -100,17 +98,16 @@ for (const id of ['single', 'durable']) {
 
 void runner.describe('the raw pair with a fencing token', () => {
   const network = new Network();
-  let redis;
+  const begun = new Begun();
   let client;
   before(async () => {
-    redis = await startRedisServer({ source, args: ['--save', '', '--appendonly', 'no'] });
+    const redis = await startRedisServer({ source, args: ['--save', '', '--appendonly', 'no'] });
+    begun.endBy(() => redis.stop());
+    begun.endBy(() => network.stop());
     client = await connectFenced(await network.way('client', 'redis', redis.url));
+    begun.endBy(() => client.close());
   });
-  after(async () => {
-    client?.close();
-    network.stop();
-    await redis?.stop();
-  });
+  after(() => begun.end());
 
   it('keeps others out, and only its holder releases it', async () => {
     const first = await client.acquire('one');

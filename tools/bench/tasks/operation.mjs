@@ -28,8 +28,8 @@ const OPERATIONS = { ...ofALease, ...decorated, ...ofAJob, ...ofTwo };
 export async function run(world, { step, operation, resource, tuning }) {
   if (step === 'names') return Object.entries(OPERATIONS).map(([name, { wait }]) => ({ name, isOfTwo: Boolean(wait) }));
   if (step === 'ping') return ping(world, tuning);
+  if (step === 'close') return close(world);
   const client = await clientOf(world, tuning);
-  if (step === 'close') return client.close();
   const steps = OPERATIONS[operation];
   const key = `operation ${resource}`;
   if (!world.kept.has(key)) world.kept.set(key, { resource });
@@ -45,6 +45,11 @@ export async function run(world, { step, operation, resource, tuning }) {
 function clientOf({ kept, url }, tuning) {
   if (!kept.has('client')) kept.set('client', connect(url, tuning));
   return kept.get('client');
+}
+
+async function close({ kept }) {
+  kept.get('ping')?.disconnect();
+  await (await kept.get('client'))?.close();
 }
 
 /** Nanoseconds of a round trip to the first server. */

@@ -1,7 +1,6 @@
 // Step 1 of the set-up: the npm packages are those of package-lock.json.
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { installedIn, sharePackages } from './shared-packages.mjs';
+import { installedIn, packagesOf, sharePackages } from './shared-packages.mjs';
 import { runStep, say } from './step.mjs';
 
 /**
@@ -38,7 +37,9 @@ export async function currentOnes(folders) {
 export async function packagesState(root) {
   const installed = installedIn(root);
   if (installed === undefined) return 'missing';
-  const { '': _project, ...wanted } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')).packages;
+  const locked = packagesOf(join(root, 'package-lock.json'));
+  if (locked === undefined) return 'stale';
+  const { '': _project, ...wanted } = locked;
   const isCurrent = Object.entries(wanted).every(([path, { version, optional, peer }]) => {
     const found = installed[path];
     // An optional package may be absent: most are binaries for other platforms.

@@ -63,9 +63,13 @@ function placesOf(folders) {
   return places;
 }
 
-/** The packages that npm has installed in a folder, by path. `undefined`: none, or npm was writing that down. */
+/** The packages that npm has installed in a folder, by path, as {@link packagesOf} gives them. */
 export function installedIn(folder) {
-  const file = join(folder, INSTALLED);
+  return packagesOf(join(folder, INSTALLED));
+}
+
+/** What a lock file names, by path. `undefined`: it is not there, or npm was writing it. */
+export function packagesOf(file) {
   if (!existsSync(file)) return undefined;
   try {
     return JSON.parse(readFileSync(file, 'utf8')).packages;

@@ -37,6 +37,13 @@ describe('what the set-up has to do again', () => {
       expect(await packagesState(project)).toBe('missing');
     });
 
+    it('are stale while npm writes the lock file', async () => {
+      await locked(a);
+      await installed(a);
+      await truncate(join(project, 'package-lock.json'), 20);
+      expect(await packagesState(project)).toBe('stale');
+    });
+
     it('are current when each has the version of the lock file', async () => {
       await locked(a);
       await installed(a);

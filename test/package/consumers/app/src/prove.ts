@@ -10,6 +10,7 @@ import { jobsOfTheFleet, missTicks } from './jobs.js';
 import { AppModule, Shop } from './shop.js';
 
 const TICKS = 2;
+const TICKS_MS = 60_000;
 
 export async function prove(): Promise<void> {
   locksOfOtherLibraries();
@@ -59,8 +60,8 @@ async function busyAcrossInstances(here: Shop, there: Shop): Promise<void> {
 }
 
 async function oneRunPerTick(): Promise<void> {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + TICKS_MS;
   while (Shop.ticks.length < TICKS && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 50));
-  assert.ok(Shop.ticks.length >= TICKS, `the cron job ran ${Shop.ticks.length} times in 10 s`);
+  assert.ok(Shop.ticks.length >= TICKS, `the cron job ran ${Shop.ticks.length} times in ${TICKS_MS} ms`);
   assert.equal(new Set(Shop.ticks).size, Shop.ticks.length, `a tick ran twice: ${Shop.ticks.join(', ')}`);
 }

@@ -11,7 +11,7 @@ const HOURLY = `0 ${(new Date().getUTCMinutes() + 30) % 60} * * * *`;
 export class Shop {
   static paying = 0;
   static mostPayingAtOnce = 0;
-  static ticks: number[] = [];
+  static ticks: string[] = [];
   static missed: number[] = [];
 
   constructor(private readonly locks: RedisLockService) {}
@@ -36,8 +36,8 @@ export class Shop {
   }
 
   @SingletonCron('* * * * * *', { name: 'tick' })
-  async tick(): Promise<void> {
-    Shop.ticks.push(Math.round(Date.now() / 1000));
+  async tick({ tick }: SingletonRun): Promise<void> {
+    Shop.ticks.push(tick);
   }
 
   @SingletonCron(HOURLY, { name: 'hourly', timeZone: 'UTC', onMissed: 'runOnce' })

@@ -11,23 +11,27 @@ import { npm, runScript, scriptOf, writeAddresses } from './npm.mjs';
 import { succeed } from './program.mjs';
 import { runTestingPage, writeForNodeTest, writeTestingPage } from './testing-page.mjs';
 
-const TEST_MS = 60_000;
-
-/** One fresh project: does its steps, one after the other. @returns {Promise<boolean>} whether all of them passed */
+/**
+ * One fresh project: does its steps, one after the other, until one fails.
+ *
+ * @returns {Promise<{ step: string, error: unknown } | undefined>} what has failed
+ */
 export async function checkConsumer(
   { name, parts, isApplication = false, hasTestingPage = false, hasConsoles = false, asksNpx = false },
   run,
 ) {
   const { folder, tarball, redisUrl } = run;
-  for (const part of [...parts, name]) await copy(part, folder);
-  sharePackages(folder, await currentOnes(await others(folder)));
-  await writeAddresses(folder);
-  if (hasTestingPage) {
-    await writeTestingPage({ into: join(folder, 'test/testing') });
-    await writeForNodeTest(join(folder, 'test/node-test'));
-  }
-  // The same source in both formats: nothing else would show that both have the same types.
-  if (hasConsoles) await copyFile(join(folder, 'src/consoles.ts'), join(folder, 'src/consoles.mts'));
+  const prepare = async () => {
+    for (const part of [...parts, name]) await copy(part, folder);
+    await writeAddresses(folder);
+    sharePackages(folder, await currentOnes(await others(folder)));
+    if (hasTestingPage) {
+      await writeTestingPage({ into: join(folder, 'test/testing') });
+      await writeForNodeTest(join(folder, 'test/node-test'));
+    }
+    // The same source in both formats: nothing else would show that both have the same types.
+    if (hasConsoles) await copyFile(join(folder, 'src/consoles.ts'), join(folder, 'src/consoles.mts'));
+  };
   const consumer = { name, folder, tarball, redisUrl, asksNpx };
   const steps = isApplication
     ? firstHour(consumer)
@@ -36,20 +40,17 @@ export async function checkConsumer(
         ...(hasConsoles && consoles(consumer)),
         ...(hasTestingPage && testingPage(consumer)),
       };
-  for (const [step, doStep] of Object.entries(steps)) {
+  for (const [step, doStep] of Object.entries({ prepare, ...steps })) {
     const startedAt = Date.now();
     const failure = await doStep().then(
       () => undefined,
-      (error) => error,
+      (error) => ({ step, error }),
     );
     const seconds = ((Date.now() - startedAt) / 1000).toFixed(1);
     console.log(`  ${name}: ${step} ${failure === undefined ? 'passed' : 'FAILED'} (${seconds} s)`);
-    if (failure !== undefined) {
-      console.log(failure);
-      return false;
-    }
+    if (failure !== undefined) return failure;
   }
-  return true;
+  return undefined;
 }
 
 /** Installs the tarball, compiles the project (which checks the types), runs it. */
@@ -58,7 +59,7 @@ function compileAndTest({ name, folder, tarball, redisUrl, asksNpx }) {
   return {
     install: () => npm(['install', tarball, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder }),
     compile: () => compileWithoutErrors(folder),
-    test: () => runScript('test', { cwd: folder, env, timeoutMs: TEST_MS }),
+    test: () => runScript('test', { cwd: folder, env }),
     'command line': () => commandLine({ folder, name, redisUrl, asksNpx }),
   };
 }

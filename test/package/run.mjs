@@ -39,20 +39,22 @@ await runCommand(async () => {
   const tarball = await pack(folder);
   const waiting = CONSUMERS.filter(({ name }) => chosen.length === 0 || chosen.includes(name));
   if (waiting.length === 0) throw new Error(`No consumer is called ${chosen.join(' or ')}`);
-  const failed = [];
+  const failures = [];
   const work = async () => {
     for (let consumer = waiting.shift(); consumer !== undefined; consumer = waiting.shift()) {
-      const passed = await checkConsumer(consumer, {
+      const failure = await checkConsumer(consumer, {
         folder: join(folder, consumer.name),
         tarball,
         redisUrl: redis.url,
       });
-      if (!passed) failed.push(consumer.name);
+      if (failure !== undefined) failures.push({ consumer: consumer.name, ...failure });
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   await redis.stop();
-  return failed.length === 0 ? 0 : 1;
+  // Last, where it is found: of a long run, often only the end is kept.
+  for (const { consumer, step, error } of failures) console.log(`\n${consumer}: ${step} FAILED:`, error);
+  return failures.length === 0 ? 0 : 1;
 });
 
 /** Gone when this process ends, also by Ctrl-C. */

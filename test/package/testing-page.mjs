@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url';
 import { runProgram } from './program.mjs';
 
 const PAGE = fileURLToPath(new URL('../docs/testing', import.meta.url));
-const TEST_MS = 120_000;
 
 /**
  * Writes the tests and what they test, as `x.spec.ts`.
@@ -37,8 +36,8 @@ export async function writeForNodeTest(into) {
 }
 
 /** Runs them by a command of their runner. Fails unless it says that each of them has passed. */
-export async function runTestingPage([command, args, options]) {
-  const { code, output } = await runProgram(command, args, { ...options, timeoutMs: TEST_MS });
+export async function runTestingPage(command) {
+  const { code, output } = await runProgram(...command);
   assert.equal(code, 0, output);
   const texts = (await readPage()).map(([, text]) => text);
   const wanted = texts.flatMap((text) => text.match(/^ *it\(/gm) ?? []).length;

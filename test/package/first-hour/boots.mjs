@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { runProgram, succeed } from '../program.mjs';
 
-const BOOT_MS = 60_000;
 const BOOT_EACH = fileURLToPath(new URL('boot-each.mjs', import.meta.url));
 
 const BOOT = `import { NestFactory } from '@nestjs/core';
@@ -168,7 +167,7 @@ export async function writeBoots({ folder }, asWritten) {
 /** They have been compiled with the application. @returns {Promise<string>} all that they have printed */
 export async function checkBoots({ name: prefix, folder, env }) {
   const users = await makeUsers(prefix, folder, env.REDIS_URL);
-  const options = { cwd: folder, env: { ...env, ...users, NO_COLOR: '1' }, timeoutMs: BOOT_MS };
+  const options = { cwd: folder, env: { ...env, ...users, NO_COLOR: '1' } };
   const together = BOOTS.filter(({ alone }) => !alone);
   const results = await Promise.all([
     ...BOOTS.filter(({ alone }) => alone).map((boot) => bootAlone(boot, options)),

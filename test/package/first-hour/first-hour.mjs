@@ -19,7 +19,9 @@ import { checkTraps } from './traps.mjs';
 
 const SOURCES = fileURLToPath(new URL('../consumers/first-hour', import.meta.url));
 const CONSOLES = fileURLToPath(new URL('../consumers/cjs/src/consoles.ts', import.meta.url));
-const TEST_MS = 60_000;
+
+/** Jest and Vitest give up on a test after five seconds, and a busy machine takes longer. */
+const PATIENT = '--testTimeout=60000';
 
 /** What a consumer called nest<major>-cli does, step by step. */
 export function firstHour({ name, folder, tarball, redisUrl }) {
@@ -40,9 +42,9 @@ export function firstHour({ name, folder, tarball, redisUrl }) {
     'at night': () => checkNight(application).then((printed) => checkPagesIn(printed, application)),
     'two copies': () => checkCopies(application),
     'compile errors': () => checkMistakes(application),
-    e2e: () => runScript('test:e2e', { cwd: folder, env: application.env, timeoutMs: TEST_MS }),
+    e2e: () => runScript('test:e2e', { args: [PATIENT], cwd: folder, env: application.env }),
     // The testing page is in memory, too.
-    ...(isEsm && { 'e2e, memory': () => runScript('test:e2e', { cwd: folder, env: inMemory, timeoutMs: TEST_MS }) }),
+    ...(isEsm && { 'e2e, memory': () => runScript('test:e2e', { args: [PATIENT], cwd: folder, env: inMemory }) }),
     'testing page': () => checkTestingPage(application),
     'bundle, esbuild': () => checkEsbuild(application),
     // The CLI of Nest 12 comes without webpack. Last, because webpack leaves one file of all that was built.
@@ -112,7 +114,7 @@ async function checkConsolesOf({ folder }) {
 }
 
 async function checkCopies({ folder, env }) {
-  const output = await succeed(process.execPath, ['dist/copies.js'], { cwd: folder, env, timeoutMs: TEST_MS });
+  const output = await succeed(process.execPath, ['dist/copies.js'], { cwd: folder, env });
   assert.match(output, /^both copies work$/m);
 }
 
@@ -123,7 +125,7 @@ async function checkTestingPage(application) {
   await writeTestingPage({ into: join(folder, 'src/testing'), asWritten });
   // node:test runs the files of the page without isolation, too: see the consumer for Jest.
   const inOneProcess = isEsm ? ['--no-file-parallelism', '--no-isolate'] : ['--runInBand'];
-  await runTestingPage(await scriptOf('test', { args: ['src/testing', ...inOneProcess], cwd: folder }));
+  await runTestingPage(await scriptOf('test', { args: ['src/testing', PATIENT, ...inOneProcess], cwd: folder }));
 }
 
 async function writeSources(application) {

@@ -11,7 +11,7 @@ const OF_STYLE = /eslint|prettier|oxlint|globals|coverage|^@nestjs\/mau$|^ts-nod
 /** Makes the application by `nest new`. Its packages are installed already, as the lock file of the consumer has them. */
 export async function generateApplication({ name, folder }) {
   const args = ['new', 'generated', '--skip-install', '--skip-git', '--package-manager', 'npm'];
-  await succeed(process.execPath, [NEST, ...args], { cwd: folder, timeoutMs: 60_000 });
+  await succeed(process.execPath, [NEST, ...args], { cwd: folder });
   const generated = await readManifest(join(folder, 'generated'));
   const installed = await readManifest(folder);
   for (const kind of ['dependencies', 'devDependencies']) {

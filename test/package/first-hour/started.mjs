@@ -3,11 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findFreePort } from '../../../scripts/redis/free-port.mjs';
 import { act, checkConsole } from '../console.mjs';
 import { NEST } from './generate.mjs';
-import { Running } from '../running.mjs';
+import { Running, withoutBusyMachine } from '../running.mjs';
 
-const START_MS = 60_000;
-const LISTEN_MS = 10_000;
-const END_MS = 8_000;
+/** On a busy machine, it takes many times as long as alone. */
+const SOON_MS = 60_000;
 
 /** `nest start`, requests, Ctrl-C. */
 export function checkStarted(application, builder) {
@@ -22,13 +21,13 @@ export async function checkServed(command, { folder, env }) {
     env: { ...env, PORT: String(port), NO_COLOR: '1' },
   });
   try {
-    await application.prints(/Nest application successfully started/, START_MS);
+    await application.prints(/Nest application successfully started/);
     const root = `http://127.0.0.1:${port}`;
     await listens(`${root}/orders`);
     await checkRequests(`${root}/orders`);
     await checkJobs(`${root}/ops/locks`);
-    await application.interrupt(END_MS);
-    assert.doesNotMatch(application.output, /ERROR|WARN/, application.output);
+    await application.interrupt();
+    assert.doesNotMatch(withoutBusyMachine(application.output), /ERROR|WARN/, application.output);
   } finally {
     application.kill();
   }
@@ -44,7 +43,7 @@ async function checkJobs(url) {
 
 /** Nest prints that it has started before it listens. */
 async function listens(url) {
-  const deadline = Date.now() + LISTEN_MS;
+  const deadline = Date.now() + SOON_MS;
   while (
     !(await fetch(url).then(
       ({ ok }) => ok,
@@ -57,28 +56,32 @@ async function listens(url) {
 }
 
 async function checkRequests(url) {
-  const post = (path) => fetch(`${url}/${path}`, { method: 'POST' });
+  const post = (path) => fetch(`${url}/${path}`, { method: 'POST', signal: AbortSignal.timeout(SOON_MS) });
   const paid = await Promise.all([post('7/pay'), post('7/pay'), post('7/pay')]);
   assert.deepEqual(await Promise.all(paid.map((response) => response.text())), Array(3).fill('paid 7'));
 
-  const packed = await Promise.all([post('8/pack'), post('8/pack')]);
-  assert.deepEqual(
-    packed.map(({ status }) => status).toSorted((a, b) => a - b),
-    [201, 423],
-  );
-  const refused = packed.find(({ status }) => status === 423);
+  const packing = [post('8/pack'), post('8/pack')];
+  // The other one is at work until it is told to end.
+  const refused = await Promise.race(packing);
+  assert.equal(refused.status, 423);
+  await post('packed');
+  const statuses = (await Promise.all(packing)).map(({ status }) => status);
+  assert.deepEqual(new Set(statuses), new Set([201, 423]));
   assert.match(refused.headers.get('retry-after'), /^[1-5]$/);
   const { message, ...answer } = await refused.json();
   assert.deepEqual(answer, { statusCode: 423, error: 'Locked', code: 'LOCK_BUSY' });
   assert.equal(message, 'Another request is working on this. Try again later.');
 
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + SOON_MS;
   for (;;) {
     const { mostPayingAtOnce, ticks, led, polls } = await (await fetch(url)).json();
     assert.equal(mostPayingAtOnce, 1);
     assert.equal(new Set(ticks).size, ticks.length);
     if (ticks.length >= 2 && led > 0 && polls > 0) return;
-    assert.ok(Date.now() < deadline, `in 10 s: ${ticks.length} ticks, led ${led} times, polled ${polls} times`);
+    assert.ok(
+      Date.now() < deadline,
+      `in ${SOON_MS} ms: ${ticks.length} ticks, led ${led} times, polled ${polls} times`,
+    );
     await sleep(50);
   }
 }

@@ -2,8 +2,6 @@
 import assert from 'node:assert/strict';
 import { runProgram } from '../program.mjs';
 
-const RUN_MS = 60_000;
-
 const SAYS = {
   host: /InvalidLockOptionsError: .*"host"\. Put it into connection: \{ connection: \{ host: 'localhost', port: 6379 \} \}\./,
   url: /"url"\. Put it into connection: \{ connection: 'redis:\/\/localhost:6379' \}\./,
@@ -30,7 +28,7 @@ const SAYS = {
 
 /** The program has been compiled with the application. @returns {Promise<string>} all that it has printed */
 export async function checkTraps({ folder, env }) {
-  const options = { cwd: folder, env: { ...env, NO_COLOR: '1' }, timeoutMs: RUN_MS };
+  const options = { cwd: folder, env: { ...env, NO_COLOR: '1' } };
   const { code, output } = await runProgram(process.execPath, ['dist/traps.js'], options);
   const said = new Map([...output.matchAll(/^(.+?) -> (.*)$/gm)].map(([, name, text]) => [name, text]));
   const failures = Object.entries(SAYS).filter(([name, says]) => !says.test(said.get(name) ?? ''));

@@ -2,5 +2,5 @@ module.exports = {
   // Without the types, which the compiler has checked.
   transform: { '^.+\\.ts$': ['ts-jest', { transpilation: true }] },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
-  testTimeout: 30_000,
+  testTimeout: 240_000,
 };

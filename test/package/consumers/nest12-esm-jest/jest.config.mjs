@@ -15,5 +15,5 @@ export default {
       },
     ],
   },
-  testTimeout: 30_000,
+  testTimeout: 240_000,
 };

@@ -10,7 +10,7 @@ const instanceId = process.env.INSTANCE_ID;
     RedisLockModule.forRoot({
       connection: process.env.REDIS_URL!,
       keyPrefix: process.env.KEY_PREFIX!,
-      leaseMs: 2_000,
+      leaseMs: 4_000,
       ...(instanceId ? { instanceId } : {}),
     }),
   ],

@@ -6,6 +6,9 @@ import { Orders } from './orders.js';
 @Controller('orders')
 @UseFilters(new LockExceptionFilter())
 export class OrdersController {
+  #finishPacking!: () => void;
+  readonly #packed = new Promise<void>((resolve) => (this.#finishPacking = resolve));
+
   constructor(
     private readonly orders: Orders,
     private readonly jobs: Jobs,
@@ -19,8 +22,13 @@ export class OrdersController {
   @Post(':id/pack')
   @LockHandler({ key: (context) => key`order:${context.switchToHttp().getRequest().params.id}`, waitMs: 0 })
   async pack(): Promise<string> {
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    await this.#packed;
     return 'packed';
+  }
+
+  @Post('packed')
+  finishPacking(): void {
+    this.#finishPacking();
   }
 
   @Get()

@@ -182,19 +182,19 @@ export class StoreWitness {
     return redis.hget(keys.jobRecord(resource), name);
   }
 
-  /** What is known of a job now: the store may have forgotten it. */
+  /** What is known of a job now: the store may have forgotten it. A run by hand has a history, and no record before a start or a tick. */
   #job(resource: string): WitnessedJob {
     const job = this.#jobs.get(resource)!;
-    if (!this.#isKnown(resource)) {
-      Object.assign(job, {
-        schedule: undefined,
-        runs: [],
-        missedCount: 0,
-        lastTelling: '',
-        debt: undefined,
-        lastSuccessAt: undefined,
-      });
-    }
+    if (this.#isKnown(resource)) return job;
+    Object.assign(job, {
+      schedule: undefined,
+      missedCount: 0,
+      lastTelling: '',
+      debt: undefined,
+      lastSuccessAt: undefined,
+    });
+    const { redis, keys } = this.server;
+    if (redis.exists(keys.jobRuns(resource)) === 0) job.runs = [];
     return job;
   }
 
@@ -273,7 +273,9 @@ export class StoreWitness {
   #account(job: WitnessedJob, tick: string, at: number, note: TickClaim['note'], { status }: TickReply): void {
     if (job.missed.has(at)) this.#tell(job, 'missed and granted', `${tick} was told as missed, and is ${status}`);
     if (job.claimed.has(at)) return;
-    if (job.wasPausedAt(at) && at <= (job.through ?? 0)) {
+    // A job that is paused when it becomes known again is refused the tick before, too.
+    const isRefused = status === 'paused' && job.isPausedSince(at, this.#now);
+    if (job.wasPausedAt(at) && at <= (job.through ?? 0) && !isRefused) {
       this.#tell(job, 'paused', `${tick} was due during a pause, and is ${status} after it`);
     }
     job.claimed.add(at);

@@ -49,6 +49,11 @@ export class WitnessedJob {
     return last !== undefined && time >= last.at && time < last.end;
   }
 
+  /** Whether the pause in which a tick was due still stands. */
+  isPausedSince(tick: number, now: number): boolean {
+    return this.isPaused(now) && tick >= this.pauses.at(-1)!.at;
+  }
+
   wasPausedAt(tick: number): boolean {
     return this.pauses.some(({ at, end }) => tick >= at && tick <= end);
   }

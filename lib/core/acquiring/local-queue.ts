@@ -1,5 +1,5 @@
 import { aborted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
-import { AttemptLog } from '../places/asking.js';
+import { AttemptLog, renewedTooLate } from '../places/asking.js';
 import { heldMeanwhile, holdsNothing, watchForDeadlock } from './deadlocks.js';
 import { LocalStoreLeases } from './local-store-leases.js';
 import { askedToStopAt, askToStop, marked, refusalOfNewest } from './newest-first.js';
@@ -18,7 +18,6 @@ import {
 import { LockAbortedError, LockShutdownError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
 import type { FoundInUse, LockOwner } from '../store/lock-store.js';
-import { LockStoreError } from '../store/store-error.js';
 import type { PushedGrant, RetentionNotice } from '../store/hearing.js';
 import { handOnLabel, mistrustLabel } from '../holding/labels.js';
 import { createOwner } from '../store/ask.js';
@@ -196,7 +195,7 @@ export class LocalQueue implements WaiterListener {
     // It ends alone, and no caller releases it. Those that share the store lease go on.
     if (hold.isLeftToEnd && storeLease.removeHolder(hold)) return;
     if (storeLease.isUnconfirmed && hold.lossError().reason === 'notRenewed') {
-      this.log.unanswered(new LockStoreError('unknown', 'no renewal of the previous lease was confirmed in time'));
+      this.log.unanswered(renewedTooLate());
     }
     this.#storeLeases.delete(storeLease);
     this.#goOn();

@@ -62,12 +62,14 @@ export class Story {
       readonly at: number;
       readonly code: string | null;
       readonly type?: 'fail' | 'unknown';
+      readonly why?: string;
       readonly hasCause?: boolean;
     },
   ): this {
     const call = this.#ask(process, resource, refused, refused.at);
-    const { type = 'fail', at, code, hasCause } = refused;
-    return this.add({ type, op: 'acquire', at, process, call, code, ...(hasCause !== undefined && { hasCause }) });
+    const { type = 'fail', at, code, why, hasCause } = refused;
+    const said = { ...(why !== undefined && { why }), ...(hasCause !== undefined && { hasCause }) };
+    return this.add({ type, op: 'acquire', at, process, call, code, ...said });
   }
 
   /** A call that nobody has heard of since. */
@@ -128,6 +130,10 @@ export class Story {
 
   stall(process: string, from: number, at: number): this {
     return this.add({ type: 'stall', process, from, at });
+  }
+
+  late(from: number, at: number): this {
+    return this.add({ type: 'late', process: 'chaos', from, at });
   }
 
   died(victim: string, at: number): this {

@@ -6,7 +6,7 @@ export interface StruckOptions {
   readonly afterMs?: number;
   /** Standstills that are shorter do not count, in milliseconds. */
   readonly stallMs?: number;
-  /** Answers about a queue that took no longer do not count. @default a quarter of the shortest lease */
+  /** Answers that took no longer do not count. @default a quarter of the shortest lease */
   readonly lateMs?: number;
   /** Faults that do not count. */
   readonly except?: (fault: FaultSpan) => boolean;
@@ -16,7 +16,7 @@ export interface StruckOptions {
 export class Struck {
   /** The faults that strike Redis: every process that lived when they began. */
   readonly ofRedis: readonly FaultSpan[];
-  /** When Redis, or the network, or the whole machine stood still by itself: whoever looked at a queue was answered late. */
+  /** When Redis, or the network, or the whole machine stood still by itself: whoever looked at a queue, or asked only for this, was answered late. */
   readonly slow: readonly Span[];
   readonly #ofSome = new Map<string, FaultSpan[]>();
   readonly #stalls = new Map<string, Span[]>();
@@ -43,7 +43,7 @@ export class Struck {
     const leaseMs = history.calls.reduce((least, { invoked }) => Math.min(least, invoked.leaseMs), Infinity);
     const lateMs = options.lateMs ?? leaseMs / 4;
     const harness = history.of('stall').filter(({ process }) => process === 'chaos');
-    const looks = [...history.of('queue'), ...harness];
+    const looks = [...history.of('queue'), ...history.of('late'), ...harness];
     this.slow = looks.flatMap(({ from, at }) => (at - from > lateMs ? [{ from, to: at }] : []));
     this.#redisSpans = [...ofRedis, ...this.slow].map((span) => this.#felt(span));
     this.redis = new Spans(this.#redisSpans);

@@ -186,6 +186,12 @@ export interface Stalled extends Said {
   readonly from: number;
 }
 
+/** Redis answered the harness late: asked at `from`, and not before `at`. Said of more than some 50 ms, where there is no observer. */
+export interface AnsweredLate extends Said {
+  readonly type: 'late';
+  readonly from: number;
+}
+
 /** The clock of the day, by which Redis ends leases, was set: by how much. No fault of ours does that to the machine. */
 export interface ClockSet extends Said {
   readonly type: 'clockSet';
@@ -228,6 +234,7 @@ export type Entry =
   | Unanswered
   | LongScript
   | Stalled
+  | AnsweredLate
   | ClockSet
   | Crashed
   | Leftovers

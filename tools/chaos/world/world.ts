@@ -13,6 +13,7 @@ import { LoopWatch } from '../history/loop-watch.js';
 import type { SteppedClock } from '../servers/stepped-clock.js';
 import type { HandedOver, WorkerSettings } from '../worker/settings.js';
 import { WitnessProcess } from '../witness/witness-process.js';
+import { AnswerWatch } from './answer-watch.js';
 import { whatIsLeft } from './leftovers.js';
 import { ScriptWatch } from './script-watch.js';
 import type { ChaosServer } from './server.js';
@@ -176,7 +177,13 @@ export class World implements AsyncDisposable {
     const view = await NestFactory.createApplicationContext(RedisLockModule.forRoot(options), { logger: false });
     this.#view = view;
     this.#endings.push(() => view.close());
-    if (this.settings.isObserved !== false) {
+    if (this.settings.isObserved === false) {
+      const answers = new AnswerWatch(
+        () => this.redis.admins,
+        (from) => this.say({ type: 'late', from }),
+      );
+      this.#endings.push(() => answers.end());
+    } else {
       this.#observer = this.#startWorker('observer', { observes: true, callers: 0, campaigns: false, ticks: false });
     }
     for (let i = 1; i <= this.settings.workers; i++) this.slots.push(await this.#newSlot(`w${i}`));

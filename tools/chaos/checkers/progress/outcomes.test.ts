@@ -1,3 +1,4 @@
+import { grantedTooLate, renewedTooLate } from '../../../../lib/core/places/asking.js';
 import { outcomes } from './outcomes.js';
 import { type Story, story } from '../story.js';
 
@@ -99,6 +100,24 @@ describe('outcomes of a call that waits while somebody else holds the resource',
     expect(isRight(waits, (told) => told.stall('a', 1_500, 1_625))).toBe(true);
     expect(isRight(waits, (told) => told.stall('a', 1_500, 1_624))).toBe(false);
   });
+
+  it('may be one where Redis answered somebody else so late', () => {
+    expect(isRight(waits, (told) => told.late(1_500, 1_626))).toBe(true);
+    expect(isRight(waits, (told) => told.late(1_500, 1_625))).toBe(false);
+  });
+
+  it.each([grantedTooLate(), renewedTooLate()])(
+    'may be one where it missed a part of its lease, and $message',
+    (why) => {
+      const refused = { ...waits, why: `Redis could not acquire "stock": ${why.message}` };
+      // A quarter of 300 ms.
+      const still = (ms: number) => (told: Story) => told.stall('a', 1_500, 1_500 + ms);
+      expect(isRight(refused, still(75))).toBe(true);
+      expect(isRight(refused, still(74))).toBe(false);
+      const long = { ...refused, leaseMs: 2_000 };
+      expect([125, 124].map((ms) => isRight(long, still(ms)))).toEqual([true, false]);
+    },
+  );
 
   it('may be one where it had no time to be answered', () => {
     expect(isRight({ ...waits, asked: 1_600, waitMs: 400 })).toBe(true);

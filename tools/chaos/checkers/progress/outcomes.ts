@@ -1,3 +1,4 @@
+import { grantedTooLate, renewedTooLate } from '../../../../lib/core/places/asking.js';
 import { type Call, type Hold } from '../../history/call.js';
 import type { Unanswered } from '../../history/entries.js';
 import type { History } from '../../history/history.js';
@@ -15,6 +16,8 @@ const BUSY: readonly (string | null)[] = ['LOCK_TIMEOUT', 'LOCK_BUSY', null];
 const LATE_MS = 300;
 /** The longest time between two probes of an inbox. One that is not answered shows that Redis is silent. */
 const PROBED_MS = 1_750;
+/** What is said of an answer that came too late for the lease that it was about: with a short lease, that is soon. */
+const LATE_FOR_LEASE = [grantedTooLate(), renewedTooLate()].map(({ message }) => message);
 
 /**
  * What ended the wait decides what the call is told. Where Redis had answered nothing for so long that the last attempt has failed,
@@ -48,10 +51,15 @@ export function outcomes(history: History, bounds: Bounds = BOUNDS): Verdict {
   return findings.verdict();
 }
 
+function isLateForLease(why = ''): boolean {
+  return LATE_FOR_LEASE.some((message) => why.includes(message));
+}
+
 class Waits {
   readonly #struck: Struck;
-  /** Without what was too short to hide every answer from a call that had `slowMs` to be answered. */
-  readonly #silenced: Struck;
+  /** Without what was too short to hide every answer from a call that had so long to be answered, in milliseconds. */
+  readonly #silenced = new Map<number, Struck>();
+  readonly #afterMs: number;
   /** The faults of one process, and its standstills. */
   readonly #own = new Map<string, Spans>();
   readonly #outages = new Map<string, Unanswered[]>();
@@ -62,10 +70,8 @@ class Waits {
   ) {
     const leaseMs = history.calls.reduce((longest, { invoked }) => Math.max(longest, invoked.leaseMs), 0);
     // The next attempt comes after a pause, and is answered late.
-    const afterMs = answerMsOf(leaseMs, bounds.answerMs) + leaseMs + bounds.slowMs;
-    this.#struck = new Struck(history, { afterMs });
-    const shortMs = bounds.slowMs / 4;
-    this.#silenced = new Struck(history, { afterMs, stallMs: shortMs, lateMs: shortMs });
+    this.#afterMs = answerMsOf(leaseMs, bounds.answerMs) + leaseMs + bounds.slowMs;
+    this.#struck = new Struck(history, { afterMs: this.#afterMs });
     for (const outage of history.of('unanswered')) {
       for (const victim of outage.victims) {
         this.#outages.set(victim, [...(this.#outages.get(victim) ?? []), outage]);
@@ -89,14 +95,27 @@ class Waits {
   }
 
   /** Whether Redis answered its process, for so long that the call must know it. */
-  wereAnswered({ invoked }: Call, at: number): boolean {
-    const { process, resources } = invoked;
+  wereAnswered({ invoked, refused }: Call, at: number): boolean {
+    const { process, resources, leaseMs } = invoked;
+    const { slowMs } = this.bounds;
     // JSON has no Infinity.
     const { waitMs } = invoked as { waitMs?: number | null };
     // One that has the first of several may have no time left for the next.
-    if (resources.length > 1 || at - invoked.at < this.bounds.slowMs || !waitMs || waitMs < this.bounds.slowMs)
-      return false;
-    return !this.#silenced.spansOf(process).touches(Math.max(invoked.at, at - this.bounds.slowMs), at);
+    if (resources.length > 1 || at - invoked.at < slowMs || !waitMs || waitMs < slowMs) return false;
+    const answerMs = isLateForLease(refused?.why) ? Math.min(leaseMs, slowMs) : slowMs;
+    return !this.#silencedFor(answerMs)
+      .spansOf(process)
+      .touches(Math.max(invoked.at, at - slowMs), at);
+  }
+
+  #silencedFor(answerMs: number): Struck {
+    let silenced = this.#silenced.get(answerMs);
+    if (!silenced) {
+      const shortMs = answerMs / 4;
+      silenced = new Struck(this.history, { afterMs: this.#afterMs, stallMs: shortMs, lateMs: shortMs });
+      this.#silenced.set(answerMs, silenced);
+    }
+    return silenced;
   }
 
   /** Its own process may have had the resource; or another call of it, of another mode, has asked and given up since. */

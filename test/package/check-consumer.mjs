@@ -7,9 +7,9 @@ import { sharePackages } from '../../scripts/setup/shared-packages.mjs';
 import { compileWithoutErrors } from './compile.mjs';
 import { checkConsoles } from './console.mjs';
 import { firstHour } from './first-hour/first-hour.mjs';
-import { npm, runScript, scriptOf, writeAddresses } from './npm.mjs';
+import { addPackage, npm, runScript, scriptOf, writeAddresses } from './npm.mjs';
 import { succeed } from './program.mjs';
-import { runTestingPage, writeForNodeTest, writeTestingPage } from './testing-page.mjs';
+import { forNodeTest, runTestingPage, writeTogether } from './testing-page.mjs';
 
 /**
  * One fresh project: does its steps, one after the other, until one fails.
@@ -20,14 +20,16 @@ export async function checkConsumer(
   { name, parts, isApplication = false, hasTestingPage = false, hasConsoles = false, asksNpx = false },
   run,
 ) {
-  const { folder, tarball, redisUrl } = run;
+  const { folder, tarball, manifest, redisUrl } = run;
   const prepare = async () => {
     for (const part of [...parts, name]) await copy(part, folder);
     await writeAddresses(folder);
+    if (!isApplication) await addPackage({ folder, tarball, manifest });
     sharePackages(folder, await currentOnes(await others(folder)));
     if (hasTestingPage) {
-      await writeTestingPage({ into: join(folder, 'test/testing') });
-      await writeForNodeTest(join(folder, 'test/node-test'));
+      // As files of their own in Jest: the application for Nest 11.
+      await writeTogether({ into: join(folder, 'test/testing'), all: 'all.test.ts' });
+      await writeTogether({ into: join(folder, 'test/node-test'), all: 'all.ts', asWritten: forNodeTest });
     }
     // The same source in both formats: nothing else would show that both have the same types.
     if (hasConsoles) await copyFile(join(folder, 'src/consoles.ts'), join(folder, 'src/consoles.mts'));
@@ -53,11 +55,11 @@ export async function checkConsumer(
   return undefined;
 }
 
-/** Installs the tarball, compiles the project (which checks the types), runs it. */
-function compileAndTest({ name, folder, tarball, redisUrl, asksNpx }) {
+/** Installs the packages, compiles the project (which checks the types), runs it. */
+function compileAndTest({ name, folder, redisUrl, asksNpx }) {
   const env = { REDIS_URL: redisUrl, KEY_PREFIX: name };
   return {
-    install: () => npm(['install', tarball, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder }),
+    install: () => npm(['install', '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder }),
     compile: () => compileWithoutErrors(folder),
     test: () => runScript('test', { cwd: folder, env }),
     'command line': () => commandLine({ folder, name, redisUrl, asksNpx }),

@@ -1,28 +1,37 @@
 // The compilers of the consumers, each loaded once: of a small project, most of the time goes to loading one and getting it going.
 // A message is a project, `{ id, folder, config }`; the answer is what `tsc` would print, `{ id, output }`.
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
 const OURS = '/node_modules/nestjs-redis-lock/';
-/** By version. */
+/**
+ * By version, each with the files of packages that it has parsed. Consumers share most of these: a file that is the same on the disk is
+ * parsed and bound once for all that read it in the same way. A program gives each file its own name.
+ */
 const compilers = new Map();
 
 process.on('message', ({ id, ...project }) => process.send({ id, output: compile(project) }));
 process.on('disconnect', () => process.exit());
 
 function compile({ folder, config }) {
-  const { ts, standard } = compilerOf(folder);
+  const { ts, files } = compilerOf(folder);
   const where = dirname(config);
   const system = { ...ts.sys, getCurrentDirectory: () => where, onUnRecoverableConfigFileDiagnostic };
   const { fileNames, options, errors } = ts.getParsedCommandLineOfConfigFile(config, {}, system);
   const host = { ...ts.createCompilerHost(options), getCurrentDirectory: () => where };
   const { getSourceFile } = host;
-  host.getSourceFile = (name, version, ...rest) => {
-    if (!name.startsWith(standard.folder)) return getSourceFile(name, version, ...rest);
-    const key = JSON.stringify([name, options.target, options.strict]);
-    if (!standard.files.has(key)) standard.files.set(key, getSourceFile(name, version, ...rest));
-    return standard.files.get(key);
+  const names = new Map();
+  host.getSourceFile = (name, how, ...rest) => {
+    if (!name.includes('/node_modules/') || name.includes(OURS)) return getSourceFile(name, how, ...rest);
+    const { target, module, strict, isolatedModules } = options;
+    const { ino, size } = statSync(name);
+    const key = JSON.stringify([ino, size, how.impliedNodeFormat, target, module, strict, isolatedModules]);
+    // A project may have the same package in two places, and a file has one name in a program.
+    if (names.has(key) && names.get(key) !== name) return getSourceFile(name, how, ...rest);
+    names.set(key, name);
+    if (!files.has(key)) files.set(key, getSourceFile(name, how, ...rest));
+    return files.get(key);
   };
   const program = ts.createProgram(fileNames, options, host);
   const found = [...errors, ...program.getOptionsDiagnostics(), ...compileFiles(program)];
@@ -50,8 +59,7 @@ function compilerOf(folder) {
   const { version } = JSON.parse(readFileSync(join(folder, 'node_modules/typescript/package.json'), 'utf8'));
   if (!compilers.has(version)) {
     const ts = createRequire(join(folder, 'package.json'))('typescript');
-    const standard = { folder: dirname(ts.getDefaultLibFilePath({})), files: new Map() };
-    compilers.set(version, { ts, standard });
+    compilers.set(version, { ts, files: new Map() });
   }
   return compilers.get(version);
 }

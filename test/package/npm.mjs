@@ -15,13 +15,33 @@ export function npm(args, { env, ...options }) {
  * registry has. In the repository lock files have no addresses: not each npm writes them.
  */
 export async function writeAddresses(folder) {
-  const file = join(folder, 'package-lock.json');
-  const lock = JSON.parse(await readFile(file, 'utf8'));
-  for (const [path, entry] of Object.entries(lock.packages)) {
-    const { name = path.split('node_modules/').at(-1), version, integrity } = entry;
-    if (integrity !== undefined) entry.resolved ??= `${REGISTRY}/${name}/-/${name.split('/').at(-1)}-${version}.tgz`;
-  }
-  await writeFile(file, JSON.stringify(lock));
+  await change(join(folder, 'package-lock.json'), ({ packages }) => {
+    for (const [path, entry] of Object.entries(packages)) {
+      const { name = path.split('node_modules/').at(-1), version, integrity } = entry;
+      if (integrity !== undefined) entry.resolved ??= `${REGISTRY}/${name}/-/${name.split('/').at(-1)}-${version}.tgz`;
+    }
+  });
+}
+
+/**
+ * Adds the packed package to the dependencies of a project, and to its lock file, as `npm install <tarball>` does. That asks the registry
+ * for all versions of each peer, which takes as long as all the rest. npm checks the peers of what a lock file names, too.
+ */
+export async function addPackage({ folder, tarball, manifest }) {
+  const specs = { [manifest.name]: `file:${tarball}` };
+  const { version, bin, engines, peerDependencies, peerDependenciesMeta } = manifest;
+  const entry = { version, resolved: specs[manifest.name], bin, engines, peerDependencies, peerDependenciesMeta };
+  await change(join(folder, 'package.json'), ({ dependencies }) => Object.assign(dependencies, specs));
+  await change(join(folder, 'package-lock.json'), ({ packages }) => {
+    Object.assign(packages[''].dependencies, specs);
+    packages[`node_modules/${manifest.name}`] = entry;
+  });
+}
+
+async function change(file, make) {
+  const content = JSON.parse(await readFile(file, 'utf8'));
+  make(content);
+  await writeFile(file, JSON.stringify(content));
 }
 
 /**

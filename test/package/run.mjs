@@ -36,7 +36,7 @@ await runCommand(async () => {
   await ensureBuilt(root);
   const folder = temporaryFolder();
   const redis = await startRedisServer();
-  const tarball = await pack(folder);
+  const { tarball, manifest } = await pack(folder);
   const waiting = CONSUMERS.filter(({ name }) => chosen.length === 0 || chosen.includes(name));
   if (waiting.length === 0) throw new Error(`No consumer is called ${chosen.join(' or ')}`);
   const failures = [];
@@ -45,6 +45,7 @@ await runCommand(async () => {
       const failure = await checkConsumer(consumer, {
         folder: join(folder, consumer.name),
         tarball,
+        manifest,
         redisUrl: redis.url,
       });
       if (failure !== undefined) failures.push({ consumer: consumer.name, ...failure });
@@ -74,5 +75,5 @@ async function pack(folder) {
     (await readdir(folder)).find((file) => file.endsWith('.tgz')),
   );
   console.log(`  size: ${await checkSize(staged, tarball)}`);
-  return tarball;
+  return { tarball, manifest: JSON.parse(readFileSync(join(staged, 'package.json'), 'utf8')) };
 }

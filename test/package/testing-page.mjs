@@ -19,20 +19,29 @@ export async function writeTestingPage({ into, asWritten = (text) => text }) {
   }
 }
 
-/** Writes them for node:test, which has no globals, and a program that runs them all in one process. */
-export async function writeForNodeTest(into) {
+/**
+ * Writes the same, and one file that has all the tests: Jest loads Nest for each file, and so would node:test.
+ *
+ * @param {{ into: string, all: string, asWritten?: (text: string, isTest: boolean) => string }} where `all`: the name of that file
+ */
+export async function writeTogether({ into, all, asWritten = (text) => text }) {
   await mkdir(into, { recursive: true });
   const names = [];
   for (const [name, text] of await readPage()) {
     const isTest = name.endsWith('.test.ts');
     const written = basename(name, '.ts').replace('.', '-');
-    const used = ['afterEach', 'beforeEach', 'describe', 'it'].filter((each) => text.includes(`${each}(`));
-    if (text.includes('jest.')) used.push('mock');
-    const globals = isTest ? `import { ${used.join(', ')} } from 'node:test';\n` : '';
-    await writeFile(join(into, `${written}.ts`), globals + withTimersOf('node:test', text));
+    await writeFile(join(into, `${written}.ts`), asWritten(text, isTest));
     if (isTest) names.push(written);
   }
-  await writeFile(join(into, 'all.ts'), names.map((name) => `import './${name}.js';\n`).join(''));
+  await writeFile(join(into, all), names.map((name) => `import './${name}.js';\n`).join(''));
+}
+
+/** For node:test, which has no globals. */
+export function forNodeTest(text, isTest) {
+  if (!isTest) return text;
+  const used = ['afterEach', 'beforeEach', 'describe', 'it'].filter((each) => text.includes(`${each}(`));
+  if (text.includes('jest.')) used.push('mock');
+  return `import { ${used.join(', ')} } from 'node:test';\n${withTimersOf('node:test', text)}`;
 }
 
 /** Runs them by a command of their runner. Fails unless it says that each of them has passed. */

@@ -22,6 +22,8 @@ const CONSOLES = fileURLToPath(new URL('../consumers/cjs/src/consoles.ts', impor
 
 /** Jest and Vitest give up on a test after five seconds, and a busy machine takes longer. */
 const PATIENT = '--testTimeout=60000';
+/** Most of the time of a test file goes to loading Nest. Vitest loads it once for all of them. */
+const inOneProcess = (isEsm) => (isEsm ? ['--no-file-parallelism', '--no-isolate'] : ['--runInBand']);
 
 /** What a consumer called nest<major>-cli does, step by step. */
 export function firstHour({ name, folder, tarball, redisUrl }) {
@@ -29,6 +31,7 @@ export function firstHour({ name, folder, tarball, redisUrl }) {
   const isEsm = major > 11;
   const application = { name, folder, major, isEsm, env: { REDIS_URL: redisUrl, KEY_PREFIX: name } };
   const inMemory = { ...application.env, REDIS_URL: 'memory:' };
+  const endToEnd = (env) => runScript('test:e2e', { args: [PATIENT, ...inOneProcess(isEsm)], cwd: folder, env });
   return {
     install: () => install(application, tarball),
     'docs links': () => checkLinks(application),
@@ -42,9 +45,9 @@ export function firstHour({ name, folder, tarball, redisUrl }) {
     'at night': () => checkNight(application).then((printed) => checkPagesIn(printed, application)),
     'two copies': () => checkCopies(application),
     'compile errors': () => checkMistakes(application),
-    e2e: () => runScript('test:e2e', { args: [PATIENT], cwd: folder, env: application.env }),
+    e2e: () => endToEnd(application.env),
     // The testing page is in memory, too.
-    ...(isEsm && { 'e2e, memory': () => runScript('test:e2e', { args: [PATIENT], cwd: folder, env: inMemory }) }),
+    ...(isEsm && { 'e2e, memory': () => endToEnd(inMemory) }),
     'testing page': () => checkTestingPage(application),
     'bundle, esbuild': () => checkEsbuild(application),
     // The CLI of Nest 12 comes without webpack. Last, because webpack leaves one file of all that was built.
@@ -123,9 +126,7 @@ async function checkTestingPage(application) {
   const { folder, isEsm } = application;
   const asWritten = (text) => writerOf(application)(isEsm ? withTimersOf('vitest', text) : text);
   await writeTestingPage({ into: join(folder, 'src/testing'), asWritten });
-  // node:test runs the files of the page without isolation, too: see the consumer for Jest.
-  const inOneProcess = isEsm ? ['--no-file-parallelism', '--no-isolate'] : ['--runInBand'];
-  await runTestingPage(await scriptOf('test', { args: ['src/testing', PATIENT, ...inOneProcess], cwd: folder }));
+  await runTestingPage(await scriptOf('test', { args: ['src/testing', PATIENT, ...inOneProcess(isEsm)], cwd: folder }));
 }
 
 async function writeSources(application) {

@@ -42,9 +42,11 @@ export class Struck {
     this.ofRedis = ofRedis;
     const leaseMs = history.calls.reduce((least, { invoked }) => Math.min(least, invoked.leaseMs), Infinity);
     const lateMs = options.lateMs ?? leaseMs / 4;
-    const harness = history.of('stall').filter(({ process }) => process === 'chaos');
-    const looks = [...history.of('queue'), ...history.of('late'), ...harness];
-    this.slow = looks.flatMap(({ from, at }) => (at - from > lateMs ? [{ from, to: at }] : []));
+    const spans = (entries: readonly { from: number; at: number }[]): Span[] =>
+      entries.map(({ from, at }) => ({ from, to: at }));
+    // One that stood still in the turn in which it ran again stood still for both.
+    const harness = new Spans(spans(history.of('stall').filter(({ process }) => process === 'chaos'))).list;
+    this.slow = [...spans(history.of('queue', 'late')), ...harness].filter(({ from, to }) => to - from > lateMs);
     this.#redisSpans = [...ofRedis, ...this.slow].map((span) => this.#felt(span));
     this.redis = new Spans(this.#redisSpans);
   }

@@ -1,3 +1,5 @@
+import type { History } from '../../history/history.js';
+import { BOUNDS } from '../bounds.js';
 import { errors } from './errors.js';
 import { type Story, story } from '../story.js';
 
@@ -123,5 +125,22 @@ describe('errors', () => {
     expect(errors(told.history).violations).toHaveLength(1);
     told.fault('proxy-drop', { from: 890, to: 901, victims: ['a'] });
     expect(errors(told.history).violations).toEqual([]);
+  });
+
+  it('a release that fails: where the network stood still for as long as nodes of a quorum have to answer', () => {
+    const told = (...stalls: [number, number][]) => {
+      const one = story().hold('a', 'stock', { as: 'one', from: 0, to: 0, token: 32, ends: 'never' });
+      for (const [from, to] of stalls) one.stall('chaos', from, to);
+      one.add({ type: 'invoke', op: 'release', at: 900, process: 'a', call: 'one' });
+      one.add({ type: 'unknown', op: 'release', at: 960, process: 'a', call: 'one', code: 'LOCK_UNAVAILABLE' });
+      return one.history;
+    };
+    const violations = (history: History, splitsVotes = true) =>
+      errors(history, { ...BOUNDS, splitsVotes }).violations.length;
+    expect(violations(told([900, 945]))).toBe(0);
+    expect(violations(told([900, 920], [920, 945]))).toBe(0);
+    expect(violations(told([900, 920], [930, 945]))).toBe(1);
+    // Others wait for longer.
+    expect(violations(told([900, 945]), false)).toBe(1);
   });
 });

@@ -62,7 +62,11 @@ class Reasons {
     private readonly bounds: Bounds,
   ) {
     const leaseMs = history.calls.reduce((longest, { invoked }) => Math.max(longest, invoked.leaseMs), 0);
-    this.#struck = new Struck(history, { afterMs: leaseMs + bounds.slowMs });
+    this.#struck = new Struck(history, {
+      afterMs: leaseMs + bounds.slowMs,
+      // Each of the nodes has a sixth of a lease for its answer.
+      ...(bounds.splitsVotes && { lateMs: leaseMs / 8 }),
+    });
     this.#closings = new Map(history.of('closing').map(({ process, at }) => [process, at]));
     this.#adopters = adoptersOf(history);
     for (const call of history.calls) this.#note(call);

@@ -60,6 +60,8 @@ export async function huntMutants({ seed, only }: HuntOptions): Promise<HuntResu
   const left = all.filter(({ mutant, scenario }) => {
     return isPlayable(scenario) && (!only || only.includes(mutant?.name ?? scenario));
   });
+  // Those that take long first, so that none of them is still at work when nothing else is left.
+  left.sort((a, b) => scenarios[b.scenario].enoughMs - scenarios[a.scenario].enoughMs);
   prepareWorkers(left.map(({ mutant }) => mutant && replacedBy(mutant)));
   const results: HuntResult[] = [];
   const hunters = Array.from({ length: AT_ONCE }, async () => {

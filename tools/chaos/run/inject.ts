@@ -16,7 +16,7 @@ export interface Plan {
   readonly together: number;
   /** For so many leases all goes on well at the end. @default 0 */
   readonly calm?: number;
-  /** Ends it before the next fault. */
+  /** Ends it before the next fault, and the calm before that. */
   readonly signal?: AbortSignal;
 }
 
@@ -76,7 +76,7 @@ export async function inject(
     }
     await Promise.all(running);
     // All is well again for long enough to see that it is.
-    await sleep(world.leaseMs * (0.2 + 0.6 * random.fraction()));
+    await sleep(world.leaseMs * (0.2 + 0.6 * random.fraction()), undefined, { signal }).catch(() => undefined);
   }
   await sleep(calm * world.leaseMs);
 }

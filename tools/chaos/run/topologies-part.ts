@@ -1,6 +1,7 @@
 import { processFaults } from '../faults/process-faults.js';
 import { TOPOLOGY_RECOVERIES } from '../report/recoveries.js';
 import type { ChapterSettings } from './chapter.js';
+import type { Work } from '../world/world.js';
 import { type FaultTargets, type Form, WORK } from './faults-part.js';
 import { clustered, durable, durableConnections, voting } from './topology-stages.js';
 
@@ -22,11 +23,19 @@ interface Scale {
   readonly workers: number;
   /** Which faults of processes come as well. */
   readonly ofProcesses: RegExp;
+  /** How many callers each worker has, and how many of a hundred holds are long: see faults-part.ts. */
+  readonly work: Pick<Work, 'callers' | 'longHolds'>;
 }
 
 const SCALES: Readonly<Record<Form, Scale>> = {
-  short: { chapters: 1, each: 1, workers: 2, ofProcesses: /^kill -9 of a holder/ },
-  long: { chapters: 4, each: 5, workers: 3, ofProcesses: /./ },
+  short: {
+    chapters: 1,
+    each: 1,
+    workers: 2,
+    ofProcesses: /^kill -9 of a holder/,
+    work: { callers: 6, longHolds: 5 },
+  },
+  long: { chapters: 4, each: 5, workers: 3, ofProcesses: /./, work: { callers: 16, longHolds: 2 } },
 };
 
 export const TOPOLOGY_TARGETS: Readonly<Record<Form, FaultTargets>> = {
@@ -36,9 +45,9 @@ export const TOPOLOGY_TARGETS: Readonly<Record<Form, FaultTargets>> = {
 
 /** The same work, where Redis is several servers. */
 export function topologyChaptersOf(form: Form, seed: number): ChapterSettings[] {
-  const { chapters, each, workers, ofProcesses } = SCALES[form];
+  const { chapters, each, workers, ofProcesses, work: amount } = SCALES[form];
   const others = OF_PROCESSES.filter(({ kind }) => ofProcesses.test(kind));
-  const work = { ...WORK, callers: 16, longHolds: 2 };
+  const work = { ...WORK, ...amount };
   const common = { workers, work, plan: { each, together: 0 }, recoveries: TOPOLOGY_RECOVERIES };
   const kinds = [
     { title: 'a cluster', stage: () => clustered(others), leaseMs: CLUSTER_LEASE_MS },

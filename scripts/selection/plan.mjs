@@ -33,7 +33,7 @@ export function planFor({ base, reason, files }, { all = false } = {}) {
   const quiet = rooms.filter((room) => ROOMS[room].length === 0);
   const loud = rooms.filter((room) => ROOMS[room].length > 0);
   const lines = [
-    `Since ${base.slice(0, 12)}, of which everything was checked: ${files.length} files have changed.`,
+    `Since ${base.slice(0, 12)}, of which everything was checked: ${count(files)} changed.`,
     unknown.length > 0 && line('Without a line in scripts/selection/rooms.mjs, so everything runs', unknown),
     loud.length > 0 && line('Rooms that can break a suite', loud),
     quiet.length > 0 && line('Rooms whose suites run for each change', quiet),
@@ -43,6 +43,10 @@ export function planFor({ base, reason, files }, { all = false } = {}) {
     timeOf(runs),
   ];
   return { runs, leftOut, mutants, lines: lines.filter(Boolean) };
+}
+
+function count({ length }) {
+  return length === 1 ? '1 file has' : `${length} files have`;
 }
 
 /** As many as fit into a line. */

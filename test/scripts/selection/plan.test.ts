@@ -80,5 +80,6 @@ describe('what a run does', () => {
       expect.stringMatching(/^Left out, because no changed room can break it: model, contract, .*, \d+ more\.$/),
       TIME,
     ]);
+    expect(plan('CHANGELOG.md').lines[0]).toMatch(/: 1 file has changed\.$/);
   });
 });

@@ -59,7 +59,11 @@ describe.each(VERSIONS)('with a client of ioredis %s', (_version, Client) => {
   it('no timer is left after its connections are closed', async () => {
     const timers = new Map<number, string>();
     const hook = createHook({
-      init: (id, type) => void (type === 'Timeout' && timers.set(id, new Error(type).stack!)),
+      init: (id, type) => {
+        const { stack } = new Error(type);
+        // A long timer begins again each second: of services of other tests here, as this one is not that old.
+        if (type === 'Timeout' && !stack!.includes('#wakeUp')) timers.set(id, stack!);
+      },
       destroy: (id) => void timers.delete(id),
     }).enable();
     const { locks } = await start({ connection: clientOn(redis().port) });

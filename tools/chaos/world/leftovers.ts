@@ -4,6 +4,8 @@ import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { Leftovers } from '../history/entries.js';
 
 const LOOKS = 10;
+/** A server that a fault has left behind answers nothing, and its client would ask for ever. */
+const PATIENCE_MS = 30_000;
 
 /** One for the whole prefix, or, on a cluster, one for each slot in use. */
 const FENCE = /:fence$/;
@@ -20,12 +22,19 @@ type Left = Pick<Leftovers, 'keys' | 'clients' | 'channels'>;
 /**
  * What the workers have left in Redis, but for the fence, what is known of jobs, and roll calls, which end by themselves. The
  * locks of those that were killed end with their leases: waits so long for them.
+ *
+ * @throws Error where a server does not answer
  */
-export async function whatIsLeft(admins: readonly Redis[], keyPrefix: string, waitMs: number): Promise<Left> {
+export async function whatIsLeft(
+  admins: readonly Redis[],
+  keyPrefix: string,
+  waitMs: number,
+  patienceMs = PATIENCE_MS,
+): Promise<Left> {
   const giveUpAt = machineNow() + waitMs;
   // More than once: the first answer may be one that was long under way.
   for (let looked = 1; ; looked++) {
-    const all = await Promise.all(admins.map((admin) => look(admin, keyPrefix)));
+    const all = await Promise.all(admins.map((admin) => answered(admin, look(admin, keyPrefix), patienceMs)));
     const left = {
       keys: all.flatMap(({ keys }) => keys),
       clients: all.flatMap(({ clients }) => clients),
@@ -34,6 +43,19 @@ export async function whatIsLeft(admins: readonly Redis[], keyPrefix: string, wa
     const isNothing = left.keys.length + left.clients.length + left.channels.length === 0;
     if (isNothing || (looked >= LOOKS && machineNow() > giveUpAt)) return left;
     await sleep(20);
+  }
+}
+
+async function answered<T>({ options }: Redis, answer: Promise<T>, patienceMs: number): Promise<T> {
+  const over = new AbortController();
+  const silent = sleep(patienceMs, undefined, { signal: over.signal }).then(() => {
+    throw new Error(`What is left is not known: nothing answers on port ${options.port}`);
+  });
+  try {
+    return await Promise.race([answer, silent]);
+  } finally {
+    over.abort();
+    silent.catch(() => undefined);
   }
 }
 

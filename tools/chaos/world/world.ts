@@ -151,7 +151,11 @@ export class World implements AsyncDisposable {
     for (const worker of workers) if (!this.#killed.has(worker)) this.#tellEnd(worker);
     await this.#view!.close();
     settle();
-    this.say({ type: 'leftovers', ...(await whatIsLeft(this.redis.admins, KEY_PREFIX, 4 * this.leaseMs)) });
+    try {
+      this.say({ type: 'leftovers', ...(await whatIsLeft(this.redis.admins, KEY_PREFIX, 4 * this.leaseMs)) });
+    } catch (error) {
+      this.say({ type: 'crash', error: String(error) });
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -10,8 +10,8 @@ const PACKAGE = join(root, 'test/package/run.mjs');
 const CONSUMER = 'nest12-esm-jest';
 
 /**
- * Arguments for Node. Most suites wait more than they work: with three of them, two cores are busy for 60 of 100 seconds, and with four,
- * the package and the model beside them, for most of it. Those of chaos start many processes each, and go on by themselves.
+ * Arguments for Node. Most suites wait more than they work: with three of them, two cores are busy for 60 of 100 seconds, and with five,
+ * the package and the model beside them, for nearly all of it. Those of chaos start many processes each, and go on by themselves.
  *
  * @type {Record<string, (without?: { tests?: readonly string[], consumers?: boolean }) => Record<string, readonly string[]>>}
  */
@@ -21,8 +21,8 @@ export const PARTS = {
   }),
   // `tests` are patterns of test files that do not run.
   all: ({ tests = [], consumers = true } = {}) => ({
-    tests: jest('--ignoreProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=4'),
-    chaos: jest('--selectProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=3'),
+    tests: jest('--ignoreProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=5'),
+    chaos: jest('--selectProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=4'),
     package: consumers ? [PACKAGE] : [PACKAGE, CONSUMER],
   }),
   long: () => ({

@@ -126,6 +126,21 @@ describe('the page of the console while it is looked at', () => {
     expect(shop.calls.filter(({ path }) => path === 'leaders').map(({ status }) => status)).toContain(304);
   });
 
+  it('draws no answer to a question about another view, where the address has just changed', async () => {
+    const { page, go, complaints } = await open();
+    for (const view of ['now', 'locks', 'blockers', 'jobs', 'leaders', 'instances']) {
+      await go(view);
+      // A browser tells that the address has changed when this is over. Until then, the page may draw at any time.
+      await page.evaluate(`(() => {
+        for (const other of ['now', 'locks', 'lock?resource=a', 'blockers', 'jobs', 'job?name=a', 'leaders', 'instances']) {
+          location.hash = other;
+          document.querySelector('[aria-label=Views] ~ .status select').dispatchEvent(new Event('change'));
+        }
+      })()`);
+    }
+    expect(complaints).toEqual([]);
+  });
+
   it('pauses, and stays paused when it is loaded again', async () => {
     const { page, go, shop } = await open();
     await page.clock.install();

@@ -22,7 +22,6 @@ export let session: ConsoleBodies['session'] | undefined;
 export let problem: Problem | undefined;
 export let isPaused = kept('paused') === 'yes';
 let changed: () => void;
-let view = '';
 /** By their addresses. `at` is when it was last heard that an answer is true, by the clock of this machine. */
 const answers = new Map<string, { readonly etag: string; readonly body: unknown; readonly at: number }>();
 const MOST_ANSWERS = 20;
@@ -39,10 +38,16 @@ export function start(onChange: () => void): void {
   look();
 }
 
-export const body = (): unknown => answers.get(view)?.body;
+/** What is asked now. The address may have changed before the browser tells it. */
+function question(): string {
+  const { view, query } = here();
+  return addressOf(view, query);
+}
+
+export const body = (): unknown => answers.get(question())?.body;
 
 /** How old that is counts from here; 0 before the first answer. */
-export const answeredAt = (): number => answers.get(view)?.at ?? 0;
+export const answeredAt = (): number => answers.get(question())?.at ?? 0;
 
 /** Now, by the clock of Redis. It stands still while nothing is heard, so that nothing seems to go on. */
 export const now = (): number => (isPaused || problem ? answeredAt() : Date.now()) + ahead;
@@ -54,8 +59,6 @@ export const isFinal = (): boolean => problem !== undefined && Math.floor(proble
 
 /** At what the address names, now. */
 export function look(): void {
-  const { view: name, query } = here();
-  view = addressOf(name, query);
   problem = undefined;
   failures = 0;
   next(0, true);
@@ -84,7 +87,7 @@ function next(inMs: number, isForced = false): void {
 async function poll(): Promise<void> {
   const mine = ++round;
   try {
-    [session] = (await Promise.all([session ?? get(ofService('session')), get(view)])) as [
+    [session] = (await Promise.all([session ?? get(ofService('session')), get(question())])) as [
       ConsoleBodies['session'],
       unknown,
     ];

@@ -24,6 +24,8 @@ export class MemoryRedis {
 
   /** The wall clock less the other one when the server began: its time goes on evenly, also when the wall clock is set. */
   readonly #aheadMs: number;
+  /** While a script runs: when it began. */
+  #frozenAt: number | undefined;
   /** Whether TIME is that of the wall clock, which the ticks of jobs are told by. */
   isByWallClock = false;
 
@@ -43,7 +45,17 @@ export class MemoryRedis {
 
   /** Whole milliseconds since 1970. */
   now(): number {
-    return Math.floor(this.#aheadMs + this.clock.now());
+    return this.#frozenAt ?? Math.floor(this.#aheadMs + this.clock.now());
+  }
+
+  /** Runs a script. As in Redis, time stands still meanwhile, so no key expires between two of its commands. */
+  atOnce<T>(script: () => T): T {
+    this.#frozenAt = this.now();
+    try {
+      return script();
+    } finally {
+      this.#frozenAt = undefined;
+    }
   }
 
   flushall(): void {

@@ -47,7 +47,7 @@ export class MemoryServer {
 
   run(name: keyof typeof SCRIPT_TEXTS, keys: readonly string[], args: readonly (string | number)[]): unknown {
     this.redis.isByWallClock = OF_JOBS.has(name);
-    return replyOf(runScript(this.redis, name as never, keys, args.map(String)));
+    return this.redis.atOnce(() => replyOf(runScript(this.redis, name as never, keys, args.map(String))));
   }
 
   held(): string[] {

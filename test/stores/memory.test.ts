@@ -57,6 +57,21 @@ describe('the in-memory lock store', () => {
     });
   });
 
+  it('stands still in time while a script runs, as Redis does: a lock that ends meanwhile is not kept for ever', async () => {
+    let [nowMs, stepMs] = [1_000, 0];
+    const clock = { now: () => (nowMs += stepMs), wallNow: () => nowMs, setTimer: () => ({ cancel: () => {} }) };
+    const server = new MemoryServer(clock);
+    const store = new MemoryLockStore({ instanceId: 'one', server });
+    const owner = newOwner(store, 'stock');
+    await take(store, owner);
+    // As where the process is stopped: 5 ms go by from one look at the clock to the next, and 4 are left.
+    stepMs = 5;
+    await store.retain(owner, { minHoldMs: 10_000, leftMs: 4 });
+    stepMs = 0;
+    nowMs += 100;
+    expect(server.held()).toEqual([]);
+  });
+
   it('tells of a grant later, as a connection would: not within the call that caused it', async () => {
     const store = new MemoryLockStore({ instanceId: 'one' });
     const grants = new GrantLog(store);

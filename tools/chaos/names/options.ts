@@ -35,7 +35,8 @@ export async function fuzzOptions(calls: number, seed: number, connection = 'mem
         if (outcome !== 'accepted') result[outcome]++;
         if (stray.length > 0) throw new Error(`unhandled rejection: ${inspect(stray.splice(0))}`);
       });
-      const report = await fc.check(property, { seed, numRuns });
+      // Not made smaller: each step of a call that hangs takes HANG_MS, and the test would be over before it could tell.
+      const report = await fc.check(property, { seed, numRuns, endOnFailure: true });
       if (report.failed)
         result.violations.push(
           `${each.name}: ${String(report.errorInstance)}\n${await fc.asyncDefaultReportMessage(report)}`,

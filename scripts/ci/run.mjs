@@ -1,6 +1,7 @@
 // .ci/run: everything a change has to pass, on a clean checkout. Needs Node; what else it takes is found or installed.
 //   .ci/run --plan   prints what would run, and why
 //   .ci/run --all    runs everything, whatever has changed
+// LANDED is the commit that the change is made to, where it is not that of origin/main.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -33,7 +34,7 @@ const PROGRAMS = `
 
 await runCommand(async () => {
   const { values } = parseArgs({ options: { all: { type: 'boolean' }, plan: { type: 'boolean' } } });
-  const plan = planFor(await changesSince(), values);
+  const plan = planFor(await changesSince({ landed: process.env.LANDED }), values);
   console.log(plan.lines.join('\n'));
   if (values.plan) return 0;
 

@@ -29,7 +29,7 @@ const TAGS = 'checked/*';
  * @param {string} [options.landed] the commit that the change is made to. By default that of `origin/main`, if HEAD is another
  * @returns {Promise<Changes>}
  */
-export async function changesSince({ cwd = root, landed = process.env['LANDED'] } = {}) {
+export async function changesSince({ cwd = root, landed } = {}) {
   const git = gitIn(cwd);
   const nothing = (reason) => ({ reason, files: [] });
 

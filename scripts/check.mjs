@@ -1,4 +1,4 @@
-// npm run check               format, lint, types, and the tests that need no server: what to run before a commit: a minute
+// npm run check               format, lint, types, and the tests that need no server: what to run before a commit: half a minute
 // npm run check -- --static   without the tests
 import { Stages } from './ci/stages.mjs';
 import { runCommand } from './command.mjs';

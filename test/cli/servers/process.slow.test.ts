@@ -49,7 +49,9 @@ describe('the command line as a process', () => {
     const { stdout, stderr } = await promisify(execFile)('sh', ['-c', `${command} | head -c 5`], {
       env: { ...process.env, ...env(), NODE_OPTIONS: '' },
     });
-    expect({ stdout, stderr }).toEqual({ stdout: 'order', stderr: '' });
+    // On a busy machine, this process may answer too late.
+    const said = stderr.replace(/^Connected, and silent .*\n/, '');
+    expect({ stdout, said }).toEqual({ stdout: 'order', said: '' });
   });
 
   it.each([

@@ -85,6 +85,11 @@ export function unavailable(
   return new LockUnavailableError(resource, operation, log.last, cause, unavailableMs);
 }
 
+/** The error of a wait for a lease of this process, which ended because nothing renewed it in time. */
+export function renewedTooLate(): LockStoreError {
+  return new LockStoreError('unknown', 'no renewal of the previous lease was confirmed in time');
+}
+
 export function aborted(
   resource: string,
   closing: AbortSignal,

@@ -1,5 +1,5 @@
-import { aborted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
-import { AttemptLog, renewedTooLate } from '../places/asking.js';
+import { aborted, mismatched, renewedTooLate, unavailable, waitedTooLong } from './acquire-errors.js';
+import { AttemptLog } from '../places/asking.js';
 import { heldMeanwhile, holdsNothing, watchForDeadlock } from './deadlocks.js';
 import { LocalStoreLeases } from './local-store-leases.js';
 import { askedToStopAt, askToStop, marked, refusalOfNewest } from './newest-first.js';

@@ -241,11 +241,6 @@ export function grantedTooLate(): LockStoreError {
   return new LockStoreError('unknown', 'the answer came after the lease that it granted had ended');
 }
 
-/** The error of a wait for a lease of this process, which ended because nothing renewed it in time. */
-export function renewedTooLate(): LockStoreError {
-  return new LockStoreError('unknown', 'no renewal of the previous lease was confirmed in time');
-}
-
 /**
  * Where messages may be lost, a waiter asks again at least this often: that keeps its place alive, and finds a grant
  * whose message was lost.

@@ -1,4 +1,5 @@
-import { grantedTooLate, renewedTooLate } from '../../../../lib/core/places/asking.js';
+import { renewedTooLate } from '../../../../lib/core/acquiring/acquire-errors.js';
+import { grantedTooLate } from '../../../../lib/core/places/asking.js';
 import { outcomes } from './outcomes.js';
 import { type Story, story } from '../story.js';
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
+import { within } from '../../../lib/core/util/promises.js';
 import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { Leftovers } from '../history/entries.js';
 
@@ -47,16 +48,9 @@ export async function whatIsLeft(
 }
 
 async function answered<T>({ options }: Redis, answer: Promise<T>, patienceMs: number): Promise<T> {
-  const over = new AbortController();
-  const silent = sleep(patienceMs, undefined, { signal: over.signal }).then(() => {
-    throw new Error(`What is left is not known: nothing answers on port ${options.port}`);
-  });
-  try {
-    return await Promise.race([answer, silent]);
-  } finally {
-    over.abort();
-    silent.catch(() => undefined);
-  }
+  const found = await within(patienceMs, answer);
+  if (found === undefined) throw new Error(`What is left is not known: nothing answers on port ${options.port}`);
+  return found;
 }
 
 async function look(admin: Redis, keyPrefix: string): Promise<Left> {

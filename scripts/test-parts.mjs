@@ -4,42 +4,73 @@ import { join } from 'node:path';
 import { jest, LONG, SLOW } from './jest.mjs';
 import { root } from './setup.mjs';
 
+const NODE = process.execPath;
 const CHAOS = join(root, 'scripts/chaos.mjs');
 const PACKAGE = join(root, 'test/package/run.mjs');
 /** The consumer that stands for the others. */
 const CONSUMER = 'nest12-esm-jest';
 
 /**
- * Arguments for Node. Most suites wait more than they work: with three of them, two cores are busy for 60 of 100 seconds, and with five,
- * the package and the model beside them, for nearly all of it. Those of chaos start many processes each, and go on by themselves.
+ * Arguments for Node: of what runs in front, one after the other, and of what runs beside that. Most suites wait more than they work:
+ * with three of them, two cores are busy for 60 of 100 seconds, and with five, and the package, the model or chaos beside them, for
+ * nearly all of it.
  *
- * @type {Record<string, (without?: { tests?: readonly string[], consumers?: boolean }) => Record<string, readonly string[]>>}
+ * @typedef {Record<string, readonly string[]>} Lane
+ * @typedef {Record<string, string | undefined>} Environment
+ * @type {Record<string, (without?: { tests?: readonly string[], consumers?: boolean }) => { front: Lane, beside?: Lane }>}
  */
 export const PARTS = {
   test: () => ({
-    tests: jest('--selectProjects', 'unit', 'stores', 'nest', 'docs', ...without(LONG, SLOW), '--maxWorkers=4'),
+    front: {
+      tests: jest('--selectProjects', 'unit', 'stores', 'nest', 'docs', ...without(LONG, SLOW), '--maxWorkers=4'),
+    },
   }),
   // `tests` are patterns of test files that do not run.
   all: ({ tests = [], consumers = true } = {}) => ({
-    tests: jest('--ignoreProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=5'),
-    chaos: jest('--selectProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=4'),
-    package: consumers ? [PACKAGE] : [PACKAGE, CONSUMER],
+    front: { tests: jest('--ignoreProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=5') },
+    beside: {
+      package: consumers ? [PACKAGE] : [PACKAGE, CONSUMER],
+      chaos: jest('--selectProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=3'),
+    },
   }),
   long: () => ({
-    simulations: jest('--selectProjects', 'unit', 'stores', '--maxWorkers=2'),
-    amounts: jest(
-      '--ignoreProjects',
-      'unit',
-      'stores',
-      'chaos',
-      '--maxWorkers=3',
-      '--runTestsByPath',
-      ...withLongForm(),
-    ),
-    chaos: [CHAOS],
-    package: [PACKAGE],
+    front: {
+      simulations: jest('--selectProjects', 'unit', 'stores', '--maxWorkers=2'),
+      amounts: jest(
+        '--ignoreProjects',
+        'unit',
+        'stores',
+        'chaos',
+        '--maxWorkers=3',
+        '--runTestsByPath',
+        ...withLongForm(),
+      ),
+      chaos: [CHAOS],
+    },
+    beside: { package: [PACKAGE] },
   }),
 };
+
+/**
+ * Runs the parts of a command. What is beside the others begins when the one before it has ended, and `others`: they share what the
+ * front leaves of two cores. Where nothing runs in front any more, it begins at once.
+ *
+ * @param {import('./ci/stages.mjs').Stages} stages
+ * @param {{ front: Lane, beside?: Lane }} parts
+ * @param {{ env: Environment, envOf?: Record<string, Environment>, others?: Promise<unknown> }} options `envOf`: what a part has beside that
+ */
+export async function runParts(stages, { front, beside = {} }, { env, envOf = {}, others }) {
+  const optionsOf = (name) => ({ env: { ...env, ...envOf[name] } });
+  const inFront = (async () => {
+    for (const [name, args] of Object.entries(front)) await stages.front(name, NODE, args, optionsOf(name));
+  })();
+  const started = [inFront];
+  for (const [index, [name, args]] of Object.entries(beside).entries()) {
+    if (index > 0) await Promise.race([inFront, Promise.all([others, started.at(-1)])]);
+    started.push(stages.beside(name, NODE, args, optionsOf(name)));
+  }
+  await Promise.all(started);
+}
 
 /** What simulations and races take their seeds from. Chaos has one of its own, and prints it. */
 const SEEDS = ['SIMULATION_SEED', 'RACE_SEED'];

@@ -8,24 +8,20 @@ import { runCommand } from './command.mjs';
 import { jest } from './jest.mjs';
 import { setUp } from './setup.mjs';
 import { environmentOf } from './setup/find-redis.mjs';
-import { PARTS, seedsOf } from './test-parts.mjs';
+import { PARTS, runParts, seedsOf } from './test-parts.mjs';
 import { slowerThanKept } from './timings/kept.mjs';
 
 const TYPED = { test: 'npm test', all: 'npm run test:all', long: 'npm run test:long' };
 
 await runCommand(async () => {
   const [name, ...selection] = process.argv.slice(2);
-  const parts = selection.length > 0 ? { jest: jest('--maxWorkers=2', ...selection) } : PARTS[name]();
+  const parts = selection.length > 0 ? { front: { jest: jest('--maxWorkers=2', ...selection) } } : PARTS[name]();
   const redis = await setUp({ ownServer: true });
   const env = { ...process.env, TEST_SPEED: name, ...seedsOf(name, randomInt(2 ** 31)), ...environmentOf(redis) };
 
   const stages = new Stages();
   const from = performance.now();
-  const { package: packed, ...inFront } = parts;
-  const front = async () => {
-    for (const [part, args] of Object.entries(inFront)) await stages.front(part, process.execPath, args, { env });
-  };
-  await Promise.all([front(), packed && stages.beside('package', process.execPath, packed, { env })]);
+  await runParts(stages, parts, { env });
   console.log(`\n${stages.summary()}`);
   if (selection.length === 0) console.log(slowerThanKept(TYPED[name], (performance.now() - from) / 1_000) ?? '');
   return stages.failed.length === 0 ? 0 : 1;

@@ -15,7 +15,7 @@ import { environmentOf } from '../setup/find-redis.mjs';
 import { NPM_CI } from '../setup/packages.mjs';
 import { ensureRedis } from '../setup/redis.mjs';
 import { Stages } from './stages.mjs';
-import { PARTS } from '../test-parts.mjs';
+import { PARTS, runParts } from '../test-parts.mjs';
 import { slowerThanKept } from '../timings/kept.mjs';
 
 const NODE = process.execPath;
@@ -42,7 +42,7 @@ await runCommand(async () => {
   // Programs here, because tests that run at the same time cannot all use apt-get.
   const programs = stages.beside('programs', 'bash', ['-euc', PROGRAMS, NODE]);
   const model = programs.then((found) => found && checkModel(stages, plan));
-  if (await prepare(stages, programs)) await test(stages, plan);
+  if (await prepare(stages, programs)) await test(stages, plan, model);
   else stages.stop();
   await model;
   const passed = stages.failed.length === 0;
@@ -70,21 +70,17 @@ async function prepare(stages, programs) {
 }
 
 /** The tests wait more than they work. What has no time-outs of its own has the time that they leave. */
-async function test(stages, { runs, leftOut, mutants }) {
+async function test(stages, { runs, leftOut, mutants }, model) {
   const redis = await ensureRedis({ ownServer: true });
   const env = { ...process.env, TEST_SPEED: 'all', ...environmentOf(redis) };
   const parts = PARTS.all({ tests: testPatterns(leftOut), consumers: runs.includes('consumers') });
+  const envOf = { chaos: mutants === undefined ? {} : { MUTANTS: mutants.join(',') } };
 
-  const front = async () => {
-    await stages.front('tests', NODE, parts.tests, { env });
-    const chosen = mutants === undefined ? {} : { MUTANTS: mutants.join(',') };
-    await stages.front('chaos', NODE, parts.chaos, { env: { ...env, ...chosen } });
-  };
   const behind = async () => {
     await stages.behind('publint, are the types wrong', 'npm', ['run', '--silent', 'check:package']);
     await stages.behind('benchmark: its own tests', NODE, ['--test', ...testsOf('tools/bench')], { env });
   };
-  await Promise.all([front(), stages.beside('package', NODE, parts.package, { env }), behind()]);
+  await Promise.all([runParts(stages, parts, { env, envOf, others: model }), behind()]);
 }
 
 function isOfModel(name) {

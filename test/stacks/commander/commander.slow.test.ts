@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { eventually } from '../../support/expect/eventually.js';
-import { unbundled } from '../../support/process/run-typescript.js';
+import { programOf } from '../../support/process/program.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
-const main = unbundled(new URL('commander-main.ts', import.meta.url));
+const main = [programOf(new URL('commander-main.ts', import.meta.url))];
 
 describe('nest-commander, and an application without a server', () => {
   const redis = useRedis();

@@ -1,5 +1,6 @@
 // The stages of a long run: some one after the other, some beside each other.
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { inForeground } from '../command.mjs';
 import { root } from '../setup.mjs';
 
@@ -31,7 +32,7 @@ export class Stages {
   /** Prints what the command prints while it runs. */
   front(name, command, args, options) {
     console.log(`\n=== ${name} (${this.#seconds()} s)`);
-    return this.#noted(name, () => inForeground(command, args, { cwd: root, ...options }));
+    return this.#noted(name, async () => ({ code: await inForeground(command, args, { cwd: root, ...options }) }));
   }
 
   /**
@@ -40,18 +41,19 @@ export class Stages {
    * @returns {Promise<boolean>} whether it passed
    */
   async beside(name, command, args, options) {
-    let output = '';
-    const result = await this.#noted(name, () => {
+    const { code, seconds, output } = await this.#noted(name, async () => {
       const child = spawn(command, args, { cwd: root, ...options, stdio: ['ignore', 'pipe', 'pipe'] });
-      for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
+      const said = [];
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => said.push(chunk));
       this.#besideOthers.add(child);
-      const ended = new Promise((resolve, reject) => {
-        child.on('error', reject).on('close', (exit) => resolve(this.#isStopped ? undefined : (exit ?? 1)));
-      });
-      return ended.finally(() => this.#besideOthers.delete(child));
+      try {
+        const [exit] = await once(child, 'close');
+        return { code: this.#isStopped ? undefined : (exit ?? 1), output: Buffer.concat(said).toString() };
+      } finally {
+        this.#besideOthers.delete(child);
+      }
     });
-    const { code, seconds } = Object.assign(result, { output });
-    console.log(`\n=== ${name}: ${inWord(code)} after ${seconds} s (${this.#seconds()} s)\n${output}`);
+    console.log(`\n=== ${name}: ${inWord(code)} after ${seconds} s (${this.#seconds()} s)\n${output ?? ''}`);
     return code === 0;
   }
 
@@ -66,14 +68,14 @@ export class Stages {
     for (const child of this.#besideOthers) child.kill();
   }
 
-  /** @param run runs a command. @returns its exit code */
+  /** @param run runs a command, and resolves to its exit code and, where that is kept, to its output */
   async #noted(name, run) {
     const from = performance.now();
-    const code = await run().catch((error) => {
+    const ended = await run().catch((error) => {
       console.error(`${name}: ${error.message}`);
-      return 1;
+      return { code: 1 };
     });
-    const result = { code, seconds: Math.round((performance.now() - from) / 1_000) };
+    const result = { ...ended, seconds: Math.round((performance.now() - from) / 1_000) };
     this.#results.set(name, result);
     return result;
   }

@@ -92,6 +92,6 @@ function keep({ commands, files }) {
   writeTimings(timings);
   const page = join(root, 'CONTRIBUTING.md');
   writeFileSync(page, withMeasured(readFileSync(page, 'utf8'), timings));
-  const prettier = join(root, 'node_modules/prettier/bin/prettier.cjs');
-  spawnSync(process.execPath, [prettier, '--write', page, join(root, 'test/timings.json')], { stdio: 'inherit' });
+  const oxfmt = join(root, 'node_modules/oxfmt/bin/oxfmt');
+  spawnSync(process.execPath, [oxfmt, page, join(root, 'test/timings.json')], { cwd: root, stdio: 'inherit' });
 }

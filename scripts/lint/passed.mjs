@@ -15,9 +15,9 @@ export class Passed {
    * @param {string} check a name for a file
    * @param {object} options
    * @param {readonly string[]} options.rules files of which a change can change what is said of any file
-   * @param {readonly string[]} [options.files] patterns, as Git takes them. By default all files
+   * @param {readonly string[]} options.files patterns, as Git takes them
    */
-  constructor(check, { rules, files = [] }) {
+  constructor(check, { rules, files }) {
     this.#path = join(root, `node_modules/.cache/passed/${check}.json`);
     const listed = ['ls-files', '--cached', '--others', '--exclude-standard', '--', ...files];
     const names = execFileSync('git', listed, { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 26 })

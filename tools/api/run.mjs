@@ -3,8 +3,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import prettier from 'prettier';
 import { ENTRY_POINTS } from '../../scripts/entry-points.mjs';
+import { formatted } from '../format.mjs';
 import { HIDDEN, reportApi } from './report.mjs';
 
 const NAMES = `# Public names
@@ -26,11 +26,18 @@ const [names, shapes] = reportApi({
   entries: Object.fromEntries(ENTRY_POINTS.map(({ subpath, source }) => [subpath, join(root, source)])),
   tsconfig: join(root, 'tsconfig.esm.json'),
 }).split(HIDDEN);
+/** A block at a time: the formatter of Markdown leaves code as it is that only stands in a file of declarations. */
+const CODE = /(?<=^```ts\n)[^]*?(?=^```$)/gm;
+
 const reports = { 'api.md': `${NAMES}\n${names}`, 'tools/api/shapes.md': `${SHAPES}\n${shapes}` };
 
 for (const [file, text] of Object.entries(reports)) {
   const path = join(root, file);
-  const report = await prettier.format(text, { ...(await prettier.resolveConfig(path)), filepath: path });
+  const codes = await Promise.all([...text.matchAll(CODE)].map(([code]) => formatted('block.d.ts', code)));
+  const report = await formatted(
+    path,
+    text.replace(CODE, () => codes.shift()),
+  );
   if (!process.argv.includes('--check')) writeFileSync(path, report);
   else if (!existsSync(path) || readFileSync(path, 'utf8') !== report) {
     console.error(`${file} is stale. Run \`npm run api\`, and check that each difference is meant.`);

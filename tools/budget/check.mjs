@@ -4,7 +4,7 @@
 //   node tools/budget/check.mjs --fit   writes the file so that it fits what is there. A commit that raises a budget says why.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { format, resolveConfig } from 'prettier';
+import { formatted } from '../format.mjs';
 import { findings, fitted } from './compare.mjs';
 import { measure } from './measure.mjs';
 
@@ -15,8 +15,7 @@ const files = readdirSync(LIB, { recursive: true, encoding: 'utf8' }).filter((fi
 const measured = measure(new Map(files.map((file) => [file, readFileSync(join(LIB, file), 'utf8')])));
 
 if (process.argv.includes('--fit')) {
-  const options = { ...(await resolveConfig(BUDGETS)), filepath: BUDGETS };
-  writeFileSync(BUDGETS, await format(JSON.stringify(fitted(measured)), options));
+  writeFileSync(BUDGETS, await formatted(BUDGETS, JSON.stringify(fitted(measured))));
 }
 
 const found = findings(measured, JSON.parse(readFileSync(BUDGETS, 'utf8')));

@@ -1,6 +1,6 @@
 // What lib/ has: files and lines of each room, the types of jobs, and names with two meanings.
 
-/** What prettier puts at the start of a line when a file exports a name of its own. */
+/** What oxfmt puts at the start of a line when a file exports a name of its own. */
 const EXPORTED =
   /^export (?:declare )?(?:abstract )?(?:async )?(interface|type|class|function|const|enum)\*? ([\w$]+)/gm;
 const TYPES = new Set(['interface', 'type', 'class', 'enum']);

@@ -4,7 +4,7 @@
 // function too, which a script calls where it includes it. One script runs at a time, and none waits for anything.
 import { basename } from 'node:path';
 import luaparse from 'luaparse';
-import { format, resolveConfig } from 'prettier';
+import { formatted } from '../format.mjs';
 import { camelCase, textOf } from './assemble.mjs';
 import { Emitter } from './emit.mjs';
 import { resolveBlock, Scope } from './resolve.mjs';
@@ -60,8 +60,7 @@ export function runScript(server: MemoryRedis, name: keyof typeof SCRIPTS, keys:
   return SCRIPTS[name](keys, args);
 }
 `);
-  const options = await resolveConfig(import.meta.filename);
-  return format(parts.join('\n'), { ...options, parser: 'typescript' });
+  return formatted('scripts.ts', parts.join('\n'));
 
   /** @returns what a script does where it includes this */
   function include(piece, text) {

@@ -8,7 +8,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import GithubSlugger from 'github-slugger';
-import { format, resolveConfig } from 'prettier';
+import { formatted } from '../format.mjs';
 import { readCommands } from './commands.mjs';
 import { readDeclarations, ROOT } from './declarations.mjs';
 import { readMetrics } from './metrics.mjs';
@@ -18,8 +18,10 @@ const KINDS = { histogram: 'histogram', counter: 'counter', upDownCounter: 'up-d
 const TABLE =
   /<!-- generated: (options|errors|events|reasons|metrics|attributes|commands|commandOptions|exitCodes) ?(.*?) -->\n[^]*?<!-- end -->/g;
 
-/** Nobody reads the source of such a table: as Prettier aligns it, half of it would be spaces. */
+/** Nobody reads the source of such a table: as the formatter aligns it, half of it would be spaces. */
 const UNPADDED = '<!-- prettier-ignore -->';
+/** Of the pages, as in .oxfmtrc.json. */
+const WIDTH = 76;
 
 /** The pages as they should be, and what the declarations leave out. */
 export async function generateReference() {
@@ -51,7 +53,7 @@ export async function generateReference() {
         const marker = `<!-- generated: ${[kind, query].filter(Boolean).join(' ')} -->`;
         return [marker, '', renderers[kind](query), '', '<!-- end -->'].join('\n');
       });
-      return { path, text, fresh: await format(fresh, { ...(await resolveConfig(path)), filepath: path }) };
+      return { path, text, fresh: await formatted(path, fresh, { printWidth: WIDTH }) };
     }),
   );
   return { pages: generated, declarations, metrics, gaps: gapsIn(declarations, tables) };

@@ -50,7 +50,9 @@ interface OptionToken {
   readonly inlineValue?: boolean | undefined;
 }
 type Token =
-  OptionToken | { readonly kind: 'positional'; readonly value: string } | { readonly kind: 'option-terminator' };
+  | OptionToken
+  | { readonly kind: 'positional'; readonly value: string }
+  | { readonly kind: 'option-terminator' };
 
 function tokensOf(argv: readonly string[], specs: OptionSpecs): readonly Token[] {
   const { tokens } = parseArgs({

@@ -64,7 +64,8 @@ export interface ForeignClient {
  * another run of the same job has it, and no old process.
  */
 export type ForeignReply =
-  { readonly status: 'held' } | { readonly status: 'busy'; readonly ttlMs: number; readonly isOurs?: boolean };
+  | { readonly status: 'held' }
+  | { readonly status: 'busy'; readonly ttlMs: number; readonly isOurs?: boolean };
 
 /**
  * One owner's claim to one lock of the other library. All commands carry the same owner value, so each may be sent any

@@ -105,7 +105,12 @@ export function describeHolders(seen: Holders): string {
 
 /** What a label may contain: plain JSON. */
 export type LabelValue =
-  string | number | boolean | null | readonly LabelValue[] | { readonly [name: string]: LabelValue };
+  | string
+  | number
+  | boolean
+  | null
+  | readonly LabelValue[]
+  | { readonly [name: string]: LabelValue };
 
 /**
  * What a call says of itself to other processes, while it holds a lock or waits for it. It is stored in Redis, and is no

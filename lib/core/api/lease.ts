@@ -143,4 +143,5 @@ export function workBeforeOptions(source: string): InvalidLockOptionsError {
 
 /** What `tryUsing` resolves to: whether the work ran, and what it returned. */
 export type TryUsingResult<T> =
-  { readonly ran: true; readonly value: T } | { readonly ran: false; readonly value?: undefined };
+  | { readonly ran: true; readonly value: T }
+  | { readonly ran: false; readonly value?: undefined };

@@ -240,7 +240,14 @@ export type LockEventOf<T extends LockEventType> = Extract<LockEvent, { type: T 
 
 /** What became of a call to acquire. `refused`: it cannot be granted, however long it waits. */
 export type AcquireOutcome =
-  'acquired' | 'busy' | 'timeout' | 'queue_full' | 'aborted' | 'unavailable' | 'shutdown' | 'refused';
+  | 'acquired'
+  | 'busy'
+  | 'timeout'
+  | 'queue_full'
+  | 'aborted'
+  | 'unavailable'
+  | 'shutdown'
+  | 'refused';
 
 const BY_CODE: Readonly<Record<string, AcquireOutcome>> = {
   LOCK_BUSY: 'busy',

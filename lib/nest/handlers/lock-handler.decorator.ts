@@ -21,7 +21,8 @@ type SemaphoreHandlerOptions = SemaphoreDecoratorOptions<[context: ExecutionCont
  * what the other must not have, so the compiler knows which of them an object is meant to be.
  */
 export type LockHandlerOptions =
-  (LockDecoratorOptions<[context: ExecutionContext]> & { permits?: undefined }) | SemaphoreHandlerOptions;
+  | (LockDecoratorOptions<[context: ExecutionContext]> & { permits?: undefined })
+  | SemaphoreHandlerOptions;
 
 type Given = KeyAlone<[context: ExecutionContext]> | LockHandlerOptions;
 

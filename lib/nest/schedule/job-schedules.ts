@@ -181,7 +181,8 @@ export function cronJobClass(registry: SchedulerRegistry, discovery: DiscoverySe
     if (found) return found;
   }
   const orchestrator = discovery.getProviders().find(({ name }) => name === 'SchedulerOrchestrator')?.instance as
-    object | undefined;
+    | object
+    | undefined;
   const job = orchestrator && makeProbe(orchestrator.constructor, registry.constructor);
   return job && classOf(job);
 }

@@ -316,7 +316,8 @@ describe('fence.guard', () => {
 
   it('refuses early only what Redis does not run in scripts', async () => {
     const infos = (await admin().call('COMMAND', 'INFO', ...NOT_IN_SCRIPTS)) as (
-      [string, number, Iterable<string>] | null
+      | [string, number, Iterable<string>]
+      | null
     )[];
     // FCALL is not known before Redis 7.
     const allowed = infos.filter((info) => info && ![...info[2]].includes('noscript'));

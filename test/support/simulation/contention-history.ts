@@ -135,8 +135,7 @@ export class ContentionHistory {
     const valid = new ValidLeases(this.world.server, permitsOf, this.#leaving);
     for (const hold of this.holds) {
       if (!this.#canAsk(hold)) continue;
-      if (!hold.checkHeld())
-        this.holds.delete(hold); // that is final
+      if (!hold.checkHeld()) this.holds.delete(hold); // that is final
       else if (!this.#forced.has(fencingTickOf(hold.fencingToken))) valid.add(hold);
     }
     for (const call of this.calls) {

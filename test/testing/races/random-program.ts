@@ -22,7 +22,8 @@ export type Statement =
 
 /** A statement under a lock; `try`: only if the lock is free. */
 export type LockedStatement =
-  Statement | { readonly do: 'locked' | 'try'; readonly resource: string; readonly object: string };
+  | Statement
+  | { readonly do: 'locked' | 'try'; readonly resource: string; readonly object: string };
 
 export type Program = readonly (readonly LockedStatement[])[];
 

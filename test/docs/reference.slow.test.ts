@@ -9,6 +9,7 @@ import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { RedisJobStore } from '../../lib/redis/redis-job-store.js';
 import { useRedis } from '../support/redis/redis-server.js';
+import { apiPages } from '../../tools/api/pages.mjs';
 import { readDeclarations } from '../../tools/reference/declarations.mjs';
 import { gapsIn } from '../../tools/reference/reference.mjs';
 import { declarations, gaps, pages } from './generated.js';
@@ -111,6 +112,15 @@ describe('the generated reference', () => {
       drained: 'service resources waitedMs',
     };
     expect(Object.fromEntries(declarations.events.map(({ type, fields }) => [type, fields.join(' ')]))).toEqual(types);
+  });
+});
+
+// Here, because a program of lib/ has read everything already.
+describe('the public names', () => {
+  it('are in api.md and in the shapes behind it: else run `npm run api`', async () => {
+    const pages = await apiPages();
+    expect(Object.keys(pages)).toEqual(['api.md', 'tools/api/shapes.md']);
+    for (const [path, text] of Object.entries(pages)) expect({ path, text }).toEqual({ path, text: readGuide(path) });
   });
 });
 

@@ -1,8 +1,6 @@
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { root } from '../../scripts/setup.mjs';
 import { reportApi } from '../../tools/api/report.mjs';
 
 const folders: string[] = [];
@@ -26,16 +24,6 @@ function reportOf(files: Record<string, string>): string {
     tsconfig: join(folder, 'tsconfig.json'),
   });
 }
-
-describe('api.md and the shapes behind it', () => {
-  it('are what lib/ exports: npm run api', () => {
-    const { status, stderr } = spawnSync(process.execPath, ['tools/api/run.mjs', '--check'], {
-      cwd: root,
-      encoding: 'utf8',
-    });
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  });
-});
 
 describe('reportApi', () => {
   it('lists each name with its declaration, by entry point and kind', () => {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import ts from 'typescript';
+import { SourceFiles } from './source-files.mjs';
 
 /** Heading and order of the kinds. A symbol belongs to the first kind whose flags it has. */
 const KINDS = [
@@ -22,10 +23,11 @@ export const HIDDEN = '## Named above, not exported';
  * @param {object} request
  * @param {Record<string, string>} request.entries name of an entry point, such as `./schedule`, and its source file
  * @param {string} request.tsconfig what the package is built with
+ * @param {SourceFiles} [request.sourceFiles] what other programs with these options have read
  * @returns {string}
  */
-export function reportApi({ entries, tsconfig }) {
-  const program = programOf(Object.values(entries), tsconfig);
+export function reportApi({ entries, tsconfig, sourceFiles = new SourceFiles() }) {
+  const program = programOf(Object.values(entries), tsconfig, sourceFiles);
   const checker = program.getTypeChecker();
   const homes = new Map(); // symbol -> the first entry point that exports it
   const sections = Object.entries(entries).map(([entry, file]) => {
@@ -40,11 +42,12 @@ export function reportApi({ entries, tsconfig }) {
   return `${[...text, hiddenText(declarations)].filter(Boolean).join('\n\n')}\n`;
 }
 
-function programOf(files, tsconfig) {
+function programOf(files, tsconfig, sourceFiles) {
   const { config, error } = ts.readConfigFile(tsconfig, (path) => readFileSync(path, 'utf8'));
   if (error) throw new Error(ts.flattenDiagnosticMessageText(error.messageText, '\n'));
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, dirname(tsconfig));
-  return ts.createProgram(files, { ...options, declaration: true, removeComments: true });
+  const ofReport = { ...options, declaration: true, removeComments: true };
+  return ts.createProgram(files, ofReport, sourceFiles.hostFor(ofReport));
 }
 
 function exportsOf(checker, file) {

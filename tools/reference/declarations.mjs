@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { ENTRY_POINTS } from '../../scripts/entry-points.mjs';
+import { LIB_FILES } from '../api/source-files.mjs';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LIB = join(ROOT, 'lib/');
@@ -259,13 +260,10 @@ function isPrivate(node) {
   return ts.canHaveModifiers(node) && ts.getModifiers(node)?.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword);
 }
 
-/** By their names. Programs differ in their queries alone, and most of their time is to read. */
-const sourceFiles = new Map();
-
 function createProgram(queries) {
-  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile);
+  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.esm.json'), ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
-  const host = ts.createCompilerHost(options);
+  const host = LIB_FILES.hostFor(options);
   const { fileExists, getSourceFile } = host;
   const qualified = (query) =>
     query.replace(/(?<![.\w'"])(typeof )?([A-Z]\w*|(?<=typeof )\w+)/g, (whole, operator = '', name) => {
@@ -276,9 +274,7 @@ function createProgram(queries) {
   const text = ['export interface Tables {', ...tables, '}', ''].join('\n');
   host.fileExists = (name) => name === QUERY || fileExists.call(host, name);
   host.getSourceFile = (name, version, ...rest) => {
-    if (name === QUERY) return ts.createSourceFile(name, text, version);
-    if (!sourceFiles.has(name)) sourceFiles.set(name, getSourceFile.call(host, name, version, ...rest));
-    return sourceFiles.get(name);
+    return name === QUERY ? ts.createSourceFile(name, text, version) : getSourceFile(name, version, ...rest);
   };
   return ts.createProgram([QUERY, ...ENTRY_POINTS.map(({ source }) => join(ROOT, source))], options, host);
 }

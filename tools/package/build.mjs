@@ -56,7 +56,9 @@ function compile() {
   for (const options of [[], ['--declaration', 'false', '--removeComments', 'true', '--noCheck']]) {
     // In one thread: several check much of the packages each.
     const args = [compiler, '--project', join(root, 'tsconfig.esm.json'), '--singleThreaded', ...options];
-    const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' });
+    // The compiler keeps nearly all that it makes: to look for what it does not need is a quarter of its work.
+    const env = { ...process.env, GOGC: 'off' };
+    const { status } = spawnSync(process.execPath, args, { cwd: root, env, stdio: 'inherit' });
     if (status !== 0) process.exit(status ?? 1);
   }
 }

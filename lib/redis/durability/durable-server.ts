@@ -57,6 +57,12 @@ class DurableServer extends ServerConnection {
     );
   }
 
+  override explain(error: unknown): LockStoreError {
+    const explained = super.explain(error);
+    if (explained.message.startsWith('READONLY')) this.#pool.note(explained);
+    return explained;
+  }
+
   override close(): void {
     super.close();
     this.#pool.close();
@@ -117,6 +123,7 @@ class DurablePool implements DurableConnectionListener {
   #filling: DurableConnection | undefined;
   #waiting: DurableCommand[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #trouble: LockStoreError | undefined;
   #isClosed = false;
   readonly #patienceMs: number;
 
@@ -151,7 +158,13 @@ class DurablePool implements DurableConnectionListener {
     return command.outcome;
   }
 
+  /** Keeps this error as the reason until Redis has answered on a new connection. */
+  note(error: LockStoreError): void {
+    this.#trouble = error;
+  }
+
   tried(): void {
+    this.#trouble = undefined;
     // Only the first connection makes the pool ready. Later ones help it.
     if (this.#connections.filter(({ isTried }) => isTried).length === 1) this.onReady();
   }
@@ -162,6 +175,7 @@ class DurablePool implements DurableConnectionListener {
 
   unusable(error: LockStoreError): void {
     if (error.failure !== 'refused' && this.#connections.some(({ isProven }) => isProven)) return;
+    this.note(error);
     for (const command of this.#waiting.splice(0)) command.drop(error);
   }
 
@@ -211,7 +225,8 @@ class DurablePool implements DurableConnectionListener {
       this.#timer = setTimeout(this.#expire, Math.max(1, this.#waiting[0]!.queuedAt + this.#patienceMs - now));
     }
     const broken = this.#connections.find(({ server }) => !server.isConnected);
-    const why = broken?.server.describeTrouble() ?? 'all connections are waiting for replicas (durability)';
+    const trouble = this.#trouble?.message ?? broken?.server.describeTrouble();
+    const why = trouble ?? 'all connections are waiting for replicas (durability)';
     for (const command of late) {
       command.drop(new LockStoreError('notExecuted', `not sent within ${this.#patienceMs} ms: ${why}`));
     }

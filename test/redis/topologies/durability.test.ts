@@ -1,3 +1,5 @@
+import { jest } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { LockUnavailableError } from '../../../lib/core/api/errors.js';
 import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
@@ -239,6 +241,20 @@ describe('while the address leads to a replica', () => {
     }
     // The connection for commands, that for messages, and one of the pool: ten times a second, or forty without a pause.
     expect((await connections()) - before).toBeLessThan(3 * 20 * seconds);
+  });
+
+  it('each error says so, also while a new connection has not been answered yet', async () => {
+    const { locks } = await start({ ...DURABLY, connection: withoutUser(redis().port) });
+    await admin().replicaof('127.0.0.1', 1);
+    const wait = jest.spyOn(Redis.prototype, 'wait').mockReturnValue(new Promise(() => {}));
+    try {
+      for (let calls = 0; calls < 3; calls++) {
+        expect((await rejection(locks.acquire(`a${calls}`, { waitMs: 500 }))).message).toContain('READONLY');
+      }
+      expect(wait).toHaveBeenCalled();
+    } finally {
+      wait.mockRestore();
+    }
   });
 });
 

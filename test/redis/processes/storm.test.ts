@@ -57,7 +57,13 @@ describe('four processes with eight callers each', () => {
     expect(new Set(sections.map(({ fencingToken }) => fencingToken)).size).toBe(total);
     expect(await readFile(file, 'utf8')).toBe(String(total));
     expect(total).toBeGreaterThan(4 * 8);
-    for (const share of shares) expect(share.length).toBeGreaterThan(total / 4 / 2);
+    // While all of them want it: the time of each process begins with its first lease.
+    const from = Math.max(...shares.map((share) => share[0]!.from));
+    const to = Math.min(...shares.map((share) => share.at(-1)!.to));
+    const together = shares.map((share) => share.filter((section) => section.from >= from && section.to <= to).length);
+    const all = together.reduce((sum, count) => sum + count);
+    // One whose connections are killed has to queue again, while the others go on.
+    for (const count of together) expect(count).toBeGreaterThan(isStormy ? 0 : all / 4 / 2);
     expect(faulty > 5).toBe(isStormy);
     await eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
   });

@@ -17,7 +17,6 @@ let group = 0, text = '', isEnding = false, stop, kill, killAt = Infinity;
 const send = (signal) => {
   try {
     if (group > 0) process.kill(-group, signal);
-    else process.exit();
   } catch (error) {
     if (error.code === 'ESRCH') process.exit();
   }
@@ -39,7 +38,11 @@ const endSoon = () => {
   killIn(Math.max(0, Math.min(graceMs, killAt - performance.now())));
 };
 const hear = ([word, value]) => {
-  if (word === 'group') group = Number(value);
+  if (word === 'group') {
+    group = Number(value);
+    // exec stood still while it started the command.
+    if (isEnding) endSoon();
+  }
   if (word === 'left' && !isEnding) {
     clearTimeout(stop);
     stop = setTimeout(end, Number(value) - graceMs);
@@ -54,6 +57,7 @@ process.stdin.setEncoding('utf8').on('data', (data) => {
   text = lines.pop();
   for (const line of lines) hear(line.split(' '));
 }).on('error', () => {}).on('close', () => {
+  if (group === 0) process.exit();
   send(0);
   process.stderr.write('exec was killed, so its command is ended.\\n', () => {});
   endSoon();

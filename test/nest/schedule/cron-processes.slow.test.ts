@@ -17,6 +17,11 @@ function current(runs: readonly JobRun[]): JobRun {
   return run;
 }
 
+/** Where it has not, the package `cron` may have dropped the tick in a process that was late. */
+function hasAskedFor(tick: string, jobProcess: JobProcess): boolean {
+  return jobProcess.told('asked').some((asked) => asked.tick === tick);
+}
+
 describe('a @SingletonCron on three processes', () => {
   const redis = useRedis();
   const fleetOf = useJobFleets(() => redis().url);
@@ -87,14 +92,14 @@ describe('a @SingletonCron on three processes', () => {
   });
 
   it("is run again elsewhere within a lease when its runner is killed (onCrash: 'retry')", async () => {
-    const leaseMs = 1_500;
-    const fleet = fleetOf({ kind: 'cron', jobLastsMs: 5, options: { onCrash: 'retry', leaseMs } });
-    await fleet.start(-300, 0);
+    const leaseMs = 3_000;
+    const fleet = fleetOf({ kind: 'cron', jobLastsMs: 5, options: { onCrash: 'retry', leaseMs }, tellsAsked: true });
+    const others = await fleet.start(-300, 0);
     // The fastest clock, so it gets the ticks.
     const runner = await fleet.startSlow(300, 60_000);
     const { tick } = await eventually(() => current(runner.runs));
-    // So that the others have heard of the tick too, whatever their clocks.
-    await sleep(SECOND);
+    // One of the others has heard of the tick too.
+    await eventually(() => expect(others.some((other) => hasAskedFor(tick, other))).toBe(true));
     await runner.signal('SIGKILL');
     const killedAt = performance.timeOrigin + performance.now();
     const rerun = await eventually(() => {
@@ -109,7 +114,7 @@ describe('a @SingletonCron on three processes', () => {
   });
 
   it("is not run again when its runner is killed, and the next one runs (onCrash: 'skip')", async () => {
-    const fleet = fleetOf({ kind: 'cron', jobLastsMs: 60_000, options: { leaseMs: 1_000 } });
+    const fleet = fleetOf({ kind: 'cron', jobLastsMs: 60_000, options: { leaseMs: 3_000 } });
     await fleet.start(-300, 0, 300);
     const { by: runner, tick } = await eventually(() => current(fleet.runs));
     await sleep(500);
@@ -147,13 +152,17 @@ describe('a @SingletonCron on three processes', () => {
   });
 
   it('lets a run end at SIGTERM, which counts: nobody runs the tick again', async () => {
-    const fleet = fleetOf({ kind: 'cron', jobLastsMs: 1_500, options: { onCrash: 'retry', leaseMs: 1_500 } });
+    const options = { onCrash: 'retry', leaseMs: 5_000 } as const;
+    const fleet = fleetOf({ kind: 'cron', jobLastsMs: 2_500, options, tellsAsked: true });
     await fleet.start(0, 0);
     // A tick that both of them have heard of.
-    const firstSeen = fleet.runs.length;
-    const { by: runner, tick } = await eventually(() => current(fleet.runs.slice(firstSeen)));
+    const { by: runner, tick } = await eventually(() => {
+      const run = current(fleet.runs);
+      expect(fleet.processes.every((jobProcess) => hasAskedFor(run.tick, jobProcess))).toBe(true);
+      return run;
+    });
     await runner.signal('SIGTERM');
-    expect(runner.runs.at(-1)).toMatchObject({ tick, endedAt: expect.any(Number) });
+    expect(runner.runs.find((run) => run.tick === tick)).toMatchObject({ endedAt: expect.any(Number) });
     await eventually(() => expect(fleet.runs.at(-1)!.by).not.toBe(runner));
     // The one who stood by for it has gone home.
     const other = fleet.processes.find((jobProcess) => jobProcess !== runner)!;

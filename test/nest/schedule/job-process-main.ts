@@ -5,6 +5,8 @@ import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import type { LockEvent } from '../../../lib/core/events/events.js';
+import type { LockTickTrace } from '../../../lib/core/tracing/contexts.js';
+import { TICK_CHANNEL } from '../../../lib/core/tracing/publications.js';
 import { RedisLockModule } from '../../../lib/nest/module/redis-lock.module.js';
 import { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
 import { SingletonCron, type SingletonCronOptions } from '../../../lib/nest/schedule/singleton-cron.decorator.js';
@@ -24,6 +26,8 @@ export interface JobSetup {
     SingletonCronOptions,
     'onCrash' | 'overlap' | 'leaseMs' | 'waitMs' | 'maxClockSkewMs' | 'timeZone' | 'graceMs' | 'onMissed'
   >;
+  /** Whether it tells of each tick that it asks for. */
+  readonly tellsAsked?: boolean;
   /** Whether it is killed when it has accounted missed ticks: before it runs for them. */
   readonly diesOnMissed?: boolean;
 }
@@ -31,6 +35,7 @@ export interface JobSetup {
 /** What it tells. `at`: the true time, whatever the wall clock of the process says. */
 export type JobMessage =
   | { readonly type: 'ready' }
+  | { readonly type: 'asked'; readonly tick: string }
   | { readonly type: 'began'; readonly at: number; readonly fencingToken: number }
   | { readonly type: 'ended'; readonly at: number; readonly fencingToken: number }
   | Extract<LockEvent, { tick: string }>
@@ -101,6 +106,9 @@ class TimeoutJob extends Job {
 })
 class AppModule {}
 
+if (setup.tellsAsked) {
+  TICK_CHANNEL.start.subscribe((context) => tell({ type: 'asked', tick: (context as LockTickTrace).tick }));
+}
 // As users have it: errors go to stderr, warnings to stdout.
 const app = await NestFactory.createApplicationContext(AppModule, { logger: ['error', 'warn'] });
 app.enableShutdownHooks();

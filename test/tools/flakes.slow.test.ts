@@ -11,15 +11,16 @@ import { eventually } from '../support/expect/eventually.js';
 describe('the options of npm run flakes', () => {
   it('name the tests behind --', () => {
     expect(
-      readOptions(['--rounds', '3', '--busy', '0', '--stops', '--seed', '7', '--', 'test/core', '-t', 'a']),
+      readOptions(['--rounds', '3', '--busy', '0', '--workers', '3', '--stops', '--seed', '7', '--', 'a', '-t', 'b']),
     ).toEqual({
       help: false,
       rounds: 3,
       busy: 0,
+      workers: 3,
       stops: true,
       seed: 7,
       until: Infinity,
-      jest: ['test/core', '-t', 'a'],
+      jest: ['a', '-t', 'b'],
     });
   });
 
@@ -27,6 +28,7 @@ describe('the options of npm run flakes', () => {
     [['--rounds', '3'], 'Name the tests behind --, for example: -- test/redis/queue'],
     [['--rounds', '0', '--', 'a'], '--rounds must be an integer of 1 or more, not "0"'],
     [['--busy', 'two', '--', 'a'], '--busy must be an integer of 0 or more, not "two"'],
+    [['--workers', '0', '--', 'a'], '--workers must be an integer of 1 or more, not "0"'],
     [['--until', '', '--', 'a'], '--until must be an integer of 1 or more, not ""'],
   ])('refuse %j', (args, message) => {
     expect(() => readOptions(args)).toThrow(message);
@@ -37,6 +39,7 @@ describe('the processes of a test run', () => {
   it('are the first one and all that come from it, without those that a test has stopped', () => {
     const table = ' 1 0 Ss\n10 1 Sl+\n11 10 R\n12 11 S\n13 11 T\n14 13 S\n20 1 S\n';
     expect(runningIn(table, 10)).toEqual([10, 11, 12, 14]);
+    expect(runningIn(table, 10, 1)).toEqual([10, 11]);
   });
 
   describe('on this machine', () => {
@@ -83,10 +86,13 @@ describe('what failed', () => {
         { name: '/p/test/c.test.ts', status: 'passed', message: '', assertionResults: [assertion('z', 'passed')] },
       ],
     };
-    expect(failuresIn(report, '/p')).toEqual([
-      { test: 'test/a.test.ts > x holds', message: 'Error: no' },
-      { test: 'test/b.test.ts', message: 'SyntaxError' },
-    ]);
+    // The folder of the project, with a slash behind it or without.
+    for (const folder of ['/p', '/p/']) {
+      expect(failuresIn(report, folder)).toEqual([
+        { test: 'test/a.test.ts > x holds', message: 'Error: no' },
+        { test: 'test/b.test.ts', message: 'SyntaxError' },
+      ]);
+    }
   });
 
   it('is counted over the rounds, the worst first, with the seeds that showed it', () => {

@@ -8,6 +8,7 @@ Runs the tests that the arguments select again and again, and says which of them
 
   --rounds <number>   how often (default: 50)
   --busy <number>     processes that keep a core busy meanwhile (default: 2)
+  --workers <number>  test files at once (default: 2)
   --stops             stops all processes of the tests together for 50 to 1,000 ms, again and again
   --seed <number>     the CHAOS_SEED of the first round; each further round has one more (default: by chance, and printed)
   --until <number>    ends after this many rounds with a failure (default: never)`;
@@ -25,6 +26,7 @@ export function readOptions(args) {
       help: { type: 'boolean', default: false },
       rounds: { type: 'string', default: '50' },
       busy: { type: 'string', default: '2' },
+      workers: { type: 'string', default: '2' },
       stops: { type: 'boolean', default: false },
       seed: { type: 'string', default: String(randomInt(2 ** 31)) },
       until: { type: 'string', default: 'never' },
@@ -35,6 +37,7 @@ export function readOptions(args) {
     help: values.help,
     rounds: integer('--rounds', values.rounds, 1),
     busy: integer('--busy', values.busy, 0),
+    workers: integer('--workers', values.workers, 1),
     stops: values.stops,
     seed: integer('--seed', values.seed, 0),
     until: values.until === 'never' ? Infinity : integer('--until', values.until, 1),

@@ -52,12 +52,12 @@ await runCommand(async () => {
   return rounds.every(({ failures }) => failures.length === 0) ? 0 : 1;
 });
 
-async function runOnce({ jest: selection, stops }, seed, env, onStarted) {
+async function runOnce({ jest: selection, workers, stops }, seed, env, onStarted) {
   const folder = await mkdtemp(join(tmpdir(), 'flakes-'));
   const file = join(folder, 'report.json');
   const ended = new AbortController();
   try {
-    const args = jest('--maxWorkers=2', ...selection, '--json', `--outputFile=${file}`);
+    const args = jest(`--maxWorkers=${workers}`, ...selection, '--json', `--outputFile=${file}`);
     const child = spawn(process.execPath, args, {
       cwd: root,
       env: { ...env, CHAOS_SEED: String(seed) },

@@ -4,6 +4,8 @@ import { runningTree, signalAll } from './process-tree.mjs';
 
 const STOP_MS = [50, 1_000];
 const RUN_MS = [200, 4_000];
+/** How long a stop may take until it can be seen. */
+const SEEN_MS = 20;
 
 /**
  * Stops the process and all that come from it, and lets them go on, until the signal is aborted. A process that a test has stopped
@@ -18,9 +20,14 @@ export async function standStill(root, chance, signal) {
   const between = ([least, most]) => Math.round(least + chance() * (most - least));
   for (let stops = 0; ; stops++) {
     if (!(await rest(between(RUN_MS), signal))) return stops;
-    const pids = runningTree(root);
+    // Jest and its workers first: a test that still ran could stop a process of its own, which would be taken for one of ours.
+    const pids = runningTree(root, 1);
     signalAll(pids, 'SIGSTOP');
     try {
+      await rest(SEEN_MS, signal);
+      const others = runningTree(root).filter((pid) => !pids.includes(pid));
+      signalAll(others, 'SIGSTOP');
+      pids.push(...others);
       await rest(between(STOP_MS), signal);
     } finally {
       signalAll(pids, 'SIGCONT');

@@ -1,4 +1,5 @@
 // Which tests failed, and when.
+import { relative } from 'node:path';
 
 /**
  * @param {object} report what Jest writes with --json
@@ -6,7 +7,7 @@
  */
 export function failuresIn({ testResults }, root) {
   return testResults.flatMap(({ name, status, message, assertionResults }) => {
-    const file = name.replace(`${root}/`, '');
+    const file = relative(root, name);
     const failed = assertionResults.filter((result) => result.status === 'failed');
     if (failed.length === 0 && status === 'failed') return [{ test: file, message }];
     return failed.map(({ fullName, failureMessages }) => ({

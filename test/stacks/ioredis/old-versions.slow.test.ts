@@ -51,7 +51,7 @@ describe.each(VERSIONS)('with a client of ioredis %s', (_version, Client) => {
     });
     refusal.allow();
     await (await eventually(() => b.locks.acquire('y', { waitMs: 1_000 }), 10_000)).release();
-    expect(await b.locks.tryAcquire('x')).toBeNull();
+    expect(await b.locks.tryAcquire('x', { attemptTimeoutMs: 10_000 })).toBeNull();
     expect(await admin().keys('*')).toEqual([]);
     expect(await lease.verify()).toBe(true);
   });

@@ -24,8 +24,8 @@ export class Orders {
   imports: [
     RedisLockModule.forRoot({
       connection: process.env.REDIS_URL!,
-      leaseMs: 1_000,
-      waitMs: 2_000,
+      leaseMs: 3_000,
+      waitMs: 5_000,
     }),
   ],
   providers: [Orders],

@@ -23,7 +23,7 @@ export class Stock {
   imports: [
     RedisLockModule.forRoot({
       connection: process.env.REDIS_URL!,
-      leaseMs: 1_000,
+      leaseMs: 3_000,
       waitMs: 5_000,
     }),
   ],

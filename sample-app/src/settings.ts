@@ -15,6 +15,8 @@ export const settings = {
   instance: env['INSTANCE'] ?? 'shop-1',
   /** How long a request waits for a lock before it is answered with 423. */
   lockWaitMs: Number(env['LOCK_WAIT_MS'] ?? 10_000),
+  /** The lease of the stocktaking, which takes longer. */
+  countLeaseMs: Number(env['COUNT_LEASE_MS'] ?? 1_000),
   /** What an operator has to send as x-operator-key. Without one there are no operators. */
   operatorKey: env['OPERATOR_KEY'] ?? '',
   /** Whether this instance books what others have put into the queue of imports. */

@@ -24,7 +24,12 @@ export class StocktakingService {
    * Runs longer than the lease, which is renewed meanwhile. If the lease is lost all the same, somebody else may have begun
    * to count: `signal` stops this one at once, and `onLost: 'throw'` answers 503 in place of half a result.
    */
-  @DistributedLock({ key: (sku: string) => `count:${sku}`, waitMs: 0, leaseMs: 1_000, onLost: 'throw' })
+  @DistributedLock({
+    key: (sku: string) => `count:${sku}`,
+    waitMs: 0,
+    leaseMs: settings.countLeaseMs,
+    onLost: 'throw',
+  })
   async count(sku: string): Promise<Count> {
     const { signal } = this.locks.current()!;
     for (let shelf = 1; shelf <= SHELVES; shelf++) await sleep(settings.shelfMs, undefined, { signal });

@@ -123,9 +123,9 @@ describe('with durability, on a primary and its replica', () => {
   });
 
   it('a release with others waiting behind it succeeds, also where the next lease cannot be confirmed', async () => {
-    const { locks } = await start({ ...DURABLY, defaults: { localHandOvers: 0 } });
+    const { locks } = await start({ ...DURABLY, defaults: { localHandOvers: 0, attemptTimeoutMs: 10_000 } });
     const lease = await locks.acquire('a');
-    const next = rejection<LockUnavailableError>(locks.acquire('a', { waitMs: 500 }));
+    const next = rejection<LockUnavailableError>(locks.acquire('a', { waitMs: 2_000 }));
     pair.stall();
     await lease.release();
     expect((await next).message).toMatch(UNCONFIRMED);

@@ -12,6 +12,6 @@ await runCommand(async () => {
     ...environmentOf(redis),
   };
   const loader = pathToFileURL(join(root, 'test/support/process/typescript-loader.mjs')).href;
-  const args = ['--import', loader, join(root, 'tools/chaos/main.ts'), ...process.argv.slice(2)];
+  const args = ['--import', loader, join(root, 'tools/chaos/chaos-main.ts'), ...process.argv.slice(2)];
   return inForeground(process.execPath, args, { cwd: root, env });
 });

@@ -7,10 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { atExit } from '../../../test/support/process/at-exit.js';
 import { machineNow } from '../../../test/support/expect/machine-now.js';
 import { programOf, programsOf, type Replaced } from '../../../test/support/process/program.js';
-import type { CronWorkerSetup } from './cron-worker.js';
+import type { CronWorkerSetup } from './cron-process-main.js';
 import { TickHistory, type TickLine } from './tick-log.js';
 
-const main = new URL('cron-worker.ts', import.meta.url);
+const main = new URL('cron-process-main.ts', import.meta.url);
 const execArgv = ['--import', new URL('../../../test/support/process/skewed-clock.mjs', import.meta.url).href];
 /** Only says how long a broken run takes. */
 const PATIENCE_MS = 60_000;

@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { randomInt } from 'node:crypto';
+import { programOf } from '../../../test/support/process/program.js';
 import type { Part } from '../options.js';
 
-const loader = new URL('../../../test/support/process/typescript-loader.mjs', import.meta.url).href;
-const main = fileURLToPath(new URL('../main.ts', import.meta.url));
+const main = new URL('../chaos-main.ts', import.meta.url);
 /** Much longer than it takes, on a machine that is very busy. */
 const PATIENCE_MS = 400_000;
 
@@ -20,9 +19,7 @@ export function itPasses(part: Part, what: string, lanes = 2): void {
     `${what} (npm run chaos -- --form short --part ${part} --seed ${seed})`,
     async () => {
       const args = [
-        '--import',
-        loader,
-        main,
+        programOf(main),
         '--form',
         'short',
         '--part',

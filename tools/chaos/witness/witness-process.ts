@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { programOf } from '../../../test/support/process/program.js';
 
-const main = programOf(new URL('main.ts', import.meta.url));
+const main = programOf(new URL('witness-process-main.ts', import.meta.url));
 
 /** The witness, as the harness sees it. */
 export class WitnessProcess implements AsyncDisposable {

@@ -4,7 +4,7 @@ import { atExit } from '../../../test/support/process/at-exit.js';
 import { programOf, programsOf, type Replaced } from '../../../test/support/process/program.js';
 import type { Command, HandedOver, Message, WorkerSettings } from '../worker/settings.js';
 
-const main = new URL('../worker/main.ts', import.meta.url);
+const main = new URL('../worker/worker-process-main.ts', import.meta.url);
 
 /** Longer than any worker takes to close its application and to end. */
 const CLOSE_MS = 15_000;

@@ -1,5 +1,5 @@
 // A worker: a process of an application that locks by the published API, and says everything it does in a history file.
-// `node --import <loader> main.ts`, with WorkerSettings as JSON in CHAOS_WORKER, and an IPC channel to the harness.
+// With WorkerSettings as JSON in CHAOS_WORKER, and an IPC channel to the harness.
 import { NestFactory } from '@nestjs/core';
 import { RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
 import { machineNow } from '../../../test/support/expect/machine-now.js';
@@ -11,6 +11,9 @@ import { observe } from './observer.js';
 import { answerMsOf, type Command, type WorkerSettings } from './settings.js';
 import { tick } from './ticker.js';
 import { adopt, call } from './ways.js';
+
+/** What it waits for while its loop stands still. */
+const NOBODY_WAKES = new Int32Array(new SharedArrayBuffer(4));
 
 const settings = JSON.parse(process.env['CHAOS_WORKER']!) as WorkerSettings;
 const log = new HistoryLog(settings.history, settings.instanceId);
@@ -45,7 +48,8 @@ function start(work: Promise<void>): void {
 const verbs = {
   block({ ms }: { ms: number }): void {
     const until = machineNow() + ms;
-    while (machineNow() < until);
+    // Without work: a processor that it took would be missing where nothing is blocked.
+    for (let left = ms; left > 0; left = until - machineNow()) Atomics.wait(NOBODY_WAKES, 0, 0, left);
   },
   adopt({ handedOver }: Extract<Command, { type: 'adopt' }>): void {
     if (!bench.isOver) start(adopt(bench, handedOver));

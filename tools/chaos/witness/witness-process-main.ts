@@ -1,5 +1,5 @@
 // The witness: a process that knows nothing of Redis. Those who hold a lock write to it, over a Unix socket, and it says
-// what it saw. `node --import <loader> main.ts <socket> <history file>`
+// what it saw. `node --import <loader> witness-process-main.ts <socket> <history file>`
 import { createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { HistoryLog } from '../history/history-log.js';

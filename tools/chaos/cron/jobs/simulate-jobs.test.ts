@@ -13,7 +13,7 @@ const FIRST = IS_LONG || process.env['CHAOS_SEED'] !== undefined ? SEED : 1;
 /** So many worlds find out each store that is broken, and have what is rare. */
 const WORLDS = 20;
 /** A world of few ticks that has all that is rare. */
-const RARE = FIRST === 1 ? 12 : FIRST;
+const RARE = FIRST === 1 ? 16 : FIRST;
 
 /** Adds up what several worlds have seen. */
 function sumOf(results: readonly JobsResult[]): Record<string, number> {

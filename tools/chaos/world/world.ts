@@ -13,6 +13,7 @@ import { LoopWatch } from '../history/loop-watch.js';
 import type { SteppedClock } from '../servers/stepped-clock.js';
 import type { HandedOver, WorkerSettings } from '../worker/settings.js';
 import { WitnessProcess } from '../witness/witness-process.js';
+import { serveWitness } from '../witness/witness-server.js';
 import { AnswerWatch } from './answer-watch.js';
 import { whatIsLeft } from './leftovers.js';
 import { ScriptWatch } from './script-watch.js';
@@ -29,7 +30,7 @@ export interface WorldSettings {
   readonly work: Work;
   /** A broken file of the library that its workers use. @default none */
   readonly replaced?: Replaced;
-  /** Whether somebody looks at the queues. @default true */
+  /** Whether somebody looks at the queues. A world in which nobody does is a small one. @default true */
   readonly isObserved?: boolean;
   /** A clock for each worker, where they are to be moved. */
   readonly newClock?: () => SteppedClock;
@@ -174,9 +175,7 @@ export class World implements AsyncDisposable {
       (longest, from) => this.say({ type: 'script', from, ...longest }),
     );
     this.#endings.push(() => scripts.end());
-    const witness = await WitnessProcess.start(this.#socket, this.#folder.fileOf('witness'));
-    void witness.ended.then(() => this.say({ type: 'crash', error: 'The witness has ended' }));
-    this.#endings.push(() => witness[Symbol.asyncDispose]());
+    await this.#startWitness();
     const options = { ...this.redis.optionsAt(), keyPrefix: KEY_PREFIX, leaseMs: this.leaseMs };
     const view = await NestFactory.createApplicationContext(RedisLockModule.forRoot(options), { logger: false });
     this.#view = view;
@@ -193,6 +192,19 @@ export class World implements AsyncDisposable {
     for (let i = 1; i <= this.settings.workers; i++) this.slots.push(await this.#newSlot(`w${i}`));
     const workers = [...this.slots.map(({ worker }) => worker), ...(this.#observer ? [this.#observer] : [])];
     await Promise.all(workers.map(({ ready }) => ready));
+  }
+
+  /** In a small world it has little to do: less than to start a process for it. */
+  async #startWitness(): Promise<void> {
+    const history = this.#folder.fileOf('witness');
+    if (this.settings.isObserved === false) {
+      const server = await serveWitness(this.#socket, history);
+      this.#endings.push(() => server.close());
+      return;
+    }
+    const witness = await WitnessProcess.start(this.#socket, history);
+    void witness.ended.then(() => this.say({ type: 'crash', error: 'The witness has ended' }));
+    this.#endings.push(() => witness[Symbol.asyncDispose]());
   }
 
   /** Of one that was to end by itself: it did not, or something was wrong with it, perhaps long before it was closed. */

@@ -33,7 +33,7 @@ const FAIL_OVER_LEASE_MS = 3_000;
 /** Of a hundred faults so many come together with a second one. */
 const TOGETHER = 30;
 /** So many leases without a fault: with one in each second, few queues are seen whose order is promised. */
-const CALM = 5;
+const CALM = 8;
 
 export type Form = 'short' | 'long';
 
@@ -80,7 +80,7 @@ export function chaptersOf(form: Form, seed: number): ChapterSettings[] {
   const { steady: long, losses, others, work: amount } = SCALES[form];
   const common = { workers: WORKERS, leaseMs: LEASE_MS, work: { ...WORK, ...amount }, recoveries: FAULT_RECOVERIES };
   // So that there is a lease when it is forgotten: most holds last a few milliseconds.
-  const lasting = { ...common.work, longHolds: 10 };
+  const lasting = { ...common.work, longHolds: 20 };
   const chapters = [
     ...Array.from({ length: long.chapters }, (_, index) => ({
       title: `one Redis that keeps its data (${index + 1})`,

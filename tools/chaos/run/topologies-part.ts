@@ -33,13 +33,13 @@ const SCALES: Readonly<Record<Form, Scale>> = {
     each: 1,
     workers: 2,
     ofProcesses: /^kill -9 of a holder/,
-    work: { callers: 6, longHolds: 5 },
+    work: { callers: 6, longHolds: 10 },
   },
   long: { chapters: 4, each: 5, workers: 3, ofProcesses: /./, work: { callers: 16, longHolds: 2 } },
 };
 
 export const TOPOLOGY_TARGETS: Readonly<Record<Form, FaultTargets>> = {
-  short: { holds: 500, contended: 0, faults: 20, each: 1, longest: false, looks: false },
+  short: { holds: 300, contended: 0, faults: 20, each: 1, longest: false, looks: false },
   long: { holds: 50_000, contended: 50_000, faults: 300, each: 20, longest: false },
 };
 

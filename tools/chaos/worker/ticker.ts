@@ -3,7 +3,7 @@ import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { Ticked } from '../history/entries.js';
 import type { Bench } from './bench.js';
 
-const PERIOD_MS = 100;
+const PERIOD_MS = 200;
 const LOOK_MS = 10;
 const JOBS = [
   ['report', 'skip'],

@@ -4,7 +4,7 @@ import { machineNow } from '../../../test/support/expect/machine-now.js';
 import { LongestScript, type SlowScript } from './longest-script.js';
 
 /** Short, so that it is known what Redis did meanwhile: a fault, or a wait for a processor. */
-const EVERY_MS = 100;
+const EVERY_MS = 250;
 /** A Redis that is in trouble answers later, or has forgotten what it noted. */
 const PATIENCE_MS = 1_000;
 

@@ -1,10 +1,10 @@
-import { createHook } from 'node:async_hooks';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { Cluster } from 'ioredis';
 import { ClusterTopology } from '../../../lib/redis/topology/cluster-topology.js';
 import { OwnClients } from '../../../lib/redis/connection/own-clients.js';
 import { eventually } from '../../support/expect/eventually.js';
+import { OwnTimers } from '../../support/expect/own-timers.js';
 
 /** How long ioredis waits for a connection to end on which it has asked, where nobody says for how long. */
 const DEFAULT_GONE_MS = 2_000;
@@ -43,23 +43,14 @@ describe('a cluster whose nodes hang', () => {
   it('nor does one that is gone', async () => {
     const { port } = server.address() as AddressInfo;
     server.close();
-    const waits: number[] = [];
-    const hook = createHook({
-      // Other files run in this process, and Jest itself. Their functions come from another realm.
-      init: (_id, type, _trigger, resource: { _onTimeout?: unknown; _idleTimeout?: number }) => {
-        if (type === 'Timeout' && resource._onTimeout instanceof Function) waits.push(resource._idleTimeout!);
-      },
-    }).enable();
-    try {
-      const model = new Cluster([{ host: '127.0.0.1', port }], { lazyConnect: true });
-      const topology = new ClusterTopology(model, new OwnClients(10_000), () => {});
-      topology.connect();
-      await eventually(() => expect(topology.lastError).toBeDefined());
-      topology.close();
-      model.disconnect();
-    } finally {
-      hook.disable();
-    }
+    using timers = new OwnTimers();
+    const model = new Cluster([{ host: '127.0.0.1', port }], { lazyConnect: true });
+    const topology = new ClusterTopology(model, new OwnClients(10_000), () => {});
+    topology.connect();
+    await eventually(() => expect(topology.lastError).toBeDefined());
+    topology.close();
+    model.disconnect();
+    const waits = timers.made.map(({ ms }) => ms);
     expect(waits).not.toEqual([]);
     expect(waits).not.toContain(DEFAULT_GONE_MS);
   });

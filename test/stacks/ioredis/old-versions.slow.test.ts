@@ -1,9 +1,9 @@
-import { createHook } from 'node:async_hooks';
 import { Redis as First } from 'ioredis-first';
 import { Redis as Hasty } from 'ioredis-hasty';
 import { Redis as Last } from 'ioredis-last';
 import type { Redis } from 'ioredis';
 import { eventually } from '../../support/expect/eventually.js';
+import { OwnTimers } from '../../support/expect/own-timers.js';
 import { TcpProxy } from '../../support/network/tcp-proxy.js';
 import { untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
@@ -57,19 +57,11 @@ describe.each(VERSIONS)('with a client of ioredis %s', (_version, Client) => {
   });
 
   it('no timer is left after its connections are closed', async () => {
-    const timers = new Map<number, string>();
-    const hook = createHook({
-      // Other files run in this process, and Jest itself. Their functions come from another realm.
-      init: (id, type, _trigger, resource: { _onTimeout?: unknown }) => {
-        if (type === 'Timeout' && resource._onTimeout instanceof Function) timers.set(id, new Error(type).stack!);
-      },
-      destroy: (id) => void timers.delete(id),
-    }).enable();
+    using timers = new OwnTimers();
     const { locks } = await start({ connection: clientOn(redis().port) });
     await (await locks.acquire('x')).release();
     await locks.shutdown(0);
     for (let turns = 0; turns < 5; turns++) await new Promise((resolve) => setImmediate(resolve));
-    hook.disable();
-    expect([...timers.values()]).toEqual([]);
+    expect([...timers.left.values()]).toEqual([]);
   });
 });

@@ -15,7 +15,7 @@ const PROJECTS = new Set(['unit', 'nest', 'docs', 'servers']);
 const MOST_FILES = 36;
 const MOST_SECONDS = 20;
 /** What a file does with these reaches the modules and timers of the others, or hears of them. */
-const ALONE = /\bjest\.(?:resetModules\(|useFakeTimers\(|unstable_mockModule\(|spyOn\(globalThis\b)/;
+const ALONE = /\bnew OwnTimers\(|\bjest\.(?:resetModules\(|useFakeTimers\(|unstable_mockModule\(|spyOn\(globalThis\b)/;
 const BLOCKS = fileURLToPath(new URL('blocks.mjs', import.meta.url));
 
 export default class TogetherRunner extends JestRunner {

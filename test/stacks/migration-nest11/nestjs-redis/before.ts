@@ -14,9 +14,9 @@ export class Stock {
   async move(from: string, to: string, work: () => Promise<void>) {
     await this.redlock.withLock(
       [`shelf:${from}`, `shelf:${to}`],
-      1_000,
+      3_000,
       work,
-      { extensionThresholdMs: 800 },
+      { extensionThresholdMs: 2_800 },
     );
   }
 }
@@ -31,7 +31,7 @@ export class Stock {
         await client.connect();
         return {
           clients: [client],
-          redlockConfig: { retryDelayMs: 200, maxRetryAttempts: 10 },
+          redlockConfig: { retryDelayMs: 200, maxRetryAttempts: 25 },
         };
       },
     }),

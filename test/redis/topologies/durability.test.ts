@@ -87,7 +87,7 @@ describe('with durability, on a primary and its replica', () => {
   });
 
   it('a renewal that no replica has does not lengthen the lease: it ends when the last that counts is over', async () => {
-    const { locks, events } = await start({ ...DURABLY, defaults: { leaseMs: 1_500 } });
+    const { locks, events } = await start({ ...DURABLY, defaults: { leaseMs: 5_000, attemptTimeoutMs: 5_000 } });
     const lease = await locks.acquire('a');
     pair.stall();
     await untilAborted(lease.signal);

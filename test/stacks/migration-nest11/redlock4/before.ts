@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import Redlock from 'redlock';
 
 const redlock = new Redlock([new Redis(process.env.REDIS_URL!)], {
-  retryCount: 20,
+  retryCount: 40,
   retryDelay: 100,
 });
 redlock.on('clientError', (error) => console.error(error));
@@ -14,10 +14,10 @@ export async function transfer(
 ) {
   const lock = await redlock.lock(
     [`account:${from}`, `account:${to}`],
-    1_000,
+    2_000,
   );
   try {
-    await lock.extend(1_000); // once: the work has to end within a second
+    await lock.extend(2_000); // once: the work has to end within that time
     await work();
   } finally {
     await lock.unlock();

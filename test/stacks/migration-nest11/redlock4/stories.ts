@@ -9,7 +9,7 @@ export async function tellRedlock4() {
   await redlock.lock('e', 60_000);
   return {
     transfers: await crowd(100, calls),
-    longTransfers: await crowd(1_800, calls),
+    longTransfers: await crowd(3_500, calls),
     withoutRetry: await redlock.lockWithOptions('e', 1_000, { retryCount: 0 }).catch((error: Error) => error.message),
   };
 }

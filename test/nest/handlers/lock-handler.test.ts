@@ -116,9 +116,13 @@ class OrdersController {
   }
 
   @Get('lost/:id')
-  @LockHandler({ key: orderOf, leaseMs: 50, watchdog: false, onLost: 'throw' })
+  @LockHandler({ key: orderOf, leaseMs: 1_500, onLost: 'throw' })
   lost(): Observable<unknown> {
-    return new Observable(() => () => runs.push('given up'));
+    return new Observable(() => {
+      const { resource, fencingToken } = this.locks.currentOrThrow();
+      void this.locks.forceRelease(resource, { fencingToken });
+      return () => runs.push('given up');
+    });
   }
 
   @Get('unlocked')

@@ -56,7 +56,7 @@ export function describeRetention(suite: QueueSuite, features: AllFeatures): voi
       });
 
       it('lasts longer than the lease did, if the minimum does', async ({ world, a, ttlMs }) => {
-        const owner = await world.holding(a, wish, SHORT_MS);
+        const owner = await world.holding(a, wish, LONG_MS / 4);
         await a.store.retain(owner, atLeast(LONG_MS));
         assertAbove(await ttlMs(), LONG_MS / 2);
       });

@@ -1,5 +1,5 @@
 // npm test                 what to run after a change: a minute
-// npm run test:all         every test in its short form, and the package as its users get it, beside them: eleven minutes
+// npm run test:all         every test in its short form, and the package as its users get it, beside them: ten minutes
 // npm run test:long        four times as many simulations, larger amounts on servers, the long form of chaos, every consumer: an hour
 // npm test -- <jest args>  a part of them: `npm test -- --selectProjects unit`, `npm test -- -t watchdog`
 import { randomInt } from 'node:crypto';

@@ -19,6 +19,8 @@ interface Renewal {
   readonly validUntil: number;
   /** Whether it can make the lease shorter, and may still be executed after later ones. */
   mayCut: boolean;
+  /** Whether a later one was confirmed before it: which of the two was executed last is not known. */
+  isOvertaken: boolean;
 }
 
 /** Renewals that have failed since the last one that was confirmed. */
@@ -241,7 +243,8 @@ export class StoreLease implements RenewedLease {
    * renewals last. `send` is called at once, and its reply `true` says that the lease was renewed.
    */
   renewBy<T>(leaseMs: number, send: () => Promise<T>, exactly = false, sentAt = this.clock.now()): Promise<T> {
-    const renewal = { sentAt, leaseMs, validUntil: validUntil(sentAt, leaseMs), mayCut: exactly };
+    const until = validUntil(sentAt, leaseMs);
+    const renewal: Renewal = { sentAt, leaseMs, validUntil: until, mayCut: exactly, isOvertaken: false };
     (this.#unanswered ??= []).push(renewal);
     this.#deadline = Math.min(this.#deadline, renewal.validUntil);
     return send().then(
@@ -283,9 +286,12 @@ export class StoreLease implements RenewedLease {
     if (index === -1 || this.clock.now() >= this.#deadline) return;
     // What was sent before it was executed before it, or never, or only makes the lease longer. The exception is one
     // that makes it shorter and has no answer: a script that Redis did not know is sent again, so it may still be
-    // executed.
-    this.#unanswered = this.#unanswered!.filter((other, place) => place > index || (place < index && other.mayCut));
-    this.#confirmedUntil = validUntil(renewal.sentAt, Math.min(renewal.leaseMs, this.#trustedMs));
+    // executed, and with several connections or nodes answers may change places.
+    const earlier = this.#unanswered!.slice(0, index).filter(({ mayCut }) => mayCut);
+    for (const each of earlier) each.isOvertaken = true;
+    this.#unanswered = [...earlier, ...this.#unanswered!.slice(index + 1)];
+    const until = validUntil(renewal.sentAt, Math.min(renewal.leaseMs, this.#trustedMs));
+    this.#confirmedUntil = renewal.isOvertaken ? Math.min(this.#confirmedUntil, until) : until;
     this.#findDeadline();
   }
 

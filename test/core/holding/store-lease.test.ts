@@ -112,6 +112,17 @@ describe('a store lease', () => {
       expect(storeLease.leaseMs).toBe(500);
     });
 
+    it('is trusted for the shorter of two whose answers changed places: which was executed last is not known', async () => {
+      const storeLease = start();
+      const long = sent(storeLease, 0, 10_000, true);
+      const short = sent(storeLease, 0, 2_000, true);
+      await short.confirm();
+      await long.confirm();
+      expect(deadlineOf(storeLease)).toBe(2_000 - 22);
+      await sent(storeLease, 100).confirm();
+      expect(deadlineOf(storeLease)).toBe(100 + LEASE_MS - DRIFT_MS);
+    });
+
     it('tells the sender the reply when the deadline has moved, and the failure as a store error', async () => {
       const storeLease = start();
       const renewed = storeLease.renewBy(LEASE_MS, async () => true, false, begin + 100);

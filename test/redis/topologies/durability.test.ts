@@ -144,10 +144,11 @@ describe('with durability, on a primary and its replica', () => {
     // Without a watchdog: where a third of the shortest has passed, it would renew in between.
     const lease = await locks.acquire('a', { leaseMs: 20_000, watchdog: false });
     await Promise.all([lease.extend(20_000), lease.extend(3_000), lease.extend(10_000)]);
-    for (const leftMs of [await pair.admin.pttl('lock:{a}'), lease.remainingMs()]) {
-      expect(leftMs).toBeGreaterThan(3_000);
-      expect(leftMs).toBeLessThanOrEqual(10_000);
-    }
+    const leftMs = await pair.admin.pttl('lock:{a}');
+    expect(leftMs).toBeGreaterThan(3_000);
+    expect(leftMs).toBeLessThanOrEqual(10_000);
+    // Replicas may confirm the last one before the one before it: then the shorter of them is trusted.
+    expect(lease.remainingMs()).toBeLessThanOrEqual(leftMs);
   });
 
   it('what was given up before it was sent is given back after it, though releases wait for nobody', async () => {

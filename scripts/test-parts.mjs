@@ -12,7 +12,7 @@ const CONSUMER = 'nest12-esm-jest';
 
 /**
  * Arguments for Node: of what runs in front, one after the other, and of what runs beside that. Most suites wait more than they work:
- * with three of them, two cores are busy for 60 of 100 seconds, and with five, and the package, the model or chaos beside them, for
+ * with three of them, two cores are busy for 60 of 100 seconds, and with six, and the package, the model or chaos beside them, for
  * nearly all of it.
  *
  * @typedef {Record<string, readonly string[]>} Lane
@@ -27,7 +27,7 @@ export const PARTS = {
   }),
   // `tests` are patterns of test files that do not run.
   all: ({ tests = [], consumers = true } = {}) => ({
-    front: { tests: jest('--ignoreProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=5') },
+    front: { tests: jest('--ignoreProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=6') },
     beside: {
       package: consumers ? [PACKAGE] : [PACKAGE, CONSUMER],
       chaos: jest('--selectProjects', 'chaos', ...without(LONG, ...tests), '--maxWorkers=2'),

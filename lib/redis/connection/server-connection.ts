@@ -101,7 +101,7 @@ export class ServerConnection {
     if (isNotWritten(error)) return new LockStoreError('notExecuted', this.describeTrouble());
     const sorted = toStoreError(error);
     // ioredis drops this connection to look for the primary elsewhere. Until there is a new one, this is the reason.
-    if (sorted.message.startsWith('READONLY')) this.#trouble.note(sorted);
+    if (sorted.message.startsWith('READONLY')) this.note(sorted);
     return sorted;
   }
 
@@ -111,6 +111,11 @@ export class ServerConnection {
 
   close(): void {
     this.client.disconnect();
+  }
+
+  /** Keeps this error as the reason until the connection works again. */
+  protected note(error: LockStoreError): void {
+    this.#trouble.note(error);
   }
 
   /** Calls the listeners, if commands can be sent. */

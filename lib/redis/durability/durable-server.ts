@@ -57,15 +57,14 @@ class DurableServer extends ServerConnection {
     );
   }
 
-  override explain(error: unknown): LockStoreError {
-    const explained = super.explain(error);
-    if (explained.message.startsWith('READONLY')) this.#pool.note(explained);
-    return explained;
-  }
-
   override close(): void {
     super.close();
     this.#pool.close();
+  }
+
+  protected override note(error: LockStoreError): void {
+    super.note(error);
+    this.#pool.note(error);
   }
 }
 

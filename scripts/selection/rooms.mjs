@@ -234,7 +234,6 @@ export const ROOMS = {
   'tools/chaos/topologies-run.test.ts': ['chaos topologies'],
   'tools/api/**': [],
   'tools/bench/**': [],
-  'tools/budget/**': [],
   'tools/commits/**': [],
   'tools/console/**': ['browser'],
   'tools/line-coverage/**': [],

@@ -16,7 +16,6 @@ import { contentionScene } from './scenes/contention.mjs';
 import { crashScene } from './scenes/crash.mjs';
 import { drawScene, duplicateDraws } from './scenes/draw.mjs';
 import { exportsScene } from './scenes/exports.mjs';
-import { importScene } from './scenes/import.mjs';
 import { mailerScene } from './scenes/mailer.mjs';
 import { nightScene } from './scenes/night.mjs';
 import { pauseScene } from './scenes/pause.mjs';
@@ -27,11 +26,7 @@ import { heading, say, seconds, table } from './screen.mjs';
 const { picture, stay } = parseArgs({ options: { picture: { type: 'string' }, stay: { type: 'boolean' } } }).values;
 const redisUrl = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
 const shop = `demo-${randomBytes(4).toString('hex')}`;
-const INSTANCES = [
-  { name: 'shop-1', env: { IMPORTS_WORK: 'no' } },
-  { name: 'shop-2' },
-  { name: 'shop-3', clockSkewMs: -400 },
-];
+const INSTANCES = [{ name: 'shop-1' }, { name: 'shop-2' }, { name: 'shop-3', clockSkewMs: -400 }];
 const postgres = await startPostgres(process.env.POSTGRES_DATA);
 const fleet = new Fleet(INSTANCES, {
   REDIS_URL: redisUrl,
@@ -60,24 +55,22 @@ async function play() {
   findings.push(...(await catalogueScene(fleet)));
   heading('3. Exports, at most three at once over all instances, @DistributedSemaphore');
   findings.push(...(await exportsScene(fleet)));
-  heading('4. An import that one instance begins and another one finishes, transfer() and adopt()');
-  findings.push(...(await importScene(fleet)));
   heading(
-    '5. Who waits for whom? A customer whose points wait for his checkout, locks.explain() and locks.contention()',
+    '4. Who waits for whom? A customer whose points wait for his checkout, locks.explain() and locks.contention()',
   );
   findings.push(...(await contentionScene(fleet)));
-  heading('6. A prize draw every second, @SingletonCron on every instance');
+  heading('5. A prize draw every second, @SingletonCron on every instance');
   findings.push(...(await drawScene(fleet)));
-  heading('7. An operator pauses the prize draw, and has it drawn by hand, SingletonJobs');
+  heading('6. An operator pauses the prize draw, and has it drawn by hand, SingletonJobs');
   findings.push(...(await operatorScene(fleet)));
-  heading('8. An instance is killed in the middle of the nightly report, and misses ticks of its own');
+  heading('7. An instance is killed in the middle of the nightly report, and misses ticks of its own');
   const { findings: takenOver, killed } = await crashScene(fleet);
   findings.push(...takenOver, ...(await tillScene(fleet, killed)));
-  heading('9. The instance that sends the mails is killed, @LeaderOnly');
+  heading('8. The instance that sends the mails is killed, @LeaderOnly');
   findings.push(...(await mailerScene(fleet)));
-  heading('10. An instance is stopped between its last check and its COMMIT, fence.guard() in PostgreSQL (PGlite)');
+  heading('9. An instance is stopped between its last check and its COMMIT, fence.guard() in PostgreSQL (PGlite)');
   findings.push(...(await pauseScene(fleet)));
-  heading('11. Three in the morning: npx nestjs-redis-lock status, and a migration once per deploy');
+  heading('10. Three in the morning: npx nestjs-redis-lock status, and a migration once per deploy');
   findings.push(...(await nightScene(fleet, shop)));
   findings.push(await duplicateDraws(fleet));
 

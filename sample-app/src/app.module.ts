@@ -12,7 +12,6 @@ import { DatabaseModule } from './database/database.module.js';
 import { DrawModule } from './draw/draw.module.js';
 import { ExportsModule } from './exports/exports.module.js';
 import { HealthModule } from './health/health.module.js';
-import { ImportsModule } from './imports/imports.module.js';
 import { LedgerModule } from './ledger/ledger.module.js';
 import { MailsModule } from './mails/mails.module.js';
 import { meterProvider } from './metrics/metrics.js';
@@ -54,7 +53,6 @@ import { TimeClockModule } from './time-clock/time-clock.module.js';
     CatalogueModule,
     ExportsModule,
     MailsModule,
-    ImportsModule,
     OperatorsModule,
     RedisLockConsoleModule.forRoot({
       path: 'operators/console',

@@ -19,9 +19,7 @@ export const settings = {
   countLeaseMs: Number(env['COUNT_LEASE_MS'] ?? 1_000),
   /** What an operator has to send as x-operator-key. Without one there are no operators. */
   operatorKey: env['OPERATOR_KEY'] ?? '',
-  /** Whether this instance books what others have put into the queue of imports. */
-  importsWork: env['IMPORTS_WORK'] !== 'no',
-  /** How often the outbox and the queue of imports are looked at. */
+  /** How often the outbox is looked at. */
   pollMs: Number(env['POLL_MS'] ?? 100),
   /**
    * How long the outside world takes: a payment, one page of the report, one shelf of the stocktaking, the bank, one page of the

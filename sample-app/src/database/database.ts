@@ -51,12 +51,6 @@ export class Database implements OnApplicationShutdown {
     return rows.map((row) => JSON.parse(row) as T);
   }
 
-  /** Takes the first row out of a list. Each row is given to one caller. */
-  async takeRow<T>(list: string): Promise<T | undefined> {
-    const row = await this.#redis.lpop(list);
-    return row === null ? undefined : (JSON.parse(row) as T);
-  }
-
   async removeRow(list: string, row: object): Promise<void> {
     await this.#redis.lrem(list, 1, JSON.stringify(row));
   }

@@ -38,12 +38,6 @@ export class MemoryDatabase implements Pick<Database, keyof Database> {
     return this.#list(list).map((row) => JSON.parse(row) as T);
   }
 
-  async takeRow<T>(list: string): Promise<T | undefined> {
-    const [row, ...rest] = this.#list(list);
-    this.#cells.set(list, rest);
-    return row === undefined ? undefined : (JSON.parse(row) as T);
-  }
-
   async removeRow(list: string, row: object): Promise<void> {
     const rows = this.#list(list);
     const index = rows.indexOf(JSON.stringify(row));

@@ -46,10 +46,9 @@ export { exponentialBackoff, fixedInterval, type RetryStrategy } from './core/ap
 export { TransactionScope } from './nest/transactions/transaction-scope.js';
 export { typeormTransactional } from './nest/transactions/typeorm-transactional.js';
 
-// Semaphores, latches, leadership and singleton jobs
+// Semaphores, leadership and singleton jobs
 export type { Semaphore } from './core/semaphore/semaphore.js';
 export type { PermitOptions, SemaphoreOptions } from './core/semaphore/semaphore-options.js';
-export type { CountdownLatch, LatchOptions } from './core/latch/latches.js';
 export type { CampaignOptions, Leadership, Term } from './core/leader/leadership.js';
 export type { SingletonRun, SingletonRunOptions } from './core/singleton/singleton-run-options.js';
 

@@ -40,6 +40,3 @@ export type {
   MissedReply,
   RunEnd,
 } from './core/store/job-store.js';
-
-// Latches
-export type { LatchSpec, LatchState, LatchStore } from './core/store/latch-store.js';

@@ -41,8 +41,6 @@ import { SingletonRuns } from './singleton/singleton-runs.js';
 import { JobRecords } from './jobs/job-records.js';
 import { MissedTicks } from './jobs/missed-ticks.js';
 import type { JobStore } from './store/job-store.js';
-import type { LatchStore } from './store/latch-store.js';
-import { Latches } from './latch/latches.js';
 import {
   checkClearResource,
   checkIsKept,
@@ -102,7 +100,6 @@ export class LockClient {
   readonly operators: OperatorsView;
   /** What waits for resources without taking them. */
   readonly watches: LockWatches;
-  readonly #latches: Latches[] = [];
   readonly #missedTicks: MissedTicks[] = [];
   readonly #jobRecords: JobRecords[] = [];
   readonly #closing = new AbortController();
@@ -175,9 +172,8 @@ export class LockClient {
       called: (call) => this.#fleet.called(call),
       asked: (request) => this.#jobRecords.forEach(({ requests }) => requests.asked(request)),
       freed: (message) => this.watches.freed(message),
-      opened: (name, count) => this.#latches.forEach((latches) => latches.opened(name, count)),
       unproven: () => localQueues.unproven(),
-      reconnected: () => [localQueues, this.watches, ...this.#latches].forEach((each) => each.reconnected()),
+      reconnected: () => [localQueues, this.watches].forEach((each) => each.reconnected()),
     });
     this.#deps = deps;
     this.#leases = leases;
@@ -234,13 +230,6 @@ export class LockClient {
     const missedTicks = new MissedTicks(this.#deps, jobs, this.#warn);
     this.#missedTicks.push(missedTicks);
     return missedTicks;
-  }
-
-  /** The latches of this process in this store. */
-  latches(store: LatchStore): Latches {
-    const latches = new Latches(this.#deps, store);
-    this.#latches.push(latches);
-    return latches;
   }
 
   /** How many calls wait for a resource, without the candidates of leaderships. Looks at every resource in use. */

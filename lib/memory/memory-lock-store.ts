@@ -5,7 +5,6 @@ import { deliver, readMessage } from '../redis/inbox.js';
 import { toStoreError } from '../redis/script/failures.js';
 import type { FlaggedScript } from '../redis/script/script.js';
 import { RedisJobStore } from '../redis/redis-job-store.js';
-import { RedisLatchStore } from '../redis/redis-latch-store.js';
 import { ScriptLockStore } from '../redis/script-lock-store.js';
 import { RedisError } from './lua.js';
 import { MemoryServer } from './memory-server.js';
@@ -90,8 +89,7 @@ export class MemoryLockStore extends ScriptLockStore {
 export function memoryStores(options: MemoryLockStoreOptions): {
   readonly locks: MemoryLockStore;
   readonly jobs: RedisJobStore;
-  readonly latches: RedisLatchStore;
 } {
   const locks = new MemoryLockStore(options);
-  return { locks, jobs: new RedisJobStore(locks), latches: new RedisLatchStore(locks) };
+  return { locks, jobs: new RedisJobStore(locks) };
 }

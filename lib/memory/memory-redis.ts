@@ -85,10 +85,6 @@ export class MemoryRedis {
     return this.#entry(key) && this.#entries.delete(key) ? 1 : 0;
   }
 
-  unlink(key: string): number {
-    return this.del(key);
-  }
-
   type(key: string): 'string' | 'none' | 'other' {
     const data = this.#entry(key)?.data;
     return data === undefined ? 'none' : typeof data === 'string' ? 'string' : 'other';

@@ -29,8 +29,8 @@ const OF_JOBS: ReadonlySet<string> = new Set<keyof typeof SCRIPT_TEXTS>([
   'registerJob',
 ]);
 
-/** What keeps a resource in use: its lock, its queue, its latch. What is remembered of jobs does not. */
-const IN_USE = /\}(:waiters|:latch|:latch:waiters)?$/;
+/** What keeps a resource in use: its lock and its queue. What is remembered of jobs does not. */
+const IN_USE = /\}(:waiters)?$/;
 
 /**
  * Stands in for Redis in the memory of **one process**. Stores that share one server compete like several instances.
@@ -88,7 +88,7 @@ export class MemoryServer {
     return members.sort((one, other) => one.fencingToken - other.fencingToken);
   }
 
-  /** Whether nothing of any resource is left: no lock, no latch and no waiter. */
+  /** Whether nothing of any resource is left: no lock and no waiter. */
   get isEmpty(): boolean {
     return !this.redis.keys().some((key) => IN_USE.test(key));
   }

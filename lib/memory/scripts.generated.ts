@@ -936,35 +936,6 @@ function forgetRun(runsKey?: Value, recordKey?: Value, tick?: Value, lastMissed?
   }
 }
 
-// include/latch.lua
-function readLatch(latchKey?: Value): Value {
-  const fields: Value = redis.hmget(latchKey, 'count', 'open');
-  const size = redis.hlen(latchKey);
-  const count: Value = lua.number(fields[0] ?? '');
-  if (count !== undefined) {
-    return [count, fields[1] !== undefined ? 0 : Math.max(0, Number(count) + 1 - size)];
-  }
-  if (size > 0) {
-    return [redis.llen(latchKey)];
-  }
-  return [];
-}
-function latchReply(latchKey?: Value, count?: Value, remaining?: Value): Value {
-  return [count, remaining, Math.max(0, redis.pttl(latchKey))];
-}
-
-// include/use-latch.lua
-function useLatch(latchKey?: Value, count?: Value, ttlMs?: Value): Value {
-  const [stated, remaining]: Value = readLatch(latchKey);
-  if (stated !== undefined) {
-    return [stated, remaining];
-  }
-  redis.pexpire(latchKey, ttlMs);
-  redis.hset(latchKey, 'count', count);
-  redis.pexpire(latchKey, ttlMs);
-  return [lua.number(count), lua.number(count)];
-}
-
 // include/passed-on.lua
 function passedOn(done?: Value): Value {
   return lua.is(isCut) ? Number(done) + 2 : done;
@@ -1381,50 +1352,6 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
   keepJob(recordKey, runsKey, instancesKey, jobKeep);
   const isNew = nextAt !== '' && !lua.is(record.next);
   return ['granted', token, rerun, kind === 'catchUp' && lua.is(record.span) ? record.span : '', isNew ? 1 : 0];
-}
-
-// count-down.lua
-function countDownScript(KEYS: Value, ARGV: Value): Value {
-  beginClock();
-
-  function tellWaiters(count?: Value): Value {
-    const waiters: Value = lua.tried(() => redis.zrange(KEYS[1], 0, 99, 'WITHSCORES'));
-    const gone: Value = [];
-    const message = `latch ${ARGV[0]} ${lua.match(KEYS[0], /\{([^{}]*)\}:latch$/)}`;
-    for (let index = 1; index <= waiters.length; index += 2) {
-      gone.push(waiters[index - 1]);
-      if (lua.number(waiters[index]) > now) {
-        lua.tried(() => redis.publish(`${ARGV[3]}${waiters[index - 1]}`, message));
-      }
-    }
-    const reply: Value = latchReply(KEYS[0], count, 0);
-    if (gone.length > 0 && typeof lua.tried(() => redis.zrem(KEYS[1], ...gone)) === 'number' && gone.length === 100) {
-      reply[3] = 1;
-    }
-    return reply;
-  }
-  let [count, remaining]: Value = useLatch(KEYS[0], ARGV[0], ARGV[1]);
-  if (count !== lua.number(ARGV[0])) {
-    return latchReply(KEYS[0], count, remaining);
-  }
-  if (remaining === 0) {
-    return tellWaiters(count);
-  }
-  redis.hset(KEYS[0], `+${ARGV[2]}`, '');
-  remaining = Number(count) + 1 - redis.hlen(KEYS[0]);
-  if (remaining > 0) {
-    return latchReply(KEYS[0], count, remaining);
-  }
-  let lastsMs: Value = redis.pttl(KEYS[0]);
-  if (lastsMs < 0) {
-    lastsMs = lua.number(ARGV[1]);
-  }
-  const last: Value = lua.tried(() => redis.zrange(KEYS[1], -1, -1, 'WITHSCORES'));
-  lastsMs = Math.max(1, lastsMs, Math.min(10000000000, (lua.number(last[1] ?? '') ?? 0) - now));
-  lua.tried(() => redis.unlink(KEYS[0]));
-  redis.hset(KEYS[0], 'count', ARGV[0], 'open', '1');
-  redis.pexpire(KEYS[0], lua.whole(lastsMs));
-  return tellWaiters(count);
 }
 
 // downgrade.lua
@@ -1934,6 +1861,21 @@ function lowerPermitsScript(KEYS: Value, ARGV: Value): Value {
   return passedOn(1);
 }
 
+// mark-done.lua
+function markDoneScript(KEYS: Value, ARGV: Value): Value {
+  beginClock();
+
+  if (ARGV[0] === '') {
+    const doneAt: Value = redis.get(KEYS[1]);
+    return doneAt !== undefined ? now - (lua.number(doneAt) ?? now) : undefined;
+  }
+  if (readHolder(KEYS[0])[0] !== ARGV[0]) {
+    return undefined;
+  }
+  redis.set(KEYS[1], now, 'PX', ARGV[1]);
+  return 0;
+}
+
 // note-missed.lua
 function noteMissedScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
@@ -2100,15 +2042,6 @@ function raiseTokenScript(KEYS: Value, ARGV: Value): Value {
     writeHolder(KEYS[0], { owner, token: ARGV[1], mode, about, depth });
   }
   return 1;
-}
-
-// read-latch.lua
-function readLatchScript(KEYS: Value, ARGV: Value): Value {
-  const [count, remaining]: Value = readLatch(KEYS[0]);
-  if (count === undefined) {
-    return [lua.number(ARGV[0]), lua.number(ARGV[0]), 0];
-  }
-  return latchReply(KEYS[0], count, remaining);
 }
 
 // read-roll.lua
@@ -2578,32 +2511,6 @@ function verifyScript(KEYS: Value, ARGV: Value): Value {
   return holder === ARGV[0] ? 1 : 0;
 }
 
-// wait-for-latch.lua
-function waitForLatchScript(KEYS: Value, ARGV: Value): Value {
-  beginClock();
-
-  redis.zcard(KEYS[1]);
-  const [count, remaining]: Value = useLatch(KEYS[0], ARGV[0], ARGV[1]);
-  if (count !== lua.number(ARGV[0]) || remaining === 0) {
-    return latchReply(KEYS[0], count, remaining);
-  }
-  redis.pexpire(KEYS[1], ARGV[3]);
-  if (redis.zadd(KEYS[1], lua.whole(now + Number(ARGV[3])), ARGV[2]) === 1) {
-    redis.pexpire(KEYS[1], ARGV[3]);
-    const oldest: Value = redis.zrange(KEYS[1], 0, 15, 'WITHSCORES');
-    const gone: Value = [];
-    for (let index = 1; index <= oldest.length; index += 2) {
-      if (lua.number(oldest[index]) <= now) {
-        gone.push(oldest[index - 1]);
-      }
-    }
-    if (gone.length > 0) {
-      redis.zrem(KEYS[1], ...gone);
-    }
-  }
-  return latchReply(KEYS[0], count, remaining);
-}
-
 // watch.lua
 function watchScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
@@ -2688,7 +2595,6 @@ const SCRIPTS = {
   callRoll: callRollScript,
   changeRequest: changeRequestScript,
   claimTick: claimTickScript,
-  countDown: countDownScript,
   downgrade: downgradeScript,
   endRun: endRunScript,
   exchangeClaim: exchangeClaimScript,
@@ -2700,10 +2606,10 @@ const SCRIPTS = {
   label: labelScript,
   lookJobs: lookJobsScript,
   lowerPermits: lowerPermitsScript,
+  markDone: markDoneScript,
   noteMissed: noteMissedScript,
   pauseJob: pauseJobScript,
   raiseToken: raiseTokenScript,
-  readLatch: readLatchScript,
   readRoll: readRollScript,
   registerJob: registerJobScript,
   release: releaseScript,
@@ -2714,7 +2620,6 @@ const SCRIPTS = {
   setDepth: setDepthScript,
   transfer: transferScript,
   verify: verifyScript,
-  waitForLatch: waitForLatchScript,
   watch: watchScript,
 };
 

@@ -1,6 +1,5 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import type { CampaignOptions, Leadership } from '../core/leader/leadership.js';
-import type { CountdownLatch, LatchOptions } from '../core/latch/latches.js';
 import type { LockOrderEdge } from '../core/events/events.js';
 import type { LockObserver } from '../core/events/observers.js';
 import { type Lease, type LockedWork, type TryUsingResult, workBeforeOptions } from '../core/api/lease.js';
@@ -349,17 +348,6 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   /** Returns the running campaign that {@link campaign} or `@LeaderOnly` began on this instance, or `undefined`. */
   leadership(name: string): Leadership | undefined {
     return this.#parts.client.leadership(name);
-  }
-
-  /**
-   * Returns a latch. It opens when it has been counted down `count` times, in any processes, and then its waiters
-   * continue. Sends nothing by itself. All callers that use the name must state the same count.
-   *
-   * @param count 1 to 1,000,000
-   * @throws InvalidLockOptionsError when an option or the name is invalid
-   */
-  latch(name: string, count: number, options?: LatchOptions): CountdownLatch {
-    return this.#parts.latches.latch(name, count, options);
   }
 
   /** Called by Nest. From now on the connections keep the process alive; before, only running calls do. */

@@ -2,7 +2,6 @@ import type { TransactionHooks } from '../core/api/transactions.js';
 import type { Groups } from '../core/events/observers.js';
 import type { JobRecords } from '../core/jobs/job-records.js';
 import type { MissedTicks } from '../core/jobs/missed-ticks.js';
-import type { Latches } from '../core/latch/latches.js';
 import type { LockClient } from '../core/lock-client.js';
 import type { SingletonRuns } from '../core/singleton/singleton-runs.js';
 import { type Clock, SYSTEM_CLOCK } from '../core/util/clock.js';
@@ -34,7 +33,6 @@ export interface TestPlace {
 export interface ForwardedTo {
   client: LockClient;
   singletonRuns: SingletonRuns;
-  latches: Latches;
 }
 
 /** All that belongs to one lock service: the decorators and the explorers find it by the service. */

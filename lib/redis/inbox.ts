@@ -17,7 +17,6 @@ const TOO_LONG = 2_000;
 type InboxMessage =
   | { readonly grant: PushedGrant }
   | { readonly notice: RetentionNotice }
-  | { readonly latch: { name: string; count: number } }
   | { readonly freed: FreedMessage }
   | { readonly call: RollCall }
   | { readonly request: OperatorRequest }
@@ -57,8 +56,6 @@ const MESSAGES: readonly (readonly [RegExp, read: (parts: Parts) => InboxMessage
       return { notice: { resource: decodeResource(name), leftMs: Infinity, sentAt: 0, by, isFor } };
     },
   ],
-  // "latch count name": a latch is open.
-  [/^latch (\d{1,16}) (.+)$/s, ([, count, name]) => ({ latch: { name: decodeResource(name), count: Number(count) } })],
   // "free seal mark resource": a watched resource was free.
   [
     /^free ([0-9a-f]{40}) (\d{1,3}) (.+)$/s,
@@ -93,13 +90,11 @@ export function deliver(said: Exclude<InboxMessage, { probe: string }>, listener
   else if ('notice' in said) listener.retained(said.notice);
   else if ('freed' in said) listener.freed(said.freed);
   else if ('request' in said) listener.asked(said.request);
-  else if ('call' in said) listener.called(said.call);
-  else listener.opened(said.latch.name, said.latch.count);
+  else listener.called(said.call);
 }
 
 /**
- * The channel on which this instance learns of its grants, and of what it waits for without taking it: latches that
- * open, resources that are free. There is one subscription, made at start-up, whatever the instance waits for.
+ * The channel on which this instance learns of its grants, and of watched resources that are free. There is one subscription, made at start-up, whatever the instance waits for.
  */
 export class Inbox {
   /** Resolves when it was open for the first time. */

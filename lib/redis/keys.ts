@@ -102,14 +102,9 @@ export class Keys {
     return `${this.prefix}:jobs`;
   }
 
-  /** A latch: a hash of its count and of the ids that were counted. */
-  latch(name: string): string {
-    return `${this.lock(name)}:latch`;
-  }
-
-  /** The clients that wait for a latch, each with the time at which its place expires. */
-  latchWaiters(name: string): string {
-    return `${this.latch(name)}:waiters`;
+  /** The marker of `exec --once`: the command has ended well under this key. */
+  done(resource: string, key: string): string {
+    return `${this.lock(resource)}:done:${encodeResource(key)}`;
   }
 
   /**

@@ -68,7 +68,6 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
     called: (call) => this.#listener?.called?.(call),
     asked: (request) => this.#listener?.asked?.(request),
     freed: (message) => this.#listener?.freed?.(message),
-    opened: (name, count) => this.#listener?.opened?.(name, count),
     unproven: () => this.#listener?.unproven?.(),
     reconnected: () => this.#listener?.reconnected(),
   };

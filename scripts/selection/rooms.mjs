@@ -81,7 +81,6 @@ export const ROOMS = {
   'lib/core/lease/': [...HOLDING, ...redis('queue', 'wire'), 'demo', ...MIGRATION],
   'lib/core/semaphore/': [...HOLDING, ...redis('queue'), 'demo'],
   'lib/core/leader/': [...HOLDING, 'processes', 'command line'],
-  'lib/core/latch/': [...HOLDING, 'chaos storms'],
   'lib/core/watch/': [...HOLDING, ...redis('messages'), 'chaos storms'],
   'lib/core/singleton/': [...JOBS, 'demo', 'sample app', 'chaos leaks', ...MIGRATION],
   'lib/core/jobs/': [...JOBS, 'demo', 'sample app', 'command line', 'chaos leaks', 'chaos names'],

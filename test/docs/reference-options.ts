@@ -11,7 +11,6 @@ import {
   FIXED_INTERVAL_OPTIONS,
   fixedInterval,
 } from '../../lib/core/api/retry.js';
-import { checkLatch, COUNT_DOWN_OPTIONS, LATCH_OPTIONS, LATCH_WAIT_OPTIONS } from '../../lib/core/latch/latches.js';
 import { CAMPAIGN_OPTIONS } from '../../lib/core/leader/leadership.js';
 import { CLIENT_AND_KEY, CLIENTS_AND_KEY } from '../../lib/migration/key-lock.js';
 import { OPEN_TELEMETRY_OPTIONS } from '../../lib/telemetry/open-telemetry/open-telemetry.js';
@@ -95,9 +94,6 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['TransferOptions', TRANSFER_OPTIONS],
   [ADOPT, ADOPT_OPTIONS],
   ['CampaignOptions', CAMPAIGN_OPTIONS],
-  ['LatchOptions', LATCH_OPTIONS],
-  ['CountDownOptions', COUNT_DOWN_OPTIONS],
-  ['LatchWaitOptions', LATCH_WAIT_OPTIONS],
   ['WaitUntilFreeOptions', WAIT_UNTIL_FREE_OPTIONS],
   ['ListOptions', LIST_OPTIONS],
   ['FleetOptions', FLEET_OPTIONS],
@@ -227,8 +223,6 @@ describe('the options of the reference', () => {
     TransferOptions: (option, value) => TRANSFER_OPTIONS.check('x', { [option]: value }),
     [ADOPT]: (option, value) => adopt({ [option]: value }),
     CampaignOptions: (option, value) => CAMPAIGN_OPTIONS.check('x', { [option]: value }),
-    LatchOptions: (option, value) => checkLatch('x', 1, { [option]: value }),
-    LatchWaitOptions: (option, value) => LATCH_WAIT_OPTIONS.check('x', { [option]: value }),
     WaitUntilFreeOptions: (option, value) => WAIT_UNTIL_FREE_OPTIONS.check('x', { [option]: value }),
     RedisLockHealthOptions: (option, value) => HEALTH_INDICATOR_OPTIONS.check('isHealthy', { [option]: value }),
     LockExceptionFilterOptions: (option, value) => new LockExceptionFilter({ [option]: value }),

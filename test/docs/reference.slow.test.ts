@@ -5,7 +5,6 @@ import * as fence from '../../lib/fence.js';
 import * as lock from '../../lib/index.js';
 import { LockError, type LockEvent } from '../../lib/index.js';
 import * as schedule from '../../lib/schedule.js';
-import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { RedisJobStore } from '../../lib/redis/redis-job-store.js';
 import { useRedis } from '../support/redis/redis-server.js';
@@ -218,15 +217,6 @@ describe('the ACL user of docs/operations/acl.md', () => {
     const claim = { owner, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
     expect(await jobs.claim(tick, claim)).toMatchObject({ status: 'granted' });
     await expect(jobs.end(owner, { claim: { tick: tick.tick, to: 'finished', keepMs: 1_000 } })).resolves.toBe(true);
-  });
-
-  it('may use latches', async () => {
-    const latches = new RedisLatchStore(store);
-    const terms = { name: 'import', count: 1, ttlMs: 1_000 };
-    expect(await latches.wait(terms, 1_000)).toMatchObject({ remaining: 1 });
-    expect(await latches.countDown(terms, 'a')).toMatchObject({ remaining: 0 });
-    expect(await latches.read(terms)).toMatchObject({ remaining: 0 });
-    expect(await admin.hkeys('lock:{import}:latch')).toEqual(['count', 'open']);
   });
 
   it('may not touch anything else', async () => {

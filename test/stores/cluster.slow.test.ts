@@ -32,6 +32,6 @@ describeOnMachine('on a cluster of three', () =>
         [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
       };
     },
-    { runner: onEveryServer, histories: { locks: 0, latches: 10 } },
+    { runner: onEveryServer, histories: 0 },
   ),
 );

@@ -1,21 +1,16 @@
 import { RedisJobStore } from '../../lib/redis/redis-job-store.js';
-import { RedisLatchStore } from '../../lib/redis/redis-latch-store.js';
 import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../lib/memory/memory-server.js';
 import { FakeClock } from '../support/world/fake-clock.js';
+import type { StoreSubject } from '../../lib/testing/contract/subject.js';
 import { GrantLog } from '../../lib/testing/contract/grant-log.js';
 import { describeStoreModel } from './histories/store-model.contract.js';
 import { enqueue, newOwner, take } from '../../lib/testing/contract/requests.js';
-import {
-  describeJobStore,
-  describeLatchStore,
-  describeLockStore,
-} from '../../lib/testing/contract/stores/describe-stores.js';
-import { describeLatchHistories, type LatchSubject } from './histories/latch-histories.contract.js';
+import { describeJobStore, describeLockStore } from '../../lib/testing/contract/stores/describe-stores.js';
 import { runs } from '../support/simulation/runs.js';
 import { jobsOn } from '../support/world/forgetful.js';
 
-async function inMemory(): Promise<LatchSubject> {
+async function inMemory(): Promise<StoreSubject> {
   const clock = new FakeClock();
   const server = new MemoryServer(clock);
   const stores: MemoryLockStore[] = [];
@@ -25,7 +20,6 @@ async function inMemory(): Promise<LatchSubject> {
       stores.push(store);
       return {
         locks: store,
-        latches: new RedisLatchStore(store),
         jobs: new RedisJobStore(store),
       };
     },
@@ -34,10 +28,6 @@ async function inMemory(): Promise<LatchSubject> {
     },
     now: async () => clock.wallNow(),
     pass: (ms) => clock.advance(ms),
-    async expireLatch(name) {
-      server.redis.del(server.keys.latch(name));
-      server.redis.del(server.keys.latchWaiters(name));
-    },
     isEmpty: async () => server.isEmpty,
     async close() {
       for (const store of stores) await store.close();
@@ -86,11 +76,6 @@ describe('the in-memory lock store', () => {
 });
 
 describe('the in-memory job store', () => describeJobStore({ describe, it }, inMemory));
-
-describe('the in-memory latch store', () => {
-  describeLatchStore({ describe, it }, inMemory);
-  describeLatchHistories(inMemory, runs(300));
-});
 
 describe('the in-memory server', () => {
   it('keeps tokens growing when the wall clock steps back', async () => {

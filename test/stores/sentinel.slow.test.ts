@@ -16,6 +16,6 @@ describeOnMachine('behind a sentinel', () =>
         [Symbol.asyncDispose]: () => set[Symbol.asyncDispose](),
       };
     },
-    { runner: onEveryServer, histories: { locks: 0, latches: 0 } },
+    { runner: onEveryServer, histories: 0 },
   ),
 );

@@ -3,7 +3,6 @@ import { type ExecutionContext, Get, Injectable } from '@nestjs/common';
 import { expectTypeOf } from 'expect-type';
 import { type Cluster, Redis } from 'ioredis';
 import {
-  type CountdownLatch,
   type InjectRedisLock,
   type Lease,
   type LockEvent,
@@ -159,17 +158,6 @@ export async function fencing(redis: Redis | Cluster, lease: Lease): Promise<voi
 }
 
 expectTypeOf<ReturnType<typeof InjectRedisLock>>().toEqualTypeOf<PropertyDecorator & ParameterDecorator>();
-
-export async function latches(locks: RedisLockService): Promise<void> {
-  const latch = locks.latch('import', 5, { ttlMs: 60_000 });
-  expectTypeOf(latch).toEqualTypeOf<CountdownLatch>();
-  expectTypeOf(await latch.countDown({ id: 'shard-3' })).toEqualTypeOf<number>();
-  expectTypeOf(await latch.wait({ waitMs: Infinity, signal: AbortSignal.timeout(1) })).toEqualTypeOf<void>();
-  // @ts-expect-error the count is missing
-  locks.latch('import');
-  // @ts-expect-error an id is an option
-  await latch.countDown('shard-3');
-}
 
 export async function waitsUntilFree(locks: RedisLockService, signal: AbortSignal): Promise<void> {
   expectTypeOf(locks.waitUntilFree('a')).toEqualTypeOf<Promise<void>>();

@@ -1,22 +1,24 @@
 import { basename } from 'node:path';
 import { LockBusyError } from '../../core/api/errors.js';
-import type { Lease } from '../../core/api/lease.js';
 import { LOCK_DEFAULTS } from '../../core/api/lock-options.js';
+import type { CompositeLease } from '../../core/lease/composite-lease.js';
+import type { SingleLease } from '../../core/lease/single-lease.js';
+import type { Hold } from '../../core/holding/hold.js';
 import { describeThrown, quote } from '../../core/util/quoted.js';
-import { formatDuration } from '../../core/util/durations.js';
-import { RedisLatchStore } from '../../redis/redis-latch-store.js';
+import { formatDuration, longDuration } from '../../core/util/durations.js';
 import { type CommandContext, defineCommand } from '../frame/command.js';
 import { EXIT_CODES, UsageError } from '../frame/exit-codes.js';
 import { choiceOption, durationOption, textOption } from '../frame/options.js';
 import type { Session } from '../frame/session.js';
 import { exitCodeOf, runGuarded } from './guarded-command.js';
 import { PassedSignals } from './passed-signals.js';
-import { type OnceMark, onceMark } from './run-once.js';
+import { OnceMarker } from './once-marker.js';
 import { showWait } from './wait-progress.js';
 
 const WAIT_MS = 10 * 60_000;
 const KILL_AFTER_MS = 10_000;
-const KEEP_MS = 30 * 24 * 60 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
+const KEEP_MS = { least: 1_000, default: 7 * DAY_MS, most: 30 * DAY_MS };
 /** How long Redis may be away, within `--wait`, and take to connect: a fail-over takes less. */
 const UNAVAILABLE_MS = 30_000;
 
@@ -35,7 +37,7 @@ const OPTIONS = {
     'key',
     'Runs the command only if none has ended well under this key, such as the tag of the release.',
   ),
-  keep: durationOption('How long --once is remembered: 1s to 30d. 30d without it.'),
+  keep: durationOption('How long --once is remembered: 1s to 30d. 7d without it.'),
   'kill-after': durationOption(
     'How long the command has between SIGTERM and SIGKILL: at most half of the lease. A third of it, and at most 10s, without it.',
   ),
@@ -109,6 +111,9 @@ function readRequest({ args, rest, options }: Context): ExecRequest {
     throw new UsageError('--once must be 1 to 200 characters without white space. An empty variable stands for none.');
   }
   if (once === undefined && keep !== undefined) throw new UsageError('--keep says how long --once is remembered.');
+  if (keep !== undefined && (keep < KEEP_MS.least || keep > KEEP_MS.most)) {
+    throw new UsageError('--keep must be 1s to 30d.');
+  }
   if (killAfterMs > leaseMs / 2) {
     throw new UsageError(
       `--kill-after may be at most half of the lease, ${formatDuration(leaseMs / 2)}: the command has to end before others get the lock. Set a longer --lease.`,
@@ -122,7 +127,7 @@ function readRequest({ args, rest, options }: Context): ExecRequest {
     leaseMs,
     killAfterMs,
     isSkipped: ifBusy === 'skip',
-    once: once === undefined ? undefined : { key: once, keepMs: keep ?? KEEP_MS },
+    once: once === undefined ? undefined : { key: once, keepMs: keep ?? KEEP_MS.default },
   };
 }
 
@@ -130,11 +135,13 @@ async function runLocked(request: ExecRequest, context: Context, signals: Passed
   const { resource, once } = request;
   const { output } = context;
   const session = await Promise.race([context.session(), signals.ended]);
-  const mark =
-    once && onceMark(session.client.latches(new RedisLatchStore(session.store)), resource, once.key, once.keepMs);
+  const marker = once && new OnceMarker(session.store, resource, once.key);
   const isDone = async (): Promise<boolean> => {
-    if (!(await mark?.isSet())) return false;
-    output.note(`${quote(resource)} has run under the key ${quote(once!.key)} already. Nothing is run.`);
+    const agoMs = await marker?.doneAgoMs(UNAVAILABLE_MS);
+    if (agoMs === undefined || agoMs === null) return false;
+    output.note(
+      `${quote(resource)} has run under the key ${quote(once!.key)} already, ${longDuration(agoMs)} ago. Nothing is run.`,
+    );
     return true;
   };
   if (await isDone()) return EXIT_CODES.done.code;
@@ -144,7 +151,7 @@ async function runLocked(request: ExecRequest, context: Context, signals: Passed
     // Another runner may have ended well meanwhile.
     if (await isDone()) return EXIT_CODES.done.code;
     if (signals.endedBy) return exitCodeOf(signals.endedBy);
-    return await runHeld(request, lease, mark, signals, (line) => output.note(line));
+    return await runHeld(request, lease, marker, signals, (line) => output.note(line));
   } finally {
     const isToEnd = lease.isHeld();
     await lease.release().catch((error: unknown) => isToEnd && output.note(describeThrown(error)));
@@ -157,7 +164,7 @@ async function acquire(
   session: Session,
   context: Context,
   signals: PassedSignals,
-): Promise<Lease | undefined> {
+): Promise<SingleLease | CompositeLease | undefined> {
   const endProgress = showWait(session, resource, waitMs, context);
   try {
     return await session.client.acquire(resource, {
@@ -184,8 +191,8 @@ async function acquire(
 
 async function runHeld(
   { resource, command, leaseMs, killAfterMs, once }: ExecRequest,
-  lease: Lease,
-  mark: OnceMark | undefined,
+  lease: SingleLease | CompositeLease,
+  marker: OnceMarker | undefined,
   signals: PassedSignals,
   note: (line: string) => void,
 ): Promise<number> {
@@ -195,13 +202,17 @@ async function runHeld(
     note(`The lease of ${quote(resource)} was lost before the command ${ended}.`);
     return EXIT_CODES.lost.code;
   }
-  if (mark === undefined || code !== 0) return code;
+  if (marker === undefined || code !== 0) return code;
   if (isInterrupted) {
     note(`The command was asked to end, so the key ${quote(once!.key)} does not count as done.`);
     return code;
   }
   try {
-    await mark.set();
+    const [{ owner }] = lease.holds as [Hold];
+    if (!(await marker.set(owner.id, once!.keepMs, lease.remainingMs()))) {
+      note(`The lease of ${quote(resource)} was lost while the command ended, so the key does not count as done.`);
+      return EXIT_CODES.lost.code;
+    }
   } catch (error) {
     note(`The command has ended well, but that is not remembered, so it may run again: ${describeThrown(error)}`);
   }

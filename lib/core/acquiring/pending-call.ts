@@ -50,9 +50,9 @@ export interface NestedCall {
   readonly origin: Origin | undefined;
 }
 
-/** One call that waits, until it succeeds or fails: to acquire a lock, or for a latch to open. */
+/** One call that waits, until it succeeds or fails: to acquire a lock, or until a resource is free. */
 export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLockOptions> implements Alarm {
-  /** How many attempts were sent for it. The calls for one latch share their attempts, which do not count here. */
+  /** How many attempts were sent for it. Calls that wait until a resource is free share their attempts, which do not count here. */
   attempts = 0;
   /** What else the caller wants. Only set where it wants several resources. */
   declare several?: SeveralParts;

@@ -75,11 +75,10 @@ export class LockBusyError extends LockError {
   override readonly code: 'LOCK_BUSY' | 'LOCK_TIMEOUT' | 'LOCK_QUEUE_FULL' = 'LOCK_BUSY';
   readonly lastAttempt: AttemptOutcome = 'busy';
   /**
-   * Up to 8 of the holders that the last answer named; none for a latch. Do not show them to a client: they name your
-   * processes.
+   * Up to 8 of the holders that the last answer named. Do not show them to a client: they name your processes.
    */
   readonly holders: readonly Holder[];
-  /** How many holders there are; 0 if that is not known, and for a latch. */
+  /** How many holders there are; 0 if that is not known. */
   readonly holderCount: number;
   /** The lock of another library that is in the way; not set where it is one of ours. */
   declare foreignHolder?: ForeignHolder;
@@ -99,7 +98,7 @@ export class LockBusyError extends LockError {
     resource: string,
     /** How many times Redis was asked for this call; 0 if it only waited behind other calls of its process. */
     readonly attempts: number,
-    /** When the holder's lease, or the latch, ends unless it is renewed, in milliseconds. */
+    /** When the holder's lease ends unless it is renewed, in milliseconds. */
     readonly retryAfterMs: number,
     seen: Holders = NO_HOLDERS,
     message?: string,
@@ -198,7 +197,7 @@ export class LockTimeoutError extends LockBusyError {
   /**
    * Which place this call last had in the queue of the store: 1 is the next to be granted. Each process has one place for
    * all its calls, and processes that have died may count. Not set where the place is not known: for a call that waited
-   * behind another one of its process, or that polled; for a latch; or before the store has answered.
+   * behind another one of its process, or that polled, or before the store has answered.
    */
   declare place?: number;
   /**
@@ -347,8 +346,8 @@ export class LockAbortedError extends LockError {
 }
 
 /**
- * Two callers use one resource for different things: a lock and a semaphore, different numbers of permits, or
- * different counts for one latch. Nothing was changed, and waiting would not help.
+ * Two callers use one resource for different things: a lock and a semaphore, or different numbers of permits. Nothing
+ * was changed, and waiting would not help.
  *
  * @remedy State the same everywhere, use another name, or `resize` the semaphore.
  */

@@ -50,8 +50,6 @@ export interface StoreListener {
   asked?(request: OperatorRequest): void;
   /** A watched resource was free. */
   freed?(message: FreedMessage): void;
-  /** A latch is open. The message is only a reason to look: it may be late, it may be lost, and it may be forged. */
-  opened?(name: string, count: number): void;
   /** From now on messages may be lost, until {@link reconnected} says that they arrive again. */
   unproven?(): void;
   /** The connection is new: messages may have been missed. */

@@ -286,8 +286,8 @@ export interface LockStore extends WatchStore {
    */
   forceRelease(resource: string, fencingToken: number): Promise<boolean>;
   /**
-   * Sets the one listener of this store. It hears of grants to owners of this instance, and of messages that look like
-   * grants; of watched resources that are free; and of latches that open, in the latch store beside this one.
+   * Sets the one listener of this store. It hears of grants to owners of this instance, of messages that look like
+   * grants, and of watched resources that are free.
    *
    * @throws Error if it has one already
    */

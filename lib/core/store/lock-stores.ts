@@ -3,7 +3,6 @@ import type { LockDefaults } from '../api/lock-options.js';
 import { describeValue } from '../api/validation.js';
 import type { Clock, Random } from '../util/clock.js';
 import type { JobClaims, JobStore } from './job-store.js';
-import type { LatchStore } from './latch-store.js';
 import type { LockStore } from './lock-store.js';
 
 /** Where a lock service keeps its locks: a store of your own. */
@@ -16,8 +15,6 @@ export interface LockStores {
    * @default none: `runSingleton` and decorated jobs are refused
    */
   readonly jobs?: JobStore | JobClaims | undefined;
-  /** @default none: latches are refused */
-  readonly latches?: LatchStore | undefined;
   /** The time by which this process counts leases, waits and renewals. @default the system's */
   readonly clock?: Clock | undefined;
   /** @default the system's */
@@ -64,7 +61,6 @@ export const LOCK_COMMANDS = [
 const METHODS = {
   locks: [...LOCK_COMMANDS, 'fenceOf', 'trouble', 'probe', 'listen', 'close'],
   jobs: ['claim', 'end'],
-  latches: ['countDown', 'wait', 'read', 'trouble'],
   clock: ['now', 'wallNow', 'setTimer'],
   random: ['id', 'fraction'],
 } as const satisfies {
@@ -93,7 +89,7 @@ export function hasRecords(jobs: JobStore | JobClaims): jobs is JobStore {
  */
 export function checkLockStores(stores: unknown, instanceId: string): asserts stores is LockStores {
   if (typeof stores !== 'object' || stores === null) {
-    throw invalid(`store must return { locks, jobs?, latches?, clock?, random? }, not ${describeValue(stores)}`);
+    throw invalid(`store must return { locks, jobs?, clock?, random? }, not ${describeValue(stores)}`);
   }
   const given = stores as Record<string, unknown>;
   for (const [part, methods] of Object.entries(METHODS)) {

@@ -9,7 +9,6 @@ import { DEFAULT_NAME } from '../tokens.js';
 import { RedisLockService } from '../redis-lock.service.js';
 import { IN_MEMORY, type ResolvedModuleOptions } from './module-options.js';
 import { type JobStore, withoutRecords } from '../../core/store/job-store.js';
-import { withoutLatches } from '../../core/store/latch-store.js';
 import {
   checkLockStores,
   hasRecords,
@@ -33,7 +32,7 @@ export async function createLockService(
   const { group, labelGroups, unclearNames, telemetry, contention } = options;
   const logger = loggerOf(name);
   const warn = (line: string): void => logger.warn(line);
-  const { locks: store, jobs, latches, clock, random } = stores;
+  const { locks: store, jobs, clock, random } = stores;
   const events = new LockEventLog(name, clock);
   const all = [...telemetry, { start: () => () => events.close() }];
   const client = new LockClient({
@@ -65,7 +64,6 @@ export async function createLockService(
   const service = new RedisLockService({
     client,
     singletonRuns: client.singletonRuns(jobs),
-    latches: client.latches(latches),
     drainMs,
     onStarted: started,
     clock,
@@ -84,10 +82,9 @@ const NO_OWN_RECORDS =
   'the option store returned jobs with claim and end only, so nothing remembers them. Their ticks run all the same. For ' +
   'history, pauses and missed ticks, return a JobStore as jobs';
 
-const NO_OWN_LATCHES = 'the option store returned no latches. Return a LatchStore as latches';
-
-/** Where one registration of the module keeps its locks, jobs and latches: what is not there refuses, with the reason. */
-export type Stores = LockStores & { readonly latches: NonNullable<LockStores['latches']>; readonly jobs: JobStore } & {
+/** Where one registration of the module keeps its locks and jobs: what is not there refuses, with the reason. */
+export type Stores = LockStores & {
+  readonly jobs: JobStore;
   /**
    * Called when the application has started: from then on, the connections keep the process alive. Not before, because
    * Nest does not report a start that fails, and such a process must be able to exit.
@@ -118,11 +115,10 @@ async function createOwn(context: StoreContext, create: StoreFactory): Promise<S
   return withRefusals(stores);
 }
 
-export function withRefusals({ locks, jobs, latches, clock, random }: LockStores): Stores {
+export function withRefusals({ locks, jobs, clock, random }: LockStores): Stores {
   return {
     locks,
     jobs: jobs && hasRecords(jobs) ? jobs : withoutRecords(jobs ? NO_OWN_RECORDS : NO_OWN_JOBS, jobs),
-    latches: latches ?? withoutLatches(NO_OWN_LATCHES),
     clock,
     random,
   };

@@ -54,7 +54,7 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   quorum?: QuorumOptions;
   /**
    * Keeps the locks in a store of your own, behind the ports of this package: `LockStore` and, where the store has them,
-   * `JobStore` and `LatchStore`. It is called once, when the application starts.
+   * `JobStore`. It is called once, when the application starts.
    *
    * @allowed a function that returns `LockStores`, or a promise of them
    * @default none

@@ -1,6 +1,5 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { withoutRecords } from '../../core/store/job-store.js';
-import { withoutLatches } from '../../core/store/latch-store.js';
 import { SYSTEM_CLOCK, SystemRandom } from '../../core/util/clock.js';
 import { QuorumLockStore } from '../../quorum/quorum-lock-store.js';
 import { QuorumClaims } from '../../quorum/quorum-claims.js';
@@ -17,10 +16,6 @@ import type { StartLog } from '../log/start-log.js';
 import type { ResolvedModuleOptions } from './module-options.js';
 import { connectAll } from './on-redis.js';
 import { invalid, NODES, notOnePrimary, type ResolvedQuorum } from './store-options.js';
-
-const NO_LATCHES =
-  'a quorum keeps no latches: no single node could say which process was the last to count down. ' +
-  'Keep latches on one Redis: register the module a second time, with a connection and a name of its own';
 
 const NO_JOBS =
   'a quorum keeps no records of jobs: no single node could say what was claimed last. Its ticks run as without them. ' +
@@ -48,8 +43,7 @@ export async function createOnQuorum(
   if (troubles.length > 0) log.unreachableNodes(stores.length, troubles);
   const jobs = withoutRecords(NO_JOBS, new QuorumClaims(store, claimNodes, clock, random));
   const keepAlive = () => stores.forEach(({ connection }) => connection.clients.keepAlive());
-  const latches = withoutLatches(NO_LATCHES);
-  return { locks: store, jobs, latches, keepAlive };
+  return { locks: store, jobs, keepAlive };
 }
 
 /** Returns what messages call each node. @throws InvalidLockOptionsError for an address that leads nowhere, or twice to one server */

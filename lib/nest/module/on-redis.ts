@@ -1,7 +1,6 @@
 import { SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { within } from '../../core/util/promises.js';
 import { RedisJobStore } from '../../redis/redis-job-store.js';
-import { RedisLatchStore } from '../../redis/redis-latch-store.js';
 import { RedisLockStore } from '../../redis/redis-lock-store.js';
 import type { MissingRights } from '../../redis/script/missing-rights.js';
 import type { StartLog } from '../log/start-log.js';
@@ -23,8 +22,7 @@ export async function createOnRedis(options: ResolvedModuleOptions, log: StartLo
   const [trouble] = await connectAll([store], defaults.attemptTimeoutMs, log);
   if (trouble !== undefined) log.unreachable(trouble);
   const keepAlive = () => store.connection.clients.keepAlive();
-  const latches = new RedisLatchStore(store);
-  return { locks: store, latches, jobs: new RedisJobStore(store), keepAlive };
+  return { locks: store, jobs: new RedisJobStore(store), keepAlive };
 }
 
 /**

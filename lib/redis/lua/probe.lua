@@ -28,7 +28,7 @@ local isSafe = isText or isKeyRefused
 isAllowed('fence', 'EXISTS', fence)
 
 local arguments = {
-  del = {key}, exists = {key}, get = {key}, pexpire = {key, 1000}, pttl = {key}, unlink = {key},
+  del = {key}, exists = {key}, get = {key}, pexpire = {key, 1000}, pttl = {key},
   hrandfield = {key}, hdel = {key, ''}, hget = {key, ''}, hgetall = {key}, hlen = {key}, hmget = {key, ''}, hscan = {key, 0},
   zadd = {key, 'no number', ''}, zcard = {key}, zcount = {key, 0, 0}, zrange = {key, 0, 0}, zrem = {key, ''},
   zscore = {key, ''}, llen = {key}, publish = {channel, ''}, ['pubsub|numsub'] = {channel},
@@ -51,10 +51,9 @@ local function try(command)
 end
 
 for command in string.gmatch(ARGV[4], '%S+') do
-  if command ~= 'set' and command ~= 'del' and command ~= 'unlink' then try(command) end
+  if command ~= 'set' and command ~= 'del' then try(command) end
 end
 isAllowed('roll', 'PUBLISH', ARGV[5], '')
--- Last, because they remove the text.
+-- Last, because it removes the text.
 try('del')
-try('unlink')
 return refusals

@@ -1000,69 +1000,6 @@ local isNew = nextAt ~= '' and not record.next
 return { 'granted', token, rerun, kind == 'catchUp' and record.span or '', isNew and 1 or 0 }
 `;
 
-// include/latch.lua
-const latch = `
-local function readLatch(latchKey)
-  local fields = redis.call('HMGET', latchKey, 'count', 'open')
-  local size, count = redis.call('HLEN', latchKey), tonumber(fields[1] or '')
-  if count then return count, fields[2] and 0 or math.max(0, count + 1 - size) end
-  -- Not a latch, so this raises Redis's own error.
-  if size > 0 then return redis.call('LLEN', latchKey) end
-end
-
-local function latchReply(latchKey, count, remaining)
-  return { count, remaining, math.max(0, redis.call('PTTL', latchKey)) }
-end
-`;
-
-// include/use-latch.lua
-const useLatch = `
-local function useLatch(latchKey, count, ttlMs)
-  local stated, remaining = readLatch(latchKey)
-  if stated then return stated, remaining end
-  -- Changes nothing yet, but where an ACL forbids it, it fails here: a latch never stands without expiry.
-  redis.call('PEXPIRE', latchKey, ttlMs)
-  redis.call('HSET', latchKey, 'count', count)
-  redis.call('PEXPIRE', latchKey, ttlMs)
-  return tonumber(count), tonumber(count)
-end
-`;
-
-// count-down.lua
-const countDownScript = `
--- Where an ACL forbids it, or another program's key stands there, nobody is told; they find it with their heartbeats.
-local function tellWaiters(count)
-  local waiters, gone = redis.pcall('ZRANGE', KEYS[2], 0, 99, 'WITHSCORES'), {}
-  local message = 'latch ' .. ARGV[1] .. ' ' .. string.match(KEYS[1], '{([^{}]*)}:latch$')
-  for index = 1, #waiters, 2 do
-    gone[#gone + 1] = waiters[index]
-    if tonumber(waiters[index + 1]) > now then redis.pcall('PUBLISH', ARGV[4] .. waiters[index], message) end
-  end
-  local reply = latchReply(KEYS[1], count, 0)
-  if #gone > 0 and type(redis.pcall('ZREM', KEYS[2], unpack(gone))) == 'number' and #gone == 100 then reply[4] = 1 end
-  return reply
-end
-
-local count, remaining = useLatch(KEYS[1], ARGV[1], ARGV[2])
-if count ~= tonumber(ARGV[1]) then return latchReply(KEYS[1], count, remaining) end
-if remaining == 0 then return tellWaiters(count) end
-redis.call('HSET', KEYS[1], '+' .. ARGV[3], '')
-remaining = count + 1 - redis.call('HLEN', KEYS[1])
-if remaining > 0 then return latchReply(KEYS[1], count, remaining) end
-
-local lastsMs = redis.call('PTTL', KEYS[1])
-if lastsMs < 0 then lastsMs = tonumber(ARGV[2]) end
-local last = redis.pcall('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
--- No place is this long: another program may have written it.
-lastsMs = math.max(1, lastsMs, math.min(10000000000, (tonumber(last[2] or '') or 0) - now))
--- The ids are not needed any more. A million of them would stop Redis for a third of a second in DEL; where an ACL forbids
--- UNLINK they stay until the latch expires.
-redis.pcall('UNLINK', KEYS[1])
-redis.call('HSET', KEYS[1], 'count', ARGV[1], 'open', '1')
-redis.call('PEXPIRE', KEYS[1], string.format('%.0f', lastsMs))
-return tellWaiters(count)
-`;
-
 // include/passed-on.lua
 const passedOn = `
 local function passedOn(done)
@@ -1557,6 +1494,17 @@ grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
 return passedOn(1)
 `;
 
+// mark-done.lua
+const markDoneScript = `
+if ARGV[1] == '' then
+  local doneAt = redis.call('GET', KEYS[2])
+  return doneAt and now - (tonumber(doneAt) or now)
+end
+if readHolder(KEYS[1]) ~= ARGV[1] then return nil end
+redis.call('SET', KEYS[2], now, 'PX', ARGV[2])
+return 0
+`;
+
 // note-missed.lua
 const noteMissedScript = `
 local lastKey, runsKey, recordKey, pauseKey, instancesKey = unpack(KEYS)
@@ -1685,7 +1633,7 @@ local isSafe = isText or isKeyRefused
 isAllowed('fence', 'EXISTS', fence)
 
 local arguments = {
-  del = {key}, exists = {key}, get = {key}, pexpire = {key, 1000}, pttl = {key}, unlink = {key},
+  del = {key}, exists = {key}, get = {key}, pexpire = {key, 1000}, pttl = {key},
   hrandfield = {key}, hdel = {key, ''}, hget = {key, ''}, hgetall = {key}, hlen = {key}, hmget = {key, ''}, hscan = {key, 0},
   zadd = {key, 'no number', ''}, zcard = {key}, zcount = {key, 0, 0}, zrange = {key, 0, 0}, zrem = {key, ''},
   zscore = {key, ''}, llen = {key}, publish = {channel, ''}, ['pubsub|numsub'] = {channel},
@@ -1708,12 +1656,11 @@ local function try(command)
 end
 
 for command in string.gmatch(ARGV[4], '%S+') do
-  if command ~= 'set' and command ~= 'del' and command ~= 'unlink' then try(command) end
+  if command ~= 'set' and command ~= 'del' then try(command) end
 end
 isAllowed('roll', 'PUBLISH', ARGV[5], '')
--- Last, because they remove the text.
+-- Last, because it removes the text.
 try('del')
-try('unlink')
 return refusals
 `;
 
@@ -1751,13 +1698,6 @@ else
   writeHolder(KEYS[1], { owner = owner, token = ARGV[2], mode = mode, about = about, depth = depth })
 end
 return 1
-`;
-
-// read-latch.lua
-const readLatchScript = `
-local count, remaining = readLatch(KEYS[1])
-if not count then return { tonumber(ARGV[1]), tonumber(ARGV[1]), 0 } end
-return latchReply(KEYS[1], count, remaining)
 `;
 
 // read-roll.lua
@@ -2156,27 +2096,6 @@ if holder == '' then return findMember(KEYS[1], ARGV[1]) and 1 or 0 end
 return holder == ARGV[1] and 1 or 0
 `;
 
-// wait-for-latch.lua
-const waitForLatchScript = `
--- Before anything is written: another program's key is a WRONGTYPE error.
-redis.call('ZCARD', KEYS[2])
-local count, remaining = useLatch(KEYS[1], ARGV[1], ARGV[2])
-if count ~= tonumber(ARGV[1]) or remaining == 0 then return latchReply(KEYS[1], count, remaining) end
-
--- First, so that the key never stands without expiry: where an ACL forbids it, it fails here.
-redis.call('PEXPIRE', KEYS[2], ARGV[4])
-if redis.call('ZADD', KEYS[2], string.format('%.0f', now + ARGV[4]), ARGV[3]) == 1 then
-  redis.call('PEXPIRE', KEYS[2], ARGV[4])
-  -- With each one that comes, some of those go whose process has died: more than come.
-  local oldest, gone = redis.call('ZRANGE', KEYS[2], 0, 15, 'WITHSCORES'), {}
-  for index = 1, #oldest, 2 do
-    if tonumber(oldest[index + 1]) <= now then gone[#gone + 1] = oldest[index] end
-  end
-  if #gone > 0 then redis.call('ZREM', KEYS[2], unpack(gone)) end
-end
-return latchReply(KEYS[1], count, remaining)
-`;
-
 // watch.lua
 const watchScript = `
 local lock, first = readLock(KEYS[1]), nil
@@ -2245,7 +2164,6 @@ export const SCRIPT_TEXTS = {
   callRoll: [clock, callRollScript].join('\n'),
   changeRequest: [changeRequestScript].join('\n'),
   claimTick: [clock, fence, holder, lease, holderRenewal, members, anyLock, take, tickDue, jobRecord, jobInstances, jobPause, jobRuns, jobUnbegun, claimTickScript].join('\n'),
-  countDown: [clock, latch, useLatch, countDownScript].join('\n'),
   downgrade: [clock, fence, take, holder, members, admission, queue, granting, passedOn, member, renewal, downgradeScript].join('\n'),
   endRun: [clock, fence, take, holder, members, admission, queue, granting, releasing, passedOn, jobRuns, endRunScript].join('\n'),
   exchangeClaim: [clock, tickDue, exchangeClaimScript].join('\n'),
@@ -2258,13 +2176,13 @@ export const SCRIPT_TEXTS = {
   label: [clock, holder, member, holderRenewal, labelScript].join('\n'),
   lookJobs: [clock, holder, lookJobsScript].join('\n'),
   lowerPermits: [clock, fence, take, holder, members, admission, queue, granting, passedOn, anyLock, member, lowerPermitsScript].join('\n'),
+  markDone: [clock, holder, markDoneScript].join('\n'),
   noteMissed: [clock, jobRecord, jobPause, jobRuns, noteMissedScript].join('\n'),
   pauseJob: [clock, jobRecord, jobPause, pauseJobScript].join('\n'),
   probeInbox: [probeInboxScript].join('\n'),
   probe: [probeScript].join('\n'),
   quarantine: [quarantineScript].join('\n'),
   raiseToken: [clock, holder, member, holderRenewal, raiseTokenScript].join('\n'),
-  readLatch: [latch, readLatchScript].join('\n'),
   readRoll: [readRollScript].join('\n'),
   registerJob: [clock, jobRecord, jobInstances, registerJobScript].join('\n'),
   release: [releaseScript, clock, releaseScript2, fence, take, holder, members, admission, queue, granting, releasing, passedOn, releaseScript3].join('\n'),
@@ -2276,6 +2194,5 @@ export const SCRIPT_TEXTS = {
   transfer: [clock, holder, holderRenewal, members, member, renewal, queue, shortened, transferScript].join('\n'),
   tryWrite: [tryWriteScript].join('\n'),
   verify: [clock, holder, member, verifyScript].join('\n'),
-  waitForLatch: [clock, latch, useLatch, waitForLatchScript].join('\n'),
   watch: [clock, fence, take, holder, members, admission, queue, granting, anyLock, lease, watchScript].join('\n'),
 } as const;

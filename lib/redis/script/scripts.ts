@@ -80,9 +80,7 @@ export const PAUSE_JOB = defineScript<unknown>('pauseJob', { durable: { isNeeded
 
 export const EXCHANGE_CLAIM = defineScript('exchangeClaim');
 
-export const COUNT_DOWN = defineScript('countDown');
-export const READ_LATCH = defineScript('readLatch');
-export const WAIT_FOR_LATCH = defineScript('waitForLatch');
+export const MARK_DONE = defineScript('markDone');
 
 /** They are for people to read, and nothing is granted or refused because of them. */
 export const ANSWER_ROLL = defineScript('answerRoll');

@@ -10,7 +10,7 @@ export interface ContractRunner {
 export interface StoreSubject {
   /**
    * Opens the stores of one more instance, in the same place, as the module option `store` does. `describeJobStore` needs
-   * `jobs`, `describeLatchStore` `latches`.
+   * `jobs`.
    */
   open(instanceId: string): LockStores | Promise<LockStores>;
   /**
@@ -26,7 +26,7 @@ export interface StoreSubject {
    */
   pass(ms: number): Promise<void>;
   /**
-   * Whether the place keeps nothing: no lock, no waiter, no claim of a tick, no latch. What the fencing tokens are
+   * Whether the place keeps nothing: no lock, no waiter, no claim of a tick. What the fencing tokens are
    * counted with may stay. Records that have expired do not count, even if they have not been deleted yet.
    */
   isEmpty(): Promise<boolean>;

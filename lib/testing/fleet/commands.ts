@@ -14,7 +14,6 @@ export type Verb =
   | 'finish'
   | 'giveBack'
   | 'job'
-  | 'latch'
   /** A roll call, an answer to it, or a look at the answers. */
   | 'roll'
   /** A message: a waiter has been granted the resource, or the resource is free. */
@@ -23,7 +22,7 @@ export type Verb =
 /** A command of one instance, or a message to it. */
 export interface TestCommand {
   readonly verb: Verb;
-  /** Its lock, its latch, or the lock of its job. Of `list`, the prefix. */
+  /** Its lock, or the lock of its job. Of `list`, the prefix. */
   readonly resource: string;
   readonly instanceId: string;
   /** The owner id that it is about. Of a rotation, the one that releases; not set where there is none. */

@@ -1,5 +1,4 @@
 import type { JobStore } from '../../core/store/job-store.js';
-import type { LatchStore } from '../../core/store/latch-store.js';
 import type { KeepReply, KeptPlace, LockOwner, LockStore } from '../../core/store/lock-store.js';
 import type { LockStores } from '../../core/store/lock-stores.js';
 import { LockStoreError } from '../../core/store/store-error.js';
@@ -57,12 +56,11 @@ export class TestInstance implements CommandPath {
     random: Random,
   ) {
     this.clock = new InstanceClock(fleet.clock);
-    const { locks, jobs, latches } = memoryStores({ instanceId, server });
+    const { locks, jobs } = memoryStores({ instanceId, server });
     this.#inner = locks;
     this.stores = {
       locks: new TestLockStore(locks, this),
       jobs: throughPath(jobs, OF_JOBS, this),
-      latches: testLatches(latches, this),
       clock: this.clock,
       random,
     };
@@ -162,22 +160,6 @@ const OF_JOBS: Told<JobStore, Exclude<keyof JobStore, 'refusal'>> = {
   register: (jobs) => ofJob(jobs.map(({ resource }) => resource).join()),
   list: () => ofJob(''),
 };
-
-const ofLatch = ({ name }: { readonly name: string }) => ({ verb: 'latch', resource: name }) as const;
-
-const OF_LATCHES: Told<LatchStore, 'countDown' | 'wait' | 'read'> = {
-  countDown: ofLatch,
-  wait: ofLatch,
-  read: ofLatch,
-};
-
-/** The latches of one instance of a fleet. */
-function testLatches(inner: LatchStore, path: CommandPath): LatchStore {
-  return {
-    ...throughPath(inner, OF_LATCHES, path),
-    trouble: (name) => path.trouble() ?? inner.trouble(name),
-  };
-}
 
 /** The clock of a fleet, as one of its lock services sees it. */
 class InstanceClock implements Clock {
@@ -285,7 +267,6 @@ export class TestLockStore extends ForwardedLocks implements LockStore {
       asked: (request) => path.deliver(request.resource, () => listener.asked?.(request)),
       retained: (notice) => path.deliver(notice.resource, () => listener.retained?.(notice)),
       freed: (message) => path.deliver(message.resource, () => listener.freed?.(message)),
-      opened: (name, count) => path.deliver(name, () => listener.opened?.(name, count)),
       unproven: () => listener.unproven?.(),
       reconnected: () => listener.reconnected(),
     });

@@ -6,7 +6,6 @@ import {
   resolveLockOptions,
 } from '../../core/api/lock-options.js';
 import { type OptionsOf, OptionTable, pick } from '../../core/api/validation.js';
-import type { CountdownLatch, LatchOptions, LatchWaitOptions } from '../../core/latch/latches.js';
 import { LockClient } from '../../core/lock-client.js';
 import { withoutRecords } from '../../core/store/job-store.js';
 import { AlsoLocks } from '../../migration/both/also-locks.js';
@@ -18,7 +17,7 @@ import {
 } from '../../nest/module/module-options.js';
 import { RedisLockService } from '../../nest/redis-lock.service.js';
 import { DEFAULT_NAME } from '../../nest/tokens.js';
-import { PassThroughClaims, PassThroughLatches, PassThroughStore } from './pass-through-store.js';
+import { PassThroughClaims, PassThroughStore } from './pass-through-store.js';
 import { LocalQueues } from '../../core/acquiring/local-queues.js';
 import type { Lease } from '../../core/api/lease.js';
 import type { Granting } from '../../core/granting.js';
@@ -75,7 +74,7 @@ const PASS_THROUGH_OPTIONS = new OptionTable({
  *   `RedisLockTestingModule`.
  * - No lease ends before its release. Fencing tokens grow.
  * - `assertLocked()` and `currentOrThrow()` are satisfied, also outside of any lock.
- * - `campaign()` leads at once, `runSingleton()` runs the work, and `wait()` of a latch resolves.
+ * - `campaign()` leads at once, and `runSingleton()` runs the work.
  * - `inspect()` and `list()` tell what is held.
  * - A lock of another library (`alsoLock`) is not asked.
  *
@@ -100,10 +99,9 @@ export function passThroughLocks(given: PassThroughOptions = {}): RedisLockServi
     granting: new PassThroughGranting(store, resolveLockOptions(undefined, defaults)),
     secondLocks: (runtime) => new AlsoLocks(runtime, () => FOREIGN),
   });
-  return new PassThroughService({
+  return new RedisLockService({
     client,
     singletonRuns: client.singletonRuns(withoutRecords('such locks remember no jobs', new PassThroughClaims(store))),
-    latches: client.latches(new PassThroughLatches()),
     drainMs: 0,
     transactions,
   });
@@ -122,15 +120,6 @@ const FOREIGN: ForeignClient = {
 /** It has nothing to close: time stands still, so a shutdown could not wait for work either. */
 class PassThroughClient extends LockClient {
   override async shutdown(): Promise<void> {}
-}
-
-class PassThroughService extends RedisLockService {
-  override latch(name: string, count: number, options?: LatchOptions): CountdownLatch {
-    const latch = super.latch(name, count, options);
-    // With 0, a call looks whether the latch is open.
-    const passing = (given?: LatchWaitOptions) => (given?.waitMs === 0 ? { ...given, waitMs: 1 } : given);
-    return { ...latch, wait: (given) => latch.wait(passing(given)) };
-  }
 }
 
 /** The resource of the lease that `currentOrThrow()` returns outside of any lock. */

@@ -1,5 +1,4 @@
 import { type Holder, readLabel } from '../../core/api/holder.js';
-import type { LatchSpec, LatchState, LatchStore } from '../../core/store/latch-store.js';
 import type { AcquireReply, LockOwner, LockStore, RotateReply, Transfer } from '../../core/store/lock-store.js';
 import type { LockState } from '../../core/store/lock-state.js';
 import type { RollCalls, StoreListener } from '../../core/store/hearing.js';
@@ -209,31 +208,4 @@ export class PassThroughClaims implements JobClaims {
   async end(): Promise<boolean> {
     return true;
   }
-}
-
-/** Counts, but lets every wait pass. */
-export class PassThroughLatches implements LatchStore {
-  /** By name: the count that was stated first, and the ids that were counted. */
-  readonly #counted = new Map<string, { readonly count: number; readonly ids: Set<string> }>();
-
-  async countDown(spec: LatchSpec, id: string): Promise<LatchState> {
-    const { count } = spec;
-    const latch = this.#counted.get(spec.name) ?? { count, ids: new Set() };
-    this.#counted.set(spec.name, latch);
-    if (latch.count === count && latch.ids.size < count) latch.ids.add(id);
-    return this.read(spec);
-  }
-
-  async wait(spec: LatchSpec): Promise<LatchState> {
-    return { ...(await this.read(spec)), remaining: 0 };
-  }
-
-  async read({ name, count: stated, ttlMs }: LatchSpec): Promise<LatchState> {
-    const latch = this.#counted.get(name);
-    if (!latch) return { count: stated, remaining: stated, ttlMs: 0 };
-    const { count, ids } = latch;
-    return { count, remaining: count - ids.size, ttlMs };
-  }
-
-  trouble(): undefined {}
 }

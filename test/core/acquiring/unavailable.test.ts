@@ -1,7 +1,6 @@
 import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { fixedInterval } from '../../../lib/core/api/retry.js';
-import { LatchWorld } from '../../support/world/latch-world.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { QuorumWorld } from '../../support/world/quorum-world.js';
 import { answered, failing, lostOnTheWay } from '../../support/world/scripted-store.js';
@@ -210,19 +209,6 @@ describe('a Redis that is not connected (unavailableMs)', () => {
       expect(call.error).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
       expect((call.error as Error).message).toContain('unavailableMs');
     }
-  });
-
-  it('ends what counts a latch down, or waits for it to open', async () => {
-    const latches = new LatchWorld();
-    const c = latches.instance('c');
-    c.store.fates.countDown = c.store.fates.wait = failing('notExecuted', DOWN);
-    c.store.trouble = () => new LockStoreError('notExecuted', DOWN);
-    const latch = c.latches.latch('seeded', 1);
-    const calls = [track(latch.countDown()), track(latch.wait({ waitMs: 60_000 }))];
-    await latches.clock.advance(1_999);
-    expect(calls.map(code)).toEqual([undefined, undefined]);
-    await latches.clock.advance(1);
-    for (const { error } of calls) expect((error as Error).message).toContain('waited 2 s for it (unavailableMs)');
   });
 
   it('of a quorum is one without a majority, and not one of its nodes', async () => {

@@ -2,7 +2,6 @@ import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { fixedInterval } from '../../../lib/core/api/retry.js';
 import { settle } from '../../support/world/fake-clock.js';
-import { LatchWorld } from '../../support/world/latch-world.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { QuorumWorld } from '../../support/world/quorum-world.js';
 import { answered, failing, lostOnTheWay } from '../../support/world/scripted-store.js';
@@ -257,23 +256,6 @@ describe('what ended a wait', () => {
       const [first, second] = calls.map(({ error }) => error as Error);
       if (stopped.length === 0) expect(first).toMatchObject({ code, message: expect.stringMatching(message) });
       expect(second).toMatchObject({ code, message: expect.stringMatching(message) });
-    });
-  });
-
-  describe('of a latch', () => {
-    it.each([
-      ['is Redis, where it has died', 400, 'LOCK_UNAVAILABLE'],
-      ['is Redis, where the connection is known to be closed', 4_900, 'LOCK_UNAVAILABLE'],
-      ['is the latch otherwise', Infinity, 'LOCK_TIMEOUT'],
-    ])('%s', async (_, afterMs, code) => {
-      const latches = new LatchWorld();
-      const { latches: own, store } = latches.instance('a');
-      const waiting = track(own.latch('import', 2).wait({ waitMs: 5_000 }));
-      await latches.clock.advance(Math.min(afterMs, 5_000));
-      store.fates.wait = failing('notExecuted', DOWN);
-      store.trouble = closed;
-      await latches.clock.advance(5_000);
-      expect(waiting.error).toMatchObject({ code });
     });
   });
 });

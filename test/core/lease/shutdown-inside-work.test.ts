@@ -1,6 +1,4 @@
 import { LockShutdownError } from '../../../lib/core/api/errors.js';
-import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
-import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { claimsOn } from '../../support/world/forgetful.js';
 import { fakeForeignLock, FakeForeignServer } from '../../support/world/fake-foreign-lock.js';
 import { settle } from '../../support/world/fake-clock.js';
@@ -52,9 +50,6 @@ describe('a call from inside of work that a shutdown drains', () => {
 
   it('is granted however it asks', async () => {
     const text = await (await b.locks.acquire('sent')).transfer();
-    const latches = a.locks.latches(
-      new RedisLatchStore(new MemoryLockStore({ instanceId: 'a', server: world.server })),
-    );
     const { working, shutdown } = await drained(async () => {
       await (await a.locks.tryAcquire('tried'))!.release();
       await (await a.locks.acquire(['one', 'two'])).release();
@@ -63,8 +58,6 @@ describe('a call from inside of work that a shutdown drains', () => {
       await a.locks.usingAdopted(text, async () => {});
       await a.locks.watches.waitUntilFree('tried');
       await a.locks.watches.waitUntilFree('tried', { waitMs: 0 });
-      expect(await latches.latch('ready', 1).countDown()).toBe(0);
-      await latches.latch('ready', 1).wait();
       return 'all';
     });
     await world.clock.advance(1_000);

@@ -1,7 +1,6 @@
 import type { Lease } from '../../../lib/core/api/lease.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { settle } from '../../support/world/fake-clock.js';
-import { LatchWorld } from '../../support/world/latch-world.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { brokenAfter, failing, type Fate, lostOnTheWay, type Verb } from '../../support/world/scripted-store.js';
 import { gate, track, type Tracked } from '../../support/expect/tracked.js';
@@ -162,15 +161,6 @@ describe('a command that Redis has certainly not executed', () => {
       expect(await depth()).toBe(1);
     });
     expect(world.server.isEmpty).toBe(true);
-  });
-
-  it('how many count-downs a latch lacks', async () => {
-    const latches = new LatchWorld();
-    const { latches: own, store } = latches.instance('a');
-    store.next('read', demoted);
-    const asking = track(own.latch('import', 3).remaining());
-    await latches.clock.advance(20);
-    expect(asking.value).toBe(3);
   });
 
   describe('a release in the background', () => {

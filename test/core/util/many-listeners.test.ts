@@ -1,6 +1,4 @@
 import { getEventListeners } from 'node:events';
-import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
-import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 
@@ -57,10 +55,10 @@ describe('one signal for more than ten calls', () => {
     expect(codes).toEqual([...Array(CALLS).fill('LOCK_ABORTED'), 'LOCK_TIMEOUT']);
   });
 
-  it('has one listener for latches and campaigns too', async () => {
-    const store = new RedisLatchStore(new MemoryLockStore({ instanceId: 'l', server: world.server }));
-    const latches = a.locks.latches(store);
-    const waits = Promise.allSettled(calls((n) => latches.latch(`ready-${n}`, 1).wait({ signal: given.signal })));
+  it('has one listener for waits until a resource is free and campaigns too', async () => {
+    await world.instance('b').locks.acquire('busy');
+    const { signal } = given;
+    const waits = Promise.allSettled(calls(() => a.locks.watches.waitUntilFree('busy', { signal })));
     const campaigns = calls(async (n) => a.locks.campaign(`leader-${n}`, { signal: given.signal }));
     await settle();
     expect(listeners()).toBe(1);

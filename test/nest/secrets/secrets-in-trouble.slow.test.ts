@@ -43,7 +43,6 @@ interface Before {
 /** Whatever can be asked of the locks. */
 function everyCall(locks: RedisLockService, jobs: Jobs, before: Before | undefined): Promise<unknown>[] {
   const semaphore = locks.semaphore('permits', { permits: 2 });
-  const latch = locks.latch('latch', 2);
   const run = {
     job: 'job',
     tick: 'now',
@@ -64,9 +63,6 @@ function everyCall(locks: RedisLockService, jobs: Jobs, before: Before | undefin
     semaphore.acquire(),
     semaphore.resize(3),
     semaphore.available(),
-    latch.countDown(),
-    latch.wait({ waitMs: 50 }),
-    latch.remaining(),
     locks.runSingleton(run, async () => undefined),
     jobs.decorated(),
     jobs.leads(),
@@ -135,7 +131,7 @@ describe('no secret is told by a Redis that', () => {
   ): void => {
     const { text: _secret, ...leases } = before ?? {};
     const values = [...told, ...events, ...log.calls.flat(), locks, jobs, module, locks.leadership('leadership')];
-    values.push(locks.semaphore('x', { permits: 1 }), locks.latch('x', 1), ...Object.values(leases), app.get(Jobs));
+    values.push(locks.semaphore('x', { permits: 1 }), ...Object.values(leases), app.get(Jobs));
     for (const lease of Object.values(leases) as Lease[]) values.push(lease.signal, lease.signal.reason);
     const all = values.flatMap((value) => everyTextOf(value)).join('\n');
     for (const secret of [PASSWORD, before?.text.slice(7) ?? PASSWORD, ...secrets]) {
@@ -218,7 +214,6 @@ describe('no secret is told by a Redis that', () => {
       async () => {
         for (const key of ['a', 'held', 'permits', 'decorated', 'text', 'more', 'cron:job'])
           await admin.set(`lock:{${key}}`, 'x');
-        await admin.set('lock:{latch}:latch', 'x');
       },
       () => admin.flushall(),
     ],

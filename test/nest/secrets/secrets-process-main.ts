@@ -30,7 +30,6 @@ const locks = app.get(RedisLockService);
 locks.observe((event) => console.log(event));
 void locks.acquire('a');
 void locks.list();
-void locks.latch('latch', 1).countDown();
 void locks.adopt(text);
 void locks.adopt('x', text);
 locks.campaign('leadership');

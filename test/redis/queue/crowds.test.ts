@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { LockOwner } from '../../../lib/core/store/lock-store.js';
-import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RELEASE } from '../../../lib/redis/script/scripts.js';
 import { eventually } from '../../support/expect/eventually.js';
@@ -244,28 +243,6 @@ describe('no script takes longer', () => {
     expect((await grants.next()).owner).toBe(modest.id);
     for (const owner of [greedy, modest]) expect(await store.release(owner)).toBe(true);
     await expect(admin().exists('lock:{x}')).resolves.toBe(0);
-  });
-
-  it('for clients that wait for a latch: all of them are told', async () => {
-    const latches = new RedisLatchStore(await open());
-    const listener = admin().duplicate();
-    try {
-      const told = new Set<string>();
-      listener.on('pmessage', (_pattern: string, channel: string) => told.add(channel));
-      await listener.psubscribe('lock:inbox:client-*');
-      const inAMinute = (await clock(admin())) + LONG_MS;
-      const clients = Array.from({ length: 1_000 }, (_, i) => `client-${i}/x`);
-      await admin().zadd('lock:{x}:latch:waiters', ...clients.flatMap((client) => [Math.round(inAMinute), client]));
-      await admin().pexpire('lock:{x}:latch:waiters', LONG_MS);
-      await during(async () => {
-        await latches.countDown({ name: 'x', count: 1, ttlMs: LONG_MS / 2 }, 'one');
-        await eventually(() => expect(told.size).toBe(clients.length));
-      });
-      expect(await admin().exists('lock:{x}:latch:waiters')).toBe(0);
-      expect(await admin().pttl('lock:{x}:latch')).toBeGreaterThan(LONG_MS / 2);
-    } finally {
-      listener.disconnect();
-    }
   });
 });
 

@@ -13,7 +13,7 @@ const PASSWORD = 'pw-5ecret-of-the-user';
 const ENOUGH = ['~lock:*', '&lock:*', '-@all', '+@connection', '+evalsha', '+eval', '+subscribe', '+publish', '+time'];
 const IN_SCRIPTS = [
   ...'exists get set incr del pexpire pttl hget hset hmget hdel hlen hgetall hscan hrandfield'.split(' '),
-  ...'zadd zcard zcount zrange zrem zscore llen unlink pubsub|numsub'.split(' '),
+  ...'zadd zcard zcount zrange zrem zscore llen pubsub|numsub'.split(' '),
 ];
 /** What `locks.list()` needs beside them. */
 const TO_LIST = '+scan';
@@ -77,15 +77,6 @@ describe('an ACL user', () => {
     expect(await admin().keys('*')).toEqual(['lock:fence']);
   });
 
-  it('with the documented rights can use latches', async () => {
-    const { latches } = await connectAs(...everything);
-    const opened = latches.latch('a', 1).wait({ waitMs: 60_000 });
-    await eventually(async () => expect(await admin().exists('lock:{a}:latch:waiters')).toBe(1));
-    expect(await latches.latch('a', 1).countDown()).toBe(0);
-    await opened;
-    expect(await admin().hkeys('lock:{a}:latch')).toEqual(['count', 'open']);
-  });
-
   it.each([
     ['WAIT', 'durability', DURABLY, TO_WAIT, 'only 0 of 1 replicas'],
     ['INFO', 'restartQuarantineMs', QUARANTINED, TO_LOOK, 'has restarted without its data'],
@@ -128,7 +119,7 @@ describe('an ACL user', () => {
   });
 
   it.each(IN_SCRIPTS.concat('time', 'publish'))('without %s leaves nothing that does not expire', async (command) => {
-    const { locks, latches } = await connectAs(...everything, `-${command}`);
+    const { locks } = await connectAs(...everything, `-${command}`);
     const dead = (await start()).store;
     for (const [mode, options] of WAYS) {
       const permits = mode === 'semaphore' ? { count: 2, total: 3, isResized: false } : undefined;
@@ -141,11 +132,6 @@ describe('an ACL user', () => {
         if (mode === 'write') await lease?.downgrade().catch(() => undefined);
         await lease?.release().catch(() => undefined);
       }
-    }
-    for (const count of [1, 2]) {
-      const latch = latches.latch(`latch of ${count}`, count);
-      await latch.wait({ waitMs: 20 }).catch(() => undefined);
-      await latch.countDown().catch(() => undefined);
     }
     const owners = ['read', 'write', 'read', 'semaphore', 'semaphore'] as const;
     for (const [place, mode] of owners.entries()) {
@@ -190,19 +176,4 @@ describe('an ACL user', () => {
       expect(await admin().keys('*')).toEqual(['lock:fence']);
     },
   );
-
-  it.each([
-    ['the channel', ['resetchannels']],
-    ['PUBLISH', ['-publish']],
-    ['UNLINK, as older rights are', ['-unlink']],
-  ])('without %s counts a latch down all the same, and who waits finds it', async (_what, rules) => {
-    const restricted = await connectAs(...everything, ...rules);
-    const free = await start();
-    const waiting = free.latches.latch('a', 2).wait({ waitMs: 20_000 });
-    await eventually(async () => expect(await admin().exists('lock:{a}:latch:waiters')).toBe(1));
-    await restricted.latches.latch('a', 2).countDown();
-    expect(await restricted.latches.latch('a', 2).countDown()).toBe(0);
-    await waiting;
-    expect(await admin().pttl('lock:{a}:latch')).toBeGreaterThan(0);
-  });
 });

@@ -50,10 +50,7 @@ describe('the ACL line of docs/operations/acl.md', () => {
   };
 
   /** Everything that there is, once; as far as it can be done. */
-  const tour = (
-    { instanceId, locks, latches, store }: LockInstance,
-    other: LockInstance,
-  ): (() => Promise<unknown>)[] => [
+  const tour = ({ instanceId, locks, store }: LockInstance, other: LockInstance): (() => Promise<unknown>)[] => [
     ...WAYS.map((options, index) => async () => {
       const name = `way ${index}`;
       const untilQueued = (id: string) =>
@@ -94,14 +91,6 @@ describe('the ACL line of docs/operations/acl.md', () => {
     () => locks.operators.list(),
     () => locks.fleet(),
     () => store.rollCalls.connected(),
-    async () => {
-      const opened = latches.latch('latch', 2).wait();
-      opened.catch(() => undefined); // awaited below, where it gets there
-      await eventually(async () => expect(await admin().exists('lock:{latch}:latch:waiters')).toBe(1), LONG_MS);
-      for (const id of ['a', 'b']) await latches.latch('latch', 2).countDown({ id });
-      await opened;
-    },
-    () => latches.latch('latch', 2).remaining(),
     async () => {
       const jobs = new RedisJobStore(store);
       const owner = {

@@ -12,7 +12,7 @@ const RIGHTS = rules.filter((rule) => /^[+~&]/.test(rule));
 /** What is needed outside of the scripts, and is noticed there. */
 const ELSEWHERE = ['+subscribe', '+client|setname', '+scan'];
 const HISTORY = ['+lpush', '+lrange', '+lrem', '+lset', '+ltrim'];
-const HELPFUL = ['&lock:*', '+hrandfield', ...HISTORY, '+publish', '+pubsub|channels', '+pubsub|numsub', '+unlink'];
+const HELPFUL = ['&lock:*', '+hrandfield', ...HISTORY, '+publish', '+pubsub|channels', '+pubsub|numsub'];
 const PROBED = RIGHTS.filter((right) => !ELSEWHERE.includes(right));
 
 describe('the probe for missing rights', () => {

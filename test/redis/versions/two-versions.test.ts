@@ -86,7 +86,7 @@ describe('two versions on one Redis', () => {
     ],
   ])('%s', (order, both, startBoth) => {
     /** What processes remember of a name is not what the other order of the versions sees. */
-    const [job, latch] = [`report ${order}`, `import ${order}`];
+    const job = `report ${order}`;
 
     it('the lock goes to and fro, each time by a message', async () => {
       const [one, other] = both();
@@ -158,15 +158,6 @@ describe('two versions on one Redis', () => {
       expect(await other.ask('runTick', job, at)).toBeNull();
       await other.ask('resumeJob', job);
       expect(await one.ask('runTick', job, at + 1_000)).toEqual(expect.any(Number));
-    });
-
-    it('a latch that one counts down opens for the other', async () => {
-      const [one, other] = both();
-      const waiting = one.ask('waitForLatch', latch, 2, LONG_MS);
-      await eventually(async () => expect(await admin().zcard(`lock:{${latch}}:latch:waiters`)).toBe(1));
-      expect(await one.ask('countDown', latch, 2, 'a')).toBe(1);
-      expect(await other.ask('countDown', latch, 2, 'b')).toBe(0);
-      await waiting;
     });
 
     it('what waits until a resource is free hears it from the other', async () => {

@@ -62,9 +62,9 @@ describe('what traces and other instruments see of a command', () => {
     expect(replies).toEqual([mine, mine, expect.stringMatching(/^[0-9a-f]{40} runs$/), its]);
   });
 
-  it.each([false, true])('is no owner, no resource and no latch of an application (durable: %s)', async (durable) => {
+  it.each([false, true])('is no owner and no resource of an application (durable: %s)', async (durable) => {
     const durability = durable ? { durability: { replicas: 0 as number, timeoutMs: 50 } } : {};
-    const { locks, latches, store } = await start(durability);
+    const { locks, store } = await start(durability);
     const other = await start(durability);
     const owners: string[] = [];
     // Without naming it: this look is seen as well.
@@ -92,13 +92,6 @@ describe('what traces and other instruments see of a command', () => {
         await ownerNow();
         await isCold();
         await next.release();
-      },
-      async () => {
-        const opened = latches.latch('Classified', 1).wait({ waitMs: 20_000 });
-        await eventually(async () => expect(await latches.latch('Classified', 1).remaining()).toBe(1));
-        await isCold();
-        await latches.latch('Classified', 1).countDown({ id: 'Classified' });
-        await opened;
       },
     ];
     for (const step of steps) {

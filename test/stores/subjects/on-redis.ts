@@ -3,18 +3,12 @@ import type { Redis } from 'ioredis';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
 import type { Durability } from '../../../lib/redis/durability/durable-connection.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
-import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import * as scripts from '../../../lib/redis/script/scripts.js';
 import { describeStoreModel } from '../histories/store-model.contract.js';
-import type { ContractRunner } from '../../../lib/testing/contract/subject.js';
+import type { ContractRunner, StoreSubject } from '../../../lib/testing/contract/subject.js';
 import { LONG_MS } from '../../../lib/testing/contract/requests.js';
-import {
-  describeJobStore,
-  describeLatchStore,
-  describeLockStore,
-} from '../../../lib/testing/contract/stores/describe-stores.js';
-import { describeLatchHistories, type LatchSubject } from '../histories/latch-histories.contract.js';
+import { describeJobStore, describeLockStore } from '../../../lib/testing/contract/stores/describe-stores.js';
 import { runs } from '../../support/simulation/runs.js';
 
 /** A Redis that the contract is tried on, or several that stand for one. */
@@ -41,8 +35,8 @@ export async function timeOf(admin: Redis): Promise<number> {
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }
 
-/** Scripts of fences, checks, and nodes of a quorum. */
-const OF_NO_STORE = ['guard', 'probe', 'probeInbox', 'quarantine', 'exchangeClaim'];
+/** Scripts of fences, checks, nodes of a quorum, and `exec`. */
+const OF_NO_STORE = ['guard', 'probe', 'probeInbox', 'quarantine', 'exchangeClaim', 'markDone'];
 
 /**
  * Stores on a site, for the contract.
@@ -52,7 +46,7 @@ const OF_NO_STORE = ['guard', 'probe', 'probeInbox', 'quarantine', 'exchangeClai
 export function useSubjectsOn(
   openSite: () => Promise<RedisSite>,
   ran = new Set<string>(),
-): () => Promise<LatchSubject> {
+): () => Promise<StoreSubject> {
   let site: RedisSite;
   let subjects = 0;
   beforeAll(async () => void (site = await openSite()), 60_000);
@@ -74,7 +68,6 @@ export function useSubjectsOn(
         if (!(await store.start(10_000))) throw new Error(store.connection.describeTrouble());
         return {
           locks: store,
-          latches: new RedisLatchStore(store),
           jobs: new RedisJobStore(store),
         };
       },
@@ -88,13 +81,6 @@ export function useSubjectsOn(
       },
       now: () => timeOf(site.admins[0]!),
       pass: passOnServer,
-      async expireLatch(name) {
-        const { keys } = stores[0]!;
-        for (const admin of site.admins) {
-          // On a cluster, those that do not have the slot refuse.
-          await admin.del(keys.latch(name), keys.latchWaiters(name)).catch(() => undefined);
-        }
-      },
       async isEmpty() {
         const keys = await Promise.all(site.admins.map((admin) => admin.keys(`${keyPrefix}:*`)));
         // The last fencing tick stays: one key for all resources, or for those of one slot.
@@ -111,32 +97,28 @@ export function useSubjectsOn(
 interface SiteTests {
   /** @default all tests */
   readonly runner?: ContractRunner;
-  /** Of locks none where tokens do not grow over all resources, as those of the model. @default those of one Redis */
-  readonly histories?: { readonly locks: number; readonly latches: number };
+  /** None where tokens do not grow over all resources, as those of the model. @default those of one Redis */
+  readonly histories?: number;
 }
 
 /** The contract on a Redis, whose tests run every script of the stores at least once. */
 export function describeOnRedis(
   openSite: () => Promise<RedisSite>,
-  { runner = { describe, it }, histories = { locks: runs(25, 15), latches: runs(60, 30) } }: SiteTests = {},
+  { runner = { describe, it }, histories = runs(25, 15) }: SiteTests = {},
 ): void {
   const ran = new Set<string>();
   const onRedis = useSubjectsOn(openSite, ran);
 
   describe('the Redis lock store', () => {
     describeLockStore(runner, onRedis);
-    if (histories.locks === 0) return;
+    if (histories === 0) return;
     describe('in any history', () => {
       const pace = { unitMs: LONG_MS, slackMs: LONG_MS / 2, hasRoughReplies: true };
-      describeStoreModel(onRedis, { ...pace, numRuns: histories.locks, withTime: false });
+      describeStoreModel(onRedis, { ...pace, numRuns: histories, withTime: false });
     });
   });
 
   describe('the Redis job store', () => describeJobStore(runner, onRedis));
-  describe('the Redis latch store', () => {
-    describeLatchStore(runner, onRedis);
-    if (histories.latches > 0) describeLatchHistories(onRedis, histories.latches);
-  });
 
   it('has run every script of these stores: another way to a server may refuse the keys of any', () => {
     const all = Object.values(scripts).map(({ name }) => name);

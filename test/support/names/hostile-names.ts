@@ -43,7 +43,7 @@ export const HOSTILE_NAMES: readonly string[] = [
 const PIECES = [
   ['{', '}', '{}', '}{', '{{', '}}', '}:', ':{'],
   ['%', '%7', '%7B', '%7b', '%7D', '%25', '%257B', '%00', '%0A', '%7F', '%c3%a9', 'B', 'D', '2', '5', '7', '0'],
-  [':', ':waiters', ':latch', ':latch:waiters', ':tick:', ':tick:1', 'fence', ':fence', 'inbox:', ':inbox:x/y'],
+  [':', ':waiters', ':done:', ':done:v1', ':tick:', ':tick:1', 'fence', ':fence', 'inbox:', ':inbox:x/y'],
   ['lock', 'lock:', 'lock:{', 'cron:', 'leader:', ' ', '/', '*', '?', '[a-z]', '[^', ']', '\\', '"', "'", '$', '`'],
   ['\0', '\n', '\r\n', '\t', '\u001b[2J', '\u007f', '\u0085', '\u2028', '\ufeff', '\ufffd', '\uffff'],
   ['\u202e', '\u200f', 'שלום', 'é', 'e\u0301', 'Å', 'A\u030a', '\u212b', 'ﬁ', 'fi', 'İ', 'i\u0307', 'ß'],

@@ -79,12 +79,11 @@ function enterAll(ledger: KeyLedger, keys: Keys, name: string, tick: string): vo
   const encoded = encodeResource(name);
   if (decodeResource(encoded) !== name) throw new Error(`${JSON.stringify(name)} is not decoded as it was`);
   const [lock, waiters] = [keys.lock(name), keys.waiters(name)];
-  const others = [keys.latch(name), keys.latchWaiters(name), keys.tick(name, tick)];
+  const others = [keys.done(name, tick), keys.tick(name, tick)];
   ledger.enter(lock, keys.prefix, 'lock', name);
   ledger.enter(waiters, keys.prefix, 'waiters', name);
-  ledger.enter(others[0]!, keys.prefix, 'latch', name);
-  ledger.enter(others[1]!, keys.prefix, 'latch waiters', name);
-  ledger.enter(others[2]!, keys.prefix, 'tick', name, tick);
+  ledger.enter(others[0]!, keys.prefix, 'done', name, tick);
+  ledger.enter(others[1]!, keys.prefix, 'tick', name, tick);
   if ([lock, waiters, ...others].includes(keys.inbox(name)))
     throw new Error(`${JSON.stringify(name)} has the key of an inbox`);
   if (/[{}\u0000-\u001f\u007f]/.test(encoded))

@@ -9,14 +9,12 @@ import type { Lease } from '../../../lib/core/api/lease.js';
 import type { Contention } from '../../../lib/core/contention/contention.js';
 import type { ExplainOptions } from '../../../lib/core/explain/explainer.js';
 import type { LockExplanation } from '../../../lib/core/explain/explanation.js';
-import type { Latches } from '../../../lib/core/latch/latches.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import type { LockState } from '../../../lib/core/store/lock-state.js';
 import type { ResourceNames } from '../../../lib/core/api/resource.js';
 import { fence } from '../../../lib/fence.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
-import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { SYSTEM_CLOCK, SystemClock, SystemRandom } from '../../../lib/core/util/clock.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
@@ -83,7 +81,6 @@ return 1
 `;
 
 let locks: LockClient;
-let latches: Latches;
 let jobs: RedisJobStore;
 let redisUrl: string;
 let notebook: Redis | undefined;
@@ -105,7 +102,6 @@ const verbs = {
     });
     const clock = slowness === undefined ? SYSTEM_CLOCK : new SlowClock(slowness);
     locks = new LockClient({ store, clock, defaults: { leaseMs, waitMs: 20_000, unavailableMs: Infinity } });
-    latches = locks.latches(new RedisLatchStore(store));
     jobs = new RedisJobStore(store);
     await store.start(5_000);
   },
@@ -128,16 +124,6 @@ const verbs = {
 
   async acquire(resource: ResourceNames, options?: TakeOptions): Promise<LeaseView> {
     return keep(await take(locks, resource, options), String(resource));
-  },
-
-  /** Gives how many are missing. */
-  async countDown(latch: string, count: number, id?: string): Promise<number> {
-    return latches.latch(latch, count).countDown({ id });
-  },
-
-  /** Waits for a latch, so many times at once. */
-  async waitForLatch(latch: string, count: number, waitMs: number, callers = 1): Promise<void> {
-    await Promise.all(Array.from({ length: callers }, () => latches.latch(latch, count).wait({ waitMs })));
   },
 
   /** Waits until a resource is free, so many times at once. */

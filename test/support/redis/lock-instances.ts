@@ -2,12 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { Clock } from '../../../lib/core/util/clock.js';
 import type { LockEvent } from '../../../lib/core/events/events.js';
-import type { Latches } from '../../../lib/core/latch/latches.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
 import { AlsoLocks } from '../../../lib/migration/both/also-locks.js';
 import type { LockDefaults } from '../../../lib/core/api/lock-options.js';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
-import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import type { Durability } from '../../../lib/redis/durability/durable-connection.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { eventually } from '../expect/eventually.js';
@@ -19,7 +17,6 @@ import { lockConnection } from './lock-user.js';
 export interface LockInstance {
   readonly instanceId: string;
   readonly locks: LockClient;
-  readonly latches: Latches;
   readonly store: RedisLockStore;
   readonly events: LockEvent[];
 }
@@ -78,8 +75,7 @@ export function useInstances(
       ...(unclearNames && { unclearNames }),
       ...(warn && { warn }),
     });
-    const latches = locks.latches(new RedisLatchStore(store));
-    const instance = { instanceId, locks, latches, store, events };
+    const instance = { instanceId, locks, store, events };
     running.push(instance);
     await store.start(options.patienceMs ?? 5_000);
     return instance;

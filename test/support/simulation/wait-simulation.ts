@@ -28,7 +28,7 @@ export interface SimulatedEvent {
   readonly run: () => void;
 }
 
-/** Three processes that wait for something on one server: a latch that opens, or a resource that is free. */
+/** Three processes that wait on one server until a resource is free. */
 export interface WaitScene {
   readonly clock: FakeClock;
   /** What makes it so, and ends it. */

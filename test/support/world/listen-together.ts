@@ -8,7 +8,6 @@ export function listenTogether(store: LockStore): void {
     granted: (grant) => listeners.forEach((listener) => listener.granted(grant)),
     retained: (notice) => listeners.forEach((listener) => listener.retained?.(notice)),
     freed: (message) => listeners.forEach((listener) => listener.freed?.(message)),
-    opened: (name, count) => listeners.forEach((listener) => listener.opened?.(name, count)),
     called: (call) => listeners.forEach((listener) => listener.called?.(call)),
     asked: (request) => listeners.forEach((listener) => listener.asked?.(request)),
     unproven: () => listeners.forEach((listener) => listener.unproven?.()),

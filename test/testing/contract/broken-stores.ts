@@ -1,5 +1,4 @@
 import type { JobPause } from '../../../lib/core/store/job-store.js';
-import type { LatchSpec, LatchState } from '../../../lib/core/store/latch-store.js';
 import type { LockStores } from '../../../lib/core/store/lock-stores.js';
 import type {
   AcquireReply,
@@ -14,7 +13,6 @@ import type { LockState } from '../../../lib/core/store/lock-state.js';
 import type { Tick, TickClaim, TickReply } from '../../../lib/core/store/job-claims.js';
 import type { Watcher, WatchReply } from '../../../lib/core/store/watch-store.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
-import { RedisLatchStore } from '../../../lib/redis/redis-latch-store.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import type { StoreSubject } from '../../../lib/testing/contract/subject.js';
@@ -24,13 +22,12 @@ import { FakeClock } from '../../support/world/fake-clock.js';
 export interface Parts {
   locks?: typeof MemoryLockStore;
   jobs?: (locks: MemoryLockStore) => RedisJobStore;
-  latches?: (locks: MemoryLockStore) => RedisLatchStore;
   server?: (server: MemoryServer) => void;
   subject?: Partial<StoreSubject>;
 }
 
 /** The memory store, with some parts of it replaced. */
-export function memoryWith({ locks: Locks = MemoryLockStore, jobs, latches, server, subject }: Parts) {
+export function memoryWith({ locks: Locks = MemoryLockStore, jobs, server, subject }: Parts) {
   return (): StoreSubject => {
     const clock = new FakeClock();
     const place = new MemoryServer(clock);
@@ -43,7 +40,6 @@ export function memoryWith({ locks: Locks = MemoryLockStore, jobs, latches, serv
         return {
           locks,
           jobs: jobs?.(locks) ?? new RedisJobStore(locks),
-          latches: latches?.(locks) ?? new RedisLatchStore(locks),
         };
       },
       kill: async (instanceId) => opened.find((locks) => locks.instanceId === instanceId)?.close(),
@@ -262,19 +258,6 @@ export const BROKEN_JOBS: Readonly<Record<string, Parts>> = {
           const pauses = redis.hget(keys.jobRecord(resource), 'pause');
           if (pauses) redis.hset(keys.jobRecord(resource), 'pause', pauses.split(' ').slice(-2).join(' '));
           return standing;
-        }
-      })(locks),
-  },
-};
-
-/** Ways in which a latch store may be wrong. */
-export const BROKEN_LATCHES: Readonly<Record<string, Parts>> = {
-  'counts an id twice': {
-    latches: (locks) =>
-      new (class extends RedisLatchStore {
-        #times = 0;
-        override countDown(spec: LatchSpec, id: string): Promise<LatchState> {
-          return super.countDown(spec, `${id} ${++this.#times}`);
         }
       })(locks),
   },

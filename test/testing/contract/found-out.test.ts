@@ -1,10 +1,6 @@
-import {
-  describeJobStore,
-  describeLatchStore,
-  describeLockStore,
-} from '../../../lib/testing/contract/stores/describe-stores.js';
+import { describeJobStore, describeLockStore } from '../../../lib/testing/contract/stores/describe-stores.js';
 import { isOnEveryServer } from '../../../lib/testing/contract/suite.js';
-import { BROKEN_JOBS, BROKEN_LATCHES, BROKEN_LOCKS, memoryWith } from './broken-stores.js';
+import { BROKEN_JOBS, BROKEN_LOCKS, memoryWith } from './broken-stores.js';
 import { CollectedTests } from './collected-tests.js';
 
 /** Which test finds it first: one that is marked for every server, or else another one. */
@@ -49,13 +45,11 @@ const FOUND_BY_OTHERS: Readonly<Record<string, string>> = {
     'a lease > in exclusive mode, only the owner > was the owner: after the release none of its commands changes anything',
   'forgets a pause that is over with the next one':
     'a pause that ends by itself > is known still when the job is paused again',
-  'counts an id twice': 'counts an id once, on every instance',
 };
 
 describe.each([
   ['locks', describeLockStore, BROKEN_LOCKS],
   ['jobs', describeJobStore, BROKEN_JOBS],
-  ['latches', describeLatchStore, BROKEN_LATCHES],
 ] as const)('the contract of a store of %s', (_, describeStore, broken) => {
   it.each(Object.entries(broken))('finds a store that %s', async (what, parts) => {
     const tests = new CollectedTests((runner) => describeStore(runner, memoryWith(parts), { timeoutMs: 1_000 }));

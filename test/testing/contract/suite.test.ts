@@ -1,10 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openedPart } from '../../../lib/testing/contract/opened-part.js';
-import {
-  describeJobStore,
-  describeLatchStore,
-  describeLockStore,
-} from '../../../lib/testing/contract/stores/describe-stores.js';
+import { describeJobStore, describeLockStore } from '../../../lib/testing/contract/stores/describe-stores.js';
 import type { ContractRunner, StoreSubject } from '../../../lib/testing/contract/subject.js';
 import { type Base, isOnEveryServer, type Suite, suiteOf } from '../../../lib/testing/contract/suite.js';
 import { memoryWith } from './broken-stores.js';
@@ -179,9 +175,7 @@ describe('the contract', () => {
   it('has marked tests in each part that talks to a server in a way of its own, and few of them', () => {
     const all = new CollectedTests((runner) => {
       describeLockStore(runner, memoryWith({}));
-      for (const describeStore of [describeJobStore, describeLatchStore]) {
-        runner.describe(describeStore.name, () => describeStore(runner, memoryWith({})));
-      }
+      runner.describe(describeJobStore.name, () => describeJobStore(runner, memoryWith({})));
     }).all.map(({ name, run }) => ({ part: name.split(' > ')[0], isMarked: isOnEveryServer(run) }));
     const marked = new Set(all.filter(({ isMarked }) => isMarked).map(({ part }) => part));
     // What the scripts of other parts answer to one who asks.

@@ -67,11 +67,6 @@ const USES: Record<string, Use> = {
   },
   'adopt of another text': (locks) => locks.adopt('text'),
   'adopt of nothing': (locks) => locks.adopt(undefined as never),
-  latch: async (locks) => [locks.latch('l', 2), await locks.latch('l', 2).countDown()],
-  'latch of another count': async (locks) => [
-    await locks.latch('l', 2).countDown(),
-    await locks.latch('l', 3).countDown(),
-  ],
   'wait until free': (locks) => locks.waitUntilFree('x'),
   leadership: (locks) => locks.leadership('mailer') === undefined,
   campaign: (locks) => Object.keys(locks.campaign('mailer')).sort(),

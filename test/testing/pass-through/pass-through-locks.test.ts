@@ -49,7 +49,6 @@ const CALLS: Record<keyof RedisLockService, (locks: RedisLockService) => unknown
   runSingleton: (locks) => locks.runSingleton(NIGHTLY, (lease, run) => lease.isHeld() && run.tick === '1'),
   campaign: (locks) => locks.campaign('mailer').isLeader(),
   leadership: (locks) => locks.campaign('mailer') === locks.leadership('mailer'),
-  latch: async (locks) => (await locks.latch('l', 2).countDown()) === 1,
   onApplicationBootstrap: (locks) => locks.onApplicationBootstrap() === undefined,
   onModuleDestroy: (locks) => locks.onModuleDestroy() === undefined,
   beforeApplicationShutdown: async (locks) => (await locks.beforeApplicationShutdown()) === undefined,
@@ -165,16 +164,6 @@ describe('passThroughLocks', () => {
     expect(await locks.list()).toEqual([]);
   });
 
-  it('counts a latch down, and lets each wait for it pass', async () => {
-    const latch = passThroughLocks().latch('files', 3);
-    await latch.wait();
-    await latch.wait({ waitMs: 0 });
-    expect([await latch.remaining(), await latch.countDown({ id: '1' }), await latch.countDown({ id: '1' })]).toEqual([
-      3, 2, 2,
-    ]);
-    expect([await latch.countDown(), await latch.countDown(), await latch.countDown()]).toEqual([1, 0, 0]);
-  });
-
   it('refuses what the real service refuses, in the same words', async () => {
     const scope = AbortSignal.abort(new Error('over'));
     const bad: ((locks: RedisLockService) => unknown)[] = [
@@ -199,8 +188,6 @@ describe('passThroughLocks', () => {
       (locks) => locks.runSingleton({ ...NIGHTLY, overlap: 'maybe' as never }, () => 1),
       (locks) => locks.campaign(''),
       (locks) => locks.campaign('a', { leaseMs: 1 }),
-      (locks) => locks.latch('a', 0),
-      (locks) => locks.latch('a', 1).wait({ waitMs: -1 }),
       (locks) => locks.using('a', () => locks.using('a', () => 1)),
       (locks) => locks.using('a', () => locks.waitUntilFree('a')),
     ];

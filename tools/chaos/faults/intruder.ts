@@ -26,7 +26,7 @@ const REMEMBERED = 200;
 const WAVE = 50;
 const WAVE_EVERY_MS = 20;
 /** What no script writes. */
-const GARBAGE = ['', ' ', 'latch', 'latch 1', 'a/b 1 1 ', '\0\r\n', `${'x'.repeat(10_000)}/1 32 1 stock-0`];
+const GARBAGE = ['', ' ', 'free', 'free 1', 'a/b 1 1 ', '\0\r\n', `${'x'.repeat(10_000)}/1 32 1 stock-0`];
 
 /**
  * Another user of the same Redis may use the channels of the locks and nothing else. It overhears all grants, and sends them into the

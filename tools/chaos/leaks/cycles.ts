@@ -164,16 +164,14 @@ export const CYCLES: readonly Cycle[] = [
     },
   },
   {
-    mode: 'latch',
+    mode: 'waits until it is free',
     weight: 5,
     run: async ({ a, b, signal }, name) => {
-      const [one, other] = [a, b].map((locks) => locks.latch(name, 2, { ttlMs: 1_000 }));
-      const waiting = [one!.wait({ signal, waitMs: 2_000 }), other!.wait({ waitMs: 2_000 })];
-      await refused(one!.wait({ waitMs: 1 }));
-      await one!.countDown();
-      await other!.countDown();
-      // Where this process stands still for a second in between, the latch ends: that is one way to end, too.
-      await Promise.all(waiting.map((opened) => opened.catch(expectOurs)));
+      const lease = await a.acquire(name);
+      const waiting = [b.waitUntilFree(name, { signal, waitMs: 2_000 }), b.waitUntilFree(name, { waitMs: 2_000 })];
+      await refused(b.waitUntilFree(name, { waitMs: 1 }));
+      await lease.release();
+      await Promise.all(waiting);
     },
   },
   {

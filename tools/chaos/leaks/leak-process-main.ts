@@ -13,7 +13,7 @@ const [url, cycles, ...leaks] = process.argv.slice(2) as [string, string, ...Lea
 
 /** For the heap to reach its size, and for everything to be compiled. */
 const WARM_UP = leaks.length > 0 ? 200 : Math.max(1_500, Number(cycles) * 0.75);
-/** How long it may take until what is under way has ended: claims and latches live for a second. */
+/** How long it may take until what is under way has ended: claims live for a second. */
 const QUIET_WITHIN_MS = leaks.length > 0 ? 3_000 : 15_000;
 /** How many rounds are under way at the same time. */
 const LANES = 12;

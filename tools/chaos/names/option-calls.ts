@@ -97,22 +97,6 @@ export const OPTION_CALLS: readonly OptionCall[] = [
     locks.semaphore(name, { permits: 5 }).resize(permits),
   ),
   define(
-    'latch',
-    args(
-      resource,
-      fc.oneof(fc.constant(1), strangeValue),
-      optionsOf('ttlMs'),
-      optionsOf('id'),
-      optionsOf('waitMs', 'signal'),
-    ),
-    async (locks, name, count, options, countDown, wait) => {
-      const latch = locks.latch(name, count, options);
-      if (latch.count > 1) return latch.countDown(countDown);
-      await latch.countDown(countDown);
-      await latch.wait(wait);
-    },
-  ),
-  define(
     'campaign',
     args(resource, optionsOf('leaseMs', 'onElected', 'onDemoted', 'signal')),
     async (locks, name, options) => {

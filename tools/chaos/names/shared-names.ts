@@ -23,8 +23,8 @@ export interface SharedFuzz {
 }
 
 /** How a name is held. */
-type Way = 'exclusive' | 'reentrant' | 'read' | 'write' | 'semaphore' | 'several' | 'singleton' | 'latch';
-const WAYS: readonly Way[] = ['exclusive', 'reentrant', 'read', 'write', 'semaphore', 'several', 'singleton', 'latch'];
+type Way = 'exclusive' | 'reentrant' | 'read' | 'write' | 'semaphore' | 'several' | 'singleton';
+const WAYS: readonly Way[] = ['exclusive', 'reentrant', 'read', 'write', 'semaphore', 'several', 'singleton'];
 
 const NAMES_PER_ROUND = 260;
 /** Each gives some six or seven names. */
@@ -122,19 +122,10 @@ class SharedWorld {
   }
 
   async #take(locks: RedisLockService, name: string, way: Way): Promise<Held> {
-    const held: Held = { name, way, giveBack: async () => undefined };
-    if (way === 'latch') {
-      // For later: it is no lock, so it has to leave the lock of this name alone.
-      const left = await locks.latch(name, 2, { ttlMs: 1_000 }).countDown();
-      if (left !== 1) this.#violation(`${print(name)} sees the latch of another name`);
-    } else if (way === 'singleton' && Buffer.byteLength(name) <= 500) {
-      return this.#run(locks, name);
-    } else {
-      const lease = await takeBy(locks, name, way);
-      if (!lease) this.#violation(`${print(name)} (${way}) was held by another name`);
-      return { ...held, lease, giveBack: async () => lease?.release() };
-    }
-    return held;
+    if (way === 'singleton' && Buffer.byteLength(name) <= 500) return this.#run(locks, name);
+    const lease = await takeBy(locks, name, way);
+    if (!lease) this.#violation(`${print(name)} (${way}) was held by another name`);
+    return { name, way, lease, giveBack: async () => lease?.release() };
   }
 
   /** The lock of the job is `cron:` and its name; a name that reads so may be among the others, so it is one of its own. */

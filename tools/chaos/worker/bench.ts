@@ -6,7 +6,7 @@ import type { WitnessClient } from '../witness/witness-client.js';
 import type { Message, WorkerSettings } from './settings.js';
 
 /** What could be taken for a part of a key, or break a line. */
-const HOSTILE = ['}:waiters', '}{%7B:latch\n\0 😀', ':tick:{%'];
+const HOSTILE = ['}:waiters', '}{%7B:done:\n\0 😀', ':tick:{%'];
 
 /** What a worker works with. */
 export class Bench {

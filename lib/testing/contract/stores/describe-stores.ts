@@ -14,7 +14,6 @@ import { describeJobCrashes } from '../others/job-crashes.js';
 import { describeJobHistory } from '../others/job-history.js';
 import { describeJobPauses } from '../others/job-pauses.js';
 import { describeKnownJobs } from '../others/known-jobs.js';
-import { describeLatches } from '../others/latches.js';
 import { describeMissedTicks } from '../others/missed-ticks.js';
 import { describeRollCalls } from '../others/roll-calls.js';
 import { describeOperatorRequests } from '../others/operator-requests.js';
@@ -108,16 +107,6 @@ export function describeJobStore(
   describeMissedTicks(suite);
   describeKnownJobs(suite);
   describeOperatorRequests(suite);
-}
-
-/** Describes what each latch store has to do. See {@link describeLockStore}. */
-export function describeLatchStore(
-  runner: ContractRunner,
-  create: StoreSubjectFactory,
-  features: StoreFeatures = {},
-): void {
-  const [suite] = contractOf('describeLatchStore', runner, create, features);
-  describeLatches(suite);
 }
 
 function contractOf(

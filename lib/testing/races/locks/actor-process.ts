@@ -26,7 +26,6 @@ const TOLD: Partial<Record<Verb, string>> = {
   inspect: 'inspects',
   forceRelease: 'force-releases',
   watch: 'watches',
-  latch: 'asks the latch',
   job: 'asks for the job',
 };
 
@@ -64,11 +63,11 @@ export class ActorProcess {
     const surroundings = { clock: this.clock, isDown: false, sent: () => {}, left: () => {} };
     this.#instance = new TestInstance(name, service, server, surroundings, random);
     this.#instance.gate = this.#gate;
-    const { locks, jobs, latches } = this.#instance.stores;
+    const { locks, jobs } = this.#instance.stores;
     const secondLocks = (runtime: Runtime) => new AlsoLocks(runtime);
     this.#client = new LockClient({ ...options, service, store: locks, clock: this.clock, random, secondLocks });
     const singletonRuns = this.#client.singletonRuns(jobs);
-    this.parts = { client: this.#client, singletonRuns, latches: this.#client.latches(latches!) };
+    this.parts = { client: this.#client, singletonRuns };
   }
 
   /** What it holds, as the server knows it. */
@@ -177,7 +176,7 @@ function waitFor(resource: string): string {
 /** What an answer means for the story, and whether the actor goes on, or waits for a message, or either. */
 function readAnswer(verb: Verb, answer: unknown): { text: string; next: 'goesOn' | 'waits' | 'mayWait' } {
   const { status } = (answer ?? {}) as { status?: unknown };
-  if (verb === 'watch' || verb === 'latch') return { text: '', next: 'mayWait' };
+  if (verb === 'watch') return { text: '', next: 'mayWait' };
   if (verb === 'claim')
     return {
       text: status === 'granted' ? ' and gets it' : `: ${String(status)}`,

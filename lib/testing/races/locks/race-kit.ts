@@ -64,9 +64,9 @@ export class RaceKit implements SteppedTime {
     const [service, options] = found(app, name);
     const { defaults, group, labelGroups, unclearNames, transactions } = options;
     const parts = partsOf(service)!;
-    const { client, singletonRuns, latches } = parts;
+    const { client, singletonRuns } = parts;
     Object.assign(parts, this.#parts(name, { defaults, group, labelGroups, unclearNames, transactions }));
-    this.#undo.push(() => void Object.assign(parts, { client, singletonRuns, latches }));
+    this.#undo.push(() => void Object.assign(parts, { client, singletonRuns }));
     return service;
   }
 
@@ -104,7 +104,6 @@ export class RaceKit implements SteppedTime {
     return {
       client: leadingTo(first.client, () => own().client),
       singletonRuns: leadingTo(first.singletonRuns, () => own().singletonRuns),
-      latches: leadingTo(first.latches, () => own().latches),
     };
   }
 

@@ -20,7 +20,7 @@ describe('exec --once', () => {
     const second = exec(['deploy', '--once', 'v1', ...SAYS_RAN]);
     await expect(second.ended).resolves.toBe(0);
     expect(second.stdout).toBe('');
-    expect(second.stderr).toContain('"deploy" has run under the key "v1" already.');
+    expect(second.stderr).toContain('"deploy" has run under the key "v1" already, ');
     const next = exec(['deploy', '--once', 'v2', ...SAYS_RAN]);
     await next.ended;
     expect(next.stdout).toBe('ran\n');
@@ -67,6 +67,57 @@ describe('exec --once', () => {
     expect(run.stdout).toBe('ran\n');
     await expect(exec([...once, ...shell('exit 1')]).ended).resolves.toBe(0);
     rmSync(dirname(file), { recursive: true });
+  });
+
+  it('tells what runs now apart from what has run', async () => {
+    const mayEnd = join(mkdtempSync(join(tmpdir(), 'once-')), 'may-end');
+    const first = exec(['apart', '--once', 'v1', ...shell(`echo ready; until [ -e ${mayEnd} ]; do sleep 0.05; done`)]);
+    await first.says('ready');
+    const refused = exec(['apart', '--once', 'v1', '--if-busy', 'fail', ...SAYS_RAN]);
+    await expect(refused.ended).resolves.toBe(4);
+    const skipped = exec(['apart', '--once', 'v1', '--if-busy', 'skip', ...SAYS_RAN]);
+    await expect(skipped.ended).resolves.toBe(0);
+    for (const { stderr } of [refused, skipped]) {
+      expect(stderr).toContain('"apart" is held by ');
+      expect(stderr).not.toContain('has run');
+    }
+    writeFileSync(mayEnd, '');
+    await expect(first.ended).resolves.toBe(0);
+    const after = exec(['apart', '--once', 'v1', '--if-busy', 'fail', ...SAYS_RAN]);
+    await expect(after.ended).resolves.toBe(0);
+    expect(after.stderr).toMatch(
+      /"apart" has run under the key "v1" already, \d+(\.\d)? (ms|s) ago\. Nothing is run\./,
+    );
+    expect([refused, skipped, after].map(({ stdout }) => stdout)).toEqual(['', '', '']);
+    rmSync(dirname(mayEnd), { recursive: true });
+  });
+
+  it('leaves no marker if another owner may have the lock by the time the command has ended', async () => {
+    const losing = node(`
+      const redis = require('net').connect(${redis().port}, '127.0.0.1');
+      redis.write('DEL lock:{taken}\\r\\n');
+      redis.on('data', () => process.exit(0));`);
+    const first = exec(['taken', '--once', 'v1', ...losing]);
+    await expect(first.ended).resolves.toBe(6);
+    expect(first.stderr).toContain('The lease of "taken" was lost while the command ended');
+    const second = exec(['taken', '--once', 'v1', ...SAYS_RAN]);
+    await expect(second.ended).resolves.toBe(0);
+    expect(second.stdout).toBe('ran\n');
+  });
+
+  it('keeps one key beside the lock, for a week or as long as --keep', async () => {
+    const admin = connectAdmin(redis().port);
+    await exec(['week', '--once', 'v{1}', ...shell(':')]).ended;
+    await exec(['hour', '--once', 'v1', '--keep', '1h', ...shell(':')]).ended;
+    const daysLeft = (await admin.pttl('lock:{week}:done:v%7B1%7D')) / 86_400_000;
+    const hoursLeft = (await admin.pttl('lock:{hour}:done:v1')) / 3_600_000;
+    admin.disconnect();
+    expect([daysLeft, hoursLeft]).toEqual([expect.closeTo(7, 1), expect.closeTo(1, 1)]);
+    for (const keep of ['0.5s', '31d']) {
+      const refused = exec(['week', '--once', 'v2', '--keep', keep, ...SAYS_RAN]);
+      await expect(refused.ended).resolves.toBe(2);
+      expect(refused.stderr).toContain('--keep must be 1s to 30d.');
+    }
   });
 
   it('remembers for as long as --keep', async () => {

@@ -14,8 +14,7 @@ const PAUSE = `${LOCK}:paused`;
 const REQUEST = `${LOCK}:request:x`;
 const INSTANCES = `${LOCK}:instances`;
 const JOBS = 'lock:jobs';
-const LATCH = `${LOCK}:latch`;
-const LATCH_WAITERS = `${LATCH}:waiters`;
+const DONE = `${LOCK}:done:v1`;
 const ROLL = 'lock:roll';
 const ANSWERS = `${ROLL}:nonce`;
 /** All of them; the queue, which has the most parts, twice. */
@@ -32,8 +31,7 @@ const KEYS = [
   REQUEST,
   INSTANCES,
   JOBS,
-  LATCH,
-  LATCH_WAITERS,
+  DONE,
   ROLL,
   ANSWERS,
 ];
@@ -82,7 +80,7 @@ export class HostileKeys {
     const text = () => this.any(TEXTS);
     const scored = () => [this.any(SCORES), this.#chance(0.9) ? this.any(PLACES) : text()];
     const places = ['zadd', ...Array.from({ length: few * 2 }, scored).flat()];
-    if ((key === QUEUE || key === LATCH_WAITERS) && this.#chance(0.8)) return places;
+    if (key === QUEUE && this.#chance(0.8)) return places;
     const shared = [
       'mode',
       this.any(['read', 'semaphore', 'write', 'mine', '']),
@@ -271,18 +269,11 @@ export class HostileKeys {
           [CLAIM, RUNS, RECORD],
           [owner, 1_000, 'returned', '1', this.any(['', 1])],
         ];
-      case 'COUNT_DOWN':
+      case 'MARK_DONE':
         return [
-          [LATCH, LATCH_WAITERS],
-          [2, 1_000, this.any(['a', 'b']), 'lock:inbox:'],
+          [LOCK, DONE],
+          [this.any([owner, '']), 1_000],
         ];
-      case 'WAIT_FOR_LATCH':
-        return [
-          [LATCH, LATCH_WAITERS],
-          [2, 1_000, 'w/1', 500],
-        ];
-      case 'READ_LATCH':
-        return [[LATCH], [2]];
       case 'CALL_ROLL':
         return [[ROLL], [this.any(['nonce', 'other']), '', 'lock:roll:0', 1_000, 5_000, this.any([0, 1])]];
       case 'ANSWER_ROLL':

@@ -380,6 +380,9 @@ function giveBack(lockKey?: Value, owner?: Value, isShared?: Value, fields?: Val
   return [redis.del(lockKey), undefined];
 }
 function grantWaiting(lockKey?: Value, queueKey?: Value, fenceKey?: Value, lock?: Value, own?: Value): Value {
+  if (!lua.is(fenceKey)) {
+    return [lock];
+  }
   const [prefix, inCluster]: Value = lua.replaced(fenceKey.slice(0, -5), /\{[^{}]*\}:$/, '');
   let owner: Value;
   while (true) {
@@ -1371,7 +1374,7 @@ function downgradeScript(KEYS: Value, ARGV: Value): Value {
   redis.del(KEYS[0]);
   const request: Value = parseRequest('read', `${leaseMs}${lua.match(about, /^\d*(.*)$/s)}`);
   const lock: Value = addMember(KEYS[0], undefined, ARGV[0], request, token, leaseMs);
-  grantWaiting(KEYS[0], KEYS[1], KEYS[2], lock);
+  grantWaiting(KEYS[0], KEYS[1], ARGV[2] === undefined && KEYS[2], lock);
   return passedOn(1);
 }
 
@@ -1383,7 +1386,7 @@ function endRunScript(KEYS: Value, ARGV: Value): Value {
 
   const [lockKey, queueKey, fenceKey, runsKey, recordKey]: Value = KEYS;
   const [owner, token, outcome, errorTexts]: Value = ARGV.slice(0, 4);
-  const done: Value = passedOn(releaseLock(lockKey, queueKey, fenceKey, owner)[0]);
+  const done: Value = passedOn(releaseLock(lockKey, queueKey, ARGV[4] === undefined && fenceKey, owner)[0]);
   const open = ` ${token}`;
   let hasEnded: Value = false;
   function findRun(first?: Value, last?: Value): Value {
@@ -1530,7 +1533,7 @@ function forceReleaseScript(KEYS: Value, ARGV: Value): Value {
   if (wasHeld === 0) {
     return 0;
   }
-  grantWaiting(KEYS[0], KEYS[1], KEYS[2], lock);
+  grantWaiting(KEYS[0], KEYS[1], ARGV[1] === undefined && KEYS[2], lock);
   return passedOn(1);
 }
 
@@ -1857,7 +1860,7 @@ function lowerPermitsScript(KEYS: Value, ARGV: Value): Value {
     const entry = `${ARGV[1]} ${token} ${lua.whole(expiry)} ${about}`;
     redis.hset(KEYS[0], ARGV[0], entry, 'used', lock.used);
   }
-  grantWaiting(KEYS[0], KEYS[1], KEYS[2], lock);
+  grantWaiting(KEYS[0], KEYS[1], ARGV[2] === undefined && KEYS[2], lock);
   return passedOn(1);
 }
 
@@ -2109,7 +2112,7 @@ function releaseScript(KEYS: Value, ARGV: Value): Value {
       return 1;
     }
   }
-  if (isOwners) {
+  if (isOwners && ARGV[1] === undefined) {
     let isPassed: Value;
     let tokenText: Value = '';
     const head: Value = lua.tried(() => redis.zrange(KEYS[1], 0, 1));
@@ -2166,7 +2169,7 @@ function releaseScript(KEYS: Value, ARGV: Value): Value {
 
   beginQueue();
 
-  return passedOn(releaseLock(KEYS[0], KEYS[1], KEYS[2], ARGV[0], text)[0]);
+  return passedOn(releaseLock(KEYS[0], KEYS[1], ARGV[1] === undefined && KEYS[2], ARGV[0], text)[0]);
 }
 
 // renew.lua
@@ -2224,7 +2227,7 @@ function resizeScript(KEYS: Value, ARGV: Value): Value {
     return 0;
   }
   resize(KEYS[0], lock, lua.number(ARGV[0]));
-  grantWaiting(KEYS[0], KEYS[1], KEYS[2], lock);
+  grantWaiting(KEYS[0], KEYS[1], ARGV[1] === undefined && KEYS[2], lock);
   return passedOn(1);
 }
 
@@ -2236,6 +2239,7 @@ function retainScript(KEYS: Value, ARGV: Value): Value {
 
   const owner: Value = ARGV[0];
   let leftMs: Value = lua.number(ARGV[2]);
+  const fenceKey: Value = ARGV[3] === undefined && KEYS[2];
   const client: Value = lua.match(owner, /^(.*)\//s);
   const kept = `${client}/${redis.sha1hex(owner)}`;
   let [holder, token, mode, about]: Value = readHolder(KEYS[0]);
@@ -2250,14 +2254,14 @@ function retainScript(KEYS: Value, ARGV: Value): Value {
     }
   }
   if (lua.is(isKept)) {
-    releaseLock(KEYS[0], KEYS[1], KEYS[2], owner);
+    releaseLock(KEYS[0], KEYS[1], fenceKey, owner);
     return passedOn(1);
   }
   if (holder === owner && ARGV[1] !== '' && lua.is(token)) {
     leftMs = Math.min(leftMs, 1577836800000 + Math.floor(token / 3200) + Number(ARGV[1]) - now);
   }
   if (holder !== owner || leftMs < 1) {
-    return passedOn(releaseLock(KEYS[0], KEYS[1], KEYS[2], owner)[0]);
+    return passedOn(releaseLock(KEYS[0], KEYS[1], fenceKey, owner)[0]);
   }
   const forMs = lua.whole(leftMs);
   about = `0${lua.match(about, /^\d*(.*)$/s)}`;

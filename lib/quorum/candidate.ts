@@ -90,7 +90,8 @@ export class Candidate {
     // If it is over, a release is under way.
     if (this.isOver || !grant.isFor(atNode.owner.id)) return false;
     const vote = { fencingToken: grant.fencingToken, stamp: grant.sentAt };
-    if (atNode.onGrantMessage(vote)) this.#evaluateAndWait();
+    // Otherwise the node has to be asked, as it is every second.
+    if (vote.stamp > -Infinity && atNode.onGrantMessage(vote)) this.#evaluateAndWait();
     return true;
   }
 

@@ -22,9 +22,12 @@ export interface ConnectionSettings {
   /** Grants count only when this many replicas have them. */
   readonly durability?: Durability | undefined;
   /**
-   * The longest lease of any process, in milliseconds. A server that has lost its data grants nothing for this long.
+   * The longest lease of any process, in milliseconds. A server that may have forgotten leases grants nothing for this
+   * long after its start.
    */
   readonly restartQuarantineMs?: number | undefined;
+  /** A server with data has every write that it has ever answered: then there is no such time after its start. */
+  readonly persistence?: 'always' | undefined;
   /** Whether the connections leave the process free to exit until `keepAlive()` is called. @default false */
   readonly inBackground?: boolean | undefined;
   /** Takes lines for the log. @default warnings of the process */
@@ -39,11 +42,13 @@ export function createConnection(
   settings: ConnectionSettings,
   { model, credentials }: StatedConnection = statedConnection(settings.connection),
 ): Connection {
-  const { instanceId, leaseMs, durability, restartQuarantineMs, inBackground } = settings;
+  const { instanceId, leaseMs, durability, restartQuarantineMs: longestLeaseMs, inBackground } = settings;
   const { warn = (line) => process.emitWarning(line, 'RedisLockWarning') } = settings;
   const runner = new ScriptRunner();
   const clients = new OwnClients(leaseMs, inBackground, credentials && new Credentials(credentials, warn));
-  const scripts = restartQuarantineMs === undefined ? runner : new RestartQuarantine(runner, restartQuarantineMs);
+  const isPersistent = settings.persistence === 'always';
+  const scripts =
+    longestLeaseMs === undefined ? runner : new RestartQuarantine(runner, { longestLeaseMs, isPersistent, warn });
   return isCluster(model)
     ? new ClusterConnection(model, instanceId, leaseMs, scripts, clients, durability)
     : new PrimaryConnection(model, instanceId, leaseMs, scripts, clients, durability);

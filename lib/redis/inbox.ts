@@ -104,6 +104,8 @@ export class Inbox {
    * release passes them over. Redis is asked again every 10 s.
    */
   refusal: string | undefined;
+  /** Since when there is the present connection, on the monotonic clock. */
+  openedAt = -Infinity;
   readonly hearing: InboxProbes;
   /** Whether Redis has answered to the subscription on the present connection. */
   #isAnswered = false;
@@ -175,6 +177,7 @@ export class Inbox {
         subscriber.subscribe(ofAll).catch(() => {});
       };
       subscriber.on('ready', () => {
+        this.openedAt = this.clock.now();
         this.#isAnswered = false;
         subscribe();
       });

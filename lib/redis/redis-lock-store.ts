@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { asStoreError, closedStore, type LockStoreError } from '../core/store/store-error.js';
-import type { Hearing } from '../core/store/hearing.js';
+import type { Hearing, PushedGrant } from '../core/store/hearing.js';
 import { closedProbe, type ServerHealth, type StoreProbe } from '../core/store/store-probe.js';
 import { within } from '../core/util/promises.js';
 import { Inbox } from './inbox.js';
@@ -59,10 +59,16 @@ export class RedisLockStore extends ScriptLockStore {
     const probeKey = (slot?: number): string => this.keys.health(this.clientId, slot);
     const { messages } = this;
     const channels = { own: this.keys.inbox(this.clientId), ofAll: this.keys.rollChannel(this.database) };
+    // Another process wrote the grant. It has not waited for the replicas, and may not know that the server has restarted.
+    const { isQuarantined } = this.#demands;
+    const isEnough = ({ resource, sentAt }: PushedGrant): boolean => {
+      if (isDurable || !isQuarantined) return !isDurable;
+      const lock = this.keys.lock(resource);
+      return sentAt >= this.#inbox.openedAt && connection.trusts(lock, this.keys.fence(lock), sentAt);
+    };
     this.#inbox = new Inbox(connection, channels, probeKey, {
       ...messages,
-      // Another process wrote the grant and has not waited for the replicas. With durability, the waiter has to ask.
-      granted: (grant) => messages.granted(isDurable ? { ...grant, sentAt: -Infinity } : grant),
+      granted: (grant) => messages.granted(isEnough(grant) ? grant : { ...grant, sentAt: -Infinity }),
     });
   }
 
@@ -179,7 +185,7 @@ export class RedisLockStore extends ScriptLockStore {
     lazily?: boolean,
   ): Promise<T> {
     if (this.isClosed) return Promise.reject(closedStore());
-    const { mayGrant, durable } = script;
-    return this.#connection.route({ script, keys, args, read, lazily, mayGrant, durable });
+    const { durable } = script;
+    return this.#connection.route({ script, keys, args, read, lazily, durable });
   }
 }

@@ -7,6 +7,7 @@ import { LockError, type LockEvent } from '../../lib/index.js';
 import * as schedule from '../../lib/schedule.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { RedisJobStore } from '../../lib/redis/redis-job-store.js';
+import { scriptOf } from '../../lib/redis/script/script.js';
 import { useRedis } from '../support/redis/redis-server.js';
 import { apiPages } from '../../tools/api/pages.mjs';
 import { readDeclarations } from '../../tools/reference/declarations.mjs';
@@ -220,7 +221,7 @@ describe('the ACL user of docs/operations/acl.md', () => {
   });
 
   it('may not touch anything else', async () => {
-    const read = { name: 'read', lua: `return redis.call('GET', KEYS[1])`, sha: '0'.repeat(40) };
+    const read = scriptOf('read', `return redis.call('GET', KEYS[1])`);
     await expect(store.run(read, ['somebody-elses'], [])).rejects.toThrow(/NOPERM|ACL/);
   });
 });

@@ -53,6 +53,11 @@ export interface Connection {
   route<T>(call: ScriptCall<T>): Promise<T>;
   /** Why no script can be sent to the server that has this key; undefined if it can. */
   troubleAt(key: string): LockStoreError | undefined;
+  /**
+   * Whether a message of a grant is enough, without a question: of the lock with this key, to a command that was sent
+   * then.
+   */
+  trusts(key: string, fence: string, sentAt: number): boolean;
   /** All servers that may have locks. @throws LockStoreError while they are not known */
   servers(): readonly ServerConnection[];
   /**

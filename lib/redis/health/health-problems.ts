@@ -70,7 +70,8 @@ export const OLD_CREDENTIALS: StoreProblem = {
 export function problemOf(error: LockStoreError, fence?: string): StoreProblem {
   const { message } = error;
   if (error instanceof RestartQuarantineError) {
-    const what = 'Redis has restarted without its data, and grants no locks until restartQuarantineMs is over.';
+    const what =
+      'Redis has restarted and may have forgotten leases: it grants no locks until restartQuarantineMs has passed.';
     return fatal('RESTART_QUARANTINE', what);
   }
   if (/\bslot \d+/.test(message)) return fatal('NO_SERVER', 'No server of the Redis Cluster has some of the slots.');

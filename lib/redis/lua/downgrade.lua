@@ -5,6 +5,7 @@
 --        3  fence
 -- ARGV   1  owner
 --        2  lease in milliseconds; a lease that has longer to run is not shortened
+--        3  only during a restart quarantine: grants nothing
 -- Reply  1: the owner reads now, also if it did before
 --        3: the same, and the sender has to go on granting
 --        0: not the owner; nothing was changed
@@ -22,5 +23,5 @@ local leaseMs = string.format('%.0f', math.max(ARGV[2], redis.call('PTTL', KEYS[
 redis.call('DEL', KEYS[1])
 local request = parseRequest('read', leaseMs .. string.match(about, '^%d*(.*)$'))
 local lock = addMember(KEYS[1], nil, ARGV[1], request, token, leaseMs)
-grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
+grantWaiting(KEYS[1], KEYS[2], not ARGV[3] and KEYS[3], lock)
 return passedOn(1)

@@ -10,6 +10,7 @@
 --        2  fencing token of the run
 --        3  'ok', 'error' or 'lost'; 'none' for a run that never began: its entry is deleted
 --        4  name, code and message of the error, encoded for the history, with a space between them
+--        5  only during a restart quarantine: grants nothing
 -- Reply  as release.lua
 
 -- @include clock
@@ -22,7 +23,7 @@ local lockKey, queueKey, fenceKey, runsKey, recordKey = unpack(KEYS)
 local owner, token, outcome, errorTexts = unpack(ARGV, 1, 4)
 
 -- First: without memory to spare, Redis lets a script begin with a deletion only.
-local done = passedOn((releaseLock(lockKey, queueKey, fenceKey, owner)))
+local done = passedOn((releaseLock(lockKey, queueKey, not ARGV[5] and fenceKey, owner)))
 local open = ' ' .. token
 local hasEnded = false
 local function findRun(first, last)

@@ -7,6 +7,7 @@
 --        2  queue
 --        3  fence
 -- ARGV   1  fencing token
+--        2  only during a restart quarantine: grants nothing
 -- Reply  1: the lease was ended
 --        3: the same, and the sender has to go on granting
 --        0: no lease has this token; nothing was changed
@@ -38,5 +39,5 @@ elseif holder and isMeant(tonumber(token) or 0) then
   wasHeld = redis.call('DEL', KEYS[1])
 end
 if wasHeld == 0 then return 0 end
-grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
+grantWaiting(KEYS[1], KEYS[2], not ARGV[2] and KEYS[3], lock)
 return passedOn(1)

@@ -6,6 +6,7 @@
 --        3  fence
 -- ARGV   1  owner
 --        2  permits that are left, at least 1
+--        3  only during a restart quarantine: grants nothing
 -- Reply  1: the owner has no more than these, also if it did before
 --        3: the same, and the sender has to go on granting
 --        0: not the owner, or no semaphore; nothing was changed
@@ -28,5 +29,5 @@ if freed > 0 then
   local entry = ARGV[2] .. ' ' .. token .. ' ' .. string.format('%.0f', expiry) .. ' ' .. about
   redis.call('HSET', KEYS[1], ARGV[1], entry, 'used', lock.used)
 end
-grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
+grantWaiting(KEYS[1], KEYS[2], not ARGV[3] and KEYS[3], lock)
 return passedOn(1)

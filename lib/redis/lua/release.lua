@@ -6,6 +6,7 @@
 --        2  queue
 --        3  fence
 -- ARGV   1  owner, or '' to go on granting where another script has stopped
+--        2  only during a restart quarantine: grants nothing
 -- Reply  1: the owner held it
 --        0: not the owner; no lock was changed
 --        3, 2: the same as 1 and 0, and the sender has to go on granting
@@ -32,7 +33,7 @@ if type(text) == 'table' and redis.call('EXISTS', KEYS[2]) == 0 then
 end
 
 -- The owner's, and the first waiter is as nearly always.
-if isOwners then
+if isOwners and not ARGV[2] then
   -- @inline usual-grant owner=ARGV[1] lockKey=KEYS[1] queueKey=KEYS[2] fenceKey=KEYS[3]
   if isPassed ~= nil then return 1 end
 end
@@ -40,4 +41,4 @@ end
 -- @include granting
 -- @include releasing
 -- @include passed-on
-return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], text)))
+return passedOn((releaseLock(KEYS[1], KEYS[2], not ARGV[2] and KEYS[3], ARGV[1], text)))

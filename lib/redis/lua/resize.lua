@@ -4,6 +4,7 @@
 --        2  queue
 --        3  fence
 -- ARGV   1  permits
+--        2  only during a restart quarantine: grants nothing
 -- Reply  1: the semaphore has this many permits, or nobody holds one
 --        3: the same, and the sender has to go on granting
 --        0: the resource is in use as something else; nothing was changed
@@ -18,5 +19,5 @@ local lock = readLock(KEYS[1])
 if not lock then return 1 end
 if lock.mode ~= 'semaphore' then return 0 end
 resize(KEYS[1], lock, tonumber(ARGV[1]))
-grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
+grantWaiting(KEYS[1], KEYS[2], not ARGV[2] and KEYS[3], lock)
 return passedOn(1)

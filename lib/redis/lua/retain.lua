@@ -9,6 +9,7 @@
 -- ARGV   1  owner
 --        2  the minimum in milliseconds; '' where the next argument alone decides
 --        3  how much of it can be left at most, in milliseconds: a token may be ahead of the clock
+--        4  only during a restart quarantine: grants nothing
 -- Reply  1: the owner held it, or the command was sent again
 --        0: not the owner; no lock was changed
 --        3, 2: the same as 1 and 0, and the sender has to go on granting
@@ -20,7 +21,7 @@
 -- @include member
 -- @include holder-renewal
 
-local owner, leftMs = ARGV[1], tonumber(ARGV[3])
+local owner, leftMs, fenceKey = ARGV[1], tonumber(ARGV[3]), not ARGV[4] and KEYS[3]
 local client = string.match(owner, '^(.*)/')
 local kept = client .. '/' .. redis.sha1hex(owner)
 local holder, token, mode, about = readHolder(KEYS[1])
@@ -33,14 +34,14 @@ if holder == '' then
 end
 if isKept then
   -- Sent again. An acquire that came late may have queued the owner meanwhile, or granted it another share.
-  releaseLock(KEYS[1], KEYS[2], KEYS[3], owner)
+  releaseLock(KEYS[1], KEYS[2], fenceKey, owner)
   return passedOn(1)
 end
 -- A token is 32 to a tick, and a tick is 10 microseconds.
 if holder == owner and ARGV[2] ~= '' and token then
   leftMs = math.min(leftMs, 1577836800000 + math.floor(token / 3200) + ARGV[2] - now)
 end
-if holder ~= owner or leftMs < 1 then return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], owner))) end
+if holder ~= owner or leftMs < 1 then return passedOn((releaseLock(KEYS[1], KEYS[2], fenceKey, owner))) end
 
 local forMs = string.format('%.0f', leftMs)
 about = '0' .. string.match(about, '^%d*(.*)$')

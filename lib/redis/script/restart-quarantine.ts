@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
+import { formatDuration } from '../../core/util/durations.js';
 import { LockStoreError } from '../../core/store/store-error.js';
 import { describeServer } from './address.js';
 import type { ScriptCall, ScriptSender } from './script.js';
@@ -8,24 +9,34 @@ import { QUARANTINE } from './scripts.js';
 
 const ADVICE = { NOPERM: 'restartQuarantineMs needs the command INFO: give the ACL user +info' };
 
+/** The argument that keeps a script that frees from granting, in words for MONITOR and SLOWLOG. */
+const GRANT_NOTHING = 'grant nothing';
+
 /** Redis grants nothing yet, because leases that it has forgotten may still be running. */
 export class RestartQuarantineError extends LockStoreError {
   constructor(server: string, leftMs: number) {
     super(
       'notExecuted',
-      `Redis at ${server} has restarted without its data; locks are granted again in ${Math.ceil(leftMs)} ms ` +
-        `(restartQuarantineMs)`,
+      `Redis at ${server} has restarted and may have forgotten leases; locks are granted again in ` +
+        `${Math.ceil(leftMs)} ms (restartQuarantineMs)`,
     );
   }
+}
+
+/** When a server may grant again what belongs to one fence, and since when that is known, by the clock of this process. */
+interface Verdict {
+  /** -Infinity if no lease is forgotten. */
+  readonly until: number;
+  readonly since: number;
 }
 
 /** What is known of the server at the other end of one stream. The stream ends when the server does. */
 interface Findings {
   runId: string;
-  /** It has been running for longer than any lease from before its start can last. */
-  isWell: boolean;
-  /** By fence, until when nothing is granted, by the clock of this process. -Infinity if no lease is forgotten. */
-  readonly until: Map<string, number>;
+  /** Since when it is known to have been running for longer than any lease from before its start. Infinity: it has not. */
+  wellSince: number;
+  /** By fence. */
+  readonly verdicts: Map<string, Verdict>;
   readonly checks: Map<string, Promise<void>>;
 }
 
@@ -39,95 +50,160 @@ interface Server {
    * ended.
    */
   wellAt: number;
+  /** Whether the log says that it grants nothing. */
+  isReported: boolean;
 }
 
-/**
- * The reply of the script: run id, uptime in seconds, time in milliseconds, and 1 if the fence has forgotten no lease.
- */
-type Check = [runId: string, upSeconds: number, timeMs: number, hasAll: number];
+/** How the data of a server with a fence was kept over its start, as far as a script can tell. */
+const DATA = { none: 0, kept: 1, logged: 2 } as const;
+type Data = (typeof DATA)[keyof typeof DATA];
+
+const RESTARTED: Readonly<Record<Data, string>> = {
+  [DATA.none]: 'without its data',
+  [DATA.kept]: 'with data that may be old',
+  [DATA.logged]: 'with an append-only file that may lack the last writes (appendfsync is not always)',
+};
+
+type Check = [runId: string, upSeconds: number, timeMs: number, data: Data];
 
 /** The uptime is in whole seconds. */
 const UPTIME_STEP_MS = 1_000;
 
+export interface QuarantineSettings {
+  /** The longest lease that any client takes, in milliseconds. */
+  readonly longestLeaseMs: number;
+  /** Whether a server with a fence has every write that it has ever answered. */
+  readonly isPersistent: boolean;
+  /** Takes lines for the log. */
+  readonly warn: (line: string) => void;
+}
+
 /**
- * Stops scripts from granting locks on a server that has restarted without its data, until every lease that it has
- * forgotten must have ended. Each new connection costs one check, and nothing more if all is well.
+ * Keeps a server that has restarted from granting locks until every lease that it may have forgotten has ended. What
+ * asks is held up, and what frees is executed without its part that grants. Each new connection costs one check, and
+ * nothing more if all is well.
  *
  * Redis measures its uptime by its wall clock. If that clock is set forward, the server seems to have been running for
  * longer. So each check compares the wall clock with the monotonic clock of this process, and subtracts what it has
  * gained from the uptime. A process that first checks after the clock was set cannot know of the change.
+ *
+ * Data on disk proves nothing: a snapshot may be old, and an append-only file that is written once a second lacks the
+ * last second after a power failure. Only where each write is on disk before it is answered is nothing forgotten.
  */
 export class RestartQuarantine implements ScriptSender {
   readonly #findings = new WeakMap<Redis['stream'], Findings>();
   readonly #servers = new Map<string, Server>();
 
-  /** @param longestLeaseMs the longest lease that any client takes */
   constructor(
     private readonly scripts: ScriptSender,
-    private readonly longestLeaseMs: number,
+    private readonly settings: QuarantineSettings,
     private readonly clock: Clock = SYSTEM_CLOCK,
   ) {}
 
   send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
-    if (!call.mayGrant) return this.scripts.send(client, call, fail);
+    const { mayGrant, frees } = call.script;
+    if (!mayGrant) return this.scripts.send(client, call, fail);
     const findings = this.#findingsOn(client.stream);
-    if (findings.isWell) return this.scripts.send(client, call, fail);
+    if (findings.wellSince < Infinity) return this.scripts.send(client, call, fail);
     const fence = call.keys[2]!;
-    const until = findings.until.get(fence);
-    if (until !== undefined) {
-      const leftMs = until - this.clock.now();
-      if (leftMs > 0) return Promise.reject(new RestartQuarantineError(describeServer(client), leftMs));
+    const verdict = findings.verdicts.get(fence);
+    if (verdict !== undefined) {
+      const leftMs = verdict.until - this.clock.now();
+      if (leftMs > 0) {
+        if (frees) return this.scripts.send(client, grantingNothing(call), fail);
+        return Promise.reject(new RestartQuarantineError(describeServer(client), leftMs));
+      }
       // The clock of this process says that it is over. The clock of the server may have been changed.
-      if (until !== -Infinity) this.#isWell(client, findings);
+      if (verdict.until !== -Infinity) this.#isWell(client, findings, this.clock.now());
       return this.scripts.send(client, call, fail);
     }
-    return this.#check(client, fence, findings).then(
+    return this.#check(client, fence, findings, call.isAsking).then(
       // From the start: by now it may be another connection.
       () => this.send(client, call, fail),
-      (error: unknown) => (isForbidden(error) ? Promise.reject(toStoreError(error, ADVICE)) : fail(error)),
+      (error: unknown) => {
+        if (frees && toStoreError(error).failure === 'refused')
+          return this.scripts.send(client, grantingNothing(call), fail);
+        return isForbidden(error) ? Promise.reject(toStoreError(error, ADVICE)) : fail(error);
+      },
     );
+  }
+
+  /** Whether what this server granted to a command that was sent then was granted by a server that had forgotten nothing. */
+  trusts(client: Redis, fence: string, sentAt: number): boolean {
+    const findings = this.#findings.get(client.stream);
+    if (findings === undefined) return false;
+    const verdict = findings.verdicts.get(fence);
+    const knownSince = verdict?.until === -Infinity ? Math.min(verdict.since, findings.wellSince) : findings.wellSince;
+    return sentAt >= knownSince;
   }
 
   #findingsOn(stream: Redis['stream']): Findings {
     let findings = this.#findings.get(stream);
     if (!findings) {
-      findings = { runId: '', isWell: false, until: new Map(), checks: new Map() };
+      findings = { runId: '', wellSince: Infinity, verdicts: new Map(), checks: new Map() };
       this.#findings.set(stream, findings);
     }
     return findings;
   }
 
-  #check(client: Redis, fence: string, findings: Findings): Promise<void> {
+  #check(client: Redis, fence: string, findings: Findings, isAsking?: boolean): Promise<void> {
     const known = findings.checks.get(fence);
     if (known) return known;
-    const read = (reply: unknown): void => this.#judge(client, fence, findings, reply as Check);
-    const call = { script: QUARANTINE, keys: [fence], args: [], read };
-    const check = this.scripts.send<void>(client, call, (error) => Promise.reject(error));
-    const done = check.finally(() => findings.checks.delete(fence));
+    const done = this.#look(client, fence, findings, isAsking).finally(() => findings.checks.delete(fence));
     findings.checks.set(fence, done);
     return done;
   }
 
-  #judge(client: Redis, fence: string, findings: Findings, [runId, upSeconds, timeMs, hasAll]: Check): void {
+  async #look(client: Redis, fence: string, findings: Findings, isAsking?: boolean): Promise<void> {
+    const { stream } = client;
+    const since = this.clock.now();
+    const read = (reply: unknown): Data => this.#judge(client, findings, since, reply as Check);
+    const call = { script: QUARANTINE, keys: [fence], args: [], read, isAsking };
+    const data = await this.scripts.send<Data>(client, call, (error) => Promise.reject(error));
+    if (findings.wellSince < Infinity) return;
+    const hasAll =
+      (data !== DATA.none && this.settings.isPersistent) ||
+      // Another connection may lead to another server.
+      (data === DATA.logged && client.stream === stream && (await writesBeforeItAnswers(client)));
+    const server = this.#servers.get(describeServer(client))!;
+    findings.verdicts.set(fence, { until: hasAll ? -Infinity : server.wellAt, since });
+    if (!hasAll) this.#report(client, server, data);
+  }
+
+  #judge(client: Redis, findings: Findings, since: number, [runId, upSeconds, timeMs, data]: Check): Data {
     const now = this.clock.now();
     const aheadMs = timeMs - now;
     const server = this.#serverOf(client, aheadMs);
     server.aheadMs = Math.min(server.aheadMs, aheadMs);
     const upMs = Math.max(0, upSeconds * 1_000 - UPTIME_STEP_MS - (aheadMs - server.aheadMs));
-    if (runId === '' || runId !== server.runId) server.wellAt = Infinity;
+    if (runId === '' || runId !== server.runId) {
+      server.wellAt = Infinity;
+      server.isReported = false;
+    }
     server.runId = findings.runId = runId;
     // What one check has found holds for later ones. Those may measure a shorter uptime: if the clock of the server was
     // set back, or if this process stood still before it read a reply.
-    server.wellAt = Math.min(server.wellAt, now + this.longestLeaseMs - upMs);
-    if (server.wellAt <= now) this.#isWell(client, findings);
-    else findings.until.set(fence, hasAll === 1 ? -Infinity : server.wellAt);
+    server.wellAt = Math.min(server.wellAt, now + this.settings.longestLeaseMs - upMs);
+    if (server.wellAt <= now) this.#isWell(client, findings, since);
+    return data;
+  }
+
+  #report(client: Redis, server: Server, data: Data): void {
+    if (server.isReported) return;
+    server.isReported = true;
+    const leftMs = server.wellAt - this.clock.now();
+    const until = new Date(this.clock.wallNow() + leftMs).toISOString().replace(/\.\d+Z$/, 'Z');
+    this.settings.warn(
+      `Redis at ${describeServer(client)} has restarted ${RESTARTED[data]}. No lock is granted there until ${until}, for ` +
+        `${formatDuration(leftMs)}: leases that it has forgotten may still be held (restartQuarantineMs).`,
+    );
   }
 
   /**
    * From now on, no change of the server's clock matters: this run has forgotten no lease that could still be trusted.
    */
-  #isWell(client: Redis, findings: Findings): void {
-    findings.isWell = true;
+  #isWell(client: Redis, findings: Findings, since: number): void {
+    findings.wellSince = since;
     const server = this.#servers.get(describeServer(client));
     if (server?.runId === findings.runId) server.wellAt = -Infinity;
   }
@@ -135,9 +211,23 @@ export class RestartQuarantine implements ScriptSender {
   #serverOf(client: Redis, aheadMs: number): Server {
     const address = describeServer(client);
     let server = this.#servers.get(address);
-    if (!server) this.#servers.set(address, (server = { aheadMs, runId: '', wellAt: Infinity }));
+    if (!server) this.#servers.set(address, (server = { aheadMs, runId: '', wellAt: Infinity, isReported: false }));
     return server;
   }
+}
+
+function grantingNothing<T>(call: ScriptCall<T>): ScriptCall<T> {
+  return { ...call, args: [...call.args, GRANT_NOTHING] };
+}
+
+/** Whether each write is on disk before it is answered. False where the server does not tell. */
+async function writesBeforeItAnswers(client: Redis): Promise<boolean> {
+  // A list in RESP2, a map in RESP3.
+  const told = await client.call('CONFIG', 'GET', '*appendfsync*').catch(() => []);
+  const words = (Array.isArray(told) ? told : Object.entries(Object(told) as object).flat()).map(String);
+  const valueOf = (name: string): string | undefined => words[words.indexOf(name) + 1];
+  // Or else nothing is written to disk while a snapshot is made, or the log is written anew.
+  return valueOf('appendfsync') === 'always' && valueOf('no-appendfsync-on-rewrite') === 'no';
 }
 
 function isForbidden(error: unknown): boolean {

@@ -10,12 +10,14 @@ export interface Script {
   readonly lua: string;
   /** The SHA-1 of its text, which EVALSHA takes. */
   readonly sha: string;
+  /** Whether it mints fencing tokens, and so may grant locks. Its third key is the fence. */
+  readonly mayGrant: boolean;
+  /** Grants only what it frees. With one more argument, it grants nothing. */
+  readonly frees?: boolean | undefined;
 }
 
-/** What a script may do, and which of its outcomes count only once replicas have them. */
-export interface ScriptFlags<T> {
-  /** It may grant a lock. Its third key is the fence. */
-  readonly mayGrant?: boolean | undefined;
+/** What a script does beside what its text says, and which of its outcomes count only once replicas have them. */
+export interface ScriptFlags<T> extends Pick<Script, 'frees'> {
   /** Used only with the option `durability`. */
   readonly durable?: DurableOutcome<T> | undefined;
 }
@@ -32,19 +34,33 @@ export interface DurableOutcome<T> {
 /** A script whose reply is read as `T`. */
 export interface FlaggedScript<T> extends Script, ScriptFlags<T> {}
 
-export interface ScriptCall<T> extends ScriptFlags<T> {
+export interface ScriptCall<T> extends Pick<ScriptFlags<T>, 'durable'> {
   readonly script: Script;
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
   readonly read: (reply: unknown) => T;
   /** No caller waits for it: it leaves together with what is sent after it in the same turn of the event loop. */
   readonly lazily?: boolean | undefined;
+  /**
+   * For a node of a cluster that is importing the slot. After ASKING, it executes one command for that slot. So that
+   * command has the text of the script: if the node did not know the hash, a second one would be redirected.
+   */
+  readonly isAsking?: boolean | undefined;
 }
 
 export interface ScriptSender {
   /** @param fail turns an error of ioredis into a value or another error */
   send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T>;
+  /**
+   * Whether a message of a grant is enough, without a question: by this server, to a command that was sent then.
+   *
+   * @default it is
+   */
+  trusts?(client: Redis, fence: string, sentAt: number): boolean;
 }
+
+/** How a script counts the fence up. No token is minted without it; see lua/include/mint.lua. */
+const MINTS = /\bredis\.p?call\('INCR'/;
 
 /** @param name the name of its file in lua/, in camel case */
 export function defineScript(name: keyof typeof SCRIPT_TEXTS): Script;
@@ -52,11 +68,11 @@ export function defineScript<T>(name: keyof typeof SCRIPT_TEXTS, flags: ScriptFl
 export function defineScript<T>(name: keyof typeof SCRIPT_TEXTS, flags: ScriptFlags<T> = {}): FlaggedScript<T> {
   const lua = SCRIPT_TEXTS[name];
   // Every command reads these objects: with all properties present, they have one shape.
-  const { mayGrant, durable } = flags;
-  return { ...scriptOf(name, lua), mayGrant, durable };
+  const { frees, durable } = flags;
+  return { ...scriptOf(name, lua), frees, durable };
 }
 
 /** A script that is not in lua/. */
 export function scriptOf(name: string, lua: string): Script {
-  return { name, lua, sha: createHash('sha1').update(lua).digest('hex') };
+  return { name, lua, sha: createHash('sha1').update(lua).digest('hex'), mayGrant: MINTS.test(lua) };
 }

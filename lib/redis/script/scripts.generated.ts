@@ -306,6 +306,7 @@ local function giveBack(lockKey, owner, isShared, fields)
 end
 
 local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
+  if not fenceKey then return lock end
   local prefix, inCluster = string.gsub(string.sub(fenceKey, 1, -6), '{[^{}]*}:$', '')
   local owner
   while true do
@@ -1016,7 +1017,7 @@ local leaseMs = string.format('%.0f', math.max(ARGV[2], redis.call('PTTL', KEYS[
 redis.call('DEL', KEYS[1])
 local request = parseRequest('read', leaseMs .. string.match(about, '^%d*(.*)$'))
 local lock = addMember(KEYS[1], nil, ARGV[1], request, token, leaseMs)
-grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
+grantWaiting(KEYS[1], KEYS[2], not ARGV[3] and KEYS[3], lock)
 return passedOn(1)
 `;
 
@@ -1072,7 +1073,7 @@ local lockKey, queueKey, fenceKey, runsKey, recordKey = unpack(KEYS)
 local owner, token, outcome, errorTexts = unpack(ARGV, 1, 4)
 
 -- First: without memory to spare, Redis lets a script begin with a deletion only.
-local done = passedOn((releaseLock(lockKey, queueKey, fenceKey, owner)))
+local done = passedOn((releaseLock(lockKey, queueKey, not ARGV[5] and fenceKey, owner)))
 local open = ' ' .. token
 local hasEnded = false
 local function findRun(first, last)
@@ -1183,7 +1184,7 @@ elseif holder and isMeant(tonumber(token) or 0) then
   wasHeld = redis.call('DEL', KEYS[1])
 end
 if wasHeld == 0 then return 0 end
-grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
+grantWaiting(KEYS[1], KEYS[2], not ARGV[2] and KEYS[3], lock)
 return passedOn(1)
 `;
 
@@ -1490,7 +1491,7 @@ if freed > 0 then
   local entry = ARGV[2] .. ' ' .. token .. ' ' .. string.format('%.0f', expiry) .. ' ' .. about
   redis.call('HSET', KEYS[1], ARGV[1], entry, 'used', lock.used)
 end
-grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
+grantWaiting(KEYS[1], KEYS[2], not ARGV[3] and KEYS[3], lock)
 return passedOn(1)
 `;
 
@@ -1669,10 +1670,10 @@ const quarantineScript = `
 local info = redis.call('INFO')
 local upSeconds = string.match(info, 'uptime_in_seconds:(-?%d+)')
 if not upSeconds then return redis.error_reply('ERR INFO does not say uptime_in_seconds') end
-local clock = redis.call('TIME')
-local hasAll = redis.call('EXISTS', KEYS[1]) == 1 and string.find(info, 'aof_enabled:1', 1, true)
+local clock, data = redis.call('TIME'), redis.call('EXISTS', KEYS[1])
+if data == 1 and string.find(info, 'aof_enabled:1', 1, true) then data = 2 end
 return {
-  string.match(info, 'run_id:(%w+)') or '', tonumber(upSeconds), clock[1] * 1000 + math.floor(clock[2] / 1000), hasAll and 1 or 0,
+  string.match(info, 'run_id:(%w+)') or '', tonumber(upSeconds), clock[1] * 1000 + math.floor(clock[2] / 1000), data,
 }
 `;
 
@@ -1755,7 +1756,7 @@ if type(text) == 'table' and redis.call('EXISTS', KEYS[2]) == 0 then
 end
 
 -- The owner's, and the first waiter is as nearly always.
-if isOwners then
+if isOwners and not ARGV[2] then
   local isPassed, tokenText = nil, ''
   local head = redis.pcall('ZRANGE', KEYS[2], 0, 1)
   local number, expiry, sentAt, about = string.match(head[1] or '', '^ (%d+) exclusive (%d+) (%d+) (%d.*)$')
@@ -1800,7 +1801,7 @@ end
 `;
 
 // release.lua
-const releaseScript3 = `return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], text)))`;
+const releaseScript3 = `return passedOn((releaseLock(KEYS[1], KEYS[2], not ARGV[2] and KEYS[3], ARGV[1], text)))`;
 
 // renew.lua
 const renewScript = `
@@ -1862,13 +1863,13 @@ local lock = readLock(KEYS[1])
 if not lock then return 1 end
 if lock.mode ~= 'semaphore' then return 0 end
 resize(KEYS[1], lock, tonumber(ARGV[1]))
-grantWaiting(KEYS[1], KEYS[2], KEYS[3], lock)
+grantWaiting(KEYS[1], KEYS[2], not ARGV[2] and KEYS[3], lock)
 return passedOn(1)
 `;
 
 // retain.lua
 const retainScript = `
-local owner, leftMs = ARGV[1], tonumber(ARGV[3])
+local owner, leftMs, fenceKey = ARGV[1], tonumber(ARGV[3]), not ARGV[4] and KEYS[3]
 local client = string.match(owner, '^(.*)/')
 local kept = client .. '/' .. redis.sha1hex(owner)
 local holder, token, mode, about = readHolder(KEYS[1])
@@ -1881,14 +1882,14 @@ if holder == '' then
 end
 if isKept then
   -- Sent again. An acquire that came late may have queued the owner meanwhile, or granted it another share.
-  releaseLock(KEYS[1], KEYS[2], KEYS[3], owner)
+  releaseLock(KEYS[1], KEYS[2], fenceKey, owner)
   return passedOn(1)
 end
 -- A token is 32 to a tick, and a tick is 10 microseconds.
 if holder == owner and ARGV[2] ~= '' and token then
   leftMs = math.min(leftMs, 1577836800000 + math.floor(token / 3200) + ARGV[2] - now)
 end
-if holder ~= owner or leftMs < 1 then return passedOn((releaseLock(KEYS[1], KEYS[2], KEYS[3], owner))) end
+if holder ~= owner or leftMs < 1 then return passedOn((releaseLock(KEYS[1], KEYS[2], fenceKey, owner))) end
 
 local forMs = string.format('%.0f', leftMs)
 about = '0' .. string.match(about, '^%d*(.*)$')

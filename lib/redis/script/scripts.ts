@@ -1,6 +1,5 @@
 import type { AcquireReply, RotateReply, SeveralReply } from '../../core/store/lock-store.js';
 import type { TickReply } from '../../core/store/job-claims.js';
-import type { WatchReply } from '../../core/store/watch-store.js';
 import { defineScript, type DurableOutcome } from './script.js';
 
 // Each script is a file in lua/. The comment at its top lists its KEYS, ARGV and replies.
@@ -9,58 +8,58 @@ import { defineScript, type DurableOutcome } from './script.js';
 // or in another mode. A place in a queue needs no mark, because the waiter asks for it again and again. A lost release
 // leaves a lock without a holder until it expires. A process that is granted the lock before that has waited for the
 // release too, because replicas receive everything in order.
+//
+// `frees` marks what must be executed at any time, also on a server that may have forgotten leases; see RestartQuarantine.
+// Every other script that may grant is held up there.
 
 /** A lease starts anew, or continues in another mode. */
 const IF_DONE: DurableOutcome<boolean> = { isNeeded: (isDone) => isDone };
+const FREES = { frees: true } as const;
 
 export const ACQUIRE = defineScript<AcquireReply>('acquire', {
-  mayGrant: true,
   durable: { isNeeded: ({ status }) => status === 'granted' },
 });
 
 export const ACQUIRE_SEVERAL = defineScript<SeveralReply>('acquireSeveral', {
-  mayGrant: true,
   durable: { isNeeded: ({ first }) => 'status' in first && first.status === 'granted' },
 });
 
 /** The release counts in any case. */
 export const ROTATE = defineScript<RotateReply>('rotate', {
-  mayGrant: true,
   durable: {
     isNeeded: ({ next }) => 'status' in next && next.status === 'granted',
     otherwise: ({ released }, error) => ({ released, next: error }),
   },
 });
 
-export const DOWNGRADE = defineScript('downgrade', { durable: IF_DONE });
+export const DOWNGRADE = defineScript<boolean>('downgrade', { frees: true, durable: IF_DONE });
 export const RAISE_TOKEN = defineScript('raiseToken', { durable: IF_DONE });
 export const RENEW = defineScript('renew', { durable: IF_DONE });
-export const RESIZE = defineScript('resize', { durable: IF_DONE });
+export const RESIZE = defineScript<boolean>('resize', { frees: true, durable: IF_DONE });
 export const SET_DEPTH = defineScript('setDepth', { durable: IF_DONE });
 
 export const TRANSFER = defineScript<number | null>('transfer', { durable: { isNeeded: (token) => token !== null } });
 
-export const FORCE_RELEASE = defineScript('forceRelease');
+export const FORCE_RELEASE = defineScript<boolean>('forceRelease', FREES);
 export const INSPECT = defineScript('inspect');
 /** After a fail-over to a replica without it, the owner has more permits than it counts on, until it releases them. */
-export const LOWER_PERMITS = defineScript('lowerPermits');
+export const LOWER_PERMITS = defineScript<boolean>('lowerPermits', FREES);
 /** What it writes is for people to read: nothing is granted or refused because of it. */
 export const LABEL = defineScript('label');
 /** It grants nothing. A waiter whose place a fail-over has lost asks again. */
 export const KEEP = defineScript('keep');
-export const RELEASE = defineScript('release');
-export const RETAIN = defineScript('retain');
+export const RELEASE = defineScript<boolean>('release', FREES);
+export const RETAIN = defineScript<boolean>('retain', FREES);
 export const VERIFY = defineScript('verify');
 
 /** A server that has forgotten its locks does not know which of them are free. */
-export const WATCH = defineScript<WatchReply>('watch', { mayGrant: true });
+export const WATCH = defineScript('watch');
 
 /** Status, number and flag; and where there is one, a text. See claim-tick.lua. */
 export type ClaimReply = [status: TickReply['status'], value: number, flag: number, text?: string, isNew?: number];
 
 /** Claims a tick together with the lock of its job. A claim without the lock is made again before the tick runs. */
 export const CLAIM_TICK = defineScript<ClaimReply>('claimTick', {
-  mayGrant: true,
   durable: { isNeeded: ([status]) => status === 'granted' },
 });
 
@@ -68,7 +67,7 @@ export const CLAIM_TICK = defineScript<ClaimReply>('claimTick', {
 export const FINISH_TICK = defineScript<unknown>('finishTick', { durable: { isNeeded: () => true } });
 
 /** What it tells is for people to read, and the lock is released as by {@link RELEASE}. */
-export const END_RUN = defineScript('endRun');
+export const END_RUN = defineScript<boolean>('endRun', FREES);
 export const INDEX_JOBS = defineScript('indexJobs');
 export const LOOK_JOBS = defineScript('lookJobs');
 export const REGISTER_JOB = defineScript('registerJob');
@@ -92,4 +91,4 @@ export const PROBE = defineScript('probe');
 export const PROBE_INBOX = defineScript('probeInbox');
 export const QUARANTINE = defineScript('quarantine');
 /** What a health check runs: it is held up where a grant would be. */
-export const TRY_WRITE = defineScript<unknown>('tryWrite', { mayGrant: true, durable: { isNeeded: () => true } });
+export const TRY_WRITE = defineScript<unknown>('tryWrite', { durable: { isNeeded: () => true } });

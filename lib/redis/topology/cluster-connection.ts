@@ -10,7 +10,6 @@ import type { Durability } from '../durability/durable-connection.js';
 import type { OwnClients } from '../connection/own-clients.js';
 import { OwnSubscriber } from '../connection/own-subscriber.js';
 import { safeOptions } from '../connection/ioredis-options.js';
-import { ASKING } from '../script/script-runner.js';
 import type { ServerConnection } from '../connection/server-connection.js';
 import { slotOf, SLOTS } from './slot.js';
 import { mendQuirks } from '../connection/ioredis-quirks.js';
@@ -128,13 +127,15 @@ export class ClusterConnection implements Connection {
     return this.clients.closed();
   }
 
-  #send<T>(
-    server: ServerConnection,
-    call: ScriptCall<T>,
-    redirections: number,
-    scripts: ScriptSender = this.scripts,
-  ): Promise<T> {
-    return server.sendIfConnected(scripts, call, (error) => this.#failed(server, call, error, redirections));
+  trusts(key: string, fence: string, sentAt: number): boolean {
+    if (!this.scripts.trusts) return true;
+    const address = this.#topology.addressOf(slotOf(key));
+    const server = address === undefined ? undefined : this.#servers.known(address);
+    return server !== undefined && this.scripts.trusts(server.client, fence, sentAt);
+  }
+
+  #send<T>(server: ServerConnection, call: ScriptCall<T>, redirections: number): Promise<T> {
+    return server.sendIfConnected(this.scripts, call, (error) => this.#failed(server, call, error, redirections));
   }
 
   async #failed<T>(server: ServerConnection, call: ScriptCall<T>, error: unknown, redirections: number): Promise<T> {
@@ -150,7 +151,7 @@ export class ClusterConnection implements Connection {
     const next = this.#servers.at(address);
     // Or else it is moving to that node.
     if (kind === 'MOVED') this.#topology.moved(Number(slot), address);
-    return this.#send(next, call, redirections - 1, kind === 'MOVED' ? this.scripts : ASKING);
+    return this.#send(next, { ...call, isAsking: kind === 'ASK' }, redirections - 1);
   }
 
   /** @param slot the slot without a known node; left out if no node at all is known */

@@ -82,6 +82,10 @@ export class PrimaryConnection implements Connection {
     return this.#server.trouble;
   }
 
+  trusts(_key: string, fence: string, sentAt: number): boolean {
+    return this.scripts.trusts?.(this.#server.client, fence, sentAt) ?? true;
+  }
+
   servers(): readonly ServerConnection[] {
     return [this.#server];
   }

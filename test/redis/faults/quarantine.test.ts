@@ -8,7 +8,7 @@ import { TcpProxy } from '../../support/network/tcp-proxy.js';
 const LEASE_MS = 2_000;
 const LONG = { restartQuarantineMs: 600_000 };
 const FORGOTTEN =
-  /Redis at \S+ has restarted without its data; locks are granted again in \d+ ms \(restartQuarantineMs\)/;
+  /Redis at \S+ has restarted and may have forgotten leases; locks are granted again in \d+ ms \(restartQuarantineMs\)/;
 
 describe('with restartQuarantineMs', () => {
   const redis = useRedis();

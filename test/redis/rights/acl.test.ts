@@ -79,7 +79,7 @@ describe('an ACL user', () => {
 
   it.each([
     ['WAIT', 'durability', DURABLY, TO_WAIT, 'only 0 of 1 replicas'],
-    ['INFO', 'restartQuarantineMs', QUARANTINED, TO_LOOK, 'has restarted without its data'],
+    ['INFO', 'restartQuarantineMs', QUARANTINED, TO_LOOK, 'has restarted and may have forgotten leases'],
   ])(
     'needs %s for %s: without it is told at once, and nothing is granted',
     async (_what, name, options, rule, said) => {

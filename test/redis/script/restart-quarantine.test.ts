@@ -1,33 +1,54 @@
 import type { Redis } from 'ioredis';
-import type { ScriptCall, ScriptSender } from '../../../lib/redis/script/script.js';
+import type { Script, ScriptCall, ScriptSender } from '../../../lib/redis/script/script.js';
 import { RestartQuarantine, RestartQuarantineError } from '../../../lib/redis/script/restart-quarantine.js';
-import { QUARANTINE, RELEASE } from '../../../lib/redis/script/scripts.js';
+import * as SCRIPTS from '../../../lib/redis/script/scripts.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 
 const LONGEST_LEASE_MS = 30_000;
 const HOUR_MS = 3_600_000;
 
+/** The data of a server after its start, as the script reports it. */
+const DATA = { none: 0, kept: 1, logged: 2 };
+
 /** A server whose wall clock can be set, and a client of it. */
-function worldOf() {
+function worldOf({ isPersistent = false } = {}) {
   const clock = new FakeClock();
+  const lines: string[] = [];
   const server = {
     runId: 'aaaa',
     startedAt: 0,
     wallStepMs: 0,
-    hasAll: 0,
+    data: DATA.none,
+    /** The reply to CONFIG GET; an error where the user may not ask. */
+    config: [] as unknown,
+    /** What it says to the check, if it fails. */
+    refusal: undefined as string | undefined,
     /** What happens between a reply and its being read. */ holdReply: () => {},
   };
   const wallMs = () => clock.now() + server.wallStepMs;
   const runner: ScriptSender = {
-    send: <T>(_client: Redis, { script, read }: ScriptCall<T>) => {
+    send: <T>(_client: Redis, { script, args, read }: ScriptCall<T>, fail: (error: unknown) => Promise<T>) => {
       const upSeconds = Math.floor((wallMs() - server.startedAt) / 1_000);
-      const look = [server.runId, upSeconds, wallMs(), server.hasAll];
+      const look = [server.runId, upSeconds, wallMs(), server.data];
       server.holdReply();
-      return Promise.resolve(read(script === QUARANTINE ? look : 'granted'));
+      const isCheck = script === SCRIPTS.QUARANTINE;
+      if (isCheck && server.refusal) return fail(Object.assign(new Error(server.refusal), { name: 'ReplyError' }));
+      return Promise.resolve(read(isCheck ? look : args.length === 0 ? 'granted' : String(args[0])));
     },
   };
-  const client = { options: { host: 'redis.test', port: 6379 }, stream: {} };
-  const newClient = () => new RestartQuarantine(runner, LONGEST_LEASE_MS, clock);
+  const client = {
+    options: { host: 'redis.test', port: 6379 },
+    stream: {},
+    call: () => (server.config instanceof Error ? Promise.reject(server.config) : Promise.resolve(server.config)),
+  };
+  const settings = { longestLeaseMs: LONGEST_LEASE_MS, isPersistent, warn: (line: string) => void lines.push(line) };
+  const newClient = () => new RestartQuarantine(runner, settings, clock);
+  const send = (script: Script) =>
+    quarantine.send<unknown>(
+      client as unknown as Redis,
+      { script, keys: ['lock', 'queue', 'fence'], args: [], read: (reply) => reply },
+      (error) => Promise.reject(error as Error),
+    );
   let quarantine = newClient();
   server.startedAt = wallMs() - HOUR_MS;
   return {
@@ -42,12 +63,13 @@ function worldOf() {
     },
     /** Another process begins. */
     newProcess: () => void (quarantine = newClient()),
-    acquire: () =>
-      quarantine.send<unknown>(
-        client as unknown as Redis,
-        { script: RELEASE, keys: ['lock', 'queue', 'fence'], args: [], read: (reply) => reply, mayGrant: true },
-        (error) => Promise.reject(error),
-      ),
+    /** What the log says. */
+    lines,
+    send,
+    acquire: () => send(SCRIPTS.ACQUIRE),
+    release: () => send(SCRIPTS.RELEASE),
+    /** Whether the message of a grant to a command that was sent then is enough. */
+    trusts: (sentAt: number) => quarantine.trusts(client as unknown as Redis, 'fence', sentAt),
   };
 }
 
@@ -198,10 +220,139 @@ describe('the quarantine after a restart', () => {
     expect(await acquire()).toBe('granted');
   });
 
-  it('is over at once where the data is complete', async () => {
-    const { acquire, restart, server } = worldOf();
-    restart();
-    server.hasAll = 1;
-    expect(await acquire()).toBe('granted');
+  describe('a script that frees', () => {
+    it('grants nothing while it lasts, and then what it frees', async () => {
+      const { release, acquire, restart, clock } = worldOf();
+      expect(await release()).toBe('granted');
+      restart();
+      // Also as the first command on a connection: it waits for the check.
+      expect(await release()).toBe('grant nothing');
+      await expect(acquire()).rejects.toThrow(RestartQuarantineError);
+      expect(await release()).toBe('grant nothing');
+      await clock.advance(LONGEST_LEASE_MS + 1_000);
+      expect(await release()).toBe('granted');
+    });
+
+    it('is executed where the server refuses the check, and grants nothing', async () => {
+      const { release, acquire, server } = worldOf();
+      server.refusal = "NOPERM this user has no permissions to run the 'info' command";
+      expect(await release()).toBe('grant nothing');
+      await expect(acquire()).rejects.toThrow('+info');
+    });
+
+    it('fails with its connection: it is not known what it may do on the next one', async () => {
+      const { release, server } = worldOf();
+      server.refusal = 'LOADING Redis is loading the dataset in memory';
+      await expect(release()).rejects.toThrow('LOADING');
+    });
+  });
+
+  describe('a message of a grant', () => {
+    it('is enough from a server that was found well before the command was sent', async () => {
+      const { acquire, trusts, reconnect, restart, clock } = worldOf();
+      expect(trusts(clock.now())).toBe(false);
+      const before = clock.now() - 1;
+      await acquire();
+      expect([trusts(before), trusts(clock.now())]).toEqual([false, true]);
+      reconnect();
+      expect(trusts(clock.now())).toBe(false);
+      restart();
+      await expect(acquire()).rejects.toThrow(RestartQuarantineError);
+      expect(trusts(clock.now())).toBe(false);
+      const during = clock.now();
+      await clock.advance(LONGEST_LEASE_MS + 1_000);
+      // It is over by the clock, and no command has found that out.
+      expect(trusts(clock.now())).toBe(false);
+      await acquire();
+      expect([trusts(during), trusts(clock.now())]).toEqual([false, true]);
+    });
+
+    it('is enough where nothing is forgotten', async () => {
+      const { acquire, trusts, restart, server, clock } = worldOf({ isPersistent: true });
+      restart();
+      server.data = DATA.kept;
+      await acquire();
+      expect(trusts(clock.now())).toBe(true);
+    });
+  });
+
+  describe('is over at once', () => {
+    const ALWAYS = ['appendfsync', 'always', 'no-appendfsync-on-rewrite', 'no'];
+    const everySecond = ['appendfsync', 'everysec', 'no-appendfsync-on-rewrite', 'no'];
+    const notMeanwhile = ['appendfsync', 'always', 'no-appendfsync-on-rewrite', 'yes'];
+    const proofs: readonly (readonly [string, { data: number; config?: unknown; isPersistent?: boolean }, boolean])[] =
+      [
+        ['a log that is on disk before each answer', { data: DATA.logged, config: ALWAYS }, true],
+        [
+          'the same, told as a map',
+          { data: DATA.logged, config: { [ALWAYS[0]!]: 'always', [ALWAYS[2]!]: 'no' } },
+          true,
+        ],
+        ['a log that is written once a second', { data: DATA.logged, config: everySecond }, false],
+        ['a log that is not written while it is made anew', { data: DATA.logged, config: notMeanwhile }, false],
+        ['a log of which nothing is told', { data: DATA.logged, config: new Error('NOPERM') }, false],
+        ['no log, though one would be written so', { data: DATA.kept, config: ALWAYS }, false],
+        ['no data', { data: DATA.none, config: ALWAYS, isPersistent: true }, false],
+        ["persistence: 'always'", { data: DATA.kept, isPersistent: true }, true],
+      ];
+
+    it.each(proofs)(
+      'with proof that nothing is forgotten: %s',
+      async (_, { data, config = [], isPersistent }, isOver) => {
+        const { acquire, restart, server, lines } = worldOf({ isPersistent: isPersistent ?? false });
+        restart();
+        Object.assign(server, { data, config });
+        if (isOver) expect(await acquire()).toBe('granted');
+        else await expect(acquire()).rejects.toThrow(RestartQuarantineError);
+        expect(lines).toHaveLength(isOver ? 0 : 1);
+      },
+    );
+  });
+
+  it('has one line in the log, however many connections and commands there are, and one for the next restart', async () => {
+    const { acquire, release, restart, reconnect, lines, server } = worldOf();
+    await acquire();
+    for (const [data, why] of [
+      [DATA.none, 'without its data'],
+      [DATA.kept, 'with data that may be old'],
+      [DATA.logged, 'with an append-only file that may lack the last writes (appendfsync is not always)'],
+    ] as const) {
+      restart();
+      server.data = data;
+      for (let times = 0; times < 3; times++) {
+        await release();
+        await expect(acquire()).rejects.toThrow(RestartQuarantineError);
+        reconnect();
+      }
+      expect(lines.splice(0)).toEqual([
+        expect.stringMatching(
+          new RegExp(
+            `^Redis at redis\\.test:6379 has restarted ${why.replace(/[()]/g, '\\$&')}\\. No lock is granted there until ` +
+              '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ, for 30 s: leases that it has forgotten may still be held ' +
+              '\\(restartQuarantineMs\\)\\.$',
+          ),
+        ),
+      ]);
+    }
+  });
+});
+
+describe('every script', () => {
+  const all: readonly Script[] = Object.values(SCRIPTS);
+
+  it('that mints tokens is held up during a quarantine, unless it says that it can do without', () => {
+    const minting = all.filter(({ mayGrant }) => mayGrant);
+    expect(minting.filter(({ frees }) => !frees).map(({ name }) => name)).toEqual([
+      'acquire',
+      'acquireSeveral',
+      'claimTick',
+      'rotate',
+      'tryWrite',
+      'watch',
+    ]);
+    // What grants includes this code of include/mint.lua.
+    const withMint = all.filter(({ lua }) => lua.includes('281474976710655'));
+    expect(minting).toEqual(withMint);
+    expect(all.filter(({ frees, mayGrant }) => frees && !mayGrant)).toEqual([]);
   });
 });

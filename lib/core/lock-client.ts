@@ -173,7 +173,7 @@ export class LockClient {
       asked: (request) => this.#jobRecords.forEach(({ requests }) => requests.asked(request)),
       freed: (message) => this.watches.freed(message),
       unproven: () => localQueues.unproven(),
-      reconnected: () => [localQueues, this.watches].forEach((each) => each.reconnected()),
+      reconnected: () => [orphanReleases, localQueues, this.watches].forEach((each) => each.reconnected()),
     });
     this.#deps = deps;
     this.#leases = leases;

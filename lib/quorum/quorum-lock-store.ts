@@ -87,7 +87,10 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
         retained: (notice) => this.#onRetained(index, notice),
         // Free at one node: at how many of them, an answer tells.
         freed: (message) => this.#listener?.freed?.({ ...message, mark: undefined }),
-        reconnected: () => this.#listener?.reconnected(),
+        reconnected: () => {
+          this.nodes[index]!.orphanReleases.reconnected();
+          this.#listener?.reconnected();
+        },
       });
     });
   }

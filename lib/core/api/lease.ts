@@ -67,7 +67,8 @@ export interface Lease extends AsyncDisposable {
    * @throws InvalidLockOptionsError when its mode is neither `write` nor `read`
    * @throws LockReentryError when this context has entered to write more than once
    * @throws LeaseLostError when the lease is not held any more
-   * @throws LockUnavailableError when Redis does not answer: then other readers may have to wait until it is released
+   * @throws LockUnavailableError when Redis does not answer, or refuses: other readers then wait until it accepts, which
+   * is tried again and again
    */
   downgrade(): Promise<void>;
   /**
@@ -77,8 +78,9 @@ export interface Lease extends AsyncDisposable {
    * @param count 1 to one less than the lease has; `release()` releases all of them
    * @throws InvalidLockOptionsError for another count, before `minHoldMs` is over, and when its mode is not `semaphore`
    * @throws LeaseLostError when the lease is not held any more
-   * @throws LockUnavailableError when Redis does not answer: the permits may be free already, so use them no more. The
-   * same call again releases none twice, and `release()` releases all that are left
+   * @throws LockUnavailableError when Redis does not answer, or refuses: use the permits no more, because they are
+   * released as soon as Redis accepts it. The same call again releases none twice, and `release()` releases all that are
+   * left
    */
   releasePermits(count: number): Promise<void>;
   /**

@@ -125,8 +125,8 @@ export type LockEvent =
   /** A lost lease was released. The current holder of the resource was not touched. */
   | ({ type: 'releasedAfterLoss' } & OfLease)
   /**
-   * A release was not confirmed in time. It is sent again until the lock has expired by itself, unless Redis refuses
-   * it. `isEnd`: no other event has told of the end of this lease.
+   * A release was not confirmed in time, or Redis refused it. It is sent again until it is confirmed, or the lock has
+   * expired by itself. `isEnd`: no other event has told of the end of this lease.
    */
   | ({ type: 'releaseFailed' } & OfLease & { heldMs: number; isEnd: boolean; error: LockError })
   /** A renewal was not confirmed. It is tried again until the lease ends. */

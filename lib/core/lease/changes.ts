@@ -5,6 +5,7 @@ import { InvalidLockOptionsError, type LockError, type LockUnavailableError } fr
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import { describeValue } from '../api/validation.js';
 import { asStoreError } from '../store/store-error.js';
+import { inRootContext } from '../util/async-contexts.js';
 import type { LockOwner } from '../store/lock-store.js';
 import type { LeaseTransfer } from './transfer-text.js';
 
@@ -117,8 +118,19 @@ export async function downgrade(hold: Hold, deps: LeaseDeps): Promise<Answer<boo
   // After the command was sent, so that further commands to the store come after it.
   deps.localQueues.downgraded(hold);
   const known = await answer;
-  if (known.outcome === 'answered' && !known.value) storeLease.takenOver();
+  if (known.outcome !== 'answered') untilAnswered(hold, deps, () => (storeLease.isReadLock ? undefined : send()));
+  else if (!known.value) storeLease.takenOver();
   return known;
+}
+
+/**
+ * A command that frees something for others has failed. It is sent until it is answered, or until no holder is left:
+ * then the release frees it.
+ */
+function untilAnswered(hold: Hold, { orphanReleases }: LeaseDeps, send: () => Promise<boolean> | undefined): void {
+  const isHeld = () => hold.storeLease.holders.some((holder) => holder.checkHeld());
+  const sendIfHeld = () => (isHeld() ? send() : undefined);
+  inRootContext(() => void orphanReleases.untilAnswered(sendIfHeld, hold.attemptTimeoutMs));
 }
 
 /**
@@ -174,8 +186,8 @@ export function tooManyPermits(released: unknown, permits: number): InvalidLockO
 
 /**
  * One at a time: see {@link Hold.change}. The command names how many are left, so it releases none twice, however often
- * it is executed. Without an answer they may be free already, or soon: until another command is answered, the lease
- * counts on them no more where that matters to others.
+ * it is executed. If it fails, it is sent again in the background. The same call of the user then names the same number,
+ * because the lease counts on all its permits until a call is answered, except where that matters to others.
  */
 export async function releasePermits(hold: Hold, deps: LeaseDeps, released: number): Promise<boolean> {
   const { storeLease, owner } = hold;
@@ -191,7 +203,8 @@ export async function releasePermits(hold: Hold, deps: LeaseDeps, released: numb
     storeLease.permitsLeft = undefined;
     return isOwner;
   } catch (error) {
-    if (asStoreError((error as LockUnavailableError).cause).failure !== 'unknown') storeLease.permitsLeft = permitsLeft;
+    // Otherwise it was sent in the background already.
+    if (left !== permitsLeft) untilAnswered(hold, deps, () => (storeLease.permitsLeft === left ? send() : undefined));
     throw error;
   }
 }

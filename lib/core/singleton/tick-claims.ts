@@ -180,7 +180,7 @@ export class TickClaims {
     { hold }: Pick<SingleLease, 'hold'>,
   ): Promise<void> {
     if (options.onCrash === 'skip') return;
-    const { alarms, clock, closing } = this.deps;
+    const { alarms, clock, closing, orphanReleases } = this.deps;
     const claim = { tick: target.tick, to: 'finished', keepMs } as const;
     await askUntil(alarms, clock, {
       send: () => this.jobs.end(owner, { claim }),
@@ -190,6 +190,7 @@ export class TickClaims {
       // The shutdown did not wait for this run: the connections are closed.
       unanswered: () => closing.aborted && !hold.checkHeld(),
       pauseMs: () => RETRY_PAUSE_MS,
+      refused: orphanReleases.refused,
     });
   }
 }

@@ -2,6 +2,7 @@ import { type Alarm, type Alarms, alarmThat } from '../util/alarms.js';
 import { LockUnavailableError } from '../api/errors.js';
 import { backoff, type Clock, type Random } from '../util/clock.js';
 import { pause } from '../util/promises.js';
+import type { RefusedCommands } from './refused-commands.js';
 import { asStoreError, LockStoreError } from './store-error.js';
 import type { LockDefaults, ResolvedLockOptions } from '../api/lock-options.js';
 import type { LockOwner, LockStore } from './lock-store.js';
@@ -104,13 +105,16 @@ export async function ask<T>(
 
 /** A command that may safely be executed twice, and when to stop sending it. */
 export interface RepeatedCommand<T> {
-  send(): Promise<T>;
+  /** @returns nothing if the command is no longer needed: the last answer then stands */
+  send(): Promise<T> | undefined;
   /** How long one attempt may take, in milliseconds. */
   readonly timeoutMs: number;
   /** After an attempt without an answer, no other starts at this time or later, on the monotonic clock. */
   readonly giveUpAt: number;
   /** @returns the pause after this many failures in a row, in milliseconds */
   pauseMs(failures: number): number;
+  /** Paces the command after a refusal. @default a refusal is final */
+  readonly refused?: RefusedCommands;
   /** Called after each attempt without an answer. @returns whether the caller no longer needs the answer */
   unanswered?(answer: Exclude<Answer<T>, { outcome: 'answered' }>, command: Promise<T>): boolean;
   /**
@@ -118,26 +122,36 @@ export interface RepeatedCommand<T> {
    */
   isFinal?(value: T): boolean;
   readonly signal?: AbortSignal;
-  /** Ends a pause early: the command is then sent at once. */
-  readonly hurry?: AbortSignal;
 }
 
-/** Sends a command again until it is answered or refused, or until `giveUpAt`. @returns the last answer */
+/**
+ * Sends a command again until it is answered, or until `giveUpAt`. A refusal ends that, unless the command has to
+ * arrive: then it goes on after a longer pause (see {@link RefusedCommands}). @returns the last answer
+ */
 export async function askUntil<T>(alarms: Alarms, clock: Clock, command: RepeatedCommand<T>): Promise<Answer<T>> {
-  const { timeoutMs, giveUpAt, signal, hurry } = command;
-  for (let failures = 1; ; failures++) {
-    const sent = command.send();
-    const answer = await withTimeout(alarms, sent, timeoutMs, signal);
+  const { timeoutMs, giveUpAt, signal, refused } = command;
+  let answer: Answer<T> = { outcome: 'aborted' };
+  let refusals = 0;
+  let failures = 0;
+  for (let sent = command.send(); sent !== undefined; sent = command.send()) {
+    answer = await withTimeout(alarms, sent, timeoutMs, signal);
+    const isRefused = answer.outcome === 'failed' && answer.error.failure === 'refused';
+    if (refusals > 0) refused!.answered(isRefused);
     if (answer.outcome === 'answered') {
       if (command.isFinal?.(answer.value) ?? true) return answer;
     } else {
       if (command.unanswered?.(answer, sent) || answer.outcome === 'aborted') return answer;
-      if (answer.outcome === 'failed' && answer.error.failure === 'refused') return answer;
+      if (isRefused && (refused === undefined || refused.isClosed)) return answer;
     }
-    const pauseMs = command.pauseMs(failures);
+    refusals = isRefused ? refusals + 1 : 0;
+    const pauseMs = isRefused ? refused!.pauseMs(refusals) : command.pauseMs(++failures);
     if (answer.outcome !== 'answered' && clock.now() + pauseMs >= giveUpAt) return answer;
-    if ((await pause(clock, pauseMs, signal ?? hurry)) === 'aborted' && signal) return { outcome: 'aborted' };
+    if (isRefused) await refused!.turn(pauseMs);
+    else if ((await pause(clock, pauseMs, signal)) === 'aborted') return { outcome: 'aborted' };
   }
+  // The turn of the next one: this one is not sent.
+  if (refusals > 0) refused!.answered(true);
+  return answer;
 }
 
 function timedOut(timeoutMs: number): { outcome: 'timeout'; error: LockStoreError } {

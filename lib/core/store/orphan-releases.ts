@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Alarms } from '../util/alarms.js';
 import { askUntil } from './ask.js';
+import { RefusedCommands } from './refused-commands.js';
 import { inRootContext } from '../util/async-contexts.js';
 import { backoff, type Clock } from '../util/clock.js';
 import type { LockStore, LockOwner, Retention } from './lock-store.js';
@@ -30,8 +31,8 @@ export interface Retained {
 }
 
 /**
- * Releases with an unknown outcome, and releases of acquisitions that may have succeeded after the call gave up. Each
- * is sent again until it is answered, or until the lock has expired.
+ * Releases that have failed, and releases of acquisitions that may have succeeded after the call gave up. Each is sent
+ * again until it is answered, also if it is refused, or until the lock has expired.
  */
 export class OrphanReleases {
   /** By owner id. */
@@ -42,6 +43,8 @@ export class OrphanReleases {
   readonly #retained = new WeakMap<LockOwner, Retained>();
   /** What they are granted that have given up is released. */
   readonly late: LateGrants;
+  /** The commands that have to arrive and were refused: these releases, and others to the same store. */
+  readonly refused: RefusedCommands;
   readonly #stop = new AbortController();
 
   constructor(
@@ -51,6 +54,7 @@ export class OrphanReleases {
   ) {
     setMaxListeners(0, this.#stop.signal);
     this.late = new LateGrants(clock);
+    this.refused = new RefusedCommands(clock);
   }
 
   get size(): number {
@@ -118,8 +122,17 @@ export class OrphanReleases {
     );
   }
 
-  /** Waits for all releases, but at most `attemptTimeoutMs` for each command of the longest one. The remaining locks expire. */
+  /** The connection is new: Redis may accept what it has refused. */
+  reconnected(): void {
+    this.refused.hasten();
+  }
+
+  /**
+   * Waits for all releases, but at most `attemptTimeoutMs` for each command of the longest one, and for none that Redis
+   * refuses. The remaining locks expire.
+   */
   async settle(attemptTimeoutMs: number): Promise<void> {
+    this.refused.close();
     const pending = [...this.#pending.values()];
     const commands = pending.reduce((most, each) => Math.max(most, each.commands), 1);
     const timer = this.clock.setTimer(() => this.#stop.abort(), commands * attemptTimeoutMs);
@@ -128,15 +141,20 @@ export class OrphanReleases {
     this.#stop.abort();
   }
 
+  /**
+   * Sends a command until it is answered, also after a refusal; until it is no longer needed (`send` returns nothing);
+   * or until `giveUpAt`.
+   */
+  untilAnswered(send: () => Promise<boolean> | undefined, timeoutMs: number, giveUpAt = Infinity): Promise<unknown> {
+    const pauseMs = (failures: number): number => backoff(PAUSE_MS, failures);
+    const { refused } = this;
+    const { signal } = this.#stop;
+    return askUntil(this.alarms, this.clock, { send, timeoutMs, giveUpAt, pauseMs, refused, signal });
+  }
+
   async #repeat(owner: LockOwner, { leaseMs, attemptTimeoutMs }: Limits, before: Before | undefined): Promise<void> {
-    const expiresAt = this.clock.now() + leaseMs;
-    await askUntil(this.alarms, this.clock, {
-      send: () => (before ? this.#inOrder(before, owner) : this.#release(owner)),
-      timeoutMs: commandsWith(before) * attemptTimeoutMs,
-      giveUpAt: expiresAt,
-      pauseMs: (failures) => backoff(PAUSE_MS, failures),
-      signal: this.#stop.signal,
-    });
+    const send = () => (before ? this.#inOrder(before, owner) : this.#release(owner));
+    await this.untilAnswered(send, commandsWith(before) * attemptTimeoutMs, this.clock.now() + leaseMs);
   }
 
   /** Sends the release even if the command before it fails. */

@@ -20,8 +20,10 @@ export class LockStoreError extends Error {
 }
 
 /** The error of every call after the store was closed. Trying again does not help. */
-export function closedStore(): LockStoreError {
-  return new LockStoreError('refused', 'this lock service is closed, because its application has shut down');
+export class ClosedStoreError extends LockStoreError {}
+
+export function closedStore(): ClosedStoreError {
+  return new ClosedStoreError('refused', 'this lock service is closed, because its application has shut down');
 }
 
 /** Returns any rejection of a store as a {@link LockStoreError}. One of another class counts as `unknown`. */

@@ -5,7 +5,7 @@ import type { LockEventOf } from '../../core/events/events.js';
 import { type EventTable, type LockObservers, observeBy } from '../../core/events/observers.js';
 import { JOB_PREFIX, LEADER_PREFIX } from '../../core/api/resource.js';
 import { describeOrders } from '../../core/holding/lock-order.js';
-import { LockStoreError } from '../../core/store/store-error.js';
+import { ClosedStoreError, LockStoreError } from '../../core/store/store-error.js';
 import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { formatDuration } from '../../core/util/durations.js';
 import { count, countWas } from '../../core/util/plurals.js';
@@ -246,9 +246,8 @@ function describeFailure({ message }: LockError, next: string): string {
   return `${message}. ${next} ${see('redis-does-not-answer')}`;
 }
 
-/** A release that Redis or a closed service refuses is not tried again. */
 function describeNextTry({ cause }: LockError): string {
-  return cause instanceof LockStoreError && cause.failure === 'refused'
+  return cause instanceof ClosedStoreError
     ? 'It is not tried again: the lock ends with its lease.'
     : 'It is tried again until the lease has expired.';
 }

@@ -192,7 +192,7 @@ describe('a writer that becomes a reader', () => {
   describe('without an answer', () => {
     it('never writes on: it only reads as soon as it was asked', async () => {
       const lease = await a.locks.acquire('stock', WRITE);
-      a.store.next('downgrade', lostOnTheWay);
+      a.store.next('downgrade', lostOnTheWay, lostOnTheWay);
       const downgrading = track(lease.downgrade());
       expect(lease.mode).toBe('read');
       await world.clock.advance(1_000);

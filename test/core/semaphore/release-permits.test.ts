@@ -235,25 +235,28 @@ describe('releasePermits', () => {
     });
   });
 
-  it('counts on all of them where the command was certainly not executed', async () => {
-    const lease = await acquire(a, 4, { localHandOversMs: 60_000 });
-    for (const failure of ['refused', 'notExecuted'] as const) {
+  it.each(['refused', 'notExecuted'] as const)(
+    'that fails (%s) is sent again: it is not passed on in memory',
+    async (failure) => {
+      const lease = await acquire(a, 4, { localHandOversMs: 60_000 });
       a.store.fates.lowerPermits = failing(failure);
       const releasing = track(lease.releasePermits(2));
       await world.clock.advance(1_000);
       expect(releasing.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', lastAttempt: 'failed' });
-    }
-    const [next, last] = await waitingForFour();
-    const asked = a.store.commands.length;
-    await lease.release();
-    await settle();
-    // In memory, as ever.
-    expect([next.value.permits, a.store.commands.length]).toEqual([4, asked]);
-    await next.value.release();
-    await settle();
-    await last.value.release();
-    await expectNothingLeft();
-  });
+      expect(lease.permits).toBe(4);
+      delete a.store.fates.lowerPermits;
+      await world.clock.advance(2_000);
+      expect([lease.permits, await stored()]).toEqual([4, [2]]);
+      const [next, last] = await waitingForFour();
+      await lease.release();
+      await settle();
+      expect([next.value.permits, await stored()]).toEqual([4, [4]]);
+      await next.value.release();
+      await settle();
+      await last.value.release();
+      await expectNothingLeft();
+    },
+  );
 
   it('goes one call after another', async () => {
     const lease = await acquire(a, 4);

@@ -14,6 +14,8 @@ const FIRST_LOOK_MS = 1_000;
 const MOST_UNSCHEDULED = 30;
 /** While Redis does not answer, the pauses between two tries. */
 const RETRY_MS = { first: 1_000, longest: 30_000 };
+/** After so many schedules, whose next ticks take some milliseconds to compute, the event loop has a turn. */
+const SCHEDULES_PER_TURN = 4;
 /** How often a job that runs for missed ticks asks whether a run is owed. */
 const ASK_AGAIN_MS = 5 * 60_000;
 
@@ -192,6 +194,7 @@ export class MissedTicks {
   async #register(some: readonly Watched[]): Promise<readonly JobState[]> {
     const now = this.runtime.clock.wallNow();
     const schedules = some.map(({ job }) => job.schedule());
+    void prepareTicks(new Set(schedules), now);
     const registrations = some.map(({ resource }, index) => {
       const schedule = schedules[index];
       return { resource, schedule: schedule?.text, next: schedule?.after(now) };
@@ -262,6 +265,17 @@ export class MissedTicks {
   #send<T>(what: string, some: readonly Watched[], send: () => Promise<T>): Promise<T> {
     const [operation, resource] = some.length === 1 ? [what, some[0]!.resource] : [`${what} jobs`, ''];
     return ask(this.runtime, send, operation, resource, () => !this.runtime.closing.aborted);
+  }
+}
+
+/** Asks now for what the claims of the next ticks need. Then nothing is left to compute when many jobs are due at once. */
+async function prepareTicks(schedules: ReadonlySet<TickSchedule | undefined>, now: number): Promise<void> {
+  let asked = 0;
+  for (const schedule of schedules) {
+    const next = schedule?.after(now);
+    if (next === undefined) continue;
+    schedule!.around(next);
+    if (++asked % SCHEDULES_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
   }
 }
 

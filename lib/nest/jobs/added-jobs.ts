@@ -4,14 +4,8 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { isUnclaimed } from '../../core/singleton/tick-claims.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
 import { quote } from '../../core/util/quoted.js';
-import {
-  checkMissedOfDate,
-  cronTickAt,
-  intervalTick,
-  jobTickOf,
-  resolveIntervalOptions,
-  scheduleOf,
-} from '../schedule/job-ticks.js';
+import { cronTicksOf, scheduleOf } from '../schedule/cron-ticks.js';
+import { checkMissedOfDate, cronTickAt, intervalTick, resolveIntervalOptions } from '../schedule/job-ticks.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { clockOf } from '../service-parts.js';
 import { type Job, type JobMethod, type Occasion, runJob } from '../schedule/run-job.js';
@@ -167,11 +161,13 @@ export class AddedJobs {
   ): Entry & { readonly scheduled: CronJobLike } {
     const place = { where, option };
     const scheduled = cronJobOf(cronJobs, place, { ...source, name, onTick: () => fire(job) });
-    const tickAt = (wallNow: number): Occasion['tick'] => jobTickOf(cronTickAt(scheduled.cronTime, wallNow), options);
+    const tickAt = (wallNow: number): Occasion['tick'] => cronTickAt(scheduled.cronTime, wallNow, options);
     const schedule = () => (this.find(registry, name) === job ? scheduleOf(scheduled) : undefined);
     const isOrdered = typeof source.cronTime === 'string';
     const job = jobOf(service, { name, options, schedule: isOrdered ? schedule : undefined, tickAt }, work);
     registry.addCronJob(name, scheduled as never);
+    // Before its timer starts: that asks for the next tick.
+    if (isOrdered) cronTicksOf(scheduled.cronTime);
     try {
       inRootContext(() => scheduled.start());
     } catch (error) {

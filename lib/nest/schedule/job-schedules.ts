@@ -6,7 +6,7 @@ import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { describeValue } from '../../core/api/validation.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
 import { quote } from '../../core/util/quoted.js';
-import type { CronTimeLike } from './nominal-tick.js';
+import type { CronTimeLike } from './next-tick.js';
 
 /** When a job of the package `cron` is due, as the application states it. */
 export interface StatedSchedule {

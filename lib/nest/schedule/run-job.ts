@@ -10,6 +10,7 @@ import type { RedisLockService } from '../redis-lock.service.js';
 import { sharedByCopies } from '../../core/util/objects.js';
 import { clockOf, partsOf } from '../service-parts.js';
 import type { resolveJobOptions } from './singleton-options.js';
+import { jobTurn } from './turns.js';
 
 /** The method of a job. It is called with its run. */
 export type JobMethod = (run: SingletonRun) => unknown;
@@ -39,8 +40,7 @@ interface JobTick extends Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due' | 
   readonly overlap?: SingletonRunOptions['overlap'];
   /** The schedule that the tick belongs to. Not set where ticks have no order. */
   readonly schedule?: TickSchedule | undefined;
-  /** When the tick before it was due by that schedule. */
-  readonly previous?: number | undefined;
+  /** When the next tick is due, if the schedule does not tell. */
   readonly next?: number | undefined;
 }
 
@@ -53,17 +53,29 @@ export interface Occasion {
 }
 
 /** Runs a job if this instance gets the tick. Every run of every job comes this way. */
-export function runJob(
+export async function runJob(
   service: RedisLockService,
   { name, options, work }: Pick<Job, 'name' | 'options'> & { readonly work: JobMethod },
   { kind, tick, begins }: Occasion,
 ): Promise<unknown> {
-  const { overlap, spreadMs, history, lock } = options;
-  const { schedule, previous, next, ...target } = tick;
   const isTick = kind === 'tick';
+  if (isTick) await jobTurn();
+  const { overlap, spreadMs, history, lock } = options;
+  const { schedule, next: nextAt, ...target } = tick;
+  const at = target.due?.at;
+  const { before: previous, after: next } =
+    isTick && schedule && at !== undefined ? schedule.around(at) : { before: undefined, after: nextAt };
   // No other instance knows the tick of a manual run, so none could run it again after a crash.
   const onCrash = kind === 'manual' ? 'skip' : options.onCrash;
-  const run = { job: name, overlap, onCrash, ...(isTick && { spreadMs }), ...history, lock, ...target };
+  const run = {
+    job: name,
+    overlap,
+    onCrash,
+    ...(isTick && { spreadMs: spreadBefore(next, at, spreadMs) }),
+    ...history,
+    lock,
+    ...target,
+  };
   const doWork: SingletonWork<unknown> = (_lease, singletonRun) => {
     begins?.();
     return work(singletonRun);
@@ -72,12 +84,11 @@ export function runJob(
   const watch = parts?.jobs;
   if (kind === 'manual') return service.runSingleton({ ...run, manual: true }, doWork);
   // Without a store that remembers jobs, no tick is known to be missed.
-  if (!parts || !watch) return isTick ? service.runSingleton(run, doWork) : Promise.resolve();
+  if (!parts || !watch) return isTick ? service.runSingleton(run, doWork) : undefined;
   const runs = parts.singletonRuns;
   const plan = { kind, schedule: schedule?.text, previous, next };
   if (!isTick) return runs.run(run, doWork, plan);
   const onUnknown = (): void => watch.missed.unknown(name);
-  const at = target.due?.at;
   if (!schedule || at === undefined) return runs.run(run, doWork, { next, onUnknown });
   return runs.run(run, doWork, {
     ...plan,
@@ -85,6 +96,11 @@ export function runJob(
     onAccounted: () => watch.missed.accounted(name, at, next),
     onUnknown,
   });
+}
+
+/** The claim of the next tick makes this one late, so it must not come first. */
+function spreadBefore(next: number | undefined, at: number | undefined, spreadMs: number): number {
+  return next === undefined || at === undefined ? spreadMs : Math.min(spreadMs, Math.floor((next - at) / 2));
 }
 
 /** How long the claim of a run that has a text of its own is remembered: for an answer that is lost, and the same command again. */

@@ -1,4 +1,4 @@
-import type { Job } from './run-job.js';
+import type { Job, Occasion } from './run-job.js';
 import { Cron, type CronOptions, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Inject, Optional } from '@nestjs/common';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
@@ -11,13 +11,14 @@ import {
   parseCronTime,
   type StatedAt,
   timeOf,
+  type TimerTime,
 } from './job-schedules.js';
-import { checkMissedOfDate, cronTickAt, cronTicksOf, jobTickOf, scheduleOf } from './job-ticks.js';
+import { cronTicksOf, scheduleOf } from './cron-ticks.js';
+import { checkMissedOfDate, cronTickAt, dateTick } from './job-ticks.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
 import { describeJob, resolveJobOptions, type SingletonTickOptions, TICK_OPTIONS } from './singleton-options.js';
 import type { TickSchedule } from '../../core/jobs/watched-job.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
-import type { CronTimeLike } from './nominal-tick.js';
 
 /** The options of `@SingletonCron`: those of `@Cron`, and how the job runs over the fleet. */
 export type SingletonCronOptions = CronOptions & SingletonTickOptions;
@@ -72,7 +73,7 @@ export function SingletonCron(
     // A date may be over where nothing is scheduled, such as in a test.
     const check = at === undefined && !disabled;
     const parsed = CronTime && parseCronTime(CronTime, schedule, place, (time) => check && time.sendAt());
-    const ticks = declareCronTicks(prototype, { at, parsed, name, disabled });
+    const ticks = declareCronTicks(prototype, { at, parsed, name, disabled, options: resolved });
     // The scheduler keeps this object, by which its job is known again.
     const date = at === undefined ? undefined : (parsed?.source as CronSource | undefined);
     const cronOptions = pickCronOptions(options);
@@ -80,7 +81,7 @@ export function SingletonCron(
       options: resolved,
       schedule: date ? Cron(date, { ...cronOptions, disabled: true }) : Cron(cronTime, cronOptions),
       ticks: {
-        now: (instance, wallNow) => jobTickOf(ticks.now(instance, wallNow), resolved),
+        now: ticks.now,
         ...(ticks.schedule && { schedule: ticks.schedule }),
         ...(date && !disabled && { mount: (instance) => startAtDate(ticks.registryOf(instance), date, at!, place) }),
       },
@@ -118,13 +119,14 @@ interface CronSchedule extends Pick<SingletonCronOptions, 'name' | 'disabled'> {
   /** The date of a job that is due once, in milliseconds since the Unix epoch. */
   readonly at: number | undefined;
   /** As the scheduler parses it. `undefined` for a scheduler of an unknown version. */
-  readonly parsed: CronTimeLike | undefined;
+  readonly parsed: TimerTime | undefined;
+  readonly options: Job['options'];
 }
 
 const REGISTRY = Symbol.for('SchedulerRegistry (import ScheduleModule.forRoot() in your root module)');
 
 /** Declares the scheduler's registry as an injected property of the class. */
-function declareCronTicks(prototype: object, { at, parsed, name, disabled }: CronSchedule) {
+function declareCronTicks(prototype: object, { at, parsed, name, disabled, options }: CronSchedule) {
   Inject(SchedulerRegistry)(prototype, REGISTRY);
   // Optional, so that the class can be tested without the ScheduleModule.
   Optional()(prototype, REGISTRY);
@@ -133,13 +135,13 @@ function declareCronTicks(prototype: object, { at, parsed, name, disabled }: Cro
   const scheduledAs = (registry: SchedulerRegistry | undefined) => (registry?.getCronJobs().size ? parsed : undefined);
 
   /** The tick that fires now on an instance of the class. */
-  const now = (instance: object, wallNow: number): ReturnType<typeof cronTickAt> => {
+  const now = (instance: object, wallNow: number): Occasion['tick'] => {
     const registry = registryOf(instance);
     const current = currentJob(registry, name)?.cronTime;
-    if (current) return cronTickAt(current, wallNow);
-    if (at !== undefined) return { at, cronTime: undefined };
+    if (current) return cronTickAt(current, wallNow, options);
+    if (at !== undefined) return dateTick(at, options);
     const cronTime = scheduledAs(registry);
-    return cronTime ? cronTickAt(cronTime, wallNow) : { at: Math.floor(wallNow / 1000) * 1000, cronTime: undefined };
+    return cronTime ? cronTickAt(cronTime, wallNow, options) : dateTick(Math.floor(wallNow / 1000) * 1000, options);
   };
   /** When ticks are due, as the job of an instance is scheduled at the moment; none while it is disabled or stopped. */
   const schedule = (instance: object): TickSchedule | undefined => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { nominalTick } from '../../../lib/nest/schedule/nominal-tick.js';
+import { CronTicks } from '../../../lib/nest/schedule/cron-ticks.js';
 import { at, DAY, firings, HOUR, iso, MOST, scheduleOf, SECOND } from './ticks-of-schedules.js';
 import { runs } from '../../support/simulation/runs.js';
 
@@ -152,10 +152,32 @@ describe('for any schedule', () => {
           const fired = firings(cronTime, 'Europe/Vienna', from, from + lengthMs);
           const found = await ticks.between(from, from + lengthMs, MOST);
           expect(found).toEqual({ count: fired.length, first: fired[0], ticks: fired.slice(-MOST) });
-          for (const tick of fired.slice(-2)) expect(nominalTick(cronTime, tick + 3)).toBe(tick);
+          for (const tick of fired.slice(-2)) expect(new CronTicks(cronTime).firedAt(tick + 3)).toBe(tick);
         },
       ),
       { seed: 20_260_105, numRuns: runs(25) },
+    );
+  });
+
+  it('one object that many jobs ask, in any order, answers as a new one does', () => {
+    fc.assert(
+      fc.property(
+        expressions,
+        fc.constantFrom('UTC', 'Europe/Vienna'),
+        fc.constantFrom('2026-03-29T01:00:00Z', '2026-10-25T01:00:00Z', '2026-06-10T09:00:00Z'),
+        fc.array(fc.integer({ min: -30 * HOUR, max: 30 * HOUR }), { minLength: 2, maxLength: 12 }),
+        (expression, zone, around, offsets) => {
+          const { ticks: shared, cronTime } = scheduleOf(expression, zone);
+          for (const time of offsets.map((offset) => at(around) + offset)) {
+            const fresh = new CronTicks(cronTime);
+            const tick = fresh.firedAt(time);
+            expect(shared.firedAt(time)).toBe(tick);
+            expect(shared.around(tick)).toEqual(new CronTicks(cronTime).around(tick));
+            expect(shared.after(time)).toBe(fresh.after(time));
+          }
+        },
+      ),
+      { seed: 20_260_107, numRuns: runs(30) },
     );
   });
 

@@ -1,5 +1,5 @@
 import { CronTime } from 'cron';
-import { cronTicksOf } from '../../../lib/nest/schedule/job-ticks.js';
+import { CronTicks } from '../../../lib/nest/schedule/cron-ticks.js';
 
 export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
@@ -18,7 +18,7 @@ export function scheduleOf(expression: string, timeZone: string | null = 'UTC', 
   const asked = { times: 0 };
   const ask = cronTime.getNextDateFrom.bind(cronTime);
   cronTime.getNextDateFrom = (...args) => (asked.times++, ask(...args));
-  return { ticks: cronTicksOf(cronTime), cronTime, asked };
+  return { ticks: new CronTicks(cronTime), cronTime, asked };
 }
 
 /** What a scheduler that runs all the time fires for: each tick after the one before. */

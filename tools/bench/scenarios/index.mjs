@@ -10,6 +10,7 @@ import { scenario as fleetOfCrons } from './fleet-of-crons.mjs';
 import { scenario as handover } from './handover.mjs';
 import { scenario as importing } from './import.mjs';
 import { scenario as held } from './held-10000.mjs';
+import { scenario as jobsAtOnce } from './jobs-at-once.mjs';
 import { scenario as network1 } from './network/network-1.mjs';
 import { scenario as networkHandover } from './network/network-handover.mjs';
 import { scenario as networkSeveral } from './network/network-several.mjs';
@@ -38,6 +39,7 @@ export const SCENARIOS = [
   waiters,
   ...fleets,
   fleetOfCrons,
+  jobsAtOnce,
   decorated,
   reentry,
   importing,

@@ -1,5 +1,6 @@
 import { CronTime } from 'cron';
-import { type CronTimeLike, nominalTick, type ZonedTime } from '../../../../lib/nest/schedule/nominal-tick.js';
+import { CronTicks } from '../../../../lib/nest/schedule/cron-ticks.js';
+import type { CronTimeLike, ZonedTime } from '../../../../lib/nest/schedule/next-tick.js';
 
 /** A job that every member of the fleet schedules. */
 export interface SimulatedJob {
@@ -42,21 +43,21 @@ export const RARE_JOBS: readonly SimulatedJob[] = SIMULATED_JOBS.filter(({ isJud
 /** Which tick a job fires for: what the decorators compute, from the wall clock of a member. */
 export class SimulatedSchedule {
   readonly everyMs: number;
-  readonly #fast: CronTimeLike;
-  readonly #real: CronTime;
+  readonly #fast: CronTicks;
+  readonly #real: CronTicks;
   #asked = 0;
 
   constructor({ everySeconds }: SimulatedJob) {
     this.everyMs = everySeconds * 1_000;
-    this.#fast = everySoManyMs(this.everyMs);
-    this.#real = new CronTime(expressionOf(everySeconds), 'UTC');
+    this.#fast = new CronTicks(everySoManyMs(this.everyMs));
+    this.#real = new CronTicks(new CronTime(expressionOf(everySeconds), 'UTC'));
   }
 
   /** @throws where the package `cron` has another answer */
   tickAt(wallNow: number): number {
-    const tick = nominalTick(this.#fast, wallNow);
+    const tick = this.#fast.firedAt(wallNow);
     if (this.#asked++ % TICKS_PER_PROOF > 0) return tick;
-    const real = nominalTick(this.#real as unknown as CronTimeLike, wallNow);
+    const real = this.#real.firedAt(wallNow);
     if (real !== tick) throw new Error(`at ${wallNow} the tick is ${real} by the package cron, and not ${tick}`);
     return tick;
   }

@@ -19,29 +19,17 @@ export interface ZonedTime {
   plus(duration: { hours?: number; milliseconds?: number }): ZonedTime;
 }
 
-/** A timer may fire this much early, by the wall clock. */
-const EARLY_MS = 10;
-const FIRST_LOOK_BACK_MS = 2_000;
-const LONGEST_LOOK_BACK_MS = 10 * 366 * 24 * 60 * 60 * 1000;
 /** The ticks of a cron expression are whole seconds. */
 const RESOLUTION_MS = 1_000;
+/** How far to look back for the last tick if there is no next one, and at most. */
+const LOOK_BACK_MS = { first: 2_000, longest: 10 * 366 * 24 * 60 * 60 * 1_000 };
+/** This many ticks are passed one by one. Of more, the last one is found by bisection. */
+const MAX_HOPS = 4;
 /** Where `cron` goes back in time, the next tick is looked for in such steps, up to this long. */
 const DETOUR = { stepMs: 5 * 60 * 1000, longestMs: 4 * 60 * 60 * 1000 };
 /** No zone sets its clocks by more than this. */
 export const LONGEST_CHANGE_HOURS = 2;
 const HOUR_MS = 60 * 60 * 1000;
-
-/**
- * Returns the time for which a job that fires now was scheduled: its last time not after `now`. All instances compute
- * the same time, even if their clocks differ: on each of them, the clock that fires the timer is the clock that says
- * `now`.
- *
- * @returns milliseconds since the Unix epoch
- */
-export function nominalTick(cronTime: CronTimeLike, now: number): number {
-  if (cronTime.realDate) return (cronTime.source as { toMillis(): number }).toMillis();
-  return lastTickUntil(now + EARLY_MS, (time) => tickAfter(cronTime, time)) ?? Math.floor(now / 1000) * 1000;
-}
 
 /**
  * The first tick of a schedule after a time, as an instance fires that was up all the time; none if there is none within
@@ -89,7 +77,7 @@ function firstAfterChange(cronTime: CronTimeLike, tick: ZonedTime): number | und
   const change = changeBefore(tick);
   let known = changes.get(cronTime);
   if (known?.change !== change) {
-    const last = lastTickUntil(change - RESOLUTION_MS, (time) => ask(cronTime, time));
+    const last = lastTickUntil(change - RESOLUTION_MS, (time) => ask(cronTime, time)?.toMillis());
     const first = last === undefined ? change : (ask(cronTime, last)?.toMillis() ?? Infinity);
     changes.set(cronTime, (known = { change, first }));
   }
@@ -108,28 +96,38 @@ function changeBefore(time: ZonedTime): number {
   return after;
 }
 
-/** The last tick that is not after `latest`. */
-function lastTickUntil(latest: number, next: (time: number) => ZonedTime | undefined): number | undefined {
-  const nextInTime = (time: number): number | undefined => {
-    const tick = next(time)?.toMillis();
-    return tick !== undefined && tick <= latest ? tick : undefined;
-  };
-  // A cron expression only says its next time. So start a little in the past, and further back until there is a tick.
-  for (let lookBackMs = FIRST_LOOK_BACK_MS; lookBackMs < LONGEST_LOOK_BACK_MS; lookBackMs *= 8) {
-    const tick = nextInTime(latest - lookBackMs);
-    if (tick !== undefined) return lastTick(tick, latest, nextInTime);
+/**
+ * Returns the last tick that is not after `latest`. A cron expression says only when its next tick is, so this asks at
+ * times in the past.
+ *
+ * @param after returns the first tick after a time
+ */
+export function lastTickUntil(latest: number, after: (time: number) => number | undefined): number | undefined {
+  const next = after(latest);
+  const afterNext = next === undefined ? undefined : after(next);
+  // As far back as the next two are apart, which is right for most schedules.
+  let lookBackMs = afterNext === undefined ? LOOK_BACK_MS.first : afterNext - next!;
+  for (; lookBackMs < LOOK_BACK_MS.longest; lookBackMs *= 8) {
+    const tick = after(latest - lookBackMs);
+    if (tick !== undefined && tick <= latest) return lastFrom(tick, latest, after);
   }
   return undefined;
 }
 
-/** Returns the last of the ticks from `first` to `latest`. A binary search, because there may be thousands. */
-function lastTick(first: number, latest: number, nextInTime: (time: number) => number | undefined): number {
+/** Returns the last of the ticks from `first` to `latest`. */
+function lastFrom(first: number, latest: number, after: (time: number) => number | undefined): number {
   let tick = first;
+  for (let hops = 0; hops < MAX_HOPS; hops++) {
+    const next = after(tick);
+    if (next === undefined || next > latest) return tick;
+    tick = next;
+  }
+  // There may be thousands.
   let noneAfter = latest;
   while (noneAfter - tick >= RESOLUTION_MS) {
     const middle = Math.floor((tick + noneAfter) / 2);
-    const later = nextInTime(middle);
-    if (later === undefined) noneAfter = middle;
+    const later = after(middle);
+    if (later === undefined || later > latest) noneAfter = middle;
     else tick = later;
   }
   return tick;

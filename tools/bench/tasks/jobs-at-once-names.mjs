@@ -1,0 +1,3 @@
+export const PLAIN = 'plain CronJob';
+export const ADDED = 'SingletonJobs.add';
+export const DECORATED = '@SingletonCron';

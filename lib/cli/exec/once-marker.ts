@@ -1,6 +1,7 @@
 import { LockUnavailableError } from '../../core/api/errors.js';
 import { LOCK_DEFAULTS } from '../../core/api/lock-options.js';
 import { askUntil } from '../../core/store/ask.js';
+import { RefusedCommands } from '../../core/store/refused-commands.js';
 import { Alarms } from '../../core/util/alarms.js';
 import { backoff, SYSTEM_CLOCK } from '../../core/util/clock.js';
 import type { RedisLockStore } from '../../redis/redis-lock-store.js';
@@ -13,6 +14,7 @@ const READ_ONLY = '';
 /** Remembers in Redis, in the slot of the lock, that a command has ended well under a key. */
 export class OnceMarker {
   readonly #alarms = new Alarms(SYSTEM_CLOCK);
+  readonly #refused = new RefusedCommands(SYSTEM_CLOCK);
 
   /** @param key the version of the work, such as the tag of a release */
   constructor(
@@ -48,6 +50,8 @@ export class OnceMarker {
       timeoutMs: Math.min(withinMs, LOCK_DEFAULTS.attemptTimeoutMs),
       giveUpAt: SYSTEM_CLOCK.now() + withinMs,
       pauseMs: (failures) => backoff(PAUSE_MS, failures),
+      // Without the marker the work is done once more.
+      ...(ownerId !== READ_ONLY && { refused: this.#refused }),
     });
     if (answer.outcome === 'answered') return answer.value;
     if (answer.outcome === 'aborted') throw new Error('No signal was passed.');

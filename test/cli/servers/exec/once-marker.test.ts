@@ -28,6 +28,19 @@ describe('the marker of exec --once', () => {
     expect(await new OnceMarker(store, 'migrate', 'v2').doneAgoMs(LONG_MS)).toBeNull();
   });
 
+  it('is set as soon as Redis accepts it, if it was refused for a while', async () => {
+    await admin().call('ACL', 'SETUSER', 'app', 'reset', 'on', '>pw', '~*', '&*', '+@all');
+    const { store } = await start({ connection: redis().url.replace('://', '://app:pw@') });
+    const marker = new OnceMarker(store, 'migrate', 'v1');
+    const owner = { resource: 'migrate', id: `${store.clientId}/holder`, mode: 'exclusive' as const };
+    await store.acquire(owner, LONG_MS);
+    await admin().call('ACL', 'SETUSER', 'app', '-evalsha');
+    const setting = marker.set(owner.id, LONG_MS, LONG_MS);
+    await rejection(marker.doneAgoMs(LONG_MS));
+    await admin().call('ACL', 'SETUSER', 'app', '+evalsha');
+    expect(await setting).toBe(true);
+  });
+
   it('is asked for again while Redis is away, and then says what could not be done', async () => {
     const { store } = await start();
     const marker = new OnceMarker(store, 'migrate', 'v1');

@@ -109,15 +109,6 @@ export const ROOMS = {
     why: 'The stores stand on one Redis, and implement the ports of core.',
   },
   sql: { rooms: API, why: 'What a guard does in a transaction of the user. It needs no lock and no Redis.' },
-  migration: {
-    rooms: [...STORE, 'redis', 'redis/connection', 'redis/script'],
-    packages: ['ioredis'],
-    why: 'The locks of other libraries implement a port of core, and know no feature that takes them.',
-  },
-  'migration/both': {
-    rooms: LEASE,
-    why: 'What holds a lock of ours and one of another library together, behind a port of core. It knows no library.',
-  },
   telemetry: {
     rooms: EVENTS,
     why: 'What is measured, by any package. It knows events, and nothing that does the work.',
@@ -251,7 +242,6 @@ export const ROOMS = {
       'redis/connection',
       'redis/durability',
       'redis/script',
-      'migration/both',
     ],
     packages: NEST,
     why: 'The module alone knows every backend.',
@@ -262,7 +252,7 @@ export const ROOMS = {
     why: 'Which order comes next. It does not know what the steps do.',
   },
   'testing/races/locks': {
-    rooms: [...CORE, 'nest', 'nest/module', 'memory', 'migration/both', 'testing/fleet', 'testing/races/schedule'],
+    rooms: [...CORE, 'nest', 'nest/module', 'memory', 'testing/fleet', 'testing/races/schedule'],
     packages: NEST,
     why: 'The locks of a schedule. They do not know how orders are chosen.',
   },
@@ -276,7 +266,7 @@ export const ROOMS = {
     why: 'What a test expects of locks. It knows neither the store nor the module.',
   },
   'testing/pass-through': {
-    rooms: [...CORE, 'nest', 'nest/decorators', 'nest/module', 'migration/both'],
+    rooms: [...CORE, 'nest', 'nest/decorators', 'nest/module'],
     packages: NEST,
     why: 'A stand-in for the lock service. It knows no store but its own.',
   },

@@ -42,9 +42,7 @@ export default {
   projects: [
     project(
       'unit',
-      testsIn(
-        'test/{cli,console,core,memory,migration,quorum,redis,scripts,sql,support,telemetry,testing,tools,views}',
-      ),
+      testsIn('test/{cli,console,core,memory,quorum,redis,scripts,sql,support,telemetry,testing,tools,views}'),
       ...[...WITH_SERVERS, 'test/console/browser'].map((folder) => `!${testsIn(folder)}`),
     ),
     project('stores', testsIn('test/stores')),

@@ -17,7 +17,7 @@ import type { SingleLease } from './lease/single-lease.js';
 import { type Lease, type LockedWork, optionsAndWork, type TryUsingResult } from './api/lease.js';
 import { Leaks, type OnLeak } from './lease/leaks.js';
 import type { Origin } from './util/call-site.js';
-import { type LeaseDeps, NO_SECOND_LOCKS, type SecondLocks } from './lease/lease-deps.js';
+import type { LeaseDeps } from './lease/lease-deps.js';
 import { LockOrder } from './holding/lock-order.js';
 import {
   fillLockOptions,
@@ -86,8 +86,6 @@ export interface LockClientOptions {
   readonly warn?: (line: string) => void;
   /** How resources are granted. @default by the store */
   readonly granting?: Granting;
-  /** What takes the locks of `alsoLock`. @default refuses them */
-  readonly secondLocks?: (runtime: Runtime) => SecondLocks;
 }
 
 /** How long work may take to release its locks after its signal has aborted at a shutdown. */
@@ -157,8 +155,7 @@ export class LockClient {
     const active = new ActiveHolds();
     const localQueues = granting.queues(runtime);
     const leaks = new Leaks(active, observers, clock, watchdog, options.onLeak ?? 'warn', observation);
-    const secondLocks = options.secondLocks?.(runtime) ?? NO_SECOND_LOCKS;
-    const deps = { ...runtime, localQueues, watchdog, active, context, leaks, secondLocks };
+    const deps = { ...runtime, localQueues, watchdog, active, context, leaks };
     const leases = new LeaseFactory(deps);
     leases.labelsGroups = options.labelGroups ?? false;
     if (options.transactions) leases.transactions = new TransactionLeases(options.transactions, deps, leases);
@@ -387,10 +384,7 @@ export class LockClient {
 
   async adopt(text: string, options: AdoptOptions = {}, origin?: Origin): Promise<SingleLease | CompositeLease> {
     ADOPT_OPTIONS.check('adopt', options);
-    const decoded = decodeLeases(text);
-    const { alsoLock } = this.#deps.defaults;
-    if (alsoLock) for (const part of decoded) this.#deps.secondLocks.checkMayAdopt(part, alsoLock);
-    const parts = decoded.map((part) => ({ ...part, minHoldMs: options.minHoldMs ?? part.minHoldMs }));
+    const parts = decodeLeases(text).map((part) => ({ ...part, minHoldMs: options.minHoldMs ?? part.minHoldMs }));
     const leaseMs = options.leaseMs ?? parts.reduce((longest, part) => Math.max(longest, part.leaseMs), 0);
     // The terms are checked for the part that stays taken longest.
     const minHoldMs = parts.reduce((longest, part) => Math.max(longest, part.minHoldMs), 0);
@@ -424,14 +418,13 @@ export class LockClient {
   }
 
   async #drainAndClose(drainMs: number): Promise<void> {
-    const { store, clock, alarms, defaults, active, leaks, watchdog, orphanReleases, secondLocks } = this.#deps;
+    const { store, clock, alarms, defaults, active, leaks, watchdog, orphanReleases } = this.#deps;
     this.beginShutdown();
     await drain(this.#deps, drainMs);
     this.#drained.abort();
     for (const hold of active.list()) hold.lose('shutdown');
     await active.whenEmpty(clock, SHUTDOWN_GRACE_MS);
     await orphanReleases.settle(defaults.attemptTimeoutMs);
-    await secondLocks.close();
     watchdog.stop();
     leaks.stop();
     alarms.stop();

@@ -77,7 +77,7 @@ const OUTCOMES: readonly AcquireOutcome[] = [
   'shutdown',
   'refused',
 ];
-const LOSSES: readonly LeaseLossReason[] = ['expired', 'takenOver', 'notRenewed', 'foreignLost', 'maxHold', 'shutdown'];
+const LOSSES: readonly LeaseLossReason[] = ['expired', 'takenOver', 'notRenewed', 'maxHold', 'shutdown'];
 
 /** The name of a metric as Prometheus has it. */
 export function prometheusNameOf(metric: LockMetric): string {
@@ -191,7 +191,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
     unit: '{tick}',
     description: 'Ticks of a singleton job that did not run on this instance, by the reason.',
     attributes: [...OF_JOB, Reason],
-    values: { [Reason]: ['claimed', 'overlap', 'foreign', 'paused', 'late', 'early', 'failed'] },
+    values: { [Reason]: ['claimed', 'overlap', 'paused', 'late', 'early', 'failed'] },
   },
   [LockMetric.JobMissed]: {
     kind: 'counter',

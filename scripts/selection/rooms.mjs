@@ -17,8 +17,8 @@ const CALLS = [
   'messages-nest11',
   'microservices',
 ].map(stack);
-/** Locks of other libraries, held beside ours. */
-const MIGRATION = ['migration', 'migration-guides', 'migration-nest11', 'redisson'].map(stack);
+/** Locks of other libraries, beside ours and around their work. */
+const MIGRATION = ['migration', 'migration-guides', 'migration-nest11'].map(stack);
 /** What a user names, or sees of it in an editor. */
 const PUBLIC = ['stack types', 'consumers', 'editor', 'snippets'];
 /** What is written with the decorators and the module. */
@@ -55,7 +55,7 @@ export const ROOMS = {
   'lib/': [...ALL_STACKS, ...APPLICATIONS],
 
   'lib/core/': [...HOLDING, ...redis('queue', 'wire'), 'command line'],
-  'lib/core/util/': ['contract', ...HOLDING, ...redis('queue'), 'demo', stack('redisson')],
+  'lib/core/util/': ['contract', ...HOLDING, ...redis('queue'), 'demo'],
   'lib/core/api/': [...redis('leases'), ...ALL_STACKS, 'sample app', ...PUBLIC],
   'lib/core/events/': [
     ...redis('leases', 'processes'),
@@ -63,7 +63,6 @@ export const ROOMS = {
     'command line',
     'chaos leaks',
     stack('tracing'),
-    stack('redisson'),
     ...PUBLIC,
   ],
   'lib/core/tracing/': [...redis('wire'), stack('tracing'), ...PUBLIC],
@@ -130,8 +129,6 @@ export const ROOMS = {
 
   'lib/sql/': [stack('databases'), 'sample app', 'demo', ...PUBLIC],
 
-  'lib/migration/': [...MIGRATION, ...redis('faults', 'wire'), ...PUBLIC],
-  'lib/migration/both/': [...MIGRATION, ...redis('faults', 'wire'), ...PUBLIC],
   'lib/telemetry/**': [stack('tracing'), 'sample app', ...PUBLIC],
   'lib/health/': ['sample app', ...PUBLIC],
   'lib/cli/**': ['command line', 'snippets', 'consumers'],
@@ -159,7 +156,6 @@ export const ROOMS = {
   'docs/guide/fencing.md': ['site', 'snippets', stack('databases')],
   'docs/guide/fencing-drivers.md': ['site', 'snippets', stack('databases')],
   'docs/guide/testing.md': ['site', 'snippets', 'consumers'],
-  'docs/migration/from-redisson.md': ['site', 'snippets', stack('redisson')],
   'docs/operations/acl.md': ['site', 'snippets', ...redis('rights', 'messages'), 'consumers'],
   'README.md': ['site', 'snippets', 'consumers'],
   'AGENTS.md': ['snippets'],
@@ -179,17 +175,8 @@ export const ROOMS = {
   'test/console/console-apps.ts': ['browser'],
   'test/core/**': [],
   'test/docs/**': ['snippets'],
-  'test/docs/guides.ts': [
-    'site',
-    'snippets',
-    'sample app',
-    'demo',
-    'command line',
-    stack('databases'),
-    stack('redisson'),
-  ],
+  'test/docs/guides.ts': ['site', 'snippets', 'sample app', 'demo', 'command line', stack('databases')],
   'test/docs/site/**': ['site'],
-  'test/migration/**': [],
   'test/nest/**': ['processes', 'job processes', 'editor', 'command line'],
   'test/nest/nest-apps.ts': [...ALL_STACKS, 'processes', 'job processes', ...EVERY_SERVER, 'browser'],
   'test/quorum/**': [],
@@ -212,7 +199,6 @@ export const ROOMS = {
   'test/support/process/browser.mjs': ['browser', 'site'],
   'test/support/names/**': [...redis('wire'), 'chaos names'],
   'test/support/prometheus/**': ['sample app'],
-  'test/support/redisson/**': [stack('redisson')],
   'test/support/sql/**': [stack('databases')],
   'test/support/sql/pglite.mjs': ['snippets', 'sample app', 'demo', 'stack databases'],
   'test/package/**': ['consumers'],

@@ -17,7 +17,6 @@ export const STACKS = [
   'migration',
   'migration-guides',
   'migration-nest11',
-  'redisson',
   'tracing',
 ];
 

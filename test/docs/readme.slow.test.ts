@@ -1,7 +1,6 @@
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { LockClient } from '../../lib/core/lock-client.js';
 import { LockTimeoutError } from '../../lib/index.js';
-import { AlsoLocks } from '../../lib/migration/both/also-locks.js';
 import { rejection } from '../support/expect/eventually.js';
 import { useRedis } from '../support/redis/redis-server.js';
 import { blocksOf, GUIDES, readGuide, tablesOf } from './guides.js';
@@ -55,7 +54,7 @@ describe('the README', () => {
     async function instance(instanceId: string): Promise<LockClient> {
       const store = new RedisLockStore({ connection: redis().url, keyPrefix: 'lock', instanceId, leaseMs: 30_000 });
       const defaults = { leaseMs: 30_000, waitMs: 10_000, unavailableMs: 10_000 };
-      const locks = new LockClient({ store, defaults, secondLocks: (runtime) => new AlsoLocks(runtime) });
+      const locks = new LockClient({ store, defaults });
       clients.push(locks);
       expect(await store.start(5_000)).toBe(true);
       return locks;

@@ -12,9 +12,7 @@ import {
   fixedInterval,
 } from '../../lib/core/api/retry.js';
 import { CAMPAIGN_OPTIONS } from '../../lib/core/leader/leadership.js';
-import { CLIENT_AND_KEY, CLIENTS_AND_KEY } from '../../lib/migration/key-lock.js';
 import { OPEN_TELEMETRY_OPTIONS } from '../../lib/telemetry/open-telemetry/open-telemetry.js';
-import { SET_NX_OPTIONS, setNx } from '../../lib/migration/set-nx.js';
 import { ADOPT_OPTIONS, type AdoptOptions } from '../../lib/core/lease/adoption.js';
 import { WAIT_UNTIL_FREE_OPTIONS } from '../../lib/core/watch/lock-watches.js';
 import { HEALTH_INDICATOR_OPTIONS } from '../../lib/health/redis-lock-health.js';
@@ -118,11 +116,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['ResumeOptions', RESUME_OPTIONS],
   ['PauseOptions', PAUSE_OPTIONS],
   ['HistoryOptions', HISTORY_OPTIONS],
-  ['RedlockOptions', CLIENTS_AND_KEY],
-  ['RedissonOptions', CLIENT_AND_KEY],
-  ['MurlockOptions', CLIENT_AND_KEY],
   ['OpenTelemetryOptions', OPEN_TELEMETRY_OPTIONS],
-  ['SetNxOptions', SET_NX_OPTIONS],
   ['TypeormTransactionalOptions', TYPEORM_TRANSACTIONAL_OPTIONS],
   ['LockStoreFeatures', LOCK_STORE_FEATURES],
   ['TestLocksOptions', TEST_LOCKS_OPTIONS],
@@ -248,7 +242,6 @@ describe('the options of the reference', () => {
     'ExploreRacesOptions<object>': (option, value) =>
       resolveExploreOptions<object>({ invariant: () => true, [option]: value }),
     HistoryOptions: (option, value) => HISTORY_OPTIONS.check('history', { [option]: value }),
-    SetNxOptions: (option, value) => setNx({ client: 'redis://localhost', key: 'x', [option]: value }),
     SingletonRunOptions: (option, value) =>
       resolveSingletonRun(
         { job: 'x', tick: 'x', overlap: 'skip', onCrash: 'skip', keepMs: 1, lock: {}, ...runOption(option, value) },

@@ -82,7 +82,6 @@ describe('the generated reference', () => {
       waiting: `${ofLock} holders holderCount place`,
       waitingLong: `${ofLock} holders holderCount waitedMs place`,
       notAcquired: `${ofLock} resources waitedMs hasWaited error`,
-      foreignFailed: `${ofLock} error`,
       released: `${ofLease} heldMs`,
       lost: `${ofLease} heldMs reason error`,
       leaked: `${ofLease} heldMs callSite isRenewed`,

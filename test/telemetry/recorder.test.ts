@@ -213,7 +213,7 @@ describe('the metrics of lock services', () => {
         expect([name, zeros(name as LockMetric) > 0]).toEqual([name, true]);
       }
       expect(zeros(LockMetric.Acquire)).toBe(3 * 7);
-      expect(zeros(LockMetric.Lost)).toBe(3 * 6);
+      expect(zeros(LockMetric.Lost)).toBe(3 * 5);
       expect(zeros(LockMetric.JobRuns)).toBe(3);
     });
 

@@ -40,7 +40,6 @@ export function cutShort(
 ): never {
   const hadNoTime = error instanceof LockUnavailableError && hadLittleTime(error, { waitMs, attemptTimeoutMs });
   const isTimeout = error instanceof LockTimeoutError;
-  if (isTimeout && error.foreignHolder) throw error;
   if (waitMs === 0 || !(hadNoTime || isTimeout)) throw error;
   const seen = isTimeout ? error : { ...NO_HOLDERS, attempts: 1, retryAfterMs: 0 };
   const details = isTimeout ? error : undefined;

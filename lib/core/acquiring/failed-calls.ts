@@ -95,19 +95,12 @@ export function tellOfFailure(
   const { since = clock.now(), hasWaited = false } = waitBefore(error) ?? {};
   const fault = faults.get(error as object);
   const reason = fault?.thrown instanceof LockError ? fault.thrown : error;
-  if (!(reason instanceof LockError) && !hasWaited) return;
-  // The observers were told of the wait, so they must be told of its end.
-  const known = reason instanceof LockError ? reason : foreignLockThrew(reason);
+  if (!(reason instanceof LockError)) return;
   const resources = typeof asked === 'string' ? [asked] : asked;
-  const named = fault?.resource ?? known.resource;
+  const named = fault?.resource ?? reason.resource;
   const resource = resources.includes(named) ? named : resources[0]!;
   const call = observers.describeCall(resource, options);
   const waitedMs = clock.now() - since;
-  observers.emit({ type: 'notAcquired', ...call, resources, waitedMs, hasWaited, error: known });
+  observers.emit({ type: 'notAcquired', ...call, resources, waitedMs, hasWaited, error: reason });
   if (origin && observers.onOrigin) observers.onOrigin(origin);
-}
-
-/** For the observers: the caller gets what the code of its lock of another library has thrown. */
-function foreignLockThrew(cause: unknown): LockError {
-  return new InvalidLockOptionsError(`alsoLock threw ${describeValue(cause)}.`, 'alsoLock', { cause });
 }

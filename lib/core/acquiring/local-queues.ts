@@ -59,7 +59,7 @@ export class LocalQueues {
   acquire<T>(
     resource: string,
     options: ResolvedLockOptions,
-    take: (grant: Grant) => T | Promise<T>,
+    take: (grant: Grant) => T,
     several?: SeveralParts,
   ): Promise<T> {
     const isPolled = options.waitMs === 0 || Boolean(options.retry);
@@ -101,7 +101,7 @@ export class LocalQueues {
     return !this.#queues.has(resource);
   }
 
-  async #taken<T>(storeLease: StoreLease, take: (grant: Grant) => T | Promise<T>, isPolled: boolean): Promise<T> {
+  async #taken<T>(storeLease: StoreLease, take: (grant: Grant) => T, isPolled: boolean): Promise<T> {
     if (!isPolled) this.#queueOf(storeLease.owner.resource).adopt(storeLease);
     return take({ storeLease, attempts: 1, waitedMs: 0 });
   }

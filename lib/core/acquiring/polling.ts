@@ -78,7 +78,7 @@ export class Polling {
   async acquire<T>(
     resource: string,
     options: ResolvedLockOptions,
-    take: (grant: Grant) => T | Promise<T>,
+    take: (grant: Grant) => T,
     several?: SeveralParts,
     nested?: NestedCall,
   ): Promise<T> {

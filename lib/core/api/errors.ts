@@ -20,25 +20,6 @@ function isKnown({ holders }: Holders): boolean {
   return holders.length > 0;
 }
 
-/** The lock of another library that is in the way of a call with `alsoLock`. */
-export interface ForeignHolder {
-  /** The other library, such as `redlock`. */
-  readonly library: string;
-  /** The key of its lock. */
-  readonly key: string;
-  /** What is left of that lock unless it is renewed, in milliseconds; `Infinity` if it has no end. */
-  readonly ttlMs: number;
-}
-
-function describeForeign({ library, key, ttlMs }: ForeignHolder): string {
-  const left = ttlMs === Infinity ? 'has no end' : `has ${formatDuration(ttlMs)} left unless renewed`;
-  return `the lock ${quote(key)} of ${library} (alsoLock), which ${left}`;
-}
-
-function retryAfter(ttlMs: number): number {
-  return Number.isFinite(ttlMs) ? ttlMs : 0;
-}
-
 function asked(attempts: number): string {
   return `asked ${count(attempts, 'time')}`;
 }
@@ -80,18 +61,6 @@ export class LockBusyError extends LockError {
   readonly holders: readonly Holder[];
   /** How many holders there are; 0 if that is not known. */
   readonly holderCount: number;
-  /** The lock of another library that is in the way; not set where it is one of ours. */
-  declare foreignHolder?: ForeignHolder;
-
-  /** @internal */
-  static byForeign(resource: string, attempts: number, holder: ForeignHolder): LockBusyError {
-    const message =
-      `${quoteResource(resource)} is held by ${describeForeign(holder)} (${asked(attempts)}). ` +
-      `Set waitMs to wait for it, or try again later.`;
-    const error = new LockBusyError(resource, attempts, retryAfter(holder.ttlMs), NO_HOLDERS, message);
-    error.foreignHolder = holder;
-    return error;
-  }
 
   /** @internal */
   constructor(
@@ -210,21 +179,6 @@ export class LockTimeoutError extends LockBusyError {
    * `onBusy: 'cancelHolder'`. Not set where that is not so, as where the holder is not `cancellable`.
    */
   declare askedToStopMs?: number;
-
-  /** @internal */
-  static timeoutByForeign(
-    resource: string,
-    waitedMs: number,
-    attempts: number,
-    holder: ForeignHolder,
-  ): LockTimeoutError {
-    const message =
-      `${quoteResource(resource)} is held by ${describeForeign(holder)}; waited ${formatDuration(waitedMs)} ` +
-      `(${asked(attempts)}). Raise waitMs, shorten the work done under the lock, or try again later.`;
-    const error = new LockTimeoutError(resource, waitedMs, attempts, retryAfter(holder.ttlMs), NO_HOLDERS, message);
-    error.foreignHolder = holder;
-    return error;
-  }
 
   /** @internal */
   constructor(

@@ -12,8 +12,6 @@ export type LeaseLossReason =
   | 'takenOver'
   /** No renewal was confirmed before the deadline: Redis did not answer, or this process stood still. */
   | 'notRenewed'
-  /** The lock of the other library (`alsoLock`) was lost: it was taken over, or not renewed in time. */
-  | 'foreignLost'
   /** The lease reached its `maxHoldMs`. */
   | 'maxHold'
   /** The application shut down and the work did not end within `drainMs`. */
@@ -31,7 +29,6 @@ const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
     'Redis no longer has it: it was ended by forceRelease(), deleted, evicted, or lost with the data of a restart or fail-over',
   notRenewed:
     'no renewal was confirmed before its deadline. Redis did not answer, or this process stood still for longer than leaseMs',
-  foreignLost: 'the lock of the other library (alsoLock) was lost: it was deleted, taken over, or not renewed in time',
   maxHold: 'it was held for maxHoldMs. Raise maxHoldMs, or do less under one lock',
   shutdown: 'the application is shutting down and the work did not end within shutdown.drainMs',
   released: 'it was released before. Do all work that needs it before release()',
@@ -140,19 +137,6 @@ export class LockReentryError extends LockError {
       `This async context holds ${held} of the ${total} permits of ${quoteResource(resource)} and wants ${wanted} more: it ` +
         `would wait for itself for ever. Acquire all permits at once, or none further down. If the semaphore has grown, ` +
         `resize() this semaphore object too.`,
-      resource,
-    );
-  }
-
-  /**
-   * @internal
-   * @param foreign the lock of the other library
-   */
-  static waitingForOwnForeign(resource: string, held: string, foreign: string): LockReentryError {
-    return new LockReentryError(
-      `The lock ${foreign} (alsoLock) is held already, for ${quoteResource(held)}, by this async context or by its ` +
-        `database transaction. So this call for ${quoteResource(resource)} would wait for itself for ever. Release the other one before. Or, until ` +
-        `all old processes are gone, lock one resource that stands for both.`,
       resource,
     );
   }

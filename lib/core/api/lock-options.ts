@@ -1,6 +1,5 @@
 import { InvalidLockOptionsError } from './errors.js';
 import type { Holders, LockLabel } from './holder.js';
-import { checkAlsoLock, checkForeignLock, type ForeignLock, isForeignMode } from './foreign-lock.js';
 import { checkLabel, encodeLabel } from './given-label.js';
 import { checkGroup } from './resource.js';
 import { ACQUIRE_MODES, type AcquireMode, type LockMode } from './lock-mode.js';
@@ -170,16 +169,6 @@ export interface LockOptions {
    */
   signal?: AbortSignal;
   /**
-   * Takes the lock of another library too, so that processes with the old release and with the new one exclude each
-   * other: `redlock(...)`, `redisSemaphore(...)`, `murlock(...)`, `redisson(...)` or `setNx(...)` of
-   * `nestjs-redis-lock/migration`. For the modes `exclusive` and `reentrant`. A call in another mode ignores the
-   * module's.
-   *
-   * @default none
-   * @see docs/migration/both-at-once.md
-   */
-  alsoLock?: ForeignLock;
-  /**
    * What events and metrics call this kind of lock: a static name, never an id. The decorators have `Class.method`.
    *
    * @allowed 1 to 100 letters, digits, spaces and `_ $ . - / # : ( )`
@@ -233,7 +222,6 @@ export const LOCK_OPTIONS = new OptionTable({
   cancellable: flag().default(false),
   retry: checked<RetryStrategy>(checkStrategy),
   signal: abortSignal(),
-  alsoLock: checked<ForeignLock>(checkForeignLock),
   group: checked<string>(checkGroup),
   label: checked<LockLabel>(checkLabel),
   warnAfterMs: countOrInfinity(1, 'milliseconds').default(60_000),
@@ -241,7 +229,6 @@ export const LOCK_OPTIONS = new OptionTable({
 
 /** The options that a module sets for all its locks. */
 export type LockDefaults = LeaseLimit &
-  Pick<LockOptions, 'alsoLock'> &
   Required<
     Pick<
       LockOptions,
@@ -279,7 +266,6 @@ export const DEFAULT_OPTIONS = pick(
   'maxWaiters',
   'backgroundRelease',
   'warnAfterMs',
-  'alsoLock',
 );
 const DEFAULTS_TABLE = new OptionTable(DEFAULT_OPTIONS);
 export const LOCK_DEFAULTS: LockDefaults = DEFAULTS_TABLE.defaults;
@@ -289,8 +275,7 @@ export function resolveLockDefaults(options: Partial<LockDefaults>): LockDefault
   return DEFAULTS_TABLE.filled(options);
 }
 
-export interface ResolvedLockOptions extends Omit<LockDefaults, 'alsoLock' | 'warnAfterMs'> {
-  readonly alsoLock: ForeignLock | undefined;
+export interface ResolvedLockOptions extends Omit<LockDefaults, 'warnAfterMs'> {
   readonly mode: LockMode;
   /** Semaphores only. */
   readonly permits?: PermitRequest | undefined;
@@ -380,21 +365,12 @@ export const SEVERAL_HOLDERS = 'each of several resources may have another holde
  * @throws InvalidLockOptionsError if a call with these options cannot end older ones, or be ended by a newer one
  */
 export function checkNewestFirst(
-  {
-    onBusy,
-    mode = DEFAULT_MODE,
-    alsoLock,
-    retry,
-    minHoldMs = 0,
-    waitMs,
-  }: Omit<LockOptions, 'mode'> & { mode?: LockMode },
+  { onBusy, mode = DEFAULT_MODE, retry, minHoldMs = 0, waitMs }: Omit<LockOptions, 'mode'> & { mode?: LockMode },
   names = 1,
 ): void {
   const reasons = [
     mode !== 'exclusive' && `in mode ${mode} several calls may use the resource at once. Use mode 'exclusive'`,
     names > 1 && SEVERAL_HOLDERS,
-    alsoLock !== undefined &&
-      'a holder with the other library (alsoLock) cannot be asked to stop. Leave one of the two out',
     retry !== undefined && 'a call that polls has no place in the queue that says if it is newer. Leave retry out',
     waitMs === 0 && 'a call that does not wait has no place in the queue that says if it is newer. Set waitMs',
     minHoldMs > 0 && 'the resource would stay taken after the work has ended. Leave minHoldMs out',
@@ -448,12 +424,10 @@ export function fillLockOptions(
     minHoldMs,
     retry: options?.retry,
     signal: options?.signal,
-    alsoLock: options?.alsoLock ?? (defaults.alsoLock && isForeignMode(mode) ? defaults.alsoLock : undefined),
     group: options?.group,
     warnAfterMs: options?.warnAfterMs,
   };
   if (minHoldMs > 0) checkMinHold(filled);
-  if (options?.alsoLock !== undefined) checkAlsoLock(options);
   const labelled = options?.label === undefined ? filled : { ...filled, label: encodeLabel(options.label) };
   if (options === undefined || !isNewestFirst(options)) return labelled;
   const { onBusy, cancellable = false } = options;

@@ -83,11 +83,6 @@ export type LockEvent =
         hasWaited: boolean;
         error: LockError;
       })
-  /**
-   * A call to acquire failed because of the lock of another library (`alsoLock`): its Redis did not answer in time, or
-   * refused.
-   */
-  | ({ type: 'foreignFailed' } & OfLock & { error: LockError })
   /** A lease ended as it should. */
   | ({ type: 'released' } & OfLease & { heldMs: number })
   /**
@@ -155,13 +150,13 @@ export type LockEvent =
       })
   /**
    * A tick of a singleton job does not run here. `claimed`: another instance has it. `overlap`: an earlier run has
-   * not ended. `foreign`: a process with the old release has its lock (`alsoLock`). `paused`: the job is paused for the
+   * not ended. `paused`: the job is paused for the
    * whole fleet; `by`, `pauseReason` and `until` as the caller of the pause said. Only the first instance that asks for the tick says
    * so, and the others say `claimed`. `late`: it is too late for it, or a later tick of the job was claimed. `early`: it is due further ahead than clocks may differ. `lateMs` is how late
    * it is by the clock of Redis, below 0 if it is early. `clockBehindMs` is how far the clock of this process is
    * behind that of Redis, if that is more than `maxClockSkewMs`, and below 0 if it is ahead.
    */
-  | ({ type: 'tickSkipped' } & OfTick & { reason: 'claimed' | 'overlap' | 'foreign' })
+  | ({ type: 'tickSkipped' } & OfTick & { reason: 'claimed' | 'overlap' })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'paused'; by?: string; pauseReason?: string; until?: number })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'late' | 'early'; lateMs: number; clockBehindMs?: number })
   /**

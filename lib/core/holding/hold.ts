@@ -8,35 +8,13 @@ import type { Origin } from '../util/call-site.js';
 import type { LockOwner } from '../store/lock-store.js';
 import type { FollowedHold } from '../tracing/followers.js';
 import type { PublishedRelease } from '../tracing/publications.js';
-import { type LocalHolder, type RenewedLease, type StoreLease, leaseFor, validUntil } from './store-lease.js';
+import { type LocalHolder, type StoreLease, leaseFor, validUntil } from './store-lease.js';
 
 /** Hears of losses, and knows what may explain them. One for all holds of a client. */
 export interface LossListener {
   lost(hold: Hold, error: LeaseLostError): void;
   /** The longest time that this process stood still since then. */
   stoodStillMs(since: number): number;
-}
-
-/** The lease of a second lock that a hold has beside its own: both are renewed, and the loss of one ends the hold. */
-export interface SecondLease extends RenewedLease {
-  /** The hold that has it. */
-  holders: readonly LocalHolder[];
-  /** Stands for it where its release is sent again. */
-  readonly owner: LockOwner;
-  /** For messages. */
-  readonly name: string;
-  /** The monotonic time after which another process may hold it. */
-  readonly deadline: number;
-  /** What has happened to it, for the error of a lease that is lost with it. */
-  readonly lossText: string;
-  /** How long the resource stays taken at least, counted from the grant; 0 for no minimum. */
-  minHoldMs: number;
-  /** @returns whether this process still has it */
-  renew(leaseMs: number, sentAt?: number): Promise<boolean>;
-  /** @returns whether this process still had it */
-  release(): Promise<boolean>;
-  /** @throws InvalidLockOptionsError because the lease cannot pass to another process */
-  refuseTransfer(): never;
 }
 
 /** What a call to acquire was granted. */
@@ -80,7 +58,6 @@ export class Hold implements LocalHolder {
   /** After how long the observers are told that it is held for long; 0 for never, or if they were told. */
   #warnAfterMs: number;
 
-  second: SecondLease | undefined;
   /** What follows it, and its release. Only set where something does. */
   declare followed?: FollowedHold | undefined;
   declare releasing?: PublishedRelease;
@@ -139,8 +116,7 @@ export class Hold implements LocalHolder {
 
   /** The monotonic time after which another process may hold the lock. */
   get deadline(): number {
-    const deadline = Math.min(this.storeLease.deadline, this.#endsAt);
-    return this.second === undefined ? deadline : Math.min(deadline, this.second.deadline);
+    return Math.min(this.storeLease.deadline, this.#endsAt);
   }
 
   get warnAt(): number {
@@ -205,7 +181,7 @@ export class Hold implements LocalHolder {
   lose(reason: LeaseLossReason): void {
     if (this.#state !== 'held') return;
     this.#state = 'lost';
-    const explained = this.#explain(reason);
+    const explained = reason === 'notRenewed' ? this.#whyNotRenewed() : undefined;
     this.#lossError = new LeaseLostError(this.owner.resource, reason, this.fencingToken, explained);
     this.losses.lost(this, this.#lossError);
     this.#over();
@@ -286,11 +262,6 @@ export class Hold implements LocalHolder {
     this.#onOver = undefined;
   }
 
-  #explain(reason: LeaseLossReason): string | undefined {
-    if (reason === 'foreignLost') return this.second!.lossText;
-    return reason === 'notRenewed' ? this.#whyNotRenewed() : undefined;
-  }
-
   #whyNotRenewed(): string {
     const { storeLease, leaseMs } = this;
     if (this.#isRenewedNoMore) return LEAKED;
@@ -306,10 +277,7 @@ export class Hold implements LocalHolder {
   #reasonAtDeadline(): LeaseLossReason {
     if (this.#isRenewedNoMore) return 'notRenewed';
     if (this.clock.now() >= this.#endsAt) return 'maxHold';
-    if (!this.renewable) return 'expired';
-    // Where both are over, this process stood still, or no server answered.
-    const isOursOver = this.clock.now() >= this.storeLease.deadline;
-    return this.second === undefined || isOursOver ? 'notRenewed' : 'foreignLost';
+    return this.renewable ? 'notRenewed' : 'expired';
   }
 }
 

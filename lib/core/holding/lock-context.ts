@@ -39,10 +39,10 @@ export class LockContext {
   /** The innermost live hold of this resource. */
   hold(resource: string): Hold | undefined {
     if (storage.getStore() === undefined) return undefined; // nearly always
-    return this.find(({ owner }) => owner.resource === resource);
+    return this.#find(({ owner }) => owner.resource === resource);
   }
 
-  find(isMeant: (hold: Hold) => boolean): Hold | undefined {
+  #find(isMeant: (hold: Hold) => boolean): Hold | undefined {
     for (const { lease } of this.#entries()) {
       const hold = lease.holds.find((each) => isMeant(each) && each.checkHeld());
       if (hold) return hold;
@@ -56,7 +56,7 @@ export class LockContext {
   }
 
   isInWork(): boolean {
-    return storage.getStore() !== undefined && this.find(() => true) !== undefined; // nearly always false
+    return storage.getStore() !== undefined && this.#find(() => true) !== undefined; // nearly always false
   }
 
   permits(resource: string): number {

@@ -32,17 +32,6 @@ export interface RenewalTrouble {
   readonly cause: LockStoreError;
 }
 
-/** A lease that the watchdog renews: of our lock, or of a second one that its holder has beside it. */
-export interface RenewedLease {
-  readonly holders: readonly LocalHolder[];
-  /** Set by the watchdog, while renewals fail. */
-  trouble: RenewalTrouble | undefined;
-  /** What its renewal is called in messages, before the name of the resource. */
-  readonly renewal: string;
-  /** It does not belong to this process any more. */
-  takenOver(): void;
-}
-
 /** What holds the lock by a store lease: a reader beside others, or the only holder. */
 export interface LocalHolder extends Due {
   readonly storeLease: StoreLease;
@@ -55,8 +44,6 @@ export interface LocalHolder extends Due {
   /** Where it was acquired. Only known of some that have lived for a while. */
   readonly callSite?: string | undefined;
   readonly renewable: boolean;
-  /** What it holds beside this lease. It is renewed with it. */
-  readonly second?: (RenewedLease & { renew(leaseMs: number, sentAt: number): Promise<boolean> }) | undefined;
   /** The monotonic time after which another process may hold the lock. */
   readonly deadline: number;
   /** When the observers are to be told that it is held for long, on the monotonic clock; `Infinity` for never. */
@@ -86,7 +73,7 @@ type HandOverOptions = Pick<
  * The lease of one lock as the store has it, and the deadline until which this process can trust it. Leases of this
  * process can follow one another on it, or read side by side, without asking the store.
  */
-export class StoreLease implements RenewedLease {
+export class StoreLease {
   /** One holder, or several readers. */
   holders: readonly LocalHolder[] = [];
   /** The mode that it has in the store. */
@@ -115,6 +102,7 @@ export class StoreLease implements RenewedLease {
   isInDoubt = false;
   /** An attempt to acquire it may still be executed, and grant its owner anew what it has transferred by then. */
   mayComeBack = false;
+  /** Set by the watchdog, while renewals fail. */
   trouble: RenewalTrouble | undefined;
   /** The label that the store shows, as far as this process knows. Only set where a holder has had one. */
   declare label?: string;
@@ -269,10 +257,6 @@ export class StoreLease implements RenewedLease {
   /** Since when Redis has confirmed no renewal that was sent; not set where none is open. */
   get unconfirmedSince(): number | undefined {
     return this.trouble?.since ?? this.#unanswered?.[0]?.sentAt;
-  }
-
-  get renewal(): string {
-    return 'renew';
   }
 
   /** Redis says that it does not belong to this process any more. */

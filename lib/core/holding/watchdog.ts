@@ -7,7 +7,7 @@ import type { Observation } from '../tracing/observation.js';
 import { asStoreError, type LockStoreError } from '../store/store-error.js';
 import type { LockStore } from '../store/lock-store.js';
 import { bringLabel } from './labels.js';
-import type { LocalHolder, RenewedLease } from './store-lease.js';
+import type { LocalHolder, StoreLease } from './store-lease.js';
 
 /** The shortest pause before a failed renewal is tried again; the longest is a second. */
 const SHORTEST_RETRY_MS = 10;
@@ -226,21 +226,18 @@ export class Watchdog {
     // No time-out of its own: without an answer by then, the next renewal is due, and the deadline decides.
     storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
     const leaseMs = holder.renewalMs();
-    const { second } = holder;
-    if (second !== undefined) this.#heed(second.renew(leaseMs, sentAt), second, sentAt);
     if (storeLease.label !== holder.label || storeLease.holders.length > 1) bringLabel(storeLease, this.store);
     const renew = (): Promise<boolean> =>
       storeLease.renewBy(leaseMs, () => this.store.renew(storeLease.owner, leaseMs), false, sentAt);
     const { observation } = this;
     const renewed = observation.followsRenewals ? observation.renewal(holder, 'watchdog', renew) : renew();
-    this.#heed(renewed, storeLease, sentAt, this.observers);
+    this.#heed(renewed, storeLease, sentAt);
   }
 
-  /** @param observers are told that Redis has answered */
-  #heed(renewed: Promise<boolean>, lease: RenewedLease, sentAt: number, observers?: LockObservers): void {
+  #heed(renewed: Promise<boolean>, lease: StoreLease, sentAt: number): void {
     renewed.then(
       (isOwner) => {
-        observers?.answered();
+        this.observers.answered();
         if (!isOwner) lease.takenOver();
         else if (lease.trouble) this.#renewedAgain(lease);
       },
@@ -251,9 +248,8 @@ export class Watchdog {
         lease.trouble = { since, failures: failures + 1, cause };
         const present = lease.holders.find((each) => each.checkHeld());
         if (!present) return;
-        // Of two locks that are held together, both are renewed: one could not be trusted without the other.
         this.#renewSoon(present);
-        this.#tellOfFailure(present, lease.renewal, cause);
+        this.#tellOfFailure(present, cause);
       },
     );
   }
@@ -266,7 +262,7 @@ export class Watchdog {
     this.watch(holder);
   }
 
-  #renewedAgain(lease: RenewedLease): void {
+  #renewedAgain(lease: StoreLease): void {
     const { failures, since } = lease.trouble!;
     lease.trouble = undefined;
     const present = lease.holders.find((each) => each.checkHeld());
@@ -275,9 +271,9 @@ export class Watchdog {
     this.observers.emit({ type: 'renewalRecovered', ...this.observers.describe(present), failures, failedForMs });
   }
 
-  #tellOfFailure(holder: LocalHolder, operation: string, cause: LockStoreError): void {
+  #tellOfFailure(holder: LocalHolder, cause: LockStoreError): void {
     if (!this.observers.wants('renewalFailed')) return;
-    const error = new LockUnavailableError(holder.storeLease.owner.resource, operation, 'failed', cause);
+    const error = new LockUnavailableError(holder.storeLease.owner.resource, 'renew', 'failed', cause);
     this.observers.emit({ type: 'renewalFailed', ...this.observers.describe(holder), error });
   }
 }

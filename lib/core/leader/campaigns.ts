@@ -50,8 +50,7 @@ export class Campaigns {
         // One campaign for each process is no load that needs a bound.
         maxWaiters: Number.MAX_SAFE_INTEGER,
       },
-      // The leader of another library is elected by that library.
-      { ...this.deps.defaults, alsoLock: undefined },
+      this.deps.defaults,
     );
     // Its resource begins with `leader:`, so no method has this group.
     const campaign = new Campaign(name, resource, { ...lock, group: resource }, this.deps, () => {

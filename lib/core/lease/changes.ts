@@ -1,5 +1,5 @@
 import { type Answer, ask, createOwnerId, retryUnexecuted, type Settled } from '../store/ask.js';
-import type { Hold, SecondLease } from '../holding/hold.js';
+import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import { InvalidLockOptionsError, type LockError, type LockUnavailableError } from '../api/errors.js';
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
@@ -58,23 +58,10 @@ export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number, opera
     return renewed;
   };
   await askFor(hold, deps, send, operation);
-  if (hold.second && hold.checkHeld()) await renewSecond(hold, hold.second, deps, operation, lastsMs);
   if (!hold.checkHeld()) return;
   storeLease.leaseMs = lastsMs;
   storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
   watchdog.watch(hold);
-}
-
-/** The second lock is lost where this process has it no more. */
-export async function renewSecond(
-  hold: Hold,
-  second: SecondLease,
-  deps: LeaseDeps,
-  operation: string,
-  leaseMs?: number,
-): Promise<void> {
-  const renew = (): Promise<boolean> => second.renew(hold.renewalMs(leaseMs));
-  if (!(await askFor(hold, deps, renew, operation))) second.takenOver();
 }
 
 /** Of a fixed lease, at most this part may have passed while its call waited for others: the round trips take time, too. */

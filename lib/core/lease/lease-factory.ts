@@ -5,12 +5,12 @@ import { labelWithGroup } from '../api/holder.js';
 import type { LeaseLostError } from '../api/lease-errors.js';
 import { LockShutdownError, quoteResource } from '../api/errors.js';
 import { SingleLease } from './single-lease.js';
-import { type Grant, Hold, type LossListener, type SecondLease } from '../holding/hold.js';
+import { type Grant, Hold, type LossListener } from '../holding/hold.js';
 import { cutShort } from '../acquiring/acquire-errors.js';
 import { completeError, tellOfFailure, thrownBy } from '../acquiring/failed-calls.js';
 import { noteWait, waitBefore } from '../acquiring/waits.js';
 import type { Origin } from '../util/call-site.js';
-import type { LeaseDeps, SecondLock, SecondLockCall } from './lease-deps.js';
+import type { LeaseDeps } from './lease-deps.js';
 import { SeveralParts } from '../holding/several-parts.js';
 import { checkOwnPermits, checkReentry, enterAgain } from './reentry.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
@@ -101,19 +101,14 @@ export class LeaseFactory {
     const { context } = this.deps;
     if (options.permits) checkOwnPermits(resource, options.permits, context);
     const held = options.permits ? undefined : context.hold(resource);
-    const { alsoLock } = options;
-    const second = alsoLock === undefined ? undefined : this.deps.secondLocks.of(alsoLock, resource);
     // A call that takes a semaphore for a lock asks the store, which refuses it.
-    if (isLock(held)) return enterAgain(held, options, second, this.deps);
-    const transaction = this.transactions?.current();
-    second?.checkIsNotOwn(context, transaction);
-    transaction?.checkIsFree(resource, options);
+    if (isLock(held)) return enterAgain(held, options, this.deps);
+    this.transactions?.current()?.checkIsFree(resource, options);
     if (this.deps.closing.aborted && this.deps.closingHere().aborted)
       return Promise.reject(new LockShutdownError(resource));
     // The grant may come in any context, such as that of the call that releases, or of a connection.
     const caller = outside ?? currentContext();
-    const take = (grant: Grant): SingleLease | Promise<SingleLease> => {
-      if (second) return caller.runInAsyncScope(() => this.holdBoth(second, { grant, options, caller }, origin));
+    const take = (grant: Grant): SingleLease => {
       const lease = this.hold(grant, options, caller);
       return origin ? this.#tracked(lease, origin) : lease;
     };
@@ -127,26 +122,15 @@ export class LeaseFactory {
     return leaks.track(lease, origin);
   }
 
-  /** Takes charge of a lock that the store has granted, once the second one is held too. If it is not, neither is. */
-  async holdBoth(
-    second: SecondLock,
-    call: Omit<SecondLockCall<SingleLease>, 'take'>,
-    origin?: Origin,
-  ): Promise<SingleLease> {
-    const take = (grant: Grant, held: SecondLease): SingleLease => this.hold(grant, call.options, call.caller, held);
-    const lease = await second.acquire({ ...call, take }, this.deps);
-    return origin ? this.#tracked(lease, origin) : lease;
-  }
-
-  /** @param caller the async context of the call that has acquired it */
-  hold(grant: Grant, options: ResolvedLockOptions, caller?: AsyncContext, second?: SecondLease): SingleLease {
+  /**
+   * Takes charge of a lock that the store has granted.
+   *
+   * @param caller the async context of the call that has acquired it
+   */
+  hold(grant: Grant, options: ResolvedLockOptions, caller?: AsyncContext): SingleLease {
     const { storeLease, waitedMs, attempts, grantedAt } = grant;
     const { observation, observers } = this.deps;
     const hold = new Hold(storeLease, options, this.deps.clock, this.#losses, caller, grantedAt);
-    if (second !== undefined) {
-      hold.second = second;
-      second.holders = [hold];
-    }
     // A fixed lease ends by itself, so a shutdown waits for it only if work runs under it (see bind).
     if (hold.renewable) this.deps.active.add(hold);
     this.deps.watchdog.watch(hold);
@@ -206,7 +190,6 @@ export class LeaseFactory {
     origin: Origin | undefined,
   ): Promise<CompositeLease> {
     for (const name of names) this.#checkPart(name, options);
-    if (options.alsoLock !== undefined) this.deps.secondLocks.checkNames(names, options.alsoLock);
     const startedAt = this.deps.clock.now();
     const giveUpAt = startedAt + options.waitMs;
     const leases: SingleLease[] = [];
@@ -249,8 +232,7 @@ export class LeaseFactory {
   /** What the call has and wants. Where the store can, it acquires in one round trip what is free. */
   #severalParts(names: readonly string[], options: ResolvedLockOptions, leases: readonly SingleLease[]): SeveralParts {
     const { store, context, localQueues } = this.deps;
-    const isTogether = store.acquireSeveral !== undefined && options.alsoLock === undefined;
-    const entered = isTogether ? new Set(names.filter((name) => context.hold(name))) : undefined;
+    const entered = store.acquireSeveral ? new Set(names.filter((name) => context.hold(name))) : undefined;
     const wanted = {
       names,
       leases,

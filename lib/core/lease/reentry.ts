@@ -4,7 +4,7 @@ import type { LockMode, PermitRequest, ResolvedLockOptions } from '../api/lock-o
 import type { Hold } from '../holding/hold.js';
 import type { LockContext } from '../holding/lock-context.js';
 import { sendDepth, tellDepth } from './changes.js';
-import type { LeaseDeps, SecondLock } from './lease-deps.js';
+import type { LeaseDeps } from './lease-deps.js';
 import { SingleLease } from './single-lease.js';
 
 /** @throws LockReentryError when this context, which holds the lock, cannot enter again */
@@ -21,15 +21,9 @@ export function checkOwnPermits(resource: string, { count, total }: PermitReques
   if (held > 0 && held + count > total) throw LockReentryError.waitingForOwnPermits(resource, held, count, total);
 }
 
-export async function enterAgain(
-  hold: Hold,
-  options: ResolvedLockOptions,
-  second: SecondLock | undefined,
-  deps: LeaseDeps,
-): Promise<SingleLease> {
+export async function enterAgain(hold: Hold, options: ResolvedLockOptions, deps: LeaseDeps): Promise<SingleLease> {
   const { resource } = hold.owner;
   checkReentry(hold, options);
-  second?.checkIsHeldBy(hold);
   hold.depth++;
   if (options.mode === 'write') hold.writers++;
   const lease = new SingleLease(hold, deps, options.mode);

@@ -2,7 +2,7 @@ import { retryUnexecuted, type Settled } from '../store/ask.js';
 import { downgrade, ofHold, tellDepth } from './changes.js';
 import { LeaseLostError } from '../api/lease-errors.js';
 import { LockUnavailableError } from '../api/errors.js';
-import type { Hold, SecondLease } from '../holding/hold.js';
+import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { PublishedRelease } from '../tracing/publications.js';
 
@@ -26,12 +26,6 @@ function releaseFollowed(hold: Hold, deps: LeaseDeps): Promise<void> {
 
 function releaseAll(hold: Hold, deps: LeaseDeps): Promise<void> {
   const wasHeld = hold.end();
-  const { endedAt } = hold;
-  if (hold.second === undefined) return releaseOurs(hold, deps, wasHeld, endedAt);
-  return releaseBoth(hold, hold.second, deps, wasHeld);
-}
-
-function releaseOurs(hold: Hold, deps: LeaseDeps, wasHeld: boolean, sentAt?: number): Promise<void> {
   const { alarms, localQueues, watchdog } = deps;
   const heldMs = hold.endedAt - hold.acquiredAt;
   const released = localQueues.release(hold, () => {
@@ -42,36 +36,8 @@ function releaseOurs(hold: Hold, deps: LeaseDeps, wasHeld: boolean, sentAt?: num
   // Redis is at work from here on: what can wait until then costs the next holder nothing.
   watchdog.unwatch(hold);
   const again = (): Promise<boolean> => deps.orphanReleases.release(hold.storeLease);
-  const answer = retryUnexecuted(alarms, released, hold.attemptTimeoutMs, again, sentAt);
+  const answer = retryUnexecuted(alarms, released, hold.attemptTimeoutMs, again, hold.endedAt);
   return answer.then((known) => conclude(hold, deps, known, wasHeld, heldMs));
-}
-
-/**
- * The second lock first: a process that is granted ours would otherwise find that one still taken, and pause. A process
- * that takes only that one may get it in between, and the next one waits for it. The work has ended before.
- */
-async function releaseBoth(hold: Hold, second: SecondLease, deps: LeaseDeps, wasHeld: boolean): Promise<void> {
-  const { owner, fencingToken, attemptTimeoutMs, storeLease } = hold;
-  deps.watchdog.unwatch(hold);
-  const heldMs = hold.endedAt - hold.acquiredAt;
-  const { resource } = owner;
-  // Ours is not renewed any more.
-  const patienceMs = Math.max(1, Math.min(attemptTimeoutMs, storeLease.deadline - hold.endedAt));
-  second.minHoldMs = storeLease.minHoldMs;
-  const send = (): Promise<boolean> => second.release();
-  const answer = await retryUnexecuted(deps.alarms, send(), patienceMs, send);
-  if (answer.outcome !== 'answered') deps.orphanReleases.start(second.owner, hold);
-  const isLost = wasHeld && answer.outcome === 'answered' && !answer.value;
-  if (isLost) {
-    const error = new LeaseLostError(resource, 'foreignLost', fencingToken, second.lossText);
-    tellOfLoss(hold, deps, heldMs, error);
-  }
-  await releaseOurs(hold, deps, wasHeld && !isLost);
-  if (answer.outcome === 'answered') return;
-  const { outcome, error: cause } = answer;
-  const error = ofHold(new LockUnavailableError(resource, `release ${second.name} beside`, outcome, cause), hold, deps);
-  tellOfFailedRelease(hold, deps, heldMs, error, false);
-  throw error;
 }
 
 /** One of several leases on a hold ends. If Redis misses this, the last release still frees the lock. */
@@ -97,7 +63,13 @@ function conclude(hold: Hold, deps: LeaseDeps, answer: Settled<boolean>, wasHeld
     if (observers.wants('releasedAfterLoss'))
       observers.emit({ type: 'releasedAfterLoss', ...observers.describe(hold) });
   } else if (answer.outcome === 'answered') {
-    if (!answer.value) return tellOfLoss(hold, deps, heldMs, new LeaseLostError(resource, 'takenOver', fencingToken));
+    if (!answer.value) {
+      const error = new LeaseLostError(resource, 'takenOver', fencingToken);
+      observation.ended(hold, 'lost', error);
+      if (observers.wants('lost'))
+        observers.emit({ type: 'lost', ...observers.describe(hold), heldMs, reason: 'takenOver', error });
+      return;
+    }
     observation.ended(hold, 'released');
     if (observers.wants('released')) {
       // Written out: to spread one object into another costs half a microsecond.
@@ -116,7 +88,10 @@ function conclude(hold: Hold, deps: LeaseDeps, answer: Settled<boolean>, wasHeld
     const error = ofHold(new LockUnavailableError(resource, 'release', answer.outcome, answer.error), hold, deps);
     orphanReleases.start(owner, hold);
     observation.ended(hold, 'released', error);
-    tellOfFailedRelease(hold, deps, heldMs, error, !deps.watchdog.hasLeft(hold));
+    if (observers.wants('releaseFailed')) {
+      const isEnd = !deps.watchdog.hasLeft(hold);
+      observers.emit({ type: 'releaseFailed', ...observers.describe(hold), heldMs, isEnd, error });
+    }
     throw error;
   }
 }
@@ -128,23 +103,4 @@ function tellOfRelease(release: PublishedRelease, answer: Settled<boolean>, wasH
   else if (answer.outcome === 'answered') {
     release.is(isLost ? 'lost' : 'released', answer === HANDED_OVER);
   }
-}
-
-/** The release has found that it was lost before. */
-function tellOfLoss(hold: Hold, { observers, observation }: LeaseDeps, heldMs: number, error: LeaseLostError): void {
-  hold.releasing?.is('lost');
-  observation.ended(hold, 'lost', error);
-  if (!observers.wants('lost')) return;
-  observers.emit({ type: 'lost', ...observers.describe(hold), heldMs, reason: error.reason, error });
-}
-
-function tellOfFailedRelease(
-  hold: Hold,
-  { observers }: LeaseDeps,
-  heldMs: number,
-  error: LockUnavailableError,
-  isEnd: boolean,
-): void {
-  if (!observers.wants('releaseFailed')) return;
-  observers.emit({ type: 'releaseFailed', ...observers.describe(hold), heldMs, isEnd, error });
 }

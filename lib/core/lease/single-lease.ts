@@ -13,7 +13,6 @@ import {
   notOfSemaphore,
   ofHold,
   releasePermits,
-  renewSecond,
   tooManyPermits,
   transfer,
 } from './changes.js';
@@ -133,7 +132,6 @@ export class SingleLease extends PrintableLease implements EnteredLease {
     const isOwner = await askFor(hold, deps, () => deps.store.verify(hold.owner), 'verify');
     // All holders of this process have lost it.
     if (!isOwner) hold.storeLease.takenOver();
-    if (hold.second && hold.checkHeld()) await renewSecond(hold, hold.second, deps, 'verify');
     return this.isHeld();
   }
 
@@ -217,7 +215,6 @@ export class SingleLease extends PrintableLease implements EnteredLease {
   checkMayTransfer(): void {
     this.assertHeld();
     if (this.hold.depth > 1) throw LockReentryError.sharedByOthers(this.resource, 'transferred');
-    this.hold.second?.refuseTransfer();
   }
 
   async transferPart(leaseMs: number): Promise<LeaseTransfer> {

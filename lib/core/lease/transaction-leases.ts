@@ -11,7 +11,7 @@ import type { LeaseDeps } from './lease-deps.js';
 import type { SingleLease } from './single-lease.js';
 
 type AnyLease = SingleLease | CompositeLease;
-type Deps = Pick<LeaseDeps, 'context' | 'observation' | 'secondLocks'>;
+type Deps = Pick<LeaseDeps, 'context' | 'observation'>;
 
 /** What makes leases, and runs work under them. */
 interface Leases {
@@ -108,12 +108,6 @@ export class OpenTransaction {
     throw LockReentryError.keptByTransaction(resource, mode);
   }
 
-  /** The hold that is meant, if it is kept and not lost. */
-  find(isMeant: (hold: Hold) => boolean): Hold | undefined {
-    const kept = [...this.#kept.values()].flat();
-    return kept.find(({ hold }) => isMeant(hold) && hold.checkHeld())?.hold;
-  }
-
   /** The transaction has ended: releases what it has kept, the latest first. */
   async end(): Promise<void> {
     this.#hasEnded = true;
@@ -136,8 +130,6 @@ export class OpenTransaction {
     options: ResolvedLockOptions,
     mayBeRefused: boolean,
   ): Promise<AnyLease | null> {
-    // A part of them may be kept already, and another part not.
-    if (options.alsoLock && names.length > 1) this.deps.secondLocks.checkNames(names, options.alsoLock);
     const kept: SingleLease[] = [];
     let lease: AnyLease | null = null;
     try {
@@ -165,7 +157,6 @@ export class OpenTransaction {
       return [];
     }
     kept[at]!.assertHeld();
-    if (options.alsoLock) this.deps.secondLocks.of(options.alsoLock, name)?.checkIsHeldBy(kept[at]!.hold);
     const [lease] = kept.splice(at, 1);
     if (kept.length === 0) this.#kept.delete(name);
     keptHolds.delete(lease!.hold);

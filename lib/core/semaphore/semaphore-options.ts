@@ -12,7 +12,7 @@ export interface SemaphoreOptions {
 }
 
 /** What one call to a semaphore may choose. Whatever is left out is the module's default. */
-export interface PermitOptions extends Omit<LockOptions, 'mode' | 'alsoLock' | 'onBusy' | 'cancellable'> {
+export interface PermitOptions extends Omit<LockOptions, 'mode' | 'onBusy' | 'cancellable'> {
   /**
    * How many permits the call takes, all or none; no more than there are.
    *
@@ -27,7 +27,7 @@ const permits = integer(1, MAX_PERMITS, 'permits');
 export const SEMAPHORE_OPTIONS = new OptionTable({ permits } satisfies OptionsOf<SemaphoreOptions>);
 
 export const PERMIT_OPTIONS = new OptionTable({
-  ...without(LOCK_OPTIONS.options, 'mode', 'alsoLock', 'onBusy', 'cancellable'),
+  ...without(LOCK_OPTIONS.options, 'mode', 'onBusy', 'cancellable'),
   count: permits.default(1),
 } satisfies OptionsOf<PermitOptions>);
 

@@ -101,9 +101,9 @@ export interface SingletonRunOptions {
    * The lock of the run. `waitMs` is how long to keep trying to claim the tick while Redis does not answer,
    * connected or not.
    *
-   * @allowed `leaseMs`, `waitMs`, `maxHoldMs`, `attemptTimeoutMs`, `alsoLock`
+   * @allowed `leaseMs`, `waitMs`, `maxHoldMs`, `attemptTimeoutMs`
    */
-  readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'alsoLock'>;
+  readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'>;
 }
 
 /** One run of one tick, as the job sees it. */

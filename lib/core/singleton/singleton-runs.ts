@@ -1,9 +1,9 @@
 import type { Timer } from '../util/clock.js';
-import { LockBusyError, LockError, LockShutdownError } from '../api/errors.js';
+import { LockBusyError, LockShutdownError } from '../api/errors.js';
 import { LeaseLostError, LockReentryError } from '../api/lease-errors.js';
-import type { Grant, Hold } from '../holding/hold.js';
+import type { Grant } from '../holding/hold.js';
 import type { SingleLease } from '../lease/single-lease.js';
-import type { LeaseDeps, SecondLock } from '../lease/lease-deps.js';
+import type { LeaseDeps } from '../lease/lease-deps.js';
 import type { LeaseFactory } from '../lease/lease-factory.js';
 import { checkWork, isGenerator, refuseGenerator } from '../api/validation.js';
 import type { JobStore } from '../store/job-store.js';
@@ -14,8 +14,7 @@ import { quote } from '../util/quoted.js';
 import type { RunTrace } from '../events/lock-tracer.js';
 import type { Followers } from '../tracing/followers.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';
-import { type AsyncContext, currentContext } from '../util/async-contexts.js';
-import type { ResolvedLockOptions } from '../api/lock-options.js';
+import { currentContext } from '../util/async-contexts.js';
 import { describeTick, type TickAttempt, TickClaims } from './tick-claims.js';
 import {
   resolveSingletonRun,
@@ -45,15 +44,12 @@ export class SingletonRuns {
     checkWork(work, 'runSingleton');
     const resolved = resolveSingletonRun(options, this.deps.defaults);
     const { resource } = resolved.target;
-    const { alsoLock } = resolved.lock;
-    const second = alsoLock && this.deps.secondLocks.of(alsoLock, resource);
     const { spreadMs = 0 } = options;
     const closing = this.deps.closingHere();
     // The claims of the fleet come at random moments: which instance gets the tick is left to chance.
     if (spreadMs > 0) await pause(this.deps.clock, spreadMs * this.deps.random.fraction(), closing);
     const attempt: TickAttempt = {
       ...resolved,
-      second,
       owner: { resource, id: createOwnerId(this.deps.store.clientId, this.deps.random), mode: 'exclusive' },
       startedAt: this.deps.clock.now(),
       closing,
@@ -155,11 +151,7 @@ export class SingletonRuns {
     const ending = this.#claims.endingOf(attempt, fencingToken);
     const storeLease = new StoreLease(owner, fencingToken, sentAt, lock, deps.clock, undefined, ending);
     const grant = { storeLease, attempts: 1, waitedMs: deps.clock.now() - startedAt };
-    const { second } = attempt;
-    const lease = await (second
-      ? this.#holdBoth(attempt, grant, second, { fencingToken, rerun })
-      : this.#take(attempt, (options, caller) => leases.hold(grant, options, caller)));
-    if (lease === undefined) return undefined;
+    const lease = await this.#take(attempt, grant);
     if (followed)
       deps.observation.runHeld(followed, lease.hold, { fencingToken, waitedMs: grant.waitedMs, attempts: 1 });
     const catchUp = attempt.plan.kind === 'catchUp';
@@ -202,50 +194,12 @@ export class SingletonRuns {
   }
 
   /** Takes charge of the lock that was granted with the tick. */
-  #take(
-    { owner, lock }: TickAttempt,
-    take: (options: ResolvedLockOptions, caller?: AsyncContext) => SingleLease | Promise<SingleLease>,
-  ): SingleLease | Promise<SingleLease> {
+  #take({ owner, lock }: TickAttempt, grant: Grant): SingleLease | Promise<SingleLease> {
     const { observation } = this.deps;
-    if (!observation.followsCalls) return take(lock);
+    if (!observation.followsCalls) return this.leases.hold(grant, lock);
     // Outside of the trace: the work is no part of the acquisition.
     const caller = currentContext();
-    return observation.call(owner.resource, lock, 'tick', async (options) => take(options, caller));
-  }
-
-  /**
-   * Takes the lock of the old code too. Resolves to `undefined` where an old process has it: that one runs the tick, or
-   * has run it. So it does not run again. A catch-up stays owed, because an old process knows of none.
-   */
-  async #holdBoth(
-    attempt: TickAttempt,
-    grant: Grant,
-    second: SecondLock,
-    run: { readonly fencingToken: number; readonly rerun: boolean },
-  ): Promise<SingleLease | undefined> {
-    const { options } = attempt;
-    // A rerun that has waited for the old lock in vain (LOCK_TIMEOUT) does not know that the old process ran the tick.
-    const isOld = (error: unknown): boolean =>
-      error instanceof LockBusyError && error.code === 'LOCK_BUSY' && error.foreignHolder !== undefined;
-    const failed = async (error: unknown, hold: Hold): Promise<void> => {
-      if (isOld(error) && attempt.plan.kind !== 'catchUp') await this.#claims.finish(attempt, { hold });
-      else if (!(error instanceof LeaseLostError)) this.#claims.forget(attempt);
-    };
-    try {
-      const startedAt = this.deps.clock.now();
-      return await this.#take(attempt, (options, caller) =>
-        this.leases.holdBoth(second, { grant, options, startedAt, failed, caller, run }),
-      );
-    } catch (error) {
-      const described = describeTick(this.deps.observers, options);
-      if (options.manual && isOld(error)) throw refusalOf(options, attempt.owner.resource, error as LockBusyError);
-      if (options.manual || error instanceof LeaseLostError) throw error;
-      if (isOld(error)) attempt.published?.is({ outcome: 'skipped', reason: 'foreign' });
-      if (isOld(error)) this.deps.observers.emit({ type: 'tickSkipped', ...described, reason: 'foreign' });
-      else if (error instanceof LockError) this.deps.observers.emit({ type: 'tickFailed', ...described, error });
-      if (isOld(error) || error instanceof LockShutdownError) return undefined;
-      throw error;
-    }
+    return observation.call(owner.resource, lock, 'tick', async (options) => this.leases.hold(grant, options, caller));
   }
 
   /**
@@ -273,16 +227,12 @@ function diedWith({ hold }: SingleLease): boolean {
   return !hold.checkHeld() && !hold.isReleased;
 }
 
-/** The error of a manual run that is refused. @param busy where the old code has its lock */
-function refusalOf({ job, tick }: SingletonRunOptions, resource: string, busy?: LockBusyError): LockBusyError {
-  const { foreignHolder: old, retryAfterMs = 0 } = busy ?? {};
-  const why = old
-    ? `the old code has its lock, ${quote(old.key)} of ${old.library} (alsoLock). Try again when that is free.`
-    : "an earlier run has not ended, on this or another instance. Try again when it has, or set overlap: 'wait'.";
-  const message = `The job ${quote(job)} was not run by hand (${quote(tick)}): ${why}`;
-  const error = new LockBusyError(resource, 1, retryAfterMs, undefined, message);
-  if (old) error.foreignHolder = old;
-  return error;
+/** The error of a manual run that is refused. */
+function refusalOf({ job, tick }: SingletonRunOptions, resource: string): LockBusyError {
+  const message =
+    `The job ${quote(job)} was not run by hand (${quote(tick)}): an earlier run has not ended, on this or another ` +
+    "instance. Try again when it has, or set overlap: 'wait'.";
+  return new LockBusyError(resource, 1, 0, undefined, message);
 }
 
 /** Tells the observers why a tick does not run on this instance. */

@@ -1,7 +1,7 @@
 import type { JobStore, RunEnd } from '../store/job-store.js';
 import { askUntil } from '../store/ask.js';
 import { LockUnavailableError } from '../api/errors.js';
-import type { LeaseDeps, SecondLock } from '../lease/lease-deps.js';
+import type { LeaseDeps } from '../lease/lease-deps.js';
 import { LockStoreError } from '../store/store-error.js';
 import type { LockOwner } from '../store/lock-store.js';
 import type { JobNote, TickClaim, TickReply } from '../store/job-claims.js';
@@ -20,8 +20,6 @@ const OVERLAP_PAUSE_MS = 250;
 /** The attempt of this instance to run one tick. */
 export interface TickAttempt extends ReturnType<typeof resolveSingletonRun> {
   readonly owner: LockOwner;
-  /** What the run takes beside the lock of the job. */
-  readonly second: SecondLock | undefined;
   readonly plan: RunPlan;
   /** Where the store remembers jobs. */
   readonly note: JobNote | undefined;
@@ -175,10 +173,7 @@ export class TickClaims {
   }
 
   /** Called before the lock is released: after that, an unfinished tick counts as one whose runner died. */
-  async finish(
-    { options, target, owner, lock, keepMs }: TickAttempt,
-    { hold }: Pick<SingleLease, 'hold'>,
-  ): Promise<void> {
+  async finish({ options, target, owner, lock, keepMs }: TickAttempt, { hold }: SingleLease): Promise<void> {
     if (options.onCrash === 'skip') return;
     const { alarms, clock, closing, orphanReleases } = this.deps;
     const claim = { tick: target.tick, to: 'finished', keepMs } as const;

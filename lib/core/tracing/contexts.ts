@@ -115,7 +115,7 @@ export interface LockTickTrace {
   /** How long the work ran, in milliseconds. */
   readonly ranMs: number | undefined;
   /** Why it does not run here, as in the event `tickSkipped`. */
-  readonly reason: 'claimed' | 'overlap' | 'foreign' | 'paused' | 'late' | 'early' | undefined;
+  readonly reason: 'claimed' | 'overlap' | 'paused' | 'late' | 'early' | undefined;
   /**
    * What became of it on this instance. `skipped`: it does not run here. `failed`: it could not be claimed, or the
    * application shuts down.

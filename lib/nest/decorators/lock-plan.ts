@@ -1,5 +1,4 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { checkAlsoLock } from '../../core/api/foreign-lock.js';
 import type { LockedWork } from '../../core/api/lease.js';
 import {
   type AcquireMode,
@@ -72,7 +71,7 @@ export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
  * What `@ReadLock` and `@WriteLock` take. `A` is what the key function is called with, and `B` the value of `onBusy`.
  */
 export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B extends LockOnBusy = OnBusy<A>>
-  extends DecoratorOptions<B>, Omit<LockOptions, 'mode' | 'signal' | 'alsoLock' | 'onBusy' | 'cancellable'> {
+  extends DecoratorOptions<B>, Omit<LockOptions, 'mode' | 'signal' | 'onBusy' | 'cancellable'> {
   /**
    * The resource or resources, or a function that returns them. The function is called with the arguments of the
    * method, in `@LockHandler` with the `ExecutionContext` before the pipes. Its `this` is the object of the method,
@@ -91,7 +90,7 @@ export interface LockDecoratorOptions<
   A extends readonly unknown[] = [],
   B extends LockOnBusy = OnBusy<A> | 'cancelHolder',
 >
-  extends ReadWriteLockOptions<A, B>, Pick<LockOptions, 'mode' | 'alsoLock' | 'cancellable'> {}
+  extends ReadWriteLockOptions<A, B>, Pick<LockOptions, 'mode' | 'cancellable'> {}
 
 /** The `service` of a registration. */
 export const LOCK_SERVICE = checked<string>(checkLockService);
@@ -106,7 +105,7 @@ export const DECORATOR_OPTIONS = new OptionTable({
 
 const READ_WRITE_OPTIONS = new OptionTable({
   ...DECORATOR_OPTIONS.options,
-  ...without(LOCK_OPTIONS.options, 'mode', 'signal', 'alsoLock', 'onBusy', 'cancellable'),
+  ...without(LOCK_OPTIONS.options, 'mode', 'signal', 'onBusy', 'cancellable'),
 } satisfies OptionsOf<ReadWriteLockOptions<never, AnyOnBusy>>);
 
 export const LOCK_DECORATOR_OPTIONS = new OptionTable({
@@ -159,7 +158,6 @@ export function readLockPlan<A extends readonly unknown[]>(
   const { key, onBusy: whenBusy, onLost, service, ...rest } = options;
   const [onBusy, cancels] = whenBusy === 'cancelHolder' ? [undefined, { onBusy: whenBusy }] : [whenBusy];
   const plan = readCommon({ ...rest, onBusy, onLost, service }, where);
-  if (options.alsoLock !== undefined) checkAlsoLock(options);
   const mode = fixedMode && { mode: fixedMode };
   const lock: LockOptions = { ...rest, ...mode, ...cancels, ...waitOf(plan.onBusy, rest), group: plan.group };
   const resources = readKey(key, where, checkResources);

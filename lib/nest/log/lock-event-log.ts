@@ -62,7 +62,6 @@ export class LockEventLog {
       waitingLong: (event) => this.#waitingLong(event, countWaiting),
       heldLong: (event) => this.#heldLong(event),
       slowLoop: (event) => this.#slowLoop(event),
-      foreignFailed: (event) => this.#foreignFailed(event),
       tickFailed: ({ job, error }) => {
         if (this.#told.has(error)) return;
         const line = describeFailure(error, 'This instance does not run the tick.');
@@ -150,14 +149,6 @@ export class LockEventLog {
     const isRefused = error.cause instanceof LockStoreError && error.cause.failure === 'refused';
     const next = isRefused ? 'The call has failed.' : 'Calls fail with LockUnavailableError until Redis answers.';
     outage.failed('calls', { resource: error.resource, error }, describeFailure(error, next), silentMs);
-  }
-
-  /** Its connection is made at the first call, so the start has not told that it cannot be made. */
-  #foreignFailed({ resource, error }: LockEventOf<'foreignFailed'>): void {
-    this.#told.add(error);
-    this.#lines.add('foreign', resource, describeFailure(error, 'The call has failed.'), (lines, names) => {
-      return `In the last minute, ${count(lines, 'more call')} failed for a lock of another library (alsoLock): ${names}.`;
-    });
   }
 
   #lost({ resource, reason, error }: LockEventOf<'lost'>): void {

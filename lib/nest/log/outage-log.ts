@@ -1,4 +1,4 @@
-import { type LockError, LockUnavailableError } from '../../core/api/errors.js';
+import type { LockError } from '../../core/api/errors.js';
 import type { LockObservers } from '../../core/events/observers.js';
 import type { Clock } from '../../core/util/clock.js';
 import { LockStoreError } from '../../core/store/store-error.js';
@@ -122,11 +122,7 @@ export class OutageLog {
   }
 }
 
-/**
- * A Redis that refuses has answered. It may refuse one resource for ever, and grant all others. And that of another
- * library (`alsoLock`) is another one.
- */
+/** A Redis that refuses has answered. It may refuse one resource for ever, and grant all others. */
 function isOutage(error: LockError): boolean {
-  const isRefused = error.cause instanceof LockStoreError && error.cause.failure === 'refused';
-  return !isRefused && !(error instanceof LockUnavailableError && error.operation.endsWith(' beside'));
+  return !(error.cause instanceof LockStoreError && error.cause.failure === 'refused');
 }

@@ -1,5 +1,4 @@
 import { LockClient } from '../../core/lock-client.js';
-import { AlsoLocks } from '../../migration/both/also-locks.js';
 import { CampaignLog } from '../leader/campaign-log.js';
 import { loggerOf } from '../log/logger-of.js';
 import { hintAtShutdownHooks, StartLog } from '../log/start-log.js';
@@ -49,7 +48,6 @@ export async function createLockService(
     telemetry: place ? [...all, place.telemetry] : all,
     contention,
     warn,
-    secondLocks: (runtime) => new AlsoLocks(runtime),
   });
   events.listenTo(client.observers, client.closing, () => client.countWaiting());
   for (const observer of observers) client.observers.add(observer);

@@ -1,5 +1,4 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import type { ForeignLock } from '../../core/api/foreign-lock.js';
 import { LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
 import { jobResource } from '../../core/api/resource.js';
 import {
@@ -23,7 +22,7 @@ import { checkIsFilledIn, LOCK_SERVICE } from '../decorators/lock-plan.js';
  */
 export interface SingletonJobOptions extends Pick<
   LockOptions,
-  'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'alsoLock'
+  'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'
 > {
   /**
    * The name of the job. It must be the same on every instance, and different from the name of any other job.
@@ -68,14 +67,6 @@ export interface SingletonJobOptions extends Pick<
    * @default no limit
    */
   maxHoldMs?: number;
-  /**
-   * Takes the lock of the old code too, for one release: mostly `setNx(...)` of `nestjs-redis-lock/migration`. Where a
-   * process with the old release has it, the tick does not run again.
-   *
-   * @default none
-   * @see docs/migration/both-at-once.md
-   */
-  alsoLock?: ForeignLock;
   /**
    * Each instance waits for a random part of this time before it asks for a tick. So each of many instances gets its
    * share of the ticks, and not all of them ask at the same moment. Of a cron job, at most half of the time to its next
@@ -149,7 +140,7 @@ export interface SingletonTickOptions extends SingletonJobOptions {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, alsoLock } = LOCK_OPTIONS.options;
+const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs } = LOCK_OPTIONS.options;
 
 export const JOB_OPTIONS = new OptionTable({
   name: checked<string>(checkName),
@@ -159,7 +150,6 @@ export const JOB_OPTIONS = new OptionTable({
   waitMs,
   maxHoldMs,
   attemptTimeoutMs,
-  alsoLock,
   spreadMs: SPREAD.default(0),
   historySize: HISTORY_SIZE.default(100),
   historyMessages: flag().default(false),
@@ -209,7 +199,7 @@ export function resolveJobOptions(options: SingletonTickOptions, where: string, 
     history: pick(filled, 'historySize', 'historyMessages'),
     missed: pick(filled, 'graceMs', 'onMissed', 'missedWithinMs'),
     // What is left out has the defaults of the module.
-    lock: pick(options, 'leaseMs', 'waitMs', 'maxHoldMs', 'attemptTimeoutMs', 'alsoLock'),
+    lock: pick(options, 'leaseMs', 'waitMs', 'maxHoldMs', 'attemptTimeoutMs'),
   };
 }
 

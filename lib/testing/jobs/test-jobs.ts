@@ -223,7 +223,6 @@ const WHY: Readonly<Record<WhySkipped, string>> = {
   claimed: 'it has run already, or another instance runs it. Leave tick out: then each call runs the next one.',
   overlap: 'an earlier run of the job has not ended. Let it end first.',
   paused: 'the job is paused. Call resume() of SingletonJobs first.',
-  foreign: 'a process with the old lock, of alsoLock, has it. Let it end first.',
   late: 'it is too late. Leave tick out.',
   early: 'it is due too far ahead. Leave tick out.',
   standsBy: 'another instance runs it. Let that one end first.',

@@ -1,4 +1,3 @@
-import type { ForeignClient, ForeignReply } from '../../core/api/foreign-lock.js';
 import {
   DEFAULT_OPTIONS,
   type ResolvedLockOptions,
@@ -8,7 +7,6 @@ import {
 import { type OptionsOf, OptionTable, pick } from '../../core/api/validation.js';
 import { LockClient } from '../../core/lock-client.js';
 import { withoutRecords } from '../../core/store/job-store.js';
-import { AlsoLocks } from '../../migration/both/also-locks.js';
 import {
   EXTRA_OPTIONS,
   MODULE_OPTIONS,
@@ -49,7 +47,6 @@ export interface PassThroughOptions
       | 'maxWaiters'
       | 'backgroundRelease'
       | 'warnAfterMs'
-      | 'alsoLock'
       | 'observers'
       | 'transactions'
       | 'group'
@@ -76,7 +73,6 @@ const PASS_THROUGH_OPTIONS = new OptionTable({
  * - `assertLocked()` and `currentOrThrow()` are satisfied, also outside of any lock.
  * - `campaign()` leads at once, and `runSingleton()` runs the work.
  * - `inspect()` and `list()` tell what is held.
- * - A lock of another library (`alsoLock`) is not asked.
  *
  * It has no timers and no connections, so it needs no shutdown.
  *
@@ -97,7 +93,6 @@ export function passThroughLocks(given: PassThroughOptions = {}): RedisLockServi
     transactions,
     service,
     granting: new PassThroughGranting(store, resolveLockOptions(undefined, defaults)),
-    secondLocks: (runtime) => new AlsoLocks(runtime, () => FOREIGN),
   });
   return new RedisLockService({
     client,
@@ -106,16 +101,6 @@ export function passThroughLocks(given: PassThroughOptions = {}): RedisLockServi
     transactions,
   });
 }
-
-/** Stands in for the locks of other libraries. */
-const FOREIGN: ForeignClient = {
-  claim: () => ({
-    tryAcquire: async (): Promise<ForeignReply> => ({ status: 'held' }),
-    renew: async () => true,
-    release: async () => true,
-  }),
-  close: async () => {},
-};
 
 /** It has nothing to close: time stands still, so a shutdown could not wait for work either. */
 class PassThroughClient extends LockClient {
@@ -162,11 +147,7 @@ class PassThroughGranting implements Granting {
 
 /** In a queue, a call would wait for the calls before it. */
 class PassThroughQueues extends LocalQueues {
-  override acquire<T>(
-    resource: string,
-    options: ResolvedLockOptions,
-    take: (grant: Grant) => T | Promise<T>,
-  ): Promise<T> {
+  override acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T): Promise<T> {
     return this.polling.acquire(resource, options, take);
   }
 }

@@ -2,8 +2,7 @@ import { LockAbortedError, LockTimeoutError } from '../../../lib/core/api/errors
 import type { Lease } from '../../../lib/core/api/lease.js';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { fixedInterval } from '../../../lib/core/api/retry.js';
-import { FakeClock, settle } from '../../support/world/fake-clock.js';
-import { FakeForeignServer, fakeForeignLock } from '../../support/world/fake-foreign-lock.js';
+import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { QuorumWorld } from '../../support/world/quorum-world.js';
 import { grantLost, lostOnTheWay } from '../../support/world/scripted-store.js';
@@ -280,8 +279,6 @@ describe('only the newest call counts', () => {
   });
 
   describe('is refused', () => {
-    const foreign = new FakeForeignServer(new FakeClock());
-
     it.each<[string, LockOptions, string]>([
       [
         'a shared mode',
@@ -289,7 +286,6 @@ describe('only the newest call counts', () => {
         "in mode read several calls may use the resource at once. Use mode 'exclusive'",
       ],
       ['re-entry', { mode: 'reentrant' }, "Use mode 'exclusive'"],
-      ['alsoLock', { alsoLock: fakeForeignLock(foreign) }, '(alsoLock) cannot be asked to stop'],
       ['polling', { retry: fixedInterval({ intervalMs: 10 }) }, 'Leave retry out'],
       ['a call that does not wait', { waitMs: 0 }, 'Set waitMs'],
       ['a minimum', { minHoldMs: 10 }, 'Leave minHoldMs out'],

@@ -1,6 +1,5 @@
 import { LockShutdownError } from '../../../lib/core/api/errors.js';
 import { claimsOn } from '../../support/world/forgetful.js';
-import { fakeForeignLock, FakeForeignServer } from '../../support/world/fake-foreign-lock.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { gate, track } from '../../support/expect/tracked.js';
@@ -63,19 +62,6 @@ describe('a call from inside of work that a shutdown drains', () => {
     await world.clock.advance(1_000);
     expect(working).toMatchObject({ state: 'fulfilled', value: 'all' });
     expect(shutdown.state).toBe('fulfilled');
-  });
-
-  it('is granted the lock of another library as well, for which it waits', async () => {
-    const old = new FakeForeignServer(world.clock);
-    old.put('old:stock', 'an old process', 3_000);
-    const alsoLock = fakeForeignLock(old);
-    const { working, shutdown } = await drained(() => a.locks.using('stock', { alsoLock }, async () => 'had both'));
-    await world.clock.advance(2_000);
-    expect([working.state, shutdown.state]).toEqual(['pending', 'pending']);
-    await world.clock.advance(2_000);
-    expect(working).toMatchObject({ state: 'fulfilled', value: 'had both' });
-    expect(shutdown.state).toBe('fulfilled');
-    expect([world.server.isEmpty, old.ownerOf('old:stock')]).toEqual([true, undefined]);
   });
 
   it('runs a singleton job', async () => {

@@ -4,7 +4,6 @@ import { SystemRandom } from '../../../lib/core/util/clock.js';
 import { createLockService } from '../../../lib/nest/module/create-lock-service.js';
 import { type RedisLockModuleOptions, resolveModuleOptions } from '../../../lib/nest/module/module-options.js';
 import type { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
-import { redlock } from '../../../lib/migration/key-lock.js';
 import { ScriptRunner } from '../../../lib/redis/script/script-runner.js';
 import { RENEW } from '../../../lib/redis/script/scripts.js';
 import { eventually } from '../../support/expect/eventually.js';
@@ -21,7 +20,6 @@ describe('no channel, no debug output and no error has what is secret of an owne
   const running: RedisLockService[] = [];
   const ids: string[] = [];
   let instruments: Instruments;
-  let old: Redis;
   const cluster = useRedisCluster();
 
   beforeAll(async () => {
@@ -38,12 +36,10 @@ describe('no channel, no debug output and no error has what is secret of an owne
     });
     instruments = new Instruments();
     instruments.begin();
-    old = new Redis(servers[1]!.url, { lazyConnect: true });
   });
   afterEach(async () => {
     await Promise.all(running.splice(0).map((service) => service.beforeApplicationShutdown()));
     instruments.end();
-    old.disconnect();
     jest.restoreAllMocks();
   });
 
@@ -62,14 +58,6 @@ describe('no channel, no debug output and no error has what is secret of an owne
       'one Redis with durability',
       () => ({ connection: urls()[0]!, durability: { replicas: 1 } }),
       () => servers.slice(0, 1),
-    ],
-    [
-      'one Redis, and the locks of another library beside',
-      () => ({
-        connection: urls()[0]!,
-        alsoLock: redlock({ clients: [old], key: (name) => `old:${name}` }),
-      }),
-      () => servers.slice(0, 2),
     ],
     [
       'a quorum of three',
@@ -177,7 +165,7 @@ async function everyWay(
       await step(() => lease.release());
     });
   await step(async () => {
-    const lease = await a.acquire(name, { alsoLock: undefined, minHoldMs: 50 });
+    const lease = await a.acquire(name, { minHoldMs: 50 });
     await step(() => lease.release());
   });
   await step(() => a.waitUntilFree(name));

@@ -21,16 +21,6 @@ export const FAULTS: readonly (readonly [fault: string, file: string, words: str
     'where the old primary lives behind the same address',
   ],
   ['a refused SUBSCRIBE is never tried again', 'test/redis/inbox-subscription.test.ts', 'is asked for every 10 s'],
-  [
-    'a tick is not run again for the key of its dead runner',
-    'test/migration/singleton-also-lock.test.ts',
-    'runs a tick again whose runner died',
-  ],
-  [
-    'a catch-up is skipped for the old key of its own fleet',
-    'test/migration/singleton-also-lock.test.ts',
-    'owes a catch-up again',
-  ],
   ['a job gets another date while it runs, and never does', 'test/nest/jobs/rescheduled-jobs.test.ts', 'another date'],
   ['of two objects with one job, one never runs', 'test/nest/schedule/job-identity.test.ts', 'one job of two objects'],
   ['a mixin has another name in each process', 'test/nest/schedule/job-identity.test.ts', 'of a mixin needs a name'],
@@ -113,15 +103,5 @@ export const FAULTS: readonly (readonly [fault: string, file: string, words: str
     'explain says that nothing is wrong of a dead holder',
     'test/core/explain/explainer.test.ts',
     'says when it shows that a holder %s has died since',
-  ],
-  [
-    'old code that polls hard starves the new release',
-    'test/migration/also-lock-share.test.ts',
-    'beside old processes that ask for it all the time',
-  ],
-  [
-    'a late release frees a vote of a later attempt',
-    'test/migration/quorum-claim.test.ts',
-    'keeps what a later attempt was granted when an earlier one ends in vain',
   ],
 ];

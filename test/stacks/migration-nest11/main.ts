@@ -5,8 +5,7 @@ import { NestFactory } from '@nestjs/core';
 import { Redlock, RedlockService } from '@nestjs-redis/lock';
 import { Redis } from 'ioredis';
 import { MurLockService } from 'murlock';
-import { DistributedLock, RedisLockModule, type RedisLockModuleOptions, RedisLockService } from 'nestjs-redis-lock';
-import { redlock } from 'nestjs-redis-lock/migration';
+import { DistributedLock, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
 import { createClient } from 'redis';
 import { crowd, type Locked, sleep } from '../migration-guides/stories.js';
 
@@ -144,17 +143,15 @@ async function nested() {
 /** Instances with @nestjs-redis/lock and instances with ours, during a deploy. */
 async function mixed() {
   const theirs = (await start(old.nestjsRedis.AppModule)).get(RedlockService);
-  const startOurs = async (options: Pick<RedisLockModuleOptions, 'alsoLock'>): Promise<RedisLockService> =>
-    (await start(RedisLockModule.forRoot({ connection: url, ...options }))).get(RedisLockService);
-  const [alone, together] = [await startOurs({}), await startOurs({ alsoLock: redlock({ client: url }) })];
+  const ours = (await start(RedisLockModule.forRoot({ connection: url }))).get(RedisLockService);
   return {
     without: await crowd(1_500, [
       (work) => theirs.withLock('m', 9_000, () => work()),
-      (work) => alone.using('m', () => work()),
+      (work) => ours.using('m', () => work()),
     ]),
     with: await crowd(100, [
       (work) => theirs.withLock('m', 9_000, () => work()),
-      (work) => together.using('m', () => work()),
+      (work) => ours.using('m', () => theirs.withLock('m', 9_000, () => work())),
     ]),
   };
 }

@@ -67,7 +67,7 @@ describe('on Nest 11', () => {
     });
   });
 
-  it('with alsoLock: redlock(), ours and @nestjs-redis/lock exclude each other', () => {
+  it('with its lock inside of ours, ours and @nestjs-redis/lock exclude each other', () => {
     expect(seen.deploy).toEqual({ without: TOGETHER, with: ALONE });
   });
 

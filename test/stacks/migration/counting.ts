@@ -1,63 +1,85 @@
 import { Redis } from 'ioredis';
 
-/** How the libraries of the old pods are called here. */
-export const LIBRARIES = ['redlock4', 'redlock5', 'redisSemaphore', 'murlock', 'setNx'] as const;
+/** The libraries of the old release. */
+export const LIBRARIES = ['redlock', 'redis-semaphore', 'murlock', 'set-nx'] as const;
 export type Library = (typeof LIBRARIES)[number];
 
-/** How long the old locks last, and our leases. */
-export const LEASE_MS = 2_000;
-/** The databases of the old locks: `redlock5` votes on three of them. */
-export const OLD_DATABASES = [1, 2, 3];
-export const OLD_PREFIX = 'old:';
+/** How work comes under a lock. */
+export const WAYS = ['method', 'using', 'job'] as const;
+export type Way = (typeof WAYS)[number];
 
-/** What the test tells a pod: to die or to stand still in the middle of its next work, or to end. */
-export type Order = 'kill' | 'stop' | 'end';
+export type Kind = 'old' | 'new';
+
+/** How long the locks of old processes last, and the leases of new ones. */
+export const LEASE_MS = 2_000;
+/** Each way has as many resources. Those of jobs have one. */
+export const IDS = ['1', '2'] as const;
+
+/** What the test tells a pod: to die or to stand still in the middle of its next work of this kind, or to end. */
+export type Order = { readonly signal: 'SIGKILL' | 'SIGSTOP'; readonly way: Way } | 'end';
+
+/** Throws where the lock is not held any more. */
+export type CheckHeld = () => void;
+export type Work = (checkHeld: CheckHeld) => Promise<void>;
 
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Waits for each lock in turn, does the work under it, and so on until the pod ends. */
-type Locked = (library: Library, work: (checkHeld: () => void) => Promise<void>) => Promise<void>;
-
 /**
- * One pod: for each library, it reads a counter under the lock, waits, and writes it. It does so again and again, for all
- * libraries side by side.
+ * One process: under each lock it reads a counter, waits, and writes it. It does so again and again, for all locks side by
+ * side.
  */
-export async function runPod(kind: 'old' | 'new', url: string, locked: Locked): Promise<void> {
-  const redis = new Redis(url);
-  let order: Order | undefined;
-  process.on('message', (message: Order) => (order = message));
+export class Counting {
+  readonly #redis: Redis;
+  #order: Order | undefined;
 
-  const obey = async (): Promise<void> => {
-    if (order !== 'kill' && order !== 'stop') return;
-    const signal = order === 'kill' ? 'SIGKILL' : 'SIGSTOP';
-    order = undefined;
-    await redis.incr(`${kind}:${signal}`);
-    process.kill(process.pid, signal);
-  };
+  constructor(
+    private readonly kind: Kind,
+    url: string,
+  ) {
+    this.#redis = new Redis(url);
+    process.on('message', (message: Order) => (this.#order = message));
+  }
 
-  const count = async (library: Library, checkHeld: () => void): Promise<void> => {
-    const value = Number(await redis.get(`count:${library}`));
-    await sleep(1 + Math.random() * 3);
-    await obey();
+  /** Counts once: what is done under a lock. */
+  async once(way: Way, id: string, checkHeld: CheckHeld): Promise<void> {
+    const value = Number(await this.#redis.get(`count:${way}:${id}`));
+    await sleep(Math.random() * 2);
+    await this.#obey(way);
     checkHeld();
     // The second one is the book that the first is compared with, and not an increment of the counter.
-    await redis
+    await this.#redis
       .multi()
-      .set(`count:${library}`, value + 1)
-      .incr(`done:${library}:${kind}`)
+      .set(`count:${way}:${id}`, value + 1)
+      .incr(`done:${way}:${this.kind}`)
       .exec();
-  };
+  }
 
-  const loop = async (library: Library): Promise<void> => {
-    while (order !== 'end') {
-      await locked(library, (checkHeld) => count(library, checkHeld));
-      await sleep(Math.random() * 10);
-    }
-  };
+  /** What a run of the job does: it counts for a while. */
+  async run(checkHeld: CheckHeld): Promise<void> {
+    const begunAt = performance.now();
+    while (performance.now() < begunAt + 300) await this.once('job', 'outbox', checkHeld);
+  }
 
-  await redis.ping();
-  process.send!('ready');
-  await Promise.all(LIBRARIES.map(loop));
-  redis.disconnect();
-  process.disconnect();
+  /** @param locked waits for the lock, and does the work under it. Errors of its own are handled there */
+  async untilEnd(locked: (way: 'method' | 'using', id: string, work: Work) => Promise<void>): Promise<void> {
+    await this.#redis.ping();
+    process.send!('ready');
+    const loop = async (way: 'method' | 'using', id: string): Promise<void> => {
+      while (this.#order !== 'end') {
+        await locked(way, id, (checkHeld) => this.once(way, id, checkHeld));
+        await sleep(Math.random() * 5);
+      }
+    };
+    await Promise.all((['method', 'using'] as const).flatMap((way) => IDS.map((id) => loop(way, id))));
+    this.#redis.disconnect();
+    process.disconnect();
+  }
+
+  async #obey(way: Way): Promise<void> {
+    const order = this.#order;
+    if (order === undefined || order === 'end' || order.way !== way) return;
+    this.#order = undefined;
+    await this.#redis.incr(`${this.kind}:${order.signal}:${way}`);
+    process.kill(process.pid, order.signal);
+  }
 }

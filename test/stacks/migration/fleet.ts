@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { programOf } from '../../support/process/program.js';
 import { unbundled } from '../../support/process/run-typescript.js';
-import type { Order } from './counting.js';
+import type { Kind, Library, Order } from './counting.js';
 
 /** A process that counts, of the old release or of the new one. */
 export class Pod {
@@ -11,12 +10,12 @@ export class Pod {
   readonly #said: Promise<string>;
   readonly #ready: Promise<unknown>;
 
-  constructor(kind: 'old' | 'new', ...args: readonly string[]) {
+  constructor(kind: Kind, library: Library, url: string, ...args: readonly string[]) {
     const main = new URL(`${kind}-pod.ts`, import.meta.url);
     // murlock reads files that lie beside its own.
-    this.#child = spawn(process.execPath, [...(kind === 'old' ? unbundled(main) : [programOf(main)]), ...args], {
+    this.#child = spawn(process.execPath, [...unbundled(main), library, ...args], {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      env: { ...process.env, NODE_OPTIONS: '' },
+      env: { ...process.env, NODE_OPTIONS: '', REDIS_URL: url },
     });
     this.#said = text(this.#child.stderr!);
     this.#ready = Promise.race([once(this.#child, 'message'), this.#exited()]);

@@ -1,25 +1,20 @@
-// A process of the old release: each library as its users use it.
-import { randomUUID } from 'node:crypto';
-import { createRequire } from 'node:module';
+// A process of the old release: a library as its users use it. The argument is its name.
 import 'reflect-metadata';
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { Cron, ScheduleModule } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
 import { MurLockModule, MurLockService } from 'murlock';
 import { Mutex } from 'redis-semaphore';
-import { LEASE_MS, type Library, OLD_DATABASES, OLD_PREFIX, runPod, sleep } from './counting.js';
+import Redlock from 'redlock';
+import { Counting, LEASE_MS, type Library, sleep } from './counting.js';
 
-/** What is used of redlock 4, and of redlock 5: neither has types that can be found. */
-interface Redlock {
-  lock(resource: string, ttl: number): Promise<{ unlock(): Promise<void> }>;
-  acquire(resources: string[], duration: number): Promise<{ release(): Promise<unknown> }>;
-}
-type RedlockClass = new (clients: Redis[], settings: object) => Redlock;
+const url = process.env.REDIS_URL!;
+const library = process.argv[2] as Library;
+const client = new Redis(url);
+const counting = new Counting('old', url);
 
-const require = createRequire(import.meta.url);
-const Redlock4 = require('redlock') as RedlockClass;
-const Redlock5 = (require('redlock5') as { default: RedlockClass }).default;
-
-const url = process.argv[2]!;
 /**
  * An old process that writes later than this after it began to lock has slept through its own lock. What is left is for the
  * way of a write to Redis, on a machine that has much else to do.
@@ -27,24 +22,16 @@ const url = process.argv[2]!;
 const TRUSTED_MS = LEASE_MS / 2;
 const RETRY_MS = 10;
 
-const clients = OLD_DATABASES.map((db) => new Redis(url, { db, keyPrefix: OLD_PREFIX }));
-const [client] = clients as [Redis];
+type Plain = () => Promise<void>;
 
-const redlock4 = new Redlock4([client], { retryCount: -1, retryDelay: RETRY_MS, retryJitter: RETRY_MS });
-const redlock5 = new Redlock5(clients, { retryCount: 0 });
-const murlockModule = MurLockModule.forRoot({
-  redisOptions: { url: `${url}/${OLD_DATABASES[0]}` },
-  wait: RETRY_MS,
-  maxAttempts: 1,
-  blocking: true,
-  ignoreUnlockFail: true,
-  logLevel: 'none',
-});
-const murlock = (await NestFactory.createApplicationContext(murlockModule, { logger: false })).get(MurLockService);
+interface Locks {
+  /** Waits for the lock. Rejects where it is lost. */
+  using(name: string, work: Plain): Promise<unknown>;
+  /** Takes the lock without waiting. Rejects where it is busy or lost. */
+  tryUsing(name: string, work: Plain): Promise<unknown>;
+}
 
-const DELETE_OWN = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
-
-async function workAndThen(work: () => Promise<void>, release: () => Promise<unknown>): Promise<void> {
+async function workAndThen(work: Plain, release: () => Promise<unknown>): Promise<void> {
   try {
     await work();
   } finally {
@@ -52,41 +39,95 @@ async function workAndThen(work: () => Promise<void>, release: () => Promise<unk
   }
 }
 
-/** Does the work under the lock. Rejects where that is busy or lost. */
-const under: Record<Library, (work: () => Promise<void>) => Promise<unknown>> = {
-  async redlock4(work) {
-    const lock = await redlock4.lock('locks:redlock4', LEASE_MS);
-    await workAndThen(work, () => lock.unlock());
-  },
-  async redlock5(work) {
-    const lock = await redlock5.acquire(['locks:redlock5'], LEASE_MS);
-    await workAndThen(work, () => lock.release());
-  },
-  async redisSemaphore(work) {
-    const mutex = new Mutex(client, 'redisSemaphore', {
+function withRedlock(): Locks {
+  const redlock = new Redlock([client], { retryDelay: RETRY_MS, retryJitter: RETRY_MS, retryCount: 300 });
+  return {
+    using: (name, work) => redlock.using([`locks:${name}`], LEASE_MS, work),
+    async tryUsing(name, work) {
+      const lock = await redlock.acquire([`locks:${name}`], LEASE_MS, { retryCount: 0 });
+      await workAndThen(work, () => lock.release());
+    },
+  };
+}
+
+function withMutexes(): Locks {
+  const locked = async (name: string, work: Plain, acquireAttemptsLimit?: number): Promise<void> => {
+    const mutex = new Mutex(client, name, {
       lockTimeout: LEASE_MS,
       retryInterval: RETRY_MS,
       // By default this error ends the process. `checkHeld` stops the work in its place.
       onLockLost: () => undefined,
+      ...(acquireAttemptsLimit && { acquireAttemptsLimit }),
     });
     await mutex.acquire();
     await workAndThen(work, () => mutex.release());
-  },
-  murlock: (work) => murlock.runWithLock('murlock', LEASE_MS, work),
-  async setNx(work) {
-    const value = randomUUID();
-    while ((await client.set('set-nx', value, 'PX', LEASE_MS, 'NX')) !== 'OK') await sleep(RETRY_MS);
-    await workAndThen(work, () => client.eval(DELETE_OWN, 1, 'set-nx', value));
-  },
-};
+  };
+  return { using: locked, tryUsing: (name, work) => locked(name, work, 1) };
+}
 
-await runPod('old', url, async (library, work) => {
-  // Not when the library says that it has the lock: the process may have slept since Redis gave it, which most do not see.
+async function withMurlock(): Promise<Locks> {
+  const services = [true, false].map(async (blocking) => {
+    const options = { redisOptions: { url }, wait: RETRY_MS, maxAttempts: 1, blocking, ignoreUnlockFail: true };
+    const module = MurLockModule.forRoot({ ...options, logLevel: 'none' });
+    return (await NestFactory.createApplicationContext(module, { logger: false })).get(MurLockService);
+  });
+  const [patient, hasty] = (await Promise.all(services)) as [MurLockService, MurLockService];
+  return {
+    using: (name, work) => patient.runWithLock(name, LEASE_MS, work),
+    tryUsing: (name, work) => hasty.runWithLock(name, LEASE_MS, work),
+  };
+}
+
+const DELETE_OWN = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
+
+function byHand(): Locks {
+  const locked = async (name: string, work: Plain, isPatient: boolean): Promise<void> => {
+    const value = randomUUID();
+    while ((await client.set(`lock:${name}`, value, 'PX', LEASE_MS, 'NX')) !== 'OK') {
+      if (!isPatient) throw new Error('taken');
+      await sleep(RETRY_MS);
+    }
+    await workAndThen(work, () => client.eval(DELETE_OWN, 1, `lock:${name}`, value));
+  };
+  return { using: (name, work) => locked(name, work, true), tryUsing: (name, work) => locked(name, work, false) };
+}
+
+const makes: Record<Library, () => Locks | Promise<Locks>> = {
+  redlock: withRedlock,
+  'redis-semaphore': withMutexes,
+  murlock: withMurlock,
+  'set-nx': byHand,
+};
+const locks = await makes[library]();
+
+/** Not from when the library says that it has the lock: the process may have slept since Redis gave it, which most do not see. */
+function sinceNow(): () => void {
   const begunAt = performance.now();
-  const checkHeld = (): void => {
+  return () => {
     if (performance.now() - begunAt > TRUSTED_MS) throw new Error('this process has slept through its lock');
   };
-  // A busy lock, or one that was lost: the old library says so by an error, and its user tries again.
-  await under[library](() => work(checkHeld)).catch(() => sleep(RETRY_MS));
+}
+
+@Injectable()
+class Jobs {
+  @Cron('*/2 * * * * *')
+  async outbox(): Promise<void> {
+    // The timers of different processes do not fire together.
+    await sleep(Math.random() * 50);
+    const checkHeld = sinceNow();
+    await locks.tryUsing('outbox', () => counting.run(checkHeld)).catch(() => {});
+  }
+}
+
+await NestFactory.createApplicationContext(
+  { module: class Root {}, imports: [ScheduleModule.forRoot()], providers: [Jobs] },
+  { logger: false },
+);
+
+await counting.untilEnd(async (way, id, work) => {
+  const name = way === 'method' ? `order:${id}` : `parcel:${id}`;
+  const checkHeld = sinceNow();
+  // A lock that was lost or not had in time: the old library says so by an error, and its user tries again.
+  await locks.using(name, () => work(checkHeld)).catch(() => sleep(RETRY_MS));
 });
 process.exit(0);

@@ -3,7 +3,6 @@ import { Redis } from 'ioredis';
 import type { Clock } from '../../../lib/core/util/clock.js';
 import type { LockEvent } from '../../../lib/core/events/events.js';
 import { LockClient } from '../../../lib/core/lock-client.js';
-import { AlsoLocks } from '../../../lib/migration/both/also-locks.js';
 import type { LockDefaults } from '../../../lib/core/api/lock-options.js';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
 import type { Durability } from '../../../lib/redis/durability/durable-connection.js';
@@ -70,7 +69,6 @@ export function useInstances(
       store,
       defaults,
       observers,
-      secondLocks: (runtime) => new AlsoLocks(runtime),
       ...(clock && { clock }),
       ...(unclearNames && { unclearNames }),
       ...(warn && { warn }),

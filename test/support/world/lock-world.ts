@@ -2,7 +2,6 @@ import type { LockEvent } from '../../../lib/core/events/events.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { LockClient, type LockClientOptions } from '../../../lib/core/lock-client.js';
-import { AlsoLocks } from '../../../lib/migration/both/also-locks.js';
 import { FakeClock } from './fake-clock.js';
 import { ScriptedStore } from './scripted-store.js';
 import { SeededRandom } from './seeded-random.js';
@@ -30,7 +29,6 @@ export class LockWorld {
       clock: this.clock,
       random,
       observers: [(e) => events.push(e)],
-      secondLocks: (runtime) => new AlsoLocks(runtime),
       ...options,
     });
     return { locks, store, events };

@@ -218,19 +218,6 @@ describe('passThroughLocks', () => {
     expect(() => passThroughLocks({ connection: 'memory:' } as never)).toThrow(/does not know the option "connection"/);
   });
 
-  it('asks no lock of another library', async () => {
-    const alsoLock = {
-      library: 'redlock',
-      keyOf: (resource: string) => resource,
-      open: () => {
-        throw new Error('opened');
-      },
-    };
-    const locks = passThroughLocks({ alsoLock });
-    expect(await locks.using('a', (lease) => lease.isHeld())).toBe(true);
-    expect(await locks.runSingleton({ ...NIGHTLY, lock: { alsoLock } }, () => 7)).toBe(7);
-  });
-
   it('keeps a lease until the end of a transaction', async () => {
     const events: string[] = [];
     const transactions = new TransactionScope();

@@ -1,6 +1,4 @@
-import type { Runtime } from '../../../core/holding/runtime.js';
 import { LockClient, type LockClientOptions } from '../../../core/lock-client.js';
-import { AlsoLocks } from '../../../migration/both/also-locks.js';
 import { inRootContext } from '../../../core/util/async-contexts.js';
 import type { Clock, Timer } from '../../../core/util/clock.js';
 import { instanceOf } from '../../../core/store/ask.js';
@@ -64,8 +62,7 @@ export class ActorProcess {
     this.#instance = new TestInstance(name, service, server, surroundings, random);
     this.#instance.gate = this.#gate;
     const { locks, jobs } = this.#instance.stores;
-    const secondLocks = (runtime: Runtime) => new AlsoLocks(runtime);
-    this.#client = new LockClient({ ...options, service, store: locks, clock: this.clock, random, secondLocks });
+    this.#client = new LockClient({ ...options, service, store: locks, clock: this.clock, random });
     const singletonRuns = this.#client.singletonRuns(jobs);
     this.parts = { client: this.#client, singletonRuns };
   }

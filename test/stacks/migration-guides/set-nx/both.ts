@@ -1,31 +1,41 @@
-import { Injectable, Module } from '@nestjs/common';
+import { Injectable, Module, type OnModuleDestroy } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
+import { Redis } from 'ioredis';
 import { DistributedLock, key, RedisLockModule } from 'nestjs-redis-lock';
-import { setNx } from 'nestjs-redis-lock/migration';
 import { SingletonCron } from 'nestjs-redis-lock/schedule';
 
-const client = process.env.REDIS_URL!;
-
 @Injectable()
-export class Invoices {
-  // Longer than timers and clocks may differ, and shorter than the pause
-  // between two ticks.
-  @SingletonCron('0 */10 * * * *', {
-    name: 'remind',
-    alsoLock: setNx({ client, key: 'lock:remind', keepMs: 60_000 }),
-  })
+export class Invoices implements OnModuleDestroy {
+  private readonly redis = new Redis(process.env.REDIS_URL!);
+
+  @SingletonCron('0 */10 * * * *', { name: 'remind' })
   async remind(): Promise<void> {
+    // It stays: longer than timers and clocks may differ, and shorter than
+    // the pause between two ticks.
+    if (!(await this.setOldKey('lock:remind', 60_000))) return;
     await this.send();
   }
 
   async send() {}
 
-  @DistributedLock({
-    key: (id: string) => key`invoice:${id}`,
-    alsoLock: setNx({ client, key: (resource) => `lock:${resource}` }),
-  })
+  @DistributedLock((id: string) => key`invoice:${id}`)
   async pay(id: string, work: () => Promise<void>) {
-    await work();
+    while (!(await this.setOldKey(`lock:invoice:${id}`, 1_000))) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    try {
+      await work();
+    } finally {
+      await this.redis.del(`lock:invoice:${id}`);
+    }
+  }
+
+  private async setOldKey(name: string, ms: number) {
+    return (await this.redis.set(name, '1', 'PX', ms, 'NX')) === 'OK';
+  }
+
+  async onModuleDestroy() {
+    await this.redis.quit();
   }
 }
 

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { NestFactory } from '@nestjs/core';
 import { InvalidLockOptionsError, LockBusyError } from 'nestjs-redis-lock';
 import { fence } from 'nestjs-redis-lock/fence';
-import { redlock, type RedlockOptions } from 'nestjs-redis-lock/migration';
 import { LockStoreError, type LockStores } from 'nestjs-redis-lock/store';
 import { jobsOfTheFleet, missTicks } from './jobs.js';
 import { AppModule, Shop } from './shop.js';
@@ -13,7 +12,6 @@ const TICKS = 2;
 const TICKS_MS = 60_000;
 
 export async function prove(): Promise<void> {
-  locksOfOtherLibraries();
   await entriesWithoutNest();
   const boot = () => NestFactory.createApplicationContext(AppModule, { logger: ['error', 'warn'] });
   await missTicks(boot);
@@ -27,12 +25,6 @@ export async function prove(): Promise<void> {
   } finally {
     await Promise.all(apps.map((app) => app.close()));
   }
-}
-
-/** The entry for migrations, in the format of this project. Sends nothing. */
-function locksOfOtherLibraries(): void {
-  const options: RedlockOptions = { client: 'redis://localhost', key: (resource) => `locks:${resource}` };
-  assert.equal(redlock(options).keyOf('7'), 'locks:7');
 }
 
 /** The entries for fenced writes and for stores know the errors of the main entry. Sends nothing. */

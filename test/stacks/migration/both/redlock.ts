@@ -1,0 +1,31 @@
+import { Injectable } from '@nestjs/common';
+import { Redis } from 'ioredis';
+import Redlock, { ExecutionError } from 'redlock';
+import { OldLocks } from './orders.js';
+
+@Injectable()
+export class RedlockLocks extends OldLocks {
+  private readonly redlock = new Redlock(
+    [new Redis(process.env.REDIS_URL!)],
+    // It is renewed when half of it is left.
+    { retryDelay: 20, retryJitter: 10, automaticExtensionThreshold: 2_500 },
+  );
+
+  async using(name: string, work: () => Promise<void>) {
+    // In the call: in the settings above, the release of a lost lock would
+    // also be tried so often, and with -1 for ever.
+    const patience = { retryCount: 500 };
+    await this.redlock.using([`locks:${name}`], 5_000, patience, work);
+  }
+
+  async take(name: string, ms: number) {
+    const once = { retryCount: 0 };
+    try {
+      await this.redlock.acquire([`locks:${name}`], ms, once);
+      return true;
+    } catch (error) {
+      if (error instanceof ExecutionError) return false;
+      throw error;
+    }
+  }
+}

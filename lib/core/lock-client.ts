@@ -300,7 +300,7 @@ export class LockClient {
       return ran ? { ran: true, value: ran.value } : { ran: false };
     }
     const lease = await this.tryAcquire(resource, options);
-    return lease ? { ran: true, value: await this.#leases.runUnder(lease, work) } : { ran: false };
+    return lease ? { ran: true, value: await this.#leases.runUnder(lease, work, options?.onLost) } : { ran: false };
   }
 
   async using<T>(resource: ResourceNames, options: LockOptions | undefined, work: LockedWork<T>): Promise<T> {
@@ -308,7 +308,9 @@ export class LockClient {
     const transaction = this.#leases.transactions?.current(options);
     // It is never refused without an error.
     if (transaction) return (await this.#usingIn(transaction, 'using', resource, options, work))!.value;
-    return this.#leases.runUnder(await this.acquire(resource, options), work);
+    const lease = await this.acquire(resource, options);
+    // Awaited, so that the stack of an error has the caller.
+    return await this.#leases.runUnder(lease, work, options?.onLost);
   }
 
   #usingIn<T>(
@@ -401,7 +403,7 @@ export class LockClient {
     // First, because an adoption takes the lease from every other process that has the text.
     const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'usingAdopted');
     const lease = await this.adopt(text, options);
-    return this.#leases.runUnder(lease, work, this.#leases.transactions?.current());
+    return this.#leases.runUnder(lease, work, undefined, this.#leases.transactions?.current());
   }
 
   /** Refuses new locks and ends all waits, but those of work that holds a lease. */

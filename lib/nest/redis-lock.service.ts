@@ -76,10 +76,12 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Does the work under a lease and then releases it. The result or error of the work passes through untouched. A
-   * release that fails is reported to the observers.
+   * Does the work under a lease and then releases it. An error of the work passes through untouched. A release that
+   * fails is reported to the observers.
    *
-   * @throws LeaseLostError when the lease was lost before the work began; then the work is not called
+   * @throws LeaseLostError if the lease is lost before the work settles. `workFinished` says whether the work ran to its
+   *   end, and `value` is its result; with `onLost: 'ignore'`, the call resolves to that instead. If the lease is lost
+   *   before the work begins, the work is not called
    * @throws the errors of {@link acquire}
    */
   using<T>(resource: ResourceNames, work: LockedWork<T>): Promise<T>;
@@ -103,7 +105,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * const { ran } = await locks.tryUsing('cache', { waitMs: 200 }, () => refresh());
    * ```
    *
-   * @throws LeaseLostError when the lease was lost before the work began; then the work is not called
+   * @throws LeaseLostError as {@link using} does
    * @throws the errors of {@link tryAcquire}
    */
   tryUsing<T>(resource: ResourceNames, work: LockedWork<T>): Promise<TryUsingResult<T>>;

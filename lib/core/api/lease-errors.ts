@@ -73,13 +73,33 @@ export function explainNotRenewed(leaseMs: number, facts: NotRenewedFacts): stri
 }
 
 /**
- * The lease ended during the work, or before the work began; then it does not begin. Another holder may have the
- * resource now.
+ * The lease ended before the work did, or before the work began; then it does not begin. Another holder may have had
+ * the resource at the same time.
  *
- * @remedy Stop, and write nothing more. If the process stands still for longer than `leaseMs`, raise `leaseMs`.
+ * @remedy Write nothing more, and check what the work has done before you repeat it. If the event loop is blocked for
+ * longer than `leaseMs`, raise `leaseMs`.
  */
 export class LeaseLostError extends LockError {
   override readonly code = 'LEASE_LOST';
+  /** `true` if the work ran to its end in spite of the loss. What it has done stands, and {@link value} is its result. */
+  readonly workFinished: boolean = false;
+  /** The result of work that has finished; otherwise `undefined`. Not enumerable, so that it does not get into logs. */
+  declare readonly value?: unknown;
+
+  /**
+   * @internal
+   * @returns the error of work that has finished with `value` under a lease that was lost before
+   */
+  static afterWork(loss: LeaseLostError, value: unknown): LeaseLostError {
+    const { resource, reason, fencingToken, group } = loss;
+    const error = new LeaseLostError(resource, reason, fencingToken);
+    error.message =
+      `${loss.message} The work ran to its end all the same, so another process may have worked at the same time. ` +
+      `Check what it did before you repeat it. Its result is the value of this error.`;
+    if (group !== undefined) error.group = group;
+    Error.captureStackTrace(error, LeaseLostError.afterWork);
+    return Object.defineProperties(error, { workFinished: { value: true }, value: { value } });
+  }
 
   /** @internal */
   constructor(

@@ -27,6 +27,9 @@ const MOST_HAND_OVERS = 31;
 export const MIN_LEASE_MS = 50;
 export const MAX_LEASE_MS = 24 * 60 * 60 * 1000;
 
+/** What follows a lease that is lost while work runs under it. */
+export type OnLost = 'throw' | 'ignore';
+
 /** The options of one call to acquire. An omitted option takes the module's default. */
 export interface LockOptions {
   /**
@@ -137,6 +140,17 @@ export interface LockOptions {
    */
   ignoreTransaction?: boolean;
   /**
+   * What `using`, `tryUsing` and the decorators do if the lease is lost before the work settles. `'throw'`: when the
+   * work has settled, they reject with `LeaseLostError`, which says whether the work finished, and has its result. An
+   * error of the work itself is thrown instead. `'ignore'`: they resolve to the result of the work. In both cases
+   * `lease.signal` aborts as soon as the lease is lost.
+   *
+   * @allowed `'throw'`, `'ignore'`
+   * @default 'throw'
+   * @see docs/guide/lock-service.md#if-the-lease-is-lost
+   */
+  onLost?: OnLost;
+  /**
    * What a call does while the resource is taken. `'wait'`: it waits for its turn. `'cancelHolder'`: first, it asks the
    * holder to stop, and ends the calls that wait before it, where they are `cancellable`. It gets the resource when the
    * work of the holder has ended, or its lease has.
@@ -218,6 +232,7 @@ export const LOCK_OPTIONS = new OptionTable({
   maxWaiters: atLeast(1, 'waiters').default(10_000),
   backgroundRelease: flag().default(false),
   ignoreTransaction: flag().default(false),
+  onLost: oneOf(['throw', 'ignore'] as const).default('throw'),
   onBusy: oneOf(['wait', 'cancelHolder'] as const).default('wait'),
   cancellable: flag().default(false),
   retry: checked<RetryStrategy>(checkStrategy),
@@ -283,6 +298,7 @@ export interface ResolvedLockOptions extends Omit<LockDefaults, 'warnAfterMs'> {
   readonly minHoldMs: number;
   readonly retry: RetryStrategy | undefined;
   readonly signal: AbortSignal | undefined;
+  readonly onLost: OnLost | undefined;
   /** What events call this kind of lock, if the call or its method says so. */
   readonly group?: string | undefined;
   /** As it is stored. Only a call with a label has this property: the others must not cost more for it. */
@@ -424,6 +440,7 @@ export function fillLockOptions(
     minHoldMs,
     retry: options?.retry,
     signal: options?.signal,
+    onLost: options?.onLost,
     group: options?.group,
     warnAfterMs: options?.warnAfterMs,
   };

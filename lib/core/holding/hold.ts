@@ -220,6 +220,14 @@ export class Hold implements LocalHolder {
     else callback();
   }
 
+  /** The loss of the lease, if another process may have held the lock since. */
+  get loss(): LeaseLostError | undefined {
+    this.checkHeld();
+    // A lease that a shutdown has ended is not renewed any more. Until its deadline, no other process holds the lock.
+    const isKept = this.#lossError?.reason === 'shutdown' && this.clock.now() < this.deadline;
+    return isKept ? undefined : this.#lossError;
+  }
+
   /** The error to throw where the lease had to be held: why it was lost, or that it was released. */
   lossError(): LeaseLostError {
     const reason = this.#state === 'transferred' ? 'transferred' : 'released';

@@ -81,9 +81,14 @@ export class LeaderTerm extends SingleLease implements Term {
 
   run<T>(work: LeaderWork<T>): Promise<T> {
     const result = this.#context.run(this, async () => {
-      const result = await work(this);
-      if (isGenerator(result)) throw refuseGenerator(result, `the leadership ${quote(this.#leadership)}`);
-      return result;
+      try {
+        const result = await work(this);
+        if (isGenerator(result)) throw refuseGenerator(result, `the leadership ${quote(this.#leadership)}`);
+        this.checkNotLost(result);
+        return result;
+      } catch (error) {
+        throw this.errorOfWork(error);
+      }
     });
     this.#work.add(result);
     return result;

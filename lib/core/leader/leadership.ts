@@ -50,7 +50,8 @@ export interface Leadership {
    * Calls the work if this instance leads, and resolves to what it returns; otherwise resolves to `undefined` without a call.
    * Inside, `locks.current(leadership.resource)` is the term. A term that steps down waits for the work to end.
    *
-   * @throws InvalidLockOptionsError when the work is no function; else what the work throws
+   * @throws InvalidLockOptionsError when the work is no function
+   * @throws LeaseLostError if the term is lost before the work settles. An error of the work itself is thrown instead
    */
   run<T>(work: LeaderWork<T>): Promise<T | undefined>;
   /**

@@ -1,4 +1,4 @@
-import { PrintableLease, type SingleLease } from './single-lease.js';
+import { BaseLease, type SingleLease } from './single-lease.js';
 import { LockUnavailableError } from '../api/errors.js';
 import { notOfSemaphore } from './changes.js';
 import { showCaller } from '../acquiring/failed-calls.js';
@@ -9,7 +9,7 @@ import type { TransferOptions } from '../api/lease.js';
 import { encodeLeases, type LeaseTransfer } from './transfer-text.js';
 
 /** The lease of several resources. It is lost as soon as one of them is lost. */
-export class CompositeLease extends PrintableLease implements EnteredLease {
+export class CompositeLease extends BaseLease implements EnteredLease {
   readonly resource: string;
   readonly resources: readonly string[];
   #controller: AbortController | undefined;

@@ -16,7 +16,7 @@ import { checkOwnPermits, checkReentry, enterAgain } from './reentry.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
 import type { LockedWork } from '../api/lease.js';
 import { isGenerator, refuseGenerator } from '../api/validation.js';
-import type { ResolvedLockOptions } from '../api/lock-options.js';
+import type { OnLost, ResolvedLockOptions } from '../api/lock-options.js';
 
 /** Makes leases: of one resource, of several at once, or by entering again a lock that this async context holds. */
 export class LeaseFactory {
@@ -158,10 +158,13 @@ export class LeaseFactory {
 
   /**
    * Runs the work in the async context of the lease, and releases that. Under a lease that is lost, it is not called.
+   *
+   * @throws LeaseLostError if the lease is lost before the work settles, unless the work fails with an error of its own
    */
   async runUnder<T>(
     lease: SingleLease | CompositeLease,
     work: LockedWork<T>,
+    onLost?: OnLost,
     transaction?: OpenTransaction,
   ): Promise<T> {
     const { context, observation } = this.deps;
@@ -175,8 +178,13 @@ export class LeaseFactory {
         ? observation.runUnder(lease.holds, () => context.run(lease, underLease))
         : context.run(lease, underLease);
       const result = await running;
-      if (!isGenerator(result)) return result;
-      throw refuseGenerator(result, `the lock of ${quoteResource(lease.resources)}`, lease.holds[0]!.options.group);
+      if (isGenerator(result)) {
+        throw refuseGenerator(result, `the lock of ${quoteResource(lease.resources)}`, lease.holds[0]!.options.group);
+      }
+      if (onLost !== 'ignore') lease.checkNotLost(result);
+      return result;
+    } catch (error) {
+      throw lease.errorOfWork(error);
     } finally {
       // A failed release never replaces what the work returned or threw. The observers are told of it.
       await (transaction ? transaction.keep(lease) : lease[Symbol.asyncDispose]());

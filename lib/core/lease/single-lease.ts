@@ -1,7 +1,7 @@
 import { inspect, type InspectOptions } from 'node:util';
 import { currentContext } from '../util/async-contexts.js';
 import { InvalidLockOptionsError, LockUnavailableError } from '../api/errors.js';
-import { LockReentryError } from '../api/lease-errors.js';
+import { LeaseLostError, LockReentryError } from '../api/lease-errors.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { EnteredLease } from '../holding/lock-context.js';
@@ -21,15 +21,37 @@ import { checkLeaseLimit, LEASE_LENGTH, type LockMode } from '../api/lock-option
 import { type Lease, TRANSFER_OPTIONS, type TransferOptions } from '../api/lease.js';
 import { notAmong } from '../api/resource.js';
 import { encodeLeases, type LeaseTransfer } from './transfer-text.js';
+import { isAbortedBy } from '../util/signals.js';
 import { escapeUnsafe } from '../util/quoted.js';
 
 const OVER = Promise.resolve();
 
-/** How a lease looks in a log. Never shows the owner id, which is a secret. */
-export abstract class PrintableLease {
+/** Common to leases of one resource and of several. */
+export abstract class BaseLease {
   abstract readonly fencingToken: number;
+  abstract readonly holds: readonly Hold[];
+  abstract readonly signal: AbortSignal;
+  abstract isHeld(): boolean;
   /** Releases it, in any async context. */
   abstract end(): Promise<void>;
+
+  /** @throws LeaseLostError if the lease was lost before its work finished with this result */
+  checkNotLost(result: unknown): void {
+    if (this.isHeld()) return;
+    // The work may have released the lease itself, or transferred it: that is no loss.
+    for (const { loss } of this.holds) if (loss) throw LeaseLostError.afterWork(loss, result);
+  }
+
+  /** Returns the error of work that has failed: its own, or why the signal of the lease has aborted. */
+  errorOfWork(error: unknown): unknown {
+    const { signal } = this;
+    if (!isAbortedBy(signal, error)) return error;
+    // A renewal or a timer has made the loss.
+    if (signal.reason instanceof LeaseLostError) showCaller(signal.reason);
+    return signal.reason;
+  }
+
+  // How it looks in a log. It never shows the owner id, which is a secret.
 
   /** One token, or one for each of several resources. Never throws. */
   protected get printedToken(): object {
@@ -40,7 +62,7 @@ export abstract class PrintableLease {
     await this.end().catch(() => {});
   }
 
-  toJSON(this: Lease & PrintableLease) {
+  toJSON(this: Lease & BaseLease) {
     const { resource, mode, permits, printedToken } = this;
     return {
       resource,
@@ -52,12 +74,12 @@ export abstract class PrintableLease {
     };
   }
 
-  [inspect.custom](this: Lease & PrintableLease, _depth: number, options: InspectOptions): string {
+  [inspect.custom](this: Lease & BaseLease, _depth: number, options: InspectOptions): string {
     return `Lease ${escapeUnsafe(inspect(this.toJSON(), options))}`;
   }
 }
 
-export class SingleLease extends PrintableLease implements EnteredLease {
+export class SingleLease extends BaseLease implements EnteredLease {
   #ending: Promise<void> | undefined;
   #isBound = false;
   #mode: LockMode;

@@ -2,7 +2,7 @@ import { nullIfBusy } from '../acquiring/acquire-errors.js';
 import { InvalidLockOptionsError } from '../api/errors.js';
 import { LockReentryError } from '../api/lease-errors.js';
 import type { LockedWork } from '../api/lease.js';
-import type { LockOptions, ResolvedLockOptions } from '../api/lock-options.js';
+import type { LockOptions, OnLost, ResolvedLockOptions } from '../api/lock-options.js';
 import type { TransactionHooks } from '../api/transactions.js';
 import { describeValue } from '../api/validation.js';
 import type { Hold } from '../holding/hold.js';
@@ -16,7 +16,12 @@ type Deps = Pick<LeaseDeps, 'context' | 'observation'>;
 /** What makes leases, and runs work under them. */
 interface Leases {
   acquire(names: readonly string[], options: ResolvedLockOptions): Promise<AnyLease>;
-  runUnder<T>(lease: AnyLease, work: LockedWork<T>, transaction: OpenTransaction): Promise<T>;
+  runUnder<T>(
+    lease: AnyLease,
+    work: LockedWork<T>,
+    onLost: OnLost | undefined,
+    transaction: OpenTransaction,
+  ): Promise<T>;
 }
 
 export class TransactionLeases {
@@ -80,7 +85,7 @@ export class OpenTransaction {
     const claimed = options.permits ? [] : this.#claim(names);
     try {
       const lease = await this.#acquire(names, options, mayBeRefused);
-      return lease === null ? undefined : { value: await this.leases.runUnder(lease, work, this) };
+      return lease === null ? undefined : { value: await this.leases.runUnder(lease, work, options.onLost, this) };
     } finally {
       for (const name of claimed) this.#claimed.delete(name);
     }

@@ -62,9 +62,9 @@ export class Semaphore {
   }
 
   /**
-   * Calls the work under the permits, and releases them afterwards. What the work returns or throws passes through
-   * untouched.
+   * Calls the work under the permits, and releases them afterwards. An error of the work passes through untouched.
    *
+   * @throws LeaseLostError if the lease is lost before the work settles, as in `locks.using`; see `onLost`
    * @throws the errors of {@link acquire}; then the work was not called
    */
   using<T>(work: LockedWork<T>): Promise<T>;
@@ -73,13 +73,14 @@ export class Semaphore {
     const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'using');
     const transaction = this.leases.transactions?.current(options);
     if (transaction) return (await transaction.using([this.resource], this.#resolve(options), false, work))!.value;
-    return this.leases.runUnder(await this.#acquire(options), work);
+    return await this.leases.runUnder(await this.#acquire(options), work, options?.onLost);
   }
 
   /**
    * Like {@link using}, but does not call the work when there are too few permits: then it resolves to
    * `{ ran: false }`, else to `{ ran: true, value }`. Waits as {@link tryAcquire} does.
    *
+   * @throws LeaseLostError if the lease is lost before the work settles, as in `locks.using`; see `onLost`
    * @throws the errors of {@link tryAcquire}; then the work was not called
    */
   tryUsing<T>(work: LockedWork<T>): Promise<TryUsingResult<T>>;
@@ -96,7 +97,7 @@ export class Semaphore {
       return ran ? { ran: true, value: ran.value } : { ran: false };
     }
     const lease = await this.#tryAcquire(options);
-    return lease ? { ran: true, value: await this.leases.runUnder(lease, work) } : { ran: false };
+    return lease ? { ran: true, value: await this.leases.runUnder(lease, work, options?.onLost) } : { ran: false };
   }
 
   /**

@@ -161,7 +161,7 @@ export class SingletonRuns {
       ...(catchUp && { catchUp }),
     };
     const at = options.due?.at;
-    return leases.runUnder(lease, async () => {
+    const run = async (): Promise<T> => {
       attempt.hasBegun = true;
       if (ending) ending.outcome = 'lost';
       const delayMs = deps.clock.wallNow() - (at ?? 0);
@@ -190,7 +190,9 @@ export class SingletonRuns {
         attempt.published?.is({ fencingToken, rerun, ranMs, outcome });
         deps.observers.emit({ type: 'tickFinished', ...described, rerun, ranMs, outcome });
       }
-    });
+    };
+    // A run whose lease is lost counts as lost. Its job has no caller that could wait for more.
+    return leases.runUnder(lease, run, 'ignore');
   }
 
   /** Takes charge of the lock that was granted with the tick. */

@@ -66,12 +66,17 @@ export function mergeSignals(
   };
 }
 
+/** `CanceledError` is the one of axios. */
+const ABORT_ERRORS = ['AbortError', 'CanceledError'];
+
 /**
- * Whether an error says that this signal aborted the work: it is the reason, or the AbortError that Node wraps it in.
+ * Returns true if work failed because this signal aborted: with the reason itself, or with an AbortError. Node puts the
+ * reason into its `cause`; axios and others leave the cause out.
  */
 export function isAbortedBy(signal: AbortSignal, error: unknown): boolean {
   if (!signal.aborted) return false;
-  return (
-    error === signal.reason || (error instanceof Error && error.name === 'AbortError' && error.cause === signal.reason)
-  );
+  if (error === signal.reason) return true;
+  // An error of Node is not an instance of the Error of another realm, such as that of a test runner.
+  const { name, cause } = (error ?? {}) as Partial<Error>;
+  return ABORT_ERRORS.includes(name!) && (cause === undefined || cause === signal.reason);
 }

@@ -8,6 +8,7 @@ import {
   isNewestFirst,
   LOCK_OPTIONS,
   type LockOptions,
+  type OnLost,
 } from '../../core/api/lock-options.js';
 import { checkOwnResource, checkResources, groupNamed, type ResourceNames } from '../../core/api/resource.js';
 import {
@@ -15,7 +16,6 @@ import {
   checkOneOf,
   describeValue,
   keyFunctionThrew,
-  oneOf,
   type OptionsOf,
   OptionTable,
   without,
@@ -50,14 +50,6 @@ export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
    * @default 'throw'
    */
   onBusy?: B;
-  /**
-   * What happens when the lease is lost while the method runs. `'abort'`: its `signal` aborts, and the result of the
-   * method stands. `'throw'`: the call also rejects with `LeaseLostError` after the method has ended, even if an API
-   * that was given the signal failed with its own `AbortError`.
-   *
-   * @default 'abort'
-   */
-  onLost?: 'abort' | 'throw';
   /**
    * Which lock service to use: the `service` of its registration.
    *
@@ -94,12 +86,10 @@ export interface LockDecoratorOptions<
 
 /** The `service` of a registration. */
 export const LOCK_SERVICE = checked<string>(checkLockService);
-export const ON_LOST = oneOf(['abort', 'throw'] as const).default('abort');
 
 export const DECORATOR_OPTIONS = new OptionTable({
   key: checked<unknown>(),
   onBusy: checked<AnyOnBusy>((option, value) => checkOnBusy(option, value)).default('throw'),
-  onLost: ON_LOST,
   service: LOCK_SERVICE,
 } satisfies OptionsOf<DecoratorOptions<AnyOnBusy> & { key: unknown }>);
 
@@ -117,7 +107,7 @@ export const LOCK_DECORATOR_OPTIONS = new OptionTable({
 /** How calls of one method are locked. `A` is what the key function is called with. */
 export interface LockPlan<A extends readonly unknown[]> extends LockAccess {
   readonly onBusy: AnyOnBusy;
-  readonly onLost: 'abort' | 'throw';
+  readonly onLost: OnLost;
   readonly lockService: string | undefined;
   /** See `LockOptions.ignoreTransaction`. */
   readonly ignoresTransaction: boolean;
@@ -155,9 +145,9 @@ export function readLockPlan<A extends readonly unknown[]>(
   const isKey = typeof given === 'string' || typeof given === 'function' || Array.isArray(given);
   const options = (isKey ? { key: given } : given) as LockDecoratorOptions<A, LockOnBusy>;
   (fixedMode ? READ_WRITE_OPTIONS : LOCK_DECORATOR_OPTIONS).check(`The lock of ${where}`, options);
-  const { key, onBusy: whenBusy, onLost, service, ...rest } = options;
+  const { key, onBusy: whenBusy, service, ...rest } = options;
   const [onBusy, cancels] = whenBusy === 'cancelHolder' ? [undefined, { onBusy: whenBusy }] : [whenBusy];
-  const plan = readCommon({ ...rest, onBusy, onLost, service }, where);
+  const plan = readCommon({ ...rest, onBusy, service }, where);
   const mode = fixedMode && { mode: fixedMode };
   const lock: LockOptions = { ...rest, ...mode, ...cancels, ...waitOf(plan.onBusy, rest), group: plan.group };
   const resources = readKey(key, where, checkResources);
@@ -206,7 +196,7 @@ export function readSemaphorePlan<A extends readonly unknown[]>(
   SEMAPHORE_DECORATOR_OPTIONS.check(`The semaphore of ${where}`, options);
   const plan = readCommon(options, where);
   const { key, permits } = options;
-  const rest = without(options, 'key', 'permits', 'onBusy', 'onLost', 'service');
+  const rest = without(options, 'key', 'permits', 'onBusy', 'service');
   const total = checkPermits(permits, `the semaphore of ${where}`);
   const count = readCount(rest, total);
   const permitOptions: PermitOptions = { ...rest, ...waitOf(plan.onBusy, rest), group: plan.group };
@@ -225,10 +215,10 @@ export function readSemaphorePlan<A extends readonly unknown[]>(
 /** What the plans of a lock and of a semaphore read alike. */
 function readCommon(options: DecoratorOptions<AnyOnBusy> & Omit<LockOptions, 'onBusy' | 'mode'>, where: string) {
   checkMinHold(options);
-  const { onBusy, onLost } = DECORATOR_OPTIONS.filled(options);
+  const { onBusy } = DECORATOR_OPTIONS.filled(options);
   return {
     onBusy,
-    onLost,
+    onLost: options.onLost ?? LOCK_OPTIONS.defaults.onLost,
     lockService: options.service,
     group: groupNamed(options.group ?? where),
     ignoresTransaction: options.ignoreTransaction === true,

@@ -1,10 +1,7 @@
-import { showCaller } from '../../core/acquiring/failed-calls.js';
 import { InvalidLockOptionsError, LockBusyError } from '../../core/api/errors.js';
-import { LeaseLostError } from '../../core/api/lease-errors.js';
 import type { Lease, LockedWork } from '../../core/api/lease.js';
 import type { AcquireMode } from '../../core/api/lock-options.js';
 import { quote } from '../../core/util/quoted.js';
-import { isAbortedBy } from '../../core/util/signals.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { InterceptedCall } from '../request/intercepted-call.js';
 import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS, ON_RESOLVERS } from '../request/known-handlers.js';
@@ -56,6 +53,7 @@ import { refusalOfFirstCall } from './transaction-order.js';
  *   them; or options, of which `key` is one
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the method is called, if the
  *   key function throws or returns no valid name, or if the result of a handler is a stream
+ * @throws LeaseLostError if the lease is lost before the method has ended (see `onLost`)
  * @throws LockBusyError, LockTimeoutError, LockQueueFullError when the resource is not free (see `onBusy`)
  * @throws LockModuleMissingError when Nest did not create the object
  * @throws the other errors of `acquire`
@@ -87,6 +85,7 @@ export function DistributedLock(...given: readonly unknown[]): unknown {
  *   key function throws or does not return one valid name
  * @throws LockBusyError, LockTimeoutError, LockQueueFullError when too few permits are free (see `onBusy`)
  * @throws LockModeMismatchError when other callers state another number of permits, or lock the resource
+ * @throws LeaseLostError if the lease is lost before the method has ended (see `onLost`)
  * @throws LockReentryError when the caller already holds permits and would wait for itself
  * @throws LockModuleMissingError when Nest did not create the object
  */
@@ -225,8 +224,7 @@ function checkOtherLocks(
 const SENDING_HANDLERS = [...ON_CONTROLLERS, ...ON_GATEWAYS, ...ON_RESOLVERS];
 
 /**
- * Does the work under the lock of a plan. The result or error of the work passes through untouched, even a busy error
- * of its own.
+ * Does the work under the lock of a plan. An error of the work passes through untouched, even a busy error of its own.
  *
  * @param self `this` of the function `onBusy`
  * @param args what it is called with after the error
@@ -234,55 +232,25 @@ const SENDING_HANDLERS = [...ON_CONTROLLERS, ...ON_GATEWAYS, ...ON_RESOLVERS];
  */
 export async function runLocked<T>(
   service: RedisLockService,
-  plan: Pick<LockPlan<never>, 'onBusy' | 'onLost' | 'using'>,
+  plan: Pick<LockPlan<never>, 'onBusy' | 'using'>,
   resources: readonly string[],
   work: LockedWork<T>,
   self: unknown,
   args: readonly unknown[],
   signal?: AbortSignal,
 ): Promise<T> {
-  let held: Lease | undefined;
-  const underLease = (lease: Lease): Promise<T> => {
-    held = lease;
-    return runUnlessLost(lease, plan.onLost, work);
+  let began = false;
+  const underLease = (lease: Lease): T | Promise<T> => {
+    began = true;
+    return work(lease);
   };
   try {
     return await plan.using(service, resources, underLease, signal);
   } catch (error) {
-    // A renewal or a timer has made the loss.
-    if (held && error instanceof LeaseLostError && error === held.signal.reason) showCaller(error);
-    if (held || plan.onBusy === 'throw') throw error;
+    if (began || plan.onBusy === 'throw') throw error;
     if (!(error instanceof LockBusyError)) throw error;
     if (plan.onBusy === 'skip') return undefined as T;
     const onBusy = plan.onBusy as (this: unknown, busy: LockBusyError, ...args: readonly unknown[]) => T | Promise<T>;
     return await onBusy.call(self, error, ...args);
-  }
-}
-
-/** @throws LeaseLostError unless the work has transferred the lease, which is no loss */
-function checkHeld(lease: Lease): void {
-  try {
-    lease.assertHeld();
-  } catch (error) {
-    if (!(error instanceof LeaseLostError && error.reason === 'transferred')) throw error;
-  }
-}
-
-/**
- * Does the work. With `onLost: 'throw'`, it rejects with the loss of the lease, also where the work failed because the
- * signal of the lease aborted.
- */
-export async function runUnlessLost<L extends Lease, T>(
-  lease: L,
-  onLost: LockPlan<never>['onLost'],
-  work: (lease: L) => T | Promise<T>,
-): Promise<T> {
-  if (onLost === 'abort') return work(lease);
-  try {
-    const result = await work(lease);
-    checkHeld(lease);
-    return result;
-  } catch (error) {
-    throw isAbortedBy(lease.signal, error) ? lease.signal.reason : error;
   }
 }

@@ -52,6 +52,9 @@ type Given = KeyAlone<[context: ExecutionContext]> | LockHandlerOptions;
  * - ``@LockHandler({ key: (context) => key`order:${context.switchToHttp().getRequest().params.id}` })``
  * - `@LockHandler({ key: 'exports', permits: 3 })` is a semaphore: at most three requests at once
  *
+ * If the lease is lost, the request is answered at once with a `LeaseLostError` (503), and a stream is ended. The
+ * handler may run on; see `onLost`.
+ *
  * @param keyOrOptions the name of the resource, several names, or a function of the context that returns them; or options,
  *   of which `key` is one
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid or the decorator is not on a

@@ -9,6 +9,7 @@ import {
 import { Observable, type Subscriber, Subscription } from 'rxjs';
 import { currentContext } from '../../core/util/async-contexts.js';
 import { LockAbortedError } from '../../core/api/errors.js';
+import { LeaseLostError } from '../../core/api/lease-errors.js';
 import type { Lease } from '../../core/api/lease.js';
 import { onDisconnect } from '../request/client-disconnect.js';
 import { handlerLocksOf } from './handler-locks.js';
@@ -102,8 +103,12 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
         stream.unsubscribe();
       };
       const onLoss = (callback: (reason: unknown) => void): (() => void) => {
-        if (!lease || plan.onLost !== 'throw') return () => {};
-        const lost = (): void => callback(lease.signal.reason);
+        if (!lease || plan.onLost === 'ignore') return () => {};
+        const lost = (): void => {
+          const reason: unknown = lease.signal.reason;
+          // A holder that is asked to stop keeps its lease until it has ended.
+          if (reason instanceof LeaseLostError) callback(reason);
+        };
         lease.signal.addEventListener('abort', lost, { once: true });
         return () => lease.signal.removeEventListener('abort', lost);
       };

@@ -1,8 +1,8 @@
-import { LOCK_OPTIONS } from '../../core/api/lock-options.js';
+import { LeaseLostError } from '../../core/api/lease-errors.js';
+import { LOCK_OPTIONS, type OnLost } from '../../core/api/lock-options.js';
 import { checked, type OptionsOf, OptionTable } from '../../core/api/validation.js';
 import { leaderResource } from '../../core/api/resource.js';
-import { runUnlessLost } from '../decorators/lock.decorators.js';
-import { checkIsFilledIn, LOCK_SERVICE, ON_LOST } from '../decorators/lock-plan.js';
+import { checkIsFilledIn, LOCK_SERVICE } from '../decorators/lock-plan.js';
 import type { LockedMethodDecorator } from '../decorators/method-types.js';
 import { declareLockService, describeMethod, markAsSkipping, mayBeSkipped, wrapMethod } from '../decorators/method.js';
 import { addLeaderOnlyMethod, sharedLeadership } from './leaderships.js';
@@ -23,6 +23,7 @@ export type LeaderOnlyMethodDecorator = LockedMethodDecorator<[], undefined>;
  *
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the application starts, if
  *   two methods with the same name have a different `leaseMs`
+ * @throws LeaseLostError if the term is lost before the method has ended (see `onLost`)
  * @throws LockModuleMissingError when Nest did not create the object
  */
 export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodDecorator {
@@ -37,9 +38,17 @@ export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodD
         async function (this: object, ...args: unknown[]) {
           const leadership = sharedLeadership(lockServiceOf(this, where), name, leaseMs);
           const runs = mayBeSkipped(this, target, propertyKey, '@LeaderOnly');
-          return leadership.run((term) => {
+          let finished: { readonly value: unknown } | undefined;
+          const ran = leadership.run(async () => {
             runs();
-            return runUnlessLost(term, onLost, () => original.apply(this, args));
+            const value: unknown = await original.apply(this, args);
+            finished = { value };
+            return value;
+          });
+          if (onLost === 'throw') return ran;
+          return ran.catch((error: unknown) => {
+            if (finished && error instanceof LeaseLostError) return finished.value;
+            throw error;
           });
         },
     );
@@ -66,13 +75,15 @@ export interface LeaderOnlyOptions {
    */
   leaseMs?: number;
   /**
-   * What happens when the lease is lost while the method runs. `'abort'`: its `signal` aborts, and the result of the
-   * method stands. `'throw'`: the call also rejects with `LeaseLostError` after the method has ended, even if an API
-   * that was given the signal failed with its own `AbortError`.
+   * What the call does if the term is lost before the method has ended. `'throw'`: then it rejects with
+   * `LeaseLostError`, which says whether the method finished, and has its result. An error of the method itself is
+   * thrown instead. `'ignore'`: it resolves to the result of the method. In both cases the `signal` of the term aborts
+   * as soon as the term is lost.
    *
-   * @default 'abort'
+   * @allowed `'throw'`, `'ignore'`
+   * @default 'throw'
    */
-  onLost?: 'abort' | 'throw';
+  onLost?: OnLost;
   /**
    * Which lock service to use: the `service` of its registration.
    *
@@ -86,7 +97,7 @@ export interface LeaderOnlyOptions {
 export const LEADER_ONLY_OPTIONS = new OptionTable({
   name: checked<string>(),
   leaseMs: LOCK_OPTIONS.options.leaseMs,
-  onLost: ON_LOST,
+  onLost: LOCK_OPTIONS.options.onLost,
   service: LOCK_SERVICE,
 } satisfies OptionsOf<LeaderOnlyOptions>);
 

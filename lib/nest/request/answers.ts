@@ -56,11 +56,15 @@ export function answerTo(exception: LockError, maxRetryAfterMs = MAX_RETRY_AFTER
     exception instanceof StaleFencingTokenError ||
     exception instanceof NotLeaderError
   ) {
+    const message =
+      exception instanceof LeaseLostError
+        ? 'This was interrupted, and may have been done all the same. Check before you try again.'
+        : 'This cannot be done safely right now. Try again later.';
     return {
       status: HttpStatus.SERVICE_UNAVAILABLE,
       grpcStatus: hasNotBegun ? GRPC.UNAVAILABLE : GRPC.ABORTED,
       error: 'Service Unavailable',
-      message: 'This cannot be done safely right now. Try again later.',
+      message,
       retryAfterMs: 1000,
     };
   }

@@ -1,3 +1,4 @@
+import { LeaseLostError } from '../../core/api/lease-errors.js';
 import type { LockMode } from '../../core/api/lock-mode.js';
 import { checkResource } from '../../core/api/resource.js';
 import { checked, checkFunction, oneOf, type OptionsOf, OptionTable } from '../../core/api/validation.js';
@@ -60,11 +61,17 @@ export async function expectHeldDuring<T>(
   try {
     if (touching) undo = aroundCalls('expectHeldDuring', touching, (method, call) => watch.touch(method, call));
     watch.start();
-    const result = await work();
+    let loss: LeaseLostError | undefined;
+    const result = await Promise.resolve(work()).catch((error: unknown) => {
+      if (!(error instanceof LeaseLostError)) throw error;
+      loss = error;
+      return error.value as T;
+    });
     watch.end();
     // A release in the background is answered after the work.
     await settle();
     const { problem, story } = watch;
+    if (problem === undefined && loss) throw loss;
     if (problem === undefined) return result;
     throw failed(expectHeldDuring, `${quote(name)} was not held during the work: ${problem}.`, {
       actual: problem,

@@ -47,7 +47,7 @@ export class CatalogueService {
    *
    * @returns the proof
    */
-  @WriteLock({ key: 'catalogue', leaseMs: LEASE_MS, onLost: 'throw' })
+  @WriteLock({ key: 'catalogue', leaseMs: LEASE_MS })
   async edit(cents: number): Promise<Price[]> {
     const lease = this.locks.current('catalogue')!;
     const draft: Draft = { cents, edition: lease.fencingToken };
@@ -62,7 +62,7 @@ export class CatalogueService {
    * Beside other readers, on whatever instance. An editor that stood still, and does not know yet that its lease is over, is
    * refused from here on. Nothing: an editor has died, and left a draft.
    */
-  @ReadLock({ key: 'catalogue', leaseMs: LEASE_MS, onLost: 'throw' })
+  @ReadLock({ key: 'catalogue', leaseMs: LEASE_MS })
   private async readWhole(): Promise<Price[] | undefined> {
     await this.database.refuseOlder(FENCE, this.locks.current('catalogue')!.fencingToken);
     if (await this.database.json<Draft>(DRAFT)) return undefined;
@@ -70,7 +70,7 @@ export class CatalogueService {
   }
 
   /** A lock undoes nothing: what a dead editor has begun has to be finished by somebody, from what it noted before. */
-  @WriteLock({ key: 'catalogue', leaseMs: LEASE_MS, onLost: 'throw' })
+  @WriteLock({ key: 'catalogue', leaseMs: LEASE_MS })
   private async finishDraft(): Promise<void> {
     const draft = await this.database.json<Draft>(DRAFT);
     if (draft) await this.print(draft, this.locks.current('catalogue')!);

@@ -20,7 +20,7 @@ export class ExportsService {
   ) {}
 
   /** The permit of an instance that dies is free again after a lease. One whose lease is lost stops: another one may run. */
-  @DistributedSemaphore({ key: 'exports', permits: PERMITS, leaseMs: 2_000, onLost: 'throw' })
+  @DistributedSemaphore({ key: 'exports', permits: PERMITS, leaseMs: 2_000 })
   async run(customer: string): Promise<Export> {
     return this.export(customer, this.locks.current('exports')!.signal);
   }

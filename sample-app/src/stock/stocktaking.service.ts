@@ -21,14 +21,13 @@ export class StocktakingService {
   ) {}
 
   /**
-   * Runs longer than the lease, which is renewed meanwhile. If the lease is lost all the same, somebody else may have begun
-   * to count: `signal` stops this one at once, and `onLost: 'throw'` answers 503 in place of half a result.
+   * Runs longer than the lease, which is renewed meanwhile. If the lease is lost all the same, another instance may have
+   * begun to count: `signal` stops this one at once, and the request is answered with 503.
    */
   @DistributedLock({
     key: (sku: string) => `count:${sku}`,
     waitMs: 0,
     leaseMs: settings.countLeaseMs,
-    onLost: 'throw',
   })
   async count(sku: string): Promise<Count> {
     const { signal } = this.locks.current()!;

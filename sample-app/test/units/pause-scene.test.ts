@@ -5,7 +5,7 @@ import { type Closing, pauseScene } from '../../demo/scenes/pause.mjs';
 beforeEach(() => jest.spyOn(console, 'log').mockImplementation(() => {}));
 afterEach(() => jest.restoreAllMocks());
 
-const LEASE_LOST = { status: 503, body: { code: 'LEASE_LOST', message: 'This cannot be done safely right now.' } };
+const LEASE_LOST = { status: 503, body: { code: 'LEASE_LOST', message: 'This was interrupted.' } };
 const REFUSED = { status: 409, body: { error: 'StaleFencingTokenError', message: 'The write was refused. Drop it' } };
 
 /** Two shops without processes. The first one answers like this, one answer a stop, when it goes on. */

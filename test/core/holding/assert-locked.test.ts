@@ -90,11 +90,11 @@ describe('assertLocked', () => {
   });
 
   it('says that a lease was lost, also that of another part of a composite lease', async () => {
-    await a.locks.using(['x', 'y'], { watchdog: false, leaseMs: 100 }, async () => {
+    await a.locks.using(['x', 'y'], { watchdog: false, leaseMs: 100, onLost: 'ignore' }, async () => {
       await world.clock.advance(100);
       expect(refused('y')).toBeInstanceOf(LeaseLostError);
     });
-    await a.locks.using(['x', 'y'], undefined, async () => {
+    await a.locks.using(['x', 'y'], { onLost: 'ignore' }, async () => {
       world.server.lose('x');
       await world.clock.advance(15_000);
       expect(refused('y')).toMatchObject({ code: 'LEASE_LOST', resource: 'x', reason: 'takenOver' });
@@ -141,7 +141,7 @@ describe('currentOrThrow', () => {
   });
 
   it('refuses a lost lease', async () => {
-    await a.locks.using('stock', { watchdog: false, leaseMs: 100 }, async () => {
+    await a.locks.using('stock', { watchdog: false, leaseMs: 100, onLost: 'ignore' }, async () => {
       await world.clock.advance(100);
       expect(refusal(() => a.locks.currentOrThrow())).toBeInstanceOf(LeaseLostError);
     });

@@ -184,7 +184,7 @@ describe('reentrant mode', () => {
       }),
     );
     await settle();
-    expect(work.state).toBe('fulfilled');
+    expect(work.error).toMatchObject({ code: 'LEASE_LOST', reason: 'takenOver', workFinished: true });
   });
 
   it('sends depth commands one after another, so that they cannot arrive in another order', async () => {
@@ -265,7 +265,7 @@ describe('reentrant mode', () => {
       );
       await world.clock.advance(0);
       await settle();
-      expect(work.state).toBe('fulfilled');
+      expect(work.error).toMatchObject({ code: 'LEASE_LOST', reason: 'takenOver', workFinished: true });
     });
 
     it('waits for the answer once less than half of the lease is left', async () => {

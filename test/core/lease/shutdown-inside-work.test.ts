@@ -116,6 +116,7 @@ describe('a call from inside of work that a shutdown drains', () => {
     expect(error).toBeInstanceOf(LockShutdownError);
     expect(eventsOf(a, 'lost')).toMatchObject([{ resource: 'outer', reason: 'shutdown' }]);
     await world.clock.advance(1_000);
+    // Nobody else has held the lock: it expires later.
     expect([working.state, shutdown.state]).toEqual(['fulfilled', 'fulfilled']);
     expect(world.server.listWaiters('stock')).toEqual([]);
   });

@@ -121,25 +121,25 @@ class Orders {
     throw foreign;
   }
 
-  @DistributedLock({ key: 'fixed', leaseMs: 50, watchdog: false })
+  @DistributedLock({ key: 'fixed', leaseMs: 50, watchdog: false, onLost: 'ignore' })
   async outlivesItsLease(): Promise<string> {
     await aborted(this.locks);
     return 'finished';
   }
 
-  @DistributedLock({ key: 'fixed', leaseMs: 50, watchdog: false, onLost: 'throw' })
+  @DistributedLock({ key: 'fixed', leaseMs: 50, watchdog: false })
   async mustNotOutliveItsLease(): Promise<string> {
     await aborted(this.locks);
     return 'finished';
   }
 
-  @DistributedLock({ key: 'fixed', leaseMs: 50, watchdog: false, onLost: 'throw' })
+  @DistributedLock({ key: 'fixed', leaseMs: 50, watchdog: false })
   async failsAfterItsLease(): Promise<string> {
     await aborted(this.locks);
     throw failure;
   }
 
-  @DistributedLock({ key: 'handed-on', onLost: 'throw' })
+  @DistributedLock({ key: 'handed-on' })
   async handsOn(): Promise<string> {
     return this.locks.current()!.transfer();
   }
@@ -232,7 +232,7 @@ describe('@DistributedLock', () => {
       });
     });
 
-    it("names the code that called it where its lease is lost, with onLost: 'throw'", async () => {
+    it('names the code that called it if its lease is lost', async () => {
       class Caller {
         async payAll(): Promise<void> {
           await orders.mustNotOutliveItsLease();
@@ -278,17 +278,17 @@ describe('@DistributedLock', () => {
     expect(await rejection(orders.failsBusily())).toBe(foreign);
   });
 
-  it('aborts the signal when the lease is lost, and the result stands', async () => {
+  it("aborts the signal when the lease is lost, and returns the result, with onLost: 'ignore'", async () => {
     expect(await orders.outlivesItsLease()).toBe('finished');
   });
 
-  it("rejects with LeaseLostError after the method has ended, with onLost: 'throw'", async () => {
+  it('rejects with LeaseLostError after the method has ended if its lease is lost', async () => {
     const error = await rejection<LeaseLostError>(orders.mustNotOutliveItsLease());
     expect(error).toBeInstanceOf(LeaseLostError);
-    expect(error.reason).toBe('expired');
+    expect(error).toMatchObject({ reason: 'expired', workFinished: true, value: 'finished' });
   });
 
-  it("gives the result of a method that has handed its lease on, with onLost: 'throw' too, and releases nothing", async () => {
+  it('returns the result of a method that has transferred its lease, and releases nothing', async () => {
     await using adopted = await locks.adopt(await orders.handsOn());
     expect([adopted.isHeld(), await adopted.verify()]).toEqual([true, true]);
   });

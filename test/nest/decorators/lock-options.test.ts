@@ -164,7 +164,7 @@ describe('the options of a decorator are checked when the class is defined', () 
     ['a negative wait', { key: 'x', waitMs: -1 }, 'not -1.'],
     ['an unknown mode', { key: 'x', mode: 'shared' }, "mode must be one of 'exclusive', 'reentrant'"],
     ['an unknown onBusy', { key: 'x', onBusy: 'wait' }, "onBusy must be one of 'throw', 'skip'"],
-    ['an unknown onLost', { key: 'x', onLost: 'ignore' }, `onLost must be one of 'abort', 'throw', not "ignore".`],
+    ['an unknown onLost', { key: 'x', onLost: 'abort' }, `onLost must be one of 'throw', 'ignore', not "abort".`],
     ['an empty lock service', { key: 'x', service: '' }, 'service must be the name of a registration, not "".'],
     ['a retry that is no strategy', { key: 'x', retry: 5 }, 'retry must be a strategy with a next() method'],
     ['a missing key', {}, 'key is missing in the lock of Reports.nightly: it says which resource is locked.'],

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Controller, Get, Injectable, Query } from '@nestjs/common';
 import {
   DistributedLock,
@@ -35,13 +36,8 @@ class Previews {
     return render(text, this.locks.current()!.signal);
   }
 
-  @DistributedLock({
-    key: (page: string) => key`page:${page}`,
-    onBusy: 'cancelHolder',
-    cancellable: true,
-    onLost: 'throw',
-  })
-  async strict(_page: string, text: string): Promise<string> {
+  @DistributedLock({ key: (page: string) => key`page:${page}`, onBusy: 'cancelHolder', cancellable: true })
+  async wrapped(_page: string, text: string): Promise<string> {
     const { signal } = this.locks.current()!;
     return render(text, signal).catch((error: unknown) => {
       // As the API of Node wraps it.
@@ -59,6 +55,29 @@ class PreviewController {
   async preview(@Query('text') text: string): Promise<string> {
     return render(text, this.locks.current()!.signal);
   }
+
+  /** Ends with the error of an API of Node. */
+  @Get('wrapped')
+  @LockHandler({ key: 'preview', onBusy: 'cancelHolder', cancellable: true })
+  async wrapped(@Query('text') text: string): Promise<string> {
+    began.push(text);
+    if (text === 'a') await sleep(60_000, undefined, { signal: this.locks.current()!.signal });
+    else await finish.opened;
+    stored.push(text);
+    return text;
+  }
+
+  @Get('deaf')
+  @LockHandler({ key: 'deaf', onBusy: 'cancelHolder', cancellable: true })
+  async deaf(@Query('text') text: string): Promise<string> {
+    const { signal } = this.locks.current()!;
+    began.push(text);
+    await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    began.push('asked to stop');
+    await finish.opened;
+    stored.push(text);
+    return text;
+  }
 }
 
 describe("onBusy: 'cancelHolder'", () => {
@@ -70,7 +89,7 @@ describe("onBusy: 'cancelHolder'", () => {
     stored = [];
   });
 
-  it.each(['newest', 'strict'] as const)('a method replaces its older calls: %s', async (method) => {
+  it.each(['newest', 'wrapped'] as const)('a method replaces its older calls: %s', async (method) => {
     const { app } = await start({ imports: [inMemory()], providers: [Previews] });
     const previews = app.get(Previews);
     const calls = [previews[method]('7', 'n')];
@@ -90,15 +109,15 @@ describe("onBusy: 'cancelHolder'", () => {
     expect(stored.sort()).toEqual(['new', 'other']);
   });
 
-  it('a request that a newer one replaces is answered with 409', async () => {
+  it.each(['preview', 'wrapped'])('a request that a newer one replaces is answered with 409: %s', async (path) => {
     const { url } = await start({
       imports: [inMemory()],
       controllers: [PreviewController],
       configure: (app) => app.useGlobalFilters(new LockExceptionFilter()),
     });
-    const older = fetch(`${url}/preview?text=a`);
+    const older = fetch(`${url}/${path}?text=a`);
     await eventually(() => expect(began).toEqual(['a']));
-    const newer = fetch(`${url}/preview?text=b`);
+    const newer = fetch(`${url}/${path}?text=b`);
     expect((await older).status).toBe(409);
     expect(await (await older).json()).toMatchObject({
       code: 'LOCK_ABORTED',
@@ -108,6 +127,21 @@ describe("onBusy: 'cancelHolder'", () => {
     finish.open();
     expect((await newer).status).toBe(200);
     expect(stored).toEqual(['b']);
+  });
+
+  it('a request waits for a handler that ignores its signal, whose result stands', async () => {
+    const { app, url } = await start({ imports: [inMemory()], controllers: [PreviewController] });
+    const locks = app.get(RedisLockService);
+    const older = fetch(`${url}/deaf?text=a`);
+    await eventually(() => expect(began).toEqual(['a']));
+    const held = (await locks.inspect('deaf')).holders;
+    const newer = locks.using('deaf', { onBusy: 'cancelHolder' }, () => void stored.push('newer'));
+    await eventually(() => expect(began).toEqual(['a', 'asked to stop']));
+    expect((await locks.inspect('deaf')).holders).toMatchObject([{ fencingToken: held[0]!.fencingToken }]);
+    finish.open();
+    expect(await (await older).text()).toBe('a');
+    await newer;
+    expect(stored).toEqual(['a', 'newer']);
   });
 
   it.each<[string, object, string]>([

@@ -65,7 +65,7 @@ class Prices {
   @ReadLock({ key: 'prices', waitMs: 30 })
   async readsSoon(): Promise<void> {}
 
-  @WriteLock({ key: 'prices', leaseMs: 50, watchdog: false, onLost: 'throw' })
+  @WriteLock({ key: 'prices', leaseMs: 50, watchdog: false })
   async writesTooLong(): Promise<void> {
     const { signal } = this.locks.current()!;
     await new Promise((resolve) => signal.addEventListener('abort', resolve));
@@ -209,7 +209,7 @@ describe('@ReadLock and @WriteLock', () => {
     expect((await locks.inspect('prices')).holders).toEqual([]);
   });
 
-  it("rejects with the loss where the lease was lost, with onLost: 'throw'", async () => {
+  it('rejects with the loss if the lease was lost', async () => {
     expect(await rejection(prices.writesTooLong())).toMatchObject({ code: 'LEASE_LOST', reason: 'expired' });
   });
 

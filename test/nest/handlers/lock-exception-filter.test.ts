@@ -127,6 +127,12 @@ describe.each(PLATFORMS)('LockExceptionFilter on %s', (_, adapter) => {
     expect([...response.headers.values()].join()).not.toMatch(INSIDES);
   });
 
+  it('tells the client of a lost lease that the work may have been done', async () => {
+    const { url } = await startFailing();
+    const { message } = (await (await fetch(`${url}/lost`)).json()) as { message: string };
+    expect(message).toMatch(/may have been done all the same/);
+  });
+
   it.each([
     ['busy for long', '30'],
     ['timeout', '3'],

@@ -92,7 +92,7 @@ class ExportsController {
   }
 
   @Get('lost')
-  @LockHandler({ key: 'exports', leaseMs: 50, watchdog: false, onLost: 'throw' })
+  @LockHandler({ key: 'exports', leaseMs: 50, watchdog: false })
   lost(): StreamableFile {
     return new StreamableFile(file);
   }
@@ -204,7 +204,7 @@ describe.each(PLATFORMS)('@LockHandler and answers that are sent bit by bit, on 
     await eventually(async () => expect(await holders()).toBe(0));
   });
 
-  it("break off when the lease is lost, with onLost: 'throw'", async () => {
+  it('break off when the lease is lost', async () => {
     const answer = call('lost');
     file.write('first ');
     await eventually(() => expect(answer.ended).toBe(true));

@@ -48,11 +48,17 @@ class Mailer {
     return 'locked';
   }
 
-  @LeaderOnly({ name: 'mailer', onLost: 'throw' })
+  @LeaderOnly('mailer')
   async untilLost(): Promise<string | undefined> {
     story.push('works');
     await untilAborted(this.locks.current('leader:mailer')!.signal);
     return 'done';
+  }
+
+  @LeaderOnly({ name: 'mailer', onLost: 'ignore' })
+  async afterLoss(): Promise<string | undefined> {
+    await untilAborted(this.locks.current('leader:mailer')!.signal);
+    return 'finished';
   }
 
   @LeaderOnly('mailer')
@@ -187,13 +193,15 @@ describe('@LeaderOnly', () => {
     expect(await mailer.lockToo()).toBe('locked');
   });
 
-  it("with onLost: 'throw' rejects when the lease is lost, and not when the leader resigns", async () => {
+  it('rejects if the term is lost, and not when the leader resigns', async () => {
     const { locks, mailer } = await startMailer();
     const leadership = locks.leadership('mailer')!;
     await leadership.whenElected();
-    const lost = track(mailer.untilLost());
+    const [lost, ignored] = [track(mailer.untilLost()), track(mailer.afterLoss())];
     await admin().del('nest:{leader:mailer}');
-    await eventually(() => expect(lost.error).toMatchObject({ code: 'LEASE_LOST', reason: 'takenOver' }));
+    const loss = { code: 'LEASE_LOST', reason: 'takenOver', workFinished: true, value: 'done' };
+    await eventually(() => expect(lost.error).toMatchObject(loss));
+    await eventually(() => expect(ignored.value).toBe('finished'));
     await leadership.whenElected();
     const ended = mailer.untilLost();
     await leadership.resign();

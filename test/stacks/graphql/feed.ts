@@ -46,7 +46,7 @@ export class FeedResolver {
   }
 
   @Subscription(() => Int)
-  @LockHandler({ key: 'prices', leaseMs: 50, watchdog: false, onLost: 'throw' })
+  @LockHandler({ key: 'prices', leaseMs: 50, watchdog: false })
   async lost(): Promise<Prices> {
     return this.#silent();
   }

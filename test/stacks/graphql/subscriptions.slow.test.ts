@@ -149,11 +149,11 @@ describe.each(SERVERS)('subscriptions of %s', (_, { adapter, graphql }) => {
       expect(await ended(subscribe('skipped'))).toMatchObject({ events: [], errors: [] });
     });
 
-    it('with onLost: throw, the loss of the lease ends the subscription, and shows nothing of our insides', async () => {
+    it('the loss of the lease ends the subscription, and shows nothing of our insides', async () => {
       const { errors } = await ended(subscribe('lost'));
       expect(errors).toMatchObject([
         {
-          message: 'This cannot be done safely right now. Try again later.',
+          message: 'This was interrupted, and may have been done all the same. Check before you try again.',
           extensions: { code: 'LEASE_LOST', status: 503 },
         },
       ]);

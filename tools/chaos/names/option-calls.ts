@@ -32,9 +32,9 @@ export interface OptionCall {
 const words = (text: string): string[] => text.split(' ');
 const LOCK = words(
   'leaseMs waitMs watchdog maxHoldMs minHoldMs attemptTimeoutMs localHandOvers localHandOversMs maxWaiters backgroundRelease ' +
-    'ignoreTransaction retry',
+    'ignoreTransaction onLost retry',
 );
-const DECORATION = words('key onBusy onLost service');
+const DECORATION = words('key onBusy service');
 const JOB = words('name overlap service leaseMs waitMs maxHoldMs attemptTimeoutMs');
 const MODULE = words('connection keyPrefix instanceId observers shutdown transactions global').concat(
   words('leaseMs waitMs watchdog attemptTimeoutMs localHandOvers localHandOversMs maxWaiters backgroundRelease'),

@@ -80,7 +80,7 @@ const FITTING: Record<string, fc.Arbitrary<unknown>> = {
   key: hostileName,
   name: hostileName,
   onBusy: fc.constantFrom('throw', 'skip'),
-  onLost: fc.constantFrom('throw', 'abort'),
+  onLost: fc.constantFrom('throw', 'ignore'),
   service: fc.constantFrom('default', 'other'),
   intervalMs: fc.integer({ min: 1, max: 1_000 }),
   maxAttempts: fc.constantFrom(1, 3, Infinity),

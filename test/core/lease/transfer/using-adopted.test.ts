@@ -71,10 +71,8 @@ describe('usingAdopted', () => {
 
   it('takes the options of adopt', async () => {
     const options = { leaseMs: 500, watchdog: false };
-    await b.locks.usingAdopted(await transferred(), options, async (lease) => {
-      await world.clock.advance(500);
-      expect(lease.signal.reason).toMatchObject({ reason: 'expired' });
-    });
+    const work = b.locks.usingAdopted(await transferred(), options, () => world.clock.advance(500));
+    await expect(work).rejects.toMatchObject({ code: 'LEASE_LOST', reason: 'expired' });
   });
 
   it('passes on what the work throws, and releases', async () => {

@@ -6,8 +6,6 @@ const WITH_SERVERS = [
   'test/cli/servers',
   'test/quorum/servers',
   'test/redis/{faults,fleet,jobs,leases,messages,processes,queue,rights,topologies,versions,wire}',
-  'test/scripts/servers',
-  'test/support/{network,prometheus,server}',
 ];
 
 /** @type {import('jest').Config} */
@@ -19,8 +17,6 @@ const shared = {
     '^nestjs-redis-lock/([\\w-]+)$': '<rootDir>/lib/$1.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
-  runner: '<rootDir>/test/support/together/runner.mjs',
-  setupFiles: ['<rootDir>/test/support/order/forget-contexts.mjs'],
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/package/consumers'],
   transform: {
     '^.+\\.ts$': ['@swc/jest', COMPILER_OPTIONS],
@@ -42,7 +38,7 @@ export default {
   projects: [
     project(
       'unit',
-      testsIn('test/{cli,console,core,memory,quorum,redis,scripts,sql,support,telemetry,testing,tools,views}'),
+      testsIn('test/{cli,console,core,memory,quorum,redis,sql,telemetry,testing,tools,views}'),
       ...[...WITH_SERVERS, 'test/console/browser'].map((folder) => `!${testsIn(folder)}`),
     ),
     project('stores', testsIn('test/stores')),
@@ -69,8 +65,6 @@ export default {
     project('browser', testsIn('test/console/browser')),
     project('chaos', testsIn('tools/chaos')),
   ],
-  reporters: ['default', ...(process.env.TIMINGS_RECORD ? ['<rootDir>/test/support/order/record-timings.mjs'] : [])],
-  testSequencer: '<rootDir>/test/support/order/longest-first.mjs',
   // How long a hanging test takes. What a test waits for has bounds of its own, which say what did not happen.
   testTimeout: process.env.TEST_SPEED === 'long' ? 1_200_000 : 60_000,
 };

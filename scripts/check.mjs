@@ -1,26 +1,51 @@
-// npm run check               format, lint, types, and the tests that need no server: what to run before a commit: half a minute
-// npm run check -- --static   without the tests
-import { Stages } from './ci/stages.mjs';
+// npm run check                format, lint, types, and the tests of the rooms that you have changed: before each commit
+// npm run check -- --static    without the tests
+// npm run check -- --all       format, lint and types of all files, also by the rules that need types: what CI runs
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { changedFiles } from './changed.mjs';
 import { runCommand } from './command.mjs';
 import { jest, LONG, SLOW } from './jest.mjs';
-import { setUpPackages } from './setup.mjs';
-import { slowerThanKept } from './timings/kept.mjs';
+import { root, setUpPackages } from './setup.mjs';
+import { environmentOf } from './setup/find-redis.mjs';
+import { ensureRedis } from './setup/redis.mjs';
 
-/** Each keeps one core busy. */
-const STATIC = ['format:check', 'lint', 'typecheck'];
-/** Three, because tests also wait. */
-const UNIT = jest('--selectProjects', 'unit', '--testPathIgnorePatterns', LONG, SLOW, '--maxWorkers=3');
+const [isStatic, isAll] = ['--static', '--all'].map((option) => process.argv.includes(option));
 
 await runCommand(async () => {
   await setUpPackages();
-  const from = performance.now();
-  const stages = new Stages();
-  // The compiler, and the rules that need types, are programs of Go: by default, a quarter of their time goes to garbage. They need 2 GB.
-  const env = { GOGC: 'off', GOMEMLIMIT: '3GiB', ...process.env };
-  await Promise.all(STATIC.map((script) => stages.beside(script, 'npm', ['run', '--silent', script], { env })));
-  if (!process.argv.includes('--static')) {
-    await stages.front('tests', process.execPath, UNIT, { env: { ...process.env, TEST_SPEED: 'check' } });
-    console.log(slowerThanKept('npm run check', (performance.now() - from) / 1_000) ?? '');
-  }
-  return stages.failed.length === 0 ? 0 : 1;
+  const lint = isAll ? ['lint'] : ['lint', '--', '--changed'];
+  const passed = await Promise.all([passes('format:check'), passes(...lint), passes('typecheck')]);
+  if (!isStatic && !isAll) passed.push(await testsPass());
+  return passed.includes(false) ? 1 : 0;
 });
+
+/** Runs a script of package.json, and prints what it printed once it has ended: three at once would not be readable. */
+async function passes(...script) {
+  // The compiler and the rules that need types are Go programs, which spend a quarter of their time on garbage otherwise.
+  const env = { GOGC: 'off', GOMEMLIMIT: '3GiB', ...process.env };
+  const child = spawn('npm', ['run', '--silent', ...script], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  console.log(`=== ${script.join(' ')}: ${code === 0 ? 'passed' : 'FAILED'}\n${out}${err}`);
+  return code === 0;
+}
+
+async function testsPass() {
+  const rooms = [...new Set(changedFiles().flatMap((file) => testsOf(file) ?? []))];
+  if (rooms.length === 0) return true;
+  const patterns = ['--testPathIgnorePatterns', LONG, SLOW, '--selectProjects', 'unit', 'nest', 'docs'];
+  const env = { ...process.env, TEST_SPEED: 'check', ...environmentOf(await ensureRedis({ ownServer: true })) };
+  return (await jest(['--passWithNoTests', ...patterns, '--testPathPatterns', ...rooms], env)) === 0;
+}
+
+/** A pattern for the tests of a file: itself, if it is one, else those of the folder of test/ that is called like its own. */
+function testsOf(file) {
+  if (file.endsWith('.test.ts')) return `/${file}$`;
+  let folder = dirname(file).replace(/^lib\b/, 'test');
+  while (/^test\/./.test(folder) && !existsSync(join(root, folder))) folder = dirname(folder);
+  // A file that lies in test/core, and not deeper, is of no room in there.
+  return folder.split('/').length > 2 ? `/${folder}/` : /^test\/./.test(folder) ? `/${folder}/[^/]+$` : undefined;
+}

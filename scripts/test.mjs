@@ -1,28 +1,28 @@
-// npm test                 what to run after a change: a minute
-// npm run test:all         every test in its short form, and the package as its users get it, beside them: ten minutes
-// npm run test:long        four times as many simulations, larger amounts on servers, the long form of chaos, every consumer: an hour
-// npm test -- <jest args>  a part of them: `npm test -- --selectProjects unit`, `npm test -- -t watchdog`
-import { randomInt } from 'node:crypto';
-import { Stages } from './ci/stages.mjs';
+// npm test                       the tests to run after a change: a minute and a half
+// npm test -- test/core/lease    the tests in these files and folders, however slow they are
+// npm test -- -t watchdog        all that starts with a dash goes to Jest
 import { runCommand } from './command.mjs';
-import { jest } from './jest.mjs';
+import { jest, LONG, SLOW, testFiles } from './jest.mjs';
 import { setUp } from './setup.mjs';
 import { environmentOf } from './setup/find-redis.mjs';
-import { PARTS, runParts, seedsOf } from './test-parts.mjs';
-import { slowerThanKept } from './timings/kept.mjs';
 
-const TYPED = { test: 'npm test', all: 'npm run test:all', long: 'npm run test:long' };
+/** Projects of Jest that only `npm run test:all` runs. */
+const OF_ALL = ['servers', 'sample-app', 'stacks', 'site', 'browser', 'chaos'];
+/** What each form leaves out, unless a path names it. */
+const WITHOUT = {
+  test: ['--ignoreProjects', ...OF_ALL, '--testPathIgnorePatterns', LONG, SLOW],
+  all: ['--testPathIgnorePatterns', LONG],
+  long: [],
+};
 
 await runCommand(async () => {
-  const [name, ...selection] = process.argv.slice(2);
-  const parts = selection.length > 0 ? { front: { jest: jest('--maxWorkers=2', ...selection) } } : PARTS[name]();
-  const redis = await setUp({ ownServer: true });
-  const env = { ...process.env, TEST_SPEED: name, ...seedsOf(name, randomInt(2 ** 31)), ...environmentOf(redis) };
+  const [form, ...args] = process.argv.slice(2);
+  const firstOption = args.findIndex((arg) => arg.startsWith('-'));
+  const paths = firstOption < 0 ? args : args.slice(0, firstOption);
+  const options = args.slice(paths.length);
+  const files = paths.flatMap(testFiles);
+  const chosen = files.length > 0 ? ['--runTestsByPath', ...files] : WITHOUT[form];
 
-  const stages = new Stages();
-  const from = performance.now();
-  await runParts(stages, parts, { env });
-  console.log(`\n${stages.summary()}`);
-  if (selection.length === 0) console.log(slowerThanKept(TYPED[name], (performance.now() - from) / 1_000) ?? '');
-  return stages.failed.length === 0 ? 0 : 1;
+  const redis = await setUp({ ownServer: true });
+  return jest([...chosen, ...options], { ...process.env, TEST_SPEED: form, ...environmentOf(redis) });
 });

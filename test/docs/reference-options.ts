@@ -1,4 +1,4 @@
-// A part of reference.slow.test.ts: both ask what the declarations of lib/ say.
+// A part of reference.test.ts: both ask what the declarations of lib/ say.
 import { InvalidLockOptionsError } from '../../lib/core/api/errors.js';
 import { CONSOLE_OPTIONS } from '../../lib/console/nest/console-options.js';
 import { LeaseLostError } from '../../lib/core/api/lease-errors.js';

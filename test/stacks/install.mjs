@@ -11,12 +11,14 @@ import { ensurePackages } from '../../scripts/setup/packages.mjs';
 const AT_ONCE = 4;
 
 /**
- * @param {{ testPathPatterns: { patterns: string[] } }} config of Jest. No pattern: every test runs
+ * @param {{ runTestsByPath: boolean, nonFlagArgs: string[], testPathPatterns: { patterns: string[] } }} config of Jest: which tests
+ *   run. No path and no pattern: all
  * @param {{ testPathIgnorePatterns: string[] }} project but for these
  */
-export default async function install({ testPathPatterns }, { testPathIgnorePatterns }) {
+export default async function install({ runTestsByPath, nonFlagArgs, testPathPatterns }, { testPathIgnorePatterns }) {
   await ensureBuilt(root);
-  const waiting = await stacksOf(testPathPatterns.patterns, testPathIgnorePatterns);
+  const patterns = runTestsByPath ? nonFlagArgs : testPathPatterns.patterns;
+  const waiting = await stacksOf(patterns, testPathIgnorePatterns);
   const others = [root, ...(await look(import.meta.dirname)).folders];
   const work = async () => {
     for (let folder = waiting.shift(); folder !== undefined; folder = waiting.shift()) {

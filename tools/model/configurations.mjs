@@ -127,50 +127,8 @@ const severalConfigurations = [
 /** The faithful models: each of these is searched exhaustively. */
 export const configurations = [...lockConfigurations, ...severalConfigurations];
 
-const LUA = 'lib/redis/lua';
-const INCLUDE = `${LUA}/include`;
-/** Where the library keeps the rule that a mutant leaves out: .ci/run tries the mutant when that room changes. */
-const RULES = {
-  RELEASE_ANY: `${INCLUDE}/releasing.lua`,
-  RENEW_ANY: `${INCLUDE}/renewal.lua`,
-  NO_STAMP: 'lib/core/holding/store-lease.ts',
-  REVIVE: 'lib/core/holding/store-lease.ts',
-  KEEP_LATE_GRANT: 'lib/core/acquiring/store-waiter.ts',
-  STAY_IN_QUEUE: `${INCLUDE}/releasing.lua`,
-  WITHDRAW_SILENTLY: 'lib/core/places/place.ts',
-  LOSE_SILENTLY: 'lib/core/store/orphan-releases.ts',
-  SAME_TOKEN: 'lib/core/acquiring/local-queue.ts',
-  NO_RESERVE: `${INCLUDE}/mint.lua`,
-  NO_HEARTBEAT: 'lib/core/places/asking.ts',
-  ROTATE_ONCE: 'lib/core/acquiring/store-waiter.ts',
-  FULL_TTL: `${INCLUDE}/granting.lua`,
-  RELEASE_FOREIGN: 'lib/core/acquiring/local-queues.ts',
-  NO_SEAL: `${INCLUDE}/tell-grant.lua`,
-  KEEP_OWNER: `${LUA}/retain.lua`,
-  KEEP_LEASE: `${LUA}/retain.lua`,
-  KEEP_JOINS: `${INCLUDE}/keep-place.lua`,
-  KEEP_STAMPS_ONLY: `${INCLUDE}/keep-place.lua`,
-  NO_KEEP: 'lib/core/places/place-keeper.ts',
-  NO_PROBE: 'lib/core/places/place-keeper.ts',
-  OLD_ANSWER: 'lib/core/places/place.ts',
-  NO_LOOK: 'lib/core/places/place-keeper.ts',
-  NO_SOONEST: `${INCLUDE}/soonest-end.lua`,
-  TELL_ONE: `${INCLUDE}/tell-first-waiters.lua`,
-  LEAVE_UNTOLD: `${INCLUDE}/tell-left.lua`,
-  BARGE: `${INCLUDE}/queue.lua`,
-  KEEP_BEHIND_GAP: 'lib/core/holding/several-parts.ts',
-  SAME_OWNER: 'lib/core/store/ask.ts',
-  FORGET_LATE: 'lib/core/lease/lease-factory.ts',
-  COUNT_LATE: 'lib/core/lease/lease-factory.ts',
-  TRY_AT_ONCE: 'lib/core/lease/lease-factory.ts',
-};
-/** By which the models know the mutants; 0 is none. */
-const MUTANTS = Object.fromEntries(Object.keys(RULES).map((name, index) => [name, index + 1]));
-/** What the models call by a name. */
-export const NUMBERS = { ANY, ...CHECKS, ...MUTANTS };
-
 /** `name` is the rule that is left out, `property` what must fail for that. */
-export const mutants = [
+const LEFT_OUT = [
   { name: 'RELEASE_ANY', in: 'faults', property: 'only_the_owner_changes' },
   { name: 'RENEW_ANY', in: 'faults', property: 'only_the_owner_changes' },
   // Without KNOWN, so that it is seen to break mutual exclusion itself.
@@ -206,9 +164,14 @@ export const mutants = [
   { name: 'FORGET_LATE', in: 'several-late', property: 'nothing_left' },
   { name: 'COUNT_LATE', in: 'several-late', property: 'redis_knows_the_lease' },
   { name: 'TRY_AT_ONCE', in: 'several-tries', property: 'one_is_served' },
-].map(({ name, in: configuration, property, set }) => {
+];
+
+/** The models know each by its place in this list, from 1; 0 is none. */
+const MUTANTS = Object.fromEntries(LEFT_OUT.map(({ name }, index) => [name, index + 1]));
+/** What the models call by a name. */
+export const NUMBERS = { ANY, ...CHECKS, ...MUTANTS };
+
+export const mutants = LEFT_OUT.map(({ name, in: configuration, property, set }) => {
   const faithful = configurations.find((one) => one.name === configuration);
-  const mutant = MUTANTS[name];
-  const numbers = { ...faithful.set, ...set, MUTANT: mutant };
-  return { name, rule: RULES[name], model: faithful.model, property, set: numbers };
+  return { name, model: faithful.model, property, set: { ...faithful.set, ...set, MUTANT: MUTANTS[name] } };
 });

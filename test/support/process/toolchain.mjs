@@ -1,7 +1,5 @@
-// Finds programs that a test needs, or installs them with apt-get where that needs no question: as root, or by a sudo that asks for
-// no password (CI, containers).
+// Programs that tests need beside Node.
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 
 /**
  * @typedef {object} Tool
@@ -9,7 +7,6 @@ import { existsSync } from 'node:fs';
  * @property {string[]} programs any of these will do
  * @property {string} flag with which they do nothing
  * @property {string[]} packages of Debian
- * @property {string} [service] which its package would start, and which no test wants
  * @property {string[]} otherwise how to install it elsewhere, a line each
  */
 
@@ -73,13 +70,12 @@ export const MARIADB = {
   otherwise: ['macOS           brew install mariadb'],
 };
 
-/** Its package recommends an exporter that listens on every interface: nothing that is recommended is installed. @type {Tool} */
+/** @type {Tool} */
 export const PROMETHEUS = {
   name: 'Prometheus',
   programs: ['prometheus'],
   flag: '--version',
   packages: ['prometheus'],
-  service: 'prometheus',
   otherwise: ['macOS           brew install prometheus'],
 };
 
@@ -87,51 +83,22 @@ export const PROMETHEUS = {
 export const PROMTOOL = { ...PROMETHEUS, name: 'promtool', programs: ['promtool'] };
 
 /**
- * Gives the program to use for each tool, in their order.
- * @param {Tool[]} tools
+ * The program to use for each tool, in their order.
+ *
+ * @param {readonly Tool[]} tools
  * @param {Record<string, string | undefined>} [env]
- * @returns {string[]}
- * @throws Error that says what is missing and how to install it
+ * @throws Error that says what is missing and how to install it: a test installs nothing. `.ci/all` does
  */
 export function findTools(tools, env = process.env) {
-  const works = (program, ...args) => spawnSync(program, args, { stdio: 'ignore', env }).status === 0;
-  const find = ({ programs, flag }) => programs.find((program) => works(program, flag));
-  if (!tools.every(find) && works('apt-get', '--version')) {
-    const asRoot = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
-    if (asRoot.length === 0 || works(...asRoot, 'true')) install(tools, asRoot, env);
-  }
-  const missing = tools.filter((tool) => !find(tool));
-  if (missing.length === 0) return tools.map(find);
+  const works = (program, flag) => spawnSync(program, [flag], { stdio: 'ignore', env }).status === 0;
+  const found = tools.map(({ programs, flag }) => programs.find((program) => works(program, flag)));
+  const missing = tools.filter((_tool, index) => found[index] === undefined);
+  if (missing.length === 0) return found;
   throw new Error(
     [
       `Not found: ${missing.map(({ name }) => name).join(' and ')}. To install:`,
-      `  Debian, Ubuntu  sudo apt-get install ${packagesOf(missing).join(' ')}`,
+      `  Debian, Ubuntu  sudo apt-get install ${[...new Set(missing.flatMap(({ packages }) => packages))].join(' ')}`,
       ...new Set(missing.flatMap(({ otherwise }) => otherwise.map((line) => `  ${line}`))),
     ].join('\n'),
   );
-}
-
-function packagesOf(tools) {
-  return [...new Set(tools.flatMap(({ packages }) => packages))];
-}
-
-// Other tests of this run may install as well.
-const PATIENT = ['-o', 'DPkg::Lock::Timeout=300'];
-// What keeps a package from starting its service: sysvinit looks at RUNLEVEL, systemd at SYSTEMD_OFFLINE.
-const APT_ENV = ['DEBIAN_FRONTEND=noninteractive', 'RUNLEVEL=1', 'SYSTEMD_OFFLINE=1'];
-
-function install(tools, asRoot, env) {
-  const packages = packagesOf(tools);
-  console.log(`Installing ${packages.join(', ')} with apt-get`);
-  const run = (...command) => {
-    const [program, ...args] = [...asRoot, ...command];
-    return spawnSync(program, args, { stdio: ['ignore', 'ignore', 'inherit'], env }).status === 0;
-  };
-  const services = [...new Set(tools.flatMap(({ service }) => service ?? []))];
-  const args = services.length > 0 ? ['--no-install-recommends'] : [];
-  const installPackages = () => run('env', ...APT_ENV, 'apt-get', 'install', '-y', ...PATIENT, ...args, ...packages);
-  // The package lists may be missing or out of date.
-  if (!installPackages() && run('env', ...APT_ENV, 'apt-get', 'update')) installPackages();
-  // Not now, and not after the next start of the machine.
-  if (existsSync('/run/systemd/system')) for (const service of services) run('systemctl', 'disable', '--now', service);
 }

@@ -1,4 +1,3 @@
-import { chosen } from '../mutants/chosen.mjs';
 import { CRON_MUTANTS } from '../mutants/cron-mutants.mjs';
 import { replacedBy } from '../mutants/replaced-by.js';
 import { scriptsText } from '../report/longest-script-row.js';
@@ -24,7 +23,7 @@ describe(`processes that fire jobs on Redis, with wrong clocks, suspended, kille
 });
 
 describe('a broken variant of the library is found out', () => {
-  const mutants = chosen(CRON_MUTANTS);
+  const mutants = CRON_MUTANTS;
   let found: readonly CronRunResult[];
 
   // Each fleet mostly waits: for its ticks, and until it is certain of what looks wrong.

@@ -855,7 +855,7 @@ function noteTick(lastKey?: Value, at?: Value, earlyMs?: Value, keepMs?: Value):
 // include/job-record.lua
 function readRecord(recordKey?: Value): Value {
   let fields: Value = lua.tried(() =>
-    redis.hmget(recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'next', 'told', 'since', 'stated'),
+    redis.hmget(recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'next', 'told', 'since', 'stated', 'down'),
   );
   if (lua.is(fields.err)) {
     fields = [];
@@ -870,6 +870,7 @@ function readRecord(recordKey?: Value): Value {
     told: fields[6],
     since: fields[7],
     stated: fields[8],
+    down: fields[9],
   };
 }
 function keepFor(recordKey?: Value, next?: Value, keepMs?: Value): Value {
@@ -1935,9 +1936,12 @@ function noteMissedScript(KEYS: Value, ARGV: Value): Value {
   }
   count = Number(count) + ticks.length;
   const newest: Value = ticks[ticks.length - 1] ?? lua.number(earlierLast);
+  const [downFrom, downTill]: Value = lua.captures(lua.is(record.down) ? record.down : '', /^(\d+) (\d+)$/);
+  const isDown: Value =
+    downFrom !== undefined && count > 0 && first >= lua.number(downFrom) && newest <= lua.number(downTill) ? 1 : 0;
   if (!lua.is(isCurrent)) {
     if (count > 0) {
-      return ['noted', count, first, newest, owedNow(), ticks];
+      return ['noted', count, first, newest, owedNow(), ticks, isDown];
     }
     return ['stale', 0, 0, 0, owedNow(), []];
   }
@@ -1959,7 +1963,7 @@ function noteMissedScript(KEYS: Value, ARGV: Value): Value {
     [record.owed, record.span] = [newest, span];
   }
   keepJob(recordKey, runsKey, instancesKey, ttl);
-  return ['noted', count, first, newest, owedNow(), ticks];
+  return ['noted', count, first, newest, owedNow(), ticks, isDown];
 }
 
 // pause-job.lua
@@ -2064,7 +2068,14 @@ function registerJobScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
 
   const [recordKey, lastKey, instancesKey, runsKey]: Value = KEYS;
-  const [owner, schedule, nextAt, keepMs]: Value = ARGV.slice(0, 4);
+  const [owner, schedule, nextAt, keepMs, command]: Value = ARGV.slice(0, 5);
+  if (command === 'leave') {
+    const left: Value = lua.tried(() => redis.zrem(instancesKey, lua.match(owner, /^[^/]*/)));
+    if (left === 1 && redis.exists(instancesKey) === 0 && redis.exists(recordKey) === 1) {
+      lua.tried(() => redis.hset(recordKey, 'down', lua.whole(now)));
+    }
+    return 1;
+  }
   const record: Value = readRecord(recordKey);
   const ttl = keepFor(recordKey, nextAt, keepMs);
   const last: Value = lua.number(redis.get(lastKey) ?? '');
@@ -2077,6 +2088,9 @@ function registerJobScript(KEYS: Value, ARGV: Value): Value {
     if (last === undefined) {
       redis.hset(recordKey, 'since', since);
     }
+  }
+  if (lua.is(record.down) && !/ /.test(record.down)) {
+    redis.hset(recordKey, 'down', `${record.down} ${lua.whole(now)}`);
   }
   redis.hset(recordKey, 'schedule', schedule, 'next', nextAt, 'stated', lua.whole(now));
   if (schedule === '') {

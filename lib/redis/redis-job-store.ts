@@ -53,6 +53,17 @@ import {
   CHANGE_REQUEST,
 } from './script/scripts.js';
 
+/** See lua/note-missed.lua. */
+type NotedReply = [
+  status: string,
+  count: number,
+  first: number,
+  last: number,
+  owed: string,
+  ticks: number[],
+  isDown: number | undefined,
+];
+
 /** How long the index of all jobs outlives the last registration. */
 const INDEX_KEEP_MS = 400 * 24 * 60 * 60 * 1000;
 /** So many jobs one script reads, where they can be in one. */
@@ -152,12 +163,13 @@ export class RedisJobStore implements JobStore, ClaimNode {
       [keys.lastTick(resource), ...jobKeys(keys, resource)],
       [...terms, earlier?.count ?? 0, earlier?.first ?? '', earlier?.last ?? '', ...ticks],
     );
-    const [status, count, first, last, text, counted] = reply as [string, number, number, number, string, number[]];
+    const [status, count, first, last, text, counted, isDown] = reply as NotedReply;
     const owed = readOwed(text);
     if (status === 'stale') return { status, ...(owed && { owed }) };
     return {
       status: 'noted',
       ...(count > 0 && { missed: { count, first, last, ticks: counted } }),
+      ...(isDown === 1 && { afterStop: true }),
       ...(owed && { owed }),
     };
   }
@@ -204,19 +216,21 @@ export class RedisJobStore implements JobStore, ClaimNode {
     const { keys, clientId } = this.store;
     const names = jobs.map(({ resource }) => resource);
     await Promise.all(
-      jobs.map(({ resource, schedule = '', next = '' }) => {
-        const own = [
-          keys.jobRecord(resource),
-          keys.lastTick(resource),
-          keys.jobInstances(resource),
-          keys.jobRuns(resource),
-        ];
-        return this.store.run(REGISTER_JOB, own, [clientId, schedule, next, JOB_KEEP_MS]);
-      }),
+      jobs.map(({ resource, schedule = '', next = '' }) =>
+        this.store.run(REGISTER_JOB, registeredKeys(keys, resource), [clientId, schedule, next, JOB_KEEP_MS, '']),
+      ),
     );
     // Not before: a name in the index whose job is not known is dropped from it.
     await this.#index('add', INDEX_KEEP_MS, names);
     return this.look(names, 0);
+  }
+
+  async leave(resources: readonly string[]): Promise<void> {
+    const { keys, clientId } = this.store;
+    // By a script that Redis knows: no time is left to send the text of another one.
+    const send = (resource: string): Promise<unknown> =>
+      this.store.run(REGISTER_JOB, registeredKeys(keys, resource), [clientId, '', '', JOB_KEEP_MS, 'leave']);
+    await Promise.all(resources.map(send));
   }
 
   async list(): Promise<string[]> {
@@ -293,6 +307,10 @@ function finite(text: string | undefined): number | undefined {
 
 function dueArgs(due: DueWindow | undefined): readonly (string | number)[] {
   return due ? [due.at, due.earlyMs, due.lateMs, LAST_TICK_KEEP_MS] : ['', '', '', ''];
+}
+
+function registeredKeys(keys: Keys, resource: string): string[] {
+  return [keys.jobRecord(resource), keys.lastTick(resource), keys.jobInstances(resource), keys.jobRuns(resource)];
 }
 
 function jobKeys(keys: Keys, resource: string): string[] {

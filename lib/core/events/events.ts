@@ -162,7 +162,8 @@ export type LockEvent =
   /**
    * Ticks of a singleton job were due, and no instance claimed them. One instance of the fleet tells each of them, once.
    * `count` is how many. `first`, `last` and `ticks` are times in epoch milliseconds; `ticks` has the newest 100 of them.
-   * `catchUp`: one run for all of them is owed (`onMissed: 'runOnce'`).
+   * `catchUp`: one run for all of them is owed (`onMissed: 'runOnce'`). `afterStop` is set if they were due while all
+   * instances that have the job were shut down.
    */
   | ({ type: 'tickMissed' } & OfService & {
         group: string;
@@ -172,6 +173,7 @@ export type LockEvent =
         last: number;
         ticks: readonly number[];
         catchUp: boolean;
+        afterStop?: true;
       })
   /** A tick could not be claimed: Redis did not answer in time, or refused. */
   | ({ type: 'tickFailed' } & OfTick & { error: LockError })

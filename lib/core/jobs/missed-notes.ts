@@ -1,4 +1,5 @@
 import type { Runtime } from '../holding/runtime.js';
+import type { LockEventOf } from '../events/events.js';
 import { ask } from '../store/ask.js';
 import {
   type JobState,
@@ -50,12 +51,17 @@ export class MissedNotes {
       watched.told = told;
       // Another instance may have begun the run for them before a lost answer was asked for again.
       const until = reply.missed.last + (missed.runWithinMs ?? -Infinity);
-      this.#tell(watched.job.job, reply.missed, reply.owed !== undefined || until >= this.runtime.clock.wallNow());
+      const catchUp = reply.owed !== undefined || until >= this.runtime.clock.wallNow();
+      this.#tell(watched.job.job, reply.missed, { catchUp, ...(reply.afterStop && { afterStop: true }) });
     }
     return reply;
   }
 
-  #tell(job: string, missed: NonNullable<Extract<MissedReply, { status: 'noted' }>['missed']>, isOwed: boolean): void {
+  #tell(
+    job: string,
+    missed: NonNullable<Extract<MissedReply, { status: 'noted' }>['missed']>,
+    more: Pick<LockEventOf<'tickMissed'>, 'catchUp' | 'afterStop'>,
+  ): void {
     const { observers } = this.runtime;
     if (!observers.wants('tickMissed')) return;
     const { service, groups } = observers;
@@ -68,7 +74,7 @@ export class MissedNotes {
       first: missed.first,
       last: missed.last,
       ticks: missed.ticks.slice(-MOST_TOLD),
-      catchUp: isOwed,
+      ...more,
     });
   }
 

@@ -43,7 +43,7 @@ export class MissedTicks {
     private readonly warn: (line: string) => void = () => {},
   ) {
     this.#notes = new MissedNotes(runtime, store);
-    runtime.closing.addEventListener('abort', () => this.#timer?.cancel(), { once: true });
+    runtime.closing.addEventListener('abort', () => this.#leave(), { once: true });
   }
 
   add(job: Watched['job']): void {
@@ -75,6 +75,13 @@ export class MissedTicks {
   start(): void {
     this.#isStarted = true;
     this.#lookIn(FIRST_LOOK_MS * this.runtime.random.fraction());
+  }
+
+  /** Tells the store that this instance is shut down. If it does not hear of it, that counts as a crash. */
+  #leave(): void {
+    this.#timer?.cancel();
+    const resources = [...this.#jobs.values()].map(({ resource }) => resource);
+    if (this.#isStarted && resources.length > 0) this.store.leave?.(resources).catch(() => {});
   }
 
   /** This process has asked for a tick and was answered, so the tick is accounted. */

@@ -120,6 +120,8 @@ export type MissedReply =
       readonly status: 'noted';
       readonly missed?: MissedSpan & { readonly ticks: readonly number[] };
       readonly owed?: OwedRun;
+      /** Whether all of them were due while no instance had the job, because all of them had left. */
+      readonly afterStop?: boolean;
     }
   /**
    * The last accounted tick, or the schedule, is another one: another instance noted them, or they were claimed. The
@@ -251,6 +253,12 @@ export interface JobStore extends JobClaims {
    * @returns each job as it is then, without runs and instances
    */
   register(jobs: readonly JobRegistration[]): Promise<JobState[]>;
+  /**
+   * Notes that this instance no longer has these jobs, because it is shut down.
+   *
+   * Not set: this store does not tell a shutdown of all instances from a crash.
+   */
+  leave?(resources: readonly string[]): Promise<void>;
   /**
    * Changes a request of an operator, in one step, if it is as the change says, or has become so already.
    *

@@ -11,12 +11,10 @@ import { formatDuration } from '../../core/util/durations.js';
 import { count, countWas } from '../../core/util/plurals.js';
 import { describeStack, describeThrown, escapeText, plainOrQuoted, quote, quoteSome } from '../../core/util/quoted.js';
 import { DEFAULT_NAME } from '../tokens.js';
-import { describeMissed, loggerOf, see } from './logger-of.js';
+import { loggerOf, see } from './logger-of.js';
+import { MissedLog } from './missed-log.js';
 import { NOT_RENEWED, OutageLog } from './outage-log.js';
 import { RepeatedLines } from './repeated-lines.js';
-
-/** Missed ticks of less than this ago are no warning. */
-const RESTART_MS = 60_000;
 
 const WHY_SKIPPED = {
   late: 'later than maxClockSkewMs and waitMs allow, or older than the last claimed tick',
@@ -27,6 +25,7 @@ const WHY_SKIPPED = {
 export class LockEventLog {
   readonly #logger: Logger;
   readonly #lines: RepeatedLines;
+  readonly #missed: MissedLog;
   /** The errors of calls that another line has told of: the lock of another library could not be asked for. */
   readonly #told = new WeakSet<LockError>();
   /** The jobs for which a wrong clock has been logged. */
@@ -38,6 +37,7 @@ export class LockEventLog {
   ) {
     this.#logger = loggerOf(name);
     this.#lines = new RepeatedLines(clock, this.#warn);
+    this.#missed = new MissedLog(clock, (line, isWarning) => this.#logger[isWarning ? 'warn' : 'log'](line));
   }
 
   /** Logs the events of a lock service, until `closing` aborts: then what was only counted is logged. */
@@ -46,12 +46,18 @@ export class LockEventLog {
     observeBy(this.#tableOf(outage, countWaiting), (...each) => observers.add(...each));
     // Not by the event of a call that failed, which each call that finds a lock taken would have to make.
     observers.onUnavailable = (error, silentMs) => this.#unavailable(error, outage, silentMs);
-    closing.addEventListener('abort', () => this.#lines.flush(), { once: true });
+    closing.addEventListener('abort', () => this.#flush(), { once: true });
   }
 
   /** The lock service has closed: what was counted since its shutdown began is logged. */
   close(): void {
+    this.#missed.flush();
     this.#lines.close();
+  }
+
+  #flush(): void {
+    this.#missed.flush();
+    this.#lines.flush();
   }
 
   readonly #warn = (line: string): void => this.#logger.warn(line);
@@ -88,7 +94,7 @@ export class LockEventLog {
           error instanceof Error ? describeStack(error) : undefined,
         ),
       tickSkipped: (event) => this.#tickSkipped(event),
-      tickMissed: (event) => this.#tickMissed(event),
+      tickMissed: (event) => this.#missed.add(event),
       forceReleased: (event) => this.#warn(describeForced(event)),
       jobCommand: (event) => this.#logger[event.command === 'pause' ? 'warn' : 'log'](describeCommand(event)),
       draining: ({ drainMs, resources }) =>
@@ -98,12 +104,6 @@ export class LockEventLog {
         ),
       drained: (event) => this.#drained(event),
     };
-  }
-
-  /** A job that runs every second misses ticks with each restart of an application that has one instance. */
-  #tickMissed(event: LockEventOf<'tickMissed'>): void {
-    const isRestart = this.clock.wallNow() - event.first < RESTART_MS;
-    this.#logger[isRestart ? 'log' : 'warn'](`${describeMissed(event)} ${see('ticks-are-missed')}`);
   }
 
   /** One line a minute, because a holder that hangs makes every call wait. */

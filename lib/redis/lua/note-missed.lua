@@ -18,11 +18,12 @@
 --        10  when the first of these was due, or ''
 --        11  when the last of these was due, or ''
 --        then when the ticks were due, in milliseconds since 1970, the oldest first
--- Reply  { status, count, first, last, owed, ticks }
+-- Reply  { status, count, first, last, owed, ticks, isDown }
 --          status  'noted', also if the same instance noted the same ticks before, or 'stale': then nothing was changed
 --          count   how many of them count: not those that were due during a pause
 --          owed    "count first last until" of the catch-up that is owed, or ''
 --          ticks   the last of those that count
+--          isDown  1 if all of them were due while all instances were shut down
 
 -- @include clock
 -- @include job-record
@@ -69,9 +70,11 @@ for index = 12, #ARGV do
 end
 count = count + #ticks
 local newest = ticks[#ticks] or tonumber(earlierLast)
+local downFrom, downTill = string.match(record.down or '', '^(%d+) (%d+)$')
+local isDown = downFrom and count > 0 and first >= tonumber(downFrom) and newest <= tonumber(downTill) and 1 or 0
 
 if not isCurrent then
-  if count > 0 then return { 'noted', count, first, newest, owedNow(), ticks } end
+  if count > 0 then return { 'noted', count, first, newest, owedNow(), ticks, isDown } end
   return { 'stale', 0, 0, 0, owedNow(), {} }
 end
 local ttl = keepFor(recordKey, nextAt, recordKeepMs)
@@ -87,4 +90,4 @@ if runWithinMs ~= '' and newest + runWithinMs >= now then
   record.owed, record.span = newest, span
 end
 keepJob(recordKey, runsKey, instancesKey, ttl)
-return { 'noted', count, first, newest, owedNow(), ticks }
+return { 'noted', count, first, newest, owedNow(), ticks, isDown }

@@ -1,5 +1,5 @@
 -- Makes a singleton job known, and notes that an instance has it. Without a record of the same schedule, all ticks until
--- now are accounted: then none of them was missed.
+-- now are accounted: then none of them was missed. Or notes that an instance was shut down, and no longer has the job.
 --
 -- KEYS   1  record
 --        2  the last accounted tick of the job
@@ -9,6 +9,7 @@
 --        2  the schedule, or ''
 --        3  when the next tick is due, in milliseconds since 1970, or ''
 --        4  how long the record outlives the next tick, in milliseconds
+--        5  'leave' if the instance is shut down
 -- Reply  1
 
 -- @include clock
@@ -16,7 +17,15 @@
 -- @include job-instances
 
 local recordKey, lastKey, instancesKey, runsKey = unpack(KEYS)
-local owner, schedule, nextAt, keepMs = unpack(ARGV, 1, 4)
+local owner, schedule, nextAt, keepMs, command = unpack(ARGV, 1, 5)
+
+if command == 'leave' then
+  local left = redis.pcall('ZREM', instancesKey, string.match(owner, '^[^/]*'))
+  if left == 1 and redis.call('EXISTS', instancesKey) == 0 and redis.call('EXISTS', recordKey) == 1 then
+    redis.pcall('HSET', recordKey, 'down', string.format('%.0f', now))
+  end
+  return 1
+end
 
 local record = readRecord(recordKey)
 local ttl = keepFor(recordKey, nextAt, keepMs)
@@ -26,6 +35,10 @@ if schedule ~= '' and (record.schedule ~= schedule or not last) then
   if not last or last < now then redis.call('SET', lastKey, since, 'PX', ttl) end
   redis.call('HDEL', recordKey, 'owed', 'since')
   if not last then redis.call('HSET', recordKey, 'since', since) end
+end
+-- All instances had been shut down until now.
+if record.down and not string.find(record.down, ' ') then
+  redis.call('HSET', recordKey, 'down', record.down .. string.format(' %.0f', now))
 end
 redis.call('HSET', recordKey, 'schedule', schedule, 'next', nextAt, 'stated', string.format('%.0f', now))
 if schedule == '' then redis.call('HDEL', recordKey, 'schedule') end

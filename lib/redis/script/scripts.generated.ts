@@ -792,9 +792,9 @@ end
 // include/job-record.lua
 const jobRecord = `
 local function readRecord(recordKey)
-  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'next', 'told', 'since', 'stated')
+  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'next', 'told', 'since', 'stated', 'down')
   if fields.err then fields = {} end
-  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], next = fields[6], told = fields[7], since = fields[8], stated = fields[9] }
+  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], next = fields[6], told = fields[7], since = fields[8], stated = fields[9], down = fields[10] }
 end
 
 -- How long what belongs to a job is kept from now on, in milliseconds: keepMs after its next tick, and never shorter than before.
@@ -1548,9 +1548,11 @@ for index = 12, #ARGV do
 end
 count = count + #ticks
 local newest = ticks[#ticks] or tonumber(earlierLast)
+local downFrom, downTill = string.match(record.down or '', '^(%d+) (%d+)$')
+local isDown = downFrom and count > 0 and first >= tonumber(downFrom) and newest <= tonumber(downTill) and 1 or 0
 
 if not isCurrent then
-  if count > 0 then return { 'noted', count, first, newest, owedNow(), ticks } end
+  if count > 0 then return { 'noted', count, first, newest, owedNow(), ticks, isDown } end
   return { 'stale', 0, 0, 0, owedNow(), {} }
 end
 local ttl = keepFor(recordKey, nextAt, recordKeepMs)
@@ -1566,7 +1568,7 @@ if runWithinMs ~= '' and newest + runWithinMs >= now then
   record.owed, record.span = newest, span
 end
 keepJob(recordKey, runsKey, instancesKey, ttl)
-return { 'noted', count, first, newest, owedNow(), ticks }
+return { 'noted', count, first, newest, owedNow(), ticks, isDown }
 `;
 
 // pause-job.lua
@@ -1712,7 +1714,15 @@ return redis.pcall('PUBSUB', 'CHANNELS', ARGV[2])
 // register-job.lua
 const registerJobScript = `
 local recordKey, lastKey, instancesKey, runsKey = unpack(KEYS)
-local owner, schedule, nextAt, keepMs = unpack(ARGV, 1, 4)
+local owner, schedule, nextAt, keepMs, command = unpack(ARGV, 1, 5)
+
+if command == 'leave' then
+  local left = redis.pcall('ZREM', instancesKey, string.match(owner, '^[^/]*'))
+  if left == 1 and redis.call('EXISTS', instancesKey) == 0 and redis.call('EXISTS', recordKey) == 1 then
+    redis.pcall('HSET', recordKey, 'down', string.format('%.0f', now))
+  end
+  return 1
+end
 
 local record = readRecord(recordKey)
 local ttl = keepFor(recordKey, nextAt, keepMs)
@@ -1722,6 +1732,10 @@ if schedule ~= '' and (record.schedule ~= schedule or not last) then
   if not last or last < now then redis.call('SET', lastKey, since, 'PX', ttl) end
   redis.call('HDEL', recordKey, 'owed', 'since')
   if not last then redis.call('HSET', recordKey, 'since', since) end
+end
+-- All instances had been shut down until now.
+if record.down and not string.find(record.down, ' ') then
+  redis.call('HSET', recordKey, 'down', record.down .. string.format(' %.0f', now))
 end
 redis.call('HSET', recordKey, 'schedule', schedule, 'next', nextAt, 'stated', string.format('%.0f', now))
 if schedule == '' then redis.call('HDEL', recordKey, 'schedule') end

@@ -60,33 +60,35 @@ describe('a @SingletonCron whose ticks were missed', () => {
     });
   }
 
-  /**
-   * As if all instances had been down for so long. The last one is ended first: it reads what it has registered, and
-   * would make up for these ticks itself.
-   */
-  async function wentDownBefore(ms: number, end: () => Promise<unknown>): Promise<void> {
+  /** As if all instances had been down for so long: shut down in order, or killed. */
+  async function wentDownBefore(ms: number, end: () => Promise<unknown>, isKilled = false): Promise<void> {
     const client = new Redis(redis().url);
-    const key = `${keyPrefix}:{cron:job}:last-tick`;
-    await eventually(async () => expect(await client.exists(key)).toBe(1));
+    const key = (kind: string): string => `${keyPrefix}:{cron:job}:${kind}`;
+    await eventually(async () => expect(await client.exists(key('last-tick'))).toBe(1));
     await end();
-    await client.set(key, Date.now() - ms, 'KEEPTTL');
+    const since = Date.now() - ms;
+    await client.set(key('last-tick'), since, 'KEEPTTL');
+    expect(await client.zcard(key('instances'))).toBe(0);
+    expect(Number(await client.hget(key('job'), 'down'))).toBeGreaterThan(since);
+    if (isKilled) await client.hdel(key('job'), 'down');
+    else await client.hset(key('job'), 'down', since);
     client.disconnect();
   }
 
-  async function wasDownFor(ms: number, options: object = {}): Promise<void> {
+  async function wasDownFor(ms: number, options: object = {}, isKilled = false): Promise<void> {
     const { app } = await startApp(options);
-    await wentDownBefore(ms, () => app.close());
+    await wentDownBefore(ms, () => app.close(), isKilled);
     events.length = 0;
   }
 
   it('are told once, and made up for by one run, where ten instances start at the same moment', async () => {
     const options = { onMissed: 'runOnce' };
-    await wasDownFor(3 * HOUR, options);
+    await wasDownFor(3 * HOUR, options, true);
     const apps = await Promise.all(Array.from({ length: 10 }, () => startApp(options)));
     await eventually(() => expect(runs).toHaveLength(1));
     const client = new Redis(redis().url);
-    // All of them have looked. The eleventh is the one before.
-    await eventually(async () => expect(await client.zcard(`${keyPrefix}:{cron:job}:instances`)).toBe(11));
+    // All of them have looked.
+    await eventually(async () => expect(await client.zcard(`${keyPrefix}:{cron:job}:instances`)).toBe(10));
     client.disconnect();
     await eventually(() => expect(missed()).toHaveLength(1));
     await Promise.all(apps.map(({ app }) => app.close()));
@@ -95,9 +97,9 @@ describe('a @SingletonCron whose ticks were missed', () => {
     expect(runs).toMatchObject([{ job: 'job', rerun: false, manual: false, missed: { count: 3 } }]);
     expect(runs[0]!.missed!.last).toBe(missed()[0]!.last);
     expect(events.find(({ type }) => type === 'tickStarted')).toMatchObject({ catchUp: true });
-    const warnings = apps.flatMap(({ log }) => log.at('warn')).filter((line) => line.includes('missed'));
-    expect(warnings).toHaveLength(1);
-    expect(warnings[0]).toMatch(
+    const lines = apps.flatMap(({ log }) => log.at('log')).filter((line) => line.includes('missed of job'));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(
       /^3 ticks were missed of job "job": .* UTC\. .* One run for all of them follows\. See docs/,
     );
   });
@@ -120,10 +122,17 @@ describe('a @SingletonCron whose ticks were missed', () => {
   });
 
   it('are told, and no more, by default', async () => {
-    await wasDownFor(2 * HOUR);
+    await wasDownFor(2 * HOUR, {}, true);
     await startApp();
     await eventually(() => expect(missed()).toMatchObject([{ count: 2, catchUp: false }]));
+    expect(missed()[0]).not.toHaveProperty('afterStop');
     expect(runs).toEqual([]);
+  });
+
+  it('are told as those of a shutdown of all instances', async () => {
+    await wasDownFor(2 * HOUR);
+    await startApp();
+    await eventually(() => expect(missed()).toMatchObject([{ count: 2, afterStop: true }]));
   });
 
   it('are not told where the schedule has changed', async () => {

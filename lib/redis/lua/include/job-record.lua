@@ -9,6 +9,7 @@
 --   span      "count first last until" of the last catch-up
 --   since     when it became known, until something is claimed or told: only the tick that was due last before may still be claimed
 --   told      the last missed ticks: the accounted tick before them, the last of them, and the owner id that noted them
+--   down      since when no instance has the job, because all were shut down; with the time when one registered it again
 --   pause     "from until" of each pause that ends by itself, the oldest first, with a space between them: those that
 --             ended after the last accounted tick, and at most the last 16
 -- Beside it: the history, a list of runs, the newest first; the instances that have the job, a sorted set with the time
@@ -18,9 +19,9 @@
 -- Needs clock.lua. A record that another program has written is none.
 
 local function readRecord(recordKey)
-  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'next', 'told', 'since', 'stated')
+  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'next', 'told', 'since', 'stated', 'down')
   if fields.err then fields = {} end
-  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], next = fields[6], told = fields[7], since = fields[8], stated = fields[9] }
+  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], next = fields[6], told = fields[7], since = fields[8], stated = fields[9], down = fields[10] }
 end
 
 -- How long what belongs to a job is kept from now on, in milliseconds: keepMs after its next tick, and never shorter than before.

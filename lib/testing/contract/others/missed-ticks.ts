@@ -15,6 +15,7 @@ import {
   openJobs,
   ownerOf,
   run,
+  SCHEDULE,
   tickAt,
 } from './job-world.js';
 import { finishClaim, giveBack } from './tick-world.js';
@@ -103,6 +104,27 @@ export function describeMissedTicks(suite: Suite<Base>): void {
       await one.jobs.note(missedOf({ after: ago(8), ticks: [ago(7)] }));
       assert.equal((await one.jobs.note(missed)).status, 'stale');
     });
+
+    it.onEveryServer(
+      'are told apart where all instances had been shut down meanwhile, and none had crashed',
+      async ({ subject, ago, one, two }) => {
+        const registration = { resource: JOB, schedule: SCHEDULE, next: ago(-1) };
+        for (const { jobs } of [one, two]) await jobs.register([registration]);
+        await one.jobs.leave?.([JOB]);
+        await one.jobs.register([registration]);
+        const whileUp = await one.jobs.note(missedOf({ after: ago(10), ticks: [ago(9)] }));
+        assertExcludes(Object.keys(whileUp), 'afterStop');
+        for (const { jobs } of [one, two]) await jobs.leave?.([JOB]);
+        const whileDown = await subject.now();
+        await two.jobs.register([registration]);
+        await one.jobs.register([registration]);
+        const missed = missedOf({ after: ago(9), ticks: [whileDown] });
+        assertMatches(await one.jobs.note(missed), { status: 'noted', missed: { count: 1 }, afterStop: true });
+        assertMatches(await one.jobs.note(missed), { afterStop: true });
+        const later = await one.jobs.note(missedOf({ after: whileDown, ticks: [ago(-1)] }));
+        assertExcludes(Object.keys(later), 'afterStop');
+      },
+    );
 
     it('are never granted to a late instance', async ({ one, ago, two }) => {
       await one.jobs.note(missedOf({ after: ago(10), ticks: [ago(9)] }));

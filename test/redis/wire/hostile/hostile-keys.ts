@@ -237,7 +237,7 @@ export class HostileKeys {
       case 'REGISTER_JOB':
         return [
           [RECORD, LAST, INSTANCES, RUNS],
-          [owner, this.any(['', 'x']), this.any(['', Date.now()]), 1_000],
+          [owner, this.any(['', 'x']), this.any(['', Date.now()]), 1_000, this.any(['', 'leave'])],
         ];
       case 'LOOK_JOBS':
         return [

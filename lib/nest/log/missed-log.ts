@@ -1,0 +1,105 @@
+import { quoteResource } from '../../core/api/errors.js';
+import type { LockEventOf } from '../../core/events/events.js';
+import type { Clock, Timer } from '../../core/util/clock.js';
+import { count as counted, countWas } from '../../core/util/plurals.js';
+import { quote } from '../../core/util/quoted.js';
+import { see } from './logger-of.js';
+
+type Missed = LockEventOf<'tickMissed'>;
+
+/** After a downtime, the missed ticks of all jobs are found within a few seconds of each other. */
+const COLLECT_MS = 5_000;
+/** Missed ticks of less than this ago are no warning: that is a restart. */
+const RESTART_MS = 60_000;
+/** A line names this many times. Of more ticks, it names the first and the last. */
+const MAX_TIMES = 5;
+/** A line names this many jobs, those with the most missed ticks first. */
+const MAX_JOBS = 5;
+
+/** Logs missed ticks: those of all jobs that are reported within a few seconds in one line. */
+export class MissedLog {
+  #missed: Missed[] = [];
+  #timer: Timer | undefined;
+  #isWarning = false;
+
+  /** @param write gets the line, and whether it is a warning */
+  constructor(
+    private readonly clock: Clock,
+    private readonly write: (line: string, isWarning: boolean) => void,
+    private readonly isProduction = process.env['NODE_ENV'] === 'production',
+  ) {}
+
+  add(event: Missed): void {
+    this.#missed.push(event);
+    // A job that runs every second misses ticks with each restart of an application that has one instance.
+    const isRestart = this.clock.wallNow() - event.first < RESTART_MS;
+    this.#isWarning ||= this.isProduction && !isRestart && !event.afterStop;
+    this.#timer ??= this.clock.setTimer(() => this.flush(), COLLECT_MS, { background: true });
+  }
+
+  /** Writes what was collected until now. */
+  flush(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const [missed, isWarning] = [this.#missed, this.#isWarning];
+    [this.#missed, this.#isWarning] = [[], false];
+    if (missed.length > 0) this.write(`${describeMissed(missed)} ${see('ticks-are-missed')}`, isWarning);
+  }
+}
+
+/** Says which ticks were missed, of one job or several, and what follows. */
+export function describeMissed(missed: readonly Missed[]): string {
+  const [event] = missed;
+  return missed.length === 1 ? describeOne(event!) : describeSeveral(missed);
+}
+
+function describeOne({ job, count, first, last, ticks, catchUp, afterStop }: Missed): string {
+  const times = count > MAX_TIMES ? nameTimes([first, last], ' to ') : nameTimes(ticks, ', ');
+  const isOne = count === 1;
+  const notRun = isOne ? 'It is not made up for.' : 'They are not made up for.';
+  const next = catchUp ? `One run for ${isOne ? 'it' : 'all of them'} follows.` : notRun;
+  return (
+    `${countWas(count, 'tick')} missed of job ${quoteResource(job)}: ${times} UTC. ` +
+    `${whyNotClaimed(isOne ? 'it' : 'them', afterStop)} ${next}`
+  );
+}
+
+function describeSeveral(missed: readonly Missed[]): string {
+  const countOf = new Map<string, number>();
+  for (const { job, count } of missed) countOf.set(job, (countOf.get(job) ?? 0) + count);
+  const jobs = [...countOf].sort(([, one], [, other]) => other - one);
+  const named = jobs.slice(0, MAX_JOBS).map(([job, count]) => `${quote(job)} (${count})`);
+  const more = jobs.length > MAX_JOBS ? ` and ${counted(jobs.length - MAX_JOBS, 'more job')}` : '';
+  const total = missed.reduce((sum, { count }) => sum + count, 0);
+  const [first, last] = [Math.min(...missed.map((each) => each.first)), Math.max(...missed.map((each) => each.last))];
+  const caughtUp = new Set(missed.flatMap(({ job, catchUp }) => (catchUp ? [job] : []))).size;
+  const next =
+    caughtUp === 0
+      ? 'They are not made up for.'
+      : `One run follows for ${caughtUp === jobs.length ? 'each job' : `${caughtUp} of the jobs`}.`;
+  return (
+    `${countWas(total, 'tick')} missed of ${counted(jobs.length, 'job')}: ${named.join(', ')}${more}, ` +
+    `${nameTimes(first === last ? [first] : [first, last], ' to ')} UTC. ` +
+    `${whyNotClaimed(
+      'them',
+      missed.every((each) => each.afterStop),
+    )} ${next}`
+  );
+}
+
+function whyNotClaimed(ticks: string, afterStop = false): string {
+  return afterStop ? `All instances had been shut down, so none claimed ${ticks}.` : `No instance claimed ${ticks}.`;
+}
+
+/** Names times in UTC. The day stands before the first time of a day. */
+function nameTimes(times: readonly number[], between: string): string {
+  let day = '';
+  const named = times.map((time) => {
+    const [date = '', clock = ''] = new Date(time).toISOString().split('T');
+    const short = clock.replace(/(:00)?\.000Z$/, '').replace(/Z$/, '');
+    const isSameDay = date === day;
+    day = date;
+    return isSameDay ? short : `${date} ${short}`;
+  });
+  return named.join(between);
+}

@@ -705,6 +705,8 @@ function acquireLock(
   sentAt?: Value,
   maxWaiters?: Value,
   label?: Value,
+  newestKey?: Value,
+  newest?: Value,
   isKnown?: Value,
   known?: Value,
 ): Value {
@@ -730,6 +732,16 @@ function acquireLock(
     }
     return [lua.number(held)];
   }
+  let began: Value;
+  let keepMs: Value;
+  if (lua.is(newest) && number === undefined) {
+    const [newerBegan, newer]: Value = lua.captures(redis.get(newestKey) ?? '', /^(\d+) (.+)$/s);
+    const [age, keep]: Value = lua.captures(newest, /^(\d+) (\d+)$/);
+    [began, keepMs] = [now - age, keep];
+    if (newer !== undefined && newer !== owner && lua.number(newerBegan) > began && lua.number(newerBegan) <= now) {
+      return [['full', 0, '', lua.match(newer, /^[^/]*/)]];
+    }
+  }
   const request: Value = parseRequest(mode, leaseMs, label);
   if (!lua.is(lock) || lua.is(lock.used)) {
     [lock, first] = grantWaiting(lockKey, queueKey, fenceKey, lock, owner);
@@ -744,6 +756,9 @@ function acquireLock(
   if (!lua.is(isMisfit) && (!lua.is(first) || first === owner) && admits(lock, request)) {
     if (number !== undefined) {
       leaveQueue(queueKey, number, owner);
+    }
+    if (began !== undefined) {
+      redis.set(newestKey, `${lua.whole(began)} ${owner}`, 'PX', keepMs);
     }
     return take(lockKey, fenceKey, lock, owner, request, leaseMs);
   }
@@ -800,6 +815,9 @@ function acquireLock(
   );
   if (!lua.is(place)) {
     return [['full', ttl, seen]];
+  }
+  if (began !== undefined) {
+    redis.set(newestKey, `${lua.whole(began)} ${owner}`, 'PX', keepMs);
   }
   if (lua.is(lock) && lock.mode === 'read') {
     soonestMs = Math.max(1, Math.min(soonestMs, lock.soonest - now));
@@ -1095,7 +1113,7 @@ function acquireSeveralScript(KEYS: Value, ARGV: Value): Value {
 // acquire.lua
 function acquireScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
-  const isFree = redis.exists(KEYS[0], KEYS[1]) === 0;
+  const isFree = ARGV[6] === undefined && redis.exists(KEYS[0], KEYS[1]) === 0;
   if (isFree && ARGV[1] === 'exclusive') {
     let tick: Value = lua.tried(() => redis.incr(KEYS[2]));
     if (typeof tick === 'object') {
@@ -1123,7 +1141,20 @@ function acquireScript(KEYS: Value, ARGV: Value): Value {
   if (isFree) {
     return take(KEYS[0], KEYS[2], undefined, ARGV[0], parseRequest(ARGV[1], ARGV[2], ARGV[5]), ARGV[2])[0];
   }
-  return acquireLock(KEYS[0], KEYS[1], KEYS[2], ARGV[0], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5])[0];
+  const label: Value = ARGV[5] !== '' && ARGV[5] !== undefined ? ARGV[5] : undefined;
+  return acquireLock(
+    KEYS[0],
+    KEYS[1],
+    KEYS[2],
+    ARGV[0],
+    ARGV[1],
+    ARGV[2],
+    ARGV[3],
+    ARGV[4],
+    label,
+    KEYS[3],
+    ARGV[6],
+  )[0];
 }
 
 // answer-roll.lua
@@ -2439,9 +2470,24 @@ function rotateScript(KEYS: Value, ARGV: Value): Value {
   if (!isFreed) {
     [released, isKnown, lock] = releaseLock(KEYS[0], KEYS[1], KEYS[2], ARGV[0]);
   }
+  const label: Value = ARGV[6] !== '' && ARGV[6] !== undefined ? ARGV[6] : undefined;
   return [
     released,
-    ...acquireLock(KEYS[0], KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], isKnown, lock),
+    ...acquireLock(
+      KEYS[0],
+      KEYS[1],
+      KEYS[2],
+      ARGV[1],
+      ARGV[2],
+      ARGV[3],
+      ARGV[4],
+      ARGV[5],
+      label,
+      KEYS[3],
+      ARGV[7],
+      isKnown,
+      lock,
+    ),
   ];
 }
 

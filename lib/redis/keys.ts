@@ -33,6 +33,11 @@ export function waitersOf(lockKey: string): string {
   return `${lockKey}:waiters`;
 }
 
+/** Which call of a lock began last that ends older ones, by the key of the lock. */
+export function newestOf(lockKey: string): string {
+  return `${lockKey}:newest`;
+}
+
 /**
  * The names of all keys and channels. The part that comes from a resource stands in braces, and an encoded resource has
  * no braces: so no resource can name the keys of another one.

@@ -33,7 +33,7 @@ type ScriptReply =
   | number
   | ['busy', ttlMs: number, holders: string, isOpen?: number]
   | ['queued', ...PlaceReply]
-  | ['full', ttlMs: number, holders: string]
+  | ['full', ttlMs: number, holders: string, newer?: string]
   | ['mismatch', ttlMs: number, mode: LockMode, total: number];
 
 /** @param clientId the client that has asked */
@@ -48,6 +48,7 @@ export function readAcquireReply(reply: unknown, clientId: string): AcquireReply
     const [status, ...place] = answer;
     return new PlaceAnswer(status, place, clientId);
   }
+  if (answer[0] === 'full' && answer[3] !== undefined) return { status: 'full', ttlMs: answer[1], newer: answer[3] };
   const [status, ttlMs, text, more] = answer;
   const seen = readSeen(text, clientId);
   if (!seen) return more ? { status: 'busy', ttlMs, isOpen: true } : { status, ttlMs };

@@ -16,7 +16,7 @@ import type { LockState } from '../core/store/lock-state.js';
 import type { Watcher, WatchReply } from '../core/store/watch-store.js';
 import type { StoreProbe } from '../core/store/store-probe.js';
 import { RedisRollCalls } from './redis-roll-calls.js';
-import { type Keys, waitersOf } from './keys.js';
+import { type Keys, newestOf, waitersOf } from './keys.js';
 import { acquireBySlot, keepPlaces } from './several-locks.js';
 import { RestartQuarantineError } from './script/restart-quarantine.js';
 import {
@@ -106,9 +106,10 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
 
   acquire(owner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
     const { resource, id } = owner;
+    const keys = this.#lockKeys(resource);
     const args = [id, requestOf(owner), leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
-    if (owner.label !== undefined) args.push(owner.label);
-    return this.run(ACQUIRE, this.#lockKeys(resource), args, this.#readAcquired);
+    pushLabelAndAge(owner, queueing, keys, args);
+    return this.run(ACQUIRE, keys, args, this.#readAcquired);
   }
 
   acquireSeveral(waiters: readonly LockOwner[], leaseMs: number, queueing?: Queueing): Promise<SeveralReply> {
@@ -143,10 +144,11 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
   }
 
   async rotate(leaving: LockOwner, next: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
+    const keys = this.#lockKeys(next.resource);
     const args = [leaving.id, next.id, requestOf(next), leaseMs, stamp(queueing), queueing.maxWaiters];
-    if (next.label !== undefined) args.push(next.label);
+    pushLabelAndAge(next, queueing, keys, args);
     try {
-      return await this.run(ROTATE, this.#lockKeys(next.resource), args, this.#readRotated);
+      return await this.run(ROTATE, keys, args, this.#readRotated);
     } catch (error) {
       if (!(error instanceof RestartQuarantineError)) throw error;
       return { released: await this.release(leaving), next: error };
@@ -263,4 +265,19 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
     const lock = this.keys.lock(resource);
     return [lock, waitersOf(lock), this.keys.fence(lock)];
   }
+}
+
+/** What only some calls have: the last arguments of acquire and rotate, and the key that belongs to them. */
+function pushLabelAndAge(
+  { label }: LockOwner,
+  queueing: Queueing | undefined,
+  keys: string[],
+  args: (string | number)[],
+): void {
+  const age = queueing?.age;
+  if (label !== undefined) args.push(label);
+  if (age === undefined) return;
+  if (label === undefined) args.push('');
+  args.push(`${age.ageMs} ${age.keepMs}`);
+  keys.push(newestOf(keys[0]!));
 }

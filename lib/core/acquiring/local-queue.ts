@@ -308,13 +308,12 @@ export class LocalQueue implements WaiterListener {
     this.#tellOfWait(this.#waiter!.call);
   }
 
-  full(now: number): void {
+  full(now: number, newer?: string): void {
     const { call, place } = this.#waiter!;
     const hasLostPlace = call.options.newest?.cancels && place !== undefined;
-    const error = hasLostPlace
-      ? LockAbortedError.lostPlace(this.resource)
-      : queueFull(this, call.options, 'redis', now);
-    this.#dismissFirst(error);
+    if (newer !== undefined) this.#dismissFirst(LockAbortedError.superseded(this.resource, newer, false));
+    else if (hasLostPlace) this.#dismissFirst(LockAbortedError.lostPlace(this.resource));
+    else this.#dismissFirst(queueFull(this, call.options, 'redis', now));
   }
 
   mismatched(found: FoundInUse): void {

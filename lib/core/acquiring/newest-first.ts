@@ -3,12 +3,21 @@ import { type NewestFirst, notNewestFirst, SEVERAL_HOLDERS } from '../api/lock-o
 import { Hold } from '../holding/hold.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { StoreLease } from '../holding/store-lease.js';
-import { type LockOwner, type LockStore, SUPERSEDES, YIELDS } from '../store/lock-store.js';
+import { type CallAge, type LockOwner, type LockStore, SUPERSEDES, YIELDS } from '../store/lock-store.js';
 import type { PendingCall } from './pending-call.js';
 
 /** Tells the store by the owner id that only the newest call counts. */
 export function marked(owner: LockOwner, { cancels, yields }: NewestFirst): LockOwner {
   return { ...owner, id: owner.id + (yields ? YIELDS : '') + (cancels ? SUPERSEDES : '') };
+}
+
+/** Longer than older calls are on their way that could still end newer ones. */
+const MAX_COMPARED_MS = 60_000;
+
+/** How old a call is that ends older ones. What its command takes to the store is not known. */
+export function ageOf({ startedAt, options }: PendingCall, sentAt: number): CallAge {
+  const ageMs = Math.max(0, Math.floor(sentAt - startedAt));
+  return { ageMs, keepMs: Math.max(1, Math.min(Math.ceil(options.waitMs), MAX_COMPARED_MS) - ageMs) };
 }
 
 /** Why a call cannot end older ones, or be ended by a newer one, if it cannot. */

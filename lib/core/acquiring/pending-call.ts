@@ -34,7 +34,8 @@ export interface WaiterListener extends WaitingTogether {
   /** Its call is not granted yet. */
   waitsOn(now: number): void;
   waitsForStore(): void;
-  full(now: number): void;
+  /** @param newer the instance of a newer call, for which this one has no place */
+  full(now: number, newer?: string): void;
   mismatched(found: FoundInUse): void;
   /** The store will never grant it. */
   refused(): void;

@@ -1,6 +1,7 @@
 import { Asker, type AttemptLog, grantedTooLate, heartbeatPause, lookPause } from '../places/asking.js';
 import { NEWS_MS, type PendingCall, type WaiterListener } from './pending-call.js';
-import type { AcquireReply, LockOwner, QueuedPlace } from '../store/lock-store.js';
+import type { AcquireReply, LockOwner, QueuedPlace, Queueing } from '../store/lock-store.js';
+import { ageOf } from './newest-first.js';
 import { asStoreError, LockStoreError } from '../store/store-error.js';
 import { isSameRequest } from '../api/lock-options.js';
 import { isExpectedToWait, isWaitTold } from './waits.js';
@@ -91,20 +92,24 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
 
   protected send(sentAt: number): Promise<AcquireReply> {
     const { several, options } = this.call;
-    const { leaseMs, maxWaiters, newest } = options;
-    // A call that ends older ones joins the queue once. The place says which one is newer.
-    const isStanding = newest?.cancels && this.place !== undefined;
-    const queueing = { sentAt, maxWaiters: isStanding ? 0 : maxWaiters };
+    const { leaseMs } = options;
+    const queueing = this.#queueing(sentAt);
     if (several !== undefined) return several.acquire(this.owner, leaseMs, sentAt, queueing);
     return this.deps.store.acquire(this.owner, leaseMs, queueing);
   }
 
+  /** A call that ends older ones joins the queue once. The place says which one is newer. */
+  #queueing(sentAt: number): Queueing {
+    const { maxWaiters, newest } = this.call.options;
+    if (!newest?.cancels) return { sentAt, maxWaiters };
+    return { sentAt, maxWaiters: this.place === undefined ? maxWaiters : 0, age: ageOf(this.call, sentAt) };
+  }
+
   #rotate(held: LockOwner): Promise<boolean> {
     const { owner, deps } = this;
-    const { leaseMs, maxWaiters } = this.call.options;
     const sentAt = deps.clock.now();
     const attempt = this.begin(sentAt);
-    const answer = deps.store.rotate(held, owner, leaseMs, { sentAt, maxWaiters });
+    const answer = deps.store.rotate(held, owner, this.call.options.leaseMs, this.#queueing(sentAt));
     this.awaitAnswer(sentAt);
     return answer.then(
       ({ released, next }) => {
@@ -246,7 +251,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     this.log.busy(reply, now);
     if (isMismatch || reply.status === 'full') this.#outstanding--;
     if (!this.isLatest(attempt)) return;
-    if (reply.status === 'full') this.queue.full(now);
+    if (reply.status === 'full') this.queue.full(now, reply.newer);
     else if (isMismatch) this.queue.mismatched(reply.found);
     else this.#waitOn(reply, reply.status === 'queued', sentAt, now);
   }

@@ -45,8 +45,11 @@ export type AcquireReply =
    * The same, and this waiter is in the queue now.
    */
   | ({ readonly status: 'queued' } & QueuedPlace)
-  /** The same, but the queue already has `maxWaiters` waiters: this one was not added. */
-  | { readonly status: 'full'; readonly ttlMs: number; readonly seen?: Holders }
+  /**
+   * The same, but the queue already has `maxWaiters` waiters: this one was not added. `newer`: the instance of a newer
+   * call, for which this one was not added; see {@link CallAge}.
+   */
+  | { readonly status: 'full'; readonly ttlMs: number; readonly seen?: Holders; readonly newer?: string }
   /** It is in use in a mode that does not fit, or as a semaphore of another size. The waiter was not queued. */
   | { readonly status: 'mismatch'; readonly ttlMs: number; readonly found: FoundInUse };
 
@@ -112,6 +115,19 @@ export interface Queueing {
    * that it has there.
    */
   readonly maxWaiters: number;
+  /** Only set for a call that ends older ones; see {@link SUPERSEDES}. */
+  readonly age?: CallAge;
+}
+
+/**
+ * What says which of the calls that end older ones is the newest: the one that began last, and not the one whose command
+ * came last. One that joins after a newer one is not added. The time that the command takes to the store is not known.
+ */
+export interface CallAge {
+  /** How long ago the call began, in whole milliseconds by the clock of its process. */
+  readonly ageMs: number;
+  /** For how long the store compares later ones with it. By then, older ones with its `waitMs` have given up. */
+  readonly keepMs: number;
 }
 
 /** The result of passing a lock from one owner of this instance to the next waiter of this instance. */

@@ -5,25 +5,29 @@
 -- KEYS   1  lock
 --        2  queue
 --        3  fence
+--        4  the newest call: "began owner", when it began, in Redis's time in milliseconds. Only where ARGV 7 is given
 -- ARGV   1  owner
 --        2  mode: exclusive, reentrant, read, write or semaphore:count:total:resized
 --        3  lease in milliseconds
 --        4  when the command is sent, a whole number on the sender's clock; '' to leave the queue alone
 --        5  the largest number of waiters the caller accepts
 --        6  its label, where it has one: JSON that begins with a brace
+--        7  of a call that ends older ones: "age keep", how long ago it began, and for how long the next ones are compared with
+--           it, in milliseconds. The label is then '' where there is none
 -- Reply  the fencing token: granted. Also when this owner holds the lock already, because the command was sent
 --          again; its lease starts anew
 --        { 'busy' | 'queued' | 'full', TTL, holders }: not granted; TTL of the holder in milliseconds, and the holders
 --          as seen-holders.lua writes them. After 'busy' a fourth element means: not known yet, ask again. After
 --          'queued' it is the place in the queue, from 1; places that have expired may still count. The fifth one is
 --          then when the first of all places that are not over will be over, in milliseconds from now
+--        { 'full', 0, '', instance }: a call of that instance that is newer has joined before
 --        { 'mismatch', TTL, mode, permits }: the resource is in use in another mode, or with another number of
 --          permits
 
 -- @include clock
 
 -- Nobody holds it and nobody waits: nearly always. Written out, because each function costs what a command costs.
-local isFree = redis.call('EXISTS', KEYS[1], KEYS[2]) == 0
+local isFree = not ARGV[7] and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0
 if isFree and ARGV[2] == 'exclusive' then
 
   -- @inline mint fenceKey=KEYS[3]
@@ -36,4 +40,5 @@ end
 -- @include acquiring
 
 if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(ARGV[2], ARGV[3], ARGV[6]), ARGV[3])) end
-return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
+local label = ARGV[6] ~= '' and ARGV[6] or nil
+return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], label, KEYS[4], ARGV[7])

@@ -4,6 +4,7 @@
 -- KEYS   1  lock
 --        2  queue
 --        3  fence
+--        4  the newest call, as for acquire
 -- ARGV   1  owner
 --        2  owner id of the next waiter
 --        3  its mode, as for acquire
@@ -11,6 +12,7 @@
 --        5  when the command is sent, as for acquire
 --        6  the largest number of waiters the caller accepts
 --        7  its label, as for acquire
+--        8  how long ago it began, as for acquire
 -- Reply  { reply of release, reply of acquire }
 
 -- @include clock
@@ -42,7 +44,8 @@ end
 isPassedOn = true
 local released, isKnown, lock = 1, false, nil
 if not isFreed then released, isKnown, lock = releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1]) end
+local label = ARGV[7] ~= '' and ARGV[7] or nil
 return {
   released,
-  acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], isKnown, lock),
+  acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], label, KEYS[4], ARGV[8], isKnown, lock),
 }

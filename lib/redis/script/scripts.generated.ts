@@ -564,7 +564,8 @@ end
 `;
 
 // include/acquiring.lua
-const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, label, isKnown, known)
+const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, label, newestKey, newest,
+  isKnown, known)
   -- Read before anything is written: whatever is wrong with a key must not leave a lock behind.
   local number = findPlace(queueKey, owner)
   local lock, first, held = known, nil, nil
@@ -580,6 +581,17 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     if number then leaveQueue(queueKey, number, owner) end
     return tonumber(held)
   end
+  local began, keepMs
+  if newest and not number then
+    -- It joins now. Not if a newer one has joined before: that would be ended by it. A time that is still to come is of before
+    -- the clock of Redis was set back.
+    local newerBegan, newer = string.match(redis.call('GET', newestKey) or '', '^(%d+) (.+)$')
+    local age, keep = string.match(newest, '^(%d+) (%d+)$')
+    began, keepMs = now - age, keep
+    if newer and newer ~= owner and tonumber(newerBegan) > began and tonumber(newerBegan) <= now then
+      return { 'full', 0, '', string.match(newer, '^[^/]*') }
+    end
+  end
   local request = parseRequest(mode, leaseMs, label)
   if not lock or lock.used then
     -- A holder died, or a writer before whom readers wait: whoever is next comes before this one.
@@ -591,6 +603,7 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
   local isMisfit = lock and isMismatch(lock, request)
   if not isMisfit and (not first or first == owner) and admits(lock, request) then
     if number then leaveQueue(queueKey, number, owner) end
+    if began then redis.call('SET', newestKey, string.format('%.0f', began) .. ' ' .. owner, 'PX', keepMs) end
     return (take(lockKey, fenceKey, lock, owner, request, leaseMs))
   end
   -- In a moment there is more to be known.
@@ -635,6 +648,7 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
   if not number and tonumber(maxWaiters) == 0 then return { 'full', ttl, seen } end
   local place, soonestMs = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), request.about)
   if not place then return { 'full', ttl, seen } end
+  if began then redis.call('SET', newestKey, string.format('%.0f', began) .. ' ' .. owner, 'PX', keepMs) end
   -- The TTL is that of the last reader, which may end before one that dies.
   if lock and lock.mode == 'read' then soonestMs = math.max(1, math.min(soonestMs, lock.soonest - now)) end
   if request.resized and lock and lock.used and not lock.resized then
@@ -692,7 +706,7 @@ return tokens
 // acquire.lua
 const acquireScript = `
 -- Nobody holds it and nobody waits: nearly always. Written out, because each function costs what a command costs.
-local isFree = redis.call('EXISTS', KEYS[1], KEYS[2]) == 0
+local isFree = not ARGV[7] and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0
 if isFree and ARGV[2] == 'exclusive' then
 
   -- One command nearly always: the floor has to be set only once in a millisecond.
@@ -720,7 +734,8 @@ end
 // acquire.lua
 const acquireScript2 = `
 if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(ARGV[2], ARGV[3], ARGV[6]), ARGV[3])) end
-return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
+local label = ARGV[6] ~= '' and ARGV[6] or nil
+return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], label, KEYS[4], ARGV[7])
 `;
 
 // answer-roll.lua
@@ -2034,9 +2049,10 @@ const rotateScript2 = `
 isPassedOn = true
 local released, isKnown, lock = 1, false, nil
 if not isFreed then released, isKnown, lock = releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1]) end
+local label = ARGV[7] ~= '' and ARGV[7] or nil
 return {
   released,
-  acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], isKnown, lock),
+  acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], label, KEYS[4], ARGV[8], isKnown, lock),
 }
 `;
 

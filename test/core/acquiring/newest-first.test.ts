@@ -5,7 +5,7 @@ import { fixedInterval } from '../../../lib/core/api/retry.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { QuorumWorld } from '../../support/world/quorum-world.js';
-import { grantLost, lostOnTheWay } from '../../support/world/scripted-store.js';
+import { failing, grantLost, lostOnTheWay, replyLost } from '../../support/world/scripted-store.js';
 import { track } from '../../support/expect/tracked.js';
 
 /** Each call replaces the older ones. */
@@ -235,12 +235,133 @@ describe('only the newest call counts', () => {
     await settle();
     delete b.store.fates.acquire;
     await world.clock.advance(3_000);
-    expect(waits.error).toMatchObject({ code: 'LOCK_ABORTED', reason: 'superseded' });
-    expect((waits.error as Error).message).toContain('its place in the queue was lost');
+    expect(waits.error).toMatchObject({ code: 'LOCK_ABORTED', reason: 'superseded', supersededBy: 'c' });
     expect(newer.state).toBe('pending');
     await lease.release();
     await settle();
     expect(newer.state).toBe('fulfilled');
+  });
+
+  it('fails if it has lost its place, and it is not known to whom', async () => {
+    await granted(a, { leaseMs: 60_000 });
+    const waits = call(b, { ...NEWEST, waitMs: Infinity, leaseMs: 3_000 });
+    await settle();
+    b.store.fates.acquire = lostOnTheWay;
+    await world.clock.advance(4_000);
+    delete b.store.fates.acquire;
+    await world.clock.advance(3_000);
+    expect(waits.error).toMatchObject({ code: 'LOCK_ABORTED', reason: 'superseded' });
+    expect((waits.error as Error).message).toContain('its place in the queue was lost');
+  });
+
+  describe('an older call that reaches Redis late', () => {
+    /** It begins now, and Redis does not get its commands for so long. */
+    function late(options: LockOptions = NEWEST) {
+      b.store.fates.acquire = failing('notExecuted', 'no connection');
+      return call(b, { ...options, unavailableMs: Infinity });
+    }
+    const arrives = async (): Promise<void> => {
+      delete b.store.fates.acquire;
+      await world.clock.advance(1_000);
+    };
+
+    it('fails, and ends neither the newer holder nor the newer waiter', async () => {
+      const older = late();
+      await world.clock.advance(500);
+      const holder = await granted(a);
+      const waiter = call(c);
+      await world.clock.advance(500);
+      await arrives();
+      expect(older.error).toBeInstanceOf(LockAbortedError);
+      expect(older.error).toMatchObject({ reason: 'superseded', supersededBy: 'c' });
+      // By the newer call.
+      expect(holder.signal.reason).toMatchObject({ supersededBy: 'c' });
+      expect(waiter.state).toBe('pending');
+      await holder.release();
+      await settle();
+      expect(waiter.state).toBe('fulfilled');
+      expect(waiter.value!.signal.aborted).toBe(false);
+    });
+
+    it('fails also if the newer call has ended: its result stays', async () => {
+      const older = late();
+      await world.clock.advance(500);
+      await (await granted(a)).release();
+      await arrives();
+      expect(older.error).toMatchObject({ code: 'LOCK_ABORTED', supersededBy: 'a' });
+      expect(world.server.resources()).toEqual([]);
+    });
+
+    it('fails also if it has waited for its turn in its process', async () => {
+      const plain = await granted(b, { localHandOvers: 0 });
+      const waits = call(b, { localHandOvers: 0 });
+      const older = late();
+      await world.clock.advance(500);
+      const newer = call(a);
+      await settle();
+      await arrives();
+      await plain.release();
+      await settle();
+      expect(older.state).toBe('pending');
+      await newer.value!.release();
+      await settle();
+      expect([waits.state, older.error]).toMatchObject(['fulfilled', { code: 'LOCK_ABORTED', supersededBy: 'a' }]);
+    });
+
+    it('waits for its turn where the call that is newer ends none', async () => {
+      const older = late();
+      await world.clock.advance(500);
+      const newer = await granted(a, { cancellable: true });
+      await arrives();
+      expect([older.state, newer.signal.aborted]).toEqual(['pending', true]);
+      await newer.release();
+      await settle();
+      expect(older.state).toBe('fulfilled');
+    });
+
+    it('is granted if the newer one began so long before that older calls have given up', async () => {
+      const older = late({ ...NEWEST, waitMs: 30_000 });
+      await world.clock.advance(500);
+      await (await granted(a, { ...NEWEST, waitMs: 2_000 })).release();
+      await world.clock.advance(2_000);
+      await arrives();
+      expect(older.state).toBe('fulfilled');
+    });
+  });
+
+  describe('the newest call', () => {
+    it('is not older than itself: it asks again, also if its place or its grant was lost', async () => {
+      const holder = await granted(a);
+      b.store.next('acquire', replyLost);
+      b.store.grantFate = grantLost;
+      const newest = call(b, { ...NEWEST, leaseMs: 900 });
+      await settle();
+      await holder.release(); // grants it to b, which does not know
+      await world.clock.advance(1_500);
+      expect(newest.state).toBe('fulfilled');
+    });
+
+    it('is the one that began last, where both reach Redis late', async () => {
+      for (const { store } of [b, c]) store.fates.acquire = failing('notExecuted');
+      const older = call(b, { ...NEWEST, unavailableMs: Infinity });
+      await world.clock.advance(10);
+      const newest = call(c, { ...NEWEST, unavailableMs: Infinity });
+      await world.clock.advance(500);
+      delete c.store.fates.acquire;
+      await world.clock.advance(600);
+      delete b.store.fates.acquire;
+      await world.clock.advance(600);
+      expect([older.state, newest.state]).toEqual(['rejected', 'fulfilled']);
+      expect(newest.value!.signal.aborted).toBe(false);
+    });
+
+    it('is not compared with a time that is still to come: the clock of Redis was set back', async () => {
+      await (await granted(a)).release();
+      world.server.redis.set('lock:{page}:newest', `${world.clock.wallNow() + 60_000} a/1/x~!`);
+      const next = call(b);
+      await settle();
+      expect(next.state).toBe('fulfilled');
+    });
   });
 
   it('a lease that was lost is lost, and not asked to stop', async () => {

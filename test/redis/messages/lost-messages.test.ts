@@ -51,8 +51,8 @@ describe('messages that do not come', () => {
     await expectNothingLeft(admin(), near, far);
   });
 
-  it('as long as it does not listen an instance is passed over, and after that it has its turn again', async () => {
-    const [a, b] = [await start(), await start()];
+  it('an instance that does not listen when its turn comes is passed over, and goes to the end of the queue', async () => {
+    const [a, b, c] = [await start(), await start(), await start()];
     const { proxy, far } = await startBehindProxy();
     await using _ = proxy;
     const sections = new CriticalSections();
@@ -66,18 +66,20 @@ describe('messages that do not come', () => {
     const hold = gate();
     const nearCall = sections.call(b, LONG, () => hold.opened);
     await untilQueued(a, 'x', far, b);
+    const thirdCall = sections.call(c, LONG);
+    await untilQueued(a, 'x', far, b, c);
     await lease.release();
     await eventually(() => expect(sections.order(far, b)).toEqual([1]));
-    await untilQueued(a, 'x', far);
+    await untilQueued(a, 'x', c, far);
     proxy.heal();
     await eventually(async () => expect(await listeners(far)).toBe(1));
     const last = sections.call(a, LONG);
-    await untilQueued(b, 'x', far, a);
+    await untilQueued(b, 'x', c, far, a);
     hold.open();
-    await Promise.all([farCall, nearCall, last]);
-    expect(sections.order(far, b, a)).toEqual([1, 0, 2]);
-    sections.expectSound(3);
-    await expectNothingLeft(admin(), a, b, far);
+    await Promise.all([farCall, nearCall, thirdCall, last]);
+    expect(sections.order(far, b, c, a)).toEqual([1, 2, 0, 3]);
+    sections.expectSound(4);
+    await expectNothingLeft(admin(), a, b, c, far);
   });
 
   it('a connection that comes back is a reason to ask at once', async () => {

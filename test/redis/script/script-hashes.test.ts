@@ -3,8 +3,8 @@ import * as scripts from '../../../lib/redis/script/scripts.js';
 
 /** Every script that the library sends, by its name. Change a line here only together with a change of the script itself. */
 const EXPECTED = {
-  acquire: 'f9196fa98dbbe47c4795167ed39d6fc9ca89e0ee 33234',
-  acquireSeveral: '7762c77dd79cdcd3bde1a55f029cd4936beb1ab7 32623',
+  acquire: '2e0aa34c6750a65a7e463044d46d4b2ba3d4ce34 34145',
+  acquireSeveral: '881f9ad5adf37366bd00398dd2319aa91d33a932 33455',
   answerRoll: '48a1e06e317403e6727e1f3a2a16e9425d96fcf3 165',
   callRoll: 'f31c8a67a7bb76558dfd005c0a9208629fae0ed5 1026',
   claimTick: '8c4e8bc54b590190eed1932f6bd1aff89eb31a9b 21337',
@@ -34,7 +34,7 @@ const EXPECTED = {
   changeRequest: 'b5c1682240e2db3282fe4c1581d192af1cb3a459 484',
   resize: 'ea513febfed5ba72f2fedc5923178760ca209872 19156',
   retain: 'f58dd6b42af8e74a1832be03be2c3ac5551a9038 25032',
-  rotate: '44ca212cc83d8375794ecc92a8306118a2f97aa8 39346',
+  rotate: '12625676116c4bf4b1b762bebe50ae79ce0466ec 40241',
   setDepth: 'ca21e4d14e6648bf8d18880a275867ee62be6ef1 2951',
   transfer: '3d7d50ada2f4c613cd1f51b2504c19091806ad61 15528',
   tryWrite: '06b92af6db14f43e530f5ceb32021e1c8bf7ab51 463',

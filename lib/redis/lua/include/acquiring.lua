@@ -1,6 +1,7 @@
--- acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, label, isKnown, known): the whole
--- of acquire, for a lock that may be held or waited for. label: nil where there is none. known: the lock as releaseLock
--- found it in the same script, if isKnown. Returns the reply of the script.
+-- acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, label, newestKey, newest, isKnown,
+-- known): the whole of acquire, for a lock that may be held or waited for. label: nil where there is none. newestKey and
+-- newest: of a call that ends older ones; see acquire.lua. known: the lock as releaseLock found it in the same script, if
+-- isKnown. Returns the reply of the script.
 -- After 'queued' it has a sixth element, 1, where the holder was told that a newer call wants the lock.
 
 -- @include granting
@@ -11,7 +12,8 @@
 -- @include renewal
 -- @include resizing
 -- @include joining
-local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, label, isKnown, known)
+local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, label, newestKey, newest,
+  isKnown, known)
   -- Read before anything is written: whatever is wrong with a key must not leave a lock behind.
   local number = findPlace(queueKey, owner)
   local lock, first, held = known, nil, nil
@@ -27,6 +29,17 @@ local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, se
     if number then leaveQueue(queueKey, number, owner) end
     return tonumber(held)
   end
+  local began, keepMs
+  if newest and not number then
+    -- It joins now. Not if a newer one has joined before: that would be ended by it. A time that is still to come is of before
+    -- the clock of Redis was set back.
+    local newerBegan, newer = string.match(redis.call('GET', newestKey) or '', '^(%d+) (.+)$')
+    local age, keep = string.match(newest, '^(%d+) (%d+)$')
+    began, keepMs = now - age, keep
+    if newer and newer ~= owner and tonumber(newerBegan) > began and tonumber(newerBegan) <= now then
+      return { 'full', 0, '', string.match(newer, '^[^/]*') }
+    end
+  end
   local request = parseRequest(mode, leaseMs, label)
   if not lock or lock.used then
     -- A holder died, or a writer before whom readers wait: whoever is next comes before this one.
@@ -38,6 +51,7 @@ local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, se
   local isMisfit = lock and isMismatch(lock, request)
   if not isMisfit and (not first or first == owner) and admits(lock, request) then
     if number then leaveQueue(queueKey, number, owner) end
+    if began then redis.call('SET', newestKey, string.format('%.0f', began) .. ' ' .. owner, 'PX', keepMs) end
     return (take(lockKey, fenceKey, lock, owner, request, leaseMs))
   end
   -- In a moment there is more to be known.
@@ -56,6 +70,7 @@ local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, se
   if not number and tonumber(maxWaiters) == 0 then return { 'full', ttl, seen } end
   local place, soonestMs = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), request.about)
   if not place then return { 'full', ttl, seen } end
+  if began then redis.call('SET', newestKey, string.format('%.0f', began) .. ' ' .. owner, 'PX', keepMs) end
   -- The TTL is that of the last reader, which may end before one that dies.
   if lock and lock.mode == 'read' then soonestMs = math.max(1, math.min(soonestMs, lock.soonest - now)) end
   if request.resized and lock and lock.used and not lock.resized then

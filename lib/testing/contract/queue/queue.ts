@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type LockOwner, type QueuedPlace, SUPERSEDES, YIELDS } from '../../../core/store/lock-store.js';
+import { type LockOwner, type QueuedPlace, type Queueing, SUPERSEDES, YIELDS } from '../../../core/store/lock-store.js';
 import { ANY_NUMBER, ANY_VALUE, assertAbove, assertEquals, assertMatches } from '../asserts.js';
 import { eventually } from '../eventually.js';
 import type { Peer, QueueSuite } from '../queue-world.js';
@@ -324,6 +324,51 @@ export function describeQueue(inWorld: QueueSuite, features: AllFeatures): void 
         assertEquals(b.grants.notices, []);
       },
     );
+
+    const began = (ageMs: number, keepMs = LONG_MS): Queueing => ({ ...PATIENT, age: { ageMs, keepMs } });
+
+    itTells.onEveryServer(
+      'one that began before another one that has joined does not join, and ends none',
+      async ({ world, a, b }) => {
+        const plain = await world.held();
+        const newer = newWaiter(a, YIELDS + SUPERSEDES);
+        assertMatches(await a.store.acquire(newer, LONG_MS, began(5_000)), { status: 'queued' });
+        const older = newWaiter(b, YIELDS + SUPERSEDES);
+        assertMatches(await b.store.acquire(older, LONG_MS, began(60_000)), { status: 'full', newer: 'a' });
+        assertEquals([...a.grants.notices, ...(await world.queue())], ['a']);
+        // It asks again, as old as it is by now. Its first command may have taken long.
+        assertMatches(await a.store.acquire(newer, LONG_MS, began(60_000)), { status: 'queued' });
+        await world.holder.store.release(plain);
+        await world.granted(a, newer);
+        assertMatches(await b.store.acquire(older, LONG_MS, began(60_000)), { status: 'full', newer: 'a' });
+        await a.store.release(newer);
+        // Nor when the newer one has ended.
+        assertMatches(await b.store.acquire(older, LONG_MS, began(60_000)), { status: 'full', newer: 'a' });
+        // One that began later is granted at once.
+        assertMatches(await b.store.acquire(older, LONG_MS, began(0)), { status: 'granted' });
+      },
+    );
+
+    itTells('one that began before another one joins when that is compared no more', async ({ world, a, b }) => {
+      const newer = newWaiter(a, SUPERSEDES);
+      assertMatches(await a.store.acquire(newer, LONG_MS, began(0, SHORT_MS)), { status: 'granted' });
+      const older = newWaiter(b, SUPERSEDES);
+      assertMatches(await b.store.acquire(older, LONG_MS, began(60_000)), { status: 'full', newer: 'a' });
+      await world.expire();
+      assertMatches(await b.store.acquire(older, LONG_MS, began(60_000)), { status: 'queued' });
+    });
+
+    itTells('one that is rotated to, with a label, is compared as well', async ({ world, a }) => {
+      const first = await world.held();
+      const newer = newWaiter(a, SUPERSEDES);
+      assertMatches(await a.store.acquire(newer, LONG_MS, began(0)), { status: 'queued' });
+      const older = { ...newWaiter(world.holder, SUPERSEDES), label: '{"user":"7"}' };
+      assertMatches(await world.holder.store.rotate(first, older, LONG_MS, began(60_000)), {
+        released: true,
+        next: { status: 'full', newer: 'a' },
+      });
+      await world.granted(a, newer);
+    });
 
     itTells('one that may not join keeps the place that it has, and joins none', async ({ world, a, b }) => {
       await world.held();

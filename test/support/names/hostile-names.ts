@@ -138,8 +138,3 @@ export function canBeName(name: string): boolean {
   const bytes = Buffer.from(name);
   return bytes.length >= 1 && bytes.length <= 512 && bytes.toString() === name;
 }
-
-/** Whether a lock may be called so. The names of jobs' runs, and of leaderships, are taken by these alone. */
-export function canBeTaken(name: string): boolean {
-  return canBeName(name) && !/^(cron|leader):/.test(name);
-}

@@ -2,7 +2,6 @@ import { countChurn } from '../leaks/churn.js';
 import { countLeaks } from '../leaks/count-leaks.js';
 import { huntMutants } from '../mutants/hunt.js';
 import { huntTable } from '../mutants/hunt-table.js';
-import { fuzzNames } from '../names/fuzz-names.js';
 import { runCron } from '../cron/run-cron.js';
 import { simulateJobs } from '../cron/jobs/simulate-jobs.js';
 import { NIGHTS } from '../cron/jobs/simulated-record.js';
@@ -32,8 +31,8 @@ export interface RunSettings {
 
 /** How much of each part, in each form. */
 const AMOUNTS = {
-  short: { ticks: 8_000, remembered: 20_000, cronSeconds: 8, names: 30_000, leases: 2_000, waiters: 3_000 },
-  long: { ticks: 100_000, remembered: 400_000, cronSeconds: 120, names: 100_000, leases: 100_000, waiters: 72_000 },
+  short: { ticks: 8_000, remembered: 20_000, cronSeconds: 8, leases: 2_000, waiters: 3_000 },
+  long: { ticks: 100_000, remembered: 400_000, cronSeconds: 120, leases: 100_000, waiters: 72_000 },
 } as const;
 
 const STORMS = {
@@ -132,21 +131,6 @@ export const parts: Readonly<Record<Part, (settings: RunSettings) => Promise<Out
       complaints: [simulated, nights, real].flatMap(({ violations }) =>
         violations.map(({ rule, what }) => `cron, seed ${seed}: ${rule}: ${what}`),
       ),
-    };
-  },
-
-  async names({ form, seed }) {
-    const { runs, keys, options, sent, shared, violations } = await fuzzNames({ runs: AMOUNTS[form].names, seed });
-    return {
-      rows: [
-        atLeast('hostile names and options', AMOUNTS[form].names, runs, `, ${grouped(keys.keys)} keys`),
-        none(
-          'names that met, options that crashed',
-          violations.length,
-          `; ${grouped(keys.refused + options.refused + sent.refused)} refused, ${shared.names} names locked at once`,
-        ),
-      ],
-      complaints: violations.map((what) => `names, seed ${seed}: ${what}`),
     };
   },
 

@@ -30,12 +30,6 @@ export class Bench {
     Object.assign(this, { url, rounds, quick, say, everyone, fleets: new Fleets(url) });
   }
 
-  /** The same run at another URL, with processes of its own: `fleets` has to be dropped there. */
-  at(url) {
-    const { rounds, quick, say, everyone, failures } = this;
-    return Object.assign(new Bench({ url, rounds, quick, say, everyone }), { failures });
-  }
-
   /** `usual`, or much less in a smoke run. */
   ms(usual) {
     return this.quick ? Math.max(100, Math.round(usual / 15)) : usual;

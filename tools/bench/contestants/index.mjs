@@ -1,5 +1,4 @@
-// Who takes part. What each one does is in a file of its own name, which only worker processes import: the packages it
-// needs are not there when the reports are tested.
+// Who takes part. What each one does is in a file of its own name, which only worker processes import.
 
 export const OURS = 'ours';
 
@@ -14,9 +13,7 @@ const FIXED = { tunings: [{}], patient: {} };
  * @typedef {object} Contestant
  * @property {string} name also the file that implements it
  * @property {string} label
- * @property {'ours' | 'variant' | 'observed' | 'peer' | 'baseline' | 'quorum baseline'} kind `observed`: ours, in scenarios
- *   about what that costs
- * @property {boolean} [hasSemaphore] its clients have `semaphore(permits)`
+ * @property {'ours' | 'variant' | 'peer' | 'baseline'} kind
  * @property {string} [package] in tools/bench/package.json
  * @property {object[]} tunings settings that are tried under contention; the one with most leases/s is used
  * @property {object} patient the setting with which it hands over soonest
@@ -27,19 +24,8 @@ export const CONTESTANTS = [
   { name: 'ping', label: 'PING', kind: 'baseline', ...FIXED },
   { name: 'raw', label: 'raw SET NX + EVALSHA', kind: 'baseline', ...FIXED },
   { name: 'raw-fenced', label: 'raw with a fencing token', kind: 'baseline', ...FIXED },
-  { name: 'raw-quorum', label: 'raw SET NX + EVALSHA, majority', kind: 'quorum baseline', ...FIXED },
-  { name: OURS, label: 'nestjs-redis-lock', kind: 'ours', hasSemaphore: true, ...FIXED },
-  { name: 'ours-background', label: 'with backgroundRelease', kind: 'variant', ...FIXED },
-  { name: 'ours-metrics', label: 'with metrics', kind: 'observed', ...FIXED },
-  { name: 'ours-traces', label: 'with traces', kind: 'observed', ...FIXED },
-  {
-    name: 'redis-semaphore',
-    label: 'redis-semaphore',
-    kind: 'peer',
-    package: 'redis-semaphore',
-    hasSemaphore: true,
-    ...POLLING,
-  },
+  { name: OURS, label: 'nestjs-redis-lock', kind: 'ours', ...FIXED },
+  { name: 'redis-semaphore', label: 'redis-semaphore', kind: 'peer', package: 'redis-semaphore', ...POLLING },
   { name: 'redlock', label: 'redlock', kind: 'peer', package: 'redlock', ...POLLING },
   {
     name: 'sesamecare-redlock',

@@ -1,12 +1,7 @@
-// The floor: one round trip, and no lock. Of a quorum: until the slowest of a majority has answered.
-import { majority } from './quorum-of.mjs';
-import { openServers } from './servers.mjs';
+// The floor: one round trip, and no lock.
+import { Redis } from 'ioredis';
 
-export async function connect(url, where = {}) {
-  const servers = openServers(url, where);
-  return {
-    acquire: () => (servers.length === 1 ? servers[0].ping() : majority(servers.map((redis) => redis.ping()))),
-    release: undefined,
-    close: () => servers.forEach((redis) => redis.disconnect()),
-  };
+export async function connect(url) {
+  const redis = new Redis(url);
+  return { acquire: () => redis.ping(), release: undefined, close: () => redis.disconnect() };
 }

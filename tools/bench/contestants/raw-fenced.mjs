@@ -1,14 +1,14 @@
 // What a careful developer writes without a library, with a fencing token: the guarantee of ours, without the queue.
 import { randomUUID } from 'node:crypto';
-import { loadScript, openServers } from './servers.mjs';
+import { Redis } from 'ioredis';
 
 const ACQUIRE = `if redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2], 'NX') then return redis.call('INCR', KEYS[2]) end return 0`;
 const RELEASE = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
 const FENCE = 'raw-fenced:fence';
 
-export async function connect(url, where = {}) {
-  const [redis] = openServers(url, where);
-  const [toAcquire, toRelease] = await Promise.all([ACQUIRE, RELEASE].map((script) => loadScript([redis], script)));
+export async function connect(url) {
+  const redis = new Redis(url);
+  const [toAcquire, toRelease] = await Promise.all([ACQUIRE, RELEASE].map((script) => redis.script('LOAD', script)));
   return {
     async acquire(resource) {
       const key = `raw-fenced:${resource}`;

@@ -1,13 +1,12 @@
 // What a careful developer writes without a library.
 import { randomUUID } from 'node:crypto';
-import { loadScript, openServers } from './servers.mjs';
+import { Redis } from 'ioredis';
 
 const RELEASE = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
 
-export async function connect(url, where = {}) {
-  const [redis] = openServers(url, where);
-  await redis.ping(); // a Cluster knows its nodes from then on
-  const sha = await loadScript([redis], RELEASE);
+export async function connect(url) {
+  const redis = new Redis(url);
+  const sha = await redis.script('LOAD', RELEASE);
   return {
     async acquire(resource) {
       const key = `raw:${resource}`;

@@ -1,25 +1,13 @@
-import { createLock, createRedlock, IoredisAdapter, LockManager } from 'redlock-universal';
-import { openServers } from './servers.mjs';
+import { Redis } from 'ioredis';
+import { createLock, IoredisAdapter } from 'redlock-universal';
 
-export async function connect(url, { retryMs = 100, ...where } = {}) {
-  const servers = openServers(url, where);
-  const adapters = servers.map((redis) => new IoredisAdapter(redis));
-  const settings = { ttl: 30_000, retryAttempts: 1_000_000, retryDelay: retryMs };
-  const create = (key) =>
-    servers.length === 1
-      ? createLock({ ...settings, key, adapter: adapters[0], performance: 'lean' })
-      : createRedlock({ ...settings, key, adapters });
-  let manager;
-  const managerOf = () =>
-    (manager ??= new LockManager({
-      nodes: adapters,
-      defaultTTL: settings.ttl,
-      defaultRetryAttempts: settings.retryAttempts,
-      defaultRetryDelay: retryMs,
-    }));
+export async function connect(url, { retryMs = 100 } = {}) {
+  const redis = new Redis(url);
+  const adapter = new IoredisAdapter(redis);
+  const settings = { ttl: 30_000, retryAttempts: 1_000_000, retryDelay: retryMs, adapter, performance: 'lean' };
   const locks = new Map();
   const lockOf = (key) => {
-    if (!locks.has(key)) locks.set(key, create(key));
+    if (!locks.has(key)) locks.set(key, createLock({ ...settings, key }));
     return locks.get(key);
   };
   return {
@@ -27,9 +15,7 @@ export async function connect(url, { retryMs = 100, ...where } = {}) {
       const lock = lockOf(resource);
       return { lock, handle: await lock.acquire() };
     },
-    acquireAll: (resources) => managerOf().acquireBatch(resources),
-    releaseAll: (handles) => managerOf().releaseBatch(handles),
     release: ({ lock, handle }) => lock.release(handle),
-    close: () => servers.forEach((redis) => redis.disconnect()),
+    close: () => redis.disconnect(),
   };
 }

@@ -6,7 +6,6 @@ export async function connect(url, { retryMs = 200 } = {}) {
   const redlock = new Redlock([redis], { retryCount: -1, retryDelay: retryMs, retryJitter: Math.ceil(retryMs / 2) });
   return {
     acquire: (resource) => redlock.acquire([resource], 30_000),
-    acquireAll: (resources) => redlock.acquire(resources, 30_000),
     release: (lock) => lock.release(),
     close: () => redis.disconnect(),
   };

@@ -12,7 +12,7 @@ const TRIAL_DRAIN_MS = 500;
  * @param {import('../bench.mjs').Bench} bench
  * @param {import('../contestants/index.mjs').Contestant} one
  * @param {{ scenario: string, ms: number, sectionMs: number, processes: number, callers: number, tuning: object,
- *   permits?: number, readMostly?: boolean, isTrial?: boolean }} options see tasks/contend.mjs;
+ *   isTrial?: boolean }} options see tasks/contend.mjs;
  *   a trial only has to tell settings apart: who still waits at its end is left to end by itself
  */
 export async function contend(bench, one, { scenario, ms, processes, callers, tuning, isTrial, ...work }) {
@@ -24,7 +24,7 @@ export async function contend(bench, one, { scenario, ms, processes, callers, tu
   const timeoutMs = START_MS + ms + DRAIN_MS + 5_000;
   const results = await Promise.all(workers.map((worker) => worker.ask('contend', args, { timeoutMs })));
 
-  const broken = overlaps(results, work.permits);
+  const broken = overlaps(results);
   const stuck = sum(results.map((result) => result.stuck));
   if (stuck > 0 && !isTrial) {
     if (one.kind === 'ours') bench.failures.push(`${scenario}: ${stuck} callers had no lease after everyone else had`);
@@ -32,17 +32,7 @@ export async function contend(bench, one, { scenario, ms, processes, callers, tu
   }
   if (broken > 0)
     throw new ExclusionBroken(`exclusion broken: ${broken} sections began beside others that exclude them`);
-  return {
-    ...summary(results, { startNs, ms, callers: processes * callers, stuck }),
-    ...(work.readMostly && readersAndWriters(results, { startNs, ms })),
-  };
-}
-
-function readersAndWriters(results, { startNs, ms }) {
-  const endNs = startNs + ms * 1e6;
-  const reads = results.map(({ left, writes }) => left.filter((at, index) => at <= endNs && !writes[index]).length);
-  const waits = concat(results.map(({ waitsMs, writes }) => waitsMs.filter((_, index) => writes[index])));
-  return { readsPerSecond: sum(reads) / (ms / 1000), longestWriterWaitMs: largest(waits) };
+  return summary(results, { startNs, ms, callers: processes * callers, stuck });
 }
 
 function summary(results, { startNs, ms, callers, stuck }) {

@@ -3,32 +3,20 @@
  * that all processes share, so any overlap is a broken lock; and, unlike a counter in Redis, the stamps cost the section
  * nothing.
  *
- * @param {{ entered: Float64Array, left: Float64Array, writes?: Uint8Array }[]} processes with `writes`, which tells writers
- *   from readers, readers may be inside with readers
- * @param {number} [permits] without it, so many may be inside at once
- * @returns {number} how many sections began while those before them did not admit them
+ * @param {{ entered: Float64Array, left: Float64Array }[]} processes
+ * @returns {number} how many sections began while another one was inside
  */
-export function overlaps(processes, permits = 1) {
+export function overlaps(processes) {
   const entered = concat(processes.map((each) => each.entered));
   const left = concat(processes.map((each) => each.left));
-  const writers = processes.some(({ writes }) => writes) && processes.flatMap(writersOf);
   const order = Uint32Array.from(entered, (_, index) => index).sort((a, b) => entered[a] - entered[b]);
-  let inside = [];
+  let leftAt = -Infinity;
   let found = 0;
   for (const index of order) {
-    inside = inside.filter((other) => left[other] > entered[index]);
-    const isAdmitted = writers
-      ? inside.length === 0 || ![index, ...inside].some((each) => writers[each])
-      : inside.length < permits;
-    if (!isAdmitted) found++;
-    inside.push(index);
+    if (entered[index] < leftAt) found++;
+    leftAt = Math.max(leftAt, left[index]);
   }
   return found;
-}
-
-/** Whether each section of a process is a writer's: the waits of those who never got in come after them. */
-function writersOf({ entered, writes }) {
-  return [...writes.subarray(0, entered.length)];
 }
 
 /** @param {Float64Array[]} parts */

@@ -4,7 +4,7 @@ import { formatNumber } from './format.mjs';
 
 const PART = /<!-- measured -->\n[^]*<!-- end -->/;
 const COLUMNS = {
-  'By hand': ['raw', 'raw-quorum'],
+  'By hand': ['raw'],
   ...Object.fromEntries(
     [OURS, 'redis-semaphore', 'redlock', 'sesamecare-redlock', 'redlock-universal', 'node-redisson'].map((name) => [
       contestant(name).label,
@@ -20,16 +20,10 @@ const ROWS = [
   ['The same: longest wait, ms', 'contended-empty', 'longestWaitMs'],
   ['One lock, 32 callers, 2 ms of work under it: leases/s', 'contended-2ms', 'leasesPerSecond'],
   ['The same: longest wait, ms', 'contended-2ms', 'longestWaitMs'],
-  ['The same, where 95 of 100 only read: reads/s', 'read-mostly', 'readsPerSecond'],
-  ['A semaphore with 3 permits, 32 callers: leases/s', 'semaphore-3', 'leasesPerSecond'],
   ['One lock, 32 callers: commands to Redis for each lease', 'commands', 'waiters32'],
   ['Hand-over to another process, p50: µs', 'handover', 'p50Us'],
-  ['A free lock, Redis 5 ms away, p50: ms', 'network-1', 'farP50Ms'],
-  ['Hand-over, Redis 5 ms away, p50: ms', 'network-handover', 'farP50Ms'],
-  ['A free lock on a cluster of three, one caller: leases/s', 'cluster-1', 'leasesPerSecond'],
-  ['A free lock on a quorum of five, one caller: leases/s', 'quorum-1', 'leasesPerSecond'],
 ];
-const CHARTS = [0, 2, 9].map((index) => ROWS[index]);
+const CHARTS = [0, 2, 7].map((index) => ROWS[index]);
 
 /** The scenarios that the page needs. */
 export const PAGE_SCENARIOS = [...new Set(ROWS.map(([, scenario]) => scenario))];

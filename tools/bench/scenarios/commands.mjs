@@ -1,7 +1,7 @@
 import { OURS } from '../contestants/index.mjs';
 import { nowNs, untilNs } from '../measure/clock.mjs';
 import { concat } from '../measure/exclusion.mjs';
-import { Network } from '../network/network.mjs';
+import { CountingProxy } from '../network/counting-proxy.mjs';
 import { WorkerProcess } from '../processes/worker-process.mjs';
 
 const CASES = [
@@ -44,8 +44,8 @@ export const scenario = {
 };
 
 async function commandsPerLease(bench, one, { processes, callers }) {
-  const network = new Network();
-  const url = await network.way('clients', 'redis', bench.url);
+  const proxy = new CountingProxy();
+  const url = await proxy.start(bench.url);
   const workers = Array.from({ length: processes }, () => new WorkerProcess({ contestant: one.name, url }));
   try {
     const tuning = bench.tuningOf('contended-empty', one);
@@ -58,9 +58,9 @@ async function commandsPerLease(bench, one, { processes, callers }) {
     const asked = Promise.all(workers.map((worker) => worker.ask('contend', args)));
     asked.catch(() => undefined); // awaited below
     await untilNs(fromNs);
-    const before = network.commands;
+    const before = proxy.commands;
     await untilNs(toNs);
-    const commands = network.commands - before;
+    const commands = proxy.commands - before;
     const left = concat((await asked).map((result) => result.left));
     const leases = left.filter((at) => at >= fromNs && at < toNs).length;
     if (leases === 0)
@@ -69,6 +69,6 @@ async function commandsPerLease(bench, one, { processes, callers }) {
   } finally {
     for (const worker of workers) worker.kill();
     await Promise.all(workers.map(({ exited }) => exited));
-    network.stop();
+    proxy.stop();
   }
 }

@@ -2,8 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { median } from '../measure/statistics.mjs';
-import { spreadSeries } from './decorated.mjs';
-import { roundsOfOurs } from './solo.mjs';
+import { roundsOfOurs, spreadSeries } from './solo.mjs';
 
 const STARTS = 15;
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));

@@ -1,6 +1,5 @@
 import { ADDED, DECORATED, PLAIN } from '../tasks/jobs-at-once-names.mjs';
-import { spreadSeries } from './decorated.mjs';
-import { inProcessOfOurs, roundsOfOurs } from './solo.mjs';
+import { inProcessOfOurs, roundsOfOurs, spreadSeries } from './solo.mjs';
 
 const KINDS = [PLAIN, ADDED, DECORATED];
 const SIZES = [150, 1_000];

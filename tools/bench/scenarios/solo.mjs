@@ -17,3 +17,8 @@ export async function inProcessOfOurs(bench, task, args, { timeoutMs } = {}) {
 export function roundsOfOurs(bench, scenario, measure, options) {
   return bench.eachRound(scenario, [contestant(OURS)], measure, options);
 }
+
+/** One task measures several series: each becomes a row. */
+export function spreadSeries(rounds) {
+  return rounds.map(({ order, values: { ours } }) => ({ order, values: ours.failed === undefined ? ours : { ours } }));
+}

@@ -1,5 +1,4 @@
 // What the scenarios share in which no caller wants the lock of another one.
-import { contestant } from '../contestants/index.mjs';
 import { concat } from '../measure/exclusion.mjs';
 import { quantile, rotated } from '../measure/statistics.mjs';
 
@@ -13,12 +12,7 @@ export const throughputMetrics = [
 ];
 
 /** A machine is fast now and slow then: everyone has several short slices in each round, side by side. */
-export async function runThroughput(
-  bench,
-  scenario,
-  work,
-  everyone = bench.contestants('baseline', 'ours', 'variant', 'peer'),
-) {
+export async function runThroughput(bench, scenario, work, everyone = bench.contestants('baseline', 'ours', 'peer')) {
   const slice = (one, ms) =>
     bench.fleets.of(one.name, 1)[0].ask('throughput', { ...work, ms, prefix: bench.resource(scenario) });
   for (const one of everyone) await bench.attempt(scenario, one, () => slice(one, bench.ms(600))); // warm-up
@@ -39,16 +33,6 @@ export async function runThroughput(
     bench.say(`  round ${round + 1} of ${bench.rounds}`);
   }
   return { rounds };
-}
-
-/** The same on servers of their own, which are stopped after the processes that use them. */
-export async function runOnServers(bench, scenario, servers, names, work) {
-  try {
-    return await runThroughput(bench, scenario, work, names.map(contestant));
-  } finally {
-    await Promise.all(names.map((name) => bench.fleets.drop(name)));
-    await Promise.all(servers.map((server) => server.stop()));
-  }
 }
 
 function summary(slices) {

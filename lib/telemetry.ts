@@ -23,12 +23,3 @@ export type {
   TracedLock,
   TracedRun,
 } from './core/events/lock-tracer.js';
-
-// Diagnostics channels
-export type {
-  LockAcquireTrace,
-  LockHoldTrace,
-  LockReleaseTrace,
-  LockRenewTrace,
-  LockTickTrace,
-} from './core/tracing/contexts.js';

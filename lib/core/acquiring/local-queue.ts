@@ -288,7 +288,7 @@ export class LocalQueue implements WaiterListener {
 
   waitsOn(now: number): void {
     const { call } = this.#waiter!;
-    if (this.deps.observation.followsCalls) followWaits(this.#facts, this.calls);
+    if (this.deps.observation.hasTracer) followWaits(this.#facts, this.calls);
     this.#watchForDeadlock(call);
     this.#tellOfWait(call, now);
     this.deps.observers.onAnswer?.(this.resource, this.log.holders(now));

@@ -7,7 +7,6 @@ import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import type { Origin } from '../util/call-site.js';
 import type { LockOwner } from '../store/lock-store.js';
 import type { FollowedHold } from '../tracing/followers.js';
-import type { PublishedRelease } from '../tracing/publications.js';
 import { type LocalHolder, type StoreLease, leaseFor, validUntil } from './store-lease.js';
 
 /** Hears of losses, and knows what may explain them. One for all holds of a client. */
@@ -58,9 +57,8 @@ export class Hold implements LocalHolder {
   /** After how long the observers are told that it is held for long; 0 for never, or if they were told. */
   #warnAfterMs: number;
 
-  /** What follows it, and its release. Only set where something does. */
+  /** What follows it. Only set where something does. */
   declare followed?: FollowedHold | undefined;
-  declare releasing?: PublishedRelease;
   /** A newer call has asked it to stop, then. Only set where one has. */
   declare stopped?: { readonly at: number; readonly error: LockAbortedError };
   #isRenewedNoMore = false;

@@ -84,7 +84,7 @@ export class Adoption {
     const { resource, mode, permits, minHoldMs } = part;
     const text = given.label ?? part.label;
     const options = { ...given, mode, permits, minHoldMs, ...(text !== undefined && { label: text }) };
-    if (!observation.followsCalls) return this.#take(part, options);
+    if (!observation.followsCall(resource)) return this.#take(part, options);
     // Outside of the trace: what the holder does later is no part of the adoption.
     const caller = currentContext();
     const from = readLabel(part.label).label?.traceparent;

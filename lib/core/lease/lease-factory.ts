@@ -66,7 +66,7 @@ export class LeaseFactory {
 
   #traced(resource: string, asked: ResolvedLockOptions, origin?: Origin, several?: SeveralParts): Promise<SingleLease> {
     const given = this.labelsGroups ? this.#labelled(resource, asked) : asked;
-    if (this.deps.observation.followsCalls) return this.#followed(resource, given, origin, several);
+    if (this.deps.observation.followsCall(resource)) return this.#followed(resource, given, origin, several);
     return this.#acquireOne(resource, given, origin, undefined, several);
   }
 
@@ -78,10 +78,11 @@ export class LeaseFactory {
     several?: SeveralParts,
   ): Promise<SingleLease> {
     const { observation, context } = this.deps;
-    const entry = !given.permits && isLock(context.hold(resource)) ? 'reentry' : 'call';
+    // The call that has entered it first is followed, and its hold.
+    if (!given.permits && isLock(context.hold(resource))) return this.#acquireOne(resource, given, origin);
     // Outside of the trace: what the holder does later is no part of the acquisition.
     const caller = currentContext();
-    return observation.call(resource, given, entry, (options) =>
+    return observation.call(resource, given, 'call', (options) =>
       this.#acquireOne(resource, options, origin, caller, several),
     );
   }
@@ -197,7 +198,10 @@ export class LeaseFactory {
     options: ResolvedLockOptions,
     origin: Origin | undefined,
   ): Promise<CompositeLease> {
-    for (const name of names) this.#checkPart(name, options);
+    for (const name of names) {
+      const held = this.deps.context.hold(name);
+      if (isLock(held)) checkReentry(held, options);
+    }
     const startedAt = this.deps.clock.now();
     const giveUpAt = startedAt + options.waitMs;
     const leases: SingleLease[] = [];
@@ -249,20 +253,6 @@ export class LeaseFactory {
       labelOf: (name: string) => (this.labelsGroups ? this.#labelled(name, options).label : options.label),
     };
     return new SeveralParts(wanted, this.deps);
-  }
-
-  /** @throws LockReentryError when the resource would be waited for in vain, before another one is acquired */
-  #checkPart(name: string, options: ResolvedLockOptions): void {
-    const { context, observation } = this.deps;
-    try {
-      const held = context.hold(name);
-      if (isLock(held)) checkReentry(held, options);
-    } catch (error) {
-      if (observation.followsCalls) {
-        observation.call(name, options, 'reentry', () => Promise.reject(error)).catch(() => {});
-      }
-      throw error;
-    }
   }
 
   #onLost(hold: Hold, error: LeaseLostError): void {

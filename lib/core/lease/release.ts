@@ -4,7 +4,6 @@ import { LeaseLostError } from '../api/lease-errors.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
-import type { PublishedRelease } from '../tracing/publications.js';
 
 const OVER = Promise.resolve();
 const HANDED_OVER = { outcome: 'answered', value: true } as const;
@@ -14,14 +13,10 @@ const HANDED_OVER = { outcome: 'answered', value: true } as const;
  * The command for the store is that of `StoreLease.releasedBy`, where it has one: the lock of a job ends with its run.
  */
 export function releaseHold(hold: Hold, deps: LeaseDeps): Promise<void> {
-  const ended = deps.observation.followsReleases ? releaseFollowed(hold, deps) : releaseAll(hold, deps);
+  const ended = releaseAll(hold, deps);
   if (!hold.options.backgroundRelease) return ended;
   ended.catch(() => {}); // the observers know
   return OVER;
-}
-
-function releaseFollowed(hold: Hold, deps: LeaseDeps): Promise<void> {
-  return deps.observation.release(hold, 'call', () => releaseAll(hold, deps));
 }
 
 function releaseAll(hold: Hold, deps: LeaseDeps): Promise<void> {
@@ -41,13 +36,7 @@ function releaseAll(hold: Hold, deps: LeaseDeps): Promise<void> {
 }
 
 /** One of several leases on a hold ends. If Redis misses this, the last release still frees the lock. */
-export function releaseEntry(hold: Hold, deps: LeaseDeps): Promise<void> {
-  const { observation } = deps;
-  if (!observation.followsReleases) return tellOfEntry(hold, deps);
-  return observation.release(hold, 'reentry', () => tellOfEntry(hold, deps));
-}
-
-async function tellOfEntry(hold: Hold, deps: LeaseDeps): Promise<void> {
+export async function releaseEntry(hold: Hold, deps: LeaseDeps): Promise<void> {
   // Only readers are left: the last writing entry has ended.
   if (hold.mode === 'write' && hold.writers === 0 && hold.checkHeld()) return void (await downgrade(hold, deps));
   tellDepth(hold, deps);
@@ -58,7 +47,6 @@ function conclude(hold: Hold, deps: LeaseDeps, answer: Settled<boolean>, wasHeld
   const { resource } = owner;
   const { active, observers, orphanReleases, observation } = deps;
   active.delete(hold);
-  if (hold.releasing) tellOfRelease(hold.releasing, answer, wasHeld);
   if (!wasHeld) {
     if (observers.wants('releasedAfterLoss'))
       observers.emit({ type: 'releasedAfterLoss', ...observers.describe(hold) });
@@ -93,14 +81,5 @@ function conclude(hold: Hold, deps: LeaseDeps, answer: Settled<boolean>, wasHeld
       observers.emit({ type: 'releaseFailed', ...observers.describe(hold), heldMs, isEnd, error });
     }
     throw error;
-  }
-}
-
-function tellOfRelease(release: PublishedRelease, answer: Settled<boolean>, wasHeld: boolean): void {
-  const isLost = answer.outcome === 'answered' && !answer.value;
-  // A failure comes with the error.
-  if (!wasHeld) release.is('afterLoss');
-  else if (answer.outcome === 'answered') {
-    release.is(isLost ? 'lost' : 'released', answer === HANDED_OVER);
   }
 }

@@ -11,7 +11,7 @@ import type { LeaseDeps } from './lease-deps.js';
 import type { SingleLease } from './single-lease.js';
 
 type AnyLease = SingleLease | CompositeLease;
-type Deps = Pick<LeaseDeps, 'context' | 'observation'>;
+type Deps = Pick<LeaseDeps, 'context'>;
 
 /** What makes leases, and runs work under them. */
 interface Leases {
@@ -166,9 +166,6 @@ export class OpenTransaction {
     if (kept.length === 0) this.#kept.delete(name);
     keptHolds.delete(lease!.hold);
     lease!.hold.storeLease.raiseMinHold(options.minHoldMs);
-    if (this.deps.observation.followsCalls) {
-      void this.deps.observation.call(name, options, 'transaction', () => Promise.resolve(lease!));
-    }
     return [lease!];
   }
 

@@ -1,7 +1,6 @@
 import type { Timer } from '../util/clock.js';
 import { LockBusyError, LockShutdownError } from '../api/errors.js';
 import { LeaseLostError, LockReentryError } from '../api/lease-errors.js';
-import type { Grant } from '../holding/hold.js';
 import type { SingleLease } from '../lease/single-lease.js';
 import type { LeaseDeps } from '../lease/lease-deps.js';
 import type { LeaseFactory } from '../lease/lease-factory.js';
@@ -14,7 +13,6 @@ import { quote } from '../util/quoted.js';
 import type { RunTrace } from '../events/lock-tracer.js';
 import type { Followers } from '../tracing/followers.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';
-import { currentContext } from '../util/async-contexts.js';
 import { describeTick, type TickAttempt, TickClaims } from './tick-claims.js';
 import {
   resolveSingletonRun,
@@ -57,12 +55,7 @@ export class SingletonRuns {
       note: this.#noteOf(options, plan),
       hasBegun: false,
     };
-    const { observation, observers } = this.deps;
-    if (!observation.followsTicks) return this.#run(attempt, work);
-    return observation.tick(describeTick(observers, options), (tick) => {
-      attempt.published = tick;
-      return this.#run(attempt, work);
-    });
+    return this.#run(attempt, work);
   }
 
   #noteOf(options: SingletonRunOptions, { schedule, previous, next, ...plan }: RunPlan): JobNote | undefined {
@@ -151,7 +144,7 @@ export class SingletonRuns {
     const ending = this.#claims.endingOf(attempt, fencingToken);
     const storeLease = new StoreLease(owner, fencingToken, sentAt, lock, deps.clock, undefined, ending);
     const grant = { storeLease, attempts: 1, waitedMs: deps.clock.now() - startedAt };
-    const lease = await this.#take(attempt, grant);
+    const lease = leases.hold(grant, lock);
     if (followed)
       deps.observation.runHeld(followed, lease.hold, { fencingToken, waitedMs: grant.waitedMs, attempts: 1 });
     const catchUp = attempt.plan.kind === 'catchUp';
@@ -187,21 +180,11 @@ export class SingletonRuns {
         if (ending) ending.outcome = outcome;
         cutOff?.cancel();
         if (!failed || !died) await this.#claims.finish(attempt, lease);
-        attempt.published?.is({ fencingToken, rerun, ranMs, outcome });
         deps.observers.emit({ type: 'tickFinished', ...described, rerun, ranMs, outcome });
       }
     };
     // A run whose lease is lost counts as lost. Its job has no caller that could wait for more.
     return leases.runUnder(lease, run, 'ignore');
-  }
-
-  /** Takes charge of the lock that was granted with the tick. */
-  #take({ owner, lock }: TickAttempt, grant: Grant): SingleLease | Promise<SingleLease> {
-    const { observation } = this.deps;
-    if (!observation.followsCalls) return this.leases.hold(grant, lock);
-    // Outside of the trace: the work is no part of the acquisition.
-    const caller = currentContext();
-    return observation.call(owner.resource, lock, 'tick', async (options) => this.leases.hold(grant, options, caller));
   }
 
   /**
@@ -240,7 +223,6 @@ function refusalOf({ job, tick }: SingletonRunOptions, resource: string): LockBu
 /** Tells the observers why a tick does not run on this instance. */
 function tellOfSkipped(attempt: TickAttempt, reply: TickReply, { observers, clock }: LeaseDeps): void {
   const { options, due } = attempt;
-  attempt.published?.is({ outcome: 'skipped', reason: reasonOf(reply) });
   if (!observers.wants('tickSkipped')) return;
   const event = { type: 'tickSkipped', ...describeTick(observers, options) } as const;
   if (reply.status === 'late' || reply.status === 'early') {
@@ -254,9 +236,4 @@ function tellOfSkipped(attempt: TickAttempt, reply: TickReply, { observers, cloc
   } else {
     observers.emit({ ...event, reason: reply.status === 'overlap' ? 'overlap' : 'claimed' });
   }
-}
-
-function reasonOf({ status }: TickReply): 'claimed' | 'overlap' | 'paused' | 'late' | 'early' {
-  const isNamed = status === 'late' || status === 'early' || status === 'overlap' || status === 'paused';
-  return isNamed ? status : 'claimed';
 }

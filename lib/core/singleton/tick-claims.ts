@@ -8,7 +8,6 @@ import type { JobNote, TickClaim, TickReply } from '../store/job-claims.js';
 import { type StoreRelease, validUntil } from '../holding/store-lease.js';
 import type { LockObservers } from '../events/observers.js';
 import type { SingleLease } from '../lease/single-lease.js';
-import type { PublishedTick } from '../tracing/publications.js';
 import { pause } from '../util/promises.js';
 import type { resolveSingletonRun, RunPlan, SingletonRunOptions } from './singleton-run-options.js';
 import { escapeLines } from '../util/quoted.js';
@@ -27,8 +26,6 @@ export interface TickAttempt extends ReturnType<typeof resolveSingletonRun> {
   /** Aborts when the shutdown ends the attempt. */
   readonly closing: AbortSignal;
   hasBegun: boolean;
-  /** What publishes the tick. Only set where the channel has subscribers. */
-  published?: PublishedTick;
 }
 
 /** A reply, and when the command it answers was sent. */

@@ -1,9 +1,8 @@
 import type { HoldTrace, TracedEnd } from '../events/lock-tracer.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
-import type { PublishedHold } from './publications.js';
 
 /** A tracer, or what it has made, with the one that hears of its errors. */
-export interface Guarded<T> {
+interface Guarded<T> {
   readonly each: T;
   readonly failed: (error: unknown) => void;
 }
@@ -20,11 +19,7 @@ export class FollowedHold {
   /** Whether work has run under it. What comes later has a context of its own. */
   hasRun = false;
 
-  constructor(
-    readonly traces: Followers<HoldTrace>,
-    /** Where the channel has subscribers. */
-    readonly published: PublishedHold | undefined,
-  ) {}
+  constructor(readonly traces: Followers<HoldTrace>) {}
 
   run<T>(work: () => T): T {
     this.hasRun = true;
@@ -33,7 +28,6 @@ export class FollowedHold {
 
   ended(end: TracedEnd): void {
     tell(this.traces, (each) => each.ended(end));
-    this.published?.ended(end);
   }
 }
 

@@ -2,38 +2,11 @@ import { type Holders, labelWithTrace } from '../api/holder.js';
 import type { LockError } from '../api/errors.js';
 import type { ResolvedLockOptions, WaitFollower } from '../api/lock-options.js';
 import { LEADER_PREFIX } from '../api/resource.js';
-import type {
-  CallTrace,
-  LockTracer,
-  RenewalTrace,
-  RunTrace,
-  TracedGrant,
-  TracedLock,
-  TracedRun,
-} from '../events/lock-tracer.js';
+import type { CallTrace, LockTracer, RunTrace, TracedGrant, TracedLock, TracedRun } from '../events/lock-tracer.js';
 import type { LockObservers } from '../events/observers.js';
 import { type AsyncContext, inRootContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
-import type { AcquireEntry, HoldOutcome, LockReleaseTrace, LockTickTrace } from './contexts.js';
-import { follow, FollowedHold, type Followers, guard, type Guarded, made, tell } from './followers.js';
-import {
-  ACQUIRE_CHANNEL,
-  HOLD_CHANNEL,
-  PublishedCall,
-  PublishedHold,
-  PublishedRelease,
-  PublishedRenewal,
-  PublishedTick,
-  RELEASE_CHANNEL,
-  RENEW_CHANNEL,
-  TICK_CHANNEL,
-} from './publications.js';
-
-interface Granted {
-  readonly waitedMs: number;
-  readonly attempts: number;
-  readonly storeLease: { readonly isHandedOn: boolean };
-}
+import { follow, FollowedHold, type Followers, guard, made, tell } from './followers.js';
 
 /** What holds a lock. */
 type ObservedHolder = Parameters<LockObservers['describe']>[0] & { readonly followed?: FollowedHold | undefined };
@@ -45,20 +18,18 @@ interface ObservedHold extends ObservedHolder {
   readonly endedAt: number;
   readonly context: AsyncContext | undefined;
   followed?: FollowedHold | undefined;
-  releasing?: PublishedRelease;
 }
 
-type CallFollower = CallTrace & Partial<Pick<PublishedCall, 'acquired'>>;
-
 /**
- * What follows the locks of one service: tracers, which make spans, and the diagnostics channels of this process. Calls,
- * holds, renewals and runs that nothing follows cost a look at their channel, and nothing is made for them.
+ * The tracers of one service, which make spans. Nothing is made for calls, holds, renewals and runs that none of them
+ * follows.
  */
 export class Observation {
   #tracers: Followers<LockTracer> = [];
   /** Whether one of them can record. */
   #isOn = false;
-  #tracesRenewals = false;
+  /** Ask before {@link renewal}. */
+  followsRenewals = false;
 
   constructor(
     private readonly observers: LockObservers,
@@ -75,7 +46,7 @@ export class Observation {
   #setTracers(tracers: Followers<LockTracer>): void {
     this.#tracers = tracers;
     this.#isOn = false;
-    this.#tracesRenewals = tracers.some(({ each, failed }) => guard(failed, () => each.followsRenewals === true));
+    this.followsRenewals = tracers.some(({ each, failed }) => guard(failed, () => each.followsRenewals === true));
   }
 
   /** Whether a tracer makes spans. */
@@ -84,67 +55,52 @@ export class Observation {
     return (this.#isOn ||= this.#tracers.some(({ each, failed }) => guard(failed, () => each.isOff?.() !== true)));
   }
 
-  /** Ask before {@link call}. */
-  get followsCalls(): boolean {
-    return ACQUIRE_CHANNEL.hasSubscribers || this.hasTracer;
+  /** Ask before {@link call}. A leadership lasts for days, and its candidates wait for as long. */
+  followsCall(resource: string): boolean {
+    return this.hasTracer && !resource.startsWith(LEADER_PREFIX);
   }
 
   /** @param from the trace of the process that has transferred the lease */
-  call<L extends { readonly fencingToken: number }>(
+  call<L>(
     resource: string,
     given: ResolvedLockOptions,
-    entry: AcquireEntry,
+    entry: 'call' | 'adoption',
     work: (options: ResolvedLockOptions) => Promise<L>,
     from?: string,
   ): Promise<L> {
     const lock = this.observers.describeCall(resource, given);
-    const call = new FollowedCall(this.clock, this.#callFollowers(lock, entry, from));
-    const { followers, traceparent } = call;
+    const followers = made(this.#tracers, (each) =>
+      entry === 'adoption' ? each.adopt(lock, from) : each.acquire(lock),
+    );
+    const call = new FollowedCall(this.clock, followers);
+    const { traceparent } = call;
     const label = traceparent !== undefined && { label: labelWithTrace(given.label, lock.group, traceparent) };
     const options = { ...given, followed: call, ...label };
     return follow(
       followers,
       () => work(options),
-      (each, { fencingToken }) => each.acquired?.(fencingToken, call.waitedMs()),
+      () => {},
       (each, error) => each.failed(error, call.waitedMs()),
     );
   }
 
-  #callFollowers(lock: TracedLock, entry: AcquireEntry, from: string | undefined): Followers<CallFollower> {
-    const followers: Guarded<CallFollower>[] = [];
-    if (this.hasTracer && isTraced(lock.resource, entry)) {
-      followers.push(
-        ...made(this.#tracers, (each) => (entry === 'adoption' ? each.adopt(lock, from) : each.acquire(lock))),
-      );
-    }
-    if (ACQUIRE_CHANNEL.hasSubscribers) followers.push(unguarded(new PublishedCall(lock, entry)));
-    return followers;
-  }
-
   /** A hold begins, in the async context of the call that acquired it. */
-  granted(hold: ObservedHold, grant: Granted): void {
-    if (hold.options.followed !== undefined || HOLD_CHANNEL.hasSubscribers) {
-      inContextOf(hold, this.#granted, this, hold, grant);
-    }
+  granted(hold: ObservedHold, grant: Omit<TracedGrant, 'fencingToken'>): void {
+    const { followed } = hold.options;
+    if (followed instanceof FollowedCall) inContextOf(hold, this.#granted, this, hold, followed, grant);
   }
 
-  #granted(hold: ObservedHold, grant: Granted): void {
-    const { followed: call } = hold.options;
-    const { waitedMs, attempts, storeLease } = grant;
-    const handedOn = storeLease.isHandedOn;
-    const granted = { fencingToken: hold.fencingToken, waitedMs, attempts, handedOn };
-    const traces = call instanceof FollowedCall ? made(call.followers, (each) => each.granted(granted)) : [];
-    const isPublished = HOLD_CHANNEL.hasSubscribers;
-    if (traces.length === 0 && !isPublished) return;
-    const published = isPublished ? new PublishedHold(this.observers.describe(hold), waitedMs, handedOn) : undefined;
-    hold.followed = new FollowedHold(traces, published);
+  #granted(hold: ObservedHold, call: FollowedCall, { waitedMs, attempts }: Omit<TracedGrant, 'fencingToken'>): void {
+    const granted = { fencingToken: hold.fencingToken, waitedMs, attempts };
+    const traces = made(call.followers, (each) => each.granted(granted));
+    if (traces.length > 0) hold.followed = new FollowedHold(traces);
   }
 
   /**
    * A hold has ended: in the async context of the call that released it, or for a loss in that of the call that
    * acquired it. What comes later changes nothing.
    */
-  ended(hold: ObservedHold, outcome: HoldOutcome, error?: LockError): void {
+  ended(hold: ObservedHold, outcome: 'released' | 'lost' | 'transferred', error?: LockError): void {
     const { followed } = hold;
     if (followed === undefined) return;
     hold.followed = undefined;
@@ -158,8 +114,8 @@ export class Observation {
   leaked(hold: ObservedHold, heldMs: number): void {
     const { followed } = hold;
     if (followed === undefined) return;
-    hold.followed = followed.published && new FollowedHold([], followed.published);
-    tell(followed.traces, (each) => each.ended({ outcome: 'leaked', heldMs, error: undefined }));
+    hold.followed = undefined;
+    followed.ended({ outcome: 'leaked', heldMs, error: undefined });
   }
 
   /**
@@ -168,62 +124,22 @@ export class Observation {
    */
   runUnder<T>(holds: readonly ObservedHolder[], work: () => T): T {
     for (const { followed } of holds.toReversed()) {
-      if (followed && followed.traces.length > 0 && !followed.hasRun) return followed.run(work);
+      if (followed && !followed.hasRun) return followed.run(work);
     }
     return work();
-  }
-
-  /** Ask before {@link renewal}. */
-  get followsRenewals(): boolean {
-    return RENEW_CHANNEL.hasSubscribers || this.#tracesRenewals;
   }
 
   /** Follows one renewal. @param work resolves to whether this process still has the lock */
   renewal(holder: ObservedHolder, by: 'watchdog' | 'extend', work: () => Promise<boolean>): Promise<boolean> {
     const followed = (): Promise<boolean> =>
       follow(
-        this.#renewalFollowers(holder, by),
+        made(holder.followed?.traces ?? [], (each) => each.renews?.(by)),
         work,
         (each, isOwner) => each.ended(isOwner ? 'renewed' : 'lost', undefined),
         (each, error) => each.ended('failed', error),
       );
     // The watchdog belongs to no call.
     return by === 'watchdog' ? inRootContext(followed) : followed();
-  }
-
-  #renewalFollowers(holder: ObservedHolder, by: 'watchdog' | 'extend'): Followers<RenewalTrace> {
-    const followers: Guarded<RenewalTrace>[] = [];
-    if (RENEW_CHANNEL.hasSubscribers) {
-      followers.push(unguarded(new PublishedRenewal(this.observers.describe(holder), by)));
-    }
-    if (this.#tracesRenewals) followers.push(...made(holder.followed?.traces ?? [], (each) => each.renews?.(by)));
-    return followers;
-  }
-
-  /** Ask before {@link release}. */
-  get followsReleases(): boolean {
-    return RELEASE_CHANNEL.hasSubscribers;
-  }
-
-  /** Follows a release. That of the last lease finds `releasing` of the hold, to say what it finds out. */
-  release(hold: ObservedHold, entry: LockReleaseTrace['entry'], work: () => Promise<void>): Promise<void> {
-    const release = new PublishedRelease(this.observers.describe(hold), entry);
-    if (entry === 'call') hold.releasing = release;
-    return published(release, work);
-  }
-
-  /** Follows one tick of a job. @param work is told what to say what becomes of it, if anything hears of that */
-  tick<T>(
-    described: Pick<LockTickTrace, 'service' | 'group' | 'job' | 'tick'>,
-    work: (tick: PublishedTick) => Promise<T>,
-  ): Promise<T> {
-    const tick = new PublishedTick(described);
-    return published(tick, () => work(tick));
-  }
-
-  /** Ask before {@link tick}. */
-  get followsTicks(): boolean {
-    return TICK_CHANNEL.hasSubscribers;
   }
 
   /** Runs a job that was granted, and follows the run. */
@@ -240,7 +156,7 @@ export class Observation {
   /** The lock of a job is held. */
   runHeld(followers: Followers<RunTrace>, hold: ObservedHold, grant: TracedGrant): void {
     const traces = made(followers, (each) => each.held(grant));
-    if (traces.length > 0) hold.followed = new FollowedHold(traces, hold.followed?.published);
+    if (traces.length > 0) hold.followed = new FollowedHold(traces);
   }
 }
 
@@ -250,7 +166,7 @@ class FollowedCall implements WaitFollower {
 
   constructor(
     private readonly clock: Clock,
-    readonly followers: Followers<CallFollower>,
+    readonly followers: Followers<CallTrace>,
   ) {
     this.#startedAt = clock.now();
   }
@@ -267,25 +183,6 @@ class FollowedCall implements WaitFollower {
     const seen = holders(now);
     tell(this.followers, (each) => each.waits(seen.holders, this.waitedMs(now)));
   }
-}
-
-/** A subscriber that throws breaks nothing: Node reports its error. */
-function unguarded<T>(each: T): Guarded<T> {
-  return { each, failed() {} };
-}
-
-function published<T>(publication: PublishedRelease | PublishedTick, work: () => Promise<T>): Promise<T> {
-  return follow(
-    [unguarded(publication)],
-    work,
-    (each) => each.ended(),
-    (each, error) => each.failed(error),
-  );
-}
-
-/** A run of a job is followed as a whole. A leadership lasts for days, and its candidates wait for as long. */
-function isTraced(resource: string, entry: AcquireEntry): boolean {
-  return (entry === 'call' || entry === 'adoption') && !resource.startsWith(LEADER_PREFIX);
 }
 
 function inContextOf<This, Args extends unknown[]>(

@@ -5,8 +5,7 @@ import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import type { LockEvent } from '../../../lib/core/events/events.js';
-import type { LockTickTrace } from '../../../lib/core/tracing/contexts.js';
-import { TICK_CHANNEL } from '../../../lib/core/tracing/publications.js';
+import { SingletonRuns } from '../../../lib/core/singleton/singleton-runs.js';
 import { RedisLockModule } from '../../../lib/nest/module/redis-lock.module.js';
 import { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
 import { SingletonCron, type SingletonCronOptions } from '../../../lib/nest/schedule/singleton-cron.decorator.js';
@@ -107,7 +106,11 @@ class TimeoutJob extends Job {
 class AppModule {}
 
 if (setup.tellsAsked) {
-  TICK_CHANNEL.start.subscribe((context) => tell({ type: 'asked', tick: (context as LockTickTrace).tick }));
+  const { run } = SingletonRuns.prototype;
+  SingletonRuns.prototype.run = function (options, ...rest) {
+    tell({ type: 'asked', tick: options.tick });
+    return run.call(this, options, ...rest) as never;
+  };
 }
 // As users have it: errors go to stderr, warnings to stdout.
 const app = await NestFactory.createApplicationContext(AppModule, { logger: ['error', 'warn'] });

@@ -2,10 +2,7 @@ import { tracingChannel } from 'node:diagnostics_channel';
 import { createRequire } from 'node:module';
 import { Redis } from 'ioredis';
 
-const CHANNELS = [
-  ...['command', 'batch', 'connect'].map((name) => `ioredis:${name}`),
-  ...['acquire', 'hold', 'renew', 'release', 'tick'].map((name) => `nestjs-redis-lock:${name}`),
-];
+const CHANNELS = ['command', 'batch', 'connect'].map((name) => `ioredis:${name}`);
 
 /** The debug output of ioredis, which `DEBUG=ioredis:*` turns on. */
 interface Debug {
@@ -16,7 +13,7 @@ interface Debug {
 const require = createRequire(createRequire(import.meta.url).resolve('ioredis'));
 const debug = require('debug') as Debug;
 
-/** What sees every command of ioredis and every lock: subscribers of the channels, debug output, wrapped methods. */
+/** What sees every command of ioredis: subscribers of its channels, debug output, wrapped methods. */
 export class Instruments {
   /** The names of the commands, in their order. */
   readonly names: string[] = [];

@@ -8,7 +8,6 @@ import {
   type NodeRedisClient,
   type NodeRedisCluster,
   type NodeRedisServer,
-  type NodeRedisSentinel,
   optionsOfNodeRedis,
   Untranslatable,
 } from './node-redis.js';
@@ -53,8 +52,7 @@ export type RedisConnectionOption =
   | Cluster
   | NodeRedisClient
   | NodeRedisServer
-  | NodeRedisCluster
-  | NodeRedisSentinel;
+  | NodeRedisCluster;
 
 export interface StatedConnection {
   /** A client whose options say where Redis is: the user's own, or one that never connects. */

@@ -44,18 +44,7 @@ export interface NodeRedisCluster {
   nodeAddressMap?: unknown;
 }
 
-/** The options of a sentinel of node-redis. */
-export interface NodeRedisSentinel {
-  name: string;
-  sentinelRootNodes: readonly { host: string; port: number }[];
-  nodeClientOptions?: NodeRedisServer | undefined;
-  sentinelClientOptions?: NodeRedisServer | undefined;
-  RESP?: 2 | 3 | undefined;
-  keyPrefix?: unknown;
-  nodeAddressMap?: unknown;
-}
-
-/** A client, a cluster or a sentinel of node-redis. */
+/** A client or a cluster of node-redis. */
 export interface NodeRedisClient {
   sendCommand(...args: never[]): Promise<unknown>;
   duplicate(...args: never[]): unknown;
@@ -68,14 +57,13 @@ const OTHER_OPTIONS = new Set(
     'name readonly pingInterval commandOptions commandsQueueMaxLength disableOfflineQueue clientSideCache clientInfoTag ' +
     'emitInvalidate maintNotifications maintEndpointType maintRelaxedCommandTimeout maintRelaxedSocketTimeout modules ' +
     'functions scripts himportRegistry legacyMode isolationPoolOptions minimizeConnections useReplicas ' +
-    'maxCommandRedirections topologyRefreshOnReconnectionAttemptStrategy maxCommandRediscovers masterPoolSize ' +
-    'replicaPoolSize scanInterval passthroughClientErrorEvents reserveClient'
+    'maxCommandRedirections topologyRefreshOnReconnectionAttemptStrategy'
   ).split(' '),
 );
 const OTHER_SOCKET_OPTIONS = new Set(
   'connectTimeout reconnectStrategy socketTimeout noDelay keepAlive keepAliveInitialDelay'.split(' '),
 );
-const SAY_WHERE = ['url', 'socket', 'rootNodes', 'sentinelRootNodes', 'credentialsProvider', 'database'];
+const SAY_WHERE = ['url', 'socket', 'rootNodes', 'credentialsProvider', 'database'];
 
 export interface Translated {
   readonly options: RedisOptions & { cluster?: { host?: string; port?: number }[]; redisOptions?: RedisOptions };
@@ -96,48 +84,29 @@ export function isForNodeRedis(options: object): boolean {
 }
 
 /**
- * The options of a client, a cluster or a sentinel of node-redis. They are read, and it is left as it is.
+ * The options of a client or a cluster of node-redis. They are read, and it is left as it is.
  *
  * @returns `undefined` if it is none
- * @throws Untranslatable if its options cannot be read
+ * @throws Untranslatable if it does not show its options
  */
 export function optionsOfNodeRedis(client: object): object | undefined {
-  // The clients of node-redis 4 and later, and of 3.
-  const { sendCommand, send_command: sendOld, isOpen, options } = client as Record<string, unknown>;
+  // The clients of node-redis 4 and later, and of 3. A cluster has `_options`.
+  const shown = client as Record<string, unknown>;
+  const { sendCommand, send_command: sendOld, isOpen, getMasterNode, options = shown['_options'] } = shown;
   if (typeof sendCommand !== 'function' && typeof sendOld !== 'function') return undefined;
-  if (typeof isOpen === 'boolean') {
-    if (typeof options === 'object' && options !== null) return options;
-    const found = optionsOfDuplicate(client);
-    if (found) return found;
+  if (typeof getMasterNode === 'function') {
+    throw new Untranslatable(
+      'a sentinel of node-redis, which does not show its options: write those of ioredis in its place, ' +
+        "{ sentinels: [{ host, port }, ...], name: 'mymaster', username, password, sentinelPassword }",
+    );
   }
-  throw new Untranslatable('a client of node-redis whose options cannot be read: give its options in its place');
-}
-
-/**
- * A cluster and a sentinel of node-redis keep their options to themselves, and hand them to the constructor of a
- * duplicate. Here that constructor only keeps them.
- */
-function optionsOfDuplicate(client: object): object | undefined {
-  const { _self = client, duplicate } = client as { _self?: object; duplicate?: unknown };
-  if (typeof duplicate !== 'function') return undefined;
-  let found: unknown;
-  function constructor(options: unknown): void {
-    found = options;
-  }
-  const kind = Object.create({ constructor }) as object;
-  const view = Object.create(kind, { _self: { value: _self }, commandOptions: { value: undefined } }) as object;
-  try {
-    Reflect.apply(duplicate, view, []);
-  } catch {
-    return undefined;
-  }
-  return typeof found === 'object' && found !== null ? found : undefined;
+  if (typeof isOpen === 'boolean' && typeof options === 'object' && options !== null) return options;
+  throw new Untranslatable('a client of node-redis that does not show its options: write its options in its place');
 }
 
 /** @throws Untranslatable with what cannot be carried over */
 export function fromNodeRedis(given: object, readUrl: ReadUrl): Translated {
   if ('rootNodes' in given) return fromCluster(given as NodeRedisCluster, readUrl);
-  if ('sentinelRootNodes' in given) return fromSentinel(given as NodeRedisSentinel, readUrl);
   return fromClient(given, '', readUrl);
 }
 
@@ -183,33 +152,6 @@ function fromCluster(given: NodeRedisCluster, readUrl: ReadUrl): Translated {
       ...defined({ natMap: addressMap(nodeAddressMap), keyPrefix: textPrefix(keyPrefix) }),
     },
     credentials: shared.credentials ?? nodes[0]!.credentials,
-  };
-}
-
-function fromSentinel(given: NodeRedisSentinel, readUrl: ReadUrl): Translated {
-  const { name, sentinelRootNodes, nodeClientOptions, sentinelClientOptions, ...rest } = given;
-  const { RESP, keyPrefix, nodeAddressMap, ...others } = rest;
-  refuseOthers(others, OTHER_OPTIONS, '');
-  const node = fromClient(nodeClientOptions ?? {}, 'nodeClientOptions.', readUrl);
-  const sentinel = fromClient(sentinelClientOptions ?? {}, 'sentinelClientOptions.', readUrl);
-  if (sentinel.credentials) {
-    throw new Untranslatable(
-      'options of a sentinel with sentinelClientOptions.credentialsProvider: sentinels have a password that stays',
-    );
-  }
-  const { host: _, port: __, path: ___, ...options } = node.options;
-  const { username, password, tls } = sentinel.options;
-  return {
-    options: {
-      ...options,
-      ...defined({ protocol: RESP }),
-      name,
-      sentinels: listOf(sentinelRootNodes, 'sentinelRootNodes').map(({ host, port }) => ({ host, port })),
-      ...defined({ sentinelUsername: username, sentinelPassword: password, sentinelTLS: tls }),
-      ...(options.tls && { enableTLSForSentinelMode: true }),
-      ...defined({ natMap: addressMap(nodeAddressMap), keyPrefix: textPrefix(keyPrefix) }),
-    },
-    credentials: node.credentials,
   };
 }
 

@@ -95,7 +95,7 @@ describe('a connection that cannot be one fails at boot, without showing it', ()
     [
       'a client of node-redis 3',
       { send_command: () => {}, duplicate: () => {}, connected: true, options: { password: secret } },
-      'not a client of node-redis whose options cannot be read: give its options in its place.',
+      'not a client of node-redis that does not show its options: write its options in its place.',
     ],
     [
       'an object that takes locks',

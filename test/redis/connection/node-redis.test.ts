@@ -78,24 +78,6 @@ describe('a client of node-redis says where Redis is', () => {
     });
     expect(cluster.isOpen).toBe(false);
   });
-
-  it('a sentinel by its sentinels', () => {
-    const sentinel = createSentinel({
-      name: 'main',
-      sentinelRootNodes: [{ host: 'a.test', port: 26_379 }],
-      nodeClientOptions: { password: SECRET, database: 2, socket: { tls: true } },
-      sentinelClientOptions: { password: 'other' },
-    });
-    expect(statedConnection(sentinel).model.options).toMatchObject({
-      name: 'main',
-      sentinels: [{ host: 'a.test', port: 26_379 }],
-      password: SECRET,
-      db: 2,
-      sentinelPassword: 'other',
-      enableTLSForSentinelMode: true,
-    });
-    expect(sentinel.isOpen).toBe(false);
-  });
 });
 
 describe('the options of node-redis are taken, too', () => {
@@ -185,16 +167,25 @@ describe('what cannot be carried over is refused by name', () => {
       { url: URL_OF_ALL, credentialsProvider: { type: 'x' } },
       'neither its async nor its streaming',
     ],
-    ['a pool', createClientPool({ url: URL_OF_ALL }), 'a client of node-redis whose options cannot be read'],
-    ['its old client', { send_command: () => {}, options: {} }, 'a client of node-redis whose options cannot be read'],
+    ['a pool', createClientPool({ url: URL_OF_ALL }), 'a client of node-redis that does not show its options'],
     [
-      'a password of sentinels that changes',
-      {
+      'its old client',
+      { send_command: () => {}, options: {} },
+      'a client of node-redis that does not show its options',
+    ],
+    [
+      'a sentinel, with the options to write',
+      createSentinel({
         name: 'main',
-        sentinelRootNodes: [{ host: 'a', port: 1 }],
-        sentinelClientOptions: { credentialsProvider: { type: 'async-credentials-provider' } },
-      },
-      'sentinels have a password that stays',
+        sentinelRootNodes: [{ host: 'a.test', port: 26_379 }],
+        nodeClientOptions: { password: SECRET },
+      }),
+      "write those of ioredis in its place, { sentinels: [{ host, port }, ...], name: 'mymaster', username, password,",
+    ],
+    [
+      'the options of a sentinel',
+      { name: 'main', sentinelRootNodes: [{ host: 'a', port: 1 }], nodeClientOptions: { password: SECRET } },
+      'an object with "sentinelRootNodes", as another library takes it: write { sentinels: [...], name }',
     ],
   ])('%s', (_, connection, message) => {
     expect(refusal(connection).message).toContain(message);

@@ -1,4 +1,4 @@
-import { createClient, createCluster, createSentinel } from '@redis/client';
+import { createClient, createCluster } from '@redis/client';
 import { Redis as Valkey } from 'iovalkey';
 import type { Redis } from 'ioredis';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
@@ -6,7 +6,6 @@ import { describeOnMachine } from '../../support/redis/describe-on-machine.js';
 import { untilQueued, useInstances } from '../../support/redis/lock-instances.js';
 import { RedisCluster } from '../../support/redis/redis-cluster.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
-import { SentinelSet } from '../../support/redis/sentinel-set.js';
 
 /** A client that the application has, and what is left to do with it. */
 interface Own {
@@ -45,23 +44,6 @@ describeOnMachine('an application that has a client of another package', () => {
         const client = createCluster({ rootNodes });
         await client.connect();
         return { connection: client, client, use: () => client.set('own', '1'), close: () => client.close() };
-      },
-    ],
-    [
-      'node-redis, with a sentinel',
-      async () => {
-        const set = await SentinelSet.start();
-        others.push(set);
-        const { sentinels, name, username, password } = set.connection;
-        const client = createSentinel({
-          name: name!,
-          sentinelRootNodes: sentinels as { host: string; port: number }[],
-          nodeClientOptions: { username: username!, password: password! },
-        });
-        client.on('error', () => {});
-        const connection = client;
-        // It is not connected yet, which is how an application may give it.
-        return { connection, client, use: () => set.admin().set('own', '1'), close: () => {} };
       },
     ],
     [

@@ -1,6 +1,12 @@
 import type { Command } from './frame/command.js';
 import { COMMANDS } from './commands.js';
-import { COMMON_OPTIONS, type CommonOptions, DEFAULT_PREFIX, readTarget } from './frame/connection.js';
+import {
+  COMMON_OPTIONS,
+  type CommonOptions,
+  DEFAULT_PREFIX,
+  readTarget,
+  RESTART_QUARANTINE,
+} from './frame/connection.js';
 import { asCliError, EXIT_CODES } from './frame/exit-codes.js';
 import { commandHelp, findCommand, programHelp } from './frame/help.js';
 import { Output } from './frame/output.js';
@@ -62,7 +68,11 @@ async function runCommand(
     terminal.progress('Connecting to Redis …');
     opening ??= readTarget(common, cli, note).then((target) =>
       openApplications(
-        command.isPrefixStated ? { ...target, keyPrefix: target.keyPrefix ?? DEFAULT_PREFIX } : target,
+        {
+          ...target,
+          ...(command.isPrefixStated && { keyPrefix: target.keyPrefix ?? DEFAULT_PREFIX }),
+          restartQuarantineMs: parsed.options[RESTART_QUARANTINE] as number | undefined,
+        },
         common.timeout ?? command.timeoutMs ?? DEFAULT_TIMEOUT_MS,
         most,
         note,

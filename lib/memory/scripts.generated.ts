@@ -381,6 +381,39 @@ function giveBack(lockKey?: Value, owner?: Value, isShared?: Value, fields?: Val
 }
 function grantWaiting(lockKey?: Value, queueKey?: Value, fenceKey?: Value, lock?: Value, own?: Value): Value {
   if (!lua.is(fenceKey)) {
+    const ends = 0;
+    const behind = 0;
+    lua.attempt(() => firstWaiter(queueKey));
+    const places: Value = lua.tried(() => redis.zrange(queueKey, 0, 15));
+    let heard: Value = 0;
+    let unheard: Value = 0;
+    for (let index = 1; index <= places.length; index++) {
+      const [position, , lasts, sentAt]: Value = lua.captures(places[index - 1], PLACE);
+      const waiter: Value = places[index];
+      if (position !== undefined && lua.number(lasts) > now && waiter !== undefined && /^[^ ].*\//s.test(waiter)) {
+        if (lua.number(position) <= lua.number(behind)) {
+          heard = heard + 1;
+        } else {
+          const prefix: Value = lua.match(lockKey, /^(.*)\{[^{}]*\}$/s);
+          const left = lua.whole(ends + 1000 * heard + 250 * unheard);
+          const said = `kept ${left} ${sentAt}`;
+          const receivers: Value = lua.tried(() =>
+            redis.publish(
+              `${prefix}inbox:${lua.match(waiter, /^(.*)\//s)}`,
+              `${redis.sha1hex(`${said} ${waiter}`)} ${said} ${lua.match(lockKey, /\{([^{}]*)\}$/)}`,
+            ),
+          );
+          if (receivers === 0) {
+            unheard = unheard + 1;
+          } else {
+            heard = heard + 1;
+          }
+        }
+        if (heard >= 4) {
+          break;
+        }
+      }
+    }
     return [lock];
   }
   const [prefix, inCluster]: Value = lua.replaced(fenceKey.slice(0, -5), /\{[^{}]*\}:$/, '');

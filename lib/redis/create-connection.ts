@@ -10,7 +10,8 @@ import { Credentials } from './connection/credentials.js';
 import type { Durability } from './durability/durable-connection.js';
 import { OwnClients } from './connection/own-clients.js';
 import { PrimaryConnection } from './topology/primary-connection.js';
-import { RestartQuarantine } from './script/restart-quarantine.js';
+import { LeavesGranting, RestartQuarantine } from './script/restart-quarantine.js';
+import type { ScriptSender } from './script/script.js';
 import { ScriptRunner } from './script/script-runner.js';
 
 /** How an instance connects, and what it demands of the servers. */
@@ -26,12 +27,21 @@ export interface ConnectionSettings {
    * long after its start.
    */
   readonly restartQuarantineMs?: number | undefined;
+  /**
+   * Without `restartQuarantineMs`: the waiters of other processes ask for what this one frees, because they know their
+   * `restartQuarantineMs`.
+   *
+   * @default false
+   */
+  readonly leavesGranting?: boolean | undefined;
   /** A server with data has every write that it has ever answered: then there is no such time after its start. */
   readonly persistence?: 'always' | undefined;
   /** Whether the connections leave the process free to exit until `keepAlive()` is called. @default false */
   readonly inBackground?: boolean | undefined;
-  /** Takes lines for the log. @default warnings of the process */
-  readonly warn?: ((line: string) => void) | undefined;
+  /**
+   * Takes lines for the log, and the section of the page on the log that explains one. @default warnings of the process
+   */
+  readonly warn?: ((line: string, section?: string) => void) | undefined;
 }
 
 /**
@@ -42,14 +52,21 @@ export function createConnection(
   settings: ConnectionSettings,
   { model, credentials }: StatedConnection = statedConnection(settings.connection),
 ): Connection {
-  const { instanceId, leaseMs, durability, restartQuarantineMs: longestLeaseMs, inBackground } = settings;
+  const { instanceId, leaseMs, durability, inBackground } = settings;
   const { warn = (line) => process.emitWarning(line, 'RedisLockWarning') } = settings;
-  const runner = new ScriptRunner();
   const clients = new OwnClients(leaseMs, inBackground, credentials && new Credentials(credentials, warn));
-  const isPersistent = settings.persistence === 'always';
-  const scripts =
-    longestLeaseMs === undefined ? runner : new RestartQuarantine(runner, { longestLeaseMs, isPersistent, warn });
+  const scripts = createSender(settings, warn);
   return isCluster(model)
     ? new ClusterConnection(model, instanceId, leaseMs, scripts, clients, durability)
     : new PrimaryConnection(model, instanceId, leaseMs, scripts, clients, durability);
+}
+
+function createSender(
+  { restartQuarantineMs, persistence, leavesGranting }: ConnectionSettings,
+  warn: NonNullable<ConnectionSettings['warn']>,
+): ScriptSender {
+  const runner = new ScriptRunner();
+  if (restartQuarantineMs === undefined) return leavesGranting ? new LeavesGranting(runner) : runner;
+  const isPersistent = persistence === 'always';
+  return new RestartQuarantine(runner, { longestLeaseMs: restartQuarantineMs, isPersistent, warn });
 }

@@ -2,6 +2,12 @@ import { exitOf, type Finding } from '../../lib/cli/doctor/finding.js';
 import type { ServerFacts } from '../../lib/cli/doctor/server-facts.js';
 import { findingsOf } from '../../lib/cli/doctor/server-findings.js';
 
+const fsync = (policy: string, whileRewriting = 'no') =>
+  new Map([
+    ['appendfsync', policy],
+    ['no-appendfsync-on-rewrite', whileRewriting],
+  ]);
+
 const HEALTHY: ServerFacts = {
   info: new Map([
     ['maxmemory_policy', 'noeviction'],
@@ -15,6 +21,7 @@ const HEALTHY: ServerFacts = {
   version: '7.2.4',
   user: 'default',
   save: '',
+  fsync: fsync('always'),
   clock: { aheadMs: 3, uncertaintyMs: 2, roundTrips: { medianMs: 0.2, slowestMs: 1 } },
 };
 
@@ -54,6 +61,28 @@ describe('what the facts of a server mean', () => {
   ] as const)('%j, save %j: %s', (fields, save, status, message) => {
     const facts = { ...withInfo(...(fields as unknown as [string, string][])), save };
     expect(find(facts, 'persistence')).toMatchObject({ status, message: expect.stringContaining(message) as string });
+  });
+
+  it.each([
+    ['always', fsync('always'), 'ok', 'before it is granted'],
+    ['once a second', fsync('everysec'), 'note', 'loses the last ones with appendfsync everysec.'],
+    ['not while it is rewritten', fsync('always', 'yes'), 'note', 'with no-appendfsync-on-rewrite yes.'],
+    ['who knows when', new Map<string, string>(), 'note', 'unless appendfsync is always, which it does not tell'],
+  ] as const)('an append-only file that is written to disk %s', (_, settings, status, message) => {
+    const finding = find({ ...HEALTHY, fsync: settings }, 'persistence');
+    expect(finding).toMatchObject({ status, message: expect.stringContaining(message) as string });
+    if (status === 'note') expect(finding!.fix).toContain('restartQuarantineMs');
+  });
+
+  it.each([
+    ['', '0', '2 replicas, and nothing on disk'],
+    ['3600 1', '0', '2 replicas: a fail-over loses'],
+    ['', '1', '2 replicas: a fail-over loses'],
+    [undefined, '0', '2 replicas: a fail-over loses'],
+  ] as const)('replicas beside save %j and aof_enabled %s', (save, aof, message) => {
+    const facts = { ...withInfo(['connected_slaves', '2'], ['aof_enabled', aof]), save };
+    const finding = find(facts, 'replicas');
+    expect(finding).toMatchObject({ status: 'note', message: expect.stringContaining(message) as string });
   });
 
   it.each([

@@ -287,6 +287,7 @@ function moduleOption(option: string, value: unknown): object {
     return { connection: undefined, quorum: { connections, [option.slice('quorum.'.length)]: value } };
   }
   if (option === 'restartQuarantineMs') return { leaseMs: 50, restartQuarantineMs: value };
+  if (option === 'persistence') return { restartQuarantineMs: 60_000, persistence: value };
   const [, name] = option.split('durability.');
   if (!name) return { [option]: value };
   return { leaseMs: 60_000, attemptTimeoutMs: 60_000, durability: { replicas: 1, [name]: value } };

@@ -16,7 +16,7 @@ const STILL_WORKS = 'That does not stop the holder: it may work on until its nex
 
 export const release = defineCommand({
   name: 'release',
-  summary: 'Ends one lease, by its token. The next one in the queue is granted at once.',
+  summary: 'Ends one lease, by its token. The next one in the queue asks for the lock at once.',
   args: [{ name: 'resource', isRequired: true }],
   options: {
     token: integerOption(

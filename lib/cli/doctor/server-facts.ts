@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { within } from '../../core/util/promises.js';
+import { FSYNC_SETTINGS, pairsOf } from '../../redis/script/pairs.js';
 
 /** How many round trips are measured. */
 const ROUND_TRIPS = 21;
@@ -16,6 +17,8 @@ export interface ServerFacts {
   readonly user: string | undefined;
   /** The option `save`, which INFO does not tell. */
   readonly save: string | undefined;
+  /** How it writes its append-only file, which INFO does not tell; empty if the user may not ask. */
+  readonly fsync: ReadonlyMap<string, string>;
   readonly clock: ClockFacts | undefined;
 }
 
@@ -29,11 +32,12 @@ export interface ClockFacts {
 
 /** Asks a server. Resolves when all is answered or refused. */
 export async function readFacts(client: Redis): Promise<ServerFacts> {
-  const [info, hello, user, save] = await Promise.all([
+  const [info, hello, user, save, fsync] = await Promise.all([
     orNothing(client.info()),
     orNothing(client.call('HELLO')),
     orNothing(client.call('ACL', 'WHOAMI')),
     orNothing(client.call('CONFIG', 'GET', 'save')),
+    orNothing(client.call('CONFIG', 'GET', FSYNC_SETTINGS)),
   ]);
   const fields = parseInfo(info ?? '');
   const greeting = pairsOf(hello);
@@ -44,6 +48,7 @@ export async function readFacts(client: Redis): Promise<ServerFacts> {
     version: fields.get('valkey_version') ?? fields.get('redis_version') ?? greeting.get('version'),
     user: typeof user === 'string' ? user : undefined,
     save: pairsOf(save).get('save'),
+    fsync: pairsOf(fsync),
     clock: await orNothing(readClock(client)),
   };
 }
@@ -61,14 +66,6 @@ function parseInfo(text: string): Map<string, string> {
     if (colon > 0 && !line.startsWith('#')) fields.set(line.slice(0, colon), line.slice(colon + 1));
   }
   return fields;
-}
-
-/** A reply of names and values: a list in RESP2, a map in RESP3. */
-function pairsOf(reply: unknown): Map<string, string> {
-  const flat: unknown[] = Array.isArray(reply) ? reply : Object.entries(Object(reply) as object).flat();
-  const pairs = new Map<string, string>();
-  for (let index = 0; index + 1 < flat.length; index += 2) pairs.set(String(flat[index]), String(flat[index + 1]));
-  return pairs;
 }
 
 /** The clock is read off the quickest round trip, because it is known best there. */

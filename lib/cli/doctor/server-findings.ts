@@ -2,6 +2,7 @@ import { formatDuration } from '../../core/util/durations.js';
 import { count } from '../../core/util/plurals.js';
 import { plainOrQuoted } from '../../core/util/quoted.js';
 import { failing, type Finding, note, ok, unknown, warning } from './finding.js';
+import { writesBeforeItAnswers } from '../../redis/script/pairs.js';
 import type { ServerFacts } from './server-facts.js';
 
 const LEAST_VERSION = [6, 2] as const;
@@ -11,6 +12,8 @@ const CLOCK_MS = 1_000;
 const SLOW_MS = 50;
 /** How full Redis may be. */
 const FULL = 0.9;
+const SURVIVE_RESTART =
+  'Set restartQuarantineMs in the module to the longest lease, or use appendonly yes and appendfsync always.';
 
 /** What the facts of one server mean for locks. */
 export function findingsOf(facts: ServerFacts): Finding[] {
@@ -69,23 +72,39 @@ function memory({ info }: ServerFacts): Finding | undefined {
   );
 }
 
-function persistence({ info, save }: ServerFacts): Finding {
+function persistence({ info, save, fsync }: ServerFacts): Finding {
   const check = 'persistence';
   if (!info.has('aof_enabled')) return unknown(check, 'Redis does not tell how it keeps its data.', '+info');
   if (info.get('rdb_last_bgsave_status') === 'err' || info.get('aof_last_write_status') === 'err') {
     const fix = 'See the log of Redis, and its disk. With stop-writes-on-bgsave-error, it refuses locks meanwhile.';
     return warning(check, 'Redis could not save its data the last time.', fix);
   }
-  if (info.get('aof_enabled') === '1') return ok(check, 'An append-only file keeps locks over a restart.');
-  const how = save === undefined || save !== '' ? 'There is no append-only file' : 'Nothing is kept over a restart';
-  const fix = 'Set restartQuarantineMs in the module to the longest lease, or CONFIG SET appendonly yes.';
-  return note(check, `${how}: after a restart, Redis grants locks that are still held.`, fix);
+  if (info.get('aof_enabled') !== '1') {
+    const how = save === undefined || save !== '' ? 'There is no append-only file' : 'Nothing is kept over a restart';
+    return note(check, `${how}: after a restart, Redis grants locks that are still held.`, SURVIVE_RESTART);
+  }
+  if (writesBeforeItAnswers(fsync)) return ok(check, 'An append-only file has each lock before it is granted.');
+  const policy = fsync.get('appendfsync');
+  const lost =
+    policy === undefined
+      ? 'unless appendfsync is always, which it does not tell this user (+config|get)'
+      : policy === 'always'
+        ? 'with no-appendfsync-on-rewrite yes'
+        : `with appendfsync ${policy}`;
+  const found = `An append-only file keeps locks over a restart, but a crash of the machine loses the last ones ${lost}.`;
+  return note(check, found, SURVIVE_RESTART);
 }
 
-function replicas({ info }: ServerFacts): Finding | undefined {
+function replicas({ info, save }: ServerFacts): Finding | undefined {
   if (info.get('role') !== 'master') return undefined;
   const connected = Number(info.get('connected_slaves') ?? 0);
   if (connected === 0) return note('replicas', 'It has none: while this server is down, no lock can be had.');
+  if (save === '' && info.get('aof_enabled') === '0') {
+    const found = `${count(connected, 'replica')}, and nothing on disk: if this server restarts before a fail-over, `;
+    const fix =
+      'Have it write an append-only file, or not restart by itself; or set restartQuarantineMs in the module.';
+    return note('replicas', `${found}they copy its empty data, and durability does not save a lock.`, fix);
+  }
   const fix = 'Set durability in the module, so that a lock counts only when replicas have it.';
   return note('replicas', `${count(connected, 'replica')}: a fail-over loses what they do not have yet.`, fix);
 }

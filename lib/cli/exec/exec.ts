@@ -8,6 +8,7 @@ import { describeThrown, quote } from '../../core/util/quoted.js';
 import { formatDuration, longDuration } from '../../core/util/durations.js';
 import { type CommandContext, defineCommand } from '../frame/command.js';
 import { EXIT_CODES, UsageError } from '../frame/exit-codes.js';
+import { RESTART_QUARANTINE } from '../frame/connection.js';
 import { choiceOption, durationOption, textOption } from '../frame/options.js';
 import type { Session } from '../frame/session.js';
 import { exitCodeOf, runGuarded } from './guarded-command.js';
@@ -38,6 +39,9 @@ const OPTIONS = {
     'Runs the command only if none has ended well under this key, such as the tag of the release.',
   ),
   keep: durationOption('How long --once is remembered: 1s to 30d. 7d without it.'),
+  [RESTART_QUARANTINE]: durationOption(
+    'restartQuarantineMs of the applications. Without it, exec takes locks of a Redis that has just restarted.',
+  ),
   'kill-after': durationOption(
     'How long the command has between SIGTERM and SIGKILL: at most half of the lease. A third of it, and at most 10s, without it.',
   ),
@@ -113,6 +117,12 @@ function readRequest({ args, rest, options }: Context): ExecRequest {
   if (once === undefined && keep !== undefined) throw new UsageError('--keep says how long --once is remembered.');
   if (keep !== undefined && (keep < KEEP_MS.least || keep > KEEP_MS.most)) {
     throw new UsageError('--keep must be 1s to 30d.');
+  }
+  const quarantineMs = options[RESTART_QUARANTINE];
+  if (quarantineMs !== undefined && leaseMs > quarantineMs) {
+    throw new UsageError(
+      `--lease may be at most --restart-quarantine, ${formatDuration(quarantineMs)}: then no lease outlasts a restart of Redis.`,
+    );
   }
   if (killAfterMs > leaseMs / 2) {
     throw new UsageError(

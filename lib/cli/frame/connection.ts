@@ -19,6 +19,9 @@ export const COMMON_OPTIONS = {
 
 export type CommonOptions = OptionValues<typeof COMMON_OPTIONS>;
 
+/** The option of a command that takes locks. */
+export const RESTART_QUARANTINE = 'restart-quarantine';
+
 const PREFIX = /^[^{}\s\p{C}]{1,100}$/u;
 
 /** Where to connect to, as the command line, the environment or a module says. */
@@ -26,6 +29,8 @@ export interface Target {
   readonly connection: RedisConnectionOption;
   /** Not set: it has to be looked for. */
   readonly keyPrefix: string | undefined;
+  /** That of the application. Not set: this process leaves it to the application to grant what it frees. */
+  readonly restartQuarantineMs?: number | undefined;
 }
 
 /**

@@ -60,8 +60,14 @@ export async function openApplications(
   most: number,
   note: (line: string) => void,
 ): Promise<Applications> {
-  const { connection } = target;
-  const settings = { connection, instanceId: cliInstanceId(), leaseMs: LOCK_DEFAULTS.leaseMs };
+  const { connection, restartQuarantineMs } = target;
+  const settings = {
+    connection,
+    instanceId: cliInstanceId(),
+    leaseMs: LOCK_DEFAULTS.leaseMs,
+    restartQuarantineMs,
+    leavesGranting: true,
+  };
   const open = (keyPrefix: string): Promise<Session> => openSession({ ...settings, keyPrefix }, timeoutMs);
   if (target.keyPrefix !== undefined) return { sessions: [await open(target.keyPrefix)] };
   const found = await lookForPrefixes(settings, timeoutMs, note);
@@ -82,7 +88,8 @@ async function openSession(
 ): Promise<Session> {
   const { keyPrefix, connection } = settings;
   const store = new RedisLockStore(settings);
-  const client = new LockClient({ store, defaults: { attemptTimeoutMs: timeoutMs }, unclearNames: 'allow' });
+  const defaults = { attemptTimeoutMs: timeoutMs, restartQuarantineMs: settings.restartQuarantineMs };
+  const client = new LockClient({ store, defaults, unclearNames: 'allow' });
   const close = (): Promise<void> => client.shutdown(0);
   if (!(await store.start(timeoutMs))) {
     const trouble = store.connection.describeTrouble();

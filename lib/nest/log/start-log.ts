@@ -45,8 +45,9 @@ export class StartLog {
     this.#logger.log(`Connected to ${what}, ${formatDuration(afterMs)} after the start.`);
   }
 
-  /** Credentials that cannot be renewed. */
-  readonly credentials = (line: string): void => this.#logger.warn(`${line} ${see('the-application-starts')}`);
+  /** What a connection finds: credentials that cannot be renewed, a server that has restarted. */
+  readonly connection = (line: string, section = 'the-application-starts'): void =>
+    this.#logger.warn(`${line} ${see(section)}`);
 
   inMemory(): void {
     this.#logger.warn(

@@ -26,6 +26,7 @@ import {
   checkIsInQuorum,
   type QuorumOptions,
   resolveDurability,
+  checkPersistence,
   resolveQuarantine,
   resolveQuorum,
 } from './store-options.js';
@@ -100,14 +101,24 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
     timeoutMs?: number;
   };
   /**
-   * The longest lease that any application takes, so at least `leaseMs`. After Redis has restarted without its data,
-   * no lock is granted for this long, because earlier leases may still be trusted. With 0, locks are granted at once.
+   * The longest lease that any application takes, so at least `leaseMs`. For this long after Redis has started, no
+   * lock is granted, because it may have forgotten leases that are still held: with a snapshot, or an append-only file
+   * that is not written with `appendfsync always`, it comes back with old data. With 0, locks are granted at once.
    * `'memory:'` ignores it.
    *
    * @allowed 50 ms to 24 h
    * @default none; `leaseMs` for each node of a quorum of two or more
+   * @see docs/guide/how-it-works.md#after-a-restart-of-redis
    */
   restartQuarantineMs?: number;
+  /**
+   * States that Redis has every write on disk before it answers. Then a restart with data needs no
+   * `restartQuarantineMs`. Only for services that refuse `CONFIG GET`: otherwise Redis is asked whether `appendfsync`
+   * is `always`.
+   *
+   * @default Redis is asked
+   */
+  persistence?: 'always';
   /**
    * Called with everything that happens to a lock. Losses and failures are logged in any case.
    *
@@ -237,6 +248,7 @@ export const MODULE_OPTIONS = new OptionTable({
   ...DEFAULT_OPTIONS,
   durability: checked<NonNullable<RedisLockModuleSettings['durability']>>(),
   restartQuarantineMs: checked<number>(),
+  persistence: oneOf<'always'>(['always']),
   observers: checked<readonly LockObserver[]>(checkObservers).default([]),
   onLeak: oneOf<OnLeak>(ON_LEAK).default('warn'),
   transactions: checked<TransactionHooks>(checkTransactions),
@@ -329,8 +341,10 @@ export function resolveModuleOptions(given: RedisLockModuleOptions) {
   // A node that has lost its data must not vote for a second holder.
   const isMajority = quorum !== undefined && quorum.connections().length > 1;
   const restartQuarantineMs = options.restartQuarantineMs ?? (isMajority ? defaults.leaseMs : undefined);
+  const limit = resolveQuarantine(restartQuarantineMs, defaults);
+  checkPersistence(options.persistence, limit);
   return {
-    ...pick(options, 'store', 'keyPrefix', 'observers', 'onLeak', 'transactions', 'contention'),
+    ...pick(options, 'store', 'keyPrefix', 'observers', 'onLeak', 'transactions', 'contention', 'persistence'),
     ...pick(options, 'group', 'labelGroups', 'unclearNames'),
     // A function, so that a log of the module or of its container shows no password.
     connection: () => connection,
@@ -338,7 +352,7 @@ export function resolveModuleOptions(given: RedisLockModuleOptions) {
     instanceId,
     /** Whether the options state the instance id. */
     isNamed: options.instanceId !== undefined,
-    defaults: { ...defaults, ...resolveQuarantine(restartQuarantineMs, defaults) },
+    defaults: { ...defaults, ...limit },
     durability: resolveDurability(durability, defaults),
     telemetry: [options.telemetry ?? []].flat(),
     drainMs: options.shutdown?.drainMs ?? (connection === IN_MEMORY ? 0 : SHUTDOWN_OPTIONS.defaults.drainMs),
@@ -364,7 +378,7 @@ function checkPlace({ connection, quorum, store }: RedisLockModuleSettings): voi
 
 /** @throws InvalidLockOptionsError for options that only a Redis has */
 function checkIsOwnStore(options: RedisLockModuleSettings): void {
-  for (const option of ['durability', 'restartQuarantineMs'] as const) {
+  for (const option of ['durability', 'restartQuarantineMs', 'persistence'] as const) {
     if (options[option] === undefined) continue;
     const what = 'is for a connection. A store of your own has options of its own: leave it out here.';
     throw new InvalidLockOptionsError(`${option} ${what}`, option);

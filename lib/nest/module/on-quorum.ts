@@ -24,15 +24,16 @@ const NO_JOBS =
 
 /** Begins to connect to all nodes, and waits a moment for them. */
 export async function createOnQuorum(
-  { keyPrefix, instanceId, defaults }: ResolvedModuleOptions,
+  { keyPrefix, instanceId, defaults, persistence }: ResolvedModuleOptions,
   { connections, fencing, nodeTimeoutMs }: ResolvedQuorum,
   log: StartLog,
 ) {
   const names = namesOf(connections());
   const clientId = createClientId(instanceId);
   const { leaseMs, restartQuarantineMs } = defaults;
-  const warn = log.credentials;
-  const shared = { keyPrefix, instanceId, clientId, leaseMs, restartQuarantineMs, inBackground: true, warn };
+  const warn = log.connection;
+  const limit = { leaseMs, restartQuarantineMs, persistence };
+  const shared = { keyPrefix, instanceId, clientId, ...limit, inBackground: true, warn };
   const stores = connections().map((connection) => new RedisLockStore({ ...shared, connection }));
   const clock = SYSTEM_CLOCK;
   const random = new SystemRandom();

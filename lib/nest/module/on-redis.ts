@@ -7,7 +7,7 @@ import type { StartLog } from '../log/start-log.js';
 import type { ResolvedModuleOptions } from './module-options.js';
 
 export async function createOnRedis(options: ResolvedModuleOptions, log: StartLog) {
-  const { keyPrefix, instanceId, defaults, durability } = options;
+  const { keyPrefix, instanceId, defaults, durability, persistence } = options;
   const { leaseMs, restartQuarantineMs } = defaults;
   const store = new RedisLockStore({
     connection: options.connection()!,
@@ -16,8 +16,9 @@ export async function createOnRedis(options: ResolvedModuleOptions, log: StartLo
     leaseMs,
     durability,
     restartQuarantineMs,
+    persistence,
     inBackground: true,
-    warn: log.credentials,
+    warn: log.connection,
   });
   const [trouble] = await connectAll([store], defaults.attemptTimeoutMs, log);
   if (trouble !== undefined) log.unreachable(trouble);

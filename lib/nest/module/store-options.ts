@@ -153,6 +153,15 @@ function checkBelow(timeoutMs: number, limitMs: number, limit: string, why: stri
   );
 }
 
+/** @throws InvalidLockOptionsError for an option that would change nothing */
+export function checkPersistence(persistence: 'always' | undefined, { restartQuarantineMs }: LeaseLimit): void {
+  if (persistence === undefined || restartQuarantineMs !== undefined) return;
+  throw new InvalidLockOptionsError(
+    'persistence has no effect without restartQuarantineMs: locks are granted at once after a restart anyway.',
+    'persistence',
+  );
+}
+
 export function resolveQuarantine(restartQuarantineMs: number | undefined, { leaseMs }: LockDefaults): LeaseLimit {
   if (restartQuarantineMs === undefined || restartQuarantineMs === 0) return {};
   checkInteger('restartQuarantineMs', restartQuarantineMs, MIN_LEASE_MS, MAX_LEASE_MS);

@@ -5,7 +5,7 @@
 --        3  fence
 -- ARGV   1  owner
 --        2  lease in milliseconds; a lease that has longer to run is not shortened
---        3  only during a restart quarantine: grants nothing
+--        3  where it is there: grants nothing
 -- Reply  1: the owner reads now, also if it did before
 --        3: the same, and the sender has to go on granting
 --        0: not the owner; nothing was changed

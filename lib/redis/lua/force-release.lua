@@ -7,7 +7,7 @@
 --        2  queue
 --        3  fence
 -- ARGV   1  fencing token
---        2  only during a restart quarantine: grants nothing
+--        2  where it is there: grants nothing
 -- Reply  1: the lease was ended
 --        3: the same, and the sender has to go on granting
 --        0: no lease has this token; nothing was changed

@@ -6,7 +6,7 @@
 --        2  queue
 --        3  fence
 -- ARGV   1  owner, or '' to go on granting where another script has stopped
---        2  only during a restart quarantine: grants nothing
+--        2  where it is there: grants nothing
 -- Reply  1: the owner held it
 --        0: not the owner; no lock was changed
 --        3, 2: the same as 1 and 0, and the sender has to go on granting

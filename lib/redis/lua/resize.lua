@@ -4,7 +4,7 @@
 --        2  queue
 --        3  fence
 -- ARGV   1  permits
---        2  only during a restart quarantine: grants nothing
+--        2  where it is there: grants nothing
 -- Reply  1: the semaphore has this many permits, or nobody holds one
 --        3: the same, and the sender has to go on granting
 --        0: the resource is in use as something else; nothing was changed

@@ -9,7 +9,7 @@
 -- ARGV   1  owner
 --        2  the minimum in milliseconds; '' where the next argument alone decides
 --        3  how much of it can be left at most, in milliseconds: a token may be ahead of the clock
---        4  only during a restart quarantine: grants nothing
+--        4  where it is there: grants nothing
 -- Reply  1: the owner held it, or the command was sent again
 --        0: not the owner; no lock was changed
 --        3, 2: the same as 1 and 0, and the sender has to go on granting

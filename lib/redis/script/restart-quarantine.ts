@@ -5,6 +5,7 @@ import { LockStoreError } from '../../core/store/store-error.js';
 import { describeServer } from './address.js';
 import type { ScriptCall, ScriptSender } from './script.js';
 import { replyCode, toStoreError } from './failures.js';
+import { FSYNC_SETTINGS, pairsOf, writesBeforeItAnswers } from './pairs.js';
 import { QUARANTINE } from './scripts.js';
 
 const ADVICE = { NOPERM: 'restartQuarantineMs needs the command INFO: give the ACL user +info' };
@@ -24,7 +25,7 @@ export class RestartQuarantineError extends LockStoreError {
 }
 
 /** When a server may grant again what belongs to one fence, and since when that is known, by the clock of this process. */
-interface Verdict {
+interface Quarantine {
   /** -Infinity if no lease is forgotten. */
   readonly until: number;
   readonly since: number;
@@ -36,7 +37,7 @@ interface Findings {
   /** Since when it is known to have been running for longer than any lease from before its start. Infinity: it has not. */
   wellSince: number;
   /** By fence. */
-  readonly verdicts: Map<string, Verdict>;
+  readonly quarantines: Map<string, Quarantine>;
   readonly checks: Map<string, Promise<void>>;
 }
 
@@ -74,8 +75,7 @@ export interface QuarantineSettings {
   readonly longestLeaseMs: number;
   /** Whether a server with a fence has every write that it has ever answered. */
   readonly isPersistent: boolean;
-  /** Takes lines for the log. */
-  readonly warn: (line: string) => void;
+  readonly warn: (line: string, section: string) => void;
 }
 
 /**
@@ -106,15 +106,15 @@ export class RestartQuarantine implements ScriptSender {
     const findings = this.#findingsOn(client.stream);
     if (findings.wellSince < Infinity) return this.scripts.send(client, call, fail);
     const fence = call.keys[2]!;
-    const verdict = findings.verdicts.get(fence);
-    if (verdict !== undefined) {
-      const leftMs = verdict.until - this.clock.now();
+    const quarantine = findings.quarantines.get(fence);
+    if (quarantine !== undefined) {
+      const leftMs = quarantine.until - this.clock.now();
       if (leftMs > 0) {
         if (frees) return this.scripts.send(client, grantingNothing(call), fail);
         return Promise.reject(new RestartQuarantineError(describeServer(client), leftMs));
       }
       // The clock of this process says that it is over. The clock of the server may have been changed.
-      if (verdict.until !== -Infinity) this.#isWell(client, findings, this.clock.now());
+      if (quarantine.until !== -Infinity) this.#isWell(client, findings, this.clock.now());
       return this.scripts.send(client, call, fail);
     }
     return this.#check(client, fence, findings, call.isAsking).then(
@@ -132,15 +132,16 @@ export class RestartQuarantine implements ScriptSender {
   trusts(client: Redis, fence: string, sentAt: number): boolean {
     const findings = this.#findings.get(client.stream);
     if (findings === undefined) return false;
-    const verdict = findings.verdicts.get(fence);
-    const knownSince = verdict?.until === -Infinity ? Math.min(verdict.since, findings.wellSince) : findings.wellSince;
+    const quarantine = findings.quarantines.get(fence);
+    const knownSince =
+      quarantine?.until === -Infinity ? Math.min(quarantine.since, findings.wellSince) : findings.wellSince;
     return sentAt >= knownSince;
   }
 
   #findingsOn(stream: Redis['stream']): Findings {
     let findings = this.#findings.get(stream);
     if (!findings) {
-      findings = { runId: '', wellSince: Infinity, verdicts: new Map(), checks: new Map() };
+      findings = { runId: '', wellSince: Infinity, quarantines: new Map(), checks: new Map() };
       this.#findings.set(stream, findings);
     }
     return findings;
@@ -164,9 +165,9 @@ export class RestartQuarantine implements ScriptSender {
     const hasAll =
       (data !== DATA.none && this.settings.isPersistent) ||
       // Another connection may lead to another server.
-      (data === DATA.logged && client.stream === stream && (await writesBeforeItAnswers(client)));
+      (data === DATA.logged && client.stream === stream && (await hasWholeLog(client)));
     const server = this.#servers.get(describeServer(client))!;
-    findings.verdicts.set(fence, { until: hasAll ? -Infinity : server.wellAt, since });
+    findings.quarantines.set(fence, { until: hasAll ? -Infinity : server.wellAt, since });
     if (!hasAll) this.#report(client, server, data);
   }
 
@@ -196,6 +197,7 @@ export class RestartQuarantine implements ScriptSender {
     this.settings.warn(
       `Redis at ${describeServer(client)} has restarted ${RESTARTED[data]}. No lock is granted there until ${until}, for ` +
         `${formatDuration(leftMs)}: leases that it has forgotten may still be held (restartQuarantineMs).`,
+      'redis-has-restarted',
     );
   }
 
@@ -216,18 +218,22 @@ export class RestartQuarantine implements ScriptSender {
   }
 }
 
+/** For a process that does not know how long the quarantine of the applications lasts: what it frees, they grant. */
+export class LeavesGranting implements ScriptSender {
+  constructor(private readonly scripts: ScriptSender) {}
+
+  send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
+    return this.scripts.send(client, call.script.frees ? grantingNothing(call) : call, fail);
+  }
+}
+
 function grantingNothing<T>(call: ScriptCall<T>): ScriptCall<T> {
   return { ...call, args: [...call.args, GRANT_NOTHING] };
 }
 
-/** Whether each write is on disk before it is answered. False where the server does not tell. */
-async function writesBeforeItAnswers(client: Redis): Promise<boolean> {
-  // A list in RESP2, a map in RESP3.
-  const told = await client.call('CONFIG', 'GET', '*appendfsync*').catch(() => []);
-  const words = (Array.isArray(told) ? told : Object.entries(Object(told) as object).flat()).map(String);
-  const valueOf = (name: string): string | undefined => words[words.indexOf(name) + 1];
-  // Or else nothing is written to disk while a snapshot is made, or the log is written anew.
-  return valueOf('appendfsync') === 'always' && valueOf('no-appendfsync-on-rewrite') === 'no';
+/** Whether nothing that was answered can be missing in its append-only file. False if the server does not tell. */
+async function hasWholeLog(client: Redis): Promise<boolean> {
+  return writesBeforeItAnswers(pairsOf(await client.call('CONFIG', 'GET', FSYNC_SETTINGS).catch(() => [])));
 }
 
 function isForbidden(error: unknown): boolean {

@@ -306,7 +306,29 @@ local function giveBack(lockKey, owner, isShared, fields)
 end
 
 local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
-  if not fenceKey then return lock end
+  if not fenceKey then
+    local ends, behind = 0, 0
+    pcall(firstWaiter, queueKey)
+    -- Another program may have written the queue, or its key is forbidden. The lock is what it is all the same.
+    local places, heard, unheard = redis.pcall('ZRANGE', queueKey, 0, 15), 0, 0
+    for index = 1, #places do
+      local position, _, lasts, sentAt = string.match(places[index], PLACE)
+      local waiter = places[index + 1]
+      if position and tonumber(lasts) > now and waiter and string.find(waiter, '^[^ ].*/') then
+        if tonumber(position) <= tonumber(behind) then
+          heard = heard + 1
+        else
+          local prefix, left = string.match(lockKey, '^(.*){[^{}]*}$'), string.format('%.0f', ends + 1000 * heard + 250 * unheard)
+          local said = 'kept ' .. left .. ' ' .. sentAt
+          local receivers = redis.pcall('PUBLISH', prefix .. 'inbox:' .. string.match(waiter, '^(.*)/'),
+            redis.sha1hex(said .. ' ' .. waiter) .. ' ' .. said .. ' ' .. string.match(lockKey, '{([^{}]*)}$'))
+          if receivers == 0 then unheard = unheard + 1 else heard = heard + 1 end
+        end
+        if heard >= 4 then break end
+      end
+    end
+    return lock
+  end
   local prefix, inCluster = string.gsub(string.sub(fenceKey, 1, -6), '{[^{}]*}:$', '')
   local owner
   while true do

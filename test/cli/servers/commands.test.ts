@@ -227,6 +227,23 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
       expect(await isHeld(holder)).toBe(true);
     });
 
+    it('grants nothing, because it knows no restartQuarantineMs: the next waiter asks at once', async () => {
+      const { holder, fencingToken } = await held();
+      const [next, careful] = [await start(), await start({ restartQuarantineMs: 600_000 })];
+      const end = async (token: number) =>
+        expect(await run(['release', 'order:7', '--yes', '--token', `${token}`])).toMatchObject({ code: 0 });
+      // Its next keep would be in 15 s.
+      const waits = next.locks.acquire('order:7', { leaseMs: 60_000, waitMs: 12_000 });
+      await untilQueued(holder, 'order:7', next);
+      await end(fencingToken);
+      const lease = (await waits) as { fencingToken: number };
+
+      const waiter = { resource: 'order:7', id: `${careful.store.clientId}/waiter`, mode: 'exclusive' } as const;
+      await holder.store.acquire(waiter, 60_000, { sentAt: 0, maxWaiters: 10 });
+      await end(lease.fencingToken);
+      expect(await holder.locks.inspect('order:7')).toMatchObject({ holders: [], waiters: [{}] });
+    });
+
     it('refuses what is too long for a log before it sends anything', async () => {
       const { holder, fencingToken } = await held();
       const line = ['release', 'order:7', '--yes', '--token', `${fencingToken}`, '--by', 'a'.repeat(101)];

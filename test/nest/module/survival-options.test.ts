@@ -18,6 +18,9 @@ const bad: [object, string][] = [
     { restartQuarantineMs: 29_999 },
     'restartQuarantineMs must be the longest lease of any application, so at least leaseMs (30000), not 29999.',
   ],
+  [{ persistence: 'aof', restartQuarantineMs: 30_000 }, 'persistence must be one of \'always\', not "aof".'],
+  [{ persistence: 'always' }, 'persistence has no effect without restartQuarantineMs'],
+  [{ persistence: 'always', restartQuarantineMs: 0 }, 'persistence has no effect without restartQuarantineMs'],
   [{ restartQuarantineMs: Infinity }, 'restartQuarantineMs must be an integer from 50 to 86400000 (milliseconds)'],
 ];
 
@@ -30,7 +33,9 @@ describe('RedisLockModule.forRoot refuses at once what could not survive a loss 
 
   it('and takes what can', () => {
     const durability = { replicas: 5, timeoutMs: 999 };
-    const options = { connection: 'memory:', durability, restartQuarantineMs: 30_000 };
+    const options = { connection: 'memory:', durability, restartQuarantineMs: 30_000, persistence: 'always' } as const;
     expect(() => RedisLockModule.forRoot(options)).not.toThrow();
+    const quorum = { connections: ['redis://a', 'redis://b', 'redis://c'] };
+    expect(() => RedisLockModule.forRoot({ quorum, persistence: 'always' })).not.toThrow();
   });
 });

@@ -72,6 +72,17 @@ describe('a server that may have forgotten leases', () => {
     expect(await admin().exists('lock:{x}')).toBe(0);
   });
 
+  it('has the next waiter ask at once, for it knows when it may', async () => {
+    const [careless, careful] = [await start(), await start(CAREFUL)];
+    const holder = ownerOf(careful, 'holder');
+    await careless.store.acquire(holder, LONG_MS);
+    // Its next keep would be in 15 s.
+    const waits = careless.locks.acquire('x', { leaseMs: LONG_MS, waitMs: 12_000 });
+    await untilQueued(careless, 'x', careless);
+    await careful.store.release(holder);
+    expect((await waits).isHeld()).toBe(true);
+  });
+
   it('grants nothing by the release of a waiter that gives up', async () => {
     const [careless, careful] = [await start(), await start(CAREFUL)];
     await careless.store.acquire(ownerOf(careless, 'first'), LONG_MS);

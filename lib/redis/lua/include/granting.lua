@@ -14,8 +14,8 @@
 -- one of the two before it is told. A waiter whose own script was cut is told to ask again: at once if it does not
 -- wait, otherwise in a moment.
 --
--- Without fenceKey it grants nothing: so a script does during a restart quarantine, when what the queue and the lock say may
--- be out of date.
+-- Without fenceKey it grants nothing, because what the queue and the lock say may be out of date: Redis may have restarted.
+-- The first waiters are told to ask, and their processes know when they may.
 --
 -- Every script that grants to waiters is made of these includes, and nothing else is in them: each function costs a
 -- script what a command costs, called or not.
@@ -43,7 +43,11 @@ local function giveBack(lockKey, owner, isShared, fields)
 end
 
 local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
-  if not fenceKey then return lock end
+  if not fenceKey then
+    local ends, behind = 0, 0
+    -- @inline tell-first-waiters
+    return lock
+  end
   local prefix, inCluster = string.gsub(string.sub(fenceKey, 1, -6), '{[^{}]*}:$', '')
   local owner
   while true do

@@ -204,9 +204,17 @@ describe('what exec refuses', () => {
     [['x', '--once', 'v1', '--mode', 'read', ...shell(':')], 2, /--once needs --mode exclusive/],
     [['x'], 2, /needs a command behind --/],
     [['x', '--lease', '1ms', ...shell(':')], 2, /leaseMs/],
+    [['x', '--restart-quarantine', '10s', ...shell(':')], 2, /--lease may be at most --restart-quarantine, 10 s/],
   ])('%j', async (args, code, message) => {
     const run = await runHere(['exec', ...args], { env: { REDIS_URL: redis().url } });
     expect(run).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(message) });
+  });
+
+  it('runs nothing on a Redis that may have forgotten leases', async () => {
+    const run = exec(['x', '--restart-quarantine', '24h', '--if-busy', 'skip', ...SAYS_RAN]);
+    await expect(run.ended).resolves.toBe(3);
+    expect(run.stdout).toBe('');
+    expect(run.stderr).toContain('restartQuarantineMs');
   });
 
   it('runs nothing without a Redis', async () => {

@@ -1,0 +1,16 @@
+/** Reads a reply of names and values: a list in RESP2, a map in RESP3. */
+export function pairsOf(reply: unknown): Map<string, string> {
+  const flat: unknown[] = Array.isArray(reply) ? reply : Object.entries(Object(reply) as object).flat();
+  const pairs = new Map<string, string>();
+  for (let index = 0; index + 1 < flat.length; index += 2) pairs.set(String(flat[index]), String(flat[index + 1]));
+  return pairs;
+}
+
+/** What CONFIG GET has to be asked for {@link writesBeforeItAnswers}. */
+export const FSYNC_SETTINGS = '*appendfsync*';
+
+/** Whether each write is in the append-only file, on disk, before it is answered. */
+export function writesBeforeItAnswers(settings: ReadonlyMap<string, string>): boolean {
+  // Or else nothing reaches the disk while a snapshot is made, or the file is rewritten.
+  return settings.get('appendfsync') === 'always' && settings.get('no-appendfsync-on-rewrite') === 'no';
+}

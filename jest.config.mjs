@@ -17,6 +17,7 @@ const shared = {
     '^nestjs-redis-lock/([\\w-]+)$': '<rootDir>/lib/$1.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
+  setupFiles: ['<rootDir>/test/support/process/forget-contexts.mjs'],
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/package/consumers'],
   transform: {
     '^.+\\.ts$': ['@swc/jest', COMPILER_OPTIONS],

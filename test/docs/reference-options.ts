@@ -177,7 +177,7 @@ describe('the options of the reference', () => {
     expect(resolveModuleOptions({ connection: 'redis://localhost' }).drainMs).toBe(SHUTDOWN_OPTIONS.defaults.drainMs);
     const drain = { shutdown: { drainMs: 70 } };
     expect(resolveModuleOptions({ connection: 'memory:', ...drain }).drainMs).toBe(70);
-    const jobDefaults = without(TICK_OPTIONS.defaults, 'leaseMs', 'waitMs', 'attemptTimeoutMs');
+    const jobDefaults = without(TICK_OPTIONS.defaults, 'leaseMs', 'waitMs', 'attemptTimeoutMs', 'warnAfterMs');
     const { history, missed, ...job } = resolveJobOptions({}, 'x', TICK_OPTIONS);
     expect({ ...job, ...history, ...missed }).toMatchObject(jobDefaults);
     const { permits, onBusy, onLost } = readSemaphorePlan({ key: 'x', permits: 3 }, 'x');

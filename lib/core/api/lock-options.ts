@@ -203,7 +203,7 @@ export interface LockOptions {
   /**
    * A lease that is held for longer is told once: by the event `heldLong`, and by a warning. The default counts for
    * `using` and the decorators. A lease of `acquire`, a leadership and the run of a job may be held for long, and are
-   * not told. `Infinity`: never.
+   * not told: a run is reported if it keeps later ticks from running for this long. `Infinity`: never.
    *
    * @allowed 1 ms and more, or `Infinity`
    * @default 60000

@@ -149,6 +149,18 @@ export type LockEvent =
         outcome: 'ok' | 'error' | 'lost';
       })
   /**
+   * A run on this instance has kept `ticks` later ticks of its job from running, the first of them for longer than
+   * `warnAfterMs`: with `overlap: 'skip'` they were skipped, with `'wait'` they wait. There is one such event for each
+   * run. `ranMs` is how long it has run.
+   */
+  | ({ type: 'overlapLong' } & OfTick & {
+        manual?: true;
+        catchUp?: true;
+        overlap: 'skip' | 'wait';
+        ranMs: number;
+        ticks: number;
+      })
+  /**
    * A tick of a singleton job does not run here. `claimed`: another instance has it. `overlap`: an earlier run has
    * not ended. `paused`: the job is paused for the
    * whole fleet; `by`, `pauseReason` and `until` as the caller of the pause said. Only the first instance that asks for the tick says

@@ -121,6 +121,14 @@ export interface SingletonRun {
   readonly lease: Lease;
 }
 
+/** When the ticks of a job are due, in milliseconds since the Unix epoch. */
+export interface JobTicks {
+  /** The first tick after a time; `undefined` if there is none any more. */
+  after(time: number): number | undefined;
+  /** Counts the ticks after a time and not after another. */
+  between(after: number, until: number, most: number): Promise<{ readonly count: number }>;
+}
+
 /** What the schedule of a job says of one of its ticks, for the record of the job. */
 export interface RunPlan extends Pick<JobNote, 'schedule' | 'previous' | 'next'> {
   /** @default 'tick', or 'manual' */
@@ -132,6 +140,10 @@ export interface RunPlan extends Pick<JobNote, 'schedule' | 'previous' | 'next'>
   readonly onGap?: (after: number) => Promise<boolean>;
   /** Called when the claim of a tick that is a time was answered: no instance misses this tick any more. */
   readonly onAccounted?: () => void;
+  /** The ticks of the job. A run that keeps some from running for `warnAfterMs` is reported. @default not reported */
+  readonly ticks?: JobTicks | undefined;
+  /** @default that of the module */
+  readonly warnAfterMs?: number | undefined;
   /** Called when a claim found no record of the job: the store has lost it, or no instance has registered it yet. */
   readonly onUnknown?: () => void;
 }

@@ -8,6 +8,7 @@ import { checkWork, isGenerator, refuseGenerator } from '../api/validation.js';
 import type { JobStore } from '../store/job-store.js';
 import { createOwnerId } from '../store/ask.js';
 import { pause } from '../util/promises.js';
+import type { LockEventOf } from '../events/events.js';
 import { defined } from '../util/objects.js';
 import { quote } from '../util/quoted.js';
 import type { RunTrace } from '../events/lock-tracer.js';
@@ -161,6 +162,7 @@ export class SingletonRuns {
       deps.observers.emit({ type: 'tickStarted', ...described, rerun, ...(at !== undefined && { delayMs }) });
       const began = deps.clock.now();
       const cutOff = this.#finishBeforeCutOff(attempt, lease);
+      const stopWatching = this.#watchOverlap(attempt, described, began);
       let failed = true;
       let isGivenBack = false;
       try {
@@ -179,12 +181,37 @@ export class SingletonRuns {
         const outcome = died ? 'lost' : failed ? 'error' : 'ok';
         if (ending) ending.outcome = outcome;
         cutOff?.cancel();
+        stopWatching();
         if (!failed || !died) await this.#claims.finish(attempt, lease);
         deps.observers.emit({ type: 'tickFinished', ...described, rerun, ranMs, outcome });
       }
     };
     // A run whose lease is lost counts as lost. Its job has no caller that could wait for more.
     return leases.runUnder(lease, run, 'ignore');
+  }
+
+  /** Reports a run that lasts until `warnAfterMs` after the next tick of its job was due. @returns what stops that */
+  #watchOverlap(
+    { options, plan: { ticks, warnAfterMs = this.deps.defaults.warnAfterMs } }: TickAttempt,
+    described: Omit<LockEventOf<'overlapLong'>, 'type' | 'overlap' | 'ranMs' | 'ticks'>,
+    began: number,
+  ): () => void {
+    const { clock, observers } = this.deps;
+    const since = clock.wallNow();
+    const next = ticks?.after(since);
+    if (next === undefined || warnAfterMs === Infinity || !observers.wants('overlapLong')) return () => {};
+    let isOver = false;
+    const report = async (): Promise<void> => {
+      const { count } = await ticks!.between(since, clock.wallNow(), 1);
+      if (isOver) return;
+      const ranMs = clock.now() - began;
+      observers.emit({ type: 'overlapLong', ...described, overlap: options.overlap, ranMs, ticks: count });
+    };
+    const timer = clock.setTimer(() => void report(), next - since + warnAfterMs, { background: true });
+    return () => {
+      isOver = true;
+      timer.cancel();
+    };
   }
 
   /**

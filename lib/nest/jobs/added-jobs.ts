@@ -127,7 +127,7 @@ export class AddedJobs {
 
   #addInterval({ name, options, work, registry, service }: Adding, intervalMs: number): Job {
     const tickAt = (wallNow: number): Occasion['tick'] => intervalTick(intervalMs, wallNow);
-    const job = jobOf(service, { name, options, schedule: undefined, tickAt }, work);
+    const job = jobOf(service, { name, options, schedule: undefined, intervalMs, tickAt }, work);
     // Not in the context of the caller, which may be a request.
     const timer = inRootContext(() => setInterval(() => void this.#fire(service, job), intervalMs));
     registry.addInterval(name, timer);
@@ -191,9 +191,8 @@ export class AddedJobs {
 }
 
 function jobOf(service: RedisLockService, job: Omit<Job, 'run'>, work: JobMethod): Job {
-  const { name, options } = job;
   const run: Job['run'] = async (occasion) => ({
-    result: await runJob(service, { name, options, work }, occasion),
+    result: await runJob(service, { ...job, work }, occasion),
     isTaken: true,
   });
   return { ...job, run };

@@ -93,6 +93,7 @@ export class LockEventLog {
             describeThrown(error, true),
           error instanceof Error ? describeStack(error) : undefined,
         ),
+      overlapLong: (event) => this.#overlapLong(event),
       tickSkipped: (event) => this.#tickSkipped(event),
       tickMissed: (event) => this.#missed.add(event),
       forceReleased: (event) => this.#warn(describeForced(event)),
@@ -126,6 +127,21 @@ export class LockEventLog {
         `warnAfterMs. Other calls for it wait until it is released. Make the work under the lock shorter, or raise warnAfterMs. ` +
         see('a-lease-is-held-for-long'),
       (lines, names) => `In the last minute, ${countWas(lines, 'more lease')} held for long: ${names}.`,
+    );
+  }
+
+  /** One line a minute, because a database that hangs keeps every job from ending. */
+  #overlapLong({ job, tick, overlap, ranMs, ticks }: LockEventOf<'overlapLong'>): void {
+    const wait = overlap === 'wait';
+    this.#lines.add(
+      'overlapLong',
+      job,
+      () =>
+        `The job ${quote(job)} has run for ${formatDuration(ranMs)} on this instance (tick ${escapeText(tick)}), and ` +
+        `${wait ? `${count(ticks, 'later tick')} ${ticks === 1 ? 'waits' : 'wait'} for it` : `${countWas(ticks, 'later tick')} skipped meanwhile`}. ` +
+        'Look for a promise that never settles. maxHoldMs ends such a run; if it may take that long, raise warnAfterMs. ' +
+        see('a-run-does-not-end'),
+      (lines, names) => `In the last minute, ${count(lines, 'more run')} kept later ticks from running: ${names}.`,
     );
   }
 

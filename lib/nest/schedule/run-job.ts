@@ -4,7 +4,12 @@ import { Logger } from '@nestjs/common';
 import { InvalidLockOptionsError, LockUnavailableError } from '../../core/api/errors.js';
 import type { JobRecords } from '../../core/jobs/job-records.js';
 import type { TickSchedule } from '../../core/jobs/watched-job.js';
-import type { SingletonRun, SingletonRunOptions, SingletonWork } from '../../core/singleton/singleton-run-options.js';
+import type {
+  JobTicks,
+  SingletonRun,
+  SingletonRunOptions,
+  SingletonWork,
+} from '../../core/singleton/singleton-run-options.js';
 import type { JobNote } from '../../core/store/job-claims.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { sharedByCopies } from '../../core/util/objects.js';
@@ -24,6 +29,8 @@ export interface Job {
   readonly options: ReturnType<typeof resolveJobOptions>;
   /** When its ticks are due, as it is scheduled at the moment. Not set where ticks have no order. */
   readonly schedule: (() => TickSchedule | undefined) | undefined;
+  /** The time between two ticks of an interval. */
+  readonly intervalMs?: number | undefined;
   /** The tick that fires at a time. @param wallNow milliseconds since the Unix epoch */
   tickAt(wallNow: number): JobTick;
   /**
@@ -55,12 +62,12 @@ export interface Occasion {
 /** Runs a job if this instance gets the tick. Every run of every job comes this way. */
 export async function runJob(
   service: RedisLockService,
-  { name, options, work }: Pick<Job, 'name' | 'options'> & { readonly work: JobMethod },
+  { name, options, work, ...job }: Pick<Job, 'name' | 'options' | 'schedule' | 'intervalMs'> & { work: JobMethod },
   { kind, tick, begins }: Occasion,
 ): Promise<unknown> {
   const isTick = kind === 'tick';
   if (isTick) await jobTurn();
-  const { overlap, spreadMs, history, lock } = options;
+  const { overlap, spreadMs, history, lock, warnAfterMs } = options;
   const { schedule, next: nextAt, ...target } = tick;
   const at = target.due?.at;
   const { before: previous, after: next } =
@@ -81,21 +88,37 @@ export async function runJob(
     return work(singletonRun);
   };
   const parts = partsOf(service);
+  const runs = parts?.singletonRuns;
+  const ticks = job.intervalMs === undefined ? job.schedule?.() : everyMs(job.intervalMs);
+  const watched = { ticks, warnAfterMs };
+  if (kind === 'manual') {
+    const manual = { ...run, manual: true };
+    return runs ? runs.run(manual, doWork, watched) : service.runSingleton(manual, doWork);
+  }
   const watch = parts?.jobs;
-  if (kind === 'manual') return service.runSingleton({ ...run, manual: true }, doWork);
   // Without a store that remembers jobs, no tick is known to be missed.
-  if (!parts || !watch) return isTick ? service.runSingleton(run, doWork) : undefined;
-  const runs = parts.singletonRuns;
-  const plan = { kind, schedule: schedule?.text, previous, next };
+  if (!runs || !watch) {
+    if (!isTick) return undefined;
+    return runs ? runs.run(run, doWork, watched) : service.runSingleton(run, doWork);
+  }
+  const plan = { kind, schedule: schedule?.text, previous, next, ...watched };
   if (!isTick) return runs.run(run, doWork, plan);
   const onUnknown = (): void => watch.missed.unknown(name);
-  if (!schedule || at === undefined) return runs.run(run, doWork, { next, onUnknown });
+  if (!schedule || at === undefined) return runs.run(run, doWork, { next, ...watched, onUnknown });
   return runs.run(run, doWork, {
     ...plan,
     onGap: (after) => watch.missed.close(name, after, at, schedule),
     onAccounted: () => watch.missed.accounted(name, at, next),
     onUnknown,
   });
+}
+
+/** The ticks of an interval, counted from any time. */
+function everyMs(ms: number): JobTicks {
+  return {
+    after: (time) => time + ms,
+    between: async (after, until) => ({ count: Math.max(0, Math.floor((until - after) / ms)) }),
+  };
 }
 
 /** The claim of the next tick makes this one late, so it must not come first. */

@@ -221,6 +221,7 @@ export class SingletonJobExplorer implements OnModuleInit, OnApplicationBootstra
       where,
       options,
       schedule,
+      intervalMs: ticks.intervalMs,
       tickAt: (wallNow) => ticks.now(instance, wallNow),
       run: (occasion) => callFor(name, occasion, call),
     };

@@ -64,6 +64,8 @@ export interface SingletonJob {
     now(instance: object, wallNow: number): Occasion['tick'];
     /** When ticks are due, as the job is scheduled at the moment. Not set where ticks have no order. */
     schedule?(instance: object): TickSchedule | undefined;
+    /** The time between two ticks of an interval. */
+    readonly intervalMs?: number;
     /** Called for each object that is scheduled, before the scheduler makes its job. @throws InvalidLockOptionsError */
     mount?(instance: object): void;
   };
@@ -112,7 +114,10 @@ export function singletonMethod(
           const name = jobName(own, this);
           const work = (run: SingletonRun): unknown => runMethod(this, own, run, () => original.call(this, run));
           const tickNow = () => ticks.now(this, clockOf(service).wallNow());
-          return runJob(service, { name, options, work }, takeOccasion(name) ?? { kind: 'tick', tick: tickNow() });
+          const { intervalMs } = ticks;
+          const schedule = ticks.schedule && (() => ticks.schedule!(this));
+          const occasion = takeOccasion(name) ?? { kind: 'tick' as const, tick: tickNow() };
+          return runJob(service, { name, options, work, schedule, intervalMs }, occasion);
         },
     );
     const wrapped = descriptor.value as object;

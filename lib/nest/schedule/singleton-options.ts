@@ -22,7 +22,7 @@ import { checkIsFilledIn, LOCK_SERVICE } from '../decorators/lock-plan.js';
  */
 export interface SingletonJobOptions extends Pick<
   LockOptions,
-  'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'
+  'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'warnAfterMs'
 > {
   /**
    * The name of the job. It must be the same on every instance, and different from the name of any other job.
@@ -67,6 +67,15 @@ export interface SingletonJobOptions extends Pick<
    * @default no limit
    */
   maxHoldMs?: number;
+  /**
+   * A run that keeps later ticks of its job from running for this long is reported once, by the event `overlapLong` and
+   * by a warning: it may never end. It counts from when the first of these ticks was due. `Infinity`: never.
+   *
+   * @allowed 1 ms and more, or `Infinity`
+   * @default 60000
+   * @see docs/operations/logs.md#a-run-does-not-end
+   */
+  warnAfterMs?: number;
   /**
    * Each instance waits for a random part of this time before it asks for a tick. So each of many instances gets its
    * share of the ticks, and not all of them ask at the same moment. Of a cron job, at most half of the time to its next
@@ -140,7 +149,7 @@ export interface SingletonTickOptions extends SingletonJobOptions {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs } = LOCK_OPTIONS.options;
+const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, warnAfterMs } = LOCK_OPTIONS.options;
 
 export const JOB_OPTIONS = new OptionTable({
   name: checked<string>(checkName),
@@ -150,6 +159,7 @@ export const JOB_OPTIONS = new OptionTable({
   waitMs,
   maxHoldMs,
   attemptTimeoutMs,
+  warnAfterMs,
   spreadMs: SPREAD.default(0),
   historySize: HISTORY_SIZE.default(100),
   historyMessages: flag().default(false),
@@ -200,6 +210,7 @@ export function resolveJobOptions(options: SingletonTickOptions, where: string, 
     missed: pick(filled, 'graceMs', 'onMissed', 'missedWithinMs'),
     // What is left out has the defaults of the module.
     lock: pick(options, 'leaseMs', 'waitMs', 'maxHoldMs', 'attemptTimeoutMs'),
+    warnAfterMs: options.warnAfterMs,
   };
 }
 

@@ -65,7 +65,7 @@ export function SingletonInterval<N extends string | number>(
   return singletonMethod('SingletonInterval', (where) => ({
     options: resolveIntervalOptions(options, ms, where),
     schedule,
-    ticks: { now: (_instance, wallNow) => intervalTick(ms, wallNow) },
+    ticks: { now: (_instance, wallNow) => intervalTick(ms, wallNow), intervalMs: ms },
   }));
 }
 

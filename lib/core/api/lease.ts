@@ -121,7 +121,7 @@ export interface TransferOptions {
 
 export const TRANSFER_OPTIONS = new OptionTable({ leaseMs: LEASE_LENGTH } satisfies OptionsOf<TransferOptions>);
 
-/** Work done under a lease. It must not return a generator, whose code would run after the lock. */
+/** Work done under a lease. It must not return an Observable, a stream or a generator, which would run after the lock. */
 export type LockedWork<T> = (lease: Lease) => T | Promise<T>;
 
 /** Takes apart the arguments `(options?, work)` of a call. */

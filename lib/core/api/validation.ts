@@ -60,29 +60,6 @@ export function checkWork<W extends (...args: never[]) => unknown>(work: W | und
   );
 }
 
-/** Whether the code of what the work returned runs while it is read, which is after the lock. */
-export function isGenerator(result: unknown): result is Generator | AsyncGenerator {
-  return result !== null && typeof result === 'object' && GENERATOR.test(Object.prototype.toString.call(result));
-}
-
-const GENERATOR = /^\[object (Async)?Generator\]$/;
-
-/** Ends the generator, which has not begun. @param lock what the work ran under, for the message */
-export function refuseGenerator(
-  generator: Generator | AsyncGenerator,
-  lock: string,
-  work = 'The work',
-): InvalidLockOptionsError {
-  const ended: unknown = generator.return(undefined);
-  if (ended instanceof Promise) ended.catch(() => {});
-  return new InvalidLockOptionsError(
-    `${work} returned a generator under ${lock}. The code of a generator runs while it is read, when the lock is ` +
-      'released already. Lock inside of the generator, with using(), or return all values at once. ' +
-      'A handler whose values Nest sends needs @LockHandler.',
-    'work',
-  );
-}
-
 /** @param explained what the pattern allows, for the message */
 export function checkText(option: string, value: unknown, allowed: RegExp, explained: string): void {
   if (typeof value === 'string' && allowed.test(value) && value.isWellFormed()) return;

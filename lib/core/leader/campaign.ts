@@ -248,7 +248,7 @@ class CampaignListeners {
   #call(callback: CallbackName, term: LeaderTerm, call: () => unknown): void {
     const running = { callback };
     this.#running.add(running);
-    const called = term.call(call).catch((error: unknown) => {
+    const called = term.call(callback, call).catch((error: unknown) => {
       // The signal told the callback to end, and it did.
       if (isAbortedBy(term.signal, error)) return;
       this.#failed(running, error);

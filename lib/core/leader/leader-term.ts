@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { inRootContext } from '../util/async-contexts.js';
 import { Deferred } from '../util/promises.js';
 import { InvalidLockOptionsError } from '../api/errors.js';
-import { isGenerator, refuseGenerator } from '../api/validation.js';
+import { refuseUnfinished, unfinishedWork } from '../api/unfinished-work.js';
 import { quote } from '../util/quoted.js';
 import { type LeaseLostError, NotLeaderError } from '../api/lease-errors.js';
 import { SingleLease } from '../lease/single-lease.js';
@@ -83,7 +83,7 @@ export class LeaderTerm extends SingleLease implements Term {
     const result = this.#context.run(this, async () => {
       try {
         const result = await work(this);
-        if (isGenerator(result)) throw refuseGenerator(result, `the leadership ${quote(this.#leadership)}`);
+        this.#checkFinished(result);
         this.checkNotLost(result);
         return result;
       } catch (error) {
@@ -95,13 +95,19 @@ export class LeaderTerm extends SingleLease implements Term {
   }
 
   /** Calls back a moment later: by then the caller has what `campaign()` returns. */
-  call(callback: () => unknown): Promise<unknown> {
+  call(name: string, callback: () => unknown): Promise<void> {
     const result = this.#context.run(this, async () => {
       await Promise.resolve();
-      return callback();
+      this.#checkFinished(await callback(), name);
     });
     this.#callbacks.add(result);
     return result;
+  }
+
+  /** @throws InvalidLockOptionsError for a result that would run when another instance may lead */
+  #checkFinished(result: unknown, work?: string): void {
+    const unfinished = unfinishedWork(result);
+    if (unfinished) throw refuseUnfinished(result, unfinished, `the leadership ${quote(this.#leadership)}`, work);
   }
 
   /** Waits for the work, as long as no other instance may lead meanwhile, and releases the lease. */

@@ -15,7 +15,7 @@ import { SeveralParts } from '../holding/several-parts.js';
 import { checkOwnPermits, checkReentry, enterAgain } from './reentry.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
 import type { LockedWork } from '../api/lease.js';
-import { isGenerator, refuseGenerator } from '../api/validation.js';
+import { refuseUnfinished, unfinishedWork } from '../api/unfinished-work.js';
 import type { OnLost, ResolvedLockOptions } from '../api/lock-options.js';
 
 /** Makes leases: of one resource, of several at once, or by entering again a lock that this async context holds. */
@@ -179,8 +179,10 @@ export class LeaseFactory {
         ? observation.runUnder(lease.holds, () => context.run(lease, underLease))
         : context.run(lease, underLease);
       const result = await running;
-      if (isGenerator(result)) {
-        throw refuseGenerator(result, `the lock of ${quoteResource(lease.resources)}`, lease.holds[0]!.options.group);
+      const unfinished = unfinishedWork(result);
+      if (unfinished) {
+        const under = `the lock of ${quoteResource(lease.resources)}`;
+        throw refuseUnfinished(result, unfinished, under, lease.holds[0]!.options.group);
       }
       if (onLost !== 'ignore') lease.checkNotLost(result);
       return result;

@@ -4,7 +4,8 @@ import { LeaseLostError, LockReentryError } from '../api/lease-errors.js';
 import type { SingleLease } from '../lease/single-lease.js';
 import type { LeaseDeps } from '../lease/lease-deps.js';
 import type { LeaseFactory } from '../lease/lease-factory.js';
-import { checkWork, isGenerator, refuseGenerator } from '../api/validation.js';
+import { refuseUnfinished, unfinishedWork } from '../api/unfinished-work.js';
+import { checkWork } from '../api/validation.js';
 import type { JobStore } from '../store/job-store.js';
 import { createOwnerId } from '../store/ask.js';
 import { pause } from '../util/promises.js';
@@ -167,7 +168,8 @@ export class SingletonRuns {
       let isGivenBack = false;
       try {
         const result = await work(lease, { job, tick, rerun, manual, ...(missed && { missed }), lease });
-        if (isGenerator(result)) throw refuseGenerator(result, `the job ${quote(job)}`);
+        const unfinished = unfinishedWork(result);
+        if (unfinished) throw refuseUnfinished(result, unfinished, `the job ${quote(job)}`);
         failed = false;
         return result;
       } catch (error) {

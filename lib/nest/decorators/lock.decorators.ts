@@ -5,7 +5,7 @@ import { quote } from '../../core/util/quoted.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { InterceptedCall } from '../request/intercepted-call.js';
 import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS, ON_RESOLVERS } from '../request/known-handlers.js';
-import { isStreamedResult, refuseStream } from '../request/streamed-result.js';
+import { isWebResponse, refuseResponse } from '../request/streamed-result.js';
 import {
   type LockDecoratorOptions,
   type LockOnBusy,
@@ -52,7 +52,7 @@ import { refusalOfFirstCall } from './transaction-order.js';
  * @param keyOrOptions the name of the resource, several names, or a function of the parameters of the method that returns
  *   them; or options, of which `key` is one
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the method is called, if the
- *   key function throws or returns no valid name, or if the result of a handler is a stream
+ *   key function throws or returns no valid name, or if the result is an Observable, a stream or a generator
  * @throws LeaseLostError if the lease is lost before the method has ended (see `onLost`)
  * @throws LockBusyError, LockTimeoutError, LockQueueFullError when the resource is not free (see `onBusy`)
  * @throws LockModuleMissingError when Nest did not create the object
@@ -190,7 +190,7 @@ export function lockMethod<A extends readonly unknown[], B, O extends readonly u
             (this as Record<string | symbol, object>)[propertyKey] ?? original,
             SENDING_HANDLERS,
           );
-          if (isHandler && isStreamedResult(result)) throw refuseStream(result, where);
+          if (isHandler && isWebResponse(result)) throw refuseResponse(where);
           return result;
         },
     );
@@ -220,7 +220,7 @@ function checkOtherLocks(
   }
 }
 
-/** Handlers whose result Nest sends to the client, also if it is a stream. */
+/** Handlers whose result Nest sends to the client. */
 const SENDING_HANDLERS = [...ON_CONTROLLERS, ...ON_GATEWAYS, ...ON_RESOLVERS];
 
 /**

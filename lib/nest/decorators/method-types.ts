@@ -17,14 +17,12 @@ export interface Mistake<Explanation extends string> {
  * parameters of the function `onBusy` after the error.
  */
 export interface LockedMethodDecorator<A extends readonly unknown[], B = never, O extends readonly unknown[] = A> {
-  // Refuses generators, first of all.
-  <M extends GeneratorMethod>(
+  // Refuses generators and Observables, first of all.
+  <M extends UnfinishedMethod>(
     target: object,
     propertyKey: string | symbol,
-    descriptor: TypedPropertyDescriptor<M> & (ReturnsGenerator<M> extends true ? unknown : never),
-  ): ReturnsGenerator<M> extends true
-    ? Mistake<'The code of a generator runs after the lock is released: lock inside of the generator'>
-    : void;
+    descriptor: TypedPropertyDescriptor<M> & (UnfinishedMistake<M> extends void ? never : unknown),
+  ): UnfinishedMistake<M>;
   // Accepts by assignability, because TypeScript decides conditional types late where the class has type parameters.
   <P extends readonly [...A, ...unknown[]] & readonly [...O, ...unknown[]], R>(
     target: object,
@@ -44,11 +42,23 @@ export interface LockedMethodDecorator<A extends readonly unknown[], B = never, 
 
 type AnyGenerator = Generator<unknown, unknown, never> | AsyncGenerator<unknown, unknown, never>;
 
-type GeneratorMethod = (...args: never[]) => AnyGenerator | Promise<AnyGenerator | null | undefined>;
+/** As RxJS has it. */
+interface AnyObservable {
+  subscribe(...observer: never[]): unknown;
+  lift(...operator: never[]): unknown;
+}
 
-/** Not of a method that returns `any`, which stands for everything, or only `undefined` or `null`. */
-type ReturnsGenerator<M extends GeneratorMethod, R = Awaited<ReturnType<M>>> =
-  IsAny<R> extends true ? false : [Extract<R, AnyGenerator>] extends [never] ? false : true;
+type UnfinishedMethod = (...args: never[]) => AnyGenerator | Promise<AnyGenerator | AnyObservable | null | undefined>;
+
+/** `void` for a method that returns `any`, which stands for everything, or only `undefined` or `null`. */
+type UnfinishedMistake<M extends UnfinishedMethod, R = Awaited<ReturnType<M>>> =
+  IsAny<R> extends true
+    ? void
+    : [Extract<R, AnyGenerator>] extends [never]
+      ? [Extract<R, AnyObservable>] extends [never]
+        ? void
+        : Mistake<'An Observable runs after the lock is released: return await lastValueFrom(observable)'>
+      : Mistake<'The code of a generator runs after the lock is released: lock inside of the generator'>;
 
 /** The mistake of a method, or `void` if the decorator may wrap it. */
 type MethodMistake<A extends readonly unknown[], B, O extends readonly unknown[], M> = M extends AsyncMethod

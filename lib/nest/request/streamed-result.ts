@@ -1,10 +1,10 @@
-import { finished, Stream } from 'node:stream';
+import { finished } from 'node:stream';
 import { AsyncResource } from 'node:async_hooks';
 import 'reflect-metadata';
-import { type ExecutionContext, StreamableFile } from '@nestjs/common';
-import { isObservable } from 'rxjs';
+import type { ExecutionContext } from '@nestjs/common';
 import { onDisconnect, rawResponse } from './client-disconnect.js';
 import { InvalidLockOptionsError, LockError } from '../../core/api/errors.js';
+import { discard, streamOf } from '../../core/api/unfinished-work.js';
 import { graphqlError } from './answers.js';
 
 /**
@@ -13,15 +13,15 @@ import { graphqlError } from './answers.js';
  */
 function isSentInParts(value: unknown): value is object {
   if (value === null || typeof value !== 'object') return false;
-  if (value instanceof StreamableFile || value instanceof Stream) return true;
+  if (streamOf(value)) return true;
   // Nest awaits a thenable, such as a query, and sends the value that it resolves to.
   if (Symbol.asyncIterator in value) return !('then' in value);
-  return Object.prototype.toString.call(value) === '[object Response]';
+  return isWebResponse(value);
 }
 
-/** Whether a handler that returns this may still be working when its promise has settled. */
-export function isStreamedResult(value: unknown): value is object {
-  return isObservable(value) || isSentInParts(value);
+/** Returns true for a Web `Response`, whose body Nest sends after the handler has ended. */
+export function isWebResponse(value: unknown): value is Response {
+  return Object.prototype.toString.call(value) === '[object Response]';
 }
 
 /** A result that Nest sends after the handler has ended. */
@@ -39,7 +39,13 @@ export function sendingOf(value: unknown, context: ExecutionContext): Sending | 
     return { value: events, sent: events.ended, breakOff: (reason) => events.fail(reason) };
   }
   const sent = untilSent(value, context);
-  return sent && { value, sent, breakOff: (reason) => endStream(value as object, reason) };
+  return (
+    sent && {
+      value,
+      sent,
+      breakOff: (reason) => discard(value as object, reason instanceof Error ? reason : undefined),
+    }
+  );
 }
 
 /**
@@ -51,7 +57,7 @@ export function sendingOf(value: unknown, context: ExecutionContext): Sending | 
 function untilSent(value: unknown, context: ExecutionContext): Promise<void> | undefined {
   if (context.getType() !== 'http' || !isSentInParts(value)) return undefined;
   const response = rawResponse(context);
-  const stream = streamOf(value);
+  const stream = streamOf(value) as NodeJS.ReadableStream | undefined;
   return new Promise((resolve) => {
     const sent = (): void => resolve();
     if (stream) finished(stream, { writable: false }, sent);
@@ -60,29 +66,6 @@ function untilSent(value: unknown, context: ExecutionContext): Promise<void> | u
     // Some implementations of a response finish without a `close` event.
     response.once?.('finish', sent);
   });
-}
-
-/** Ends a stream that will not be read. */
-function endStream(value: object, error?: unknown): void {
-  const stream = streamOf(value);
-  if (stream) stream.destroy(error instanceof Error ? error : undefined);
-  else if (isAsyncIterator(value)) Promise.resolve(value.return?.()).catch(() => {});
-}
-
-/** Names the result in a message, by its class. */
-function describeStream(value: object): string {
-  return isObservable(value) ? 'an Observable' : `a ${value.constructor?.name || 'stream'}`;
-}
-
-function isAsyncIterator(value: object): value is AsyncIterator<unknown> {
-  return Symbol.asyncIterator in value && 'next' in value;
-}
-
-type Readable = NodeJS.ReadableStream & { destroy(error?: Error): unknown };
-
-function streamOf(value: object): Readable | undefined {
-  const stream: unknown = value instanceof StreamableFile ? value.getStream() : value;
-  return stream instanceof Stream ? (stream as unknown as Readable) : undefined;
 }
 
 /** The metadata key of `@nestjs/graphql`, and its value for subscriptions. */
@@ -177,13 +160,11 @@ export class SubscribedEvents implements AsyncIterableIterator<unknown> {
   }
 }
 
-/** Refused, because the rest of the stream would be sent without the lock. */
-export function refuseStream(result: object, where: string): InvalidLockOptionsError {
-  endStream(result);
+/** The error for a response whose body would be sent without the lock. */
+export function refuseResponse(where: string): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
-    `${where} returned ${describeStream(result)}, which Nest would send after the lock is released: the lock of a ` +
-      `method ends with the method. Use @LockHandler, which holds the lock until everything is sent, or return a ` +
-      `complete result.`,
+    `${where} returned a Response, whose body Nest would send after the lock is released. Use @LockHandler, which holds ` +
+      'the lock until everything is sent, or return a complete result.',
     'decorator',
   );
 }

@@ -456,17 +456,6 @@ describe('a campaign', () => {
       expect(leader.isLeader()).toBe(true); // its end releases nothing
     });
 
-    it('that returns a generator is refused: its code would run when another may lead', async () => {
-      const leadership = stand(a);
-      await settle();
-      const work = leadership.run(async () =>
-        (function* () {
-          yield 1;
-        })(),
-      );
-      await expect(work).rejects.toMatchObject({ code: 'INVALID_LOCK_OPTIONS', option: 'work' });
-    });
-
     it('that throws: the error passes through', async () => {
       const leader = stand(a);
       await settle();

@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import type { LockError } from '../../../lib/core/api/errors.js';
 import { LOCK_DEFAULTS } from '../../../lib/core/api/lock-options.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
@@ -114,43 +113,6 @@ it('using without a function is refused before anything is sent', async () => {
   const { locks, store } = new LockWorld().instance('a');
   await expect(locks.using('stock', {}, undefined as never)).rejects.toThrow('using needs a function');
   expect(store.sent('acquire')).toEqual([]);
-});
-
-describe.each([
-  ['using', (locks: Instance['locks'], work: () => unknown) => locks.using('stock', undefined, work)],
-  ['tryUsing', (locks: Instance['locks'], work: () => unknown) => locks.tryUsing('stock', work)],
-  [
-    'using of a semaphore',
-    (locks: Instance['locks'], work: () => unknown) => locks.semaphore('stock', { permits: 3 }).using(work),
-  ],
-])('%s', (_name, using) => {
-  it.each([
-    [
-      'an async generator',
-      (begin: () => void) =>
-        (async function* () {
-          begin();
-          yield 1;
-        })(),
-    ],
-    [
-      'a generator',
-      (begin: () => void) =>
-        (function* () {
-          begin();
-          yield 1;
-        })(),
-    ],
-  ])('refuses %s, whose code would run after the lock', async (_kind, rows) => {
-    const world = new LockWorld();
-    const { locks } = world.instance('a');
-    const begin = jest.fn();
-    const call = using(locks, () => rows(begin));
-    await expect(call).rejects.toMatchObject({ code: 'INVALID_LOCK_OPTIONS', option: 'work' });
-    await expect(call).rejects.toThrow('The work returned a generator under the lock of "stock".');
-    expect(begin).not.toHaveBeenCalled();
-    expect(world.server.isEmpty).toBe(true);
-  });
 });
 
 it.each([

@@ -84,19 +84,6 @@ describe('a tick that fires on every instance', () => {
     expect(fleet.runs).toHaveLength(0);
   });
 
-  it('is no success where the job returns a generator, whose code would run after the lock', async () => {
-    const call = anna.run('09:00', () =>
-      Promise.resolve(
-        (function* () {
-          yield 1;
-        })(),
-      ),
-    );
-    await fleet.clock.advance(1_000);
-    expect(call.error).toMatchObject({ code: 'INVALID_LOCK_OPTIONS', option: 'work' });
-    expect(eventsOf(anna.instance, 'tickFinished')).toMatchObject([{ outcome: 'error' }]);
-  });
-
   it.each(['skip', 'retry'] as const)(
     'begins under a new lease where the first is lost by then (onCrash: %s)',
     async (onCrash) => {

@@ -172,7 +172,7 @@ describe('@DistributedLock', () => {
   it('refuses the generator that a method resolves to, before its code runs without the lock', async () => {
     const error = await rejection(orders.allRows());
     expect(error).toMatchObject({ code: 'INVALID_LOCK_OPTIONS' });
-    expect(error.message).toContain('Orders.allRows returned a generator under the lock of "rows".');
+    expect(error.message).toContain('Orders.allRows returned a generator under the lock of "rows"');
     expect(error.message).toContain('Lock inside of the generator');
     expect(orders.began).toBe(false);
     expect((await locks.inspect('rows')).mode).toBeNull();

@@ -1,5 +1,6 @@
 /** What stands before each mistake. */
 export const IMPORTS = `
+import { of } from 'rxjs';
 import { DistributedLock, DistributedSemaphore, LeaderOnly, LockHandler, ReadLock, RedisLockModule, type RedisLockService, WriteLock } from 'nestjs-redis-lock';
 import { SingletonCron, SingletonInterval, SingletonTimeout } from 'nestjs-redis-lock/schedule';
 declare const locks: RedisLockService;
@@ -185,6 +186,12 @@ export const MISTAKES: readonly (readonly [mistake: string, text: string, at: st
     ),
     'DistributedSemaphore',
     "Decorator function return type 'Mistake<\"The code of a generator runs after the lock is released: lock inside of the generator\">' is not assignable to type 'void | TypedPropertyDescriptor<() => Promise<AsyncGenerator<number, void, unknown>>>'.",
+  ],
+  [
+    'a method that resolves to an Observable, such as what HttpService returns',
+    method(`@DistributedLock('x') async pay() { return of(1); }`),
+    'DistributedLock',
+    "Decorator function return type 'Mistake<\"An Observable runs after the lock is released: return await lastValueFrom(observable)\">' is not assignable to type 'void | TypedPropertyDescriptor<() => Promise<Observable<number>>>'.",
   ],
   [
     'a job that returns undefined on the other instances',

@@ -1,0 +1,81 @@
+import { Stream } from 'node:stream';
+import { InvalidLockOptionsError } from './errors.js';
+
+/** Results of work whose code runs when something reads them, and what to do instead. */
+const ADVICE = {
+  'an Observable': 'It runs when something subscribes to it. Return its value instead: await lastValueFrom(observable)',
+  'a generator':
+    'Its code runs while it is read. Lock inside of the generator, with using(), or return all values at once',
+  'an async iterator': 'Its code runs while it is read. Read it to its end in the work, and return the values',
+  'a stream':
+    'It is read or written later. Wait for its end in the work, with finished() or pipeline() of node:stream/promises',
+} as const;
+
+export type UnfinishedWork = keyof typeof ADVICE;
+
+/** Returns what the result is if it has work in it that has not run yet; otherwise `undefined`. */
+export function unfinishedWork(result: unknown): UnfinishedWork | undefined {
+  if (result === null || typeof result !== 'object') return undefined;
+  if (isObservable(result)) return 'an Observable';
+  const stream = streamOf(result);
+  if (stream) return isOpen(stream) ? 'a stream' : undefined;
+  const tag = Object.prototype.toString.call(result);
+  if (tag === '[object Generator]' || tag === '[object AsyncGenerator]') return 'a generator';
+  if (tag === '[object ReadableStream]') return 'a stream';
+  // What can be awaited, such as a query, runs then.
+  return Symbol.asyncIterator in result && !('then' in result) ? 'an async iterator' : undefined;
+}
+
+/**
+ * Ends the unfinished work, which runs no more. Returns the error that refuses it.
+ *
+ * @param under the lock, for the message
+ */
+export function refuseUnfinished(
+  result: unknown,
+  kind: UnfinishedWork,
+  under: string,
+  work = 'The work',
+): InvalidLockOptionsError {
+  discard(result as object);
+  return new InvalidLockOptionsError(
+    `${work} returned ${kind} under ${under}, which would run after the lock is released. ${ADVICE[kind]}. ` +
+      'A request handler whose result Nest sends to the client needs @LockHandler.',
+    'work',
+  );
+}
+
+/** Destroys a stream, and closes an iterator. */
+export function discard(result: object, error?: Error): void {
+  const stream = streamOf(result) as { destroy?(error?: Error): unknown } | undefined;
+  const { return: end, cancel } = result as { return?: unknown; cancel?: unknown };
+  if (stream) stream.destroy?.(error);
+  else for (const close of [end, cancel]) if (typeof close === 'function') void closed(() => close.call(result));
+}
+
+async function closed(close: () => unknown): Promise<void> {
+  try {
+    await close();
+  } catch {
+    // It is not used any more.
+  }
+}
+
+/** Returns the stream that the result is, or that it wraps, as the `StreamableFile` of Nest does. */
+export function streamOf(result: object): Stream | undefined {
+  const { getStream } = result as { getStream?: unknown };
+  const stream: unknown = typeof getStream === 'function' ? getStream.call(result) : result;
+  return stream instanceof Stream ? stream : undefined;
+}
+
+/** The response of an HTTP server stays `writable` after its end. */
+function isOpen(stream: Stream): boolean {
+  const { readable, writable, writableEnded } = stream as Stream &
+    Partial<Record<'readable' | 'writable' | 'writableEnded', unknown>>;
+  return readable === true || (writable === true && writableEnded !== true);
+}
+
+/** As RxJS tells one: core does not depend on it. */
+function isObservable({ subscribe, lift }: { subscribe?: unknown; lift?: unknown }): boolean {
+  return typeof subscribe === 'function' && typeof lift === 'function';
+}

@@ -10,8 +10,6 @@ import { RedisJobStore } from '../../lib/redis/redis-job-store.js';
 import { scriptOf } from '../../lib/redis/script/script.js';
 import { useRedis } from '../support/redis/redis-server.js';
 import { apiPages } from '../../tools/api/pages.mjs';
-import { readDeclarations } from '../../tools/reference/declarations.mjs';
-import { gapsIn } from '../../tools/reference/reference.mjs';
 import { declarations, gaps, pages } from './generated.js';
 import { blocksOf, GUIDES, readGuide, ROOT } from './guides.js';
 import './reference-options.js';
@@ -26,34 +24,6 @@ describe('the generated reference', () => {
 
   it('has every option, error and event of the public types, and says something of each', () => {
     expect(gaps).toEqual([]);
-  });
-
-  it('would not pass over an option, an error or an event', () => {
-    const option = { name: 'waitMs', allowed: '', default: '', text: '', see: [] };
-    const error = { name: 'LockBusyError', code: 'LOCK_BUSY', fields: [], text: 'Busy', remedy: '', see: [] };
-    const event = { type: 'acquired', fields: [], text: '' };
-    const found = { options: new Map([['X', [option]]]), errors: [error], events: [event], uncovered: ['Y.leaseMs'] };
-    expect(gapsIn(found, [{ kind: 'options' }, { kind: 'errors' }])).toEqual([
-      'no page lists the events',
-      'no page lists the metrics',
-      'no page lists the attributes',
-      'no page lists the commands',
-      'no page lists the commandOptions',
-      'no page lists the exitCodes',
-      'no table has the option Y.leaseMs',
-      'X waitMs says nothing of "allowed"',
-      'X waitMs says nothing of "default"',
-      'X waitMs says nothing of "text"',
-      'the error LockBusyError says nothing of "remedy"',
-      'the event acquired says nothing of "text"',
-    ]);
-  });
-
-  it('notices a public option that no table lists', () => {
-    const { uncovered } = readDeclarations(["Omit<LockOptions, 'localHandOvers'>"]);
-    expect(uncovered).toContain('LockOptions.localHandOvers');
-    expect(uncovered).toContain('RedisLockModuleOptions.connection');
-    expect(uncovered).not.toContain('LockOptions.leaseMs');
   });
 
   it('lists every error class with the code of its instances', () => {

@@ -9,6 +9,8 @@ import { LIB_FILES } from '../api/source-files.mjs';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LIB = join(ROOT, 'lib/');
+/** Types with options, by their names. */
+const OPTIONS = /(Options|Extras|Callbacks)$/;
 /** Holds the types that the tables ask for. It exists in memory only. */
 const QUERY = join(LIB, 'reference-tables.ts');
 
@@ -46,6 +48,7 @@ export function readDeclarations(queries) {
     reasonsOf: (name) => unionMembers(name).map(({ node, text }) => ({ name: node.literal.text, text })),
     membersOf: (name) => enumMembers(name),
     uncovered: uncoveredOptions(),
+    optionTypes: [...exported.keys()].filter((name) => OPTIONS.test(name)),
   };
 
   function resolve(symbol) {
@@ -214,7 +217,7 @@ export function readDeclarations(queries) {
 
   /** Options that no table has, of the types that users can name, and of those that declarations for users name. */
   function uncoveredOptions() {
-    const types = publicTypes().filter(({ name }) => /(Options|Extras|Callbacks)$/.test(name));
+    const types = publicTypes().filter(({ name }) => OPTIONS.test(name));
     return types.flatMap((symbol) =>
       checker
         .getDeclaredTypeOfSymbol(symbol)

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { changedFiles } from './changed.mjs';
+import { changedFiles, grownRooms } from './changed.mjs';
 import { runCommand } from './command.mjs';
 import { jest, LONG, SLOW } from './jest.mjs';
 import { root, setUpPackages } from './setup.mjs';
@@ -19,7 +19,7 @@ await runCommand(async () => {
   await setUpPackages();
   const lint = isAll ? ['lint'] : ['lint', '--', '--changed'];
   const passed = await Promise.all([passes('format:check'), passes(...lint), passes('typecheck')]);
-  if (!isStatic && !isAll) passed.push(await testsPass());
+  if (!isStatic && !isAll) passed.push(await testsPass(), staysInProportion());
   return passed.includes(false) ? 1 : 0;
 });
 
@@ -39,6 +39,13 @@ async function testsPass() {
   const patterns = ['--testPathIgnorePatterns', LONG, SLOW, '--selectProjects', 'unit', 'nest', 'docs'];
   const env = { ...process.env, TEST_SPEED: 'check', ...environmentOf(await ensureRedis({ ownServer: true })) };
   return (await jest(['--passWithNoTests', ...patterns, '--testPathPatterns', ...rooms], env)) === 0;
+}
+
+/** Prints which rooms grow, and fails if a large one does by more than a tenth: then it should become two. */
+function staysInProportion() {
+  const grown = grownRooms();
+  for (const { room, before, now } of grown) console.log(`${room} grows by ${now - before} lines to ${now}.`);
+  return !grown.some(({ before, now }) => before > 1_000 && now > 1.1 * before);
 }
 
 /** A pattern for the tests of a file: itself, if it is one, else those of the folder of test/ that is called like its own. */

@@ -28,8 +28,6 @@ const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/request', 'nest/decorator
 
 const COMMAND_LINE = [...CORE, 'views', 'redis', 'redis/connection', 'redis/script'];
 
-const CONTRACT = [...STORE, 'testing/contract'];
-
 const NEST = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
 
 /**
@@ -168,17 +166,6 @@ export const ROOMS = {
     rooms: [...COMMAND_LINE, 'cli/frame', 'cli/commands', 'cli/exec', 'cli/doctor', 'cli/ui'],
     packages: ['ioredis'],
     why: 'The table of commands, and the program that runs one of them. Nothing imports it.',
-  },
-  'testing/contract': {
-    rooms: STORE,
-    why: 'What a test of a store needs, of any runner. It knows the ports, and no store.',
-  },
-  'testing/contract/locks': { rooms: CONTRACT, why: 'A part of the contract does not know the others.' },
-  'testing/contract/queue': { rooms: CONTRACT, why: 'A part of the contract does not know the others.' },
-  'testing/contract/others': { rooms: CONTRACT, why: 'A part of the contract does not know the others.' },
-  'testing/contract/stores': {
-    rooms: [...CONTRACT, 'testing/contract/locks', 'testing/contract/queue', 'testing/contract/others'],
-    why: 'What users call. It knows every part.',
   },
   health: {
     rooms: [...CORE, 'nest'],

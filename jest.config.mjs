@@ -39,7 +39,7 @@ export default {
   projects: [
     project(
       'unit',
-      testsIn('test/{cli,console,core,memory,quorum,redis,sql,telemetry,testing,tools,views}'),
+      testsIn('test/{cli,console,contract,core,memory,quorum,redis,sql,telemetry,testing,tools,views}'),
       ...[...WITH_SERVERS, 'test/console/browser'].map((folder) => `!${testsIn(folder)}`),
     ),
     project('stores', testsIn('test/stores')),

@@ -25,8 +25,3 @@ export { raced, racePoint } from './testing/races/raced.js';
 // Unit tests
 export { passThroughLocks } from './testing/pass-through/pass-through-locks.js';
 export { bindLocks } from './testing/pass-through/bind-locks.js';
-
-// The contract of a store
-export { describeJobStore, describeLockStore } from './testing/contract/stores/describe-stores.js';
-export type { LockStoreFeatures } from './testing/contract/stores/features.js';
-export type { StoreFeatures, StoreSubject } from './testing/contract/subject.js';

@@ -6,10 +6,14 @@ import type { LockClient } from '../core/lock-client.js';
 import type { SingletonRuns } from '../core/singleton/singleton-runs.js';
 import { type Clock, SYSTEM_CLOCK } from '../core/util/clock.js';
 import type { LockTelemetry } from '../core/events/telemetry.js';
-import type { LockStores, StoreContext } from '../core/store/lock-stores.js';
+import type { LockStores } from '../core/store/lock-stores.js';
 
 /** The lock service that a place is for. */
-export interface TestContext extends StoreContext {
+export interface TestContext {
+  /** The `service` of the registration; `'default'` without one. */
+  readonly service: string;
+  /** The name of this process where holders are shown. */
+  readonly instanceId: string;
   /** Whether the options of the application state its `instanceId`. */
   readonly isNamed: boolean;
 }

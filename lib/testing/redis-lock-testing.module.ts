@@ -107,7 +107,7 @@ export function withTestLocks<B extends TestingBuilder<B>>(builder: B, options: 
 }
 
 /** The options of the lock module that only a Redis has. */
-const OF_REDIS = ['connection', 'quorum', 'store', 'durability', 'restartQuarantineMs', 'persistence'] as const;
+const OF_REDIS = ['connection', 'quorum', 'durability', 'restartQuarantineMs', 'persistence'] as const;
 type OfRedis = (typeof OF_REDIS)[number];
 
 /** The options of `RedisLockTestingModule.forRoot`: those of the lock module, without the ones of Redis. */

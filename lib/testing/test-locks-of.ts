@@ -58,7 +58,6 @@ function misnamed(what: string): TestKitError {
 function whereOf(app: Pick<INestApplicationContext, 'get'>, name: string): string {
   const options = found<ResolvedModuleOptions>(app, getRedisLockOptionsToken(name));
   if (options?.quorum) return 'in a quorum';
-  if (options?.store) return 'in a store of its own';
   return options?.connection() === 'memory:'
     ? "in 'memory:', which a test cannot control"
     : 'on Redis, or overrides it';

@@ -56,7 +56,6 @@ import {
 import { DURABILITY_OPTIONS, QUORUM_OPTIONS } from '../../lib/nest/module/store-options.js';
 import { EXCLUSIVE_OPTIONS } from '../../lib/testing/assertions/exclusive.js';
 import { HELD_DURING_OPTIONS } from '../../lib/testing/assertions/held-during.js';
-import { LOCK_STORE_FEATURES } from '../../lib/testing/contract/stores/features.js';
 import { HOLD_ELSEWHERE_OPTIONS } from '../../lib/testing/hold-elsewhere.js';
 import { RUN_JOB_OPTIONS } from '../../lib/testing/jobs/test-jobs.js';
 import { EXPLORE_OPTIONS, resolveExploreOptions } from '../../lib/testing/races/explore-options.js';
@@ -118,7 +117,6 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['HistoryOptions', HISTORY_OPTIONS],
   ['OpenTelemetryOptions', OPEN_TELEMETRY_OPTIONS],
   ['TypeormTransactionalOptions', TYPEORM_TRANSACTIONAL_OPTIONS],
-  ['LockStoreFeatures', LOCK_STORE_FEATURES],
   ['TestLocksOptions', TEST_LOCKS_OPTIONS],
   ['HoldElsewhereOptions', HOLD_ELSEWHERE_OPTIONS],
   ["NonNullable<Parameters<TestJobs['run']>[1]>", RUN_JOB_OPTIONS],
@@ -235,7 +233,6 @@ describe('the options of the reference', () => {
     },
     [TIMEOUT]: (option, value) => resolveJobOptions({ [option]: value }, 'x', TIMEOUT_OPTIONS),
     [ADDED_INTERVAL]: (option, value) => checkAddedJob({ name: 'x', [option]: value } as never),
-    LockStoreFeatures: (option, value) => LOCK_STORE_FEATURES.check('features', { [option]: value }),
     HoldElsewhereOptions: (option, value) => HOLD_ELSEWHERE_OPTIONS.check('holdElsewhere', { [option]: value }),
     "NonNullable<Parameters<TestJobs['run']>[1]>": (option, value) =>
       RUN_JOB_OPTIONS.check('jobs.run', { [option]: value }),

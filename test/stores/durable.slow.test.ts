@@ -1,6 +1,6 @@
 import { eventually } from '../support/expect/eventually.js';
 import { startRedis } from '../support/redis/redis-server.js';
-import { describeJobStore, describeLockStore } from '../../lib/testing/contract/stores/describe-stores.js';
+import { describeJobStore, describeLockStore } from '../contract/describe-stores.js';
 import { onEveryServer } from './subjects/every-server.js';
 import { useSubjectsOn } from './subjects/on-redis.js';
 import { oneRedis } from './subjects/one-redis.js';

@@ -2,11 +2,11 @@ import { RedisJobStore } from '../../lib/redis/redis-job-store.js';
 import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../lib/memory/memory-server.js';
 import { FakeClock } from '../support/world/fake-clock.js';
-import type { StoreSubject } from '../../lib/testing/contract/subject.js';
-import { GrantLog } from '../../lib/testing/contract/grant-log.js';
+import type { StoreSubject } from '../contract/subject.js';
+import { GrantLog } from '../contract/grant-log.js';
 import { describeStoreModel } from './histories/store-model.contract.js';
-import { enqueue, newOwner, take } from '../../lib/testing/contract/requests.js';
-import { describeJobStore, describeLockStore } from '../../lib/testing/contract/stores/describe-stores.js';
+import { enqueue, newOwner, take } from '../contract/requests.js';
+import { describeJobStore, describeLockStore } from '../contract/describe-stores.js';
 import { runs } from '../support/simulation/runs.js';
 import { jobsOn } from '../support/world/forgetful.js';
 

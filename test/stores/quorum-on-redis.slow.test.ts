@@ -1,4 +1,4 @@
-import { describeJobStore, describeLockStore } from '../../lib/testing/contract/stores/describe-stores.js';
+import { describeJobStore, describeLockStore } from '../contract/describe-stores.js';
 import { onEveryServer } from './subjects/every-server.js';
 import { useQuorumOnRedis } from './subjects/quorum-on-redis.js';
 

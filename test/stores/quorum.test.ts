@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SystemClock } from '../../lib/core/util/clock.js';
 import { FakeClock } from '../support/world/fake-clock.js';
 import { quorumInMemory } from './subjects/quorum-in-memory.js';
-import { describeJobStore, describeLockStore } from '../../lib/testing/contract/stores/describe-stores.js';
-import type { StoreSubject } from '../../lib/testing/contract/subject.js';
+import { describeJobStore, describeLockStore } from '../contract/describe-stores.js';
+import type { StoreSubject } from '../contract/subject.js';
 
 async function inMemory(): Promise<StoreSubject> {
   const clock = new FakeClock();

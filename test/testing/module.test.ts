@@ -184,7 +184,7 @@ describe('bad input and a wrong place', () => {
     expect(() => withTestLocks(Test.createTestingModule({}), options as never)).toThrow(message);
   });
 
-  it.each([{ connection: 'redis://localhost' }, { quorum: [] }, { store: () => ({}) }, { durability: {} }])(
+  it.each([{ connection: 'redis://localhost' }, { quorum: [] }, { durability: {} }])(
     'RedisLockTestingModule refuses %p, which is of Redis',
     (options) => {
       const [option] = Object.keys(options);

@@ -294,14 +294,14 @@ export function readHistory(
  * A job store that remembers no jobs.
  *
  * @param refusal why, and what to do instead; part of the error message
- * @param claims where its claims are; without them, they are refused as well
+ * @param claims where its claims are
  */
-export function withoutRecords(refusal: string, claims?: JobClaims): JobStore {
+export function withoutRecords(refusal: string, claims: JobClaims): JobStore {
   const refuse = (): Promise<never> => Promise.reject(new LockStoreError('refused', refusal));
   return {
     refusal,
-    claim: claims ? (...args) => claims.claim(...args) : refuse,
-    end: claims ? (...args) => claims.end(...args) : refuse,
+    claim: (...args) => claims.claim(...args),
+    end: (...args) => claims.end(...args),
     note: refuse,
     look: refuse,
     pause: refuse,

@@ -7,14 +7,7 @@ import type { TestStores } from '../service-parts.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { RedisLockService } from '../redis-lock.service.js';
 import { IN_MEMORY, type ResolvedModuleOptions } from './module-options.js';
-import { type JobStore, withoutRecords } from '../../core/store/job-store.js';
-import {
-  checkLockStores,
-  hasRecords,
-  type LockStores,
-  type StoreContext,
-  type StoreFactory,
-} from '../../core/store/lock-stores.js';
+import type { LockStores } from '../../core/store/lock-stores.js';
 
 /** Builds a lock service and waits a moment for Redis. An application whose Redis is down starts all the same. */
 export async function createLockService(
@@ -22,12 +15,11 @@ export async function createLockService(
   name = DEFAULT_NAME,
   testStores: TestStores | null = null,
 ): Promise<RedisLockService> {
-  const { instanceId, isNamed, keyPrefix, defaults, observers, onLeak, transactions } = options;
-  const context = { service: name, instanceId, keyPrefix, defaults };
-  const place = testStores?.place({ ...context, isNamed });
+  const { instanceId, isNamed, defaults, observers, onLeak, transactions } = options;
+  const place = testStores?.place({ service: name, instanceId, isNamed });
   const log = new StartLog(name);
   if (place && process.env['NODE_ENV'] === 'production') log.testLocks();
-  const stores = await (place ? withRefusals(place.stores) : createStores(options, context, log));
+  const stores = place ? place.stores : await createStores(options, log);
   const { group, labelGroups, unclearNames, telemetry, contention } = options;
   const logger = loggerOf(name);
   const warn = (line: string): void => logger.warn(line);
@@ -73,51 +65,14 @@ export async function createLockService(
   return service;
 }
 
-const NO_OWN_JOBS =
-  'the option store returned no jobs, so nothing could say which instance runs a tick. Return a JobStore as jobs';
-
-const NO_OWN_RECORDS =
-  'the option store returned jobs with claim and end only, so nothing remembers them. Their ticks run all the same. For ' +
-  'history, pauses and missed ticks, return a JobStore as jobs';
-
-/** Where one registration of the module keeps its locks and jobs: what is not there refuses, with the reason. */
-export type Stores = LockStores & {
-  readonly jobs: JobStore;
-  /**
-   * Called when the application has started: from then on, the connections keep the process alive. Not before, because
-   * Nest does not report a start that fails, and such a process must be able to exit.
-   */
-  readonly keepAlive?: () => void;
-};
-
 /**
  * Makes what the options name. Its room is loaded here: an application that keeps its locks in memory loads no ioredis,
  * and the import of the package costs neither. This file needs no Nest, so it is CommonJS in both formats, and a bundler
  * puts what it loads into the same file.
  */
-export async function createStores(
-  options: ResolvedModuleOptions,
-  context: StoreContext,
-  log: StartLog,
-): Promise<Stores> {
-  if (options.store) return createOwn(context, options.store);
+async function createStores(options: ResolvedModuleOptions, log: StartLog): Promise<LockStores> {
   if (options.quorum) return (await import('./on-quorum.js')).createOnQuorum(options, options.quorum, log);
   if (options.connection() !== IN_MEMORY) return (await import('./on-redis.js')).createOnRedis(options, log);
   if (process.env['NODE_ENV'] === 'production') log.inMemory();
-  return (await import('../../memory/memory-lock-store.js')).memoryStores(context);
-}
-
-async function createOwn(context: StoreContext, create: StoreFactory): Promise<Stores> {
-  const stores: unknown = await create(context);
-  checkLockStores(stores, context.instanceId);
-  return withRefusals(stores);
-}
-
-export function withRefusals({ locks, jobs, clock, random }: LockStores): Stores {
-  return {
-    locks,
-    jobs: jobs && hasRecords(jobs) ? jobs : withoutRecords(jobs ? NO_OWN_RECORDS : NO_OWN_JOBS, jobs),
-    clock,
-    random,
-  };
+  return (await import('../../memory/memory-lock-store.js')).memoryStores(options);
 }

@@ -6,7 +6,6 @@ import type { LockTelemetry } from '../../core/events/telemetry.js';
 import { ON_LEAK, type OnLeak } from '../../core/lease/leaks.js';
 import { DEFAULT_OPTIONS, type LockDefaults, resolveLockDefaults } from '../../core/api/lock-options.js';
 import type { TransactionHooks } from '../../core/api/transactions.js';
-import type { StoreFactory } from '../../core/store/lock-stores.js';
 import {
   checked,
   checkFunction,
@@ -38,7 +37,7 @@ export const IN_MEMORY = 'memory:';
 export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   /**
    * Where Redis is. A client of yours is duplicated, never changed or closed. `'memory:'` keeps the locks in this
-   * process, for tests without a Redis. Either this, `quorum` or `store` is required.
+   * process, for tests without a Redis. Either this or `quorum` is required.
    *
    * @allowed a URL, the path of a socket, ioredis options, `{ cluster: [...] }`, a `Redis` or `Cluster` of yours,
    * `'memory:'`
@@ -53,15 +52,6 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    * @default none
    */
   quorum?: QuorumOptions;
-  /**
-   * Keeps the locks in a store of your own, behind the ports of this package: `LockStore` and, where the store has them,
-   * `JobStore`. It is called once, when the application starts.
-   *
-   * @allowed a function that returns `LockStores`, or a promise of them
-   * @default none
-   * @see docs/guide/own-store.md
-   */
-  store?: StoreFactory;
   /**
    * What every key and channel in Redis begins with, after the `keyPrefix` of a client of yours. Applications with
    * the same prefix on the same Redis share their locks.
@@ -201,28 +191,19 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
 export interface OptionsWithConnection extends RedisLockModuleSettings {
   connection: RedisConnectionOption;
   quorum?: never;
-  store?: never;
 }
 
 /** The locks are on several independent primaries. */
 export interface OptionsWithQuorum extends RedisLockModuleSettings {
   connection?: never;
   quorum: QuorumOptions;
-  store?: never;
-}
-
-/** The locks are in a store of your own. */
-export interface OptionsWithStore extends RedisLockModuleSettings {
-  connection?: never;
-  quorum?: never;
-  store: StoreFactory;
 }
 
 /**
- * The options of `RedisLockModule.forRoot`: with one of `connection`, `quorum` and `store`. The factories of
- * `forRootAsync` return the same.
+ * The options of `RedisLockModule.forRoot`: with either `connection` or `quorum`. The factories of `forRootAsync` return
+ * the same.
  */
-export type RedisLockModuleOptions = OptionsWithConnection | OptionsWithQuorum | OptionsWithStore;
+export type RedisLockModuleOptions = OptionsWithConnection | OptionsWithQuorum;
 
 /** The options of a registration. An asynchronous factory does not return them, because Nest needs them earlier. */
 export interface RedisLockModuleExtras {
@@ -242,7 +223,6 @@ export interface RedisLockModuleExtras {
 export const MODULE_OPTIONS = new OptionTable({
   connection: checked<RedisConnectionOption>(),
   quorum: checked<QuorumOptions>(),
-  store: checked<StoreFactory>(checkFunction),
   keyPrefix: text(/^[^{}\s\p{C}]{1,100}$/u, '1 to 100 characters without braces or white space').default('lock'),
   instanceId: text(/^[\w.:@-]{1,100}$/, '1 to 100 of A-Z a-z 0-9 _ . : @ -'),
   ...DEFAULT_OPTIONS,
@@ -327,10 +307,9 @@ export function resolveModuleOptions(given: RedisLockModuleOptions) {
   MODULE_OPTIONS.check('The result of the factory of RedisLockModule.forRootAsync', given);
   checkPlace(given);
   const options = MODULE_OPTIONS.filled<RedisLockModuleSettings>(given);
-  const { connection, store, durability, instanceId = defaultInstanceId() } = options;
+  const { connection, durability, instanceId = defaultInstanceId() } = options;
   const defaults = resolveLockDefaults(given);
   const quorum = resolveQuorum(options.quorum, defaults.leaseMs);
-  if (store) checkIsOwnStore(options);
   if (quorum && durability !== undefined) {
     throw new InvalidLockOptionsError(
       'durability is for a connection. With a quorum, a lock survives the loss of a node because a majority of the ' +
@@ -344,7 +323,7 @@ export function resolveModuleOptions(given: RedisLockModuleOptions) {
   const limit = resolveQuarantine(restartQuarantineMs, defaults);
   checkPersistence(options.persistence, limit);
   return {
-    ...pick(options, 'store', 'keyPrefix', 'observers', 'onLeak', 'transactions', 'contention', 'persistence'),
+    ...pick(options, 'keyPrefix', 'observers', 'onLeak', 'transactions', 'contention', 'persistence'),
     ...pick(options, 'group', 'labelGroups', 'unclearNames'),
     // A function, so that a log of the module or of its container shows no password.
     connection: () => connection,
@@ -362,13 +341,11 @@ export function resolveModuleOptions(given: RedisLockModuleOptions) {
 export type ResolvedModuleOptions = ReturnType<typeof resolveModuleOptions>;
 
 /** @throws InvalidLockOptionsError unless the options say in one way where the locks are */
-function checkPlace({ connection, quorum, store }: RedisLockModuleSettings): void {
-  const [, second] = Object.entries({ connection, quorum, store }).filter(([, value]) => value !== undefined);
-  if (second) {
-    const both = connection === undefined ? 'quorum or store' : `connection or ${second[0]}`;
-    throw new InvalidLockOptionsError(`Set either ${both}, not both.`, second[0]);
+function checkPlace({ connection, quorum }: RedisLockModuleSettings): void {
+  if (connection !== undefined && quorum !== undefined) {
+    throw new InvalidLockOptionsError('Set either connection or quorum, not both.', 'quorum');
   }
-  if (connection !== undefined || quorum !== undefined || store !== undefined) return;
+  if (connection !== undefined || quorum !== undefined) return;
   throw new InvalidLockOptionsError(
     'connection is missing. Set it to a URL such as redis://localhost:6379, to ioredis options, or to an ioredis ' +
       'client. Or set quorum: { connections: [...] } to several of these.',
@@ -376,18 +353,9 @@ function checkPlace({ connection, quorum, store }: RedisLockModuleSettings): voi
   );
 }
 
-/** @throws InvalidLockOptionsError for options that only a Redis has */
-function checkIsOwnStore(options: RedisLockModuleSettings): void {
-  for (const option of ['durability', 'restartQuarantineMs', 'persistence'] as const) {
-    if (options[option] === undefined) continue;
-    const what = 'is for a connection. A store of your own has options of its own: leave it out here.';
-    throw new InvalidLockOptionsError(`${option} ${what}`, option);
-  }
-}
-
 /** Whether another application could use the same keys by accident. */
-export function mayShareKeys({ keyPrefix, connection, store }: ResolvedModuleOptions): boolean {
-  return keyPrefix === MODULE_OPTIONS.defaults.keyPrefix && connection() !== IN_MEMORY && !store;
+export function mayShareKeys({ keyPrefix, connection }: ResolvedModuleOptions): boolean {
+  return keyPrefix === MODULE_OPTIONS.defaults.keyPrefix && connection() !== IN_MEMORY;
 }
 
 function checkNoExtras(options: object): void {

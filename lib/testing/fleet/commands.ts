@@ -1,6 +1,5 @@
 import type { LockStoreError } from '../../core/store/store-error.js';
 import type { LockStore, Retention } from '../../core/store/lock-store.js';
-import { LOCK_COMMANDS } from '../../core/store/lock-stores.js';
 
 /** What becomes of a command on its way to the store and back. */
 export type Fate = <T>(execute: () => Promise<T>) => Promise<T>;
@@ -68,6 +67,25 @@ type Method = (...args: never[]) => Promise<unknown>;
 export type Send<V> = (verb: V, args: never[], execute: () => Promise<unknown>) => Promise<unknown>;
 
 /** The methods of a lock store that send a command. */
+export const LOCK_COMMANDS = [
+  'acquire',
+  'rotate',
+  'setDepth',
+  'renew',
+  'release',
+  'retain',
+  'label',
+  'verify',
+  'downgrade',
+  'raiseToken',
+  'transfer',
+  'lowerPermits',
+  'resize',
+  'inspect',
+  'list',
+  'forceRelease',
+  'watch',
+] as const satisfies readonly (keyof LockStore)[];
 export type LockCommand = (typeof LOCK_COMMANDS)[number];
 
 /** What a command says of itself, by its arguments. Without a verb, that is the name of the method. */

@@ -35,7 +35,7 @@ const TURNS_OF_AN_ANSWER = 20;
 /** One lock service of one application, on the server of its fleet. */
 export class TestInstance implements CommandPath {
   readonly clock: InstanceClock;
-  readonly stores: LockStores & { readonly jobs: JobStore };
+  readonly stores: LockStores;
   /** Stands before every command and message, if it is set. */
   gate: Gate | undefined;
   /** The lock service that its application injects. None for what stands for another application. */

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { sealOf } from '../../../lib/redis/grant-seal.js';
 import { CriticalSections } from '../../support/expect/critical-sections.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
-import { GrantLog } from '../../../lib/testing/contract/grant-log.js';
+import { GrantLog } from '../../contract/grant-log.js';
 import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 import { TcpProxy } from '../../support/network/tcp-proxy.js';

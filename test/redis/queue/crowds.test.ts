@@ -4,7 +4,7 @@ import type { LockOwner } from '../../../lib/core/store/lock-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RELEASE } from '../../../lib/redis/script/scripts.js';
 import { eventually } from '../../support/expect/eventually.js';
-import { GrantLog } from '../../../lib/testing/contract/grant-log.js';
+import { GrantLog } from '../../contract/grant-log.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { lockConnection } from '../../support/redis/lock-user.js';
 import { useRedis } from '../../support/redis/redis-server.js';

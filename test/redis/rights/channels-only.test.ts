@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { eventually } from '../../support/expect/eventually.js';
-import { GrantLog } from '../../../lib/testing/contract/grant-log.js';
+import { GrantLog } from '../../contract/grant-log.js';
 import {
   commandCounts,
   expectNothingLeft,

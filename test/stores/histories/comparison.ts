@@ -4,7 +4,7 @@ import type { AcquireReply, KeepReply, LockOwner } from '../../../lib/core/store
 import type { LockState } from '../../../lib/core/store/lock-state.js';
 import type { LockModel } from '../../support/simulation/lock-model.js';
 import { TokenOrder } from './matched-tokens.js';
-import { untimed } from '../../../lib/testing/contract/requests.js';
+import { untimed } from '../../contract/requests.js';
 import { without } from '../../../lib/core/api/validation.js';
 
 /** No lease of a history is as old as that. */

@@ -2,11 +2,11 @@ import { strict as assert } from 'node:assert';
 import type { AcquireReply, LockOwner, LockStore, Queueing } from '../../../lib/core/store/lock-store.js';
 import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { eventually } from '../../support/expect/eventually.js';
-import { GrantLog, type OwnedGrant } from '../../../lib/testing/contract/grant-log.js';
+import { GrantLog, type OwnedGrant } from '../../contract/grant-log.js';
 import { LockModel } from '../../support/simulation/lock-model.js';
 import { Comparison, type Pace } from './comparison.js';
 import { CLIENTS, type HistoryPlan, type PlannedStep, RESOURCES } from './history-plan.js';
-import type { StoreSubject } from '../../../lib/testing/contract/subject.js';
+import type { StoreSubject } from '../../contract/subject.js';
 
 /** How long a message may take; only a broken store takes that long. */
 const MESSAGE_MS = 5_000;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { Pace } from './comparison.js';
 import { History } from './history.js';
 import { historyPlan } from './history-plan.js';
-import type { StoreSubject } from '../../../lib/testing/contract/subject.js';
+import type { StoreSubject } from '../../contract/subject.js';
 import { PATIENCE_MS } from '../../support/simulation/runs.js';
 
 export interface ModelRuns extends Pace {

@@ -1,5 +1,5 @@
-import { isOnEveryServer } from '../../../lib/testing/contract/suite.js';
-import type { ContractRunner } from '../../../lib/testing/contract/subject.js';
+import { isOnEveryServer } from '../../contract/suite.js';
+import type { ContractRunner } from '../../contract/subject.js';
 
 /**
  * Runs the tests that are marked `onEveryServer`: for another way to scripts that are tried in full on one Redis, or for

@@ -6,9 +6,9 @@ import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import * as scripts from '../../../lib/redis/script/scripts.js';
 import { describeStoreModel } from '../histories/store-model.contract.js';
-import type { ContractRunner, StoreSubject } from '../../../lib/testing/contract/subject.js';
-import { LONG_MS } from '../../../lib/testing/contract/requests.js';
-import { describeJobStore, describeLockStore } from '../../../lib/testing/contract/stores/describe-stores.js';
+import type { ContractRunner, StoreSubject } from '../../contract/subject.js';
+import { LONG_MS } from '../../contract/requests.js';
+import { describeJobStore, describeLockStore } from '../../contract/describe-stores.js';
 import { runs } from '../../support/simulation/runs.js';
 
 /** A Redis that the contract is tried on, or several that stand for one. */

@@ -3,8 +3,8 @@ import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
 import { QuorumClaims } from '../../../lib/quorum/quorum-claims.js';
-import type { StoreSubject } from '../../../lib/testing/contract/subject.js';
-import { jobsOn } from '../../support/world/forgetful.js';
+import type { StoreSubject } from '../../contract/subject.js';
+import { forgetful, jobsOn } from '../../support/world/forgetful.js';
 
 let clients = 0;
 
@@ -30,7 +30,7 @@ export function quorumInMemory(nodes: number, clock: Clock, pass: (ms: number) =
       const store = new QuorumLockStore({ nodes: members, clock: fromZero, random, nodeTimeoutMs: 100, fencing: true });
       stores.push(store);
       const claims = servers.map((server) => jobsOn(server));
-      const jobs = new QuorumClaims(store, claims, new SystemClock(), random);
+      const jobs = forgetful(new QuorumClaims(store, claims, new SystemClock(), random));
       return { locks: store, jobs };
     },
     async kill(instanceId) {

@@ -5,11 +5,12 @@ import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
 import { QuorumClaims } from '../../../lib/quorum/quorum-claims.js';
 import { createClientId, RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
+import { forgetful } from '../../support/world/forgetful.js';
 import { lockConnection } from '../../support/redis/lock-user.js';
 import { useServers } from '../../support/redis/quorum-servers.js';
 import { passOnServer, timeOf } from './on-redis.js';
-import { LONG_MS } from '../../../lib/testing/contract/requests.js';
-import type { StoreSubject } from '../../../lib/testing/contract/subject.js';
+import { LONG_MS } from '../../contract/requests.js';
+import type { StoreSubject } from '../../contract/subject.js';
 
 /** A quorum of so many servers, fresh for every test. */
 export function useQuorumOnRedis(nodes: number): () => Promise<StoreSubject> {
@@ -41,7 +42,7 @@ export function useQuorumOnRedis(nodes: number): () => Promise<StoreSubject> {
         const quorum = new QuorumLockStore({ ...deps, nodes: members, nodeTimeoutMs: 2_000, fencing: true });
         opened.push({ quorum, stores });
         const claims = stores.map((store) => new RedisJobStore(store));
-        const jobs = new QuorumClaims(quorum, claims, deps.clock, deps.random);
+        const jobs = forgetful(new QuorumClaims(quorum, claims, deps.clock, deps.random));
         return { locks: quorum, jobs };
       },
       async kill(instanceId) {

@@ -1,6 +1,19 @@
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 
-export { eventually } from '../../../lib/testing/contract/eventually.js';
+/** Tries until the probe passes, and resolves to its result. The limit is generous: only a test that fails needs it. */
+export async function eventually<T>(probe: () => T | Promise<T>, withinMs = 15_000): Promise<T> {
+  const giveUpAt = performance.now() + withinMs;
+  // What takes longer need not be seen as soon.
+  for (let pauseMs = 10; ; pauseMs = Math.min(25, pauseMs + 1)) {
+    try {
+      return await probe();
+    } catch (error) {
+      if (performance.now() >= giveUpAt) throw error;
+    }
+    await sleep(pauseMs);
+  }
+}
 
 /** What a promise is rejected with. Fails where it is not rejected. */
 export async function rejection<E = Error>(promise: Promise<unknown>): Promise<E> {

@@ -12,7 +12,7 @@ import type { LockState, LockWaiter } from '../../../lib/core/store/lock-state.j
 import type { Holder, Holders, LockLabel, StoredLabel } from '../../../lib/core/api/holder.js';
 import type { PermitRequest } from '../../../lib/core/api/lock-options.js';
 import { clientOf } from '../../../lib/core/store/ask.js';
-import type { OwnedGrant } from '../../../lib/testing/contract/grant-log.js';
+import type { OwnedGrant } from '../../contract/grant-log.js';
 
 interface ModelHolder {
   readonly resource: string;

@@ -4,7 +4,7 @@ import { TestLockStore } from '../../../lib/testing/fleet/test-instance.js';
 import type { Hearing, PushedGrant, RetentionNotice, StoreListener } from '../../../lib/core/store/hearing.js';
 import type { LockOwner, LockStore, Queueing, SeveralReply } from '../../../lib/core/store/lock-store.js';
 import { LockStoreError, type StoreFailure } from '../../../lib/core/store/store-error.js';
-import { LOCK_COMMANDS } from '../../../lib/core/store/lock-stores.js';
+import { LOCK_COMMANDS } from '../../../lib/testing/fleet/commands.js';
 import type { StoreProbe } from '../../../lib/core/store/store-probe.js';
 import type { FreedMessage } from '../../../lib/core/store/watch-store.js';
 

@@ -1,0 +1,80 @@
+import type { LockOwner, LockStore } from '../../lib/core/store/lock-store.js';
+import type { PushedGrant, RetentionNotice } from '../../lib/core/store/hearing.js';
+import type { FreedMessage } from '../../lib/core/store/watch-store.js';
+
+/** A grant, and which owner it is for. */
+export interface OwnedGrant extends Omit<PushedGrant, 'isFor'> {
+  /** One of those that have asked this store; empty if it is for none of them. */
+  readonly owner: string;
+}
+
+/** A message that a resource stays taken, and which owner it is for. */
+interface OwnedNotice extends Omit<RetentionNotice, 'isFor'> {
+  readonly owner: string;
+}
+
+/** How long a grant may be on its way. The limit is generous: only a test that fails needs it. */
+const LATEST_MS = 15_000;
+
+// A test may have the timers of its runner replaced.
+const { setTimeout, clearTimeout } = globalThis;
+
+/** The grants that one instance is told of, in the order in which they arrived. */
+export class GrantLog {
+  readonly #arrived: OwnedGrant[] = [];
+  /** The messages that a resource stays taken. */
+  readonly notices: OwnedNotice[] = [];
+  /** Called when a watched resource was free. */
+  onFreed: ((message: FreedMessage) => void) | undefined;
+  readonly #owners = new Set<string>();
+  #waiting: (() => void) | undefined;
+
+  constructor(private readonly store: LockStore) {
+    const { acquire, acquireSeveral, rotate } = store;
+    const noted = (newOwner: LockOwner): LockOwner => {
+      this.#owners.add(newOwner.id);
+      return newOwner;
+    };
+    store.acquire = (newOwner, ...how) => acquire.call(store, noted(newOwner), ...how);
+    if (acquireSeveral)
+      store.acquireSeveral = (waiters, ...how) => acquireSeveral.call(store, waiters.map(noted), ...how);
+    store.rotate = (leaving, next, ...how) => rotate.call(store, leaving, noted(next), ...how);
+    const ownerOf = (isFor: (owner: string) => boolean): string => [...this.#owners].reverse().find(isFor) ?? '';
+    store.listen({
+      granted: ({ isFor, ...grant }) => {
+        this.#arrived.push({ ...grant, owner: ownerOf(isFor) });
+        this.#waiting?.();
+      },
+      retained: ({ isFor, ...notice }) => void this.notices.push({ ...notice, owner: ownerOf(isFor) }),
+      freed: (message) => this.onFreed?.(message),
+      reconnected: () => {},
+    });
+  }
+
+  /** Takes the next grant out of the log, or waits for it. */
+  async next(): Promise<OwnedGrant> {
+    for (;;) {
+      const grant = this.#arrived.shift();
+      if (grant) return grant;
+      await this.#arrival();
+    }
+  }
+
+  /** How many grants are in the log. */
+  get size(): number {
+    return this.#arrived.length;
+  }
+
+  #arrival(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const message = `the instance ${this.store.instanceId} was told of no grant within ${LATEST_MS} ms`;
+      const timer = setTimeout(() => reject(new Error(message)), LATEST_MS);
+      // A test that has failed before does not keep the process waiting.
+      timer.unref();
+      this.#waiting = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}

@@ -54,8 +54,8 @@ export interface Connection {
   /** Why no script can be sent to the server that has this key; undefined if it can. */
   troubleAt(key: string): LockStoreError | undefined;
   /**
-   * Whether a message of a grant is enough, without a question: of the lock with this key, to a command that was sent
-   * then.
+   * Whether a command that was sent then about this key went to a server that is known to have forgotten no lease, or
+   * nowhere.
    */
   trusts(key: string, fence: string, sentAt: number): boolean;
   /** All servers that may have locks. @throws LockStoreError while they are not known */

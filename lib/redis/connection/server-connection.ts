@@ -1,5 +1,6 @@
 import type { Redis, RedisOptions } from 'ioredis';
 import { LockStoreError } from '../../core/store/store-error.js';
+import { SYSTEM_CLOCK } from '../../core/util/clock.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
 import { ConnectionTrouble, type SentinelReasons } from './connection-trouble.js';
 import { isNotWritten, toStoreError } from '../script/failures.js';
@@ -26,6 +27,7 @@ export class ServerConnection {
   readonly #listeners: (() => void)[] = [];
   /** Whether the connection is being replaced, because another server is the primary. */
   #isLeaving = false;
+  #connectedAt = -Infinity;
 
   /** @param model a client whose options say where the server is */
   constructor(model: Redis, safeOptions: RedisOptions, serverOptions: ServerOptions = {}) {
@@ -44,7 +46,10 @@ export class ServerConnection {
     this.client = model.duplicate(options);
     mendQuirks(this.client);
     clients?.add(this.client);
-    this.client.on('connect', () => (this.#isLeaving = false));
+    this.client.on('connect', () => {
+      this.#isLeaving = false;
+      this.#connectedAt = SYSTEM_CLOCK.now();
+    });
     this.#trouble = new ConnectionTrouble(this.client, reasonOfSentinel);
     this.client.on('ready', () => this.announce());
   }
@@ -90,6 +95,11 @@ export class ServerConnection {
       yield keys;
       cursor = next;
     } while (cursor !== '0');
+  }
+
+  /** See {@link Connection.trusts}. A connection leads to one run of a server. */
+  trusts(scripts: ScriptSender, fence: string, sentAt: number): boolean {
+    return sentAt >= this.#connectedAt && (scripts.trusts?.(this.client, fence) ?? true);
   }
 
   get trouble(): LockStoreError | undefined {

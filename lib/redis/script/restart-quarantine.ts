@@ -24,20 +24,13 @@ export class RestartQuarantineError extends LockStoreError {
   }
 }
 
-/** When a server may grant again what belongs to one fence, and since when that is known, by the clock of this process. */
-interface Quarantine {
-  /** -Infinity if no lease is forgotten. */
-  readonly until: number;
-  readonly since: number;
-}
-
 /** What is known of the server at the other end of one stream. The stream ends when the server does. */
 interface Findings {
   runId: string;
-  /** Since when it is known to have been running for longer than any lease from before its start. Infinity: it has not. */
-  wellSince: number;
-  /** By fence. */
-  readonly quarantines: Map<string, Quarantine>;
+  /** It has been running for longer than any lease from before its start can last. */
+  isWell: boolean;
+  /** By fence, until when nothing is granted, by the clock of this process. -Infinity if no lease is forgotten. */
+  readonly until: Map<string, number>;
   readonly checks: Map<string, Promise<void>>;
 }
 
@@ -104,20 +97,20 @@ export class RestartQuarantine implements ScriptSender {
     const { mayGrant, frees } = call.script;
     if (!mayGrant) return this.scripts.send(client, call, fail);
     const findings = this.#findingsOn(client.stream);
-    if (findings.wellSince < Infinity) return this.scripts.send(client, call, fail);
+    if (findings.isWell) return this.scripts.send(client, call, fail);
     const fence = call.keys[2]!;
-    const quarantine = findings.quarantines.get(fence);
-    if (quarantine !== undefined) {
-      const leftMs = quarantine.until - this.clock.now();
+    const until = findings.until.get(fence);
+    if (until !== undefined) {
+      const leftMs = until - this.clock.now();
       if (leftMs > 0) {
         if (frees) return this.scripts.send(client, grantingNothing(call), fail);
         return Promise.reject(new RestartQuarantineError(describeServer(client), leftMs));
       }
       // The clock of this process says that it is over. The clock of the server may have been changed.
-      if (quarantine.until !== -Infinity) this.#isWell(client, findings, this.clock.now());
+      if (until !== -Infinity) this.#isWell(client, findings);
       return this.scripts.send(client, call, fail);
     }
-    return this.#check(client, fence, findings, call.isAsking).then(
+    return this.#check(client, fence, findings).then(
       // From the start: by now it may be another connection.
       () => this.send(client, call, fail),
       (error: unknown) => {
@@ -128,50 +121,44 @@ export class RestartQuarantine implements ScriptSender {
     );
   }
 
-  /** Whether what this server granted to a command that was sent then was granted by a server that had forgotten nothing. */
-  trusts(client: Redis, fence: string, sentAt: number): boolean {
+  trusts(client: Redis, fence: string): boolean {
     const findings = this.#findings.get(client.stream);
-    if (findings === undefined) return false;
-    const quarantine = findings.quarantines.get(fence);
-    const knownSince =
-      quarantine?.until === -Infinity ? Math.min(quarantine.since, findings.wellSince) : findings.wellSince;
-    return sentAt >= knownSince;
+    return findings !== undefined && (findings.isWell || this.clock.now() >= (findings.until.get(fence) ?? Infinity));
   }
 
   #findingsOn(stream: Redis['stream']): Findings {
     let findings = this.#findings.get(stream);
     if (!findings) {
-      findings = { runId: '', wellSince: Infinity, quarantines: new Map(), checks: new Map() };
+      findings = { runId: '', isWell: false, until: new Map(), checks: new Map() };
       this.#findings.set(stream, findings);
     }
     return findings;
   }
 
-  #check(client: Redis, fence: string, findings: Findings, isAsking?: boolean): Promise<void> {
+  #check(client: Redis, fence: string, findings: Findings): Promise<void> {
     const known = findings.checks.get(fence);
     if (known) return known;
-    const done = this.#look(client, fence, findings, isAsking).finally(() => findings.checks.delete(fence));
+    const done = this.#look(client, fence, findings).finally(() => findings.checks.delete(fence));
     findings.checks.set(fence, done);
     return done;
   }
 
-  async #look(client: Redis, fence: string, findings: Findings, isAsking?: boolean): Promise<void> {
+  async #look(client: Redis, fence: string, findings: Findings): Promise<void> {
     const { stream } = client;
-    const since = this.clock.now();
-    const read = (reply: unknown): Data => this.#judge(client, findings, since, reply as Check);
-    const call = { script: QUARANTINE, keys: [fence], args: [], read, isAsking };
+    const read = (reply: unknown): Data => this.#judge(client, findings, reply as Check);
+    const call = { script: QUARANTINE, keys: [fence], args: [], read };
     const data = await this.scripts.send<Data>(client, call, (error) => Promise.reject(error));
-    if (findings.wellSince < Infinity) return;
+    if (findings.isWell) return;
     const hasAll =
       (data !== DATA.none && this.settings.isPersistent) ||
       // Another connection may lead to another server.
       (data === DATA.logged && client.stream === stream && (await hasWholeLog(client)));
     const server = this.#servers.get(describeServer(client))!;
-    findings.quarantines.set(fence, { until: hasAll ? -Infinity : server.wellAt, since });
+    findings.until.set(fence, hasAll ? -Infinity : server.wellAt);
     if (!hasAll) this.#report(client, server, data);
   }
 
-  #judge(client: Redis, findings: Findings, since: number, [runId, upSeconds, timeMs, data]: Check): Data {
+  #judge(client: Redis, findings: Findings, [runId, upSeconds, timeMs, data]: Check): Data {
     const now = this.clock.now();
     const aheadMs = timeMs - now;
     const server = this.#serverOf(client, aheadMs);
@@ -185,7 +172,7 @@ export class RestartQuarantine implements ScriptSender {
     // What one check has found holds for later ones. Those may measure a shorter uptime: if the clock of the server was
     // set back, or if this process stood still before it read a reply.
     server.wellAt = Math.min(server.wellAt, now + this.settings.longestLeaseMs - upMs);
-    if (server.wellAt <= now) this.#isWell(client, findings, since);
+    if (server.wellAt <= now) this.#isWell(client, findings);
     return data;
   }
 
@@ -204,8 +191,8 @@ export class RestartQuarantine implements ScriptSender {
   /**
    * From now on, no change of the server's clock matters: this run has forgotten no lease that could still be trusted.
    */
-  #isWell(client: Redis, findings: Findings, since: number): void {
-    findings.wellSince = since;
+  #isWell(client: Redis, findings: Findings): void {
+    findings.isWell = true;
     const server = this.#servers.get(describeServer(client));
     if (server?.runId === findings.runId) server.wellAt = -Infinity;
   }

@@ -3,6 +3,18 @@ import { nextTick } from '../../core/util/promises.js';
 import { replyCode, withoutRepeatedArguments } from './failures.js';
 import type { ScriptCall, ScriptSender } from './script.js';
 
+/**
+ * Sends a script to the node of a cluster that is importing its slot. After ASKING, the node executes one command for
+ * that slot. The command has the text of the script: if the node did not know the hash, a second command would be
+ * redirected.
+ */
+export const ASKING: ScriptSender = {
+  send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>) {
+    client.asking().catch(() => {}); // the next command fails as well, and says why
+    return sendWithText(client, call).then(call.read, fail);
+  },
+};
+
 /** How many commands of one turn of the event loop leave together, after the first one. */
 const COMMANDS_AT_ONCE = 8;
 
@@ -98,10 +110,6 @@ export class ScriptRunner implements ScriptSender {
 
   send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T> {
     const { read } = call;
-    if (call.isAsking) {
-      client.asking().catch(() => {}); // the next command fails as well, and says why
-      return sendWithText(client, call).then(read, fail);
-    }
     const textsBefore = this.#textsSent;
     return this.#write(client, new ScriptCommand('evalsha', call), call.lazily).then(read, (error: unknown) => {
       if (!isUnknownScript(error)) return fail(error);

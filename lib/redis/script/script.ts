@@ -41,22 +41,13 @@ export interface ScriptCall<T> extends Pick<ScriptFlags<T>, 'durable'> {
   readonly read: (reply: unknown) => T;
   /** No caller waits for it: it leaves together with what is sent after it in the same turn of the event loop. */
   readonly lazily?: boolean | undefined;
-  /**
-   * For a node of a cluster that is importing the slot. After ASKING, it executes one command for that slot. So that
-   * command has the text of the script: if the node did not know the hash, a second one would be redirected.
-   */
-  readonly isAsking?: boolean | undefined;
 }
 
 export interface ScriptSender {
   /** @param fail turns an error of ioredis into a value or another error */
   send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T>;
-  /**
-   * Whether a message of a grant is enough, without a question: by this server, to a command that was sent then.
-   *
-   * @default it is
-   */
-  trusts?(client: Redis, fence: string, sentAt: number): boolean;
+  /** Whether the server at the other end of the present connection is known to have forgotten no lease. @default it is */
+  trusts?(client: Redis, fence: string): boolean;
 }
 
 /** How a script counts the fence up. No token is minted without it; see lua/include/mint.lua. */

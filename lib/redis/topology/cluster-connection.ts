@@ -10,6 +10,7 @@ import type { Durability } from '../durability/durable-connection.js';
 import type { OwnClients } from '../connection/own-clients.js';
 import { OwnSubscriber } from '../connection/own-subscriber.js';
 import { safeOptions } from '../connection/ioredis-options.js';
+import { ASKING } from '../script/script-runner.js';
 import type { ServerConnection } from '../connection/server-connection.js';
 import { slotOf, SLOTS } from './slot.js';
 import { mendQuirks } from '../connection/ioredis-quirks.js';
@@ -128,14 +129,18 @@ export class ClusterConnection implements Connection {
   }
 
   trusts(key: string, fence: string, sentAt: number): boolean {
-    if (!this.scripts.trusts) return true;
     const address = this.#topology.addressOf(slotOf(key));
     const server = address === undefined ? undefined : this.#servers.known(address);
-    return server !== undefined && this.scripts.trusts(server.client, fence, sentAt);
+    return server?.trusts(this.scripts, fence, sentAt) ?? false;
   }
 
-  #send<T>(server: ServerConnection, call: ScriptCall<T>, redirections: number): Promise<T> {
-    return server.sendIfConnected(this.scripts, call, (error) => this.#failed(server, call, error, redirections));
+  #send<T>(
+    server: ServerConnection,
+    call: ScriptCall<T>,
+    redirections: number,
+    scripts: ScriptSender = this.scripts,
+  ): Promise<T> {
+    return server.sendIfConnected(scripts, call, (error) => this.#failed(server, call, error, redirections));
   }
 
   async #failed<T>(server: ServerConnection, call: ScriptCall<T>, error: unknown, redirections: number): Promise<T> {
@@ -151,7 +156,7 @@ export class ClusterConnection implements Connection {
     const next = this.#servers.at(address);
     // Or else it is moving to that node.
     if (kind === 'MOVED') this.#topology.moved(Number(slot), address);
-    return this.#send(next, { ...call, isAsking: kind === 'ASK' }, redirections - 1);
+    return this.#send(next, call, redirections - 1, kind === 'MOVED' ? this.scripts : ASKING);
   }
 
   /** @param slot the slot without a known node; left out if no node at all is known */

@@ -83,7 +83,7 @@ export class PrimaryConnection implements Connection {
   }
 
   trusts(_key: string, fence: string, sentAt: number): boolean {
-    return this.scripts.trusts?.(this.#server.client, fence, sentAt) ?? true;
+    return this.#server.trusts(this.scripts, fence, sentAt);
   }
 
   servers(): readonly ServerConnection[] {

@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockOwner, LockStore } from '../../../lib/core/store/lock-store.js';
-import type { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
+import type { PushedGrant } from '../../../lib/core/store/hearing.js';
+import { SYSTEM_CLOCK } from '../../../lib/core/util/clock.js';
+import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RestartQuarantineError } from '../../../lib/redis/script/restart-quarantine.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { lockConnection } from '../../support/redis/lock-user.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
 /** Longer than the server has been running. */
@@ -95,6 +98,12 @@ describe('a server that may have forgotten leases', () => {
   });
 });
 
+class RawStore extends RedisLockStore implements AsyncDisposable {
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
 function ownerOf({ store }: { readonly store: LockStore }, name: string): LockOwner {
   return { resource: 'x', id: `${store.clientId}/${name}`, mode: 'exclusive' };
 }
@@ -159,6 +168,48 @@ describe('a server that was restarted from an old snapshot', () => {
     expect([short, long, both].map((lease) => lease.isHeld())).toEqual([false, false, false]);
     expect(got.map((lease) => lease.isHeld())).toEqual([true, true, true]);
   });
+
+  it.each([
+    ['none', true],
+    ['normal', false],
+    ['pubsub', false],
+  ] as const)(
+    'may have a place that is older than a connection (%s): then the waiter asks again',
+    async (killed, isEnough) => {
+      const careless = await start();
+      const terms = {
+        keyPrefix: 'lock',
+        instanceId: 'raw',
+        leaseMs: QUARANTINE_MS,
+        restartQuarantineMs: QUARANTINE_MS,
+      };
+      await using store = new RawStore({ ...terms, connection: lockConnection(redis().url) });
+      const grants: PushedGrant[] = [];
+      let connections = 0;
+      store.listen({ granted: (grant) => grants.push(grant), reconnected: () => connections++ });
+      await store.start(5_000);
+      const [first, waiter, other] = [
+        ownerOf(careless, 'first'),
+        ownerOf({ store }, 'waiter'),
+        ownerOf({ store }, 'other'),
+      ];
+      await careless.store.acquire(first, LONG_MS);
+      // It is well by now.
+      await eventually(() => store.acquire({ ...other, resource: 'other' }, QUARANTINE_MS));
+      const sentAt = SYSTEM_CLOCK.now();
+      await store.acquire(waiter, LONG_MS, { sentAt, maxWaiters: 10 });
+
+      const before = connections;
+      if (killed !== 'none') {
+        await admin().call('CLIENT', 'KILL', 'TYPE', killed);
+        await eventually(() => expect(connections).toBeGreaterThan(before));
+        await eventually(() => store.acquire({ ...other, resource: 'another' }, QUARANTINE_MS));
+      }
+      await eventually(() => careless.store.release(first));
+      await eventually(() => expect(grants).toHaveLength(1));
+      expect(grants[0]!.sentAt).toBe(isEnough ? Math.floor(sentAt) : -Infinity);
+    },
+  );
 
   it('is not believed where a process that knows nothing of it grants all the same', async () => {
     const [a, b, careless] = [await start(CAREFUL), await start(CAREFUL), await start()];

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import type { Command, Redis } from 'ioredis';
-import { ScriptRunner } from '../../../lib/redis/script/script-runner.js';
-import type { ScriptCall } from '../../../lib/redis/script/script.js';
+import { ASKING, ScriptRunner } from '../../../lib/redis/script/script-runner.js';
+import type { ScriptCall, ScriptSender } from '../../../lib/redis/script/script.js';
 
 const SHA = 'a'.repeat(40);
 
@@ -9,11 +9,10 @@ interface Texts {
   lua?: string;
   keys?: readonly string[];
   args?: readonly (string | number)[];
-  isAsking?: boolean;
 }
 
 /** What ioredis would write. */
-function written({ lua = 'return 1', keys = [], args = [], isAsking }: Texts): string {
+function written(sender: ScriptSender, { lua = 'return 1', keys = [], args = [] }: Texts): string {
   const sent: Command[] = [];
   const client = {
     asking: () => Promise.resolve(),
@@ -23,9 +22,8 @@ function written({ lua = 'return 1', keys = [], args = [], isAsking }: Texts): s
       return command.promise;
     },
   } as unknown as Redis;
-  const call = { script: { sha: SHA, lua }, keys, args, read: (reply: unknown) => reply, isAsking };
-  const fail = (error: unknown) => Promise.reject(error as Error);
-  void new ScriptRunner().send(client, call as unknown as ScriptCall<unknown>, fail);
+  const call = { script: { sha: SHA, lua }, keys, args, read: (reply: unknown) => reply };
+  void sender.send(client, call as unknown as ScriptCall<unknown>, (error) => Promise.reject(error as Error));
   expect(sent).toHaveLength(1);
   return sent[0]!.toWritable(undefined as never) as string;
 }
@@ -68,13 +66,13 @@ describe('a command of a script, encoded for the wire', () => {
   it.each(TEXTS)('has the bytes of each part before it: %s', (_, texts) => {
     const { keys = [], args = [] } = texts;
     const expected = [String(keys.length), ...keys, ...args].map(wellFormed);
-    expect(parts(written(texts))).toEqual(['evalsha', SHA, ...expected]);
-    expect(parts(written({ ...texts, isAsking: true }))).toEqual(['eval', 'return 1', ...expected]);
+    expect(parts(written(new ScriptRunner(), texts))).toEqual(['evalsha', SHA, ...expected]);
+    expect(parts(written(ASKING, texts))).toEqual(['eval', 'return 1', ...expected]);
   });
 
   it('has the bytes of the text of the script, too', () => {
     const lua = "return 'é🔒'";
-    expect(parts(written({ lua, args: ['x'], isAsking: true }))).toEqual(['eval', lua, '0', 'x']);
+    expect(parts(written(ASKING, { lua, args: ['x'] }))).toEqual(['eval', lua, '0', 'x']);
   });
 
   describe('counts bytes', () => {
@@ -83,7 +81,7 @@ describe('a command of a script, encoded for the wire', () => {
     /** How often they are counted for one command. */
     function counts(texts: Texts): number {
       const byteLength = jest.spyOn(Buffer, 'byteLength');
-      written(texts);
+      written(new ScriptRunner(), texts);
       return byteLength.mock.calls.length;
     }
 

@@ -1,5 +1,5 @@
 import type { Command, Redis } from 'ioredis';
-import { ScriptRunner } from '../../../lib/redis/script/script-runner.js';
+import { ASKING } from '../../../lib/redis/script/script-runner.js';
 import type { ScriptCall } from '../../../lib/redis/script/script.js';
 
 const call = {
@@ -7,7 +7,6 @@ const call = {
   keys: ['lock:{stock}'],
   args: ['shop/1/secret'],
   read: (reply: unknown) => reply,
-  isAsking: true,
 } as unknown as ScriptCall<unknown>;
 
 /** What Redis says where EVAL was renamed. It repeats the arguments. */
@@ -32,7 +31,7 @@ it.each([1, 2])('a command that %d instrumentations have wrapped fails once, and
       return command.promise;
     },
   } as unknown as Redis;
-  const error = await new ScriptRunner().send(client, call, (reason) => Promise.resolve(reason));
+  const error = await ASKING.send(client, call, (reason) => Promise.resolve(reason));
   expect(seen).toHaveLength(times);
   for (const message of [...seen, (error as Error).message]) {
     expect(message).toContain('unknown command');

@@ -326,6 +326,30 @@ describe('when a replica that lags is made the primary', () => {
   });
 });
 
+describe('when the primary restarts before a fail-over, and its replica copies that it is empty', () => {
+  const start = useInstances(() => ({}));
+
+  it.each([
+    ['every lock is held twice, though the replica had it', {}, 'granted'],
+    ['none is with restartQuarantineMs', { restartQuarantineMs: 600_000 }, 'restartQuarantineMs'],
+  ] as const)('%s', async (_, terms, outcome) => {
+    await using pair = await ReplicaPair.start();
+    const { connection } = pair;
+    const first = await start({ ...DURABLY, defaults: { leaseMs: 60_000 }, connection });
+    const lease = await first.locks.acquire('a');
+    await pair.restartPrimary();
+    const second = await start({ ...DURABLY, ...terms, connection });
+    const ask = (): Promise<string> =>
+      second.locks.acquire('a', { waitMs: 2_000 }).then(
+        () => 'granted',
+        ({ message }: Error) => message,
+      );
+    await eventually(async () => expect(await ask()).toContain(outcome));
+    // It asks for its next renewal in 20 s.
+    expect(lease.isHeld()).toBe(true);
+  });
+});
+
 /** The default user, whatever user others lock as. */
 function withoutUser(port: number) {
   return { host: '127.0.0.1', port, password: undefined };

@@ -65,6 +65,13 @@ export class ReplicaPair implements AsyncDisposable {
     this.front.cut();
   }
 
+  /** The primary dies, and is the primary again before the replica could take its place: empty. */
+  async restartPrimary(): Promise<void> {
+    await this.primary.kill();
+    await this.primary.restart();
+    await this.replica.untilCaughtUp(this.primary);
+  }
+
   /** The two change places. The old primary lives, as the replica, and keeps the connections that it has. */
   async switchOver(): Promise<void> {
     const [old, next] = [this.primary, this.replica];

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { createOwnerId } from '../../../lib/core/store/ask.js';
 import { SystemRandom } from '../../../lib/core/util/clock.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
-import { ScriptRunner } from '../../../lib/redis/script/script-runner.js';
+import { ASKING, ScriptRunner } from '../../../lib/redis/script/script-runner.js';
 import * as everyScript from '../../../lib/redis/script/scripts.js';
 import { Instruments } from '../../support/expect/instruments.js';
 import { eventually } from '../../support/expect/eventually.js';
@@ -27,7 +27,7 @@ describe('what traces and other instruments see of a command', () => {
   it.each(['cold', 'known', 'asking'])('is no argument of any script: %s', async (how) => {
     expect(SCRIPTS.length).toBeGreaterThan(15);
     const client = new Redis(redis().url);
-    const runner = new ScriptRunner();
+    const sender = how === 'asking' ? ASKING : new ScriptRunner();
     for (const script of SCRIPTS) {
       if (how === 'cold') await isCold();
       // Most of them fail for that; what they are sent with is the same.
@@ -35,8 +35,8 @@ describe('what traces and other instruments see of a command', () => {
       const args = Array.from({ length: 9 }, (_, index) => `Pst-${index}`);
       // The probe says which commands were refused: names from our own list.
       if (script.name === 'probe') args[3] = 'get';
-      const call = { script, keys, args, read: (reply: unknown) => reply, isAsking: how === 'asking' };
-      await runner.send<unknown>(client, call, async (error) => instruments.see('an error', error));
+      const call = { script, keys, args, read: (reply: unknown) => reply };
+      await sender.send<unknown>(client, call, async (error) => instruments.see('an error', error));
     }
     expect(instruments.names).toContain(how === 'known' ? 'evalsha' : 'eval');
     expect(instruments.placesOf('Pst-')).toEqual([]);

@@ -56,6 +56,11 @@ export class ReplicatedRedis implements AsyncDisposable {
     return this.#server.restart({ args: ['--replicaof', '127.0.0.1', `${primary.port}`] });
   }
 
+  /** After a kill, and with nothing. */
+  restart(): Promise<void> {
+    return this.#server.restart();
+  }
+
   /** Resolves when it has had all the primary has now. */
   async untilCaughtUp(primary: ReplicatedRedis): Promise<void> {
     const offset = Number(await primary.#replication('master_repl_offset'));

@@ -1882,7 +1882,9 @@ function lookJobsScript(KEYS: Value, ARGV: Value): Value {
       }
     }
     const record: Value = listOf(
-      lua.tried(() => redis.hmget(KEYS[base + 3], 'next', 'ok', 'missed', 'owed', 'span', 'pause', 'schedule')),
+      lua.tried(() =>
+        redis.hmget(KEYS[base + 3], 'next', 'ok', 'missed', 'owed', 'span', 'pause', 'schedule', 'stated'),
+      ),
     );
     let instances: Value = [];
     let count: Value = '';
@@ -1896,7 +1898,7 @@ function lookJobsScript(KEYS: Value, ARGV: Value): Value {
     const isKnown: Value = record[0] ?? record[1] ?? record[2] ?? record[3] ?? record[4] ?? record[5] ?? record[6];
     const size = jobs.length;
     jobs[size] =
-      `${isKnown !== undefined ? 1 : ''}\n${textOf(KEYS[base + 1])}\n${lua.is(token) ? token : ''}\n${count}\n${record[0] ?? ''}\n${record[1] ?? ''}\n${record[2] ?? ''}\n${record[3] ?? ''}\n${record[4] ?? ''}\n${record[5] ?? ''}\n${record[6] ?? ''}`;
+      `${isKnown !== undefined ? 1 : ''}\n${textOf(KEYS[base + 1])}\n${lua.is(token) ? token : ''}\n${count}\n${record[0] ?? ''}\n${record[1] ?? ''}\n${record[2] ?? ''}\n${record[3] ?? ''}\n${record[4] ?? ''}\n${record[5] ?? ''}\n${record[7] ?? ''}\n${record[6] ?? ''}`;
     jobs[size + 1] = textOf(KEYS[base + 4]);
     jobs[size + 2] = runs.length === 1 && runs[0] !== undefined ? runs[0] : runs.join('\n');
     jobs[size + 3] = instances.join('\n');
@@ -2156,9 +2158,11 @@ function registerJobScript(KEYS: Value, ARGV: Value): Value {
   if (lua.is(record.down) && !/ /.test(record.down)) {
     redis.hset(recordKey, 'down', `${record.down} ${lua.whole(now)}`);
   }
-  redis.hset(recordKey, 'schedule', schedule, 'next', nextAt, 'stated', lua.whole(now));
-  if (schedule === '') {
-    redis.hdel(recordKey, 'schedule');
+  if (schedule !== '' || lua.is(record.schedule) || !lua.is(record.stated)) {
+    redis.hset(recordKey, 'schedule', schedule, 'next', nextAt, 'stated', lua.whole(now));
+    if (schedule === '') {
+      redis.hdel(recordKey, 'schedule');
+    }
   }
   lua.tried(() => redis.zrem(instancesKey, lua.match(owner, /^[^/]*/)));
   noteInstance(instancesKey, owner, keepMs);

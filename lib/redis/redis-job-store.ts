@@ -261,9 +261,9 @@ function readState(resource: string, reply: readonly [number, ...string[]], at: 
   const pause = readPause(reply[at + 1] as string);
   const stored = readRuns(reply[at + 2] as string);
   const { runs, running } = readHistory(stored, number(2), limit);
-  const [last, next, lastSuccessAt] = [number(1), number(4), number(5)];
+  const [last, next, lastSuccessAt, statedAt] = [number(1), number(4), number(5), number(10)];
   const owed = facts[7] ? readOwed(facts[8]!) : undefined;
-  const schedule = facts.slice(10).join('\n');
+  const schedule = facts.slice(11).join('\n');
   // One by one: a list has a thousand of these, and spreads take far more memory.
   const state: { -readonly [K in keyof JobState]: JobState[K] } = {
     resource,
@@ -277,6 +277,7 @@ function readState(resource: string, reply: readonly [number, ...string[]], at: 
   if (schedule !== '') state.schedule = schedule;
   if (next !== undefined) state.next = next;
   if (last !== undefined) state.last = last;
+  if (statedAt !== undefined) state.statedAt = statedAt;
   if (lastSuccessAt !== undefined) state.lastSuccessAt = lastSuccessAt;
   if (owed && owed.until >= now) state.owed = owed;
   if (pause) state.pause = pause;

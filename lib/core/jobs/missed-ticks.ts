@@ -16,6 +16,8 @@ const MOST_UNSCHEDULED = 30;
 const RETRY_MS = { first: 1_000, longest: 30_000 };
 /** After so many schedules, whose next ticks take some milliseconds to compute, the event loop has a turn. */
 const SCHEDULES_PER_TURN = 4;
+/** The first tick of an interval comes at a random moment of the first tenth of it, and within this time. */
+const FIRST_WITHIN = { part: 10, ms: 30_000 };
 /** How often a job that runs for missed ticks asks whether a run is owed. */
 const ASK_AGAIN_MS = 5 * 60_000;
 
@@ -52,6 +54,8 @@ export class MissedTicks {
       resource: jobResource(job.job),
       text: undefined,
       isRegistered: false,
+      since: this.runtime.clock.now(),
+      isTimed: false,
       unscheduled: 0,
       last: 0,
       next: undefined,
@@ -183,8 +187,30 @@ export class MissedTicks {
 
   async #answered(watched: Watched, state: JobState): Promise<void> {
     if (this.runtime.closing.aborted) return;
+    this.#timeFirst(watched, state);
     await this.#account(watched, state);
     watched.wrongAt = undefined;
+  }
+
+  /**
+   * The timer of an interval begins anew with each process. Where processes live shorter than that, none would ever run
+   * it. So its first tick comes as long after the last one of the fleet, and not in the first moments of the process.
+   */
+  #timeFirst(watched: Watched, { now, statedAt }: JobState): void {
+    const { interval } = watched.job;
+    if (!interval || watched.isTimed || statedAt === undefined) return;
+    watched.isTimed = true;
+    const { clock, random } = this.runtime;
+    const { ms, fire } = interval;
+    const startMs = random.fraction() * Math.min(ms / FIRST_WITHIN.part, FIRST_WITHIN.ms);
+    const firesIn = Math.max(watched.since + startMs - clock.now(), statedAt + ms - now);
+    const timerFiresIn = watched.since + ms - clock.now();
+    let tries = 0;
+    const fireOnce = (): void => {
+      const isOver = this.runtime.closing.aborted || ++tries > MOST_UNSCHEDULED;
+      if (!isOver && !fire()) clock.setTimer(fireOnce, FIRST_LOOK_MS, { background: true });
+    };
+    if (firesIn < timerFiresIn) clock.setTimer(fireOnce, firesIn, { background: true });
   }
 
   /** They are asked for by themselves from now on. @returns whether one of them was right until now */

@@ -36,6 +36,11 @@ interface WatchedJob {
   readonly missedWithinMs: number;
   /** When its ticks are due; `undefined` while it is not scheduled here, and if its ticks have no order. */
   schedule(): TickSchedule | undefined;
+  /**
+   * Of an interval: what fires its first tick before its timer does, because the last run of the fleet was long ago. It
+   * returns false as long as there is no timer.
+   */
+  readonly interval?: { readonly ms: number; fire(): boolean } | undefined;
   /** Tries to run the one run for all ticks that were missed. Another instance may have it. */
   runOwed(owed: NonNullable<JobState['owed']>): Promise<unknown>;
 }
@@ -47,6 +52,10 @@ export interface Watched {
   /** The schedule that the store knows, as far as this process knows. */
   text: string | undefined;
   isRegistered: boolean;
+  /** When this process has the job since, on the monotonic clock. */
+  readonly since: number;
+  /** Whether its first tick was timed. */
+  isTimed: boolean;
   /** How often it had no schedule yet. */
   unscheduled: number;
   /** The last tick that is accounted, as far as this process knows, and the one after it. */

@@ -167,6 +167,11 @@ export interface JobState {
   /** When the next tick is due, as the last instance told that claimed or registered. */
   readonly next?: number;
   /**
+   * When an instance last told when the next tick is due: by a claim, or by the registration of its schedule. Of a job
+   * whose ticks have no order: when the last of them was claimed, or when the job was registered first.
+   */
+  readonly statedAt?: number;
+  /**
    * The last accounted tick: claimed, paused, or told as missed. No tick up to this is ever granted. Not set: none is
    * known, so none was missed.
    */

@@ -1,14 +1,11 @@
-import { Logger } from '@nestjs/common';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { isUnclaimed } from '../../core/singleton/tick-claims.js';
 import { inRootContext } from '../../core/util/async-contexts.js';
 import { quote } from '../../core/util/quoted.js';
 import { cronTicksOf, scheduleOf } from '../schedule/cron-ticks.js';
 import { checkMissedOfDate, cronTickAt, intervalTick, resolveIntervalOptions } from '../schedule/job-ticks.js';
 import type { RedisLockService } from '../redis-lock.service.js';
-import { clockOf } from '../service-parts.js';
-import { type Job, type JobMethod, type Occasion, runJob } from '../schedule/run-job.js';
+import { fireJob, type Job, type JobMethod, type Occasion, runJob } from '../schedule/run-job.js';
 import { resolveJobOptions } from '../schedule/singleton-options.js';
 import { ADDED_CRON_OPTIONS, type AddedCronJob, type AddedJob, checkAddedJob, fleetOptionsOf } from './job-options.js';
 import {
@@ -50,8 +47,6 @@ interface Adding extends SchedulerParts, Pick<Job, 'name' | 'options'> {
 
 /** The jobs that an application has added while it runs. They stand in the scheduler's registry under their names. */
 export class AddedJobs {
-  /** As `@nestjs/schedule` logs the errors of decorated jobs. */
-  readonly #logger = new Logger('Scheduler');
   readonly #entries = new Map<string, Entry>();
 
   /** The added job of this name. One that was deleted in the scheduler's registry is none any more. */
@@ -127,9 +122,11 @@ export class AddedJobs {
 
   #addInterval({ name, options, work, registry, service }: Adding, intervalMs: number): Job {
     const tickAt = (wallNow: number): Occasion['tick'] => intervalTick(intervalMs, wallNow);
-    const job = jobOf(service, { name, options, schedule: undefined, intervalMs, tickAt }, work);
+    const isHere = (): boolean => this.find(registry, name) === job;
+    const timerHere = () => (isHere() ? timer : undefined);
+    const job = jobOf(service, { name, options, schedule: undefined, intervalMs, timer: timerHere, tickAt }, work);
     // Not in the context of the caller, which may be a request.
-    const timer = inRootContext(() => setInterval(() => void this.#fire(service, job), intervalMs));
+    const timer = inRootContext(() => setInterval(() => void fireJob(service, job), intervalMs));
     registry.addInterval(name, timer);
     this.#entries.set(name, { job, kind: 'interval', isOnce: false, scheduled: timer });
     return job;
@@ -137,7 +134,7 @@ export class AddedJobs {
 
   #addCron(adding: Adding, { cron, timeZone, utcOffset }: AddedCronJob): Job {
     const source = { cronTime: cron, timeZone, utcOffset };
-    return this.#schedule(adding, source, 'cron', (job) => this.#fire(adding.service, job)).job;
+    return this.#schedule(adding, source, 'cron', (job) => fireJob(adding.service, job)).job;
   }
 
   /** A job that runs once leaves no trace: many may be added, with new names. */
@@ -145,7 +142,7 @@ export class AddedJobs {
     const { name, registry, service, where } = adding;
     const fire = async (job: Job): Promise<void> => {
       const { cronTime } = entry.scheduled;
-      await this.#fire(service, job);
+      await fireJob(service, job);
       // Meanwhile it may have got another date, and another job may have its name.
       if (this.#entry(registry, name) === entry && entry.scheduled.cronTime === cronTime) this.remove(registry, name);
     };
@@ -178,15 +175,6 @@ export class AddedJobs {
     const entry = { job, kind: 'cron', isOnce: option === 'at', scheduled } as const;
     this.#entries.set(name, entry);
     return entry;
-  }
-
-  /** That a tick could not be claimed is in the log of the lock service, which counts such failures. */
-  async #fire(service: RedisLockService, job: Job): Promise<void> {
-    try {
-      await job.run({ kind: 'tick', tick: job.tickAt(clockOf(service).wallNow()) });
-    } catch (error) {
-      if (!isUnclaimed(error)) this.#logger.error(error);
-    }
   }
 }
 

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import { InvalidLockOptionsError, LockUnavailableError } from '../../core/api/errors.js';
 import type { JobRecords } from '../../core/jobs/job-records.js';
+import { isUnclaimed } from '../../core/singleton/tick-claims.js';
 import type { TickSchedule } from '../../core/jobs/watched-job.js';
 import type {
   JobTicks,
@@ -16,6 +17,9 @@ import { sharedByCopies } from '../../core/util/objects.js';
 import { clockOf, partsOf } from '../service-parts.js';
 import type { resolveJobOptions } from './singleton-options.js';
 import { jobTurn } from './turns.js';
+
+/** As `@nestjs/schedule` logs the errors of its jobs. */
+const SCHEDULER_LOG = new Logger('Scheduler');
 
 /** The method of a job. It is called with its run. */
 export type JobMethod = (run: SingletonRun) => unknown;
@@ -31,6 +35,8 @@ export interface Job {
   readonly schedule: (() => TickSchedule | undefined) | undefined;
   /** The time between two ticks of an interval. */
   readonly intervalMs?: number | undefined;
+  /** The timer of an interval; `undefined` while it is not scheduled. */
+  readonly timer?: (() => Pick<NodeJS.Timeout, 'refresh'> | undefined) | undefined;
   /** The tick that fires at a time. @param wallNow milliseconds since the Unix epoch */
   tickAt(wallNow: number): JobTick;
   /**
@@ -195,12 +201,28 @@ export function checkMissedIsKept(service: object, onMissed: unknown, what: stri
   );
 }
 
+/** Runs a job when it is due. An error is logged as `@nestjs/schedule` logs those of its jobs. */
+export async function fireJob(service: RedisLockService, job: Job): Promise<void> {
+  try {
+    await job.run({ kind: 'tick', tick: job.tickAt(clockOf(service).wallNow()) });
+  } catch (error) {
+    // That a tick could not be claimed is in the log of the lock service, which counts such failures.
+    if (!isUnclaimed(error)) SCHEDULER_LOG.error(error);
+  }
+}
+
+/** Fires an interval before its timer does, which begins anew. @returns false if there is no timer: it was deleted */
+function fireFirst(service: RedisLockService, job: Job): boolean {
+  const timer = job.timer?.();
+  timer?.refresh();
+  if (timer) void fireJob(service, job);
+  return timer !== undefined;
+}
+
 /** Watches a job from now on, and runs it for ticks that were missed. */
 export function watchJob(service: RedisLockService, job: Job): void {
-  const { name, options, schedule } = job;
+  const { name, options, schedule, intervalMs } = job;
   const { graceMs, onMissed, missedWithinMs } = options.missed;
-  // As `@nestjs/schedule` logs the errors of its jobs.
-  const logger = new Logger('Scheduler');
   partsOf(service)?.jobs?.missed.add({
     job: name,
     historySize: options.history.historySize ?? 0,
@@ -209,6 +231,7 @@ export function watchJob(service: RedisLockService, job: Job): void {
     onMissed,
     missedWithinMs,
     schedule: schedule ?? (() => undefined),
-    runOwed: ({ tick }) => job.run(forMissed(service, job, tick)).catch((error: unknown) => logger.error(error)),
+    interval: intervalMs === undefined ? undefined : { ms: intervalMs, fire: () => fireFirst(service, job) },
+    runOwed: ({ tick }) => job.run(forMissed(service, job, tick)).catch((error: unknown) => SCHEDULER_LOG.error(error)),
   });
 }

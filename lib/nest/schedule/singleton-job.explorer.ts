@@ -16,6 +16,7 @@ import { type ScheduleDecorator, scheduleDecoratorOf } from '../request/known-ha
 import type { RedisLockService } from '../redis-lock.service.js';
 import { partsOf } from '../service-parts.js';
 import { DEFAULT_NAME } from '../tokens.js';
+import type { SchedulerRegistry } from '@nestjs/schedule';
 import { callFor, checkMissedIsKept, type Job, watchJob } from './run-job.js';
 import { jobName, schedulingOf, SINGLETON_JOB, type SingletonJob } from './singleton-method.js';
 import { describeJob } from './singleton-options.js';
@@ -29,17 +30,36 @@ type Switches = Partial<Record<Switch, boolean>>;
 
 const DECORATORS: Record<Switch, ScheduleDecorator> = { cronJobs: 'Cron', intervals: 'Interval', timeouts: 'Timeout' };
 
+/** A timer that goes on as it is. */
+const NOT_FOUND: Pick<NodeJS.Timeout, 'refresh'> = {
+  refresh() {
+    return this as NodeJS.Timeout;
+  },
+};
+
 /** What is known of the `ScheduleModule` of an application. It may come from another copy of `@nestjs/schedule`. */
 export class Scheduler {
   readonly isImported: boolean;
   readonly #switches: Switches;
+  readonly #registry: SchedulerRegistry | undefined;
 
   constructor(discovery: DiscoveryService) {
     const providers = discovery.getProviders();
     const options = providers.find(({ token }) => token === 'SCHEDULE_MODULE_OPTIONS');
     // The registry is public, and the token of the options is not: a later version may rename that.
-    this.isImported = options !== undefined || providers.some(({ name }) => name === 'SchedulerRegistry');
+    const registry = providers.find(({ name }) => name === 'SchedulerRegistry');
+    this.isImported = options !== undefined || registry !== undefined;
+    this.#registry = registry?.instance as SchedulerRegistry | undefined;
     this.#switches = (options?.instance ?? {}) as Switches;
+  }
+
+  /** The timer of an interval; `undefined` if it is not scheduled. That of one without a name cannot be found. */
+  intervalOf(method: object, name: string | undefined): Pick<NodeJS.Timeout, 'refresh'> | undefined {
+    if (!this.isImported || this.switchedOffBy(method)) return undefined;
+    if (name === undefined) return NOT_FOUND;
+    return this.#registry?.doesExist('interval', name)
+      ? (this.#registry.getInterval(name) as NodeJS.Timeout)
+      : undefined;
   }
 
   /** The option by which the module leaves out the jobs of this method's kind. */
@@ -213,7 +233,8 @@ export class SingletonJobExplorer implements OnModuleInit, OnApplicationBootstra
     );
   }
 
-  #decorated({ job: { method: key, options, ticks }, method, name, where }: FoundJob, instance: object): Job {
+  #decorated({ job, method, name, where }: FoundJob, instance: object): Job {
+    const { method: key, options, ticks } = job;
     const call = (): unknown => (instance as Record<string, () => unknown>)[key]!();
     const schedule = ticks.schedule && (() => (this.#isSwitchedOff(method) ? undefined : ticks.schedule!(instance)));
     return {
@@ -222,6 +243,7 @@ export class SingletonJobExplorer implements OnModuleInit, OnApplicationBootstra
       options,
       schedule,
       intervalMs: ticks.intervalMs,
+      timer: ticks.intervalMs === undefined ? undefined : () => this.#scheduler?.intervalOf(method, job.name),
       tickAt: (wallNow) => ticks.now(instance, wallNow),
       run: (occasion) => callFor(name, occasion, call),
     };

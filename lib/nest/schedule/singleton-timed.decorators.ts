@@ -45,7 +45,8 @@ export type SingletonIntervalOptions = SingletonJobOptions;
 /**
  * `@Interval`, but the fleet as a whole runs the method once per interval. The timers of the instances are out of step,
  * so a run has no nominal time. The first instance whose timer fires runs the method, and then no instance runs it for
- * most of an interval, by the clock of Redis. Needs `ScheduleModule.forRoot()`.
+ * most of an interval, by the clock of Redis. An instance that starts runs it an interval after the last run of the
+ * fleet, and not an interval after its own start. Needs `ScheduleModule.forRoot()`.
  *
  * - `@SingletonInterval(30_000)`
  * - `@SingletonInterval(30_000, { name: 'poll', overlap: 'wait' })`

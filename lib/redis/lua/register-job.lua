@@ -40,8 +40,11 @@ end
 if record.down and not string.find(record.down, ' ') then
   redis.call('HSET', recordKey, 'down', record.down .. string.format(' %.0f', now))
 end
-redis.call('HSET', recordKey, 'schedule', schedule, 'next', nextAt, 'stated', string.format('%.0f', now))
-if schedule == '' then redis.call('HDEL', recordKey, 'schedule') end
+-- Of a job whose ticks have no order, the last claim has told when it may run next.
+if schedule ~= '' or record.schedule or not record.stated then
+  redis.call('HSET', recordKey, 'schedule', schedule, 'next', nextAt, 'stated', string.format('%.0f', now))
+  if schedule == '' then redis.call('HDEL', recordKey, 'schedule') end
+end
 redis.pcall('ZREM', instancesKey, string.match(owner, '^[^/]*'))
 noteInstance(instancesKey, owner, keepMs)
 keepJob(recordKey, runsKey, instancesKey, ttl)

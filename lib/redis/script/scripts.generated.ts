@@ -1495,7 +1495,7 @@ for base = 0, #KEYS - 6, 6 do
       if string.sub(run, -#open) == open then runs[#runs + 1] = run end
     end
   end
-  local record = listOf(redis.pcall('HMGET', KEYS[base + 4], 'next', 'ok', 'missed', 'owed', 'span', 'pause', 'schedule'))
+  local record = listOf(redis.pcall('HMGET', KEYS[base + 4], 'next', 'ok', 'missed', 'owed', 'span', 'pause', 'schedule', 'stated'))
   local instances, count = {}, ''
   if mostInstances > 0 then
     instances = listOf(redis.pcall('ZRANGE', KEYS[base + 6], 0, mostInstances - 1, 'REV', 'WITHSCORES'))
@@ -1506,7 +1506,7 @@ for base = 0, #KEYS - 6, 6 do
   local size = #jobs
   jobs[size + 1] = (isKnown and 1 or '') .. '\\n' .. textOf(KEYS[base + 2]) .. '\\n' .. (token or '') .. '\\n' .. count .. '\\n'
     .. (record[1] or '') .. '\\n' .. (record[2] or '') .. '\\n' .. (record[3] or '') .. '\\n' .. (record[4] or '') .. '\\n'
-    .. (record[5] or '') .. '\\n' .. (record[6] or '') .. '\\n' .. (record[7] or '')
+    .. (record[5] or '') .. '\\n' .. (record[6] or '') .. '\\n' .. (record[8] or '') .. '\\n' .. (record[7] or '')
   jobs[size + 2] = textOf(KEYS[base + 5])
   jobs[size + 3] = #runs == 1 and runs[1] or table.concat(runs, '\\n')
   jobs[size + 4] = table.concat(instances, '\\n')
@@ -1774,8 +1774,11 @@ end
 if record.down and not string.find(record.down, ' ') then
   redis.call('HSET', recordKey, 'down', record.down .. string.format(' %.0f', now))
 end
-redis.call('HSET', recordKey, 'schedule', schedule, 'next', nextAt, 'stated', string.format('%.0f', now))
-if schedule == '' then redis.call('HDEL', recordKey, 'schedule') end
+-- Of a job whose ticks have no order, the last claim has told when it may run next.
+if schedule ~= '' or record.schedule or not record.stated then
+  redis.call('HSET', recordKey, 'schedule', schedule, 'next', nextAt, 'stated', string.format('%.0f', now))
+  if schedule == '' then redis.call('HDEL', recordKey, 'schedule') end
+end
 redis.pcall('ZREM', instancesKey, string.match(owner, '^[^/]*'))
 noteInstance(instancesKey, owner, keepMs)
 keepJob(recordKey, runsKey, instancesKey, ttl)

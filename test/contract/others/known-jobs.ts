@@ -45,6 +45,28 @@ export function describeKnownJobs(suite: Suite<Base>): void {
       },
     );
 
+    it.onEveryServer(
+      'has when a tick without an order was claimed last, or when the job was registered',
+      async ({ subject, one, two, look }) => {
+        const before = await subject.now();
+        await one.jobs.register([{ resource: JOB }]);
+        const { statedAt: first } = await look();
+        assertAtLeast(first, before);
+        await two.jobs.register([{ resource: JOB }]);
+        assert.equal((await look()).statedAt, first);
+        const next = before + MINUTE_MS;
+        const note = noteOf(before, { schedule: undefined, previous: undefined, next });
+        const owner = ownerOf(one);
+        const reply = await one.jobs.claim({ resource: JOB, tick: 'interval' }, claimOf(owner, note));
+        const { statedAt: claimed } = await look();
+        assertAtLeast(claimed, first!);
+        assertAtLeast(await subject.now(), claimed!);
+        await end(one, owner, reply);
+        await two.jobs.register([{ resource: JOB }]);
+        assertMatches(await look(), { statedAt: claimed, next });
+      },
+    );
+
     it('leaves the tick that was due last before that to one call by hand, and no older one', async ({
       one,
       two,

@@ -2,7 +2,8 @@
 -- optional:
 --   schedule  the cron text and its time zone
 --   next      when the next tick is due, in milliseconds since 1970
---   stated    when an instance that has this schedule last told when the next tick is due
+--   stated    when an instance that has this schedule last told when the next tick is due. Without a schedule, when a tick
+--             was last claimed, or at first when the job was registered
 --   missed    how many ticks were missed
 --   ok        when the last run that succeeded ended
 --   owed      the catch-up that no instance has begun: when the last of its ticks was due

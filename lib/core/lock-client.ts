@@ -161,7 +161,9 @@ export class LockClient {
     if (options.transactions) leases.transactions = new TransactionLeases(options.transactions, deps, leases);
     const acquire = (resource: string, lock: ResolvedLockOptions) => granting.lead(resource, lock, leases);
     this.observers = observers;
-    this.operators = new OperatorsView(deps, options.contention);
+    this.operators = new OperatorsView(deps, options.contention, async (resource) => {
+      return this.#jobRecords[0]?.overlapOf(resource);
+    });
     this.watches = new LockWatches(deps);
     store.listen({
       granted: (grant) => localQueues.granted(grant),

@@ -9,7 +9,7 @@ import {
 import { ContentionProfile } from './contention/contention-profile.js';
 import type { BlockedTime } from './events/telemetry.js';
 import { type ExplainOptions, Explainer } from './explain/explainer.js';
-import type { LockExplanation } from './explain/explanation.js';
+import type { JobOverlap, LockExplanation } from './explain/explanation.js';
 import type { LeaseDeps } from './lease/lease-deps.js';
 import { InvalidLockOptionsError } from './api/errors.js';
 import { readLabel } from './api/holder.js';
@@ -84,13 +84,14 @@ export class OperatorsView {
   constructor(
     private readonly deps: LeaseDeps,
     { fromStart = false, callSiteEvery = CONTENTION_SETTINGS.defaults.callSiteEvery }: ContentionSettings = {},
+    overlapOf: (resource: string) => Promise<JobOverlap | undefined> = async () => undefined,
   ) {
     const { observers, clock, store } = deps;
     const ownLease = (resource: string, token: number) => this.#ownLease(resource, token);
     const waitingNow = () => deps.localQueues.waitingByResource();
     const { instanceId } = store;
     this.#profile = new ContentionProfile({ observers, clock, instanceId, ownLease, waitingNow, callSiteEvery });
-    this.#explainer = new Explainer(deps, (resource) => this.#look(resource, 'explain'));
+    this.#explainer = new Explainer(deps, (resource) => this.#look(resource, 'explain'), overlapOf);
     if (fromStart) this.#profile.start();
   }
 

@@ -1,15 +1,15 @@
 import { type DeadlockedCall, InvalidLockOptionsError } from '../api/errors.js';
 import { ACQUIRE_MODES, type AcquireMode } from '../api/lock-mode.js';
 import { atLeast, oneOf, type OptionsOf, OptionTable } from '../api/validation.js';
-import { checkResource } from '../api/resource.js';
+import { checkResource, JOB_PREFIX } from '../api/resource.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from '../lease/lease-deps.js';
 import { isKeptByTransaction } from '../lease/transaction-leases.js';
 import { withTimeout } from '../store/ask.js';
 import type { LockState } from '../store/lock-state.js';
-import { type LockCause, LockExplanation, type OwnHold, type OwnPart } from './explanation.js';
+import { type JobOverlap, type LockCause, LockExplanation, type OwnHold, type OwnPart } from './explanation.js';
 import { likelyCause, seenLease, silentWaiters, type Wanted } from './likely-cause.js';
-import { describeCause, describeCircle, describeHolding, describeWaiting } from './sentences.js';
+import { describeCause, describeCircle, describeHolding, describeOverlap, describeWaiting } from './sentences.js';
 
 /** What `locks.explain()` takes: what you know of a call that was refused. */
 export interface ExplainOptions {
@@ -36,12 +36,13 @@ export const EXPLAIN_OPTIONS = new OptionTable({
 /** Only where the holders live, they may wait for others. */
 const MAY_BE_DEADLOCK: readonly LockCause[] = ['inUse', 'holderSlow', 'heldByThisProcess'];
 /** A roll call takes up to 300 ms, and Redis may be slow. */
-const ROLL_CALL_MS = 1_000;
+const ASKED_MS = 1_000;
 
 export class Explainer {
   constructor(
     private readonly deps: LeaseDeps,
     private readonly inspect: (resource: string) => Promise<LockState>,
+    private readonly overlapOf: (resource: string) => Promise<JobOverlap | undefined>,
   ) {}
 
   async explain(resource: string, options: ExplainOptions = {}): Promise<LockExplanation> {
@@ -56,17 +57,20 @@ export class Explainer {
     const state = await this.inspect(name);
     const own = this.#ownPart(name);
     const seen = explainState(state, own, options);
+    if (seen.cause === 'inUse' && name.startsWith(JOB_PREFIX)) {
+      const overlap = await this.#answerOf(this.overlapOf(name));
+      return overlap ? explainState(state, own, options, { overlap }) : seen;
+    }
     if (!MAY_BE_DEADLOCK.includes(seen.cause) || state.mode === 'semaphore') return seen;
     if (state.waiters.length === 0 && own.waiting === 0) return seen;
-    const deadlock = await this.#deadlockOn(name);
-    return deadlock === undefined ? seen : explainState(state, own, options, deadlock);
+    const { deadlocks } = this.deps;
+    const deadlock = deadlocks && (await this.#answerOf(deadlocks.circleOn(name)));
+    return deadlock === undefined ? seen : explainState(state, own, options, { deadlock });
   }
 
-  /** Where the instances cannot be asked, or do not answer in time, the look at Redis says what it says. */
-  async #deadlockOn(resource: string): Promise<readonly DeadlockedCall[] | undefined> {
-    const { alarms, deadlocks } = this.deps;
-    if (deadlocks === undefined) return undefined;
-    const answer = await withTimeout(alarms, deadlocks.circleOn(resource), ROLL_CALL_MS);
+  /** Where this cannot be asked, or is not answered in time, the look at Redis says what it says. */
+  async #answerOf<T>(asked: Promise<T>): Promise<T | undefined> {
+    const answer = await withTimeout(this.deps.alarms, asked, ASKED_MS);
     return answer.outcome === 'answered' ? answer.value : undefined;
   }
 
@@ -101,15 +105,19 @@ export function explainState(
   state: LockState,
   own: OwnPart,
   wanted: Wanted = {},
-  deadlock?: readonly DeadlockedCall[],
+  { deadlock, overlap }: { readonly deadlock?: readonly DeadlockedCall[]; readonly overlap?: JobOverlap } = {},
 ): LockExplanation {
   const leases = state.holders.map((holder) => seenLease(holder, own));
   const silent = silentWaiters(state.waiters, own);
-  const cause = deadlock ? 'deadlock' : likelyCause(state, leases, own, wanted, silent);
+  const cause = deadlock ? 'deadlock' : overlap ? 'overlap' : likelyCause(state, leases, own, wanted, silent);
   const sentences = [
     ...describeHolding(state, leases),
     ...describeWaiting(state, own, silent),
-    ...(deadlock ? describeCircle(deadlock) : describeCause(cause, state, leases, wanted)),
+    ...(deadlock
+      ? describeCircle(deadlock)
+      : overlap
+        ? describeOverlap(overlap, leases)
+        : describeCause(cause, state, leases, wanted)),
   ];
   return new LockExplanation(state.resource, cause, Object.freeze(sentences), frozen(state));
 }

@@ -14,6 +14,8 @@ const LOCK_CAUSES = [
   'fixedLease',
   /** Calls wait for each other in a circle: each holds what the next one waits for. All instances were asked. */
   'deadlock',
+  /** The run of a job holds it, and later ticks were skipped or wait, because it has not ended. */
+  'overlap',
   /** Its holder leads, and keeps it for as long as it leads. The others are candidates. */
   'leadership',
   /** The processes in the queue do not keep their places any more. */
@@ -65,6 +67,13 @@ export interface OwnHold {
   readonly isOfThisCall: boolean;
   /** Whether its work has ended, and a database transaction keeps it. */
   readonly isKeptByTransaction: boolean;
+}
+
+/** A run of a job that has kept later ticks from running. */
+export interface JobOverlap {
+  readonly ranMs: number;
+  /** When the last of these ticks was due, in milliseconds since the Unix epoch. */
+  readonly lastAt: number;
 }
 
 /** What this process knows of a resource without asking. */

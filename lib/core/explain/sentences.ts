@@ -5,7 +5,7 @@ import type { LockState, LockWaiter } from '../store/lock-state.js';
 import { formatDuration } from '../util/durations.js';
 import { count } from '../util/plurals.js';
 import { plainOrQuoted, quote } from '../util/quoted.js';
-import type { LockCause, OwnPart } from './explanation.js';
+import type { JobOverlap, LockCause, OwnPart } from './explanation.js';
 import {
   isSlow,
   overdueInMs,
@@ -147,6 +147,7 @@ export function describeCause(
   switch (cause) {
     case 'free':
     case 'deadlock':
+    case 'overlap':
       return [];
     case 'inUse':
       if (state.mode === null)
@@ -208,6 +209,20 @@ export function describeCause(
       ];
     }
   }
+}
+
+/** Which run keeps the ticks of its job from running, and what to do. */
+export function describeOverlap({ ranMs, lastAt }: JobOverlap, leases: readonly SeenLease[]): string[] {
+  const others = leases.filter(({ holder }) => !holder.isThisProcess);
+  const inMs = Math.max(...others.map(overdueInMs));
+  return [
+    `This run of the job has lasted ${formatDuration(ranMs)}. Later ticks were skipped, or wait for its end: the last one ` +
+      `was due at ${new Date(lastAt).toISOString()}. If the run should have ended, look for a promise that never settles ` +
+      'in its process, and set maxHoldMs.',
+    ...(others.length > 0
+      ? [`If its process has died since it last renewed the lease, that shows in ${formatDuration(inMs)}.`]
+      : []),
+  ];
 }
 
 /** A holder that has renewed its lease in time may have died since. Of this process, that is known. */

@@ -64,6 +64,18 @@ export class JobRecords {
     return runs.map(runOf);
   }
 
+  /** @returns how long the run of a job has lasted, if later ticks did not run because it has not ended */
+  async overlapOf(resource: string): Promise<{ readonly ranMs: number; readonly lastAt: number } | undefined> {
+    if (this.store.refusal !== undefined) return undefined;
+    const [state] = await this.store.look([resource], 1);
+    const { running, schedule, last, statedAt, now } = state!;
+    if (!running) return undefined;
+    // The tick of an interval is no time: its claims say when the last of them was.
+    const [lastAt = 0, since] =
+      schedule === undefined ? [statedAt, running.startedAt] : [last, Date.parse(running.tick) || running.startedAt];
+    return lastAt > since ? { ranMs: now - running.startedAt, lastAt } : undefined;
+  }
+
   /** @returns the pause that stood before */
   async pause(name: string, own: ReadonlySet<string>, pause: Omit<JobPause, 'at'>): Promise<JobPause | undefined> {
     const { resource } = await this.#known(name, own, 1, 'pause');

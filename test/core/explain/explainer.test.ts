@@ -1,10 +1,12 @@
+import { jest } from '@jest/globals';
 import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import type { TransactionHooks } from '../../../lib/core/api/transactions.js';
 import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import type { ExplainOptions } from '../../../lib/core/explain/explainer.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { track } from '../../support/expect/tracked.js';
+import { jobsOn } from '../../support/world/forgetful.js';
+import { gate, track } from '../../support/expect/tracked.js';
 
 /** Each story with the store in memory, and a clock that the test moves. */
 describe('explain', () => {
@@ -49,6 +51,54 @@ describe('explain', () => {
     expect(state.holders).toMatchObject([{ instanceId: 'b', heldMs: 62_000 }]);
     // The holder itself knows more.
     expect((await explain(b)).text).toContain('held by a call of this process (stock) for 62 s');
+  });
+
+  it.each(['a time', 'an interval'])(
+    'a run of a job that keeps later ticks from running: a tick is %s',
+    async (kind) => {
+      const jobs = jobsOn(world.server);
+      a.locks.jobRecords(jobs);
+      const end = gate();
+      const lock = { leaseMs: 30_000 };
+      const base = { job: 'stock', overlap: 'skip', onCrash: 'skip', keepMs: 600_000, lock } as const;
+      const fire = ({ locks }: Instance) => {
+        const at = world.clock.wallNow();
+        const [run, plan] =
+          kind === 'a time'
+            ? [{ tick: new Date(at).toISOString(), due: { at, maxClockSkewMs: 60_000 } }, { schedule: 'x' }]
+            : [{ tick: 'interval', keepMs: 1_000 }, {}];
+        return locks.singletonRuns(jobs).run({ ...base, ...run }, () => end.opened, { ...plan, next: at + 60_000 });
+      };
+      const explainJob = () => a.locks.operators.explain('cron:stock');
+      const call = fire(b);
+      await world.clock.advance(30_000);
+      expect((await explainJob()).text).toContain('Nothing is wrong');
+      const lastAt = world.clock.wallNow();
+      await fire(a);
+      await world.clock.advance(2_000);
+      const { cause, text } = await explainJob();
+      expect(cause).toBe('overlap');
+      expect(text).not.toContain('Nothing is wrong');
+      expect(text).toContain(
+        'This run of the job has lasted 32 s. Later ticks were skipped, or wait for its end: the last one was due at ' +
+          `${new Date(lastAt).toISOString()}. If the run should have ended, `,
+      );
+      expect(text).toMatch(/ If its process has died since it last renewed the lease, that shows in \d+ s\.$/);
+      expect((await b.locks.operators.explain('cron:stock')).cause).toBe('inUse');
+      end.open();
+      await call;
+      expect((await explainJob()).cause).toBe('free');
+    },
+  );
+
+  it('the run of a job, as any other lock, where the jobs cannot be asked', async () => {
+    const jobs = jobsOn(world.server);
+    jest.spyOn(jobs, 'look').mockImplementation(() => Promise.reject(new LockStoreError('refused', 'NOPERM')));
+    a.locks.jobRecords(jobs);
+    const run = { job: 'x', tick: 'x', overlap: 'skip', onCrash: 'skip', keepMs: 600_000, lock: {} } as const;
+    void b.locks.singletonRuns(jobs).run(run, () => new Promise(() => {}));
+    await world.clock.advance(100);
+    expect((await a.locks.operators.explain('cron:x')).cause).toBe('inUse');
   });
 
   it('names no group where there is none', async () => {

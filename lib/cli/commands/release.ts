@@ -5,6 +5,7 @@ import { fencingTickOf } from '../../core/store/fencing-token.js';
 import { plainOrQuoted, quote } from '../../core/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
 import { CliError } from '../frame/exit-codes.js';
+import { toPaste } from '../frame/help.js';
 import { OPERATOR_OPTIONS, operatorOf } from '../frame/operator.js';
 import { flagOption, integerOption } from '../frame/options.js';
 import { longDuration } from '../../core/util/durations.js';
@@ -42,7 +43,8 @@ export const release = defineCommand({
     if (token === undefined) {
       holders.forEach((holder) => output.note(describe(name, holder)));
       output.note(STILL_WORKS);
-      output.note(`To end a lease: release ${resource} --token ${holders[0]!.fencingToken} --reason <why>`);
+      const line = toPaste('release', resource, `--token ${holders[0]!.fencingToken} --reason <why>`);
+      output.note(`To end a lease: ${line}`);
       return 'usage';
     }
     const holder = holders.find(({ fencingToken }) => fencingTickOf(fencingToken) === fencingTickOf(token));

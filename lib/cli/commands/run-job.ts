@@ -5,6 +5,7 @@ import { notTaken, untilTaken } from '../../views/asked-run.js';
 import type { CommandContext } from '../frame/command.js';
 import { CliError, type ExitName } from '../frame/exit-codes.js';
 import { longDuration } from '../../core/util/durations.js';
+import { toPaste } from '../frame/help.js';
 import { pauseFor } from '../frame/pause.js';
 import { lifeOf, withoutAnswers } from '../../views/roll.js';
 import { callRoll } from '../frame/roll.js';
@@ -49,18 +50,18 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
     throw new CliError(
       'refused',
       `${where} has taken the request to run the job ${quote(name)}, and has not begun. It is not connected any more: ` +
-        `most likely its process is dead, and no other instance runs it for this request. Look whether it has run by ` +
-        `job ${name} --history, and ask again.`,
+        `most likely its process is dead, and no other instance runs it for this request. See if it has run, and ask ` +
+        `again: ${toPaste('job', name, '--history')}`,
     );
   }
   const isOver = state.state === 'ended' || run?.outcome !== undefined;
   if (!isOver) {
-    const history = `job ${name} --history shows`;
+    const history = toPaste('job', name, '--history');
     output.note(
       run
-        ? `${where} runs the job ${quote(name)}, and has not ended within ${longDuration(waitMs)}. It goes on: ${history} its end.`
+        ? `${where} runs the job ${quote(name)}, and has not ended within ${longDuration(waitMs)}. It goes on. See its end: ${history}`
         : `${where} has taken the request to run the job ${quote(name)}, and has not begun within ${longDuration(waitMs)}: ` +
-            `an earlier run goes on, or it is frozen. It may begin later: ${history} that.`,
+            `an earlier run goes on, or it is frozen. It may begin later. See if it has: ${history}`,
     );
     return 'partial';
   }

@@ -20,6 +20,20 @@ export function plainOrQuoted(name: string): string {
   return PLAIN.test(name) ? name : quote(name);
 }
 
+/** No shell gives a meaning to any of these characters. */
+const SHELL_PLAIN = /^[\w.:@/+-]+$/;
+
+/** One word of a command line that people paste into a shell: it runs nothing and stays one word. */
+export function shellWord(text: string): string {
+  if (SHELL_PLAIN.test(text)) return text;
+  const isVisible = escapeText(text) === text;
+  if (isVisible) return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  // As bytes in octal, which bash, zsh, ksh and POSIX 2024 read alike.
+  const bytes = (character: string): string =>
+    Array.from(Buffer.from(character), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
+  return `$'${text.replace(/[\p{Cc}\p{Cs}'\\]/gu, bytes).replace(UNSAFE, bytes)}'`;
+}
+
 /** Names a list for a message or a log: the first few of it, each once, and how many more there are. */
 export function quoteSome(texts: readonly string[], most = 5): string {
   const distinct = [...new Set(texts)];

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import type { JobStore } from '../../../lib/core/store/job-store.js';
 import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
 import { type LockInstance, useAdmin, useInstances, untilQueued } from '../../support/redis/lock-instances.js';
@@ -191,6 +192,17 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
       expect(stderr).toContain('That does not stop the holder');
       expect(stderr).toContain(`release order:7 --token ${fencingToken}`);
       expect(await isHeld(holder)).toBe(true);
+    });
+
+    it.each(['order:7$(exit 9)', "-f 'x';y"])('prints a line that ends %j when a shell runs it', async (name) => {
+      const { locks } = await start();
+      await locks.acquire(name);
+      const { stderr } = await run(['release', '--', name]);
+      const line = stderr.split('To end a lease: ')[1]!.trim().replace('<why>', 'OPS-17');
+      const pasted = `set -e; npx() { [ "$1" = nestjs-redis-lock ]; shift; printf '%s\\0' "$@"; }; ${line}`;
+      const argv = execFileSync('bash', ['-c', pasted], { encoding: 'utf8' }).split('\0').slice(0, -1);
+      expect(await run(['--yes', ...argv])).toMatchObject({ code: 0 });
+      expect((await locks.inspect(name)).holders).toEqual([]);
     });
 
     it('without a terminal needs --yes', async () => {

@@ -79,7 +79,7 @@ describe('job --run, between processes', () => {
       expect(stderr).toContain(
         `${dead.instanceId} has taken the request to run the job "job", and has not begun. It is not connected any more`,
       );
-      expect(stderr).toContain('job job --history');
+      expect(stderr).toContain('npx nestjs-redis-lock job job --history');
       expect(await admin().exists('lock:{cron:job}:runs')).toBe(0);
     });
 

@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { inspect } from 'node:util';
 import { LockBusyError, quoteResource } from '../../../lib/core/api/errors.js';
 import { describeValue } from '../../../lib/core/api/validation.js';
+import { shellWord } from '../../../lib/core/util/quoted.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { LockWorld } from '../../support/world/lock-world.js';
 
@@ -64,5 +66,22 @@ describe('a name with a character that a terminal obeys, or that hides others', 
   it('is cut where it is long', () => {
     expect(quoteResource('x'.repeat(81))).toBe(`"${'x'.repeat(77)}..."`);
     expect(describeValue('x'.repeat(61))).toBe(`"${'x'.repeat(57)}..."`);
+  });
+});
+
+describe('a name in a command line to paste', () => {
+  it.each([
+    ['order:7', 'order:7'],
+    ['user@example.org/a+b-c', 'user@example.org/a+b-c'],
+    ['a b', "'a b'"],
+    ['order:7$(id)', "'order:7$(id)'"],
+    ["it's `id`", `'it'\\''s \`id\`'`],
+    ['~', "'~'"],
+    ['=ls', "'=ls'"],
+    ['é 🔒', "'é 🔒'"],
+    ["a\nb'\\!\u202ec", String.raw`$'a\012b\047\134!\342\200\256c'`],
+  ])('%j is one word of it: %s', (name, word) => {
+    expect(shellWord(name)).toBe(word);
+    expect(execFileSync('bash', ['-c', `printf %s ${word}`], { encoding: 'utf8' })).toBe(name);
   });
 });

@@ -20,7 +20,10 @@ export class PageServer {
     private readonly path: string,
   ) {
     this.#server = createServer((request, response) => {
-      void this.#answer(request).then((reply) => send(response, reply));
+      // An error of one request must not end the process: any web page can make a browser send one.
+      void this.#answer(request)
+        .catch(() => refused(500, 'The console has failed to answer.'))
+        .then((reply) => send(response, reply));
     });
   }
 
@@ -40,15 +43,17 @@ export class PageServer {
     await closed;
   }
 
-  #answer({ method, url = '', headers }: IncomingMessage): Promise<Reply> {
+  async #answer({ method, url = '', headers }: IncomingMessage): Promise<Reply> {
     if (!this.#isHere(headers.host)) return refused(421, 'This is not the address of the console.');
-    const { pathname, searchParams } = new URL(url, `http://${HOST}`);
+    if (!/^\/(?!\/)/.test(url)) return refused(400, 'This is not a path of the console.');
+    // Joined, not resolved: against a base, a path such as `/\[` would be the name of a host.
+    const { pathname, searchParams } = new URL(`http://${HOST}${url}`);
     if (!pathname.startsWith(this.path)) return refused(404, 'Not found. The command line has printed the address.');
     if (method !== 'GET' && method !== 'HEAD') return refused(405, 'This console is read-only.');
     const name = pathname.slice(this.path.length);
     const known = headers['if-none-match'];
     if (name.startsWith('api/')) return this.answers.view(name.slice('api/'.length), searchParams, known);
-    return Promise.resolve(this.answers.file(name, known));
+    return this.answers.file(name, known);
   }
 
   #isHere(host: string | undefined): boolean {
@@ -56,8 +61,8 @@ export class PageServer {
   }
 }
 
-function refused(status: number, body: string): Promise<Reply> {
-  return Promise.resolve({ status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: `${body}\n` });
+function refused(status: number, body: string): Reply {
+  return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: `${body}\n` };
 }
 
 function send(response: ServerResponse, { status, headers, body }: Reply): void {

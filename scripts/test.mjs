@@ -3,8 +3,9 @@
 // npm test -- -t watchdog        all that starts with a dash goes to Jest
 import { runCommand } from './command.mjs';
 import { jest, LONG, SLOW, testFiles } from './jest.mjs';
-import { setUp } from './setup.mjs';
+import { setUp, setUpPackages } from './setup.mjs';
 import { environmentOf } from './setup/find-redis.mjs';
+import { ensureRedis } from './setup/redis.mjs';
 
 /** Projects of Jest that only `npm run test:all` runs. */
 const OF_ALL = ['servers', 'sample-app', 'stacks', 'site', 'browser', 'chaos'];
@@ -14,6 +15,8 @@ const WITHOUT = {
   all: ['--testPathIgnorePatterns', LONG],
   long: [],
 };
+/** Rooms whose tests start no process, so that nothing of theirs comes from dist/: to build it takes longer than they do. */
+const IN_PROCESS = /^test\/(contract|core|memory|sql|telemetry|testing|views)\//;
 
 await runCommand(async () => {
   const [form, ...args] = process.argv.slice(2);
@@ -23,6 +26,12 @@ await runCommand(async () => {
   const files = paths.flatMap(testFiles);
   const chosen = files.length > 0 ? ['--runTestsByPath', ...files] : WITHOUT[form];
 
-  const redis = await setUp({ ownServer: true });
+  const redis = await setUpFor(files);
   return jest([...chosen, ...options], { ...process.env, TEST_SPEED: form, ...environmentOf(redis) });
 });
+
+async function setUpFor(files) {
+  if (files.length === 0 || !files.every((file) => IN_PROCESS.test(file))) return setUp({ ownServer: true });
+  await setUpPackages();
+  return ensureRedis({ ownServer: true });
+}

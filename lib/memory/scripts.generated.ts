@@ -884,6 +884,19 @@ function acquireLock(
   return [['queued', ttl, seen, place, soonestMs, told]];
 }
 
+// include/claim-text.lua
+function readClaim(claim?: Value): Value {
+  const [claimant, state]: Value = lua.captures(lua.is(claim) ? claim : '', /^(\S*) ?(\S*)$/);
+  const [plain, attempt]: Value = lua.captures(claimant ?? '', /^(.*)~(\d+)$/s);
+  return [plain ?? claimant, state, lua.number(attempt) ?? (state === 'reruns' ? 2 : 1)];
+}
+function writeClaim(claimant?: Value, attempt?: Value): Value {
+  if (attempt > 1) {
+    return `${claimant}${attempt > 2 ? `~${attempt}` : ''} reruns`;
+  }
+  return claimant === 'returned' && lua.is(claimant) ? claimant : `${claimant} runs`;
+}
+
 // include/tick-due.lua
 function judgeTick(lastKey?: Value, at?: Value, earlyMs?: Value, lateMs?: Value): Value {
   at = lua.number(at);
@@ -1254,8 +1267,11 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
 
   const [lockKey, claimKey, fenceKey, lastKey, runsKey, recordKey, pauseKey, instancesKey]: Value = KEYS;
-  const [owner, leaseMs, keepMs, overlap, takeOver, dueAt, earlyMs, lateMs, lastKeepMs]: Value = ARGV.slice(0, 9);
-  const [kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick]: Value = ARGV.slice(9, 16);
+  const [owner, leaseMs, keepMs, overlap, takeOver, dueAt, earlyMs, lateMs, lastKeepMs, maxReruns]: Value = ARGV.slice(
+    0,
+    10,
+  );
+  const [kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick]: Value = ARGV.slice(10, 17);
   const isRemembered: Value = lua.is(kind) ? historySize !== '0' || schedule !== '' || nextAt !== '' : kind;
   if (lua.is(isRemembered)) {
     noteInstance(instancesKey, owner, recordKeepMs);
@@ -1277,16 +1293,19 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
   if (claim === 'finished' || (takeOver !== 'nothing' && claim === undefined)) {
     return ['finished', 0, 0];
   }
-  const [claimant, state]: Value = lua.captures(claim ?? '', /^(\S*) ?(\S*)$/);
+  let [claimant, state, attempt]: Value = readClaim(claim);
   const isMine = claimant === owner;
-  const rerun: Value = state === 'reruns' || (state === 'runs' && !isMine) ? 1 : 0;
+  const isBegun = state !== '' && !isMine && claimant !== 'returned';
+  if (isBegun) {
+    attempt = Number(attempt) + 1;
+  }
   const holder: Value = readLock(lockKey);
   if (holder !== undefined && holder.owner === owner && lua.is(holder.token)) {
     renewHolder(lockKey, holder, leaseMs);
     return [
       'granted',
       lua.number(holder.token),
-      rerun,
+      attempt,
       lua.either(kind === 'catchUp' ? readRecord(recordKey).span : undefined, undefined),
     ];
   }
@@ -1295,9 +1314,12 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
     if (takeOver !== 'nothing') {
       redis.pexpire(claimKey, keepMs);
     }
-    const isBegun = state !== '';
     if (holder !== undefined || takeOver === 'nothing' || (isBegun && takeOver === 'unbegun')) {
       return ['taken', ttl, isBegun ? 1 : 0];
+    }
+    if (isBegun && maxReruns !== '' && attempt > Number(lua.number(maxReruns)) + 1) {
+      redis.set(claimKey, 'finished', 'PX', keepMs);
+      return ['crashed', attempt - 1, 0];
     }
   }
   const record: Value = lua.is(kind) ? readRecord(recordKey) : kind;
@@ -1358,7 +1380,7 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
     }
     forgetRun(runsKey, recordKey, entryTick, kind === 'catchUp' && lua.is(previous) ? previous : '');
     if (kind === 'catchUp') {
-      redis.set(claimKey, rerun === 1 ? 'returned reruns' : 'returned', 'PX', keepMs);
+      redis.set(claimKey, writeClaim('returned', attempt), 'PX', keepMs);
     }
   }
   if (lua.is(kind) && kind !== 'manual') {
@@ -1398,7 +1420,7 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
     redis.set(claimKey, 'finished', 'PX', keepMs);
     return ['overlap', ttl, 0];
   }
-  const granted = `${owner}${rerun === 1 ? ' reruns' : ' runs'}`;
+  const granted: Value = writeClaim(owner, attempt);
   if (holder !== undefined) {
     redis.set(claimKey, state === '' && lua.is(owner) ? owner : granted, 'PX', keepMs);
     return ['claimed', ttl, 0];
@@ -1406,12 +1428,12 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
   redis.set(claimKey, granted, 'PX', keepMs);
   const token = takeLock(lockKey, fenceKey, owner, 'exclusive', leaseMs, leaseMs);
   if (!lua.is(kind)) {
-    return ['granted', token, rerun];
+    return ['granted', token, attempt];
   }
   if (kind === 'catchUp') {
     lua.tried(() => redis.hdel(recordKey, 'owed'));
   }
-  const flags = `${rerun === 1 ? 'r' : ''}${kind === 'manual' ? 'm' : ''}${kind === 'catchUp' ? 'c' : ''}`;
+  const flags = `${'r'.repeat(attempt - 1)}${kind === 'manual' ? 'm' : ''}${kind === 'catchUp' ? 'c' : ''}`;
   const entry = `${entryTick} ${now} ${flags === '' ? '-' : flags} ${lua.match(owner, /^[^/]*/)}`;
   if (isMine && state !== '') {
     dropOpenRun(runsKey, entryTick);
@@ -1419,7 +1441,7 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
   addRuns(runsKey, historySize, `${entry} ${lua.whole(token)}`);
   keepJob(recordKey, runsKey, instancesKey, jobKeep);
   const isNew = nextAt !== '' && !lua.is(record.next);
-  return ['granted', token, rerun, kind === 'catchUp' && lua.is(record.span) ? record.span : '', isNew ? 1 : 0];
+  return ['granted', token, attempt, kind === 'catchUp' && lua.is(record.span) ? record.span : '', isNew ? 1 : 0];
 }
 
 // downgrade.lua
@@ -1496,7 +1518,10 @@ function exchangeClaimScript(KEYS: Value, ARGV: Value): Value {
     if (!lua.is(claim)) {
       return claim;
     }
-    const [owner, rest]: Value = lua.captures(claim, /^(\S*)(.*)$/s);
+    let [owner, rest]: Value = lua.captures(claim, /^(\S*?)(~\d+ .*)$/s);
+    if (owner === undefined) {
+      [owner, rest] = lua.captures(claim, /^(\S*)(.*)$/s);
+    }
     if (owner === 'finished' || owner === 'returned') {
       return claim;
     }
@@ -1505,7 +1530,7 @@ function exchangeClaimScript(KEYS: Value, ARGV: Value): Value {
   let standing: Value = redis.get(claimKey);
   if (standing !== undefined && standing === drop) {
     const ttl = Math.max(1, redis.pttl(claimKey));
-    standing = lua.match(standing, / reruns$/) !== undefined ? 'returned reruns' : 'returned';
+    standing = `returned${lua.match(standing, /~\d+ reruns$/) ?? lua.match(standing, / reruns$/) ?? ''}`;
     redis.del(claimKey);
     redis.set(claimKey, standing, 'PX', ttl);
   }
@@ -1516,7 +1541,7 @@ function exchangeClaimScript(KEYS: Value, ARGV: Value): Value {
     }
   }
   const isOpen: Value = lua.either(
-    standing === undefined || standing === from || lua.match(`${standing} `, /^returned /),
+    standing === undefined || standing === from || lua.match(`${standing} `, /^returned[ ~]/),
     force === '1' && standing !== 'finished',
   );
   if (to !== '' && lua.is(isOpen)) {
@@ -1545,11 +1570,11 @@ function finishTickScript(KEYS: Value, ARGV: Value): Value {
   if (claim !== undefined && claim === to) {
     return redis.pexpire(claimKey, keepMs);
   }
-  const [claimant, state]: Value = lua.captures(claim ?? '', /^(\S*) ?(\S*)$/);
+  const [claimant, state, attempt]: Value = readClaim(claim);
   if (claimant !== owner) {
     return 0;
   }
-  const stands: Value = state === 'reruns' && to === 'returned' ? 'returned reruns' : to;
+  const stands: Value = lua.either(to === 'returned' ? writeClaim(to, attempt) : undefined, to);
   redis.set(claimKey, stands, 'PX', keepMs);
   if (lua.is(entryTick) && state !== '') {
     forgetRun(runsKey, recordKey, entryTick, lastMissed);

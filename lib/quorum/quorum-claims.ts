@@ -14,10 +14,7 @@ import {
   FINISHED,
   isClaimOf,
   readClaim,
-  RERUNS,
   RETURNED,
-  returnedFrom,
-  RUNS,
   type Tick,
   type TickClaim,
   type TickReply,
@@ -88,7 +85,7 @@ export class QuorumClaims implements JobClaims {
       // The instance with the lock may be about to claim this tick.
       if (looks === MOST_LOOKS) {
         if (claim.overlap === 'skip') return this.#dropTick(tick, claim, ttlMs);
-        return this.#claimAhead(tick, claim, ttlMs, returned.some(isRerun));
+        return this.#claimAhead(tick, claim, ttlMs, attemptOf(returned));
       }
       await this.#pause(looks);
     }
@@ -102,14 +99,19 @@ export class QuorumClaims implements JobClaims {
     await this.#each(tick, (index) => {
       const text = texts[index];
       if (!text || !isClaimOf(text, owner)) return { owner };
-      return { owner, to: ending === 'finished' ? FINISHED : returnedFrom(text), from: text, keepMs };
+      return {
+        owner,
+        to: ending === 'finished' ? FINISHED : claimText(RETURNED, readClaim(text).attempt),
+        from: text,
+        keepMs,
+      };
     });
     return true;
   }
 
   /** Decides under the job's lock: no other instance does at the same time. */
   async #decideAlone(tick: Tick, claim: TickClaim, fencingToken: number): Promise<TickReply> {
-    const { owner, keepMs, takeOver, due } = claim;
+    const { owner, keepMs, takeOver, maxReruns = Infinity, due } = claim;
     try {
       const isNew = takeOver === 'nothing';
       const look = isNew ? newLook(claim) : { owner: owner.id, due };
@@ -122,14 +124,15 @@ export class QuorumClaims implements JobClaims {
         return { status: 'taken', ttlMs: 0, isBegun: begun };
       }
       if (isNew && seen.refusal && mine.length + returned.length + seen.open < this.#majority) return seen.refusal;
-      const rerun = begun || mine.some(isRerun) || returned.some(isRerun);
-      const to = claimText(owner.id, rerun ? RERUNS : RUNS);
+      const attempt = Math.max(attemptOf([...mine, ...returned]), begun ? attemptOf(others) + 1 : 1);
+      const isGranted = !begun || attempt <= maxReruns + 1;
+      const to = isGranted ? claimText(owner.id, attempt) : FINISHED;
       const written = sort(
         await this.#exchange(tick, { owner: owner.id, to, force: true, keepMs, due, isJudged: isNew }),
         owner,
       );
-      if (written.mine.length >= this.#majority) return { status: 'granted', fencingToken, rerun };
-      if (written.isFinished) return { status: 'finished' };
+      if (written.mine.length >= this.#majority) return { status: 'granted', fencingToken, attempt };
+      if (written.isFinished) return isGranted ? { status: 'finished' } : { status: 'crashed', attempts: attempt - 1 };
       throw new LockStoreError('unknown', 'the claim of the tick was not written to a majority');
     } catch (error) {
       this.store.abandon(owner);
@@ -147,10 +150,11 @@ export class QuorumClaims implements JobClaims {
   }
 
   /** An earlier run holds the lock: tries to claim the tick for when that run is over. */
-  async #claimAhead(tick: Tick, { owner, keepMs, due }: TickClaim, ttlMs: number, rerun: boolean): Promise<TickReply> {
+  async #claimAhead(tick: Tick, { owner, keepMs, due }: TickClaim, ttlMs: number, attempt: number): Promise<TickReply> {
     for (let splits = 1; splits <= MOST_SPLITS; splits++) {
       // Each text is unique: the command that drops a claim may come late, and must not drop the next one.
-      const text = `${owner.id} ${this.random.id()}${rerun ? ` ${RERUNS}` : ''}`;
+      const own = `${owner.id} ${this.random.id()}`;
+      const text = attempt > 1 ? claimText(own, attempt) : own;
       const texts = await this.#exchange(tick, { owner: owner.id, to: text, keepMs, due, isJudged: true });
       const { mine, others, isFinished, refusal } = sort(texts, owner);
       if (mine.length >= this.#majority) return { status: 'claimed', ttlMs };
@@ -208,9 +212,9 @@ function sort(texts: ClaimTexts, { id: owner }: Pick<LockOwner, 'id'>): Claims {
 }
 
 function isBegun(text: string): boolean {
-  return readClaim(text).state !== '';
+  return readClaim(text).isBegun;
 }
 
-function isRerun(text: string): boolean {
-  return readClaim(text).state === RERUNS;
+function attemptOf(texts: readonly string[]): number {
+  return Math.max(1, ...texts.map((text) => readClaim(text).attempt));
 }

@@ -37,6 +37,7 @@ export function readRun(entry: string): JobState['runs'][number] | undefined {
     run.outcome = 'missed';
     return run;
   }
+  run.attempt = flags.split('r').length;
   run.fencingToken = Number(found[5]);
   if (found[6] === undefined) return run;
   run.endedAt = Number(found[6]);

@@ -82,10 +82,10 @@ export class RedisJobStore implements JobStore, ClaimNode {
 
   async claim({ resource, tick }: Tick, claim: TickClaim): Promise<TickReply> {
     const { keys } = this.store;
-    const { owner, leaseMs, keepMs, overlap, takeOver, due, note } = claim;
+    const { owner, leaseMs, keepMs, overlap, takeOver, maxReruns = '', due, note } = claim;
     const lock = keys.lock(resource);
     const known = [lock, keys.tick(resource, tick), keys.fence(lock), keys.lastTick(resource)];
-    const args = [owner.id, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due)];
+    const args = [owner.id, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due), maxReruns];
     const [status, value, flag, text, isNew] = await this.store.run<ClaimReply>(
       CLAIM_TICK,
       note ? [...known, ...jobKeys(keys, resource)] : known,
@@ -96,12 +96,14 @@ export class RedisJobStore implements JobStore, ClaimNode {
         return {
           status,
           fencingToken: value,
-          rerun: flag === 1,
+          attempt: flag,
           ...(text && { missed: readSpan(text) }),
           ...(isNew === 1 && { isNew: true }),
         };
       case 'claimed':
         return { status, ttlMs: value };
+      case 'crashed':
+        return { status, attempts: value };
       case 'taken':
         return { status, ttlMs: value, isBegun: flag === 1 };
       case 'late':

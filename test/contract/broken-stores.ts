@@ -218,7 +218,7 @@ export const BROKEN_JOBS: Readonly<Record<string, Parts>> = {
         override async claim(tick: Tick, claim: TickClaim): Promise<TickReply> {
           const reply = await super.claim(tick, claim);
           if (reply.status !== 'finished' && reply.status !== 'taken') return reply;
-          return { status: 'granted', fencingToken: 32, rerun: false };
+          return { status: 'granted', fencingToken: 32, attempt: 1 };
         }
       })(locks),
   },

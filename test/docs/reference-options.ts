@@ -228,7 +228,8 @@ describe('the options of the reference', () => {
     [SEMAPHORE]: (option, value) => readSemaphorePlan({ key: 'x', permits: 1_000_000, [option]: value }, 'x'),
     SingletonJobOptions: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTIONS),
     [TICK](option, value) {
-      const needed = option === 'missedWithinMs' ? ({ onMissed: 'runOnce' } as const) : {};
+      const needed =
+        option === 'missedWithinMs' ? ({ onMissed: 'runOnce' } as const) : option === 'maxReruns' ? RETRY : {};
       resolveJobOptions({ ...needed, [option]: value }, 'x', TICK_OPTIONS);
     },
     [TIMEOUT]: (option, value) => resolveJobOptions({ [option]: value }, 'x', TIMEOUT_OPTIONS),
@@ -242,7 +243,7 @@ describe('the options of the reference', () => {
     HistoryOptions: (option, value) => HISTORY_OPTIONS.check('history', { [option]: value }),
     SingletonRunOptions: (option, value) =>
       resolveSingletonRun(
-        { job: 'x', tick: 'x', overlap: 'skip', onCrash: 'skip', keepMs: 1, lock: {}, ...runOption(option, value) },
+        { job: 'x', tick: 'x', overlap: 'skip', ...RETRY, keepMs: 1, lock: {}, ...runOption(option, value) },
         LOCK_DEFAULTS,
       ),
   };
@@ -269,6 +270,8 @@ describe('the options of the reference', () => {
     expect(ranges.map(([type, name]) => [type, name])).toEqual(expect.arrayContaining(durations));
   });
 });
+
+const RETRY = { onCrash: 'retry' } as const;
 
 function runOption(option: string, value: unknown): object {
   const [, name] = option.split('due.');

@@ -281,6 +281,8 @@ export class Expressions {
         return `${this.pattern(node.arguments[1])}.test(${values[0]})`;
       case 'string.sub':
         return this.sub(node.arguments);
+      case 'string.rep':
+        return `${this.operand(node.arguments[0])}.repeat(${values[1]})`;
       case 'string.format':
         return template(this.format(node));
       case 'math.floor':

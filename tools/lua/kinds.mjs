@@ -10,6 +10,7 @@ const COUNTS = new Set('DEL EXISTS PTTL PEXPIRE HSET HDEL HLEN ZADD ZREM ZCARD Z
 const LISTS = new Set('HMGET HGETALL HSCAN HRANDFIELD ZRANGE LRANGE TIME'.split(' '));
 const OF_FUNCTIONS = {
   'string.sub': 'string',
+  'string.rep': 'string',
   'string.format': 'string',
   'string.find': 'boolean',
   'string.match': 'maybe',

@@ -62,5 +62,6 @@ function stateCell(info: JobInfo, now: number): CellValue {
 
 export function outcomeOf(run: JobRun | undefined): string {
   if (!run) return '';
-  return [run.outcome ?? 'runs', run.errorName, run.errorCode].filter(Boolean).join(' ');
+  const { outcome = 'runs', errorName, errorCode, attempt = 1 } = run;
+  return [outcome, errorName, errorCode, attempt > 1 && `(attempt ${attempt})`].filter(Boolean).join(' ');
 }

@@ -40,6 +40,14 @@ export interface SingletonRunOptions {
    */
   readonly onCrash: 'skip' | 'retry';
   /**
+   * With `onCrash: 'retry'`: how often a tick is run again whose runs do not finish. After that it has crashed and ends,
+   * with an event `tickSkipped` (reason `crashed`) and an error in the log.
+   *
+   * @allowed 1 to 100
+   * @default 2
+   */
+  readonly maxReruns?: number | undefined;
+  /**
    * How long a claim is remembered. With `onCrash: 'retry'`, at least two leases. For a tick without `due`, the smaller
    * value counts where instances differ, from when the instance with that one asks.
    *
@@ -113,6 +121,8 @@ export interface SingletonRun {
   readonly tick: string;
   /** Whether the run was granted to another instance before, which may have begun it and did not finish it. */
   readonly rerun: boolean;
+  /** Which run of the tick this is: 1 for the first one, 2 for the first rerun. */
+  readonly attempt: number;
   /** Set of the one run for all ticks that were missed: which ones. `tick` is then a text of its own. */
   readonly missed?: MissedSpan;
   /** Whether the schedule has nothing to do with this run: a person or a program asked for it. */
@@ -155,6 +165,7 @@ type Due = NonNullable<SingletonRunOptions['due']>;
 
 export const OVERLAP = oneOf(['skip', 'wait'] as const);
 export const ON_CRASH = oneOf(['skip', 'retry'] as const);
+export const MAX_RERUNS = atLeast(1, 'reruns', 100);
 export const HISTORY_SIZE = atLeast(0, 'runs', 1_000);
 export const SPREAD = milliseconds(0, LONGEST_SPREAD_MS);
 export const MAX_CLOCK_SKEW = milliseconds(1_000, LONGEST_EARLY_MS);
@@ -170,6 +181,7 @@ export const SINGLETON_RUN_OPTIONS = new OptionTable({
   tick: checked<string>(),
   overlap: OVERLAP.required(),
   onCrash: ON_CRASH.required(),
+  maxReruns: MAX_RERUNS.default(2),
   keepMs: milliseconds(1).required(),
   due: checked<Due>((option, value) => DUE_OPTIONS.check('runSingleton as its due', value as object, `${option}.`)),
   historySize: HISTORY_SIZE.default(100),
@@ -188,6 +200,7 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Lock
       'due',
     );
   }
+  checkReruns(options, onCrash, 'runSingleton');
   const target: Tick = { resource: jobResource(job), tick: checkResource(tick, 'runSingleton as its tick') };
   // A run may be long, whatever the module default: only maxHoldMs limits it.
   const lock: ResolvedLockOptions = {
@@ -202,6 +215,20 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Lock
   // A claim that is forgotten before its lock expires could never be taken over.
   const leastMs = Math.max(onCrash === 'retry' ? 2 * lock.leaseMs : 0, due ? windowMs(due) : 0);
   return { options, lock, keepMs: Math.max(keepMs, leastMs), target, due };
+}
+
+/** @param where for messages */
+export function checkReruns(
+  { maxReruns }: Pick<SingletonRunOptions, 'maxReruns'>,
+  onCrash: SingletonRunOptions['onCrash'],
+  where: string,
+): void {
+  if (maxReruns === undefined || onCrash === 'retry') return;
+  throw new InvalidLockOptionsError(
+    `maxReruns in ${where} limits how often a tick is run again after a crash, but onCrash is 'skip', so none is. Set ` +
+      `onCrash: 'retry', or leave maxReruns out.`,
+    'maxReruns',
+  );
 }
 
 function resolveDue({ at, maxClockSkewMs }: Due, waitMs: number, spreadMs: number): DueWindow {

@@ -126,7 +126,7 @@ export class SingletonRuns {
     const { observation, observers } = this.deps;
     if (!observation.hasTracer) return this.#runTick(attempt, sentAt, reply, work);
     const { options, owner, lock } = attempt;
-    const run = { job: options.job, tick: options.tick, rerun: reply.rerun };
+    const run = { job: options.job, tick: options.tick, rerun: reply.attempt > 1 };
     return observation.run(observers.describeCall(owner.resource, lock), run, (followed) =>
       this.#runTick(attempt, sentAt, reply, work, followed),
     );
@@ -135,7 +135,7 @@ export class SingletonRuns {
   async #runTick<T>(
     attempt: TickAttempt,
     sentAt: number,
-    { fencingToken, rerun, missed }: GrantedTick,
+    { fencingToken, attempt: number, missed }: GrantedTick,
     work: SingletonWork<T>,
     followed?: Followers<RunTrace>,
   ): Promise<T | undefined> {
@@ -155,19 +155,20 @@ export class SingletonRuns {
       ...(manual && { manual }),
       ...(catchUp && { catchUp }),
     };
+    const which = { rerun: number > 1, attempt: number };
     const at = options.due?.at;
     const run = async (): Promise<T> => {
       attempt.hasBegun = true;
       if (ending) ending.outcome = 'lost';
       const delayMs = deps.clock.wallNow() - (at ?? 0);
-      deps.observers.emit({ type: 'tickStarted', ...described, rerun, ...(at !== undefined && { delayMs }) });
+      deps.observers.emit({ type: 'tickStarted', ...described, ...which, ...(at !== undefined && { delayMs }) });
       const began = deps.clock.now();
       const cutOff = this.#finishBeforeCutOff(attempt, lease);
       const stopWatching = this.#watchOverlap(attempt, described, began);
       let failed = true;
       let isGivenBack = false;
       try {
-        const result = await work(lease, { job, tick, rerun, manual, ...(missed && { missed }), lease });
+        const result = await work(lease, { job, tick, ...which, manual, ...(missed && { missed }), lease });
         const unfinished = unfinishedWork(result);
         if (unfinished) throw refuseUnfinished(result, unfinished, `the job ${quote(job)}`);
         failed = false;
@@ -185,7 +186,7 @@ export class SingletonRuns {
         cutOff?.cancel();
         stopWatching();
         if (!failed || !died) await this.#claims.finish(attempt, lease);
-        deps.observers.emit({ type: 'tickFinished', ...described, rerun, ranMs, outcome });
+        deps.observers.emit({ type: 'tickFinished', ...described, ...which, ranMs, outcome });
       }
     };
     // A run whose lease is lost counts as lost. Its job has no caller that could wait for more.
@@ -262,6 +263,8 @@ function tellOfSkipped(attempt: TickAttempt, reply: TickReply, { observers, cloc
   } else if (reply.status === 'paused') {
     const { by, until, reason: pauseReason } = reply;
     observers.emit({ ...event, reason: 'paused', ...defined({ by, pauseReason, until }) });
+  } else if (reply.status === 'crashed') {
+    observers.emit({ ...event, reason: 'crashed', attempts: reply.attempts });
   } else {
     observers.emit({ ...event, reason: reply.status === 'overlap' ? 'overlap' : 'claimed' });
   }

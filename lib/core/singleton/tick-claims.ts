@@ -9,7 +9,12 @@ import { type StoreRelease, validUntil } from '../holding/store-lease.js';
 import type { LockObservers } from '../events/observers.js';
 import type { SingleLease } from '../lease/single-lease.js';
 import { pause } from '../util/promises.js';
-import type { resolveSingletonRun, RunPlan, SingletonRunOptions } from './singleton-run-options.js';
+import {
+  type resolveSingletonRun,
+  type RunPlan,
+  SINGLETON_RUN_OPTIONS,
+  type SingletonRunOptions,
+} from './singleton-run-options.js';
 import { escapeLines } from '../util/quoted.js';
 
 /** The pauses between two questions to the store: after a failure, and while an earlier run holds the lock. */
@@ -115,7 +120,8 @@ export class TickClaims {
     const { deps, jobs } = this;
     const { clock } = deps;
     const { lock, target, owner, keepMs, options, due, note, closing } = attempt;
-    const claim: TickClaim = { owner, leaseMs: lock.leaseMs, keepMs, overlap: options.overlap, takeOver, due, note };
+    const { overlap, maxReruns = SINGLETON_RUN_OPTIONS.defaults.maxReruns } = options;
+    const claim: TickClaim = { owner, leaseMs: lock.leaseMs, keepMs, overlap, takeOver, maxReruns, due, note };
     if (closing.aborted) return undefined;
     let sentAt = 0;
     const answer = await askUntil(deps.alarms, clock, {

@@ -62,6 +62,8 @@ export interface TickClaim {
    * because its runner is dead.
    */
   readonly takeOver: 'nothing' | 'unbegun' | 'unfinished';
+  /** With `unfinished`: how many reruns of the tick may begin. @default any number */
+  readonly maxReruns?: number | undefined;
   /** For a tick that is a time of a schedule: the store's clock decides whether it may start. */
   readonly due?: DueWindow | undefined;
   /** What it tells the record of the job, in a store that has one. */
@@ -71,14 +73,14 @@ export interface TickClaim {
 /** The store's answer to a claim. */
 export type TickReply =
   /**
-   * The claimant has the tick and the job's lock. Run the job. `rerun`: the run was granted to another claimant before,
-   * so it may have begun. `missed`: of a catch-up, the ticks that it is for. `isNew`: the store had no record of the
+   * The claimant has the tick and the job's lock. Run the job. `attempt`: 1, and one more for each claimant that the run
+   * was granted to before, which may have begun it. `missed`: of a catch-up, the ticks that it is for. `isNew`: the store had no record of the
    * job, because it is new, or because the store has lost its data.
    */
   | {
       readonly status: 'granted';
       readonly fencingToken: number;
-      readonly rerun: boolean;
+      readonly attempt: number;
       readonly missed?: MissedSpan | undefined;
       readonly isNew?: boolean;
     }
@@ -113,6 +115,11 @@ export type TickReply =
    * those before it may not be due yet, or another instance is about to claim them.
    */
   | { readonly status: 'gap'; readonly last: number; readonly lateMs: number }
+  /**
+   * `attempts` runs of the tick were granted, and none has finished: `maxReruns` is reached. The tick is finished from
+   * now on, which is all that other claimants are told.
+   */
+  | { readonly status: 'crashed'; readonly attempts: number }
   /** The tick has run or was dropped. For a take-over also: it is forgotten. */
   | { readonly status: 'finished' }
   /** The tick is too late, a later tick of the job was claimed, or it is due too far ahead. Nothing was changed. */
@@ -181,11 +188,8 @@ export function windowMs({ earlyMs, lateMs }: DueWindow): number {
 /** Replaces the claimant once a tick has run or was dropped. */
 export const FINISHED = 'finished';
 
-/** Replaces the claimant once a tick was given back. {@link RERUNS} may follow it. */
+/** Replaces the claimant once a tick was given back. */
 export const RETURNED = 'returned';
-/** Follows the owner once the run was granted: for the first time, or after another owner's run. */
-export const RUNS = 'runs';
-export const RERUNS = 'reruns';
 
 /** A change to the claim of a tick. */
 export interface ClaimChange {
@@ -220,29 +224,22 @@ export interface ClaimNode {
   exchange(tick: Tick, change: ClaimChange): Promise<string | null>;
 }
 
-/** The text of a claim with a granted run. */
-export function claimText(claimant: string, state: typeof RUNS | typeof RERUNS): string {
-  return `${claimant} ${state}`;
+/** The text of a claim whose run is granted, or of one that is given back; see lua/include/claim-text.lua. */
+export function claimText(claimant: string, attempt: number): string {
+  if (attempt > 1) return `${claimant}${attempt > 2 ? `~${attempt}` : ''} reruns`;
+  return claimant === RETURNED ? RETURNED : `${claimant} runs`;
 }
 
 /**
- * Splits a claim. `claimant`: the owner id, {@link RETURNED}, or '' without a claim. `state`: {@link RUNS}, {@link
- * RERUNS}, or '' if no run was granted.
+ * Reads a claim. `isBegun`: the run was granted to the claimant, or to another one before. `attempt`: 1 for the first run of
+ * the tick, 2 for its first rerun.
  */
-export function readClaim(text: string | null | undefined): { readonly claimant: string; readonly state: string } {
-  // Matched from the end: in memory, an owner id may be any text.
-  const [, claimant = '', state = ''] = /^(.*?)(?: (runs|reruns))?$/s.exec(text ?? '')!;
-  return { claimant, state };
-}
-
-/**
- * The text that replaces a claim when it is given back. It keeps {@link RERUNS}: another owner may have begun the run.
- */
-export function returnedFrom(text: string): string {
-  return readClaim(text).state === RERUNS ? claimText(RETURNED, RERUNS) : RETURNED;
+export function readClaim(text: string): { readonly isBegun: boolean; readonly attempt: number } {
+  const [, attempt, state] = /(?:~(\d{1,3}))?(?: (runs|reruns))?$/.exec(text)!;
+  return { isBegun: state !== undefined, attempt: Number(attempt ?? (state === 'reruns' ? 2 : 1)) };
 }
 
 /** Whether this owner made the claim. A quorum puts an id between the owner and the state. */
 export function isClaimOf(text: string, owner: string): boolean {
-  return text === owner || text.startsWith(`${owner} `);
+  return text === owner || text.startsWith(`${owner} `) || text.startsWith(`${owner}~`);
 }

@@ -20,6 +20,8 @@ interface RunRecord {
   readonly instanceId: string;
   /** Whether the run was granted to another instance before, which may have begun it and did not finish it. */
   readonly rerun: boolean;
+  /** Which run of the tick it was: 1 for the first one, 2 for the first rerun. Not set of a missed tick. */
+  readonly attempt?: number;
   /** Whether it was asked for with `runNow`. */
   readonly manual: boolean;
   /** Whether it was the one run for all ticks that were missed. */

@@ -204,8 +204,17 @@ export class LockEventLog {
     );
   }
 
+  #crashed({ job, tick, attempts }: Extract<LockEventOf<'tickSkipped'>, { reason: 'crashed' }>): void {
+    this.#logger.error(
+      `The job ${quote(job)} has crashed: none of ${count(attempts, 'run')} of its tick ${escapeText(tick)} finished, each on ` +
+        `another instance. It is not run again (maxReruns: ${attempts - 1}). Look for a process that ended, such as one ` +
+        `that ran out of memory, or for leases that were lost. Then run the job by hand. ${see('a-job-crashes')}`,
+    );
+  }
+
   /** A wrong clock keeps a job from running at every tick. It is logged once for each job. */
   #tickSkipped(event: LockEventOf<'tickSkipped'>): void {
+    if (event.reason === 'crashed') this.#crashed(event);
     if (!('lateMs' in event)) return;
     const { job, tick, reason, lateMs, clockBehindMs } = event;
     const skipped = `Tick ${escapeText(tick)} of job ${quoteResource(job)} is skipped`;

@@ -84,6 +84,7 @@ export async function runJob(
     job: name,
     overlap,
     onCrash,
+    ...(onCrash === 'retry' && { maxReruns: options.maxReruns }),
     ...(isTick && { spreadMs: spreadBefore(next, at, spreadMs) }),
     ...history,
     lock,

@@ -13,7 +13,15 @@ import {
   pick,
 } from '../../core/api/validation.js';
 import { quote } from '../../core/util/quoted.js';
-import { HISTORY_SIZE, MAX_CLOCK_SKEW, ON_CRASH, OVERLAP, SPREAD } from '../../core/singleton/singleton-run-options.js';
+import {
+  checkReruns,
+  HISTORY_SIZE,
+  MAX_CLOCK_SKEW,
+  MAX_RERUNS,
+  ON_CRASH,
+  OVERLAP,
+  SPREAD,
+} from '../../core/singleton/singleton-run-options.js';
 import { checkIsFilledIn, LOCK_SERVICE } from '../decorators/lock-plan.js';
 
 /**
@@ -113,6 +121,15 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    */
   onCrash?: 'skip' | 'retry';
   /**
+   * With `onCrash: 'retry'`: how often a tick is run again whose runs do not finish. After that it has crashed and ends,
+   * with an event `tickSkipped` (reason `crashed`) and an error in the log.
+   *
+   * @allowed 1 to 100
+   * @default 2
+   * @see docs/guide/cron.md#when-the-runner-dies
+   */
+  maxReruns?: number;
+  /**
    * How far the clock of an instance may be from the clock of Redis. A tick that is due further ahead than this, by
    * the clock of Redis, is refused. A tick that was due longer ago than this and `waitMs` together (of `waitMs`, at
    * most an hour counts) is skipped as late.
@@ -168,6 +185,7 @@ export const JOB_OPTIONS = new OptionTable({
 export const TICK_OPTIONS = new OptionTable({
   ...JOB_OPTIONS.options,
   onCrash: ON_CRASH.default('skip'),
+  maxReruns: MAX_RERUNS.default(2),
   maxClockSkewMs: MAX_CLOCK_SKEW.default(10 * 60 * 1000),
   graceMs: milliseconds(1_000, DAY_MS).default(60_000),
   onMissed: oneOf(['skip', 'runOnce'] as const).default('skip'),
@@ -188,8 +206,9 @@ export function resolveJobOptions(options: SingletonTickOptions, where: string, 
   }
   table.check(`The schedule of ${where}`, options);
   const filled = TICK_OPTIONS.filled(options);
-  const { name, service: lockService, overlap, onCrash, maxClockSkewMs, spreadMs } = filled;
+  const { name, service: lockService, overlap, onCrash, maxReruns, maxClockSkewMs, spreadMs } = filled;
   if (name !== undefined) checkIsFilledIn('name', name, `the schedule of ${where}`);
+  checkReruns(options, filled.onCrash, `the schedule of ${where}`);
   if (options.missedWithinMs !== undefined && filled.onMissed === 'skip') {
     throw new InvalidLockOptionsError(
       `missedWithinMs in the schedule of ${where} says when the job runs for missed ticks, but onMissed is 'skip'. ` +
@@ -204,6 +223,7 @@ export function resolveJobOptions(options: SingletonTickOptions, where: string, 
     /** `overlap` of a tick on a single date. */
     overlapOnDate: options.overlap ?? 'wait',
     onCrash,
+    maxReruns,
     maxClockSkewMs,
     spreadMs,
     history: pick(filled, 'historySize', 'historyMessages'),

@@ -2,7 +2,7 @@
 -- string:
 --   <owner>           claimed; the owner was not granted the run yet
 --   <owner> runs      the owner was granted the run
---   <owner> reruns    the same, after another owner had been granted it
+--   <owner> reruns    the same, after another owner had been granted it; '<owner>~3 reruns' for the third attempt
 --   returned          its owner gave the claim back before a run began; 'returned reruns' if an earlier run had begun
 --   finished          the run is over
 --
@@ -24,21 +24,23 @@
 --        7  how much earlier it may be claimed, in milliseconds
 --        8  how much later it may be claimed, in milliseconds
 --        9  how long Redis keeps the last accounted tick, in milliseconds
---        10  the kind of the run: 'tick', 'manual' or 'catchUp'. This and all that follow are the note, see JobNote
---        11  how many runs the history keeps
---        12  the schedule, or ''
---        13  when the tick before was due, or ''. Of a catch-up: when the last of its ticks was due
---        14  when the next tick is due, or ''
---        15  how long the record outlives the next tick, in milliseconds
---        16  the tick, encoded for the history
+--        10  how many reruns of the tick may begin, or '' for any number
+--        11  the kind of the run: 'tick', 'manual' or 'catchUp'. This and all that follow are the note, see JobNote
+--        12  how many runs the history keeps
+--        13  the schedule, or ''
+--        14  when the tick before was due, or ''. Of a catch-up: when the last of its ticks was due
+--        15  when the next tick is due, or ''
+--        16  how long the record outlives the next tick, in milliseconds
+--        17  the tick, encoded for the history
 -- Reply  { status, number, flag }, see TickReply
---          granted       the fencing token; 1 for a rerun; of a catch-up: "count first last until" of its ticks, or
+--          granted       the fencing token; the attempt, 1 for the first run; of a catch-up: "count first last until" of its ticks, or
 --                        ''; 1 if there was no record of the job
 --          claimed       TTL of the lock in milliseconds; 0
 --          taken         TTL of the lock in milliseconds; 1 if the run was granted
 --          overlap       TTL of the lock in milliseconds; 0
 --          late, early   how late the tick is, in milliseconds; 0
 --          finished      0; 0
+--          crashed       how many runs were granted, and none was finished; 0. From now on the tick is finished
 --          paused        when the pause ends, 0 for never; 0; who asked for it, and why
 --          gap           the last accounted tick; how late the tick is, in milliseconds
 
@@ -49,6 +51,7 @@
 -- @include holder-renewal
 -- @include members
 -- @include any-lock
+-- @include claim-text
 -- @include take
 -- @include tick-due
 -- @include job-record
@@ -58,8 +61,8 @@
 -- @include job-unbegun
 
 local lockKey, claimKey, fenceKey, lastKey, runsKey, recordKey, pauseKey, instancesKey = unpack(KEYS)
-local owner, leaseMs, keepMs, overlap, takeOver, dueAt, earlyMs, lateMs, lastKeepMs = unpack(ARGV, 1, 9)
-local kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick = unpack(ARGV, 10, 16)
+local owner, leaseMs, keepMs, overlap, takeOver, dueAt, earlyMs, lateMs, lastKeepMs, maxReruns = unpack(ARGV, 1, 10)
+local kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick = unpack(ARGV, 11, 17)
 
 -- Such as the runs of one text for each of a million orders: they leave nothing behind.
 local isRemembered = kind and (historySize ~= '0' or schedule ~= '' or nextAt ~= '')
@@ -79,21 +82,25 @@ if claim and kind == 'tick' and schedule ~= '' and nextAt ~= '' then
   if isOlder and redis.call('HGET', recordKey, 'schedule') == schedule then noteNext() end
 end
 if claim == 'finished' or (takeOver ~= 'nothing' and not claim) then return { 'finished', 0, 0 } end
-local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
+local claimant, state, attempt = readClaim(claim)
 local isMine = claimant == owner
-local rerun = (state == 'reruns' or (state == 'runs' and not isMine)) and 1 or 0
+local isBegun = state ~= '' and not isMine and claimant ~= 'returned'
+if isBegun then attempt = attempt + 1 end
 local holder = readLock(lockKey)
 if holder and holder.owner == owner and holder.token then
   renewHolder(lockKey, holder, leaseMs)
-  return { 'granted', tonumber(holder.token), rerun, kind == 'catchUp' and readRecord(recordKey).span or nil }
+  return { 'granted', tonumber(holder.token), attempt, kind == 'catchUp' and readRecord(recordKey).span or nil }
 end
 local ttl = holder and holderTtl(lockKey) or 0
 if claim and not isMine and claimant ~= 'returned' then
   -- Whoever watches keeps the claim in memory, however long the run takes.
   if takeOver ~= 'nothing' then redis.call('PEXPIRE', claimKey, keepMs) end
-  local isBegun = state ~= ''
   if holder or takeOver == 'nothing' or (isBegun and takeOver == 'unbegun') then
     return { 'taken', ttl, isBegun and 1 or 0 }
+  end
+  if isBegun and maxReruns ~= '' and attempt > tonumber(maxReruns) + 1 then
+    redis.call('SET', claimKey, 'finished', 'PX', keepMs)
+    return { 'crashed', attempt - 1, 0 }
   end
 end
 local record = kind and readRecord(recordKey)
@@ -137,7 +144,7 @@ end
 local function refuseUnbegun()
   if not kind or not isMine or state == '' then return end
   forgetRun(runsKey, recordKey, entryTick, kind == 'catchUp' and previous or '')
-  if kind == 'catchUp' then redis.call('SET', claimKey, rerun == 1 and 'returned reruns' or 'returned', 'PX', keepMs) end
+  if kind == 'catchUp' then redis.call('SET', claimKey, writeClaim('returned', attempt), 'PX', keepMs) end
 end
 if kind and kind ~= 'manual' then
   local at, till, by = readPause(pauseKey)
@@ -165,7 +172,7 @@ if holder and overlap == 'skip' then
   redis.call('SET', claimKey, 'finished', 'PX', keepMs)
   return { 'overlap', ttl, 0 }
 end
-local granted = owner .. (rerun == 1 and ' reruns' or ' runs')
+local granted = writeClaim(owner, attempt)
 if holder then
   -- What was granted stays so: this command may be an old one that comes late, after the run.
   redis.call('SET', claimKey, state == '' and owner or granted, 'PX', keepMs)
@@ -173,13 +180,13 @@ if holder then
 end
 redis.call('SET', claimKey, granted, 'PX', keepMs)
 local token = takeLock(lockKey, fenceKey, owner, 'exclusive', leaseMs, leaseMs)
-if not kind then return { 'granted', token, rerun } end
+if not kind then return { 'granted', token, attempt } end
 if kind == 'catchUp' then redis.pcall('HDEL', recordKey, 'owed') end
-local flags = (rerun == 1 and 'r' or '') .. (kind == 'manual' and 'm' or '') .. (kind == 'catchUp' and 'c' or '')
+local flags = string.rep('r', attempt - 1) .. (kind == 'manual' and 'm' or '') .. (kind == 'catchUp' and 'c' or '')
 local entry = entryTick .. ' ' .. now .. ' ' .. (flags == '' and '-' or flags) .. ' ' .. string.match(owner, '^[^/]*')
 -- The answer to an earlier grant of this owner came too late: that run never began.
 if isMine and state ~= '' then dropOpenRun(runsKey, entryTick) end
 addRuns(runsKey, historySize, entry .. ' ' .. string.format('%.0f', token))
 keepJob(recordKey, runsKey, instancesKey, jobKeep)
 local isNew = nextAt ~= '' and not record.next
-return { 'granted', token, rerun, kind == 'catchUp' and record.span or '', isNew and 1 or 0 }
+return { 'granted', token, attempt, kind == 'catchUp' and record.span or '', isNew and 1 or 0 }

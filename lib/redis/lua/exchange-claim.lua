@@ -25,7 +25,8 @@ local to, from, force, drop, keepMs, dueAt, earlyMs, lateMs, lastKeepMs, isJudge
 
 local function sealed(claim)
   if not claim then return claim end
-  local owner, rest = string.match(claim, '^(%S*)(.*)$')
+  local owner, rest = string.match(claim, '^(%S-)(~%d+ .*)$')
+  if not owner then owner, rest = string.match(claim, '^(%S*)(.*)$') end
   if owner == 'finished' or owner == 'returned' then return claim end
   return redis.sha1hex(owner) .. rest
 end
@@ -35,7 +36,7 @@ if standing and standing == drop then
   -- Not forgotten: the last tick of the job is known by now, and would refuse it. The key goes first: without memory to spare,
   -- Redis lets a script begin with a deletion only.
   local ttl = math.max(1, redis.call('PTTL', claimKey))
-  standing = string.match(standing, ' reruns$') and 'returned reruns' or 'returned'
+  standing = 'returned' .. (string.match(standing, '~%d+ reruns$') or string.match(standing, ' reruns$') or '')
   redis.call('DEL', claimKey)
   redis.call('SET', claimKey, standing, 'PX', ttl)
 end
@@ -43,7 +44,7 @@ if not standing and isJudged == '1' then
   local refusal, byMs = judgeTick(lastKey, dueAt, earlyMs, lateMs)
   if refusal then return refusal .. ' ' .. string.format('%.0f', byMs) end
 end
-local isOpen = not standing or standing == from or string.match(standing .. ' ', '^returned ')
+local isOpen = not standing or standing == from or string.match(standing .. ' ', '^returned[ ~]')
   or (force == '1' and standing ~= 'finished')
 if to ~= '' and isOpen then
   if dueAt ~= '' then noteTick(lastKey, dueAt, earlyMs, lastKeepMs) end

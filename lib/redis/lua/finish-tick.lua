@@ -12,6 +12,7 @@
 -- Reply  1: noted, also if it was noted before
 --        0: the claim belongs to another owner, or Redis has forgotten it
 
+-- @include claim-text
 -- @include job-unbegun
 
 local claimKey, runsKey, recordKey = KEYS[1], KEYS[2], KEYS[3]
@@ -19,10 +20,10 @@ local owner, keepMs, to, entryTick, lastMissed = unpack(ARGV, 1, 5)
 
 local claim = redis.call('GET', claimKey)
 if claim and claim == to then return redis.call('PEXPIRE', claimKey, keepMs) end
-local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
+local claimant, state, attempt = readClaim(claim)
 if claimant ~= owner then return 0 end
 -- A run that another owner may have begun stays one.
-local stands = state == 'reruns' and to == 'returned' and 'returned reruns' or to
+local stands = to == 'returned' and writeClaim(to, attempt) or to
 redis.call('SET', claimKey, stands, 'PX', keepMs)
 if entryTick and state ~= '' then forgetRun(runsKey, recordKey, entryTick, lastMissed) end
 return 1

@@ -810,6 +810,20 @@ end
 return to
 `;
 
+// include/claim-text.lua
+const claimText = `
+local function readClaim(claim)
+  local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
+  local plain, attempt = string.match(claimant or '', '^(.*)~(%d+)$')
+  return plain or claimant, state, tonumber(attempt) or (state == 'reruns' and 2 or 1)
+end
+
+local function writeClaim(claimant, attempt)
+  if attempt > 1 then return claimant .. (attempt > 2 and '~' .. attempt or '') .. ' reruns' end
+  return claimant == 'returned' and claimant or claimant .. ' runs'
+end
+`;
+
 // include/tick-due.lua
 const tickDue = `
 local function judgeTick(lastKey, at, earlyMs, lateMs)
@@ -911,8 +925,8 @@ end
 // claim-tick.lua
 const claimTickScript = `
 local lockKey, claimKey, fenceKey, lastKey, runsKey, recordKey, pauseKey, instancesKey = unpack(KEYS)
-local owner, leaseMs, keepMs, overlap, takeOver, dueAt, earlyMs, lateMs, lastKeepMs = unpack(ARGV, 1, 9)
-local kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick = unpack(ARGV, 10, 16)
+local owner, leaseMs, keepMs, overlap, takeOver, dueAt, earlyMs, lateMs, lastKeepMs, maxReruns = unpack(ARGV, 1, 10)
+local kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick = unpack(ARGV, 11, 17)
 
 -- Such as the runs of one text for each of a million orders: they leave nothing behind.
 local isRemembered = kind and (historySize ~= '0' or schedule ~= '' or nextAt ~= '')
@@ -932,21 +946,25 @@ if claim and kind == 'tick' and schedule ~= '' and nextAt ~= '' then
   if isOlder and redis.call('HGET', recordKey, 'schedule') == schedule then noteNext() end
 end
 if claim == 'finished' or (takeOver ~= 'nothing' and not claim) then return { 'finished', 0, 0 } end
-local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
+local claimant, state, attempt = readClaim(claim)
 local isMine = claimant == owner
-local rerun = (state == 'reruns' or (state == 'runs' and not isMine)) and 1 or 0
+local isBegun = state ~= '' and not isMine and claimant ~= 'returned'
+if isBegun then attempt = attempt + 1 end
 local holder = readLock(lockKey)
 if holder and holder.owner == owner and holder.token then
   renewHolder(lockKey, holder, leaseMs)
-  return { 'granted', tonumber(holder.token), rerun, kind == 'catchUp' and readRecord(recordKey).span or nil }
+  return { 'granted', tonumber(holder.token), attempt, kind == 'catchUp' and readRecord(recordKey).span or nil }
 end
 local ttl = holder and holderTtl(lockKey) or 0
 if claim and not isMine and claimant ~= 'returned' then
   -- Whoever watches keeps the claim in memory, however long the run takes.
   if takeOver ~= 'nothing' then redis.call('PEXPIRE', claimKey, keepMs) end
-  local isBegun = state ~= ''
   if holder or takeOver == 'nothing' or (isBegun and takeOver == 'unbegun') then
     return { 'taken', ttl, isBegun and 1 or 0 }
+  end
+  if isBegun and maxReruns ~= '' and attempt > tonumber(maxReruns) + 1 then
+    redis.call('SET', claimKey, 'finished', 'PX', keepMs)
+    return { 'crashed', attempt - 1, 0 }
   end
 end
 local record = kind and readRecord(recordKey)
@@ -990,7 +1008,7 @@ end
 local function refuseUnbegun()
   if not kind or not isMine or state == '' then return end
   forgetRun(runsKey, recordKey, entryTick, kind == 'catchUp' and previous or '')
-  if kind == 'catchUp' then redis.call('SET', claimKey, rerun == 1 and 'returned reruns' or 'returned', 'PX', keepMs) end
+  if kind == 'catchUp' then redis.call('SET', claimKey, writeClaim('returned', attempt), 'PX', keepMs) end
 end
 if kind and kind ~= 'manual' then
   local at, till, by = readPause(pauseKey)
@@ -1018,7 +1036,7 @@ if holder and overlap == 'skip' then
   redis.call('SET', claimKey, 'finished', 'PX', keepMs)
   return { 'overlap', ttl, 0 }
 end
-local granted = owner .. (rerun == 1 and ' reruns' or ' runs')
+local granted = writeClaim(owner, attempt)
 if holder then
   -- What was granted stays so: this command may be an old one that comes late, after the run.
   redis.call('SET', claimKey, state == '' and owner or granted, 'PX', keepMs)
@@ -1026,16 +1044,16 @@ if holder then
 end
 redis.call('SET', claimKey, granted, 'PX', keepMs)
 local token = takeLock(lockKey, fenceKey, owner, 'exclusive', leaseMs, leaseMs)
-if not kind then return { 'granted', token, rerun } end
+if not kind then return { 'granted', token, attempt } end
 if kind == 'catchUp' then redis.pcall('HDEL', recordKey, 'owed') end
-local flags = (rerun == 1 and 'r' or '') .. (kind == 'manual' and 'm' or '') .. (kind == 'catchUp' and 'c' or '')
+local flags = string.rep('r', attempt - 1) .. (kind == 'manual' and 'm' or '') .. (kind == 'catchUp' and 'c' or '')
 local entry = entryTick .. ' ' .. now .. ' ' .. (flags == '' and '-' or flags) .. ' ' .. string.match(owner, '^[^/]*')
 -- The answer to an earlier grant of this owner came too late: that run never began.
 if isMine and state ~= '' then dropOpenRun(runsKey, entryTick) end
 addRuns(runsKey, historySize, entry .. ' ' .. string.format('%.0f', token))
 keepJob(recordKey, runsKey, instancesKey, jobKeep)
 local isNew = nextAt ~= '' and not record.next
-return { 'granted', token, rerun, kind == 'catchUp' and record.span or '', isNew and 1 or 0 }
+return { 'granted', token, attempt, kind == 'catchUp' and record.span or '', isNew and 1 or 0 }
 `;
 
 // include/passed-on.lua
@@ -1147,7 +1165,8 @@ local to, from, force, drop, keepMs, dueAt, earlyMs, lateMs, lastKeepMs, isJudge
 
 local function sealed(claim)
   if not claim then return claim end
-  local owner, rest = string.match(claim, '^(%S*)(.*)$')
+  local owner, rest = string.match(claim, '^(%S-)(~%d+ .*)$')
+  if not owner then owner, rest = string.match(claim, '^(%S*)(.*)$') end
   if owner == 'finished' or owner == 'returned' then return claim end
   return redis.sha1hex(owner) .. rest
 end
@@ -1157,7 +1176,7 @@ if standing and standing == drop then
   -- Not forgotten: the last tick of the job is known by now, and would refuse it. The key goes first: without memory to spare,
   -- Redis lets a script begin with a deletion only.
   local ttl = math.max(1, redis.call('PTTL', claimKey))
-  standing = string.match(standing, ' reruns$') and 'returned reruns' or 'returned'
+  standing = 'returned' .. (string.match(standing, '~%d+ reruns$') or string.match(standing, ' reruns$') or '')
   redis.call('DEL', claimKey)
   redis.call('SET', claimKey, standing, 'PX', ttl)
 end
@@ -1165,7 +1184,7 @@ if not standing and isJudged == '1' then
   local refusal, byMs = judgeTick(lastKey, dueAt, earlyMs, lateMs)
   if refusal then return refusal .. ' ' .. string.format('%.0f', byMs) end
 end
-local isOpen = not standing or standing == from or string.match(standing .. ' ', '^returned ')
+local isOpen = not standing or standing == from or string.match(standing .. ' ', '^returned[ ~]')
   or (force == '1' and standing ~= 'finished')
 if to ~= '' and isOpen then
   if dueAt ~= '' then noteTick(lastKey, dueAt, earlyMs, lastKeepMs) end
@@ -1186,10 +1205,10 @@ local owner, keepMs, to, entryTick, lastMissed = unpack(ARGV, 1, 5)
 
 local claim = redis.call('GET', claimKey)
 if claim and claim == to then return redis.call('PEXPIRE', claimKey, keepMs) end
-local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
+local claimant, state, attempt = readClaim(claim)
 if claimant ~= owner then return 0 end
 -- A run that another owner may have begun stays one.
-local stands = state == 'reruns' and to == 'returned' and 'returned reruns' or to
+local stands = to == 'returned' and writeClaim(to, attempt) or to
 redis.call('SET', claimKey, stands, 'PX', keepMs)
 if entryTick and state ~= '' then forgetRun(runsKey, recordKey, entryTick, lastMissed) end
 return 1
@@ -2219,11 +2238,11 @@ export const SCRIPT_TEXTS = {
   answerRoll: [answerRollScript].join('\n'),
   callRoll: [clock, callRollScript].join('\n'),
   changeRequest: [changeRequestScript].join('\n'),
-  claimTick: [clock, fence, holder, lease, holderRenewal, members, anyLock, take, tickDue, jobRecord, jobInstances, jobPause, jobRuns, jobUnbegun, claimTickScript].join('\n'),
+  claimTick: [clock, fence, holder, lease, holderRenewal, members, anyLock, claimText, take, tickDue, jobRecord, jobInstances, jobPause, jobRuns, jobUnbegun, claimTickScript].join('\n'),
   downgrade: [clock, fence, take, holder, members, admission, queue, granting, passedOn, member, renewal, downgradeScript].join('\n'),
   endRun: [clock, fence, take, holder, members, admission, queue, granting, releasing, passedOn, jobRuns, endRunScript].join('\n'),
   exchangeClaim: [clock, tickDue, exchangeClaimScript].join('\n'),
-  finishTick: [jobRuns, jobUnbegun, finishTickScript].join('\n'),
+  finishTick: [claimText, jobRuns, jobUnbegun, finishTickScript].join('\n'),
   forceRelease: [clock, fence, take, holder, members, admission, queue, granting, passedOn, forceReleaseScript].join('\n'),
   guard: [guardScript].join('\n'),
   indexJobs: [clock, indexJobsScript].join('\n'),

@@ -1,6 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { checkResource, jobResource } from '../../core/api/resource.js';
-import { checked, flag, type OptionsOf, OptionTable } from '../../core/api/validation.js';
+import { atLeast, checked, type OptionsOf, OptionTable } from '../../core/api/validation.js';
 import { nearest } from '../../core/api/nearest.js';
 import { quote, quoteSome } from '../../core/util/quoted.js';
 import { settle } from '../../core/util/promises.js';
@@ -53,10 +53,10 @@ export class TestJobs {
    */
   async run(name: string, options: RunJobOptions = {}): Promise<unknown> {
     RUN_JOB_OPTIONS.check('jobs.run', options);
-    const { tick: given, rerun, as } = options;
+    const { tick: given, attempt = 1, as } = options;
     const here = this.#found(name, this.#instance(as));
     const tick = given === undefined ? this.#next(name, here.job) : this.#noted(name, tickText(name, here.job, given));
-    if (rerun) await this.#crash(name, here, tick);
+    if (attempt > 1) await this.#crash(name, here, tick, attempt);
     const ending = await this.#fire(name, here, tick);
     if ('error' in ending) throw ending.error;
     if (ending.ran) return ending.result;
@@ -151,15 +151,16 @@ export class TestJobs {
     return firedTicksOf(fleet, JSON.stringify([instance.service, name]));
   }
 
-  async #crash(name: string, { instance, job }: JobHere, tick: string): Promise<void> {
+  async #crash(name: string, { instance, job }: JobHere, tick: string, attempt: number): Promise<void> {
     if (job.options.onCrash !== 'retry') {
       throw new TestKitError(
         'invalid',
-        `jobs.run(${quote(name)}, { rerun: true }) needs a job with onCrash: 'retry'. This one has 'skip', so no ` +
-          'instance runs a tick again after a crash.',
+        `jobs.run(${quote(name)}, { attempt: ${attempt} }) needs a job with onCrash: 'retry'. This one has 'skip', so ` +
+          'no instance runs a tick again after a crash.',
       );
     }
-    const refused = await crash(instance.server, { resource: jobResource(name), tick });
+    if (attempt > job.options.maxReruns + 1) throw notRun(name, tick, instance.instanceId, 'crashed');
+    const refused = await crash(instance.server, { resource: jobResource(name), tick }, attempt);
     if (refused === 'finished') throw notRun(name, tick, instance.instanceId, 'claimed');
     if (refused !== undefined) throw notRun(name, tick, instance.instanceId, 'overlap');
   }
@@ -223,6 +224,7 @@ const WHY: Readonly<Record<WhySkipped, string>> = {
   claimed: 'it has run already, or another instance runs it. Leave tick out: then each call runs the next one.',
   overlap: 'an earlier run of the job has not ended. Let it end first.',
   paused: 'the job is paused. Call resume() of SingletonJobs first.',
+  crashed: 'its job allows fewer attempts. Raise maxReruns of the job, or lower attempt.',
   late: 'it is too late. Leave tick out.',
   early: 'it is due too far ahead. Leave tick out.',
   standsBy: 'another instance runs it. Let that one end first.',
@@ -246,8 +248,14 @@ interface RunJobOptions {
    * @default the next tick of the job that this fleet has not had
    */
   tick?: string;
-  /** Whether another instance began this tick before, and died. The job needs `onCrash: 'retry'`. @default false */
-  rerun?: boolean;
+  /**
+   * Which run of the tick it is. With 2, another instance began the tick before, and died. The job needs
+   * `onCrash: 'retry'`.
+   *
+   * @allowed 1 to one more than `maxReruns` of the job
+   * @default 1
+   */
+  attempt?: number;
   /**
    * Which application of the fleet runs it.
    *
@@ -259,7 +267,7 @@ interface RunJobOptions {
 
 export const RUN_JOB_OPTIONS = new OptionTable({
   tick: checked<string>(),
-  rerun: flag().default(false),
+  attempt: atLeast(1, 'runs', 101).default(1),
   as: checked<string | Pick<INestApplicationContext, 'get'>>(),
 } satisfies OptionsOf<RunJobOptions>);
 
@@ -269,16 +277,18 @@ const LEASE_MS = 30_000;
  * Instances that no longer live began this tick: the next one that claims it reruns it. No lease has to end
  * first.
  *
+ * @param attempt which run the next one is
  * @returns the status of the claim that was refused, if one was
  */
-export async function crash(server: MemoryServer, tick: Tick): Promise<string | undefined> {
+export async function crash(server: MemoryServer, tick: Tick, attempt: number): Promise<string | undefined> {
   const { locks, jobs } = memoryStores({ instanceId: 'crashed', server });
   const returned = { claim: { tick: tick.tick, to: 'returned', keepMs: KEEP_MS } } as const;
   const random = new SystemRandom();
   try {
     let owner: LockOwner | undefined;
-    // The first one begins the run, and the second one reruns it: so the claim says that it is a rerun.
-    for (const takeOver of ['nothing', 'unfinished'] as const) {
+    // The last one gives back what the next one runs.
+    for (let begun = 1; begun <= attempt; begun++) {
+      const takeOver = begun === 1 ? 'nothing' : 'unfinished';
       owner = { resource: tick.resource, id: createOwnerId(locks.clientId, random), mode: 'exclusive' };
       const reply = await jobs.claim(tick, { owner, leaseMs: LEASE_MS, keepMs: KEEP_MS, overlap: 'wait', takeOver });
       if (reply.status !== 'granted') {

@@ -202,7 +202,7 @@ export class PassThroughClaims implements JobClaims {
   constructor(private readonly store: PassThroughStore) {}
 
   async claim(_tick: Tick, { owner }: TickClaim): Promise<TickReply> {
-    return { status: 'granted', fencingToken: this.store.grant(owner), rerun: false };
+    return { status: 'granted', fencingToken: this.store.grant(owner), attempt: 1 };
   }
 
   async end(): Promise<boolean> {

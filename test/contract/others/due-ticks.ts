@@ -119,11 +119,11 @@ export function describeDueTicks(suite: Suite<Base>): void {
         assert.equal((await jobs.claim(first!.tick, first!.claim)).status, 'granted');
         await store.release(first!.one);
         const again = due(-3_000, { takeOver: 'unfinished' });
-        assertMatches(await jobs.claim(again.tick, again.claim), { status: 'granted', rerun: true });
+        assertMatches(await jobs.claim(again.tick, again.claim), { status: 'granted', attempt: 2 });
         await store.release(again.one);
-        assertMatches(await runTick(-2_000), { status: 'granted', rerun: false });
+        assertMatches(await runTick(-2_000), { status: 'granted', attempt: 1 });
         const standBy = due(-1_000, { takeOver: 'unbegun' });
-        assertMatches(await jobs.claim(standBy.tick, standBy.claim), { status: 'granted', rerun: false });
+        assertMatches(await jobs.claim(standBy.tick, standBy.claim), { status: 'granted', attempt: 1 });
         await store.release(standBy.one);
         assert.equal((await runTick(-500)).status, 'late');
       },

@@ -33,11 +33,11 @@ export function describeJobCrashes(suite: Suite<Base>): void {
       await subject.pass(SHORT_MS);
       const owner = ownerOf(two);
       const reply = await claim(two, at, owner, {}, { takeOver: 'unfinished' });
-      assertMatches(reply, { status: 'granted', rerun: true });
+      assertMatches(reply, { status: 'granted', attempt: 2 });
       await end(two, owner, reply);
       assertMatches((await look()).runs, [
-        { instanceId: 'two', rerun: true, outcome: 'ok' },
-        { instanceId: 'one', rerun: false, outcome: 'crashed' },
+        { instanceId: 'two', rerun: true, attempt: 2, outcome: 'ok' },
+        { instanceId: 'one', rerun: false, attempt: 1, outcome: 'crashed' },
       ]);
     });
 

@@ -42,6 +42,7 @@ export function describeJobHistory(suite: Suite<Base>): void {
         startedAt: ANY_NUMBER,
         instanceId: 'one',
         rerun: false,
+        attempt: 1,
         manual: false,
         catchUp: false,
         fencingToken,

@@ -11,7 +11,7 @@ export function describeTicks(suite: Suite<Base>): void {
 
   it.onEveryServer('grants a tick with the lock of its job, in one step', async ({ jobs, runner, store }) => {
     const reply = await jobs.claim(TICK, wish(runner));
-    assertEquals(reply, { status: 'granted', fencingToken: ANY_NUMBER, rerun: false });
+    assertEquals(reply, { status: 'granted', fencingToken: ANY_NUMBER, attempt: 1 });
     assertMatches(await store.inspect(TICK.resource), {
       mode: 'exclusive',
       holders: [{ instanceId: 'one', fencingToken: (reply as { fencingToken: number }).fencingToken }],
@@ -119,7 +119,7 @@ export function describeTicks(suite: Suite<Base>): void {
         const reply = await otherJobs.claim(TICK, wish(other, { overlap: 'wait' }));
         assertMatches(reply, { status: 'taken', isBegun: false });
         await store.release(earlier);
-        assertMatches(await jobs.claim(TICK, waiting), { status: 'granted', rerun: false });
+        assertMatches(await jobs.claim(TICK, waiting), { status: 'granted', attempt: 1 });
       },
     );
 
@@ -146,7 +146,7 @@ export function describeTicks(suite: Suite<Base>): void {
         await store.release(earlier);
         assertMatches(await otherJobs.claim(TICK, wish(other, asStandBy)), {
           status: 'granted',
-          rerun: false,
+          attempt: 1,
         });
         assertMatches(await jobs.claim(TICK, wish(runner, { overlap: 'wait' })), {
           status: 'taken',
@@ -159,7 +159,7 @@ export function describeTicks(suite: Suite<Base>): void {
         async ({ jobs, runner, store, earlier, otherJobs, other }) => {
           await giveBack(jobs, runner, TICK);
           await store.release(earlier);
-          assertMatches(await otherJobs.claim(TICK, wish(other)), { status: 'granted', rerun: false });
+          assertMatches(await otherJobs.claim(TICK, wish(other)), { status: 'granted', attempt: 1 });
           await giveBack(jobs, runner, TICK);
           await finishClaim(otherJobs, other, TICK);
           assertEquals(await jobs.claim(TICK, wish(runner)), { status: 'finished' });
@@ -179,7 +179,7 @@ export function describeTicks(suite: Suite<Base>): void {
         await store.release(earlier);
         assertMatches(await otherJobs.claim(TICK, wish(other, asStandBy)), {
           status: 'granted',
-          rerun: false,
+          attempt: 1,
         });
       });
     });
@@ -211,8 +211,37 @@ export function describeTicks(suite: Suite<Base>): void {
       assert.equal((await otherJobs.claim(TICK, wish(other))).status, 'taken');
       await subject.pass(SHORT_MS * 2);
       assertEquals(await otherJobs.claim(TICK, wish(other)), { status: 'taken', ttlMs: 0, isBegun: true });
-      assertMatches(await otherJobs.claim(TICK, wish(other, rescue)), { status: 'granted', rerun: true });
+      assertMatches(await otherJobs.claim(TICK, wish(other, rescue)), { status: 'granted', attempt: 2 });
     });
+
+    it.onEveryServer(
+      'ends a tick whose runs were granted once more than maxReruns allows',
+      async ({ subject, jobs, runner, otherJobs, other }) => {
+        const attempts: object[] = [];
+        for (const takeOver of ['nothing', 'unfinished', 'unfinished'] as const) {
+          const owner = { ...runner, id: `${runner.id}${attempts.length}` };
+          attempts.push(await jobs.claim(TICK, wish(owner, { takeOver, maxReruns: 2, leaseMs: SHORT_MS })));
+          await subject.pass(SHORT_MS * 2);
+        }
+        assertMatches(attempts, [{ attempt: 1 }, { attempt: 2 }, { attempt: 3 }]);
+        const last = { ...rescue, maxReruns: 2 };
+        assertEquals(await otherJobs.claim(TICK, wish(other, last)), { status: 'crashed', attempts: 3 });
+        assertEquals(await otherJobs.claim(TICK, wish(other, last)), { status: 'finished' });
+      },
+    );
+
+    it.onEveryServer(
+      'counts no attempt that was given back before its run began',
+      async ({ subject, jobs, runner, otherJobs, other }) => {
+        for (const [index, takeOver] of (['nothing', 'unfinished', 'unfinished'] as const).entries()) {
+          const owner = { ...runner, id: `${runner.id}${index}` };
+          assertMatches(await jobs.claim(TICK, wish(owner, { takeOver, leaseMs: SHORT_MS })), { attempt: index + 1 });
+          await subject.pass(SHORT_MS * 2);
+          if (index === 2) await giveBack(jobs, owner, TICK);
+        }
+        assertMatches(await otherJobs.claim(TICK, wish(other)), { status: 'granted', attempt: 3 });
+      },
+    );
 
     it('leaves the dead runner nothing to finish', async ({ subject, jobs, runner, otherJobs, other }) => {
       await jobs.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));

@@ -91,6 +91,33 @@ describe("a runner that dies (onCrash: 'retry')", () => {
     expect(fleet.runs.filter(({ endedAt }) => endedAt)).toHaveLength(1);
   });
 
+  it.each([
+    [undefined, 3],
+    [1, 2],
+  ])('and so do its rescuers: with maxReruns: %s, the tick ends after %s runs', async (maxReruns, runs) => {
+    const members = fleet.members('dan', 'eve').concat(anna, ben, cleo);
+    for (const member of members) {
+      member.run(
+        '09:00',
+        (lease) => {
+          const run = fleet.work(member, '09:00', lease, LEASE_MS);
+          member.kill();
+          return run;
+        },
+        { maxReruns },
+      );
+    }
+    await fleet.clock.advance(20 * LEASE_MS);
+    expect(fleet.runs).toHaveLength(runs);
+    const living = members.filter(({ isDead }) => !isDead);
+    const skipped = living.flatMap(({ instance }) => eventsOf(instance, 'tickSkipped'));
+    const crashed = skipped.filter(({ reason }) => reason === 'crashed');
+    expect(crashed).toMatchObject([{ tick: '09:00', attempts: runs }]);
+    expect(skipped).toHaveLength(living.length);
+    const attempts = members.flatMap(({ instance }) => eventsOf(instance, 'tickStarted')).map(({ attempt }) => attempt);
+    expect(new Set(attempts)).toEqual(new Set([1, 2, 3].slice(0, runs)));
+  });
+
   it('is replaced even by an instance whose clock is so late that it asks after the crash', async () => {
     anna.fire('09:00', 5_000);
     await fleet.clock.advance(1_000);

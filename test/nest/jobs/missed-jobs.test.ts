@@ -179,6 +179,7 @@ describe('the options for missed ticks', () => {
     ['another word', { onMissed: 'run' }, 'onMissed'],
     ['a time of nothing', { onMissed: 'runOnce', missedWithinMs: 0 }, 'missedWithinMs'],
     ['a time for a run that there is not', { missedWithinMs: 60_000 }, 'missedWithinMs'],
+    ['reruns that there are not', { maxReruns: 2 }, 'maxReruns'],
   ])('are refused when the class is defined: %s', (_, options, option) => {
     const define = () => {
       class Jobs {

@@ -97,16 +97,9 @@ describe.each(TEXTS)('what reaches the terminal of %s', (_what, text) => {
       await settle();
       await leadership.resign();
     }
-    a.locks.observers.emit({
-      service: 'default',
-      type: 'tickSkipped',
-      job: name,
-      tick: name,
-      group: 'job',
-      reason: 'late',
-      lateMs: 9_000,
-      clockBehindMs: 9_000,
-    });
+    const skipped = { service: 'default', type: 'tickSkipped', job: name, tick: name, group: 'job' } as const;
+    a.locks.observers.emit({ ...skipped, reason: 'late', lateMs: 9_000, clockBehindMs: 9_000 });
+    a.locks.observers.emit({ ...skipped, reason: 'crashed', attempts: 3 });
     const logged = lines();
     expect(logged).toContainEqual(expect.stringMatching(/onElected of the campaign for ".* threw/));
     expect(logged).toContainEqual(
@@ -114,5 +107,6 @@ describe.each(TEXTS)('what reaches the terminal of %s', (_what, text) => {
     );
     expect(logged).toContainEqual(expect.stringMatching(/Leads "/));
     expect(logged).toContainEqual(expect.stringMatching(/is skipped/));
+    expect(logged).toContainEqual(expect.stringMatching(/ ERROR .*none of 3 runs of its tick .*maxReruns: 2/));
   });
 });

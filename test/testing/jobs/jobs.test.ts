@@ -42,9 +42,9 @@ class Reports {
   }
 
   @SingletonCron('0 0 4 * * *', { name: 'retried', timeZone: 'UTC', onCrash: 'retry' })
-  async retried(run: SingletonRun): Promise<boolean | undefined> {
+  async retried(run: SingletonRun): Promise<number | undefined> {
     this.runs.push(run);
-    return run.rerun;
+    return run.attempt;
   }
 
   @SingletonCron('0 0 5 * * *', { name: 'failing', timeZone: 'UTC' })
@@ -208,10 +208,11 @@ describe('jobs.run', () => {
     const module = await start();
     const { jobs } = testLocks(module);
     const tick = '2031-05-06T04:00:00.000Z';
-    expect(await jobs.run('retried', { tick, rerun: true })).toBe(true);
-    expect(await jobs.run('retried')).toBe(false);
-    await expect(jobs.run('retried', { tick, rerun: true })).rejects.toMatchObject({ code: 'notRun' });
-    await expect(jobs.run('nightly', { rerun: true })).rejects.toMatchObject({
+    expect(await jobs.run('retried', { tick, attempt: 3 })).toBe(3);
+    expect(await jobs.run('retried')).toBe(1);
+    await expect(jobs.run('retried', { attempt: 4 })).rejects.toMatchObject({ message: /Raise maxReruns/ });
+    await expect(jobs.run('retried', { tick, attempt: 2 })).rejects.toMatchObject({ code: 'notRun' });
+    await expect(jobs.run('nightly', { attempt: 2 })).rejects.toMatchObject({
       message: /needs a job with onCrash: 'retry'/,
     });
   });

@@ -252,7 +252,7 @@ export class StoreWitness {
     const unbegun = job.openRun(tick, owner.id);
     if (kind === 'catchUp') this.#caughtUp(job, tick, reply, unbegun);
     if (unbegun) job.drop(unbegun);
-    const marks = { rerun: reply.rerun, manual: kind === 'manual', catchUp: kind === 'catchUp' };
+    const marks = { rerun: reply.attempt > 1, manual: kind === 'manual', catchUp: kind === 'catchUp' };
     const { fencingToken } = reply;
     const instanceId = instanceOf(owner.id);
     job.add(seenRun({ tick, startedAt: this.#now, instanceId, ...marks, fencingToken, owner: owner.id }));
@@ -265,7 +265,7 @@ export class StoreWitness {
     const { status } = reply;
     if (status === 'granted') this.counts.takenBack++;
     const isRefused = status === 'finished' || status === 'taken' || status === 'late';
-    if (!isRefused && !(status === 'granted' && reply.rerun !== returned.hasBegun)) return;
+    if (!isRefused && !(status === 'granted' && reply.attempt > 1 !== returned.hasBegun)) return;
     this.#tell(job, 'given back', `${tick} was given back, and is ${JSON.stringify(reply)}`);
   }
 
@@ -292,13 +292,13 @@ export class StoreWitness {
     }
   }
 
-  #caughtUp(job: WitnessedJob, tick: string, { rerun, missed }: Granted, unbegun: SeenRun | undefined): void {
+  #caughtUp(job: WitnessedJob, tick: string, { attempt, missed }: Granted, unbegun: SeenRun | undefined): void {
     const debt = this.#debtOf(job);
     if (debt) {
       this.counts.catchUps++;
       job.paid = debt;
       job.debt = undefined;
-    } else if (!rerun && !unbegun) this.#tell(job, 'catch-up', `${tick} is granted, and not owed`);
+    } else if (attempt === 1 && !unbegun) this.#tell(job, 'catch-up', `${tick} is granted, and not owed`);
     const { count, first, last } = job.paid ?? {};
     if (missed?.count !== count || missed?.first !== first || missed?.last !== last) {
       this.#tell(job, 'catch-up', `${tick} is for ${JSON.stringify(missed)}, and not ${JSON.stringify(job.paid)}`);

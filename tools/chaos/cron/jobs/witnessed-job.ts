@@ -86,7 +86,7 @@ export class WitnessedJob {
   /** The store has answered a claim: which owner has the tick then. */
   answered(tick: string, owner: string, reply: TickReply): void {
     const { hasBegun = false } = this.#returned.get(tick) ?? this.#holders.get(tick) ?? {};
-    if (reply.status === 'granted') this.#holders.set(tick, { owner, hasBegun: reply.rerun });
+    if (reply.status === 'granted') this.#holders.set(tick, { owner, hasBegun: reply.attempt > 1 });
     else if (reply.status === 'claimed') this.#holders.set(tick, { owner, hasBegun });
     else if (reply.status === 'paused' || reply.status === 'overlap') this.#holders.delete(tick);
     else return;

@@ -68,7 +68,7 @@ export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
       async claim(tick, claim) {
         const reply = await claims.claim(tick, claim);
         if (reply.status !== 'taken' || claim.takeOver === 'nothing' || reply.ttlMs === 0) return reply;
-        return { status: 'granted', fencingToken: 2 ** 52 + ++forged, rerun: true };
+        return { status: 'granted', fencingToken: 2 ** 52 + ++forged, attempt: 2 };
       },
       end: (owner, ended) => claims.end(owner, ended),
     }),

@@ -76,8 +76,10 @@ export function job({ job: row, instances, runs }: ConsoleBodies['job']): Child 
       ['Instance', toInstance],
       [
         'Why',
-        ({ manual, by, catchUp }) =>
+        ({ manual, by, catchUp, attempt = 1 }) => [
           manual ? ['asked for', by && [' by ', name(by)]] : catchUp ? 'for missed ticks' : 'its time',
+          attempt > 1 && `, attempt ${attempt}`,
+        ],
       ],
     ]),
   ];

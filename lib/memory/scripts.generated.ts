@@ -1115,47 +1115,6 @@ function tellOfEnd(lockKey?: Value, queueKey?: Value, ends?: Value): Value {
   }
 }
 
-// acquire-several.lua
-function acquireSeveralScript(KEYS: Value, ARGV: Value): Value {
-  beginClock();
-
-  beginQueue();
-
-  function acquire(
-    lockKey?: Value,
-    queueKey?: Value,
-    owner?: Value,
-    label?: Value,
-    sentAt?: Value,
-    maxWaiters?: Value,
-  ): Value {
-    if (label === '') {
-      label = undefined;
-    }
-    if (redis.exists(lockKey, queueKey) === 0) {
-      return take(lockKey, KEYS[2], undefined, owner, parseRequest(ARGV[1], ARGV[2], label), ARGV[2]);
-    }
-    return acquireLock(lockKey, queueKey, KEYS[2], owner, ARGV[1], ARGV[2], sentAt, maxWaiters, label);
-  }
-  const reply: Value = acquire(KEYS[0], KEYS[1], ARGV[0], ARGV[5], ARGV[3], ARGV[4])[0];
-  if (typeof reply === 'object') {
-    return reply;
-  }
-  const tokens: Value = [reply];
-  for (let index = 7; index <= ARGV.length; index += 2) {
-    isStrange = false;
-    isWatched = false;
-    const [isDone, token]: Value = lua.attempt(() =>
-      acquire(KEYS[index - 4], KEYS[index - 3], ARGV[index - 1], ARGV[index], '', 0),
-    );
-    if (!isDone || typeof token !== 'number') {
-      break;
-    }
-    tokens.push(token);
-  }
-  return tokens;
-}
-
 // acquire.lua
 function acquireScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
@@ -2715,7 +2674,6 @@ function watchScript(KEYS: Value, ARGV: Value): Value {
 
 /** The scripts by their names. */
 const SCRIPTS = {
-  acquireSeveral: acquireSeveralScript,
   acquire: acquireScript,
   answerRoll: answerRollScript,
   callRoll: callRollScript,

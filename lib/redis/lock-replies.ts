@@ -10,7 +10,6 @@ import type {
   QueuedPlace,
   Queueing,
   RotateReply,
-  SeveralReply,
 } from '../core/store/lock-store.js';
 import type { LockState, LockWaiter } from '../core/store/lock-state.js';
 import { toStoreError } from './script/failures.js';
@@ -88,12 +87,6 @@ export function readKeepReplies(reply: unknown, clientId: string): KeepReply[] {
     if (typeof answer === 'string') return toStoreError({ name: 'ReplyError', message: answer });
     return new PlaceAnswer('kept', answer, clientId);
   });
-}
-
-export function readSeveralReply(reply: unknown, clientId: string): SeveralReply {
-  const [first, ...laterTokens] = reply as [unknown, ...number[]];
-  if (typeof first !== 'number') return { first: readAcquireReply(reply, clientId), laterTokens: [] };
-  return { first: { status: 'granted', fencingToken: first }, laterTokens };
 }
 
 export function readRotateReply(reply: unknown, clientId: string): RotateReply {

@@ -7,7 +7,6 @@ import type {
   Queueing,
   Retention,
   RotateReply,
-  SeveralReply,
   Transfer,
 } from '../core/store/lock-store.js';
 import { closedStore, type LockStoreError } from '../core/store/store-error.js';
@@ -17,11 +16,10 @@ import type { Watcher, WatchReply } from '../core/store/watch-store.js';
 import type { StoreProbe } from '../core/store/store-probe.js';
 import { RedisRollCalls } from './redis-roll-calls.js';
 import { type Keys, newestOf, waitersOf } from './keys.js';
-import { acquireBySlot, keepPlaces } from './several-locks.js';
+import { keepPlaces } from './keep-places.js';
 import { RestartQuarantineError } from './script/restart-quarantine.js';
 import {
   ACQUIRE,
-  ACQUIRE_SEVERAL,
   DOWNGRADE,
   FORCE_RELEASE,
   INSPECT,
@@ -47,7 +45,6 @@ import {
   isOne,
   readAcquireReply,
   readRotateReply,
-  readSeveralReply,
   readState,
   readWatchReply,
   requestOf,
@@ -73,7 +70,6 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
   };
   // Made once, because nearly every command has such a reply.
   readonly #readAcquired = (reply: unknown): AcquireReply => readAcquireReply(reply, this.clientId);
-  readonly #readSeveral = (reply: unknown): SeveralReply => readSeveralReply(reply, this.clientId);
   readonly #readRotated = (reply: unknown): RotateReply => readRotateReply(reply, this.clientId);
   #listener: StoreListener | undefined;
   protected isClosed = false;
@@ -110,32 +106,6 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
     const args = [id, requestOf(owner), leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
     pushLabelAndAge(owner, queueing, keys, args);
     return this.run(ACQUIRE, keys, args, this.#readAcquired);
-  }
-
-  acquireSeveral(waiters: readonly LockOwner[], leaseMs: number, queueing?: Queueing): Promise<SeveralReply> {
-    return acquireBySlot(waiters, {
-      slotOf: ({ resource }) => this.fenceOf(resource),
-      acquire: (inSlot, mayQueue) => this.#acquireInStep(inSlot, leaseMs, mayQueue ? queueing : undefined),
-      isWait: queueing !== undefined,
-    });
-  }
-
-  /** @param waiters for resources with one fence */
-  #acquireInStep(
-    [first, ...others]: readonly LockOwner[],
-    leaseMs: number,
-    queueing: Queueing | undefined,
-  ): Promise<SeveralReply> {
-    const { resource, id, label = '' } = first!;
-    const keys = this.#lockKeys(resource);
-    const stamped = queueing ? stamp(queueing) : '';
-    const args = [id, requestOf(first!), leaseMs, stamped, queueing?.maxWaiters ?? 0, label];
-    for (const other of others) {
-      const lock = this.keys.lock(other.resource);
-      keys.push(lock, waitersOf(lock));
-      args.push(other.id, other.label ?? '');
-    }
-    return this.run(ACQUIRE_SEVERAL, keys, args, this.#readSeveral);
   }
 
   async keepPlaces(places: readonly KeptPlace[], sentAt: number): Promise<readonly KeepReply[]> {

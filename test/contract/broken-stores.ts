@@ -1,13 +1,6 @@
 import type { JobPause } from '../../lib/core/store/job-store.js';
 import type { LockStores } from '../../lib/core/store/lock-stores.js';
-import type {
-  AcquireReply,
-  KeepReply,
-  KeptPlace,
-  LockOwner,
-  Queueing,
-  SeveralReply,
-} from '../../lib/core/store/lock-store.js';
+import type { AcquireReply, KeepReply, KeptPlace, LockOwner, Queueing } from '../../lib/core/store/lock-store.js';
 import type { StoreListener } from '../../lib/core/store/hearing.js';
 import type { LockState } from '../../lib/core/store/lock-state.js';
 import type { Tick, TickClaim, TickReply } from '../../lib/core/store/job-claims.js';
@@ -177,34 +170,6 @@ export const BROKEN_LOCKS: Readonly<Record<string, Parts>> = {
   'goes on after it was closed': {
     locks: class extends MemoryLockStore {
       override async close(): Promise<void> {}
-    },
-  },
-  'holds several resources, and tells of one': {
-    locks: class extends MemoryLockStore {
-      override async acquireSeveral(...asked: Parameters<MemoryLockStore['acquireSeveral']>): Promise<SeveralReply> {
-        return { ...(await super.acquireSeveral(...asked)), laterTokens: [] };
-      }
-    },
-  },
-  'takes several resources before those that wait for them': {
-    locks: class extends MemoryLockStore {
-      override async acquireSeveral(
-        [first, ...others]: readonly LockOwner[],
-        leaseMs: number,
-        queueing?: Queueing,
-      ): Promise<SeveralReply> {
-        const reply = await super.acquireSeveral([first!], leaseMs, queueing);
-        const free = others.filter(({ resource }) => this.server.members(resource).length === 0);
-        const isGranted = 'status' in reply.first && reply.first.status === 'granted';
-        if (!isGranted || free.length < others.length)
-          return super.acquireSeveral([first!, ...others], leaseMs, queueing);
-        const laterTokens = free.map(({ resource, id, mode, label = '' }) => {
-          const lock = this.keys.lock(resource);
-          const keys = [lock, 'a queue without waiters', this.keys.fence(lock)];
-          return this.server.run('acquire', keys, [id, mode, leaseMs, '', 0, ...(label ? [label] : [])]) as number;
-        });
-        return { ...reply, laterTokens };
-      }
     },
   },
   'leaves records behind': { subject: { isEmpty: async () => false } },

@@ -24,7 +24,6 @@ import { describeKeeping } from './queue/keep.js';
 import { describeQueue } from './queue/queue.js';
 import { describeRotation } from './queue/rotation.js';
 import { describeSeenHolders } from './queue/holders.js';
-import { describeSeveral } from './queue/several.js';
 import { describeWatch } from './queue/watch.js';
 import { openQueueWorld, type QueueSuite } from './queue-world.js';
 import { type ContractRunner, FEATURES, type StoreFeatures, type StoreSubjectFactory } from './subject.js';
@@ -49,7 +48,6 @@ const LOCK_PARTS = {
   keep: ['kept places', inQueueWorld(describeKeeping)],
   deadHolder: ['a dead holder', inQueueWorld(describeDeadHolder)],
   rotate: ['rotate', inQueueWorld(describeRotation)],
-  several: ['several resources at once', inQueueWorld(describeSeveral)],
   holders: ['what is seen of the holders', inQueueWorld(describeSeenHolders)],
   label: ['the label', inQueueWorld(describeLabels)],
   semaphore: ['a semaphore', inQueueWorld(describeSemaphore)],

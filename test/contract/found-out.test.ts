@@ -5,7 +5,8 @@ import { CollectedTests } from './collected-tests.js';
 
 /** Which test finds it first: one that is marked for every server, or else another one. */
 const FOUND_BY: Readonly<Record<string, string>> = {
-  'grants what another owner holds': 'several resources at once > each is passed on to its own waiters',
+  'grants what another owner holds':
+    'a lease > acquire > grants a free resource, refuses it to every other owner, and says how long the lease lasts',
   'forgets the order of its queue':
     'a read/write lock > readers directly behind each other are granted together, and the writer behind them is not',
   'makes a lease shorter by a command that comes late': 'a lease > in exclusive mode, only the owner > renews',
@@ -26,10 +27,6 @@ const FOUND_BY: Readonly<Record<string, string>> = {
   'tells a watcher that a held resource is free':
     'a watcher > is told once when the last holder has gone, and nothing is left, in exclusive mode',
   'goes on after it was closed': 'a lease > rejects every command after close',
-  'holds several resources, and tells of one':
-    'several resources at once > grants all that are free, and writes what single commands write, in mode exclusive',
-  'takes several resources before those that wait for them':
-    'several resources at once > grants none before those that wait for it',
   'leaves records behind':
     'a read/write lock > readers directly behind each other are granted together, and the writer behind them is not',
   'grants a claimed tick to a second claimant':

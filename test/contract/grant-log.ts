@@ -30,14 +30,12 @@ export class GrantLog {
   #waiting: (() => void) | undefined;
 
   constructor(private readonly store: LockStore) {
-    const { acquire, acquireSeveral, rotate } = store;
+    const { acquire, rotate } = store;
     const noted = (newOwner: LockOwner): LockOwner => {
       this.#owners.add(newOwner.id);
       return newOwner;
     };
     store.acquire = (newOwner, ...how) => acquire.call(store, noted(newOwner), ...how);
-    if (acquireSeveral)
-      store.acquireSeveral = (waiters, ...how) => acquireSeveral.call(store, waiters.map(noted), ...how);
     store.rotate = (leaving, next, ...how) => rotate.call(store, leaving, noted(next), ...how);
     const ownerOf = (isFor: (owner: string) => boolean): string => [...this.#owners].reverse().find(isFor) ?? '';
     store.listen({

@@ -32,16 +32,18 @@ const run = (program, args, { cwd, timeout, env }) =>
     );
   });
 
+const MODEL = 'lock.pml';
+
 const preprocessed = (compiler, set) => {
   const options = Object.entries({ ...NUMBERS, ...set }).map(([name, value]) => `-D${name}=${value}`);
   return [`-P${compiler} -E -x c`, ...options];
 };
 
 /** Of a program that is told numbers when it starts, `set` has none of those. */
-async function build({ spin, compiler }, { set, model }, cwd, extra = []) {
+async function build({ spin, compiler }, set, cwd, extra = []) {
   await mkdir(cwd, { recursive: true });
-  await copyFile(join(import.meta.dirname, model), join(cwd, model));
-  const made = await run(spin, [...preprocessed(compiler, set), '-a', model], { cwd });
+  await copyFile(join(import.meta.dirname, MODEL), join(cwd, MODEL));
+  const made = await run(spin, [...preprocessed(compiler, set), '-a', MODEL], { cwd });
   // spin prints syntax errors and may still exit with 0.
   if (made.failed || /\bError: /.test(made.output)) throw new Error(`spin:\n${made.output}`);
   // Of the two that run at a time, each may take 1.5 GB.
@@ -73,13 +75,13 @@ const search = (program, { set, property }, cwd, timeout, ...args) => {
 /** The folders of programs, by what they are made of: configurations of one shape, and their mutants, share one. */
 const programs = new Map();
 
-function programFor(tools, { set, model }, folder) {
+function programFor(tools, { set }, folder) {
   const shape = Object.fromEntries(Object.entries(set).filter(([name]) => SHAPE.has(name)));
-  const recipe = JSON.stringify({ model, shape });
+  const recipe = JSON.stringify(shape);
   let made = programs.get(recipe);
   if (!made) {
     const cwd = join(folder, `program-${programs.size}`);
-    made = build(tools, { set: shape, model }, cwd).then(() => cwd);
+    made = build(tools, shape, cwd).then(() => cwd);
     programs.set(recipe, made);
   }
   return made;
@@ -114,10 +116,10 @@ export async function check(tools, task, folder) {
 export async function shortestTrail(tools, task, folder) {
   const cwd = folderOf(task, folder);
   // Spin itself shows the steps, and it runs no C: so the model itself has all numbers.
-  await build(tools, task, cwd, ['-DREACH']);
+  await build(tools, task.set, cwd, ['-DREACH']);
   // Overwrites the trail with a shorter one whenever it finds one.
   await search(cwd, task, cwd, trailLimit, '-i', `-m${task.depth}`);
-  const { output } = await run(tools.spin, [...preprocessed(tools.compiler, task.set), '-t', task.model], { cwd });
+  const { output } = await run(tools.spin, [...preprocessed(tools.compiler, task.set), '-t', MODEL], { cwd });
   const steps = output.split('\n').map((line) => line.trim());
   return steps
     .slice(

@@ -7,9 +7,6 @@ import type { Runtime } from './runtime.js';
 import { LABEL_AFTER_MS } from './labels.js';
 import { StoreLease, validUntil } from './store-lease.js';
 
-/** How many resources one command acquires at most. Redis does nothing else meanwhile, for half a millisecond. */
-const MOST_AT_ONCE = 64;
-
 /** What a call for several resources wants. */
 export interface SeveralWanted {
   /** In the order in which they are acquired. */
@@ -18,22 +15,23 @@ export interface SeveralWanted {
   readonly leases: readonly { readonly hold: Hold }[];
   /** Of each part. */
   readonly options: ResolvedLockOptions;
-  /** Whether the store can be asked for it before its turn: this call and this process have nothing to do with it yet. */
+  /** `true` if it may be asked for before its turn: this call and this process have nothing to do with it yet. */
   isOpen(name: string): boolean;
   /** What is stored with it; see {@link LockOwner}. */
   labelOf(name: string): string | undefined;
 }
 
-/** One command for the first of several parts and for some behind it. */
+/** The commands for parts behind the one whose turn it is, sent together with its own. */
 interface Attempt {
-  /** Those behind the first one. */
   readonly owners: readonly LockOwner[];
   readonly sentAt: number;
 }
 
 /**
- * The resources that a call wants behind the one it asks for. They are acquired in the same round trip where they are
- * free. What was granted stays here until its turn comes, and is released if its turn does not come.
+ * The resources that a call wants behind the one it asks for. It asks for them in the same round trip, by commands that
+ * take only what is free and leave the queues alone. The granted parts without a gap stay here until their turn comes;
+ * those behind the first refusal are released at once, and asked for again when their turn comes. So while a call waits
+ * for a part, it holds those before it and, after one round trip, none behind it: no two calls wait for each other.
  */
 export class SeveralParts {
   /** The resource that was last asked for together with others. */
@@ -53,12 +51,15 @@ export class SeveralParts {
 
   /** Asks for a part, and the first time also for those behind it. @returns the answer to the first one */
   acquire(first: LockOwner, leaseMs: number, sentAt: number, queueing?: Queueing): Promise<AcquireReply> {
-    const owners = this.#asked === first.resource ? [] : this.#ownersBehind(first.resource);
+    const { store } = this.deps;
+    const owners = this.#asked === first.resource ? [] : this.#ownersBehind(first.resource, queueing !== undefined);
     this.#asked = first.resource;
-    if (owners.length === 0) return this.#acquireAlone(first, leaseMs, queueing);
+    const reply = store.acquire(first, leaseMs, queueing);
+    if (owners.length === 0) return this.#alone(reply);
     const attempt = { owners, sentAt };
     this.#attempt = attempt;
-    return this.#acquire(first, attempt, leaseMs, queueing);
+    const later = owners.map((owner) => store.acquire(owner, leaseMs));
+    return this.#together(reply, later, attempt);
   }
 
   /** What a part was granted before its turn. */
@@ -82,70 +83,63 @@ export class SeveralParts {
   }
 
   /** A part alone. What was asked for together with others before may have no answer yet. */
-  #acquireAlone(first: LockOwner, leaseMs: number, queueing: Queueing | undefined): Promise<AcquireReply> {
-    const reply = this.deps.store.acquire(first, leaseMs, queueing);
+  #alone(reply: Promise<AcquireReply>): Promise<AcquireReply> {
     const attempt = this.#attempt;
     if (attempt === undefined) return reply;
     return reply.then((answer) => {
-      // The call waits, and holds none behind: on a cluster, one silent node keeps back the answers of all the others.
+      // The call waits, and holds none behind: one silent node of a cluster keeps back the answers of all the others.
       if (answer.status !== 'granted' && this.#attempt === attempt) this.#abandon();
       return answer;
     });
   }
 
-  async #acquire(
-    first: LockOwner,
+  async #together(
+    reply: Promise<AcquireReply>,
+    later: readonly Promise<AcquireReply>[],
     attempt: Attempt,
-    leaseMs: number,
-    queueing: Queueing | undefined,
   ): Promise<AcquireReply> {
-    const { store } = this.deps;
-    try {
-      const reply = await store.acquireSeveral!([first, ...attempt.owners], leaseMs, queueing);
-      const isGranted = 'status' in reply.first && reply.first.status === 'granted';
-      this.#answered(attempt, isGranted, reply.laterTokens);
-      if ('status' in reply.first) return reply.first;
-      throw reply.first;
-    } catch (thrown) {
-      const error = asStoreError(thrown);
-      this.#failed(attempt, error.failure === 'unknown');
-      // It may have been refused for another part, such as one that the ACL forbids: its turn will tell.
-      if (error.failure === 'refused') return store.acquire(first, leaseMs, queueing);
-      throw error;
-    }
+    const [first, ...others] = await Promise.allSettled([reply, ...later]);
+    this.#answered(attempt, first.status === 'fulfilled' && first.value.status === 'granted', others);
+    if (first.status === 'fulfilled') return first.value;
+    throw first.reason;
   }
 
-  #ownersBehind(name: string): LockOwner[] {
+  /**
+   * Of a call that does not wait, only those on the server of the first one, which answers in order: on two servers, each
+   * of two calls could take what the other wants, and both would fail.
+   */
+  #ownersBehind(name: string, waits: boolean): LockOwner[] {
     const { names, options, isOpen, labelOf } = this.wanted;
-    const from = names.indexOf(name) + 1;
+    const { store } = this.deps;
+    const fence = waits ? undefined : store.fenceOf(name);
     const owners: LockOwner[] = [];
-    for (const behind of names.slice(from, from + MOST_AT_ONCE - 1)) {
+    for (const behind of names.slice(names.indexOf(name) + 1)) {
       // In the order of the names: what stands behind it would be held too early.
       if (this.#granted.has(behind) || !isOpen(behind)) break;
+      if (fence !== undefined && store.fenceOf(behind) !== fence) break;
       owners.push(createOwner(behind, { ...options, label: labelOf(behind) }, this.deps));
     }
     return owners;
   }
 
-  #answered(attempt: Attempt, isFirstGranted: boolean, tokens: readonly (number | undefined | null)[]): void {
+  #answered(attempt: Attempt, isFirstGranted: boolean, replies: readonly PromiseSettledResult<AcquireReply>[]): void {
     const { clock } = this.deps;
     const { options } = this.wanted;
-    const { sentAt } = attempt;
+    const { owners, sentAt } = attempt;
     const isWanted = this.#attempt === attempt;
     if (isWanted) this.#attempt = undefined;
     const now = clock.now();
     let isNext = isFirstGranted && isWanted && now < validUntil(sentAt, options.leaseMs);
-    for (const [index, owner] of attempt.owners.entries()) {
-      const token = tokens[index];
-      isNext &&= typeof token === 'number';
-      if (isNext) this.#granted.set(owner.resource, new StoreLease(owner, token!, sentAt, options, clock, now));
-      else if (token !== undefined) this.#release(owner);
+    for (const [index, owner] of owners.entries()) {
+      const reply = replies[index]!;
+      const granted = reply.status === 'fulfilled' && reply.value.status === 'granted' ? reply.value : undefined;
+      isNext &&= granted !== undefined;
+      if (isNext) {
+        this.#granted.set(owner.resource, new StoreLease(owner, granted!.fencingToken, sentAt, options, clock, now));
+      } else if (granted || (reply.status === 'rejected' && asStoreError(reply.reason).failure === 'unknown')) {
+        this.#release(owner);
+      }
     }
-  }
-
-  #failed(attempt: Attempt, mayBeExecuted: boolean): void {
-    if (this.#attempt === attempt) this.#attempt = undefined;
-    if (mayBeExecuted) for (const owner of attempt.owners) this.#release(owner);
   }
 
   /** Its answer will come too late, if it comes. What it grants then is released once more. */

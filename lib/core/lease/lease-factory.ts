@@ -243,15 +243,15 @@ export class LeaseFactory {
     }
   }
 
-  /** What the call has and wants. Where the store can, it acquires in one round trip what is free. */
+  /** What the call has and wants. It acquires in one round trip what is free. */
   #severalParts(names: readonly string[], options: ResolvedLockOptions, leases: readonly SingleLease[]): SeveralParts {
-    const { store, context, localQueues } = this.deps;
-    const entered = store.acquireSeveral ? new Set(names.filter((name) => context.hold(name))) : undefined;
+    const { context, localQueues } = this.deps;
+    const entered = new Set(names.filter((name) => context.hold(name)));
     const wanted = {
       names,
       leases,
       options: { ...options, localHandOvers: 0, minHoldMs: 0 },
-      isOpen: (name: string) => entered !== undefined && !entered.has(name) && localQueues.isIdle(name),
+      isOpen: (name: string) => !entered.has(name) && localQueues.isIdle(name),
       labelOf: (name: string) => (this.labelsGroups ? this.#labelled(name, options).label : options.label),
     };
     return new SeveralParts(wanted, this.deps);

@@ -88,17 +88,6 @@ export type KeepReply =
 /** How many places one step of a store keeps at most. */
 export const KEPT_AT_ONCE = 64;
 
-/** The answer to an attempt for several resources of one call. */
-export interface SeveralReply {
-  /** That to the first one. An error where it failed, though others may have been granted, on other servers. */
-  readonly first: AcquireReply | LockStoreError;
-  /**
-   * The fencing tokens of those behind it, in their order: `undefined` for each that was not granted, `null` where that
-   * is not known. What the list leaves out was not granted.
-   */
-  readonly laterTokens: readonly (number | undefined | null)[];
-}
-
 /** How a resource is in use. */
 export interface FoundInUse {
   readonly mode: LockMode;
@@ -191,13 +180,6 @@ export interface LockStore extends WatchStore {
    * with `queueing`, the waiter joins the end of the queue, or keeps its place there, for `leaseMs` from now.
    */
   acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply>;
-  /**
-   * Acquires for the first waiter, as {@link acquire} does, and in the same round trip for the others, which take only
-   * what is free and leave the queues alone. They are in the order in which the call wants them. What was granted behind
-   * one that was not granted is for the caller to release. Where a store cannot do that in one round trip, it leaves
-   * the method out, and the resources are acquired one after another.
-   */
-  acquireSeveral?(waiters: readonly LockOwner[], leaseMs: number, queueing?: Queueing): Promise<SeveralReply>;
   /** Whether messages arrive. A store that cannot tell leaves it out: its waiters ask every second. */
   readonly hearing?: Hearing;
   /**

@@ -6,6 +6,34 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 `;
 
+// acquire.lua
+const acquireScript = `
+-- Nobody holds it and nobody waits: nearly always. Written out, because each function costs what a command costs.
+local isFree = not ARGV[7] and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0
+if isFree and ARGV[2] == 'exclusive' then
+
+  -- One command nearly always: the floor has to be set only once in a millisecond.
+  local tick = redis.pcall('INCR', KEYS[3])
+  if type(tick) == 'table' then
+    -- Another program's text: LLEN raises Redis's own WRONGTYPE for it.
+    if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
+    tick = redis.call('INCR', KEYS[3])
+  end
+  -- Another program's number: its tokens would be beyond 2^53, where two of them can be the same.
+  if tick > 281474976710655 then redis.call('LLEN', KEYS[3]) end
+  local floor = (now - 1577836800000) * 100
+  if tick < floor then
+    -- A count that begins anew: Redis lost its data. Then it goes on above all that this millisecond may have seen.
+    tick = tick == 1 and floor + 100 + math.floor(clock[2] % 1000 / 10) or floor
+    redis.call('SET', KEYS[3], string.format('%.0f', tick))
+  end
+  local token = tick * 32
+  local text = ARGV[1] .. ' ' .. string.format('%.0f', token) .. ' ' .. ARGV[3]
+  redis.call('SET', KEYS[1], ARGV[6] and text .. ' ' .. ARGV[6] or text, 'PX', ARGV[3])
+  return token
+end
+`;
+
 // include/fence.lua
 const fence = `
 local function mintToken(fenceKey)
@@ -698,58 +726,6 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     end
   end
   return { 'queued', ttl, seen, place, soonestMs, told }
-end
-`;
-
-// acquire-several.lua
-const acquireSeveralScript = `
-local function acquire(lockKey, queueKey, owner, label, sentAt, maxWaiters)
-  if label == '' then label = nil end
-  if redis.call('EXISTS', lockKey, queueKey) == 0 then
-    return (take(lockKey, KEYS[3], nil, owner, parseRequest(ARGV[2], ARGV[3], label), ARGV[3]))
-  end
-  return acquireLock(lockKey, queueKey, KEYS[3], owner, ARGV[2], ARGV[3], sentAt, maxWaiters, label)
-end
-
-local reply = acquire(KEYS[1], KEYS[2], ARGV[1], ARGV[6], ARGV[4], ARGV[5])
-if type(reply) == 'table' then return reply end
-local tokens = { reply }
-for index = 7, #ARGV, 2 do
-  -- What one queue has shown does not count for the next one.
-  isStrange, isWatched = false, false
-  -- An error must not hide what was granted before.
-  local isDone, token = pcall(acquire, KEYS[index - 3], KEYS[index - 2], ARGV[index], ARGV[index + 1], '', 0)
-  if not isDone or type(token) ~= 'number' then break end
-  tokens[#tokens + 1] = token
-end
-return tokens
-`;
-
-// acquire.lua
-const acquireScript = `
--- Nobody holds it and nobody waits: nearly always. Written out, because each function costs what a command costs.
-local isFree = not ARGV[7] and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0
-if isFree and ARGV[2] == 'exclusive' then
-
-  -- One command nearly always: the floor has to be set only once in a millisecond.
-  local tick = redis.pcall('INCR', KEYS[3])
-  if type(tick) == 'table' then
-    -- Another program's text: LLEN raises Redis's own WRONGTYPE for it.
-    if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
-    tick = redis.call('INCR', KEYS[3])
-  end
-  -- Another program's number: its tokens would be beyond 2^53, where two of them can be the same.
-  if tick > 281474976710655 then redis.call('LLEN', KEYS[3]) end
-  local floor = (now - 1577836800000) * 100
-  if tick < floor then
-    -- A count that begins anew: Redis lost its data. Then it goes on above all that this millisecond may have seen.
-    tick = tick == 1 and floor + 100 + math.floor(clock[2] % 1000 / 10) or floor
-    redis.call('SET', KEYS[3], string.format('%.0f', tick))
-  end
-  local token = tick * 32
-  local text = ARGV[1] .. ' ' .. string.format('%.0f', token) .. ' ' .. ARGV[3]
-  redis.call('SET', KEYS[1], ARGV[6] and text .. ' ' .. ARGV[6] or text, 'PX', ARGV[3])
-  return token
 end
 `;
 
@@ -2233,7 +2209,6 @@ return { ttl, seen }
 
 /** The text of each script. */
 export const SCRIPT_TEXTS = {
-  acquireSeveral: [clock, fence, take, holder, members, admission, queue, granting, lease, holderRenewal, anyLock, member, renewal, resizing, joining, acquiring, acquireSeveralScript].join('\n'),
   acquire: [clock, acquireScript, fence, take, holder, members, admission, queue, granting, lease, holderRenewal, anyLock, member, renewal, resizing, joining, acquiring, acquireScript2].join('\n'),
   answerRoll: [answerRollScript].join('\n'),
   callRoll: [clock, callRollScript].join('\n'),

@@ -1,4 +1,4 @@
-import type { AcquireReply, RotateReply, SeveralReply } from '../../core/store/lock-store.js';
+import type { AcquireReply, RotateReply } from '../../core/store/lock-store.js';
 import type { TickReply } from '../../core/store/job-claims.js';
 import { defineScript, type DurableOutcome } from './script.js';
 
@@ -18,10 +18,6 @@ const FREES = { frees: true } as const;
 
 export const ACQUIRE = defineScript<AcquireReply>('acquire', {
   durable: { isNeeded: ({ status }) => status === 'granted' },
-});
-
-export const ACQUIRE_SEVERAL = defineScript<SeveralReply>('acquireSeveral', {
-  durable: { isNeeded: ({ first }) => 'status' in first && first.status === 'granted' },
 });
 
 /** The release counts in any case. */

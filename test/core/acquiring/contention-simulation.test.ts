@@ -208,7 +208,7 @@ const plan = (kind: Kind): fc.Arbitrary<SimulationPlan> =>
         trouble: fc.constantFrom(...TROUBLE[kind]),
         delayMs: kind === 'lossless' ? fc.constantFrom(20, 100, 300) : fc.constantFrom(20, 300, 2_500),
       }),
-      several: fc.constantFrom('oneByOne' as const, 'inOneStep', 'bySlot'),
+      isCluster: fc.boolean(),
       calls,
       incidents: fc.array(incident, { maxLength: 4, size: 'max' }),
     })

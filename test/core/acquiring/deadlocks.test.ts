@@ -120,8 +120,8 @@ describe('a call that waits in vain inside of work under a lease', () => {
   });
 
   it('counts what a call for several resources has, though it is made inside of nothing', async () => {
-    const composite = track(a.locks.acquire(['x', 'y'], { waitMs: 4_000 }));
     void nested(['y', 'x'], { waitMs: 9_000 });
+    const composite = track(a.locks.acquire(['x', 'y'], { waitMs: 4_000 }));
     await world.clock.advance(5_000);
     expect(errorOf(composite).heldMeanwhile).toMatchObject({ resources: ['x'], isDeadlock: true });
   });

@@ -68,7 +68,7 @@ describe('several resources at once', () => {
   });
 
   it('are all or nothing: what was taken is given back when Redis fails half way', async () => {
-    a.store.next('acquire', (execute) => execute(), failing('refused', 'OOM'));
+    a.store.next('acquire', (execute) => execute(), failing('refused', 'OOM'), failing('refused', 'OOM'));
     await expect(a.locks.acquire(['x', 'y'])).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', resource: 'y' });
     expect((await b.locks.inspect('x')).mode).toBeNull();
     expect(eventsOf(a, 'notAcquired')).toMatchObject([{ resource: 'y', resources: ['x', 'y'] }]);

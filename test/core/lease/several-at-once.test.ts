@@ -15,7 +15,7 @@ import {
 const LEASE_MS = 30_000;
 const ALL = ['x', 'y', 'z'];
 
-describe('several resources, of a store that acquires them in one command,', () => {
+describe('several resources of one call', () => {
   let world: LockWorld;
   let a: Instance;
   let b: Instance;
@@ -23,7 +23,6 @@ describe('several resources, of a store that acquires them in one command,', () 
   beforeEach(() => {
     world = new LockWorld();
     [a, b] = [world.instance('a'), world.instance('b')];
-    for (const { store } of [a, b]) store.acquiresSeveral();
   });
 
   /** What was sent, without what was before. */
@@ -36,9 +35,10 @@ describe('several resources, of a store that acquires them in one command,', () 
     return { promise: new Promise((resolve) => (open = resolve)), open };
   };
 
-  it('cost one command where all are free, and are released by commands that leave together', async () => {
-    const lease = await a.locks.acquire(['z', 'x', 'y']);
-    expect(sentBy(a)).toEqual(['acquireSeveral x,y,z']);
+  it('take one round trip if all are free, and one to be released', async () => {
+    const acquiring = a.locks.acquire(['z', 'x', 'y']);
+    expect(sentBy(a)).toEqual(['acquire x', 'acquire y', 'acquire z']);
+    const lease = await acquiring;
     expect(lease.resources).toEqual(ALL);
     expect(lease.isHeld()).toBe(true);
     expect(await lease.verify()).toBe(true);
@@ -72,7 +72,6 @@ describe('several resources, of a store that acquires them in one command,', () 
 
   it('keep the group of each of them in its label', async () => {
     const c = world.instance('c', { labelGroups: true });
-    c.store.acquiresSeveral();
     const lease = await c.locks.acquire(['account:1', 'order:1'], { label: { run: 7 } });
     const labelOf = async (name: string) => (await b.locks.inspect(name)).holders[0]!.label;
     expect([await labelOf('account:1'), await labelOf('order:1')]).toEqual([
@@ -86,11 +85,11 @@ describe('several resources, of a store that acquires them in one command,', () 
     const x = await b.locks.acquire('x');
     const acquiring = track(a.locks.acquire(ALL));
     await settle();
-    expect(sentBy(a)).toEqual(['acquireSeveral x,y,z']);
+    expect(sentBy(a)).toEqual(['acquire x', 'acquire y', 'acquire z', 'release y', 'release z']);
     expect([world.server.listWaiters('x').length, await holdersOf('y'), await holdersOf('z')]).toEqual([1, [], []]);
     await x.release();
     await settle();
-    expect(sentBy(a)).toEqual(['acquireSeveral y,z']);
+    expect(sentBy(a)).toEqual(['acquire y', 'acquire z']);
     await acquiring.value.release();
     expect(world.server.isEmpty).toBe(true);
   });
@@ -99,7 +98,15 @@ describe('several resources, of a store that acquires them in one command,', () 
     const y = await b.locks.acquire('y');
     const acquiring = track(a.locks.acquire(ALL, { waitMs: 3 * LEASE_MS }));
     await settle();
-    expect(sentBy(a)).toEqual(['acquireSeveral x,y,z', 'acquireSeveral y,z']);
+    expect(sentBy(a)).toEqual([
+      'acquire x',
+      'acquire y',
+      'acquire z',
+      'release z',
+      'acquire y',
+      'acquire z',
+      'release z',
+    ]);
     expect([await holdersOf('x'), await holdersOf('y'), await holdersOf('z')]).toEqual([['a'], ['b'], []]);
     expect(world.server.listWaiters('y')).toHaveLength(1);
     await world.clock.advance(2 * LEASE_MS);
@@ -117,8 +124,9 @@ describe('several resources, of a store that acquires them in one command,', () 
     const x = await b.locks.acquire('x');
     const acquiring = track(a.locks.acquire(ALL, { waitMs: LEASE_MS }));
     await world.clock.advance(10_000);
-    expect(a.store.sent('acquireSeveral')).toHaveLength(1);
-    expect(new Set(a.store.sent('acquire').map(({ resource }) => resource))).toEqual(new Set(['x']));
+    const asked = a.store.sent('acquire').map(({ resource }) => resource);
+    expect(asked.slice(0, 3)).toEqual(ALL);
+    expect(new Set(asked.slice(3))).toEqual(new Set(['x']));
     await x.release();
     await settle();
     await acquiring.value.release();
@@ -135,26 +143,15 @@ describe('several resources, of a store that acquires them in one command,', () 
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('are asked for in commands of 64 at most', async () => {
-    const names = Array.from({ length: 70 }, (_, index) => `r${10 + index}`);
-    const lease = await a.locks.acquire(names);
-    expect(sentBy(a)).toEqual([
-      `acquireSeveral ${names.slice(0, 64).join()}`,
-      `acquireSeveral ${names.slice(64).join()}`,
-    ]);
-    await lease.release();
-    expect(world.server.isEmpty).toBe(true);
-  });
-
   it('are all or none where the call does not wait', async () => {
     expect(await (await a.locks.tryAcquire(ALL))?.verify()).toBe(true);
-    expect(sentBy(a)).toContain('acquireSeveral x,y,z');
+    expect(sentBy(a).slice(0, 3)).toEqual(['acquire x', 'acquire y', 'acquire z']);
     expect(await b.locks.tryAcquire(['w', 'x', 'y'])).toBeNull();
-    expect(sentBy(b)).toEqual(['acquireSeveral w,x,y', 'acquireSeveral x,y', 'release w']);
+    expect(sentBy(b)).toEqual(['acquire w', 'acquire x', 'acquire y', 'acquire x', 'acquire y', 'release w']);
     expect(await holdersOf('w')).toEqual([]);
   });
 
-  it('which this process holds or waits for, are left to their turn', async () => {
+  it('that this process holds or waits for are left to their turn', async () => {
     const y = await a.locks.acquire('y');
     sentBy(a);
     const acquiring = track(a.locks.acquire(ALL));
@@ -167,7 +164,7 @@ describe('several resources, of a store that acquires them in one command,', () 
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('which this context has entered, are entered again', async () => {
+  it('that this context has entered are entered again', async () => {
     await a.locks.using('y', { mode: 'reentrant' }, async () => {
       sentBy(a);
       await a.locks.using(ALL, { mode: 'reentrant' }, async () => {
@@ -179,7 +176,7 @@ describe('several resources, of a store that acquires them in one command,', () 
 
   it('come before calls of this process that ask while the command is under way', async () => {
     const { promise, open } = gate();
-    a.store.next('acquireSeveral', repliedWhen(promise));
+    a.store.next('acquire', ...ALL.map(() => repliedWhen(promise)));
     const several = track(a.locks.acquire(ALL));
     const order: string[] = [];
     const later = a.locks.using('y', undefined, async () => void order.push('later'));
@@ -212,7 +209,7 @@ describe('several resources, of a store that acquires them in one command,', () 
     ];
 
     it.each(unanswered)('%s: they are asked for again', async (_what, fate) => {
-      a.store.next('acquireSeveral', fate);
+      a.store.next('acquire', ...ALL.map(() => fate));
       const acquiring = track(a.locks.acquire(ALL));
       await world.clock.advance(2_500);
       expect(acquiring.state).toBe('fulfilled');
@@ -224,7 +221,7 @@ describe('several resources, of a store that acquires them in one command,', () 
     });
 
     it.each(unanswered)('%s, when the call does not wait', async (_what, fate) => {
-      a.store.next('acquireSeveral', fate);
+      a.store.next('acquire', ...ALL.map(() => fate));
       const acquiring = track(a.locks.tryAcquire(ALL));
       await world.clock.advance(2_500);
       expect(acquiring.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', resource: 'x' });
@@ -237,7 +234,7 @@ describe('several resources, of a store that acquires them in one command,', () 
       ['is answered', repliedWhen],
     ])('when the command %s after the call was aborted', async (_when, fate) => {
       const { promise, open } = gate();
-      a.store.next('acquireSeveral', fate(promise));
+      a.store.next('acquire', ...ALL.map(() => fate(promise)));
       const controller = new AbortController();
       const acquiring = track(a.locks.acquire(ALL, { signal: controller.signal }));
       await settle();
@@ -252,7 +249,7 @@ describe('several resources, of a store that acquires them in one command,', () 
 
     it('when the time of the call is over before the command is executed', async () => {
       const { promise, open } = gate();
-      a.store.next('acquireSeveral', executedWhen(promise));
+      a.store.next('acquire', ...ALL.map(() => executedWhen(promise)));
       const acquiring = track(a.locks.acquire(ALL, { waitMs: 300 }));
       await world.clock.advance(300);
       expect(acquiring.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', resource: 'x' });
@@ -263,7 +260,7 @@ describe('several resources, of a store that acquires them in one command,', () 
 
     it('when the command is executed while the same parts are held by the next attempt', async () => {
       const { promise, open } = gate();
-      a.store.next('acquireSeveral', executedWhen(promise));
+      a.store.next('acquire', ...ALL.map(() => executedWhen(promise)));
       const acquiring = track(a.locks.acquire(ALL));
       await world.clock.advance(2_500);
       const lease = acquiring.value;
@@ -277,7 +274,7 @@ describe('several resources, of a store that acquires them in one command,', () 
 
     it('when the answer comes after the lease that it grants', async () => {
       const { promise, open } = gate();
-      a.store.next('acquireSeveral', repliedWhen(promise));
+      a.store.next('acquire', ...ALL.map(() => repliedWhen(promise)));
       const acquiring = track(a.locks.acquire(ALL, { leaseMs: 500, attemptTimeoutMs: 5_000 }));
       await world.clock.advance(600);
       open();
@@ -288,18 +285,9 @@ describe('several resources, of a store that acquires them in one command,', () 
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('when Redis fails for the part that the call waits for', async () => {
-      await b.locks.acquire('y');
-      a.store.nextFor('y,z', failing('refused', 'OOM'));
-      a.store.nextFor('y', failing('refused', 'OOM'));
-      await expect(a.locks.acquire(ALL)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', resource: 'y' });
-      await settle();
-      expect([await holdersOf('x'), await holdersOf('z')]).toEqual([[], []]);
-    });
-
     it('when the application shuts down while the command is under way', async () => {
       const { promise, open } = gate();
-      a.store.next('acquireSeveral', repliedWhen(promise));
+      a.store.next('acquire', ...ALL.map(() => repliedWhen(promise)));
       const acquiring = track(a.locks.acquire(ALL));
       await settle();
       const closed = a.locks.shutdown(1_000);
@@ -316,19 +304,17 @@ describe('several resources, of a store that acquires them in one command,', () 
     const c = world.instance('c', {
       observers: [({ type }) => void (type === 'acquired' && (closed ??= c.locks.shutdown(1_000)))],
     });
-    c.store.acquiresSeveral();
     await expect(c.locks.acquire(ALL)).rejects.toMatchObject({ code: 'LOCK_SHUTDOWN', resource: 'y' });
     await world.clock.advance(2_000);
     await closed;
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('that Redis refuses together, are asked for one after another: the error names the one', async () => {
-    a.store.next('acquireSeveral', failing('refused', 'NOPERM'), failing('refused', 'NOPERM'));
-    a.store.nextFor('y', failing('refused', 'NOPERM'));
+  it('of which Redis refuses one, name that one', async () => {
+    a.store.next('acquire', answered, failing('refused', 'NOPERM'), answered, failing('refused', 'NOPERM'));
     await expect(a.locks.acquire(ALL)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', resource: 'y' });
-    expect(sentBy(a)).toEqual(['acquireSeveral x,y,z', 'acquire x', 'acquireSeveral y,z', 'acquire y', 'release x']);
-    expect(world.server.isEmpty).toBe(true);
+    await settle();
+    expect([await holdersOf('x'), await holdersOf('z')]).toEqual([[], []]);
   });
 
   it('have their minimum, once the call has all of them', async () => {
@@ -341,16 +327,7 @@ describe('several resources, of a store that acquires them in one command,', () 
 
   describe('in several slots of a cluster', () => {
     beforeEach(() => {
-      for (const { store } of [a, b]) store.acquiresSeveralBySlot();
-    });
-
-    it('are asked for at the same time', async () => {
-      const acquiring = a.locks.acquire(ALL);
-      expect(sentBy(a)).toEqual(['acquireSeveral x,y,z', 'acquire x', 'acquire y', 'acquire z']);
-      const lease = await acquiring;
-      expect(await lease.verify()).toBe(true);
-      await lease.release();
-      expect(world.server.isEmpty).toBe(true);
+      for (const { store } of [a, b]) store.fenceOf = (resource) => resource;
     });
 
     it('give back what they got behind one that is taken, before they wait', async () => {
@@ -434,14 +411,10 @@ describe('several resources, of a store that acquires them in one command,', () 
       }
     });
 
-    it('are asked for one after another where the call does not wait: two could refuse each other', async () => {
-      const lease = await a.locks.tryAcquire(ALL);
-      expect(sentBy(a).filter((command) => command.startsWith('acquire '))).toEqual([
-        'acquire x',
-        'acquire y',
-        'acquire z',
-      ]);
-      await lease!.release();
+    it('are asked for one after another if the call does not wait: two calls could refuse each other', async () => {
+      await b.locks.acquire('x');
+      expect(await a.locks.tryAcquire(ALL)).toBeNull();
+      expect(sentBy(a)).toEqual(['acquire x']);
     });
 
     it('never wait for each other crosswise', async () => {

@@ -9,6 +9,8 @@ const HEARTBEAT_MS = 1_250 + 3_000;
 const ALL = ['a', 'b', 'c'];
 /** All of them, and overlapping parts; names with braces are no hash tags: they are all in slots of their own. */
 const SETS = [ALL, ALL, ['a', 'b'], ['b', 'c'], ['c', 'a'], ['b', '{a}', '{b}'], ['{a}', 'c']];
+/** In three processes, 51. */
+const CALLERS = 17;
 /** How long the processes work, without a pause. */
 const FOR_MS = process.env['TEST_SPEED'] === 'long' ? 6_000 : 1_500;
 
@@ -32,7 +34,7 @@ describe('several resources at once', () => {
     'processes that take overlapping sets %s, in any order, never wait for each other for ever',
     async (_how, ways) => {
       const processes = await Promise.all([1, 2, 3].map(() => startProcess()));
-      const work = { callers: 4, forMs: FOR_MS, ways };
+      const work = { callers: CALLERS, forMs: FOR_MS, ways };
       // A deadlock would end in a time-out after a minute. A busy machine needs more than one round for so many.
       const sections: MixedSection[] = [];
       for (let seed = 1; sections.length <= 100; seed += processes.length) {

@@ -339,7 +339,6 @@ describe('every script', () => {
     const minting = all.filter(({ mayGrant }) => mayGrant);
     expect(minting.filter(({ frees }) => !frees).map(({ name }) => name)).toEqual([
       'acquire',
-      'acquireSeveral',
       'claimTick',
       'rotate',
       'tryWrite',

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import type { AcquireReply, LockOwner, LockStore, Queueing } from '../../../lib/core/store/lock-store.js';
+import type { AcquireReply, LockOwner, LockStore } from '../../../lib/core/store/lock-store.js';
 import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { GrantLog, type OwnedGrant } from '../../contract/grant-log.js';
@@ -46,8 +46,6 @@ export class History {
   grants = 0;
   /** How many places were kept. */
   kept = 0;
-  /** How many leases were granted behind the first of a step. */
-  several = 0;
   /** How often a watcher was told that a resource is free. */
   freed = 0;
 
@@ -97,8 +95,6 @@ export class History {
         const how = step.queues ? queueing : undefined;
         return this.#sameReply(await store.acquire(own, leaseMs, how), model.acquire(own, leaseMs, how), step);
       }
-      case 'acquireSeveral':
-        return this.#acquireSeveral(step, store, own.resource, leaseMs, step.queues ? queueing : undefined);
       case 'keep':
         return this.#keep(step, store, own.resource, leaseMs, queueing.sentAt);
       case 'rotate': {
@@ -148,28 +144,6 @@ export class History {
         return this.#transfer(own, store, { ...terms, to, leaseMs });
       }
       default:
-    }
-  }
-
-  async #acquireSeveral(
-    step: PlannedStep,
-    store: LockStore,
-    resource: string,
-    leaseMs: number,
-    queueing: Queueing | undefined,
-  ): Promise<void> {
-    if (!store.acquireSeveral || this.plan.actors[step.actor]!.permits) return;
-    const wanted = [resource, ...RESOURCES.filter((other) => other !== resource)];
-    const owners = wanted.map((name) => this.#owner(step.actor, name));
-    const reply = await store.acquireSeveral(owners, leaseMs, queueing);
-    const expected = this.#model.acquireSeveral(owners, leaseMs, queueing);
-    if (reply.first instanceof LockStoreError) throw reply.first;
-    this.#sameReply(reply.first, expected.first, step);
-    const tokens = reply.laterTokens.filter((token) => token !== undefined);
-    this.#comparison.same(tokens.length, expected.laterTokens.length, step);
-    for (const [index, token] of tokens.entries()) {
-      this.#comparison.tokens.note(expected.laterTokens[index]!, token!);
-      this.several++;
     }
   }
 

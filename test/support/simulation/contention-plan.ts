@@ -51,8 +51,8 @@ export interface SimulationPlan {
   readonly seed: number;
   readonly instances: number;
   readonly network: NetworkOptions;
-  /** How a call for several resources asks: in one step, or in one for each slot of a cluster, at the same time. */
-  readonly several: 'oneByOne' | 'inOneStep' | 'bySlot';
+  /** Whether all resources are on one server, or each on a node of its own. */
+  readonly isCluster: boolean;
   readonly calls: readonly CallPlan[];
   readonly incidents: readonly Incident[];
 }

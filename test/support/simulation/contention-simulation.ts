@@ -88,8 +88,7 @@ export class ContentionSimulation {
     const random = new SeededRandom(Math.floor(this.#random.fraction() * 2 ** 31));
     const network = new Network(this.world.clock, clock, random, this.plan.network);
     network.connect(instance.store);
-    if (this.plan.several === 'inOneStep') instance.store.acquiresSeveral();
-    if (this.plan.several === 'bySlot') instance.store.acquiresSeveralBySlot();
+    if (this.plan.isCluster) instance.store.fenceOf = (resource) => resource;
     return { ...instance, clock, network, counts: new EventCounts(instance.locks.observers) };
   }
 

@@ -113,22 +113,6 @@ export class LockModel {
     return { status: 'queued', ttlMs, seen, soonestMs };
   }
 
-  /** One after another, until one is not granted. Only the first may wait. */
-  acquireSeveral(
-    [first, ...others]: readonly LockOwner[],
-    leaseMs: number,
-    queueing?: Queueing,
-  ): { first: AcquireReply; laterTokens: readonly number[] } {
-    const reply = this.acquire(first!, leaseMs, queueing);
-    const laterTokens: number[] = [];
-    for (const other of reply.status === 'granted' ? others : []) {
-      const next = this.acquire(other, leaseMs);
-      if (next.status !== 'granted') break;
-      laterTokens.push(next.fencingToken);
-    }
-    return { first: reply, laterTokens };
-  }
-
   /** Nothing else changes. A waiter that may be granted the resource, or never will be, has to ask. */
   keep({ waiter, leaseMs }: KeptPlace, sentAt: number): Exclude<KeepReply, Error> {
     const { resource, id } = waiter;

@@ -1,8 +1,7 @@
-import { acquireBySlot } from '../../../lib/redis/several-locks.js';
 import type { Fate, TestCommand } from '../../../lib/testing/fleet/commands.js';
 import { TestLockStore } from '../../../lib/testing/fleet/test-instance.js';
 import type { Hearing, PushedGrant, RetentionNotice, StoreListener } from '../../../lib/core/store/hearing.js';
-import type { LockOwner, LockStore, Queueing, SeveralReply } from '../../../lib/core/store/lock-store.js';
+import type { LockStore } from '../../../lib/core/store/lock-store.js';
 import { LockStoreError, type StoreFailure } from '../../../lib/core/store/store-error.js';
 import { LOCK_COMMANDS } from '../../../lib/testing/fleet/commands.js';
 import type { StoreProbe } from '../../../lib/core/store/store-probe.js';
@@ -10,7 +9,7 @@ import type { FreedMessage } from '../../../lib/core/store/watch-store.js';
 
 export type { Fate };
 
-const VERBS = [...LOCK_COMMANDS, 'acquireSeveral', 'keep', 'roll'] as const;
+const VERBS = [...LOCK_COMMANDS, 'keep', 'roll'] as const;
 export type Verb = (typeof VERBS)[number];
 
 const never = new Promise<never>(() => {});
@@ -82,8 +81,6 @@ type TestDetails = Omit<TestCommand, 'instanceId' | 'verb'> & { readonly verb: T
  */
 export class ScriptedStore extends TestLockStore {
   readonly commands: Command[] = [];
-  /** Set where it acquires several resources in one command, as one Redis does. */
-  acquireSeveral?: LockStore['acquireSeveral'];
   /** What it says of messages; not set where it keeps no places. `isRelied` is what core has said last. */
   declare hearing?: ScriptedHearing;
   /** What becomes of the commands of a kind from now on. */
@@ -141,32 +138,6 @@ export class ScriptedStore extends TestLockStore {
       },
       reconnected: () => this.reconnect(),
     });
-  }
-
-  /** From now on, several resources are acquired in one command, whose resource is the list of their names. */
-  acquiresSeveral(
-    execute = (waiters: readonly LockOwner[], leaseMs: number, queueing?: Queueing): Promise<SeveralReply> =>
-      this.inner.acquireSeveral!(waiters, leaseMs, queueing),
-  ): void {
-    this.acquireSeveral = (waiters, leaseMs, queueing) => {
-      const resource = waiters.map((waiter) => waiter.resource).join();
-      const command = { verb: 'acquireSeveral' as const, resource, owner: waiters[0]!.id, leaseMs };
-      return this.#send({ ...command, queueing: queueing !== undefined }, () => execute(waiters, leaseMs, queueing));
-    };
-  }
-
-  /** The same, on a cluster where each resource has a slot of its own: one command for each of them, at the same time. */
-  acquiresSeveralBySlot(): void {
-    this.acquiresSeveral((waiters, leaseMs, queueing) =>
-      acquireBySlot(waiters, {
-        slotOf: ({ resource }) => resource,
-        acquire: async ([first], mayQueue): Promise<SeveralReply> => ({
-          first: await this.acquire(first!, leaseMs, mayQueue ? queueing : undefined),
-          laterTokens: [],
-        }),
-        isWait: queueing !== undefined,
-      }),
-    );
   }
 
   /** From now on it does not keep places, as a quorum: each waiter asks. */

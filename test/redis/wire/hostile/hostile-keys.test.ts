@@ -41,7 +41,6 @@ describe('a neighbour writes anything into the keys of the locks', () => {
     const names: ScriptName[] = [
       'ACQUIRE',
       'ACQUIRE',
-      'ACQUIRE_SEVERAL',
       'KEEP',
       'RELEASE',
       'ROTATE',

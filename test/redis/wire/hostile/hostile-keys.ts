@@ -131,18 +131,6 @@ export class HostileKeys {
     switch (name) {
       case 'ACQUIRE':
         return [lock, [owner, mode, lease, this.any(['', 5]), this.any([1, 100]), ...label]];
-      case 'ACQUIRE_SEVERAL': {
-        const [here, there] = [
-          [LOCK, QUEUE],
-          ['lock:{s}', 'lock:{s}:waiters'],
-        ] as const;
-        const keys = this.any([
-          [...here, FENCE, ...there],
-          [...there, FENCE, ...here],
-        ]);
-        const args = [owner, mode, lease, this.any(['', 5]), this.any([1, 100]), this.any(['', '{"group":"g"}'])];
-        return [keys, [...args, other, this.any(['', '{"group":"g"}'])]];
-      }
       case 'KEEP':
         return [
           [LOCK, QUEUE, LOCK, QUEUE],

@@ -2,10 +2,9 @@ import { LockError } from '../../core/api/errors.js';
 import { type Holder, renewedMsAgo } from '../../core/api/holder.js';
 import type { Operator } from '../../core/jobs/operator-requests.js';
 import { fencingTickOf } from '../../core/store/fencing-token.js';
-import { plainOrQuoted, quote } from '../../core/util/quoted.js';
+import { commandLine, plainOrQuoted, quote } from '../../core/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
 import { CliError } from '../frame/exit-codes.js';
-import { toPaste } from '../frame/help.js';
 import { OPERATOR_OPTIONS, operatorOf } from '../frame/operator.js';
 import { flagOption, integerOption } from '../frame/options.js';
 import { longDuration } from '../../core/util/durations.js';
@@ -43,7 +42,7 @@ export const release = defineCommand({
     if (token === undefined) {
       holders.forEach((holder) => output.note(describe(name, holder)));
       output.note(STILL_WORKS);
-      const line = toPaste('release', resource, `--token ${holders[0]!.fencingToken} --reason <why>`);
+      const line = commandLine('release', resource, `--token ${holders[0]!.fencingToken}`, '--reason <why>');
       output.note(`To end a lease: ${line}`);
       return 'usage';
     }

@@ -1,11 +1,10 @@
 import type { JobRun } from '../../core/jobs/job-info.js';
 import type { Operator, OperatorRequests } from '../../core/jobs/operator-requests.js';
-import { plainOrQuoted, quote } from '../../core/util/quoted.js';
+import { commandLine, plainOrQuoted, quote } from '../../core/util/quoted.js';
 import { notTaken, untilTaken } from '../../views/asked-run.js';
 import type { CommandContext } from '../frame/command.js';
 import { CliError, type ExitName } from '../frame/exit-codes.js';
 import { longDuration } from '../../core/util/durations.js';
-import { toPaste } from '../frame/help.js';
 import { pauseFor } from '../frame/pause.js';
 import { lifeOf, withoutAnswers } from '../../views/roll.js';
 import { callRoll } from '../frame/roll.js';
@@ -51,12 +50,12 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
       'refused',
       `${where} has taken the request to run the job ${quote(name)}, and has not begun. It is not connected any more: ` +
         `most likely its process is dead, and no other instance runs it for this request. See if it has run, and ask ` +
-        `again: ${toPaste('job', name, '--history')}`,
+        `again: ${commandLine('job', name, '--history')}`,
     );
   }
   const isOver = state.state === 'ended' || run?.outcome !== undefined;
   if (!isOver) {
-    const history = toPaste('job', name, '--history');
+    const history = commandLine('job', name, '--history');
     output.note(
       run
         ? `${where} runs the job ${quote(name)}, and has not ended within ${longDuration(waitMs)}. It goes on. See its end: ${history}`

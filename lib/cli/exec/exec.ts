@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
-import { LockBusyError } from '../../core/api/errors.js';
-import { LOCK_DEFAULTS } from '../../core/api/lock-options.js';
+import { LockBusyError, LockTimeoutError, LockUnavailableError } from '../../core/api/errors.js';
+import { describeHolders } from '../../core/api/holder.js';
+import { LOCK_DEFAULTS, LOCK_OPTIONS } from '../../core/api/lock-options.js';
 import type { CompositeLease } from '../../core/lease/composite-lease.js';
 import type { SingleLease } from '../../core/lease/single-lease.js';
 import type { Hold } from '../../core/holding/hold.js';
@@ -106,6 +107,7 @@ async function runExec(context: Context): Promise<number> {
 function readRequest({ args, rest, options }: Context): ExecRequest {
   const { once, keep, mode = 'exclusive', lease: leaseMs = LOCK_DEFAULTS.leaseMs } = options;
   const ifBusy = options['if-busy'];
+  LOCK_OPTIONS.options.leaseMs.check('--lease', leaseMs);
   const killAfterMs = options['kill-after'] ?? Math.min(KILL_AFTER_MS, Math.floor(leaseMs / 3));
   if (process.platform === 'win32') throw new UsageError('exec needs process groups, which Windows has not. Use WSL.');
   if (once !== undefined && mode === 'read') {
@@ -190,13 +192,26 @@ async function acquire(
       label: { group: 'exec', command: basename(command[0]!).slice(0, 50) },
     });
   } catch (error) {
+    if (error instanceof LockUnavailableError) {
+      // Without unavailableMs, which is no option of the command line.
+      throw new LockUnavailableError(resource, error.operation, error.lastAttempt, error.cause);
+    }
     if (!(error instanceof LockBusyError)) throw error;
     endProgress();
-    context.output.note(isSkipped ? `Skipped: ${error.message}` : error.message);
+    context.output.note(describeBusy(error, isSkipped));
     return undefined;
   } finally {
     endProgress();
   }
+}
+
+/** The message of the error, in the options of the command line. */
+function describeBusy(error: LockBusyError, isSkipped: boolean): string {
+  const { resource, holderCount } = error;
+  const what = holderCount > 0 ? `is held by ${describeHolders(error)}` : 'is not free';
+  const waited = error instanceof LockTimeoutError ? `, and was not free within ${formatDuration(error.waitedMs)}` : '';
+  const advice = isSkipped ? 'Nothing is run.' : 'Set a longer --wait, or try again later.';
+  return `${quote(resource)} ${what}${waited}. ${advice}`;
 }
 
 async function runHeld(

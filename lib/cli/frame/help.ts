@@ -1,5 +1,5 @@
 import { nearest } from '../../core/api/nearest.js';
-import { quote, shellWord } from '../../core/util/quoted.js';
+import { quote } from '../../core/util/quoted.js';
 import type { Command } from './command.js';
 import { COMMON_OPTIONS } from './connection.js';
 import { EXIT_CODES, UsageError } from './exit-codes.js';
@@ -18,12 +18,6 @@ export function usageOf(command: Command): string {
 /** `--wait <duration>` */
 export function optionText(name: string, spec: FlagOption | ValueOption<unknown>): string {
   return spec.type === 'flag' ? `--${name}` : `--${name} <${spec.value}>`;
-}
-
-/** A command line to paste into a shell, whatever characters the name has. */
-export function toPaste(command: string, name: string, options: string): string {
-  const [word, program] = [shellWord(name), `npx ${PROGRAM} ${command}`];
-  return name.startsWith('-') ? `${program} ${options} -- ${word}` : `${program} ${word} ${options}`;
 }
 
 /** What the program can do. */

@@ -20,8 +20,10 @@ function isKnown({ holders }: Holders): boolean {
   return holders.length > 0;
 }
 
-function asked(attempts: number): string {
-  return `asked ${count(attempts, 'time')}`;
+/** What is known beside the holder, in parentheses. A call that has asked once says nothing of it. */
+function details(attempts: number, ...others: readonly (string | false)[]): string {
+  const known = [...others, attempts > 1 && `asked ${count(attempts, 'time')}`].filter(Boolean);
+  return known.length > 0 ? ` (${known.join(', ')})` : '';
 }
 
 /**
@@ -73,11 +75,11 @@ export class LockBusyError extends LockError {
     message?: string,
   ) {
     const isOne = seen.holderCount === 1 && seen.holders.length === 1;
+    const left = isOne && `its lease has ${formatDuration(retryAfterMs)} left unless renewed`;
     super(
       message ??
-        `${quoteResource(resource)} is held by ${isKnown(seen) ? describeHolders(seen) : 'another holder'} ` +
-          `(${asked(attempts)}${isOne ? `; its lease has ${formatDuration(retryAfterMs)} left unless renewed` : ''}). ` +
-          `Set waitMs to wait for it, or try again later.`,
+        `${quoteResource(resource)} is held by ${isKnown(seen) ? describeHolders(seen) : 'another holder'}` +
+          `${details(attempts, left)}. Set waitMs to wait for it, or try again later.`,
       resource,
     );
     this.holders = seen.holders;
@@ -191,11 +193,9 @@ export class LockTimeoutError extends LockBusyError {
     message?: string,
     { place, heldMeanwhile, askedToStopMs }: WaitDetails = {},
   ) {
-    const known = [place === undefined ? '' : `${ordinal(place)} in line`, attempts > 0 ? asked(attempts) : ''].filter(
-      Boolean,
-    );
     const how =
-      (attempts > 0 ? '' : ' behind other calls of this process') + (known.length > 0 ? ` (${known.join(', ')})` : '');
+      (attempts > 0 ? '' : ' behind other calls of this process') +
+      details(attempts, place !== undefined && `${ordinal(place)} in line`);
     const what = isKnown(seen)
       ? `is held by ${describeHolders(seen)}; waited ${formatDuration(waitedMs)}`
       : `was not free within ${formatDuration(waitedMs)}`;

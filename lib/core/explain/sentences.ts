@@ -4,7 +4,7 @@ import { LEADER_PREFIX } from '../api/resource.js';
 import type { LockState, LockWaiter } from '../store/lock-state.js';
 import { formatDuration } from '../util/durations.js';
 import { count } from '../util/plurals.js';
-import { plainOrQuoted, quote } from '../util/quoted.js';
+import { commandLine, plainOrQuoted, quote } from '../util/quoted.js';
 import type { JobOverlap, LockCause, OwnPart } from './explanation.js';
 import {
   isSlow,
@@ -126,12 +126,13 @@ function nameWaiter({ instanceId, mode, permits }: LockWaiter, own: OwnPart): st
 
 /** Which calls wait for each other, and what to do. */
 export function describeCircle(deadlock: readonly DeadlockedCall[]): string[] {
-  const [{ isThisProcess, instanceId }] = deadlock as readonly [DeadlockedCall];
+  const [{ isThisProcess, instanceId, holds }] = deadlock as readonly [DeadlockedCall];
   const first = isThisProcess ? 'A call of this process' : quote(instanceId);
   return [
     `Calls wait for each other, which is a deadlock: ${describeDeadlock(deadlock, first)}.`,
-    'The first waitMs that is over ends it. Take all of them in one call, or in one order everywhere. ' +
-      'See docs/guide/several-resources.md#what-can-still-deadlock.',
+    'The first of them whose waitMs ends resolves it. If all wait forever (waitMs: Infinity), end one lease, by ' +
+      `forceRelease() or ${commandLine('release', holds)}. To prevent it, take all of them in one call, or in one order ` +
+      'everywhere. See docs/guide/several-resources.md#what-can-still-deadlock.',
   ];
 }
 

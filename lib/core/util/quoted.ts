@@ -23,8 +23,14 @@ export function plainOrQuoted(name: string): string {
 /** No shell gives a meaning to any of these characters. */
 const SHELL_PLAIN = /^[\w.:@/+-]+$/;
 
-/** One word of a command line that people paste into a shell: it runs nothing and stays one word. */
-export function shellWord(text: string): string {
+/** A call of our command line, to paste into a shell: whatever the name has in it stays one argument, and runs nothing. */
+export function commandLine(command: string, name: string, ...options: readonly string[]): string {
+  const word = shellWord(name);
+  const args = name.startsWith('-') ? [...options, '--', word] : [word, ...options];
+  return ['npx nestjs-redis-lock', command, ...args].join(' ');
+}
+
+function shellWord(text: string): string {
   if (SHELL_PLAIN.test(text)) return text;
   const isVisible = escapeText(text) === text;
   if (isVisible) return `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -33,7 +33,7 @@ describe('a call that waits in vain inside of work under a lease', () => {
     await world.clock.advance(4_000);
     expect(errorOf(call).heldMeanwhile).toEqual({ resources: ['account:x'], isDeadlock: false });
     expect(errorOf(call).message).toBe(
-      '"account:y" is held by b for 4 s; waited 4 s (1st in line, asked 1 time). This call holds "account:x" meanwhile. ' +
+      '"account:y" is held by b for 4 s; waited 4 s (1st in line). This call holds "account:x" meanwhile. ' +
         `If the holder waits for that, it is a deadlock: see ${HELP}. Otherwise raise waitMs, shorten the work done under ` +
         'the lock, or try again later.',
     );

@@ -57,7 +57,7 @@ describe('the holders in an error', () => {
     expect(await b.locks.tryAcquire('stock')).toBeNull();
     const { error } = eventsOf(b, 'notAcquired')[0]!;
     expect(error).toMatchObject({ holders: [{ instanceId: 'a', mode: 'reentrant', fencingToken, heldMs: 500 }] });
-    expect(error.message).toContain('is held by a for 500 ms (asked 1 time; its lease has 30 s left unless renewed)');
+    expect(error.message).toContain('is held by a for 500 ms (its lease has 30 s left unless renewed)');
   });
 
   it('say that another call of this process is the holder, with the present lease and without a command', async () => {

@@ -25,7 +25,9 @@ describe('the place in line', () => {
     expect(eventsOf(c, 'waiting')).toMatchObject([{ place: 2 }]);
     expect(first.error).toMatchObject({ code: 'LOCK_TIMEOUT', place: 1 });
     expect(second.error).toMatchObject({ code: 'LOCK_TIMEOUT', place: 2 });
-    expect((second.error as Error).message).toMatch(/; waited 400 ms \(2nd in line, asked \d times?\)\. Raise waitMs/);
+    expect((second.error as Error).message).toMatch(
+      /; waited 400 ms \(2nd in line(, asked \d times)?\)\. Raise waitMs/,
+    );
   });
 
   it('is the last that an answer named', async () => {

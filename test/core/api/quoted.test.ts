@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { inspect } from 'node:util';
 import { LockBusyError, quoteResource } from '../../../lib/core/api/errors.js';
 import { describeValue } from '../../../lib/core/api/validation.js';
-import { shellWord } from '../../../lib/core/util/quoted.js';
+import { commandLine } from '../../../lib/core/util/quoted.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { LockWorld } from '../../support/world/lock-world.js';
 
@@ -71,17 +71,20 @@ describe('a name with a character that a terminal obeys, or that hides others', 
 
 describe('a name in a command line to paste', () => {
   it.each([
-    ['order:7', 'order:7'],
-    ['user@example.org/a+b-c', 'user@example.org/a+b-c'],
-    ['a b', "'a b'"],
-    ['order:7$(id)', "'order:7$(id)'"],
-    ["it's `id`", `'it'\\''s \`id\`'`],
-    ['~', "'~'"],
-    ['=ls', "'=ls'"],
-    ['é 🔒', "'é 🔒'"],
-    ["a\nb'\\!\u202ec", String.raw`$'a\012b\047\134!\342\200\256c'`],
-  ])('%j is one word of it: %s', (name, word) => {
-    expect(shellWord(name)).toBe(word);
-    expect(execFileSync('bash', ['-c', `printf %s ${word}`], { encoding: 'utf8' })).toBe(name);
+    ['order:7', 'order:7 --yes'],
+    ['user@example.org/a+b-c', 'user@example.org/a+b-c --yes'],
+    ['a b', "'a b' --yes"],
+    ['order:7$(id)', "'order:7$(id)' --yes"],
+    ["it's `id`", `'it'\\''s \`id\`' --yes`],
+    ['~', "'~' --yes"],
+    ['=ls', "'=ls' --yes"],
+    ['-f', '--yes -- -f'],
+    ['é 🔒', "'é 🔒' --yes"],
+    ["a\nb'\\!\u202ec", String.raw`$'a\012b\047\134!\342\200\256c' --yes`],
+  ])('%j is one argument: %s', (name, args) => {
+    const line = commandLine('release', name, '--yes');
+    expect(line).toBe(`npx nestjs-redis-lock release ${args}`);
+    const printed = execFileSync('bash', ['-c', `npx() { printf '%s\\0' "$@"; }; ${line}`], { encoding: 'utf8' });
+    expect(printed.split('\0')).toContain(name);
   });
 });

@@ -164,7 +164,7 @@ describe('calls of several instances that wait for each other', () => {
     await pass(500);
     expect(explanation.value).toMatchObject({ cause: 'deadlock' });
     expect(explanation.value.text).toMatch(
-      /Calls wait for each other, which is a deadlock: "b" holds "y" and wants "x" \(.*\); "a" holds "x" and wants "y" \(.*\)\. The first waitMs that is over ends it\./,
+      /Calls wait for each other, which is a deadlock: "b" holds "y" and wants "x" \(.*\); "a" holds "x" and wants "y" \(.*\)\. The first of them whose waitMs ends resolves it\. If all wait forever \(waitMs: Infinity\), end one lease, by forceRelease\(\) or npx nestjs-redis-lock release y\./,
     );
     const own = track(a.locks.operators.explain('y'));
     await pass(500);

@@ -119,7 +119,12 @@ describe('a lock that is held', () => {
       return [options, await run.ended, run.stdout, run.stderr];
     });
     const heldBy = expect.stringMatching(/held by \S+ \(exec, command sh\)/);
-    expect(await Promise.all(runs)).toEqual(endings.map(([options, code]) => [options, code, '', heldBy]));
+    const ended = await Promise.all(runs);
+    expect(ended).toEqual(endings.map(([options, code]) => [options, code, '', heldBy]));
+    for (const [options, , , stderr] of ended) {
+      expect(stderr).toContain(String(options).includes('skip') ? 'Nothing is run.' : 'Set a longer --wait');
+      expect(stderr).not.toMatch(/waitMs|asked/);
+    }
   });
 
   it('is given up at a signal', async () => {
@@ -203,7 +208,7 @@ describe('what exec refuses', () => {
     [['x', '--keep', '1d', ...shell(':')], 2, /--keep says how long --once is remembered/],
     [['x', '--once', 'v1', '--mode', 'read', ...shell(':')], 2, /--once needs --mode exclusive/],
     [['x'], 2, /needs a command behind --/],
-    [['x', '--lease', '1ms', ...shell(':')], 2, /leaseMs/],
+    [['x', '--lease', '1ms', ...shell(':')], 2, /^--lease must be an integer from/],
     [['x', '--restart-quarantine', '10s', ...shell(':')], 2, /--lease may be at most --restart-quarantine, 10 s/],
   ])('%j', async (args, code, message) => {
     const run = await runHere(['exec', ...args], { env: { REDIS_URL: redis().url } });

@@ -11,7 +11,7 @@ import {
   optionsOfNodeRedis,
   Untranslatable,
 } from './node-redis.js';
-import { whyNoName, whyNoServer } from './stated-server.js';
+import { whyMisread, whyNoName, whyNoServer } from './stated-server.js';
 
 /** Credentials that change while the application runs. */
 interface ChangingCredentials {
@@ -67,7 +67,7 @@ export function statedConnection(connection: RedisConnectionOption): StatedConne
     throw invalidConnection('options whose credentials are no function: write credentials: async () => ({ password })');
   }
   const model = clientOf(stated);
-  const why = whyNoName(model);
+  const why = whyNoName(model) ?? whyMisread(placeOf(model));
   if (why) throw invalidConnection(why);
   if (credentials === undefined) return { model };
   if (hasPassword(model)) throw invalidConnection('options with credentials and, beside them, a username or password');
@@ -160,8 +160,15 @@ function refuseOtherObject(connection: object): void {
   if (isFunction('acquire') || isFunction('lock')) {
     throw invalidConnection(`${describeValue(connection)} that takes locks: give the client that it was made with`);
   }
-  const why = whyNoServer(connection);
+  const { redisOptions = {} } = connection as Partial<ClusterConnectionOptions>;
+  const why = whyNoServer(connection) ?? whyMisread(connection) ?? whyMisread(redisOptions);
   if (why) throw invalidConnection(why);
+}
+
+/** Of a client. A URL with rediss:// has set its `tls` to true. */
+function placeOf(model: Redis | Cluster): Parameters<typeof whyMisread>[0] {
+  const { db, tls } = (isCluster(model) ? model.options.redisOptions : model.options) ?? {};
+  return { db, ...((tls as unknown) !== true && { tls }) };
 }
 
 /**
@@ -232,7 +239,14 @@ function fromUrl(url: string): Redis {
     throw invalidConnection('a URL that cannot be read');
   }
   // For example, a password with a slash in it: its rest would be taken for the path.
-  if (Number.isNaN(client.options.db)) throw invalidConnection('a URL whose path is not a database number');
+  const [, path, query] = /^([^?#]*)\??([^#]*)/.exec(rest ?? '')!;
+  const db = new URLSearchParams(query).get('db') ?? path!.replace(/^\/|\/$/g, '');
+  if (!/^\d*$/.test(db)) throw invalidConnection('a URL whose path is not a database number');
+  if (typeof client.options.tls === 'string') {
+    throw invalidConnection(
+      'a URL with tls in its query: for TLS, begin it with rediss://, and without TLS, leave it out',
+    );
+  }
   return client;
 }
 

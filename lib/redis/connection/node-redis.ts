@@ -132,6 +132,9 @@ function fromClient(given: NodeRedisServer, at: string, readUrl: ReadUrl): Trans
 function fromSocket(socket: NodeRedisSocket | undefined, at: string): RedisOptions {
   const { host, port, path, family, tls, ...rest } = socket ?? {};
   const others = Object.fromEntries(Object.entries(rest).filter(([key]) => !OTHER_SOCKET_OPTIONS.has(key)));
+  if (typeof (tls ?? false) !== 'boolean') {
+    throw new Untranslatable(`options of node-redis whose ${at}tls is neither true nor false`);
+  }
   if (!tls) refuseOthers(others, OTHER_SOCKET_OPTIONS, at);
   // A host that is there and not set is refused later: perhaps an environment variable is missing.
   const isUnset = socket && Object.hasOwn(socket, 'host') && host === undefined && path === undefined;

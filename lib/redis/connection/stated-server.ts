@@ -49,6 +49,26 @@ export function whyNoServer(options: object): string | undefined {
   return keys.some((key) => SAY_WHERE.includes(key)) ? undefined : withoutServer(options, keys);
 }
 
+/**
+ * Looks for values that ioredis takes for something else without a word: `db: NaN` for database 0, `db: '1.5'` for 1,
+ * and `tls: 'false'` for TLS.
+ *
+ * @returns what the options are, for a message; `undefined` if they mean what they say
+ */
+export function whyMisread({
+  db,
+  ...others
+}: Partial<Record<'db' | 'tls' | 'sentinelTLS', unknown>>): string | undefined {
+  if (db !== undefined && !/^\d+$/.test(typeof db === 'number' || typeof db === 'string' ? String(db) : '')) {
+    const isUnset = db === null || db === '' || Number.isNaN(db);
+    const unset = isUnset ? ` ${describeValue(db)} (is an environment variable not set?)` : '';
+    return `options whose db is${unset || ' not the number of a database'}: write one such as db: 2, or leave it out for 0`;
+  }
+  const wrong = (['tls', 'sentinelTLS'] as const).find((name) => others[name] && typeof others[name] !== 'object');
+  if (wrong === undefined) return undefined;
+  return `options whose ${wrong} is no object: for TLS, write ${wrong}: {}, or a URL with rediss://. Without TLS, leave it out`;
+}
+
 function withoutServer(options: object, keys: readonly string[]): string {
   const instead =
     keys.length === 0

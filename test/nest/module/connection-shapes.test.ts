@@ -59,6 +59,52 @@ describe('a connection that would lead to localhost in silence fails at boot, an
       'not options whose port is not the number of a port.',
     ],
     [
+      'a database that is not set',
+      { host: there, db: Number.NaN },
+      `not options whose db is NaN (${unset}): write one`,
+    ],
+    ['an empty database', { host: there, db: '' }, `not options whose db is "" (${unset}): write one such as db: 2,`],
+    ['a database by name', { host: there, db: secret }, 'not options whose db is not the number of a database: write'],
+    [
+      'a database with a unit',
+      { host: there, db: '3x' },
+      'not options whose db is not the number of a database: write',
+    ],
+    [
+      'a database with a point',
+      { host: there, db: 1.5 },
+      'not options whose db is not the number of a database: write',
+    ],
+    ['a database of node-redis', { socket: { host: there }, database: Number.NaN }, 'not options whose db is NaN'],
+    [
+      'TLS as a text',
+      { host: there, tls: 'false' },
+      'not options whose tls is no object: for TLS, write tls: {}, or a',
+    ],
+    ['TLS as true', { host: there, tls: true }, 'not options whose tls is no object: for TLS, write tls: {}, or a URL'],
+    ['TLS of node-redis as a text', { socket: { host: there, tls: 'false' } }, 'socket.tls is neither true nor false.'],
+    [
+      'TLS of nodes as a text',
+      { cluster: [{ host: there }], redisOptions: { tls: 'false' } },
+      'not options whose tls is no object',
+    ],
+    [
+      'TLS of sentinels as a text',
+      { sentinels: [{ host: there }], name: 'a', sentinelTLS: 'false' },
+      'not options whose sentinelTLS is no object: for TLS, write sentinelTLS: {}',
+    ],
+    ...['/1.5', '/3x', '/0/1', '?db=1.5', '?db=abc'].map((path): [string, string, string] => [
+      `a URL with ${path}`,
+      `redis://${there}${path}`,
+      'not a URL whose path is not a database number.',
+    ]),
+    [
+      'a URL with TLS in its query',
+      `redis://${there}/2?tls=false`,
+      'not a URL with tls in its query: for TLS, begin it',
+    ],
+    ['a client without a database', new Redis({ host: there, db: Number.NaN, lazyConnect: true }), 'whose db is NaN'],
+    [
       'a sentinel of nowhere',
       { sentinels: [{ host: undefined, port: 1 }], name: 'a' },
       'one of which is options whose',
@@ -86,7 +132,7 @@ describe('a connection that would lead to localhost in silence fails at boot, an
       { connection },
       { quorum: { connections: ['redis://127.0.0.1:1', connection, 'redis://127.0.0.1:2'] } },
     ]) {
-      const isCluster = 'quorum' in options && Object(connection).cluster;
+      const isCluster = 'quorum' in options && Array.isArray(Object(connection).cluster);
       const imports = [RedisLockModule.forRootAsync({ useFactory: () => options as never })];
       const error = await rejection(Test.createTestingModule({ imports }).compile());
       expect(error).toBeInstanceOf(InvalidLockOptionsError);
@@ -98,6 +144,10 @@ describe('a connection that would lead to localhost in silence fails at boot, an
   it.each([
     ['a host', { host: '127.0.0.1', port: '1', password: undefined, url: undefined }],
     ['a port, of this machine', { port: 1 }],
+    ['a database as a text, and no TLS', { port: 1, db: '2', tls: false }],
+    ['a client by the URL of TLS', new Redis('rediss://127.0.0.1:1/2', { lazyConnect: true })],
+    ['a profile of TLS by name', 'redis://127.0.0.1:1/2?tls=RedisCloudFlexible'],
+    ['a database in the query of a URL', 'redis://127.0.0.1:1?db=2'],
     ['a URL, as node-redis takes it', { url }],
     ['a socket, as node-redis takes it', { socket: { host: '127.0.0.1' }, password: secret }],
     ['nodes, as node-redis takes them', { rootNodes: [{ url }] }],

@@ -70,9 +70,19 @@ export function skippingDecoratorOf(method: object): string | undefined {
 /**
  * `Class.method`, for messages.
  *
- * @throws InvalidLockOptionsError if a class is decorated instead of a method
+ * @throws InvalidLockOptionsError if a class is decorated instead of a method, or if the compiler emits the decorators
+ *   of ECMAScript: they pass an object in place of the name of the method
  */
 export function describeMethod(target: object, propertyKey: string | symbol): string {
+  if (typeof propertyKey === 'object') {
+    const { kind, name } = propertyKey as ClassMemberDecoratorContext;
+    throw new InvalidLockOptionsError(
+      `The ${kind} ${String(name)} is decorated in the way of ECMAScript, but this decorator and those of Nest need the ` +
+        'way of TypeScript: set "experimentalDecorators": true and "emitDecoratorMetadata": true in tsconfig.json. For ' +
+        'swc, set legacyDecorator and decoratorMetadata.',
+      'decorator',
+    );
+  }
   if (propertyKey === undefined) {
     throw new InvalidLockOptionsError(
       `${(target as { name: string }).name} is a class, but this decorator is for methods. Put one on each method.`,

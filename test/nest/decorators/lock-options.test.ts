@@ -265,6 +265,22 @@ describe('what cannot be locked is refused when the class is defined', () => {
     expect(() => lock(Reports, 'nightly', descriptor)).toThrow('A static method of Reports cannot be locked');
   });
 
+  it.each<[string, unknown]>([
+    ['@DistributedLock', lock],
+    ['@DistributedSemaphore', DistributedSemaphore({ key: 'x', permits: 3 })],
+    ['@ReadLock', ReadLock('x')],
+    ['@LockHandler', LockHandler('x')],
+    ['@LeaderOnly', LeaderOnly('x')],
+    ['@SingletonInterval', SingletonInterval(1_000)],
+  ])('a method that the compiler decorates in the way of ECMAScript: %s', (_name, decorator) => {
+    const decorate = decorator as (value: unknown, context: object) => void;
+    async function pay(): Promise<void> {}
+    const message = /^The method pay is decorated in the way of ECMAScript.* "experimentalDecorators": true/;
+    expect(() => decorate(pay, { kind: 'method', name: 'pay' })).toThrow(message);
+    expect(() => decorate(undefined, { kind: 'field', name: 'pay' })).toThrow('The field pay is decorated');
+    expect(() => decorate(class Shop {}, { kind: 'class', name: undefined })).toThrow(InvalidLockOptionsError);
+  });
+
   it('a getter', () => {
     class Reports {
       get nightly(): number {

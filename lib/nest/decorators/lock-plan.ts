@@ -30,7 +30,7 @@ import {
 } from '../../core/semaphore/semaphore-options.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import type { LockAccess } from '../request/intercepted-call.js';
-import type { AnyOnBusy, OnBusy } from './method-types.js';
+import type { AnyOnBusy, KeyMistake, Mistake, OnBusy } from './method-types.js';
 
 /** The same, of a lock that has one holder: that one can be asked to stop. */
 export type LockOnBusy = AnyOnBusy | 'cancelHolder';
@@ -71,7 +71,7 @@ export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B exten
    *
    * @allowed a name, an array of names, or a function that returns either
    */
-  key: ResourceNames | ((...args: A) => ResourceNames);
+  key: ResourceNames | ((...args: A) => ResourceNames | Mistake<KeyMistake>);
 }
 
 /**
@@ -177,7 +177,7 @@ export interface SemaphoreDecoratorOptions<A extends readonly unknown[] = [], B 
    *
    * @allowed a name, or a function that returns one
    */
-  key: string | ((...args: A) => string);
+  key: string | ((...args: A) => string | Mistake<KeyMistake>);
   /** How many permits the whole fleet has. Every caller must state the same number. @allowed 1 to 1000000 */
   permits: number;
 }

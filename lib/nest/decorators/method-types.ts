@@ -123,8 +123,11 @@ export interface KeyNames extends ReadonlyArray<string> {
   readonly key?: undefined;
 }
 
+/** In the type of what a key function returns, so that the compiler shows it when a function returns something else. */
+export type KeyMistake = 'The key function must return the name itself, so it must not be async';
+
 /** Returns the resource or resources of a call. */
 export interface KeyFunction<A extends readonly unknown[]> {
-  (...args: A): ResourceNames;
+  (...args: A): ResourceNames | Mistake<KeyMistake>;
   readonly key?: undefined;
 }

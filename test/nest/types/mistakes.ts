@@ -148,6 +148,18 @@ export const MISTAKES: readonly (readonly [mistake: string, text: string, at: st
     "Decorator function return type 'Mistake<\"The parameters of the key function must be those of the method\">' is not assignable to type 'void | TypedPropertyDescriptor<(id: number) => Promise<void>>'.",
   ],
   [
+    'an async key function',
+    method(`@DistributedLock(async (id: string) => id) async pay(id: string) {}`),
+    'async',
+    "Argument of type '(id: string) => Promise<string>' is not assignable to parameter of type 'KeyAlone<[id: string]> | LockDecoratorOptions<[id: string], (busy: LockBusyError, id: string) => never>'.\n  Type '(id: string) => Promise<string>' is not assignable to type 'KeyFunction<[id: string]>'.\n    Type 'Promise<string>' is not assignable to type 'ResourceNames | Mistake<\"The key function must return the name itself, so it must not be async\">'.",
+  ],
+  [
+    'an async key function in the options',
+    method(`@DistributedSemaphore({ key: async (id: string) => id, permits: 3 }) async pay(id: string) {}`),
+    'key',
+    "Type '(id: string) => Promise<string>' is not assignable to type 'string | ((id: string) => string | Mistake<\"The key function must return the name itself, so it must not be async\">)'.",
+  ],
+  [
     'a call that is skipped, and a method that always returns a number',
     method(`@DistributedLock({ key: 'x', onBusy: 'skip' }) async count(): Promise<number> { return 1; }`),
     'DistributedLock',

@@ -887,7 +887,7 @@ function acquireLock(
 // include/claim-text.lua
 function readClaim(claim?: Value): Value {
   const [claimant, state]: Value = lua.captures(lua.is(claim) ? claim : '', /^(\S*) ?(\S*)$/);
-  const [plain, attempt]: Value = lua.captures(claimant ?? '', /^(.*)~(\d+)$/s);
+  const [plain, attempt]: Value = lua.captures(claimant ?? '', /^(.*)~(\d\d?\d?)$/s);
   return [plain ?? claimant, state, lua.number(attempt) ?? (state === 'reruns' ? 2 : 1)];
 }
 function writeClaim(claimant?: Value, attempt?: Value): Value {
@@ -919,7 +919,21 @@ function noteTick(lastKey?: Value, at?: Value, earlyMs?: Value, keepMs?: Value):
 // include/job-record.lua
 function readRecord(recordKey?: Value): Value {
   let fields: Value = lua.tried(() =>
-    redis.hmget(recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'next', 'told', 'since', 'stated', 'down'),
+    redis.hmget(
+      recordKey,
+      'schedule',
+      'owed',
+      'span',
+      'pause',
+      'missed',
+      'next',
+      'told',
+      'since',
+      'stated',
+      'down',
+      'by',
+      'other',
+    ),
   );
   if (lua.is(fields.err)) {
     fields = [];
@@ -935,6 +949,8 @@ function readRecord(recordKey?: Value): Value {
     since: fields[7],
     stated: fields[8],
     down: fields[9],
+    by: fields[10] ?? '-',
+    other: fields[11],
   };
 }
 function keepFor(recordKey?: Value, next?: Value, keepMs?: Value): Value {
@@ -1230,7 +1246,10 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
     0,
     10,
   );
-  const [kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick]: Value = ARGV.slice(10, 17);
+  const [kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick, differMs, isDate]: Value = ARGV.slice(
+    10,
+    19,
+  );
   const isRemembered: Value = lua.is(kind) ? historySize !== '0' || schedule !== '' || nextAt !== '' : kind;
   if (lua.is(isRemembered)) {
     noteInstance(instancesKey, owner, recordKeepMs);
@@ -1240,7 +1259,7 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
     redis.pexpire(claimKey, keepMs);
   }
   function noteNext(): Value {
-    lua.tried(() => redis.hset(recordKey, 'next', nextAt, 'stated', lua.whole(now)));
+    lua.tried(() => redis.hset(recordKey, 'next', nextAt, 'stated', lua.whole(now), 'by', lua.match(owner, /^[^/]*/)));
   }
   if (claim !== undefined && kind === 'tick' && schedule !== '' && nextAt !== '') {
     const told: Value = lua.tried(() => redis.hget(recordKey, 'next'));
@@ -1290,8 +1309,30 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
     }
     return now <= Number(ahead) + (lua.number(lateMs) ?? 60000) && now < Number(stated) + 172800000;
   }
+  function noteOther(): Value {
+    if (kind !== 'tick' || schedule === '' || (lua.is(record.schedule) ? record.schedule : '') === '') {
+      return undefined;
+    }
+    let [since, at, told, text]: Value = lua.captures(
+      lua.is(record.other) ? record.other : '',
+      /^(\d+) (\d+) (\d) \S+ (.*)$/s,
+    );
+    if (text !== schedule || lua.number(at) < now - 172800000) {
+      [since, at, told] = [now, 0, '0'];
+    }
+    const isNotice = told === '0' && Number(lua.number(since)) + Number(lua.number(differMs)) < now;
+    if (!isNotice && lua.number(at) > now - 60000) {
+      return undefined;
+    }
+    const instance: Value = lua.match(owner, /^[^/]*/);
+    const other = `${lua.whole(since)} ${lua.whole(now)} ${isNotice ? '1' : told} ${instance} ${schedule}`;
+    lua.tried(() => redis.hset(recordKey, 'other', other));
+    return isNotice ? `${record.by} ${record.schedule}` : undefined;
+  }
+  let notice: Value;
   function noteSchedule(): Value {
     if (isOfOthers()) {
+      notice = noteOther();
       return;
     }
     if (nextAt !== '') {
@@ -1303,6 +1344,10 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
     }
   }
   if (dueAt !== '' && claim === undefined) {
+    const date: Value = isDate === '1' && lua.tried(() => redis.hget(recordKey, 'date'));
+    if (typeof date === 'string' && lua.number(date) !== lua.number(dueAt)) {
+      return ['otherDate', lua.number(date), 0];
+    }
     let [refusal, byMs]: Value = judgeTick(lastKey, dueAt, earlyMs, lateMs);
     if (refusal === 'late' && kind === 'tick' && lua.is(record.since) && record.since === redis.get(lastKey)) {
       if (lua.number(dueAt) >= now - lateMs && (lua.number(nextAt) ?? 0) > now) {
@@ -1400,7 +1445,14 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
   addRuns(runsKey, historySize, `${entry} ${lua.whole(token)}`);
   keepJob(recordKey, runsKey, instancesKey, jobKeep);
   const isNew = nextAt !== '' && !lua.is(record.next);
-  return ['granted', token, attempt, kind === 'catchUp' && lua.is(record.span) ? record.span : '', isNew ? 1 : 0];
+  return [
+    'granted',
+    token,
+    attempt,
+    kind === 'catchUp' && lua.is(record.span) ? record.span : '',
+    isNew ? 1 : 0,
+    lua.is(notice) ? notice : '',
+  ];
 }
 
 // downgrade.lua
@@ -1867,7 +1919,7 @@ function lookJobsScript(KEYS: Value, ARGV: Value): Value {
     }
     const record: Value = listOf(
       lua.tried(() =>
-        redis.hmget(KEYS[base + 3], 'next', 'ok', 'missed', 'owed', 'span', 'pause', 'schedule', 'stated'),
+        redis.hmget(KEYS[base + 3], 'next', 'ok', 'missed', 'owed', 'span', 'pause', 'schedule', 'stated', 'other'),
       ),
     );
     let instances: Value = [];
@@ -1882,7 +1934,7 @@ function lookJobsScript(KEYS: Value, ARGV: Value): Value {
     const isKnown: Value = record[0] ?? record[1] ?? record[2] ?? record[3] ?? record[4] ?? record[5] ?? record[6];
     const size = jobs.length;
     jobs[size] =
-      `${isKnown !== undefined ? 1 : ''}\n${textOf(KEYS[base + 1])}\n${lua.is(token) ? token : ''}\n${count}\n${record[0] ?? ''}\n${record[1] ?? ''}\n${record[2] ?? ''}\n${record[3] ?? ''}\n${record[4] ?? ''}\n${record[5] ?? ''}\n${record[7] ?? ''}\n${record[6] ?? ''}`;
+      `${isKnown !== undefined ? 1 : ''}\n${textOf(KEYS[base + 1])}\n${lua.is(token) ? token : ''}\n${count}\n${record[0] ?? ''}\n${record[1] ?? ''}\n${record[2] ?? ''}\n${record[3] ?? ''}\n${record[4] ?? ''}\n${record[5] ?? ''}\n${record[7] ?? ''}\n${record[8] ?? ''}\n${record[6] ?? ''}`;
     jobs[size + 1] = textOf(KEYS[base + 4]);
     jobs[size + 2] = runs.length === 1 && runs[0] !== undefined ? runs[0] : runs.join('\n');
     jobs[size + 3] = instances.join('\n');
@@ -2118,7 +2170,7 @@ function registerJobScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
 
   const [recordKey, lastKey, instancesKey, runsKey]: Value = KEYS;
-  const [owner, schedule, nextAt, keepMs, command]: Value = ARGV.slice(0, 5);
+  const [owner, schedule, nextAt, keepMs, command, date, startMs]: Value = ARGV.slice(0, 7);
   if (command === 'leave') {
     const left: Value = lua.tried(() => redis.zrem(instancesKey, lua.match(owner, /^[^/]*/)));
     if (left === 1 && redis.exists(instancesKey) === 0 && redis.exists(recordKey) === 1) {
@@ -2139,11 +2191,31 @@ function registerJobScript(KEYS: Value, ARGV: Value): Value {
       redis.hset(recordKey, 'since', since);
     }
   }
+  if (lua.is(record.schedule) && schedule !== '' && record.schedule !== schedule) {
+    const since = lua.whole(now);
+    redis.hset(recordKey, 'other', `${since} ${since} 0 ${record.by} ${record.schedule}`);
+  }
+  if (date !== '') {
+    const known: Value = lua.number(lua.tried(() => redis.hget(recordKey, 'date')) ?? '');
+    if (known === undefined || known > now || Number(known) + Number(lua.number(startMs)) < now) {
+      redis.hset(recordKey, 'date', date);
+    }
+  }
   if (lua.is(record.down) && !/ /.test(record.down)) {
     redis.hset(recordKey, 'down', `${record.down} ${lua.whole(now)}`);
   }
   if (schedule !== '' || lua.is(record.schedule) || !lua.is(record.stated)) {
-    redis.hset(recordKey, 'schedule', schedule, 'next', nextAt, 'stated', lua.whole(now));
+    redis.hset(
+      recordKey,
+      'schedule',
+      schedule,
+      'next',
+      nextAt,
+      'stated',
+      lua.whole(now),
+      'by',
+      lua.match(owner, /^[^/]*/),
+    );
     if (schedule === '') {
       redis.hdel(recordKey, 'schedule');
     }

@@ -2,6 +2,7 @@ import { chunks } from '../core/util/objects.js';
 import type { OperatorRequest } from '../core/store/hearing.js';
 import {
   catchUpOf,
+  DIFFER_MS,
   JOB_KEEP_MS,
   type JobPause,
   type JobRegistration,
@@ -24,6 +25,7 @@ import {
   type DueWindow,
   type TickReply,
   type JobNote,
+  type ScheduleOfOther,
 } from '../core/store/job-claims.js';
 import type { LockOwner } from '../core/store/lock-store.js';
 import { sealOfOwner } from './grant-seal.js';
@@ -86,7 +88,7 @@ export class RedisJobStore implements JobStore, ClaimNode {
     const lock = keys.lock(resource);
     const known = [lock, keys.tick(resource, tick), keys.fence(lock), keys.lastTick(resource)];
     const args = [owner.id, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due), maxReruns];
-    const [status, value, flag, text, isNew] = await this.store.run<ClaimReply>(
+    const [status, value, flag, text, isNew, other] = await this.store.run<ClaimReply>(
       CLAIM_TICK,
       note ? [...known, ...jobKeys(keys, resource)] : known,
       note ? [...args, ...noteArgs(note, tick)] : args,
@@ -99,9 +101,12 @@ export class RedisJobStore implements JobStore, ClaimNode {
           attempt: flag,
           ...(text && { missed: readSpan(text) }),
           ...(isNew === 1 && { isNew: true }),
+          ...(other && { other: readOther(other) }),
         };
       case 'claimed':
         return { status, ttlMs: value };
+      case 'otherDate':
+        return { status, registered: value };
       case 'crashed':
         return { status, attempts: value };
       case 'taken':
@@ -218,9 +223,10 @@ export class RedisJobStore implements JobStore, ClaimNode {
     const { keys, clientId } = this.store;
     const names = jobs.map(({ resource }) => resource);
     await Promise.all(
-      jobs.map(({ resource, schedule = '', next = '' }) =>
-        this.store.run(REGISTER_JOB, registeredKeys(keys, resource), [clientId, schedule, next, JOB_KEEP_MS, '']),
-      ),
+      jobs.map(({ resource, schedule = '', next = '', date }) => {
+        const args = [clientId, schedule, next, JOB_KEEP_MS, '', date?.at ?? '', date?.staysMs ?? ''];
+        return this.store.run(REGISTER_JOB, registeredKeys(keys, resource), args);
+      }),
     );
     // Not before: a name in the index whose job is not known is dropped from it.
     await this.#index('add', INDEX_KEEP_MS, names);
@@ -265,7 +271,8 @@ function readState(resource: string, reply: readonly [number, ...string[]], at: 
   const { runs, running } = readHistory(stored, number(2), limit);
   const [last, next, lastSuccessAt, statedAt] = [number(1), number(4), number(5), number(10)];
   const owed = facts[7] ? readOwed(facts[8]!) : undefined;
-  const schedule = facts.slice(11).join('\n');
+  const other = /^(\d+) (\d+) \d (.*)$/s.exec(facts[11] ?? '');
+  const schedule = facts.slice(12).join('\n');
   // One by one: a list has a thousand of these, and spreads take far more memory.
   const state: { -readonly [K in keyof JobState]: JobState[K] } = {
     resource,
@@ -278,6 +285,7 @@ function readState(resource: string, reply: readonly [number, ...string[]], at: 
   };
   if (schedule !== '') state.schedule = schedule;
   if (next !== undefined) state.next = next;
+  if (other) state.other = { since: Number(other[1]), seenAt: Number(other[2]), ...readOther(other[3]!) };
   if (last !== undefined) state.last = last;
   if (statedAt !== undefined) state.statedAt = statedAt;
   if (lastSuccessAt !== undefined) state.lastSuccessAt = lastSuccessAt;
@@ -286,6 +294,12 @@ function readState(resource: string, reply: readonly [number, ...string[]], at: 
   if (facts[9]) state.timedPauses = readTimedPauses(facts[9]);
   if (running) state.running = running;
   return state;
+}
+
+/** @param text the instance and its schedule */
+function readOther(text: string): ScheduleOfOther {
+  const end = text.indexOf(' ');
+  return { instanceId: text.slice(0, end), schedule: text.slice(end + 1) };
 }
 
 function readRuns(text: string): JobState['runs'] {
@@ -320,7 +334,17 @@ function jobKeys(keys: Keys, resource: string): string[] {
   return [keys.jobRuns(resource), keys.jobRecord(resource), keys.jobPause(resource), keys.jobInstances(resource)];
 }
 
-function noteArgs({ kind, historySize, schedule, previous, next }: JobNote, tick: string): (string | number)[] {
+function noteArgs({ kind, historySize, schedule, previous, next, isDate }: JobNote, tick: string): (string | number)[] {
   const before = kind === 'catchUp' ? catchUpOf(tick) : schedule === undefined ? undefined : previous;
-  return [kind, historySize, schedule ?? '', before ?? '', next ?? '', JOB_KEEP_MS, encodeField(tick)];
+  return [
+    kind,
+    historySize,
+    schedule ?? '',
+    before ?? '',
+    next ?? '',
+    JOB_KEEP_MS,
+    encodeField(tick),
+    DIFFER_MS,
+    isDate ? 1 : 0,
+  ];
 }

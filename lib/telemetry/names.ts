@@ -191,7 +191,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
     unit: '{tick}',
     description: 'Ticks of a singleton job that did not run on this instance, by the reason.',
     attributes: [...OF_JOB, Reason],
-    values: { [Reason]: ['claimed', 'overlap', 'paused', 'late', 'early', 'crashed', 'failed'] },
+    values: { [Reason]: ['claimed', 'overlap', 'paused', 'late', 'early', 'otherDate', 'crashed', 'failed'] },
   },
   [LockMetric.JobMissed]: {
     kind: 'counter',

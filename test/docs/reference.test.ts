@@ -68,7 +68,7 @@ describe('the generated reference', () => {
       tickStarted: `${ofTick} rerun attempt manual catchUp delayMs`,
       tickFinished: `${ofTick} rerun attempt manual catchUp ranMs outcome`,
       overlapLong: `${ofTick} manual catchUp overlap ranMs ticks`,
-      tickSkipped: `${ofTick} reason by pauseReason until attempts lateMs clockBehindMs`,
+      tickSkipped: `${ofTick} reason by pauseReason until registered attempts lateMs clockBehindMs`,
       tickMissed: 'service group job count first last ticks catchUp afterStop',
       tickFailed: `${ofTick} error`,
       campaigning: ofLeadership,

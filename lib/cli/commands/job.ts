@@ -7,7 +7,7 @@ import { OPERATOR_OPTIONS, operatorOf } from '../frame/operator.js';
 import { durationOption, flagOption } from '../frame/options.js';
 import { longDuration } from '../../core/util/durations.js';
 import { type CellValue, durationCell, timeCell } from '../frame/output.js';
-import { NO_OWN_JOBS, outcomeOf, stateOf } from './jobs.js';
+import { NO_OWN_JOBS, outcomeOf, scheduleCell, stateOf } from './jobs.js';
 import { askForRun } from './run-job.js';
 
 const MOST_RUNS = 100;
@@ -99,7 +99,7 @@ export const job = defineCommand({
           rows: [
             ['state', stateOf(info)],
             ...pauseRows(info, now),
-            ['schedule', [info.cron, info.timeZone].filter(Boolean).join(' ')],
+            ['schedule', scheduleCell(info)],
             ['next', timeCell(info.nextDueAt, now)],
             ['runs on', info.running?.instanceId],
             ['last run', timeCell(info.lastRun?.startedAt, now)],

@@ -32,7 +32,7 @@ export const jobs = defineCommand({
             outcomeOf(info.lastRun),
             info.missed,
             info.instanceCount,
-            [info.cron, info.timeZone].filter(Boolean).join(' '),
+            scheduleCell(info),
           ]),
           ifEmpty: 'There are no jobs.',
         },
@@ -44,6 +44,13 @@ export const jobs = defineCommand({
 
 export function stateOf({ pause, running }: JobInfo): string {
   return running ? 'running' : pause ? 'paused' : 'waits';
+}
+
+export function scheduleCell({ cron, timeZone, otherSchedule: other }: JobInfo): string {
+  const shown = [cron, timeZone].filter(Boolean).join(' ');
+  return other
+    ? `${shown}, but ${[other.cron, other.timeZone].filter(Boolean).join(' ')} on ${other.instanceId}`
+    : shown;
 }
 
 function stateCell(info: JobInfo, now: number): CellValue {

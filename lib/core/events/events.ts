@@ -172,12 +172,14 @@ export type LockEvent =
    * not ended. `paused`: the job is paused for the
    * whole fleet; `by`, `pauseReason` and `until` as the caller of the pause said. Only the first instance that asks for the tick says
    * so, and the others say `claimed`. `crashed`: none of `attempts` runs of the tick has finished, because their processes died
-   * or lost their leases, and `maxReruns` allows no other one. Only one instance says so. `late`: it is too late for it, or a later tick of the job was claimed. `early`: it is due further ahead than clocks may differ. `lateMs` is how late
+   * or lost their leases, and `maxReruns` allows no other one. Only one instance says so.
+   * `otherDate`: the job has a single date, and another instance has registered it for another one, `registered`. `late`: it is too late for it, or a later tick of the job was claimed. `early`: it is due further ahead than clocks may differ. `lateMs` is how late
    * it is by the clock of Redis, below 0 if it is early. `clockBehindMs` is how far the clock of this process is
    * behind that of Redis, if that is more than `maxClockSkewMs`, and below 0 if it is ahead.
    */
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'claimed' | 'overlap' })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'paused'; by?: string; pauseReason?: string; until?: number })
+  | ({ type: 'tickSkipped' } & OfTick & { reason: 'otherDate'; registered: number })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'crashed'; attempts: number })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'late' | 'early'; lateMs: number; clockBehindMs?: number })
   /**

@@ -19,8 +19,18 @@ export interface JobInfo {
   readonly isHere: boolean;
   /** The cron expression. Not set for intervals, time-outs and single dates. */
   readonly cron?: string;
-  /** The time zone of the expression. Not set where it is that of the process. */
+  /** The time zone of the expression: that of the job, or else that of the process which registered it. */
   readonly timeZone?: string;
+  /**
+   * Another schedule by which an instance comes to the job, and has done so for more than an hour. Each schedule runs the
+   * job. Not set while a deployment may be under way, and once no instance came by it for two days.
+   */
+  readonly otherSchedule?: {
+    readonly cron: string;
+    readonly timeZone?: string;
+    readonly instanceId: string;
+    readonly seenAt: number;
+  };
   /**
    * When the next tick is due; of an interval, when it may run next. Not set for time-outs and single dates, and where no
    * instance has the job now.
@@ -43,6 +53,13 @@ export interface JobInfo {
   readonly instances: JobState['instances'];
   /** How many instances have the job and were seen lately. At most about 1,000. */
   readonly instanceCount: number;
+}
+
+/** Reads the text of a schedule: its expression, and its zone. */
+export function scheduleOf(text: string): Pick<JobInfo, 'timeZone'> & { readonly cron: string } {
+  const end = text.lastIndexOf(' ');
+  const timeZone = text.slice(end + 1);
+  return { cron: text.slice(0, end), ...(timeZone !== '' && { timeZone }) };
 }
 
 /**

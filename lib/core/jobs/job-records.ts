@@ -1,10 +1,10 @@
 import { JOB_PREFIX, jobResource } from '../api/resource.js';
 import { ask } from '../store/ask.js';
-import type { JobPause, JobState, JobStore } from '../store/job-store.js';
+import { DIFFER_MS, type JobPause, type JobState, type JobStore } from '../store/job-store.js';
 import type { LockEventOf } from '../events/events.js';
 import type { Runtime } from '../holding/runtime.js';
 import { chunks, defined } from '../util/objects.js';
-import { type JobInfo, JobNotFoundError, type JobRun } from './job-info.js';
+import { type JobInfo, JobNotFoundError, type JobRun, scheduleOf } from './job-info.js';
 import { OperatorRequests } from './operator-requests.js';
 
 /** How many jobs one command looks at: about a millisecond of Redis. */
@@ -14,6 +14,8 @@ const LOOKS_AT_ONCE = 4;
 /** So many instances a list names of each job. */
 const MOST_LISTED = 10;
 const MOST_INSTANCES = 1_000;
+/** An instance that came to no tick for this long by another schedule may have been replaced. */
+const OTHER_SHOWN_MS = 2 * 24 * 60 * 60 * 1000;
 const BY = /^manual:\S+ by ([^]+)$/;
 
 /** What the store knows of the jobs of all applications with the same prefix. */
@@ -159,24 +161,21 @@ export class JobRecords {
 }
 
 function infoOf(name: string, state: JobState, isHere: boolean): JobInfo {
-  const { schedule, next, missed, lastSuccessAt, pause, running, instances, instanceCount } = state;
+  const { schedule, next, missed, lastSuccessAt, pause, running, instances, instanceCount, other, now } = state;
   const [last] = state.runs;
   const info: { -readonly [K in keyof JobInfo]: JobInfo[K] } = { name, isHere, missed, instances, instanceCount };
   if (schedule !== undefined) Object.assign(info, scheduleOf(schedule));
+  if (other && other.seenAt - other.since >= DIFFER_MS && now - other.seenAt < OTHER_SHOWN_MS) {
+    const { schedule: text, instanceId, seenAt } = other;
+    info.otherSchedule = { ...scheduleOf(text), instanceId, seenAt };
+  }
   // An instance told it, which may be gone since.
-  if (next !== undefined && next > state.now) info.nextDueAt = next;
+  if (next !== undefined && next > now) info.nextDueAt = next;
   if (running) info.running = runOf(running);
   if (last) info.lastRun = runOf(last);
   if (lastSuccessAt !== undefined) info.lastSuccessAt = lastSuccessAt;
   if (pause) info.pause = pause;
   return info;
-}
-
-/** The text of a schedule is its expression and its zone. */
-function scheduleOf(text: string): Pick<JobInfo, 'cron' | 'timeZone'> {
-  const end = text.lastIndexOf(' ');
-  const timeZone = text.slice(end + 1);
-  return { cron: text.slice(0, end), ...(timeZone !== '' && { timeZone }) };
 }
 
 function runOf(run: JobState['runs'][number]): JobRun {

@@ -1,10 +1,12 @@
 import { jobResource } from '../api/resource.js';
 import { ask } from '../store/ask.js';
 import type { JobState, JobStore, MissedReply } from '../store/job-store.js';
+import type { ScheduleOfOther } from '../store/job-claims.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { Timer } from '../util/clock.js';
 import { quote, quoteSome } from '../util/quoted.js';
 import { JobLook, type Question } from './job-look.js';
+import { scheduleOf } from './job-info.js';
 import { MissedNotes } from './missed-notes.js';
 import { isChanged, isDue, type TickSchedule, type Watched } from './watched-job.js';
 
@@ -18,6 +20,8 @@ const RETRY_MS = { first: 1_000, longest: 30_000 };
 const SCHEDULES_PER_TURN = 4;
 /** The first tick of an interval comes at a random moment of the first tenth of it, and within this time. */
 const FIRST_WITHIN = { part: 10, ms: 30_000 };
+/** Instances that start within this time of each other have one date for a job, that of the first. */
+const START_MS = 10 * 60_000;
 /** How often a job that runs for missed ticks asks whether a run is owed. */
 const ASK_AGAIN_MS = 5 * 60_000;
 
@@ -100,6 +104,20 @@ export class MissedTicks {
     if (!watched?.isRegistered) return;
     watched.isRegistered = false;
     this.#lookIn(FIRST_LOOK_MS * this.runtime.random.fraction());
+  }
+
+  /** Whether this process has registered the date of the job. */
+  hasDate(job: string, at: number): boolean {
+    return this.#jobs.get(job)?.text === dateText(at);
+  }
+
+  /** Another instance comes to the job by another schedule, and no deployment is under way. */
+  differs(job: string, schedule: TickSchedule, { schedule: text, instanceId }: ScheduleOfOther): void {
+    this.warn(
+      `The job ${quote(job)} is scheduled as ${quoteSchedule(schedule.text)} here, and as ${quoteSchedule(text)} on ` +
+        `${quote(instanceId)}. Each runs the ticks of its own schedule, so the job runs too often. Give it the same expression ` +
+        'on all instances, and a timeZone. See docs/operations/logs.md#instances-disagree-about-a-job.',
+    );
   }
 
   /** Accounts the ticks before this one, which may be claimed after that. @returns whether the store was asked */
@@ -228,14 +246,18 @@ export class MissedTicks {
     const now = this.runtime.clock.wallNow();
     const schedules = some.map(({ job }) => job.schedule());
     void prepareTicks(new Set(schedules), now);
-    const registrations = some.map(({ resource }, index) => {
-      const schedule = schedules[index];
-      return { resource, schedule: schedule?.text, next: schedule?.after(now) };
+    const dates = some.map(({ job }) => job.date?.at());
+    const registrations = some.map(({ resource, job, text }, index) => {
+      const [schedule, at] = [schedules[index], dates[index]];
+      const isFirst = text === undefined && job.date?.isOfClass;
+      const date = at === undefined ? undefined : { at, staysMs: isFirst ? START_MS : 0 };
+      return { resource, schedule: schedule?.text, next: schedule?.after(now), date };
     });
     const states = await this.#send('register', some, () => this.store.register(registrations));
     some.forEach((watched, index) => {
       watched.isRegistered = true;
-      watched.text = schedules[index]?.text;
+      const at = dates[index];
+      watched.text = at === undefined ? schedules[index]?.text : dateText(at);
     });
     return states;
   }
@@ -310,6 +332,15 @@ async function prepareTicks(schedules: ReadonlySet<TickSchedule | undefined>, no
     schedule!.around(next);
     if (++asked % SCHEDULES_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
   }
+}
+
+function dateText(at: number): string {
+  return `at ${at}`;
+}
+
+function quoteSchedule(text: string): string {
+  const { cron, timeZone } = scheduleOf(text);
+  return `${quote(cron)}${timeZone === undefined ? '' : ` in ${timeZone}`}`;
 }
 
 function retryMs(failures: number): number {

@@ -34,6 +34,8 @@ interface WatchedJob {
   readonly onMissed: 'skip' | 'runOnce';
   /** A run for missed ticks is owed if the newest of them was due within this time. */
   readonly missedWithinMs: number;
+  /** Of a job that is due once: its date. `isOfClass`: it is in the code, so that it cannot change while the process runs. */
+  readonly date?: { readonly isOfClass: boolean; at(): number | undefined } | undefined;
   /** When its ticks are due; `undefined` while it is not scheduled here, and if its ticks have no order. */
   schedule(): TickSchedule | undefined;
   /**
@@ -49,7 +51,7 @@ interface WatchedJob {
 export interface Watched {
   readonly job: WatchedJob;
   readonly resource: string;
-  /** The schedule that the store knows, as far as this process knows. */
+  /** The schedule or the date that the store knows, as far as this process knows. */
   text: string | undefined;
   isRegistered: boolean;
   /** When this process has the job since, on the monotonic clock. */

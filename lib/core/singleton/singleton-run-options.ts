@@ -15,6 +15,7 @@ import {
   windowMs,
   type Tick,
   type JobNote,
+  type ScheduleOfOther,
   type MissedSpan,
 } from '../store/job-claims.js';
 import { atLeast, checked, flag, milliseconds, oneOf, type OptionsOf, OptionTable } from '../api/validation.js';
@@ -140,7 +141,7 @@ export interface JobTicks {
 }
 
 /** What the schedule of a job says of one of its ticks, for the record of the job. */
-export interface RunPlan extends Pick<JobNote, 'schedule' | 'previous' | 'next'> {
+export interface RunPlan extends Pick<JobNote, 'schedule' | 'previous' | 'next' | 'isDate'> {
   /** @default 'tick', or 'manual' */
   readonly kind?: JobNote['kind'];
   /**
@@ -154,6 +155,8 @@ export interface RunPlan extends Pick<JobNote, 'schedule' | 'previous' | 'next'>
   readonly ticks?: JobTicks | undefined;
   /** @default that of the module */
   readonly warnAfterMs?: number | undefined;
+  /** Called when instances have come to the job by another schedule for longer than a deployment takes. */
+  readonly onOther?: (other: ScheduleOfOther) => void;
   /** Called when a claim found no record of the job: the store has lost it, or no instance has registered it yet. */
   readonly onUnknown?: () => void;
 }

@@ -60,11 +60,11 @@ export class SingletonRuns {
     return this.#run(attempt, work);
   }
 
-  #noteOf(options: SingletonRunOptions, { schedule, previous, next, ...plan }: RunPlan): JobNote | undefined {
+  #noteOf(options: SingletonRunOptions, { schedule, previous, next, isDate, ...plan }: RunPlan): JobNote | undefined {
     if (this.jobs.refusal !== undefined) return undefined;
     const { historySize = SINGLETON_RUN_OPTIONS.defaults.historySize, manual = false } = options;
     const kind = manual ? 'manual' : (plan.kind ?? 'tick');
-    return { kind, historySize, schedule, previous, next };
+    return { kind, historySize, schedule, previous, next, isDate };
   }
 
   async #run<T>(attempt: TickAttempt, work: SingletonWork<T>): Promise<T | undefined> {
@@ -109,6 +109,7 @@ export class SingletonRuns {
   ): Promise<{ readonly result: T | undefined } | undefined> {
     if (this.deps.clock.now() >= validUntil(sentAt, attempt.lock.leaseMs)) return undefined;
     if (reply.isNew) attempt.plan.onUnknown?.();
+    if (reply.other) attempt.plan.onOther?.(reply.other);
     try {
       return { result: await this.#runFollowed(attempt, sentAt, reply, work) };
     } catch (error) {
@@ -263,6 +264,8 @@ function tellOfSkipped(attempt: TickAttempt, reply: TickReply, { observers, cloc
   } else if (reply.status === 'paused') {
     const { by, until, reason: pauseReason } = reply;
     observers.emit({ ...event, reason: 'paused', ...defined({ by, pauseReason, until }) });
+  } else if (reply.status === 'otherDate') {
+    observers.emit({ ...event, reason: 'otherDate', registered: reply.registered });
   } else if (reply.status === 'crashed') {
     observers.emit({ ...event, reason: 'crashed', attempts: reply.attempts });
   } else {

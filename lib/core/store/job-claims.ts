@@ -42,6 +42,8 @@ export interface JobNote {
    * When the next tick is due, in milliseconds since the Unix epoch. The record lasts until a week after it.
    */
   readonly next?: number | undefined;
+  /** Whether this instance has registered the single date that the tick is. Another date may have taken its place. */
+  readonly isDate?: boolean | undefined;
 }
 
 /** A request of an instance for a tick. */
@@ -70,12 +72,20 @@ export interface TickClaim {
   readonly note?: JobNote | undefined;
 }
 
+/** The schedule of another instance; see {@link JobNote.schedule}. */
+export interface ScheduleOfOther {
+  readonly schedule: string;
+  readonly instanceId: string;
+}
+
 /** The store's answer to a claim. */
 export type TickReply =
   /**
    * The claimant has the tick and the job's lock. Run the job. `attempt`: 1, and one more for each claimant that the run
    * was granted to before, which may have begun it. `missed`: of a catch-up, the ticks that it is for. `isNew`: the store had no record of the
-   * job, because it is new, or because the store has lost its data.
+   * job, because it is new, or because the store has lost its data. `other`:
+   * instances come to the job by this schedule too, and have done so for longer than a deployment takes. One claim is
+   * answered so.
    */
   | {
       readonly status: 'granted';
@@ -83,6 +93,7 @@ export type TickReply =
       readonly attempt: number;
       readonly missed?: MissedSpan | undefined;
       readonly isNew?: boolean;
+      readonly other?: ScheduleOfOther | undefined;
     }
   /**
    * The tick is this claimant's, but an earlier run holds the lock (`overlap: 'wait'`). `ttlMs`: what is left of that
@@ -122,6 +133,8 @@ export type TickReply =
   | { readonly status: 'crashed'; readonly attempts: number }
   /** The tick has run or was dropped. For a take-over also: it is forgotten. */
   | { readonly status: 'finished' }
+  /** The job has a single date, which is another one: `registered`, in milliseconds since the Unix epoch. */
+  | { readonly status: 'otherDate'; readonly registered: number }
   /** The tick is too late, a later tick of the job was claimed, or it is due too far ahead. Nothing was changed. */
   | DueRefusal;
 

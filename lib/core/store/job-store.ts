@@ -1,4 +1,4 @@
-import type { ClaimEnd, MissedSpan, Tick, TickClaim, TickReply } from './job-claims.js';
+import type { ClaimEnd, MissedSpan, ScheduleOfOther, Tick, TickClaim, TickReply } from './job-claims.js';
 import type { OperatorRequest } from './hearing.js';
 import type { LockOwner } from './lock-store.js';
 import { LockStoreError } from './store-error.js';
@@ -84,6 +84,9 @@ export interface RunEnd {
   readonly errorMessage?: string | undefined;
 }
 
+/** Instances whose schedules differ for longer than this are not amid a deployment. */
+export const DIFFER_MS = 60 * 60 * 1000;
+
 /** A job as an instance registers it. */
 export interface JobRegistration {
   /** The lock of the job. */
@@ -92,6 +95,11 @@ export interface JobRegistration {
   readonly schedule?: string | undefined;
   /** See {@link JobNote.next}. */
   readonly next?: number | undefined;
+  /**
+   * The single date of the job, in milliseconds since the Unix epoch. It takes the place of one that is registered, unless
+   * that was due within `staysMs`: an instance that starts later may have computed another one.
+   */
+  readonly date?: { readonly at: number; readonly staysMs: number } | undefined;
 }
 
 /** Ticks that no instance claimed, as one instance has counted them. */
@@ -166,6 +174,8 @@ export interface JobState {
   readonly now: number;
   /** See {@link JobNote.schedule}. */
   readonly schedule?: string;
+  /** Another schedule by which an instance came to a tick while this one was in force: since when, and when last. */
+  readonly other?: ScheduleOfOther & { readonly since: number; readonly seenAt: number };
   /** When the next tick is due, as the last instance told that claimed or registered. */
   readonly next?: number;
   /**

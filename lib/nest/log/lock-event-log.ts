@@ -212,9 +212,18 @@ export class LockEventLog {
     );
   }
 
+  #otherDate({ job, tick, registered }: Extract<LockEventOf<'tickSkipped'>, { reason: 'otherDate' }>): void {
+    this.#logger.warn(
+      `The job ${quote(job)} does not run here at ${escapeText(tick)}: another instance has registered it for ` +
+        `${new Date(registered).toISOString()}. Give a job the same Date on all instances. To run one after a start, use ` +
+        `@SingletonTimeout. ${see('instances-disagree-about-a-job')}`,
+    );
+  }
+
   /** A wrong clock keeps a job from running at every tick. It is logged once for each job. */
   #tickSkipped(event: LockEventOf<'tickSkipped'>): void {
     if (event.reason === 'crashed') this.#crashed(event);
+    if (event.reason === 'otherDate') this.#otherDate(event);
     if (!('lateMs' in event)) return;
     const { job, tick, reason, lateMs, clockBehindMs } = event;
     const skipped = `Tick ${escapeText(tick)} of job ${quoteResource(job)} is skipped`;

@@ -82,7 +82,8 @@ export class CronTicks implements TickSchedule {
   /** @param cronTime a schedule that is no date */
   constructor(cronTime: CronTimeLike) {
     this.#cronTime = cronTime;
-    this.text = `${String(cronTime.source).trim().split(/\s+/).join(' ')} ${zoneOf(cronTime) ?? ''}`;
+    const zone = zoneOf(cronTime) ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+    this.text = `${String(cronTime.source).trim().split(/\s+/).join(' ')} ${zone}`;
   }
 
   after(time: number): number | undefined {

@@ -112,7 +112,15 @@ export function invalidSchedule(
   return new InvalidLockOptionsError(message, /time ?zone/i.test(why) ? 'timeZone' : option, { cause });
 }
 
-function checkCronTime({ cronTime }: StatedSchedule, { where, option }: StatedAt): void {
+function checkCronTime({ cronTime, timeZone }: StatedSchedule, { where, option }: StatedAt): void {
+  // The package `cron` takes it for none.
+  if (timeZone === '') {
+    throw new InvalidLockOptionsError(
+      `${option} of ${where} cannot be scheduled: its timeZone is ''. Name a zone, such as Europe/Vienna, or leave timeZone ` +
+        'out for that of the process.',
+      'timeZone',
+    );
+  }
   if (typeof cronTime === 'string' || Number.isFinite(timeOf(cronTime))) return;
   throw new InvalidLockOptionsError(
     `${option} of ${where} cannot be scheduled: ${describeTime(cronTime)}. ` +

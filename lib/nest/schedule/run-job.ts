@@ -111,11 +111,15 @@ export async function runJob(
   const plan = { kind, schedule: schedule?.text, previous, next, ...watched };
   if (!isTick) return runs.run(run, doWork, plan);
   const onUnknown = (): void => watch.missed.unknown(name);
-  if (!schedule || at === undefined) return runs.run(run, doWork, { next, ...watched, onUnknown });
+  if (!schedule || at === undefined) {
+    const isDate = at !== undefined && watch.missed.hasDate(name, at);
+    return runs.run(run, doWork, { next, isDate, ...watched, onUnknown });
+  }
   return runs.run(run, doWork, {
     ...plan,
     onGap: (after) => watch.missed.close(name, after, at, schedule),
     onAccounted: () => watch.missed.accounted(name, at, next),
+    onOther: (other) => watch.missed.differs(name, schedule, other),
     onUnknown,
   });
 }
@@ -220,6 +224,12 @@ function fireFirst(service: RedisLockService, job: Job): boolean {
   return timer !== undefined;
 }
 
+/** The date of a job that is due once. */
+function dateOf(service: RedisLockService, job: Job): number | undefined {
+  const { due, schedule } = job.tickAt(clockOf(service).wallNow());
+  return schedule ? undefined : due?.at;
+}
+
 /** Watches a job from now on, and runs it for ticks that were missed. */
 export function watchJob(service: RedisLockService, job: Job): void {
   const { name, options, schedule, intervalMs } = job;
@@ -231,6 +241,10 @@ export function watchJob(service: RedisLockService, job: Job): void {
     graceMs: schedule ? graceMs + options.spreadMs : Infinity,
     onMissed,
     missedWithinMs,
+    date:
+      schedule || intervalMs !== undefined
+        ? undefined
+        : { isOfClass: job.where !== undefined, at: () => dateOf(service, job) },
     schedule: schedule ?? (() => undefined),
     interval: intervalMs === undefined ? undefined : { ms: intervalMs, fire: () => fireFirst(service, job) },
     runOwed: ({ tick }) => job.run(forMissed(service, job, tick)).catch((error: unknown) => SCHEDULER_LOG.error(error)),

@@ -32,12 +32,17 @@
 --        15  when the next tick is due, or ''
 --        16  how long the record outlives the next tick, in milliseconds
 --        17  the tick, encoded for the history
+--        18  schedules that differ for longer than this, in milliseconds, are no deployment
+--        19  '1' if this instance has registered the single date that the tick is
 -- Reply  { status, number, flag }, see TickReply
 --          granted       the fencing token; the attempt, 1 for the first run; of a catch-up: "count first last until" of its ticks, or
 --                        ''; 1 if there was no record of the job
 --          claimed       TTL of the lock in milliseconds; 0
 --          taken         TTL of the lock in milliseconds; 1 if the run was granted
 --          overlap       TTL of the lock in milliseconds; 0
+--                        '', or of the first instance that comes by another schedule for longer than that: the instance
+--                        and the schedule of the record
+--          otherDate     the date that is registered, in milliseconds since 1970; 0
 --          late, early   how late the tick is, in milliseconds; 0
 --          finished      0; 0
 --          crashed       how many runs were granted, and none was finished; 0. From now on the tick is finished
@@ -62,7 +67,7 @@
 
 local lockKey, claimKey, fenceKey, lastKey, runsKey, recordKey, pauseKey, instancesKey = unpack(KEYS)
 local owner, leaseMs, keepMs, overlap, takeOver, dueAt, earlyMs, lateMs, lastKeepMs, maxReruns = unpack(ARGV, 1, 10)
-local kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick = unpack(ARGV, 11, 17)
+local kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick, differMs, isDate = unpack(ARGV, 11, 19)
 
 -- Such as the runs of one text for each of a million orders: they leave nothing behind.
 local isRemembered = kind and (historySize ~= '0' or schedule ~= '' or nextAt ~= '')
@@ -73,7 +78,7 @@ if claim and dueAt == '' and takeOver == 'nothing' and redis.call('PTTL', claimK
   redis.call('PEXPIRE', claimKey, keepMs)
 end
 local function noteNext()
-  redis.pcall('HSET', recordKey, 'next', nextAt, 'stated', string.format('%.0f', now))
+  redis.pcall('HSET', recordKey, 'next', nextAt, 'stated', string.format('%.0f', now), 'by', string.match(owner, '^[^/]*'))
 end
 -- This instance comes to the ticks of its schedule, also where another one was first at this tick.
 if claim and kind == 'tick' and schedule ~= '' and nextAt ~= '' then
@@ -110,8 +115,24 @@ local function isOfOthers()
   if (record.schedule or '') == schedule or not ahead or not stated then return false end
   return now <= ahead + (tonumber(lateMs) or 60000) and now < stated + 172800000
 end
+-- This instance comes by another schedule than the record has. To a minute.
+local function noteOther()
+  if kind ~= 'tick' or schedule == '' or (record.schedule or '') == '' then return nil end
+  local since, at, told, text = string.match(record.other or '', '^(%d+) (%d+) (%d) %S+ (.*)$')
+  if text ~= schedule or tonumber(at) < now - 172800000 then since, at, told = now, 0, '0' end
+  local isNotice = told == '0' and tonumber(since) + tonumber(differMs) < now
+  if not isNotice and tonumber(at) > now - 60000 then return nil end
+  local instance = string.match(owner, '^[^/]*')
+  local other = string.format('%.0f %.0f ', since, now) .. (isNotice and '1' or told) .. ' ' .. instance .. ' ' .. schedule
+  redis.pcall('HSET', recordKey, 'other', other)
+  return isNotice and record.by .. ' ' .. record.schedule or nil
+end
+local notice
 local function noteSchedule()
-  if isOfOthers() then return end
+  if isOfOthers() then
+    notice = noteOther()
+    return
+  end
   if nextAt ~= '' then noteNext() end
   if schedule ~= '' and record.schedule ~= schedule then
     redis.pcall('HSET', recordKey, 'schedule', schedule)
@@ -119,6 +140,8 @@ local function noteSchedule()
   end
 end
 if dueAt ~= '' and not claim then
+  local date = isDate == '1' and redis.pcall('HGET', recordKey, 'date')
+  if type(date) == 'string' and tonumber(date) ~= tonumber(dueAt) then return { 'otherDate', tonumber(date), 0 } end
   local refusal, byMs = judgeTick(lastKey, dueAt, earlyMs, lateMs)
   -- A call by hand asks for the tick that was due last. In a new job, that was before anything was known of it.
   if refusal == 'late' and kind == 'tick' and record.since and record.since == redis.call('GET', lastKey) then
@@ -189,4 +212,4 @@ if isMine and state ~= '' then dropOpenRun(runsKey, entryTick) end
 addRuns(runsKey, historySize, entry .. ' ' .. string.format('%.0f', token))
 keepJob(recordKey, runsKey, instancesKey, jobKeep)
 local isNew = nextAt ~= '' and not record.next
-return { 'granted', token, attempt, kind == 'catchUp' and record.span or '', isNew and 1 or 0 }
+return { 'granted', token, attempt, kind == 'catchUp' and record.span or '', isNew and 1 or 0, notice or '' }

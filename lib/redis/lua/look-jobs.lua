@@ -7,7 +7,7 @@
 --        longer for the parts of a reply than Redis for the jobs.
 --          facts      each on a line of its own, '' where it is not known: 1 if there is a record, the last accounted
 --                     tick, the token of the lock's holder, how many instances there are; and of the record: next, ok,
---                     missed, owed, span, pause, stated, schedule
+--                     missed, owed, span, pause, stated, other, schedule
 --          pause      '' if the job is not paused
 --          runs       each on a line, the newest first; a few more than asked for
 --          instances  name and time, each on a line, the last seen first
@@ -40,7 +40,7 @@ for base = 0, #KEYS - 6, 6 do
       if string.sub(run, -#open) == open then runs[#runs + 1] = run end
     end
   end
-  local record = listOf(redis.pcall('HMGET', KEYS[base + 4], 'next', 'ok', 'missed', 'owed', 'span', 'pause', 'schedule', 'stated'))
+  local record = listOf(redis.pcall('HMGET', KEYS[base + 4], 'next', 'ok', 'missed', 'owed', 'span', 'pause', 'schedule', 'stated', 'other'))
   local instances, count = {}, ''
   if mostInstances > 0 then
     instances = listOf(redis.pcall('ZRANGE', KEYS[base + 6], 0, mostInstances - 1, 'REV', 'WITHSCORES'))
@@ -51,7 +51,7 @@ for base = 0, #KEYS - 6, 6 do
   local size = #jobs
   jobs[size + 1] = (isKnown and 1 or '') .. '\n' .. textOf(KEYS[base + 2]) .. '\n' .. (token or '') .. '\n' .. count .. '\n'
     .. (record[1] or '') .. '\n' .. (record[2] or '') .. '\n' .. (record[3] or '') .. '\n' .. (record[4] or '') .. '\n'
-    .. (record[5] or '') .. '\n' .. (record[6] or '') .. '\n' .. (record[8] or '') .. '\n' .. (record[7] or '')
+    .. (record[5] or '') .. '\n' .. (record[6] or '') .. '\n' .. (record[8] or '') .. '\n' .. (record[9] or '') .. '\n' .. (record[7] or '')
   jobs[size + 2] = textOf(KEYS[base + 5])
   jobs[size + 3] = #runs == 1 and runs[1] or table.concat(runs, '\n')
   jobs[size + 4] = table.concat(instances, '\n')

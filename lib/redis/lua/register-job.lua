@@ -10,6 +10,8 @@
 --        3  when the next tick is due, in milliseconds since 1970, or ''
 --        4  how long the record outlives the next tick, in milliseconds
 --        5  'leave' if the instance is shut down
+--        6  the single date of the job, in milliseconds since 1970, or ''
+--        7  one that was due within so many milliseconds stays registered
 -- Reply  1
 
 -- @include clock
@@ -17,7 +19,7 @@
 -- @include job-instances
 
 local recordKey, lastKey, instancesKey, runsKey = unpack(KEYS)
-local owner, schedule, nextAt, keepMs, command = unpack(ARGV, 1, 5)
+local owner, schedule, nextAt, keepMs, command, date, startMs = unpack(ARGV, 1, 7)
 
 if command == 'leave' then
   local left = redis.pcall('ZREM', instancesKey, string.match(owner, '^[^/]*'))
@@ -36,13 +38,21 @@ if schedule ~= '' and (record.schedule ~= schedule or not last) then
   redis.call('HDEL', recordKey, 'owed', 'since')
   if not last then redis.call('HSET', recordKey, 'since', since) end
 end
+if record.schedule and schedule ~= '' and record.schedule ~= schedule then
+  local since = string.format('%.0f', now)
+  redis.call('HSET', recordKey, 'other', since .. ' ' .. since .. ' 0 ' .. record.by .. ' ' .. record.schedule)
+end
+if date ~= '' then
+  local known = tonumber(redis.pcall('HGET', recordKey, 'date') or '')
+  if not known or known > now or known + tonumber(startMs) < now then redis.call('HSET', recordKey, 'date', date) end
+end
 -- All instances had been shut down until now.
 if record.down and not string.find(record.down, ' ') then
   redis.call('HSET', recordKey, 'down', record.down .. string.format(' %.0f', now))
 end
 -- Of a job whose ticks have no order, the last claim has told when it may run next.
 if schedule ~= '' or record.schedule or not record.stated then
-  redis.call('HSET', recordKey, 'schedule', schedule, 'next', nextAt, 'stated', string.format('%.0f', now))
+  redis.call('HSET', recordKey, 'schedule', schedule, 'next', nextAt, 'stated', string.format('%.0f', now), 'by', string.match(owner, '^[^/]*'))
   if schedule == '' then redis.call('HDEL', recordKey, 'schedule') end
 end
 redis.pcall('ZREM', instancesKey, string.match(owner, '^[^/]*'))

@@ -790,7 +790,7 @@ return to
 const claimText = `
 local function readClaim(claim)
   local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
-  local plain, attempt = string.match(claimant or '', '^(.*)~(%d+)$')
+  local plain, attempt = string.match(claimant or '', '^(.*)~(%d%d?%d?)$')
   return plain or claimant, state, tonumber(attempt) or (state == 'reruns' and 2 or 1)
 end
 
@@ -819,9 +819,9 @@ end
 // include/job-record.lua
 const jobRecord = `
 local function readRecord(recordKey)
-  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'next', 'told', 'since', 'stated', 'down')
+  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'next', 'told', 'since', 'stated', 'down', 'by', 'other')
   if fields.err then fields = {} end
-  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], next = fields[6], told = fields[7], since = fields[8], stated = fields[9], down = fields[10] }
+  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], next = fields[6], told = fields[7], since = fields[8], stated = fields[9], down = fields[10], by = fields[11] or '-', other = fields[12] }
 end
 
 -- How long what belongs to a job is kept from now on, in milliseconds: keepMs after its next tick, and never shorter than before.
@@ -902,7 +902,7 @@ end
 const claimTickScript = `
 local lockKey, claimKey, fenceKey, lastKey, runsKey, recordKey, pauseKey, instancesKey = unpack(KEYS)
 local owner, leaseMs, keepMs, overlap, takeOver, dueAt, earlyMs, lateMs, lastKeepMs, maxReruns = unpack(ARGV, 1, 10)
-local kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick = unpack(ARGV, 11, 17)
+local kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick, differMs, isDate = unpack(ARGV, 11, 19)
 
 -- Such as the runs of one text for each of a million orders: they leave nothing behind.
 local isRemembered = kind and (historySize ~= '0' or schedule ~= '' or nextAt ~= '')
@@ -913,7 +913,7 @@ if claim and dueAt == '' and takeOver == 'nothing' and redis.call('PTTL', claimK
   redis.call('PEXPIRE', claimKey, keepMs)
 end
 local function noteNext()
-  redis.pcall('HSET', recordKey, 'next', nextAt, 'stated', string.format('%.0f', now))
+  redis.pcall('HSET', recordKey, 'next', nextAt, 'stated', string.format('%.0f', now), 'by', string.match(owner, '^[^/]*'))
 end
 -- This instance comes to the ticks of its schedule, also where another one was first at this tick.
 if claim and kind == 'tick' and schedule ~= '' and nextAt ~= '' then
@@ -950,8 +950,24 @@ local function isOfOthers()
   if (record.schedule or '') == schedule or not ahead or not stated then return false end
   return now <= ahead + (tonumber(lateMs) or 60000) and now < stated + 172800000
 end
+-- This instance comes by another schedule than the record has. To a minute.
+local function noteOther()
+  if kind ~= 'tick' or schedule == '' or (record.schedule or '') == '' then return nil end
+  local since, at, told, text = string.match(record.other or '', '^(%d+) (%d+) (%d) %S+ (.*)$')
+  if text ~= schedule or tonumber(at) < now - 172800000 then since, at, told = now, 0, '0' end
+  local isNotice = told == '0' and tonumber(since) + tonumber(differMs) < now
+  if not isNotice and tonumber(at) > now - 60000 then return nil end
+  local instance = string.match(owner, '^[^/]*')
+  local other = string.format('%.0f %.0f ', since, now) .. (isNotice and '1' or told) .. ' ' .. instance .. ' ' .. schedule
+  redis.pcall('HSET', recordKey, 'other', other)
+  return isNotice and record.by .. ' ' .. record.schedule or nil
+end
+local notice
 local function noteSchedule()
-  if isOfOthers() then return end
+  if isOfOthers() then
+    notice = noteOther()
+    return
+  end
   if nextAt ~= '' then noteNext() end
   if schedule ~= '' and record.schedule ~= schedule then
     redis.pcall('HSET', recordKey, 'schedule', schedule)
@@ -959,6 +975,8 @@ local function noteSchedule()
   end
 end
 if dueAt ~= '' and not claim then
+  local date = isDate == '1' and redis.pcall('HGET', recordKey, 'date')
+  if type(date) == 'string' and tonumber(date) ~= tonumber(dueAt) then return { 'otherDate', tonumber(date), 0 } end
   local refusal, byMs = judgeTick(lastKey, dueAt, earlyMs, lateMs)
   -- A call by hand asks for the tick that was due last. In a new job, that was before anything was known of it.
   if refusal == 'late' and kind == 'tick' and record.since and record.since == redis.call('GET', lastKey) then
@@ -1029,7 +1047,7 @@ if isMine and state ~= '' then dropOpenRun(runsKey, entryTick) end
 addRuns(runsKey, historySize, entry .. ' ' .. string.format('%.0f', token))
 keepJob(recordKey, runsKey, instancesKey, jobKeep)
 local isNew = nextAt ~= '' and not record.next
-return { 'granted', token, attempt, kind == 'catchUp' and record.span or '', isNew and 1 or 0 }
+return { 'granted', token, attempt, kind == 'catchUp' and record.span or '', isNew and 1 or 0, notice or '' }
 `;
 
 // include/passed-on.lua
@@ -1490,7 +1508,7 @@ for base = 0, #KEYS - 6, 6 do
       if string.sub(run, -#open) == open then runs[#runs + 1] = run end
     end
   end
-  local record = listOf(redis.pcall('HMGET', KEYS[base + 4], 'next', 'ok', 'missed', 'owed', 'span', 'pause', 'schedule', 'stated'))
+  local record = listOf(redis.pcall('HMGET', KEYS[base + 4], 'next', 'ok', 'missed', 'owed', 'span', 'pause', 'schedule', 'stated', 'other'))
   local instances, count = {}, ''
   if mostInstances > 0 then
     instances = listOf(redis.pcall('ZRANGE', KEYS[base + 6], 0, mostInstances - 1, 'REV', 'WITHSCORES'))
@@ -1501,7 +1519,7 @@ for base = 0, #KEYS - 6, 6 do
   local size = #jobs
   jobs[size + 1] = (isKnown and 1 or '') .. '\\n' .. textOf(KEYS[base + 2]) .. '\\n' .. (token or '') .. '\\n' .. count .. '\\n'
     .. (record[1] or '') .. '\\n' .. (record[2] or '') .. '\\n' .. (record[3] or '') .. '\\n' .. (record[4] or '') .. '\\n'
-    .. (record[5] or '') .. '\\n' .. (record[6] or '') .. '\\n' .. (record[8] or '') .. '\\n' .. (record[7] or '')
+    .. (record[5] or '') .. '\\n' .. (record[6] or '') .. '\\n' .. (record[8] or '') .. '\\n' .. (record[9] or '') .. '\\n' .. (record[7] or '')
   jobs[size + 2] = textOf(KEYS[base + 5])
   jobs[size + 3] = #runs == 1 and runs[1] or table.concat(runs, '\\n')
   jobs[size + 4] = table.concat(instances, '\\n')
@@ -1746,7 +1764,7 @@ return redis.pcall('PUBSUB', 'CHANNELS', ARGV[2])
 // register-job.lua
 const registerJobScript = `
 local recordKey, lastKey, instancesKey, runsKey = unpack(KEYS)
-local owner, schedule, nextAt, keepMs, command = unpack(ARGV, 1, 5)
+local owner, schedule, nextAt, keepMs, command, date, startMs = unpack(ARGV, 1, 7)
 
 if command == 'leave' then
   local left = redis.pcall('ZREM', instancesKey, string.match(owner, '^[^/]*'))
@@ -1765,13 +1783,21 @@ if schedule ~= '' and (record.schedule ~= schedule or not last) then
   redis.call('HDEL', recordKey, 'owed', 'since')
   if not last then redis.call('HSET', recordKey, 'since', since) end
 end
+if record.schedule and schedule ~= '' and record.schedule ~= schedule then
+  local since = string.format('%.0f', now)
+  redis.call('HSET', recordKey, 'other', since .. ' ' .. since .. ' 0 ' .. record.by .. ' ' .. record.schedule)
+end
+if date ~= '' then
+  local known = tonumber(redis.pcall('HGET', recordKey, 'date') or '')
+  if not known or known > now or known + tonumber(startMs) < now then redis.call('HSET', recordKey, 'date', date) end
+end
 -- All instances had been shut down until now.
 if record.down and not string.find(record.down, ' ') then
   redis.call('HSET', recordKey, 'down', record.down .. string.format(' %.0f', now))
 end
 -- Of a job whose ticks have no order, the last claim has told when it may run next.
 if schedule ~= '' or record.schedule or not record.stated then
-  redis.call('HSET', recordKey, 'schedule', schedule, 'next', nextAt, 'stated', string.format('%.0f', now))
+  redis.call('HSET', recordKey, 'schedule', schedule, 'next', nextAt, 'stated', string.format('%.0f', now), 'by', string.match(owner, '^[^/]*'))
   if schedule == '' then redis.call('HDEL', recordKey, 'schedule') end
 end
 redis.pcall('ZREM', instancesKey, string.match(owner, '^[^/]*'))

@@ -52,7 +52,14 @@ export const VERIFY = defineScript('verify');
 export const WATCH = defineScript('watch');
 
 /** Status, number and flag; and where there is one, a text. See claim-tick.lua. */
-export type ClaimReply = [status: TickReply['status'], value: number, flag: number, text?: string, isNew?: number];
+export type ClaimReply = [
+  status: TickReply['status'],
+  value: number,
+  flag: number,
+  text?: string,
+  isNew?: number,
+  other?: string,
+];
 
 /** Claims a tick together with the lock of its job. A claim without the lock is made again before the tick runs. */
 export const CLAIM_TICK = defineScript<ClaimReply>('claimTick', {

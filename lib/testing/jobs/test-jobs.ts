@@ -225,6 +225,7 @@ const WHY: Readonly<Record<WhySkipped, string>> = {
   overlap: 'an earlier run of the job has not ended. Let it end first.',
   paused: 'the job is paused. Call resume() of SingletonJobs first.',
   crashed: 'its job allows fewer attempts. Raise maxReruns of the job, or lower attempt.',
+  otherDate: 'the job is registered for another date. Give the job the same date on all applications.',
   late: 'it is too late. Leave tick out.',
   early: 'it is due too far ahead. Leave tick out.',
   standsBy: 'another instance runs it. Let that one end first.',

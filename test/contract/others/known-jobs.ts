@@ -89,6 +89,31 @@ export function describeKnownJobs(suite: Suite<Base>): void {
       assertMatches(await claim(one, at, undefined, { schedule: 'another' }), { status: 'late' });
     });
 
+    it.onEveryServer(
+      'has the schedule that another one was registered after, and whose it is',
+      async ({ one, two, at, registration, look }) => {
+        await one.jobs.register([registration]);
+        await two.jobs.register([{ ...registration, schedule: '5 4 * * * UTC' }]);
+        const other = { schedule: SCHEDULE, instanceId: 'one', since: ANY_NUMBER, seenAt: ANY_NUMBER };
+        assertMatches(await look(), { schedule: '5 4 * * * UTC', other });
+        assertMatches(await claim(one, at + MINUTE_MS), { status: 'granted' });
+        assertMatches(await look(), { schedule: '5 4 * * * UTC', other });
+      },
+    );
+
+    it.onEveryServer(
+      'has the single date that was registered last, and refuses another one',
+      async ({ subject, one, two }) => {
+        const soon = (await subject.now()) + MINUTE_MS / 2;
+        const date = (at: number) => ({ at, staysMs: DAY_MS });
+        await one.jobs.register([{ resource: JOB, date: date(soon) }]);
+        await two.jobs.register([{ resource: JOB, date: date(soon + 1_000) }]);
+        const note = { schedule: undefined, previous: undefined, next: undefined, isDate: true };
+        assertEquals(await claim(one, soon, undefined, note), { status: 'otherDate', registered: soon + 1_000 });
+        assertMatches(await claim(two, soon + 1_000, undefined, note), { status: 'granted' });
+      },
+    );
+
     it('stays with a registration of the same schedule, and begins anew with another', async ({
       one,
       at,

@@ -77,6 +77,7 @@ describe('SingletonJobs tells what is wrong', () => {
 
   it.each([
     [{ timeZone: 'Mars/Olympus' }, 'timeZone', /"0 0 0 1 1 \*" in the time zone "Mars\/Olympus"\. .*Invalid timezone/],
+    [{ timeZone: '' }, 'timeZone', /timeZone must be the name of a time zone, not ""/],
     [{ timeZone: 'UTC', utcOffset: 60 }, 'timeZone', /timeZone/],
     [{ utcOffset: 1_440 }, 'utcOffset', /utcOffset must be an integer from -1439 to 1439 \(minutes\), not 1440/],
     [{ utcOffset: '60' }, 'utcOffset', /not "60"/],

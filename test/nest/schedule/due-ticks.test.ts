@@ -127,6 +127,11 @@ describe('what a schedule says', () => {
     expect(scheduleOf(one, zone).ticks.text).not.toBe(scheduleOf(other, otherZone, utcOffset).ticks.text);
   });
 
+  it('has the zone of the process where the job has none', () => {
+    const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+    expect(scheduleOf('0 1 * * *', null).ticks.text).toBe(`0 1 * * * ${timeZone}`);
+  });
+
   it('is the same for other spaces', () => {
     expect(scheduleOf(' 0  1 * * * ').ticks.text).toBe(scheduleOf('0 1 * * *').ticks.text);
   });

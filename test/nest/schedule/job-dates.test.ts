@@ -111,6 +111,7 @@ describe('a schedule that cannot be right', () => {
     ['a field out of range', '61 * * * * *', {}, 'is out of range'],
     ['no tick at all', '0 0 30 2 *', {}, '"0 0 30 2 *". The package cron says: "Something went wrong.'],
     ['a zone', '* * * * *', { timeZone: 'Europe/Wien' }, 'in the time zone "Europe/Wien"'],
+    ['a zone without a name', '* * * * *', { timeZone: '' }, "its timeZone is ''. Name a zone"],
     ['an invalid Date', new Date(Number.NaN), {}, 'an invalid Date.'],
     ['no schedule', undefined, {}, 'It must be a cron expression, a Date or a DateTime of luxon.'],
     ['a number', 5_000, {}, '5000. It must be a cron expression'],

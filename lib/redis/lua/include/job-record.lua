@@ -4,6 +4,10 @@
 --   next      when the next tick is due, in milliseconds since 1970
 --   stated    when an instance that has this schedule last told when the next tick is due. Without a schedule, when a tick
 --             was last claimed, or at first when the job was registered
+--   by        the instance that last registered or claimed by this schedule
+--   other     "since at told instance schedule": another schedule by which instances still come to the job. told is 1 once one
+--             of them was answered so
+--   date      the single date of a job that has one, in milliseconds since 1970, as it was registered last
 --   missed    how many ticks were missed
 --   ok        when the last run that succeeded ended
 --   owed      the catch-up that no instance has begun: when the last of its ticks was due
@@ -20,9 +24,9 @@
 -- Needs clock.lua. A record that another program has written is none.
 
 local function readRecord(recordKey)
-  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'next', 'told', 'since', 'stated', 'down')
+  local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'next', 'told', 'since', 'stated', 'down', 'by', 'other')
   if fields.err then fields = {} end
-  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], next = fields[6], told = fields[7], since = fields[8], stated = fields[9], down = fields[10] }
+  return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], next = fields[6], told = fields[7], since = fields[8], stated = fields[9], down = fields[10], by = fields[11] or '-', other = fields[12] }
 end
 
 -- How long what belongs to a job is kept from now on, in milliseconds: keepMs after its next tick, and never shorter than before.

@@ -85,7 +85,12 @@ export function job({ job: row, instances, runs }: ConsoleBodies['job']): Child 
   ];
 }
 
-const schedule = ({ cron, timeZone }: JobRow): Child => cron && [h('code', cron), timeZone && ` ${timeZone}`];
+const schedule = ({ cron, timeZone, otherSchedule: other }: JobRow): Child =>
+  cron && [
+    h('code', cron),
+    timeZone && ` ${timeZone}`,
+    other && [', but ', h('code', other.cron), ` ${other.timeZone ?? ''} on `, name(other.instanceId)],
+  ];
 
 function next({ pause, running, nextDueAt: due }: JobRow, at: number): Child {
   if (running) return twoLines(state('good runs'), `for ${span(at - running.startedAt)}`);

@@ -22,10 +22,11 @@ import { LockOrder } from './holding/lock-order.js';
 import {
   fillLockOptions,
   isFixed,
-  LOCK_DEFAULTS,
   type LockDefaults,
   type LockOptions,
+  type ResolvedDefaults,
   type ResolvedLockOptions,
+  resolveLockDefaults,
   resolveLockOptions,
 } from './api/lock-options.js';
 import { checkWork } from './api/validation.js';
@@ -114,7 +115,7 @@ export class LockClient {
   /** The options of decorated methods, resolved once. */
   readonly #fixedOptions = new WeakMap<LockOptions, ResolvedLockOptions>();
   /** What a call that may be refused leaves out. */
-  readonly #tryDefaults: LockDefaults;
+  readonly #tryDefaults: ResolvedDefaults;
   readonly #telemetries: Telemetries;
   readonly #warn: (line: string) => void;
   /** Checks the name of a resource to lock. */
@@ -125,7 +126,7 @@ export class LockClient {
     const { store, clock = SYSTEM_CLOCK, random = new SystemRandom() } = options;
     const { service, warn = () => {}, granting = GRANTED_BY_STORE } = options;
     const observers = new LockObservers(options.observers, service, new Groups(options.group, warn));
-    const defaults = { ...LOCK_DEFAULTS, ...options.defaults };
+    const defaults = { ...options.defaults, ...resolveLockDefaults(options.defaults ?? {}) };
     const alarms = new Alarms(clock);
     const orphanReleases = new OrphanReleases(store, clock, alarms);
     const closing = this.#closing.signal;

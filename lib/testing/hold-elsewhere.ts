@@ -41,7 +41,7 @@ export interface HoldElsewhereOptions {
    * How long its lease is.
    *
    * @allowed 50 ms to 24 h
-   * @default 30000
+   * @default 15000
    */
   leaseMs?: number;
   /**

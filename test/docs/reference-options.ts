@@ -3,7 +3,7 @@ import { InvalidLockOptionsError } from '../../lib/core/api/errors.js';
 import { CONSOLE_OPTIONS } from '../../lib/console/nest/console-options.js';
 import { LeaseLostError } from '../../lib/core/api/lease-errors.js';
 import { TRANSFER_OPTIONS } from '../../lib/core/api/lease.js';
-import { LOCK_DEFAULTS, LOCK_OPTIONS } from '../../lib/core/api/lock-options.js';
+import { LOCK_DEFAULTS, LOCK_OPTIONS, resolveLockDefaults } from '../../lib/core/api/lock-options.js';
 import { without } from '../../lib/core/api/validation.js';
 import {
   BACKOFF_OPTIONS,
@@ -165,12 +165,13 @@ describe('the options of the reference', () => {
   });
 
   it('are used when an option is left out', () => {
-    const { defaults, drainMs, keyPrefix, observers, onLeak, labelGroups, unclearNames } = resolveModuleOptions({
-      connection: 'memory:',
-    });
+    const resolved = resolveModuleOptions({ connection: 'memory:' });
+    const { drainMs, keyPrefix, observers, onLeak, labelGroups, unclearNames } = resolved;
+    const { runLeaseMs, ...defaults } = resolved.defaults;
     const used = { ...defaults, keyPrefix, observers, onLeak, labelGroups, unclearNames };
     expect(defaults).toEqual(LOCK_DEFAULTS);
     expect(used).toEqual(MODULE_OPTIONS.defaults);
+    expect(runLeaseMs).toBe(TICK_OPTIONS.defaults.leaseMs);
     expect(drainMs).toBe(0);
     expect(resolveModuleOptions({ connection: 'redis://localhost' }).drainMs).toBe(SHUTDOWN_OPTIONS.defaults.drainMs);
     const drain = { shutdown: { drainMs: 70 } };
@@ -244,7 +245,7 @@ describe('the options of the reference', () => {
     SingletonRunOptions: (option, value) =>
       resolveSingletonRun(
         { job: 'x', tick: 'x', overlap: 'skip', ...RETRY, keepMs: 1, lock: {}, ...runOption(option, value) },
-        LOCK_DEFAULTS,
+        resolveLockDefaults({}),
       ),
   };
 

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { LockBusyError, LockTimeoutError, LockUnavailableError } from '../../core/api/errors.js';
 import { describeHolders } from '../../core/api/holder.js';
-import { LOCK_DEFAULTS, LOCK_OPTIONS } from '../../core/api/lock-options.js';
+import { LOCK_DEFAULTS, LOCK_OPTIONS, RUN_LEASE_MS } from '../../core/api/lock-options.js';
 import type { CompositeLease } from '../../core/lease/composite-lease.js';
 import type { SingleLease } from '../../core/lease/single-lease.js';
 import type { Hold } from '../../core/holding/hold.js';
@@ -105,7 +105,7 @@ async function runExec(context: Context): Promise<number> {
 
 /** @throws UsageError */
 function readRequest({ args, rest, options }: Context): ExecRequest {
-  const { once, keep, mode = 'exclusive', lease: leaseMs = LOCK_DEFAULTS.leaseMs } = options;
+  const { once, keep, mode = 'exclusive', lease: leaseMs = RUN_LEASE_MS } = options;
   const ifBusy = options['if-busy'];
   LOCK_OPTIONS.options.leaseMs.check('--lease', leaseMs);
   const killAfterMs = options['kill-after'] ?? Math.min(KILL_AFTER_MS, Math.floor(leaseMs / 3));

@@ -26,6 +26,8 @@ export { type AcquireMode, isSharedMode, LOCK_MODES, type LockMode } from './loc
 const MOST_HAND_OVERS = 31;
 export const MIN_LEASE_MS = 50;
 export const MAX_LEASE_MS = 24 * 60 * 60 * 1000;
+/** The default for the run of a job. Its length costs no caller anything, and a job blocks its event loop more often. */
+export const RUN_LEASE_MS = 30_000;
 
 /** What follows a lease that is lost while work runs under it. */
 export type OnLost = 'throw' | 'ignore';
@@ -41,18 +43,21 @@ export interface LockOptions {
    */
   mode?: AcquireMode;
   /**
-   * How long Redis keeps the lock without a renewal. When its holder dies, the others wait for this long.
+   * How long Redis keeps the lock without a renewal. When its holder dies, the others wait for this long. The run of a
+   * job has 30 s, unless the module states a `leaseMs`.
    *
    * @allowed 50 ms to 24 h
-   * @default 30000
+   * @default 15000
+   * @see docs/guide/choosing-a-mode.md#how-long-a-lease-ttl-watchdog
    */
   leaseMs?: number;
   /**
    * How long to wait for a busy resource. With 0, the call fails at once with `LockBusyError`. With `Infinity`, it
-   * waits until it is granted. For `tryAcquire` and `tryUsing` the default is 0, whatever the module's is.
+   * waits until it is granted. Longer than `leaseMs`, a call outlives a holder that dies. For `tryAcquire` and
+   * `tryUsing` the default is 0, whatever the module's is.
    *
    * @allowed 0 ms and more, or `Infinity`
-   * @default 10000
+   * @default 18000
    */
   waitMs?: number;
   /**
@@ -220,8 +225,9 @@ export const MIN_HOLD = milliseconds(0, MAX_LEASE_MS);
 /** Each lock option with its check and its default. */
 export const LOCK_OPTIONS = new OptionTable({
   mode: oneOf(ACQUIRE_MODES).default('exclusive'),
-  leaseMs: LEASE_LENGTH.default(30_000),
-  waitMs: patience().default(10_000),
+  leaseMs: LEASE_LENGTH.default(15_000),
+  // A lease, and a bit: who waits for a holder that dies has the lock within 1.1 leases.
+  waitMs: patience().default(18_000),
   unavailableMs: patience().default(2_000),
   watchdog: flag().default(true),
   maxHoldMs: milliseconds(MIN_LEASE_MS),
@@ -260,6 +266,12 @@ export type LockDefaults = LeaseLimit &
     >
   >;
 
+/** The defaults with what follows from them. */
+export interface ResolvedDefaults extends LockDefaults {
+  /** The lease of a job's run. */
+  readonly runLeaseMs: number;
+}
+
 /** How long a lease may be. */
 export interface LeaseLimit {
   /** A store that has lost its locks grants none for this long, so no lease may be longer. @default no limit */
@@ -286,8 +298,9 @@ const DEFAULTS_TABLE = new OptionTable(DEFAULT_OPTIONS);
 export const LOCK_DEFAULTS: LockDefaults = DEFAULTS_TABLE.defaults;
 
 /** Picks the checked defaults out of a module's options, and fills in the ones they leave out. */
-export function resolveLockDefaults(options: Partial<LockDefaults>): LockDefaults {
-  return DEFAULTS_TABLE.filled(options);
+export function resolveLockDefaults(options: Partial<ResolvedDefaults>): ResolvedDefaults {
+  const { runLeaseMs = options.leaseMs ?? RUN_LEASE_MS } = options;
+  return { ...DEFAULTS_TABLE.filled(options), runLeaseMs };
 }
 
 export interface ResolvedLockOptions extends Omit<LockDefaults, 'warnAfterMs'> {

@@ -1,5 +1,5 @@
 import type { LockObservers } from '../events/observers.js';
-import type { LockDefaults } from '../api/lock-options.js';
+import type { ResolvedDefaults } from '../api/lock-options.js';
 import type { DeadlockWatch } from '../deadlocks/deadlock-watch.js';
 import type { Observation } from '../tracing/observation.js';
 import type { Alarms } from '../util/alarms.js';
@@ -38,5 +38,5 @@ export interface Runtime {
   readonly deadlocks?: DeadlockWatch | undefined;
   /** The orders in which calls of this process take locks inside each other. */
   readonly lockOrder: LockOrder;
-  readonly defaults: LockDefaults;
+  readonly defaults: ResolvedDefaults;
 }

@@ -87,7 +87,7 @@ export interface CampaignOptions extends CampaignCallbacks {
    * this long. Every instance must state the same value.
    *
    * @allowed 50 ms to 24 h
-   * @default 30000
+   * @default 15000
    */
   leaseMs?: number;
   /** Resigns when it aborts. @default none */

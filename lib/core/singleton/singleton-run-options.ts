@@ -1,6 +1,6 @@
 import {
-  type LockDefaults,
   type LockOptions,
+  type ResolvedDefaults,
   type ResolvedLockOptions,
   resolveLockOptions,
 } from '../api/lock-options.js';
@@ -194,7 +194,7 @@ export const SINGLETON_RUN_OPTIONS = new OptionTable({
   lock: checked<SingletonRunOptions['lock']>(),
 } satisfies OptionsOf<SingletonRunOptions>);
 
-export function resolveSingletonRun(options: SingletonRunOptions, defaults: LockDefaults) {
+export function resolveSingletonRun(options: SingletonRunOptions, defaults: ResolvedDefaults) {
   SINGLETON_RUN_OPTIONS.check('runSingleton', options);
   const { job, tick, onCrash, keepMs, due: time, spreadMs = 0 } = options;
   if (options.manual && time !== undefined) {
@@ -205,9 +205,11 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Lock
   }
   checkReruns(options, onCrash, 'runSingleton');
   const target: Tick = { resource: jobResource(job), tick: checkResource(tick, 'runSingleton as its tick') };
+  // Not longer than a store that has lost its locks grants none.
+  const leaseMs = Math.min(defaults.runLeaseMs, defaults.restartQuarantineMs ?? Infinity);
   // A run may be long, whatever the module default: only maxHoldMs limits it.
   const lock: ResolvedLockOptions = {
-    ...resolveLockOptions(options.lock, defaults),
+    ...resolveLockOptions(options.lock, { ...defaults, leaseMs }),
     // Its waitMs is that time.
     unavailableMs: Infinity,
     watchdog: true,

@@ -71,7 +71,7 @@ export interface LeaderOnlyOptions {
    * share one value.
    *
    * @allowed 50 ms to 24 h
-   * @default 30000
+   * @default 15000
    */
   leaseMs?: number;
   /**

@@ -91,13 +91,13 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
     timeoutMs?: number;
   };
   /**
-   * The longest lease that any application takes, so at least `leaseMs`. For this long after Redis has started, no
-   * lock is granted, because it may have forgotten leases that are still held: with a snapshot, or an append-only file
-   * that is not written with `appendfsync always`, it comes back with old data. With 0, locks are granted at once.
-   * `'memory:'` ignores it.
+   * The longest lease that any application takes, so at least `leaseMs`. The run of a job has no longer one,
+   * if it states none. For this long after Redis has started, no lock is granted, because it may have forgotten leases
+   * that are still held: with a snapshot, or an append-only file that is not written with `appendfsync always`, it
+   * comes back with old data. With 0, locks are granted at once. `'memory:'` ignores it.
    *
    * @allowed 50 ms to 24 h
-   * @default none; `leaseMs` for each node of a quorum of two or more
+   * @default none; for each node of a quorum of two or more, `leaseMs`, or 30 s if the module states none
    * @see docs/guide/how-it-works.md#after-a-restart-of-redis
    */
   restartQuarantineMs?: number;
@@ -319,7 +319,7 @@ export function resolveModuleOptions(given: RedisLockModuleOptions) {
   }
   // A node that has lost its data must not vote for a second holder.
   const isMajority = quorum !== undefined && quorum.connections().length > 1;
-  const restartQuarantineMs = options.restartQuarantineMs ?? (isMajority ? defaults.leaseMs : undefined);
+  const restartQuarantineMs = options.restartQuarantineMs ?? (isMajority ? defaults.runLeaseMs : undefined);
   const limit = resolveQuarantine(restartQuarantineMs, defaults);
   checkPersistence(options.persistence, limit);
   return {

@@ -119,8 +119,8 @@ export class RedisLockModule {
    * ```ts
    * RedisLockModule.forRoot({
    *   connection: 'redis://localhost:6379', // or ioredis options, or a client of yours
-   *   leaseMs: 30_000, // how long Redis keeps a lock without a renewal
-   *   waitMs: 10_000, // how long a call waits for a busy resource
+   *   leaseMs: 15_000, // how long Redis keeps a lock without a renewal
+   *   waitMs: 18_000, // how long a call waits for a busy resource
    * });
    * ```
    *

@@ -1,5 +1,5 @@
 import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { LOCK_OPTIONS, type LockOptions } from '../../core/api/lock-options.js';
+import { LEASE_LENGTH, LOCK_OPTIONS, type LockOptions, RUN_LEASE_MS } from '../../core/api/lock-options.js';
 import { jobResource } from '../../core/api/resource.js';
 import {
   checked,
@@ -55,7 +55,7 @@ export interface SingletonJobOptions extends Pick<
   service?: string;
   /**
    * The lease of a run. It is renewed while the job runs, so it may be much shorter than the run. When the process
-   * dies, the next run waits for this long.
+   * dies, the next run waits for this long. If the module states a `leaseMs`, that is the default.
    *
    * @allowed 50 ms to 24 h
    * @default 30000
@@ -65,7 +65,7 @@ export interface SingletonJobOptions extends Pick<
    * How long to keep trying to claim a tick while Redis does not answer.
    *
    * @allowed 0 ms and more, or `Infinity`
-   * @default 10000
+   * @default 18000
    */
   waitMs?: number;
   /**
@@ -166,13 +166,13 @@ export interface SingletonTickOptions extends SingletonJobOptions {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-const { leaseMs, waitMs, maxHoldMs, attemptTimeoutMs, warnAfterMs } = LOCK_OPTIONS.options;
+const { waitMs, maxHoldMs, attemptTimeoutMs, warnAfterMs } = LOCK_OPTIONS.options;
 
 export const JOB_OPTIONS = new OptionTable({
   name: checked<string>(checkName),
   overlap: OVERLAP.default('skip'),
   service: LOCK_SERVICE,
-  leaseMs,
+  leaseMs: LEASE_LENGTH.default(RUN_LEASE_MS),
   waitMs,
   maxHoldMs,
   attemptTimeoutMs,

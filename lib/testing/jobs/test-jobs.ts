@@ -1,4 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
+import { RUN_LEASE_MS } from '../../core/api/lock-options.js';
 import { checkResource, jobResource } from '../../core/api/resource.js';
 import { atLeast, checked, type OptionsOf, OptionTable } from '../../core/api/validation.js';
 import { nearest } from '../../core/api/nearest.js';
@@ -272,8 +273,6 @@ export const RUN_JOB_OPTIONS = new OptionTable({
   as: checked<string | Pick<INestApplicationContext, 'get'>>(),
 } satisfies OptionsOf<RunJobOptions>);
 
-const LEASE_MS = 30_000;
-
 /**
  * Instances that no longer live began this tick: the next one that claims it reruns it. No lease has to end
  * first.
@@ -291,7 +290,13 @@ export async function crash(server: MemoryServer, tick: Tick, attempt: number): 
     for (let begun = 1; begun <= attempt; begun++) {
       const takeOver = begun === 1 ? 'nothing' : 'unfinished';
       owner = { resource: tick.resource, id: createOwnerId(locks.clientId, random), mode: 'exclusive' };
-      const reply = await jobs.claim(tick, { owner, leaseMs: LEASE_MS, keepMs: KEEP_MS, overlap: 'wait', takeOver });
+      const reply = await jobs.claim(tick, {
+        owner,
+        leaseMs: RUN_LEASE_MS,
+        keepMs: KEEP_MS,
+        overlap: 'wait',
+        takeOver,
+      });
       if (reply.status !== 'granted') {
         if (reply.status === 'claimed') await jobs.end(owner, returned);
         return reply.status;

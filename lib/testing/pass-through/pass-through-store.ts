@@ -1,4 +1,5 @@
 import { type Holder, readLabel } from '../../core/api/holder.js';
+import { LOCK_DEFAULTS } from '../../core/api/lock-options.js';
 import type { AcquireReply, LockOwner, LockStore, RotateReply, Transfer } from '../../core/store/lock-store.js';
 import type { LockState } from '../../core/store/lock-state.js';
 import type { RollCalls, StoreListener } from '../../core/store/hearing.js';
@@ -18,7 +19,7 @@ interface Held extends LockOwner {
 }
 
 /** No lease ends by itself: this is what operators see of each. */
-const LEASE_MS = 30_000;
+const LEASE_MS = LOCK_DEFAULTS.leaseMs;
 
 let clients = 0;
 

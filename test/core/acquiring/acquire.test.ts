@@ -1,5 +1,5 @@
 import { LockAbortedError, LockBusyError, LockTimeoutError } from '../../../lib/core/api/errors.js';
-import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import { LOCK_DEFAULTS, type LockOptions } from '../../../lib/core/api/lock-options.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { executedWhen, failing, repliedWhen } from '../../support/world/scripted-store.js';
@@ -105,7 +105,7 @@ describe('acquiring', () => {
     const refused = track(b.locks.acquire('stock', { waitMs: 0 }));
     await settle();
     expect(refused.error).toBeInstanceOf(LockBusyError);
-    expect(refused.error).toMatchObject({ code: 'LOCK_BUSY', attempts: 1, retryAfterMs: 30_000 });
+    expect(refused.error).toMatchObject({ code: 'LOCK_BUSY', attempts: 1, retryAfterMs: LOCK_DEFAULTS.leaseMs });
     expect(b.store.commands).toHaveLength(1);
   });
 

@@ -16,7 +16,7 @@ describe('readers of one process', () => {
 
   beforeEach(() => {
     world = new LockWorld();
-    a = world.instance('a');
+    a = world.instance('a', { defaults: { leaseMs: 30_000 } });
     b = world.instance('b');
   });
 

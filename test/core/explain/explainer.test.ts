@@ -23,10 +23,11 @@ describe('explain', () => {
 
   beforeEach(() => {
     world = new LockWorld();
-    a = world.instance('a');
-    b = world.instance('b');
+    a = instance('a');
+    b = instance('b');
   });
 
+  const instance = (name: string) => world.instance(name, { defaults: { leaseMs: 30_000 } });
   const explain = ({ locks }: Instance, options?: ExplainOptions) => locks.operators.explain('stock', options);
   const causeSeenBy = async (instance: Instance, options?: ExplainOptions) => (await explain(instance, options)).cause;
   const hold = ({ locks }: Instance, options?: LockOptions) => locks.acquire('stock', options);
@@ -177,7 +178,7 @@ describe('explain', () => {
   });
 
   it('a queue of processes that have died with the holder', async () => {
-    const dead = [b, world.instance('c'), world.instance('d')];
+    const dead = [b, instance('c'), instance('d')];
     await hold(dead[0]!);
     for (const each of dead.slice(1)) wait(each);
     await settle();
@@ -207,7 +208,7 @@ describe('explain', () => {
   });
 
   it('a holder that has died, before a waiter that lives', async () => {
-    const c = world.instance('c');
+    const c = instance('c');
     await hold(b);
     wait(c);
     await world.clock.advance(45_000);

@@ -39,7 +39,7 @@ describe('the label of a call', () => {
     const error = await rejection<LockBusyError>(b.locks.acquire('stock', { waitMs: 0 }));
     expect(error.holders).toMatchObject([{ instanceId: 'a', label: PAY }]);
     expect(error.message).toContain('is held by a (Orders.pay, request 7f) for 0 ms (its lease has');
-    await world.clock.advance(25_000);
+    await world.clock.advance(12_000);
     expect(await shown()).toEqual([PAY]);
     await lease.release();
     expect(verbs(a)).toEqual(['acquire', 'renew', 'renew', 'release']);

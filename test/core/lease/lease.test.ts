@@ -277,14 +277,14 @@ describe('a lease', () => {
             isThisProcess: false,
             mode: 'exclusive',
             fencingToken: lease.fencingToken,
-            ttlMs: 30_000,
-            leaseMs: 30_000,
+            ttlMs: 15_000,
+            leaseMs: 15_000,
             heldMs: 0,
             depth: 1,
           },
         ],
-        ttlMs: 30_000,
-        waiters: [{ instanceId: 'b', mode: 'exclusive', placeMs: 30_000, leaseMs: 30_000 }],
+        ttlMs: 15_000,
+        waiters: [{ instanceId: 'b', mode: 'exclusive', placeMs: 15_000, leaseMs: 15_000 }],
       });
     });
 

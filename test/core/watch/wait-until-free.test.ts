@@ -484,7 +484,7 @@ describe('waitUntilFree', () => {
       await lease.release();
       await settle();
       expect(waiting.state).toBe('fulfilled');
-      await b.locks.using('stock', { leaseMs: 100, watchdog: false }, async () => {
+      await b.locks.using('stock', { leaseMs: 100, watchdog: false, onLost: 'ignore' }, async () => {
         await world.clock.advance(110);
         await wait();
       });

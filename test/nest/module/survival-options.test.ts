@@ -15,8 +15,8 @@ const bad: [object, string][] = [
     'durability.timeoutMs must be less than a third of leaseMs (150), not 50: a lease is renewed after a third of it, and the renewal must be confirmed in time.',
   ],
   [
-    { restartQuarantineMs: 29_999 },
-    'restartQuarantineMs must be the longest lease of any application, so at least leaseMs (30000), not 29999.',
+    { restartQuarantineMs: 14_999 },
+    'restartQuarantineMs must be the longest lease of any application, so at least leaseMs (15000), not 14999.',
   ],
   [{ persistence: 'aof', restartQuarantineMs: 30_000 }, 'persistence must be one of \'always\', not "aof".'],
   [{ persistence: 'always' }, 'persistence has no effect without restartQuarantineMs'],

@@ -4,23 +4,23 @@ import { NestFactory } from '@nestjs/core';
 import * as built from '../../../dist/esm/index.js';
 
 /** Nobody times out. */
-const PATIENT = { waitMs: 60_000 };
+const PATIENT = { waitMs: 60_000, unavailableMs: 60_000 };
 
 class Application {}
 
-/** @param {object} tuning options of `forRoot` */
+/** @param {object} tuning options of `forRoot`; `asShipped`: a call waits as long as these say */
 export function connect(url, tuning = {}) {
   return connectTo(built, url, tuning);
 }
 
 /** The same for any build of the package, such as that of an earlier commit. */
-export async function connectTo({ RedisLockModule, RedisLockService }, url, tuning = {}) {
+export async function connectTo({ RedisLockModule, RedisLockService }, url, { asShipped = false, ...tuning } = {}) {
   const module = { module: Application, imports: [RedisLockModule.forRoot({ connection: url, ...tuning })] };
   // A bad option has to be an error here, not the end of the process.
   const app = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
   const locks = app.get(RedisLockService);
   return {
-    acquire: (resource) => locks.acquire(resource, PATIENT),
+    acquire: (resource) => locks.acquire(resource, asShipped ? {} : PATIENT),
     release: (lease) => lease.release(),
     close: () => app.close(),
   };

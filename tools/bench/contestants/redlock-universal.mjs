@@ -1,10 +1,11 @@
 import { Redis } from 'ioredis';
 import { createLock, IoredisAdapter } from 'redlock-universal';
 
-export async function connect(url, { retryMs = 100 } = {}) {
+export async function connect(url, { retryMs = 100, asShipped = false } = {}) {
   const redis = new Redis(url);
   const adapter = new IoredisAdapter(redis);
-  const settings = { ttl: 30_000, retryAttempts: 1_000_000, retryDelay: retryMs, adapter, performance: 'lean' };
+  const patient = { ttl: 30_000, retryAttempts: 1_000_000, retryDelay: retryMs, performance: 'lean' };
+  const settings = { adapter, ...(asShipped ? {} : patient) };
   const locks = new Map();
   const lockOf = (key) => {
     if (!locks.has(key)) locks.set(key, createLock({ ...settings, key }));

@@ -22,6 +22,8 @@ const ROWS = [
   ['The same: longest wait, ms', 'contended-2ms', 'longestWaitMs'],
   ['One lock, 32 callers: commands to Redis for each lease', 'commands', 'waiters32'],
   ['Hand-over to another process, p50: µs', 'handover', 'p50Us'],
+  ['The holder is killed: calls that fail, of 160 in 40 s', 'outages', 'failedCalls'],
+  ['The same: until a call succeeds, s', 'outages', 'outageS'],
 ];
 const CHARTS = [0, 2, 7].map((index) => ROWS[index]);
 

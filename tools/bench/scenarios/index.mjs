@@ -7,6 +7,7 @@ import { scenario as handover } from './handover.mjs';
 import { scenario as held } from './held-10000.mjs';
 import { scenario as importing } from './import.mjs';
 import { scenario as jobsAtOnce } from './jobs-at-once.mjs';
+import { scenario as outages } from './outages.mjs';
 import { scenario as uncontended1 } from './uncontended-1.mjs';
 import { scenario as uncontended64 } from './uncontended-64.mjs';
 
@@ -20,6 +21,7 @@ export const SCENARIOS = [
   handover,
   held,
   jobsAtOnce,
+  outages,
   importing,
   capacity,
 ];

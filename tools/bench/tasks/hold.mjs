@@ -7,7 +7,7 @@ const WARM_UP = 200;
 
 /** @param {{ leases: number, holdMs: number }} args */
 export async function run(world, { leases: count, holdMs }) {
-  const { acquire, release } = await world.client();
+  const { acquire, release } = await world.client({ leaseMs: 30_000 });
   const acquireAll = (prefix, howMany) =>
     inBatches(
       Array.from({ length: howMany }, (_, index) => `${prefix}:${index}`),

@@ -21,7 +21,7 @@ describe('transferring a lease to another process', () => {
 
   beforeEach(() => {
     world = new LockWorld();
-    a = world.instance('a');
+    a = world.instance('a', { defaults: { leaseMs: LEASE_MS } });
     b = world.instance('b');
   });
 

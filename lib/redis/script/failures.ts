@@ -1,3 +1,5 @@
+import type { Script } from './script.js';
+import * as SCRIPTS from './scripts.js';
 import { LockStoreError, type StoreFailure } from '../../core/store/store-error.js';
 
 /** Redis has executed nothing, and may accept the command later. */
@@ -5,6 +7,8 @@ const NOT_EXECUTED =
   /^(LOADING|BUSY|READONLY|MASTERDOWN|MISCONF|OOM|NOREPLICAS|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|NOSCRIPT|UNKILLABLE)$/;
 /** Redis will go on refusing until its configuration, its data or the application is changed. */
 const REFUSED = /^(NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|CROSSSLOT|ERR|EXECABORT)$/;
+
+export const WITHOUT_TLS = 'If the port expects no TLS, use redis://, without tls, in the connection option';
 
 /** Advice on what goes wrong before Redis can reply, by the error codes of Node. */
 const TLS_ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
@@ -20,6 +24,7 @@ const TLS_ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
     /CERTIFICATE_REQUIRED/,
     'The server requires a client certificate: give tls: { cert, key } in the connection option',
   ],
+  [/WRONG_VERSION_NUMBER/, WITHOUT_TLS],
 ];
 
 /** An ERR that goes away by itself. */
@@ -68,9 +73,28 @@ export function toStoreError(error: unknown, ownAdvice?: Advice): LockStoreError
 /** Outside of a script, Redis names the command that it refused. */
 const REFUSED_COMMAND = /\brun the '([\w|-]{1,60})' command/;
 
+/** Outside of a script, Redis names the command. */
+const UNKNOWN_COMMAND = /\bunknown (?:redis )?command\b(?:,? [`']([\w|-]{1,60})[`'])?/i;
+
 function adviceOn(code: string, message: string): string | undefined {
+  const [isUnknown, unknown = commandInScript(message)] = UNKNOWN_COMMAND.exec(message) ?? [];
+  if (isUnknown) {
+    return (
+      `This server does not know ${unknown?.toUpperCase() ?? 'a command of the script'}: it was renamed, or the service ` +
+      'leaves it out. See docs/operations/acl.md#renamed-and-missing-commands'
+    );
+  }
   const [, command] = (code === 'NOPERM' && REFUSED_COMMAND.exec(message)) || [];
   return command === undefined ? ADVICE[code] : `Add the rule +${command} to the ACL user`;
+}
+
+/** The commands that a script calls in the line at which Redis says that it failed. */
+function commandInScript(message: string): string | undefined {
+  const [, sha] = /(?:f_|script: )([0-9a-f]{40})/.exec(message) ?? [];
+  const [, line] = /@user_script: ?(\d+)/.exec(message) ?? [];
+  const script = (Object.values(SCRIPTS) as Script[]).find((each) => each.sha === sha);
+  const called = script?.lua.split('\n')[Number(line) - 1]?.matchAll(/\bredis\.p?call\('([A-Z]+)'/g) ?? [];
+  return Array.from(called, ([, command]) => command).join(' or ') || undefined;
 }
 
 /** The same error, where it has the advice for locks: with other advice instead. */

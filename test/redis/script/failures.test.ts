@@ -1,3 +1,4 @@
+import * as SCRIPTS from '../../../lib/redis/script/scripts.js';
 import { replyCode, toStoreError, withAdvice } from '../../../lib/redis/script/failures.js';
 
 /** As ioredis rejects: the error carries the command with all its arguments. */
@@ -66,6 +67,28 @@ describe('what Redis answers', () => {
   it('comes with all that a user needs, where Redis does not name the command', () => {
     const { message } = toStoreError(replyError('NOPERM No permissions to access a key'));
     expect(message).toContain('The ACL user needs EVALSHA, EVAL');
+  });
+
+  describe('where a command was renamed or is missing', () => {
+    const PAGE = 'See docs/operations/acl.md#renamed-and-missing-commands';
+    const line = SCRIPTS.ACQUIRE.lua.split('\n').findIndex((text) => text.includes("redis.call('INCR'")) + 1;
+
+    it.each([
+      ["ERR unknown command 'EVALSHA', with args beginning with: 'sha' ", 'EVALSHA'],
+      ['ERR unknown command `evalsha`, with args beginning with: `sha`', 'EVALSHA'],
+      [`ERR Unknown Redis command called from script script: ${SCRIPTS.ACQUIRE.sha}, on @user_script:${line}.`, 'INCR'],
+      [
+        `ERR Error running script (call to f_${SCRIPTS.ACQUIRE.sha}): @user_script:${line}: @user_script: ${line}: ` +
+          'Unknown Redis command called from Lua script',
+        'INCR',
+      ],
+      ['ERR Unknown Redis command called from script', 'a command of the script'],
+    ])('names it, and the page: %s', (message, command) => {
+      const error = toStoreError(replyError(message));
+      expect(error.failure).toBe('refused');
+      expect(error.message).toContain(`. This server does not know ${command}: it was renamed, or`);
+      expect(error.message).toContain(PAGE);
+    });
   });
 
   it('comes with advice', () => {

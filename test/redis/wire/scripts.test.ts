@@ -86,6 +86,18 @@ describe('scripts run by their hash', () => {
   });
 });
 
+describe('a server without INCR', () => {
+  const redis = useRedis({ args: ['--rename-command', 'INCR', ''] });
+  const start = useInstances(() => redis().url);
+
+  it('is a typed error that names the command, although Redis does not', async () => {
+    const { locks } = await start();
+    const error = await rejection<LockUnavailableError>(locks.acquire('a', { waitMs: 5_000 }));
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(error.message).toContain('This server does not know INCR: it was renamed');
+  });
+});
+
 describe('a server without EVALSHA', () => {
   const redis = useRedis({ args: ['--rename-command', 'EVALSHA', ''] });
   const start = useInstances(() => redis().url);
@@ -94,6 +106,6 @@ describe('a server without EVALSHA', () => {
     const { locks } = await start({ keyPrefix: 'p' });
     const error = await rejection<LockUnavailableError>(locks.acquire('a', { waitMs: 5_000 }));
     expect(error).toBeInstanceOf(LockUnavailableError);
-    expect(error.message).toMatch(/unknown command 'evalsha'$/i);
+    expect(error.message).toMatch(/unknown command 'evalsha'\. This server does not know EVALSHA/i);
   });
 });

@@ -2,7 +2,7 @@ import type { Redis, RedisOptions } from 'ioredis';
 import { quoteResource } from '../../core/api/errors.js';
 import { LockStoreError } from '../../core/store/store-error.js';
 import { describeServer } from '../script/address.js';
-import { toStoreError } from '../script/failures.js';
+import { toStoreError, WITHOUT_TLS } from '../script/failures.js';
 
 /** The message of ioredis for every broken connection to a sentinel. It does not say the reason. */
 const CLOSED = /^(failed to connect to sentinel (\S+) because) (Connection is closed)\.?$/;
@@ -18,11 +18,20 @@ export class ConnectionTrouble {
     private readonly client: Redis,
     reasonOfSentinel?: SentinelReasons,
   ) {
+    /** Whether the server has sent anything: ever, and on this connection. */
     let wasHeard = false;
+    let isHeard = false;
+    let tooMany: LockStoreError | undefined;
     let sentinelTrouble: string | undefined;
     client.on('connect', () => {
+      isHeard = false;
       // Not 'ready': ioredis 5 calls a connection ready before the server has sent anything.
-      if (!wasHeard) client.stream.once('data', () => (wasHeard = true));
+      client.stream.once('data', (data: Buffer | string) => {
+        isHeard = wasHeard = true;
+        const [, message] = TOO_MANY_CLIENTS.exec(String(data)) ?? [];
+        // Redis closes the connection after that, so most attempts see a broken connection and not these words.
+        if (message) this.#lastError = tooMany = toStoreError({ name: 'ReplyError', message });
+      });
     });
     client.on('sentinelError', ({ message }: Error) => {
       sentinelTrouble = explainSentinel(message, client.options.name, reasonOfSentinel);
@@ -37,14 +46,15 @@ export class ConnectionTrouble {
       }
       sentinelTrouble = undefined;
       const sorted = toStoreError(error);
-      const isSilent = !wasHeard && /ECONNRESET|connection broke/.test(sorted.message);
-      this.#lastError = isSilent ? closedAtOnce(client.options) : sorted;
+      const isBroken = /ECONNRESET|EPIPE|connection broke/.test(sorted.message);
+      const closed = tooMany ?? (isHeard ? undefined : closedAtOnce(client.options, wasHeard));
+      this.#lastError = isBroken && closed ? closed : withTlsAdvice(sorted, client.options);
     });
     client.on('close', () => {
-      if (!wasHeard) this.#lastError ??= closedAtOnce(client.options);
+      if (!wasHeard) this.#lastError ??= closedAtOnce(client.options, wasHeard);
     });
     client.on('ready', () => {
-      if (client.status === 'ready') this.#lastError = undefined;
+      if (client.status === 'ready') this.#lastError = tooMany = undefined;
     });
   }
 
@@ -64,18 +74,39 @@ export class ConnectionTrouble {
   }
 
   describe(): string {
-    return `not connected to Redis at ${describeServer(this.client)}${this.reason ? ` (${this.reason})` : ''}`;
+    const reason = this.reason ?? pendingStep(this.client);
+    return `not connected to Redis at ${describeServer(this.client)}${reason ? ` (${reason})` : ''}`;
   }
 }
 
-/** The server closes each connection before it has sent anything: it expects another handshake. */
-function closedAtOnce({ tls, sentinels, enableTLSForSentinelMode }: RedisOptions): LockStoreError {
-  const isIgnored = sentinels && !enableTLSForSentinelMode;
-  const howToUseIt = sentinels ? 'give tls, and enableTLSForSentinelMode: true,' : 'use rediss:// or tls';
-  const advice =
-    tls && !isIgnored
-      ? 'If it requires a client certificate, give tls: { cert, key } in the connection option'
-      : `If the port expects TLS, ${howToUseIt} in the connection option`;
+const TOO_MANY_CLIENTS = /^-(ERR max number of clients[^\r\n]*)/;
+
+function usesTls({ tls, sentinels, enableTLSForSentinelMode }: RedisOptions): boolean {
+  return Boolean(tls) && (!sentinels || Boolean(enableTLSForSentinelMode));
+}
+
+/** A server without TLS does not answer a handshake. */
+function withTlsAdvice(error: LockStoreError, options: RedisOptions): LockStoreError {
+  if (!usesTls(options) || !/ETIMEDOUT/.test(error.message)) return error;
+  return new LockStoreError(error.failure, `${error.message}. ${WITHOUT_TLS}`);
+}
+
+/** What a connection waits for that is being made, while nothing has gone wrong. */
+function pendingStep({ status, stream, options }: Redis): string | undefined {
+  if (status === 'connect') return 'connected, but the server has not answered yet';
+  const isHandshake = status === 'connecting' && usesTls(options) && stream?.connecting === false && !stream.destroyed;
+  return isHandshake ? `no TLS handshake yet. ${WITHOUT_TLS}` : undefined;
+}
+
+/** The server closes each connection before it has sent anything on it: it expects another handshake, or has no room. */
+function closedAtOnce(options: RedisOptions, hasWorked: boolean): LockStoreError {
+  const howToUseIt = options.sentinels ? 'give tls, and enableTLSForSentinelMode: true,' : 'use rediss:// or tls';
+  const onTls = usesTls(options)
+    ? 'If it requires a client certificate, give tls: { cert, key } in the connection option'
+    : `If the port expects TLS, ${howToUseIt} in the connection option`;
+  const others =
+    'If a proxy such as twemproxy refuses commands, connect to Redis itself. Or Redis has reached maxclients';
+  const advice = hasWorked ? others : `${onTls}. ${others}`;
   return new LockStoreError('unknown', `the server closes the connection at once. ${advice}`);
 }
 
@@ -95,5 +126,8 @@ export function explainSentinel(message: string, name: string | undefined, reaso
 
 /** The advice for a connection to Redis, with the names of the options for sentinels. */
 function forSentinels(advice: string): string {
-  return advice.replace('use rediss:// or tls', 'give sentinelTLS').replace('tls: {', 'sentinelTLS: {');
+  return advice
+    .replace('use rediss:// or tls', 'give sentinelTLS')
+    .replace('use redis://, without tls,', 'leave out sentinelTLS')
+    .replace('tls: {', 'sentinelTLS: {');
 }

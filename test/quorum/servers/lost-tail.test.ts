@@ -1,8 +1,8 @@
-import { readdirSync, statSync, truncateSync } from 'node:fs';
-import { join } from 'node:path';
+import { statSync, truncateSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { eventually } from '../../support/expect/eventually.js';
 import { TcpProxy } from '../../support/network/tcp-proxy.js';
+import { newestLogOf } from '../../support/redis/append-only-log.js';
 import { lockConnection } from '../../support/redis/lock-user.js';
 import { useQuorum } from '../../support/redis/quorum-servers.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
@@ -30,7 +30,7 @@ describe('a node with an append-only file that loses power, and with it the last
     const redis = new Redis(servers[1]!.url);
     await eventually(async () => expect(await redis.exists('lock:{stock}')).toBe(0));
     redis.disconnect();
-    const log = newestFile(join(servers[1]!.folder, 'data', 'appendonlydir'));
+    const log = newestLogOf(servers[1]!);
     const { size } = statSync(log);
 
     proxy.dropAll();
@@ -45,8 +45,3 @@ describe('a node with an append-only file that loses power, and with it the last
     await next.release();
   });
 });
-
-function newestFile(folder: string): string {
-  const names = readdirSync(folder).filter((name) => name.endsWith('.incr.aof'));
-  return join(folder, names.sort().at(-1)!);
-}

@@ -11,6 +11,7 @@ import { losses } from './progress/losses.js';
 import { outcomes } from './progress/outcomes.js';
 import { permits } from './exclusion/permits.js';
 import { reentry } from './exclusion/reentry.js';
+import { refusals } from './refusals.js';
 import { tokens } from './exclusion/tokens.js';
 import { tickRuns } from './ticks/tick-runs.js';
 import type { Verdict } from './violation.js';
@@ -29,6 +30,7 @@ export const checkers: ReadonlyMap<string, Checker> = new Map<string, Checker>([
   ['fifo', fifo],
   ['endings', endings],
   ['liveness', liveness],
+  ['refusals', refusals],
   ['losses', losses],
   ['errors', errors],
   ['outcomes', outcomes],

@@ -4,6 +4,9 @@ import type { Slot } from '../world/slot.js';
 import type { World } from '../world/world.js';
 import type { Fault } from './fault.js';
 
+/** With `appendfsync everysec`. */
+const POWER_LOSES_MS = 1_000;
+
 /** So many of the nodes. */
 function some(world: World, count: number): number[] {
   const left = world.redis.ports.map((_, index) => index);
@@ -15,14 +18,19 @@ function anyTime(world: World): number {
   return world.leaseMs * (0.4 + 1.1 * world.random.fraction());
 }
 
-/** What is sent between the worker and so many nodes goes nowhere. */
-async function cutOff(world: World, { proxies }: Slot, count: number): Promise<void> {
-  const cut = some(world, count).map((index) => proxies[index]!);
+/** What is sent between the worker and these nodes goes nowhere. @param meanwhile how long */
+async function cutOff(
+  world: World,
+  { proxies }: Slot,
+  nodes: readonly number[],
+  meanwhile: () => Promise<unknown> = () => sleep(anyTime(world)),
+): Promise<void> {
+  const cut = nodes.map((index) => proxies[index]!);
   for (const proxy of cut) {
     proxy.blackHole('toServer');
     proxy.blackHole('toClient');
   }
-  await sleep(anyTime(world));
+  await meanwhile();
   for (const proxy of cut) {
     // What was held back arrives, or is lost.
     if (world.upTo(2)) proxy.cut();
@@ -42,6 +50,14 @@ async function loseReplies(world: World, { proxies }: Slot): Promise<boolean> {
   }
   proxy.heal();
   return lost > 0;
+}
+
+/**
+ * A node loses what it has just logged, of a worker that has no more votes than it needs: one of them is forgotten.
+ */
+async function losePower(world: World, victim: Slot, set: QuorumSet): Promise<void> {
+  const [node, ...missed] = some(world, 3);
+  await cutOff(world, victim, missed, () => set.losePower(node!, () => sleep(world.upTo(POWER_LOSES_MS))));
 }
 
 /** What happens to five nodes of which three decide: two of them are missed by nobody. */
@@ -74,12 +90,18 @@ export function quorumFaults(set: QuorumSet): Fault[] {
     {
       kind: 'Quorum: a worker is cut off from 2 of 5 nodes',
       strikes: 'nobody',
-      inject: (world, victim) => cutOff(world, victim, 2),
+      inject: (world, victim) => cutOff(world, victim, some(world, 2)),
     },
     {
       kind: 'Quorum: a worker is cut off from 3 of 5 nodes',
       strikes: 'worker',
-      inject: (world, victim) => cutOff(world, victim, 3),
+      inject: (world, victim) => cutOff(world, victim, some(world, 3)),
+    },
+    {
+      kind: 'Quorum: power failure of a node, while a worker is cut off from 2 others',
+      strikes: 'worker',
+      inject: (world, victim) => losePower(world, victim, set),
+      restore: () => set.untilAllVote(),
     },
     { kind: 'Quorum: replies of a node are lost after it has executed', strikes: 'nobody', inject: loseReplies },
   ];

@@ -23,6 +23,8 @@ export interface Call {
   readonly writes: Wrote[];
   lost?: Lost;
   downgradedAt?: number;
+  /** When it gave some of its permits back, and how many it kept. */
+  lowered?: { readonly at: number; readonly left: number };
   /** When its end was called: release, or transfer. */
   endCalledAt?: number;
   endedAt?: number;
@@ -79,9 +81,12 @@ export function reenters({ outer, granted }: Call): boolean {
   return isSame || heldUntil(outer) > granted.at;
 }
 
-/** The holds of a call: none where it was not granted or re-enters another, two where a writer became a reader. */
+/**
+ * The holds of a call: none where it was not granted or re-enters another, two where a writer became a reader or some of its permits
+ * were given back.
+ */
 export function holdsOf(call: Call): Hold[] {
-  const { invoked, granted, downgradedAt = Infinity } = call;
+  const { invoked, granted, downgradedAt = Infinity, lowered } = call;
   if (!granted || reenters(call)) return [];
   const to = heldUntil(call);
   const mode = modeOf(call);
@@ -89,7 +94,12 @@ export function holdsOf(call: Call): Hold[] {
     const base = { call, process: invoked.process, resource, token: granted.tokens.get(resource)!, permits: 1 };
     const end = Math.min(to, downgradedAt);
     if (mode === 'semaphore') {
-      return [{ ...base, shares: 'permits', permits: invoked.permits ?? 1, from: granted.at, to } as const];
+      const all = { ...base, shares: 'permits', permits: invoked.permits ?? 1, from: granted.at, to } as const;
+      if (!lowered || lowered.at >= to) return [all];
+      return [
+        { ...all, to: lowered.at },
+        { ...all, permits: lowered.left, from: lowered.at },
+      ];
     }
     if (mode === 'read') return [{ ...base, shares: 'read', from: granted.at, to } as const];
     const whole: Hold = { ...base, shares: 'nothing', from: granted.at, to: end };

@@ -86,11 +86,13 @@ export interface Lost extends Said {
   readonly loopRanAt: number;
 }
 
-/** The end of a hold, or of its exclusiveness. `at` of `invoke` was looked at before the call. */
+/** The end of a hold, of its exclusiveness, or of some of its permits. `at` of `invoke` was looked at before the call. */
 export interface Ended extends Said {
   readonly type: 'invoke' | 'ok' | 'fail' | 'unknown';
-  readonly op: 'release' | 'transfer' | 'downgrade';
+  readonly op: 'release' | 'transfer' | 'downgrade' | 'lower';
   readonly call: string;
+  /** When some permits were given back: how many it has still. */
+  readonly left?: number;
   readonly code?: string;
   /** What the error said. */
   readonly why?: string;

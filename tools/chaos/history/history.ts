@@ -107,6 +107,8 @@ function tell(call: Call, entry: Extract<Entry, { call: string }>): void {
   else if (entry.op === 'acquire') tellEnding(call, entry);
   else if (entry.op === 'downgrade') {
     if (entry.type === 'invoke') call.downgradedAt ??= entry.at;
+  } else if (entry.op === 'lower') {
+    if (entry.type === 'invoke') call.lowered ??= { at: entry.at, left: entry.left! };
   } else {
     if (entry.type === 'invoke') call.endCalledAt ??= entry.at;
     else call.endedAt ??= entry.at;

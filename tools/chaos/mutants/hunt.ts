@@ -65,23 +65,27 @@ export async function huntMutants({ seed, only }: HuntOptions): Promise<HuntResu
   prepareWorkers(left.map(({ mutant }) => mutant && replacedBy(mutant)));
   const results: HuntResult[] = [];
   const hunters = Array.from({ length: AT_ONCE }, async () => {
-    await using redis = await ChaosRedis.start({ persistence: 'none' });
-    for (let quarry = left.shift(); quarry; quarry = left.shift()) {
-      await redis.admin.flushall();
-      results.push(await hunt(redis, quarry, seed));
-    }
+    for (let quarry = left.shift(); quarry; quarry = left.shift()) results.push(await hunt(quarry, seed));
   });
   await Promise.all(hunters);
   return results;
 }
 
-async function hunt(redis: ChaosRedis, { mutant, scenario }: Quarry, seed: number): Promise<HuntResult> {
-  const { settings } = scenarios[scenario];
+async function hunt({ mutant, scenario }: Quarry, seed: number): Promise<HuntResult> {
+  const { settings, redis: server = { persistence: 'none' }, options } = scenarios[scenario];
+  await using redis = await ChaosRedis.start(server);
   const replaced = mutant && replacedBy(mutant);
   const work = { ...settings.work, ...mutant?.work };
-  await using world = await World.start(standalone(redis), { ...settings, work, seed, ...(replaced && { replaced }) });
+  await using world = await World.start(standalone(redis, options), {
+    ...settings,
+    work,
+    seed,
+    ...(replaced && { replaced }),
+  });
   const startedAt = performance.now();
-  const { history, broken, at } = mutant ? await untilCaught(world, mutant) : await untilEnd(world, scenario);
+  const { history, broken, at } = mutant
+    ? await untilCaught(world, redis, mutant)
+    : await untilEnd(world, redis, scenario);
   return {
     mutant: mutant?.name ?? null,
     scenario,
@@ -94,9 +98,9 @@ async function hunt(redis: ChaosRedis, { mutant, scenario }: Quarry, seed: numbe
 }
 
 /** Nothing may be wrong: there is nothing to look for before the end. */
-async function untilEnd(world: World, scenario: LockMutant['scenario']): Promise<Finding> {
+async function untilEnd(world: World, redis: ChaosRedis, scenario: LockMutant['scenario']): Promise<Finding> {
   const { enoughMs } = scenarios[scenario];
-  const trouble = beginTrouble(world, scenario);
+  const trouble = beginTrouble(world, redis, scenario);
   await (enoughMs > 0 ? sleep(enoughMs) : trouble.ended);
   await trouble.end();
   await world.close();
@@ -104,9 +108,9 @@ async function untilEnd(world: World, scenario: LockMutant['scenario']): Promise
 }
 
 /** What a mutant does is looked for all the time, and while its application closes. */
-async function untilCaught(world: World, mutant: LockMutant): Promise<Finding> {
+async function untilCaught(world: World, redis: ChaosRedis, mutant: LockMutant): Promise<Finding> {
   const { scenario, caughtBy, lastsMs = scenarios[scenario].lastsMs } = mutant;
-  const trouble = beginTrouble(world, scenario);
+  const trouble = beginTrouble(world, redis, scenario);
   const caught = new AbortController();
   const end = lastsMs > 0 ? sleep(lastsMs, undefined, caught) : trouble.ended;
   const finding = await lookUntil(end, world, caughtBy);
@@ -121,9 +125,9 @@ interface Running {
   end(): Promise<void>;
 }
 
-function beginTrouble(world: World, scenario: LockMutant['scenario']): Running {
+function beginTrouble(world: World, redis: ChaosRedis, scenario: LockMutant['scenario']): Running {
   const over = new AbortController();
-  const ended = scenarios[scenario].trouble?.(world, over.signal) ?? Promise.resolve();
+  const ended = scenarios[scenario].trouble?.(world, over.signal, redis) ?? Promise.resolve();
   // Whoever waits for its end hears of it.
   ended.catch(() => undefined);
   return {

@@ -4,7 +4,7 @@ import { SCRIPTS } from './mutate.mjs';
  * What can be wrong with a lock: each of them is a mistake that somebody has made. The hunt proves that a checker sees it.
  *
  * @typedef {import('./mutate.mjs').Mutant & {
- *   readonly scenario: 'rush' | 'standstill' | 'suspended' | 'cut off' | 'deaf' | 'patient' | 'outage' | 'long outage' | 'crowd' | 'intruder' | 'queue' | 'killed' | 'all killed',
+ *   readonly scenario: 'rush' | 'standstill' | 'suspended' | 'cut off' | 'deaf' | 'patient' | 'outage' | 'long outage' | 'crowd' | 'intruder' | 'queue' | 'killed' | 'all killed' | 'old snapshot' | 'power failure' | 'refused',
  *   readonly work?: Partial<import('../world/world.js').Work>,
  *   readonly lastsMs?: number,
  *   readonly caughtBy: readonly string[],
@@ -108,9 +108,9 @@ export const LOCK_MUTANTS = [
     name: 'reader-ignores-writer',
     what: 'a reader that asks is let in beside a writer',
     file: SCRIPTS,
-    find: "local isFree = redis.call('EXISTS', KEYS[1], KEYS[2]) == 0",
+    find: "local isFree = not ARGV[7] and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0",
     replace:
-      "local isFree = redis.call('EXISTS', KEYS[1], KEYS[2]) == 0\n" +
+      "local isFree = not ARGV[7] and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0\n" +
       "  or ARGV[2] == 'read' and redis.pcall('HGET', KEYS[1], 'mode') == 'write'",
     scenario: 'rush',
     work: { callers: 1, longHolds: 40, ways: { read: 1, write: 1 } },
@@ -264,5 +264,55 @@ export const LOCK_MUTANTS = [
     replace: 'if (Number.isNaN(jumpMs)) {',
     scenario: 'suspended',
     caughtBy: ['exclusion', 'tokens', 'writes', 'losses'],
+  },
+  {
+    name: 'release-grants-in-quarantine',
+    what: 'in a quarantine only what asks is held up: what frees grants to the queue, and the message is believed',
+    file: 'redis/redis-lock-store.js',
+    find: 'const connection = createConnection(options, stated);',
+    replace:
+      'const connection = createConnection(options, stated);\n' +
+      '        const held = connection.scripts;\n' +
+      '        const send = held.send.bind(held);\n' +
+      '        held.send = (client, call, fail) =>\n' +
+      '            call.script.frees ? held.scripts.send(client, call, fail) : send(client, call, fail);',
+    and: { find: 'isQuarantined: options.restartQuarantineMs !== undefined', replace: 'isQuarantined: false' },
+    scenario: 'old snapshot',
+    caughtBy: ['exclusion'],
+  },
+  {
+    name: 'any-log-is-whole',
+    what: 'a Redis with an append-only file counts as one that has forgotten nothing',
+    file: 'redis/script/restart-quarantine.js',
+    find: '(await hasWholeLog(client))',
+    replace: 'true',
+    scenario: 'power failure',
+    caughtBy: ['exclusion'],
+  },
+  {
+    name: 'refusal-is-final',
+    what: 'a release that Redis has refused is not sent again',
+    file: 'core/store/ask.js',
+    find: 'if (isRefused && (refused === undefined || refused.isClosed))',
+    replace: 'if (isRefused)',
+    scenario: 'refused',
+    work: { ways: { exclusive: 1 } },
+    caughtBy: ['refusals'],
+  },
+  {
+    name: 'ghost-keeps-its-grant',
+    what: 'who gives up while Redis refuses leaves its place, and what it is granted is given back by nobody',
+    file: 'core/store/orphan-releases.js',
+    find: 'const send = () => (before ? this.#inOrder(before, owner) : this.#release(owner));',
+    replace:
+      'let isRefused = false;\n' +
+      '        const send = () => {\n' +
+      '            if (isRefused && !this.#retained.has(owner)) return undefined;\n' +
+      '            const sent = before ? this.#inOrder(before, owner) : this.#release(owner);\n' +
+      "            sent.catch((error) => (isRefused = error.failure === 'refused'));\n" +
+      '            return sent;\n' +
+      '        };',
+    scenario: 'refused',
+    caughtBy: ['refusals'],
   },
 ];

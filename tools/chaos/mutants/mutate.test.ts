@@ -15,6 +15,12 @@ describe('the text of a mutant', () => {
     expect(mutate('if (ok) a; if (ok) b;', { ...mutant, times: 2 })).toBe('if ($&) a; if ($&) b;');
   });
 
+  it('differs in a second place, where both are needed', () => {
+    const both = { ...mutant, and: { find: 'b', replace: 'c' } };
+    expect(mutate('a; if (ok) b;', both)).toBe('a; if ($&) c;');
+    expect(() => mutate('a; if (ok) d;', both)).toThrow('0 times');
+  });
+
   it.each([
     ['nowhere', 'a; b;', '0 times'],
     ['twice', 'if (ok) a; if (ok) b;', '2 times'],

@@ -1,12 +1,16 @@
+import type { ChaosRedisOptions } from '../servers/chaos-redis.js';
 import { SteppedClock } from '../servers/stepped-clock.js';
 import type { WorldSettings } from '../world/world.js';
 import type { LockMutant } from './lock-mutants.mjs';
 import {
   answersNobody,
+  comesBackOld,
   diesOfGrant,
   hearsNothing,
   intrudes,
   killsAll,
+  losesPower,
+  refuses,
   sendsLate,
   stops,
   suspends,
@@ -21,6 +25,10 @@ export interface Scenario {
   /** How long it lasts where no harm is to be done. */
   readonly enoughMs: number;
   readonly trouble?: Trouble;
+  /** @default one that keeps nothing */
+  readonly redis?: ChaosRedisOptions;
+  /** What its workers are told of it. @default nothing */
+  readonly options?: { restartQuarantineMs: number };
   /** Whether the clocks of the workers have to be movable for it. */
   readonly needsClock?: boolean;
 }
@@ -34,6 +42,14 @@ export function isPlayable(scenario: LockMutant['scenario']): boolean {
 const LASTS_MS = 120_000;
 const PAIR = { workers: 2, isObserved: false } as const;
 const QUIET = { resources: 1, longHolds: 0, campaigns: false, ticks: false } as const;
+/** One call of each process: it gives its place to no other, and what is passed on in memory is not written. */
+const FORGOTTEN = {
+  workers: 3,
+  isObserved: false,
+  // Enough for a Redis that starts anew, and all connections to it, on a busy machine.
+  leaseMs: 10_000,
+  work: { ...QUIET, callers: 1, longHolds: 100, ways: { exclusive: 1 } },
+} as const;
 
 export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
   /** Everybody wants everything, in all ways. Nothing goes wrong. */
@@ -164,6 +180,31 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
     lastsMs: LASTS_MS,
     enoughMs: 3_000,
     trouble: diesOfGrant,
+  },
+  /** Redis comes back as it was a moment ago, and grants nothing for a lease. */
+  'old snapshot': {
+    settings: FORGOTTEN,
+    lastsMs: LASTS_MS,
+    enoughMs: 20_000,
+    trouble: comesBackOld,
+    redis: { persistence: 'none', rights: ['+info'] },
+    options: { restartQuarantineMs: FORGOTTEN.leaseMs },
+  },
+  /** The same where it logs each write, and loses the last ones. */
+  'power failure': {
+    settings: FORGOTTEN,
+    lastsMs: LASTS_MS,
+    enoughMs: 20_000,
+    trouble: losesPower,
+    redis: { persistence: 'everysec', rights: ['+info', '+config|get'] },
+    options: { restartQuarantineMs: FORGOTTEN.leaseMs },
+  },
+  /** Redis refuses everything for a second. */
+  refused: {
+    settings: { ...PAIR, leaseMs: 12_000, work: { ...QUIET, callers: 3, ways: { exclusive: 2, aborted: 1 } } },
+    lastsMs: LASTS_MS,
+    enoughMs: 10_000,
+    trouble: refuses,
   },
   /** Nobody lives to see the end. */
   'all killed': {

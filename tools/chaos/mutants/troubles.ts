@@ -1,14 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { Fault } from '../faults/fault.js';
+import { refusalFaults } from '../faults/refusal-faults.js';
+import { ROUNDING_MS } from '../faults/snapshot-fault.js';
 import { intruder } from '../faults/intruder.js';
 import { processFaults } from '../faults/process-faults.js';
 import { inject } from '../run/inject.js';
+import type { ChaosRedis } from '../servers/chaos-redis.js';
 import type { Slot } from '../world/slot.js';
 import type { World } from '../world/world.js';
 
 /** What happens to a small world, until the signal says that it is enough. */
-export type Trouble = (world: World, signal: AbortSignal) => Promise<void>;
+export type Trouble = (world: World, signal: AbortSignal, redis: ChaosRedis) => Promise<void>;
 
 interface Seen {
   readonly holders: readonly Slot[];
@@ -62,7 +65,7 @@ export const sendsLate = again({
 
 /** All messages of the time are lost. */
 export function hearsNothing(forMs: number): Trouble {
-  return (world, signal) => {
+  return (world, signal, redis) => {
     const fault: Fault = {
       kind: 'network: the subscriber hears nothing',
       strikes: 'redis',
@@ -80,7 +83,7 @@ export function hearsNothing(forMs: number): Trouble {
         }
       },
     };
-    return again(fault)(world, signal);
+    return again(fault)(world, signal, redis);
   };
 }
 
@@ -101,6 +104,9 @@ export function answersNobody(forMs: number): Trouble {
   return again(fault);
 }
 
+/** Redis refuses everything for a second. */
+export const refuses: Trouble = (world, signal, redis) => again(...refusalFaults(redis))(world, signal, redis);
+
 /** Somebody else sends into the inboxes what was overheard there. */
 export const intrudes = again(intruder);
 
@@ -108,7 +114,7 @@ export const intrudes = again(intruder);
 const SURE_MS = 2_000;
 
 /** A worker that waits is granted the lock, and dies before it knows. Then the others are left alone for a while. */
-export const diesOfGrant: Trouble = (world, signal) => {
+export const diesOfGrant: Trouble = (world, signal, redis) => {
   const fault: Fault = {
     kind: 'kill -9 of a granted waiter',
     strikes: 'worker',
@@ -121,12 +127,11 @@ export const diesOfGrant: Trouble = (world, signal) => {
       await sleep(SURE_MS, undefined, { signal }).catch(() => undefined);
     },
   };
-  return again(fault)(world, signal);
+  return again(fault)(world, signal, redis);
 };
 
 /** All die at the same time: one holds the lock, and another one waits for it. */
 export const killsAll: Trouble = async (world, signal) => {
-  const isWanted = ({ holders, waiters }: Seen): boolean => holders.length > 0 && waiters.length > 0;
   for (;;) {
     if (!(await stopWhen(world, world.slots, isWanted, signal))) return;
     // What they had sent is still under way to Redis: a release may leave none that waits.
@@ -138,20 +143,85 @@ export const killsAll: Trouble = async (world, signal) => {
   for (const slot of world.slots) await world.kill(slot);
 };
 
+const isWanted = ({ holders, waiters }: Seen): boolean => holders.length > 0 && waiters.length > 0;
+
+/** Redis knows again what it knew a moment ago. An operator ends the lease that it shows, and then one of those who wait gives up. */
+export const comesBackOld: Trouble = (world, signal, redis) =>
+  again({
+    kind: 'Redis: kill -9, back from an old snapshot',
+    strikes: 'redis',
+    losesData: true,
+    async inject() {
+      const seen = await stopWhen(
+        world,
+        world.slots,
+        ({ holders, waiters }) => holders.length > 0 && waiters.length > 1,
+        signal,
+      );
+      if (!seen) return false;
+      const [holder, leaving] = [seen.holders[0]!, seen.waiters[1]!];
+      await redis.snapshot();
+      await redis.kill();
+      await redis.restart({ keepData: true });
+      return outlives(world, holder, signal, async () => {
+        while (!signal.aborted && (await world.look(RESOURCE)).holders.length > 0) await world.forceRelease(RESOURCE);
+        // The other one has kept its place by then.
+        await sleep(world.leaseMs / 8);
+        await world.terminate(leaving);
+        await world.replace(leaving);
+      });
+    },
+  })(world, signal, redis);
+
+/** Redis loses what it has logged since the last grant. */
+export const losesPower: Trouble = (world, signal, redis) =>
+  again({
+    kind: 'Redis: power failure',
+    strikes: 'redis',
+    losesData: true,
+    async inject() {
+      const holds = world.countHolds();
+      let seen: Seen | undefined;
+      await redis.losePower(async () => {
+        while (!signal.aborted && world.countHolds() === holds) await sleep(5);
+        seen = await stopWhen(world, world.slots, isWanted, signal);
+      });
+      return seen !== undefined && outlives(world, seen.holders[0]!, signal);
+    },
+  })(world, signal, redis);
+
+/** A holder stands still until its lease has ended, and Redis does not know of it. The others go on. */
+async function outlives(
+  world: World,
+  holder: Slot,
+  signal: AbortSignal,
+  meanwhile?: () => Promise<void>,
+): Promise<void> {
+  for (const slot of world.slots) if (slot !== holder) slot.worker.resume();
+  try {
+    await meanwhile?.();
+    await sleep(world.leaseMs + ROUNDING_MS, undefined, { signal }).catch(() => undefined);
+  } finally {
+    holder.worker.resume();
+  }
+}
+
 /**
- * Stops workers in a moment in which it is so: they send nothing while they stand still. Returns whether it came to that.
+ * Stops workers in a moment in which it is so: they send nothing while they stand still. Returns what was seen; nothing where it did not
+ * come to that.
  */
 async function stopWhen(
   world: World,
   slots: readonly Slot[],
   isSo: (seen: Seen) => boolean,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<Seen | undefined> {
   while (!signal.aborted) {
     for (const { worker } of slots) worker.suspend();
-    if (isSo(await world.look(RESOURCE))) return true;
+    const seen = await world.look(RESOURCE);
+    if (isSo(seen)) return seen;
     for (const { worker } of slots) worker.resume();
     await sleep(5);
   }
-  return false;
+  return undefined;
 }

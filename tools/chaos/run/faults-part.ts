@@ -3,7 +3,7 @@ import type { Work } from '../world/world.js';
 import { type ChapterSettings, play } from './chapter.js';
 import type { Chapter } from './judge-chapter.js';
 import { inLanes } from './lanes.js';
-import { failingOver, forgetful, setBack, steady } from './stages.js';
+import { failingOver, forgetful, outdated, refusing, setBack, steady } from './stages.js';
 
 /** What the workers do: every mode, and every way to give up. */
 export const WORK: Omit<Work, 'callers' | 'longHolds'> = {
@@ -27,9 +27,19 @@ export const WORK: Omit<Work, 'callers' | 'longHolds'> = {
   campaigns: true,
   ticks: true,
 };
+/** Everything that frees something, and nothing of which it is not known for how long it is held. */
+const REFUSED_WORK = {
+  callers: 4,
+  longHolds: 2,
+  ways: { ...WORK.ways, kept: 5, lowered: 5, several: 0, handedOver: 0 },
+};
 const WORKERS = 4;
 const LEASE_MS = 600;
 const FAIL_OVER_LEASE_MS = 3_000;
+/** Longer than it takes to start Redis, and to connect to it. */
+const OUTDATED_LEASE_MS = 1_000;
+/** Much longer than Redis refuses: else what was not freed would be free by itself. */
+const REFUSED_LEASE_MS = 8_000;
 /** Of a hundred faults so many come together with a second one. */
 const TOGETHER = 30;
 /** So many leases without a fault: with one in each second, few queues are seen whose order is promised. */
@@ -61,23 +71,32 @@ interface Scale {
   /** How often each fault comes in the chapter in which data are lost: often enough to show that they are. */
   readonly losses: number;
   readonly others: number;
+  /** How often Redis comes back from an old snapshot, with operators and without. */
+  readonly snapshots: number;
   /** How many callers each worker has, and how many of a hundred holds are long. Many short holds need the processor and little else. */
   readonly work: Pick<Work, 'callers' | 'longHolds'>;
 }
 
 const SCALES: Readonly<Record<Form, Scale>> = {
-  short: { steady: { chapters: 1, each: 1, holds: 1_500 }, losses: 3, others: 1, work: { callers: 6, longHolds: 5 } },
+  short: {
+    steady: { chapters: 1, each: 1, holds: 1_500 },
+    losses: 3,
+    others: 1,
+    snapshots: 3,
+    work: { callers: 6, longHolds: 5 },
+  },
   long: {
     steady: { chapters: 8, each: 5, holds: 40_000 },
     losses: 40,
     others: 40,
+    snapshots: 110,
     work: { callers: 16, longHolds: 1 },
   },
 };
 
 /** Chapters of all kinds, the long ones first. */
 export function chaptersOf(form: Form, seed: number): ChapterSettings[] {
-  const { steady: long, losses, others, work: amount } = SCALES[form];
+  const { steady: long, losses, others, snapshots, work: amount } = SCALES[form];
   const common = { workers: WORKERS, leaseMs: LEASE_MS, work: { ...WORK, ...amount }, recoveries: FAULT_RECOVERIES };
   // So that there is a lease when it is forgotten: most holds last a few milliseconds.
   const lasting = { ...common.work, longHolds: 20 };
@@ -88,6 +107,22 @@ export function chaptersOf(form: Form, seed: number): ChapterSettings[] {
       plan: { each: long.each, holds: long.holds, together: TOGETHER, calm: CALM },
     })),
     { title: 'one Redis that loses its data', stage: forgetful, plan: { each: losses, together: 0 }, work: lasting },
+    ...[false, true].map((operators) => ({
+      title: `one Redis that comes back from an old snapshot${operators ? ', with operators' : ''}`,
+      stage: () => outdated(OUTDATED_LEASE_MS, { operators }),
+      leaseMs: OUTDATED_LEASE_MS,
+      plan: { each: snapshots, together: 0 },
+      work: lasting,
+    })),
+    {
+      title: 'one Redis that refuses for a second',
+      stage: refusing,
+      plan: { each: others, together: 0 },
+      leaseMs: REFUSED_LEASE_MS,
+      // Each call that is refused is followed by another one at once.
+      workers: 2,
+      work: { ...common.work, ...REFUSED_WORK },
+    },
     { title: 'one Redis whose clock goes back', stage: setBack, plan: { each: others, together: 0 }, work: lasting },
     ...[false, true].map((lagging) => ({
       title: `a sentinel, and a replica that ${lagging ? 'lags behind' : 'is current'}`,

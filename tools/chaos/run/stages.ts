@@ -1,7 +1,9 @@
 import { breakingFaults, clockFaults, failOver, redisFaults } from '../faults/redis-faults.js';
 import { intruder } from '../faults/intruder.js';
+import { snapshotFault } from '../faults/snapshot-fault.js';
 import { networkFaults } from '../faults/network-faults.js';
 import { processFaults } from '../faults/process-faults.js';
+import { refusalFaults } from '../faults/refusal-faults.js';
 import { ChaosRedis } from '../servers/chaos-redis.js';
 import { type FailOver, SentinelSet } from '../../../test/support/redis/sentinel-set.js';
 import { SteppedClock } from '../servers/stepped-clock.js';
@@ -45,6 +47,30 @@ export async function forgetful(): Promise<Stage> {
     server: standalone(redis),
     faults: breakingFaults(redis, clock),
     [Symbol.asyncDispose]: () => end(redis, clock),
+  };
+}
+
+/** One Redis that comes back as it was a moment ago, and grants nothing until all leases from before have ended. */
+export async function outdated(leaseMs: number, { operators }: { operators: boolean }): Promise<Stage> {
+  const redis = await ChaosRedis.start({ persistence: 'none', rights: ['+info', '+config|get'], database: DATABASE });
+  // An operator ends a lease that goes on for its holder until that renews it: in less than a lease.
+  const restartQuarantineMs = operators ? 2 * leaseMs : leaseMs;
+  return {
+    server: standalone(redis, { restartQuarantineMs }),
+    faults: [snapshotFault(redis, restartQuarantineMs, operators)],
+    // A claim that is forgotten: "while the primary keeps its data".
+    unpromised: ['ticks'],
+    [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose](),
+  };
+}
+
+/** One Redis that keeps its data, and refuses everything for a moment. */
+export async function refusing(): Promise<Stage> {
+  const redis = await ChaosRedis.start({ persistence: 'none', database: DATABASE });
+  return {
+    server: standalone(redis),
+    faults: refusalFaults(redis),
+    [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose](),
   };
 }
 

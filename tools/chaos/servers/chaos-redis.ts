@@ -1,17 +1,20 @@
+import { statSync, truncateSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { type RedisServer, startRedisServer } from '../../../scripts/redis-server.mjs';
 import { documentedUser, documentedUserArgs } from '../../../test/support/redis/lock-user.js';
 import { connectAdmin, insist } from '../../../test/support/redis/admin-client.js';
+import { newestLogOf } from '../../../test/support/redis/append-only-log.js';
 import { SYNC_AT_ONCE } from '../../../test/support/redis/replicated-redis.js';
+import { eventually } from '../../../test/support/expect/eventually.js';
 import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { Span } from '../checkers/spans.js';
 import { restartLoading } from './loading-fault.js';
 import { evict, type EvictingPolicy, refuseMemory } from './memory-faults.js';
 
 export interface ChaosRedisOptions {
-  /** Whether the data outlives a kill. */
-  persistence: 'aof' | 'none';
+  /** What outlives a kill: all; all but what a power failure takes (see {@link ChaosRedis.losePower}); nothing. */
+  persistence: 'aof' | 'everysec' | 'none';
   /** A wall clock of its own, that can be stepped. */
   clock?: { readonly env: Record<string, string> };
   /** Where the locks are, and {@link ChaosRedis.admin}. @default 0 */
@@ -24,7 +27,11 @@ export interface ChaosRedisOptions {
  * With `everysec` Redis may hold back a write for up to two seconds after it answered, while the disk is busy; a kill
  * loses it. With `no` it writes before it answers and leaves the flushing to the system, which a kill does not stop.
  */
-const AOF = ['--appendonly', 'yes', '--appendfsync', 'no'];
+const PERSISTENCE = {
+  aof: ['--appendonly', 'yes', '--appendfsync', 'no'],
+  everysec: ['--appendonly', 'yes', '--appendfsync', 'everysec'],
+  none: [],
+};
 /** A script that runs for longer makes Redis answer BUSY. (Since Redis 7 it is also called busy-reply-threshold.) */
 const BUSY_AFTER = 'lua-time-limit';
 const BUSY_AFTER_MS = { usual: 5_000, fault: 5 };
@@ -59,7 +66,7 @@ export class ChaosRedis implements AsyncDisposable {
 
   private constructor(server: RedisServer, { persistence, database = 0 }: ChaosRedisOptions) {
     this.#server = server;
-    this.#keepsData = persistence === 'aof';
+    this.#keepsData = persistence !== 'none';
     this.#database = database;
     this.port = server.port;
     this.admin = connectAdmin(server.port, { db: database });
@@ -68,7 +75,7 @@ export class ChaosRedis implements AsyncDisposable {
   static async start(options: ChaosRedisOptions): Promise<ChaosRedis> {
     const { persistence, clock, database, rights = [] } = options;
     const own = [...rights, ...(database ? ['+select'] : [])];
-    const args = [...documentedUserArgs(), ...own, ...SYNC_AT_ONCE, ...(persistence === 'aof' ? AOF : [])];
+    const args = [...documentedUserArgs(), ...own, ...SYNC_AT_ONCE, ...PERSISTENCE[persistence]];
     return new ChaosRedis(await startRedisServer({ args, env: clock?.env }), options);
   }
 
@@ -90,6 +97,39 @@ export class ChaosRedis implements AsyncDisposable {
   /** On the same port; with its data only when it keeps them, and they are not to be lost. */
   restart({ keepData = this.#keepsData } = {}): Promise<void> {
     return this.#server.restart({ keepData });
+  }
+
+  /** What {@link restart} with `keepData` brings back where there is no log. */
+  async snapshot(): Promise<void> {
+    await insist(() => this.admin.bgsave());
+    await eventually(async () => {
+      if (/^rdb_bgsave_in_progress:1/m.test(await this.admin.info('persistence'))) throw new Error('Saves');
+    });
+  }
+
+  /** A power failure: what has been logged meanwhile is lost, and Redis comes back with the rest. */
+  async losePower(meanwhile: () => Promise<unknown>): Promise<void> {
+    const log = newestLogOf(this.#server);
+    const { size } = statSync(log);
+    await meanwhile();
+    await this.kill();
+    truncateSync(log, size);
+    await this.restart();
+  }
+
+  /** For so long its user has not got this right. */
+  async refuse(right: string, ms: number): Promise<void> {
+    await insist(() => this.admin.call('ACL', 'SETUSER', this.user.name, `-${right}`));
+    await sleep(ms);
+    await insist(() => this.admin.call('ACL', 'SETUSER', this.user.name, `+${right}`));
+  }
+
+  /** For so long its user may not log in, and is logged in nowhere. */
+  async refuseUser(ms: number): Promise<void> {
+    await insist(() => this.admin.call('ACL', 'SETUSER', this.user.name, 'off'));
+    await insist(() => this.admin.call('CLIENT', 'KILL', 'USER', this.user.name));
+    await sleep(ms);
+    await insist(() => this.admin.call('ACL', 'SETUSER', this.user.name, 'on'));
   }
 
   /** SIGKILL, and for so long nobody is there: connections are refused. Gives when that certainly was so. */

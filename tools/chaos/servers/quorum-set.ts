@@ -3,10 +3,10 @@ import type { Redis } from 'ioredis';
 import { ChaosRedis } from './chaos-redis.js';
 
 const NODES = 5;
-/** What a node that has started without data adds to its quarantine, for the seconds in which Redis counts, and a little. */
+/** What a server that has started without data adds to its quarantine, for the seconds in which Redis counts, and a little. */
 const ROUNDING_MS = 1_200;
 
-/** Five servers that know nothing of each other, and keep nothing when they die. */
+/** Five servers that know nothing of each other. What they log is not complete, so one that restarts grants nothing for a while. */
 export class QuorumSet implements AsyncDisposable {
   readonly #dead = new Set<ChaosRedis>();
 
@@ -21,10 +21,11 @@ export class QuorumSet implements AsyncDisposable {
    * @param database where the locks are
    */
   static async start(leaseMs: number, database: number): Promise<QuorumSet> {
-    const options = { persistence: 'none', rights: ['+info'], database } as const;
+    const options = { persistence: 'everysec', rights: ['+info', '+config|get'], database } as const;
     const nodes = await Promise.all(Array.from({ length: NODES }, () => ChaosRedis.start(options)));
-    await sleep(leaseMs + ROUNDING_MS);
-    return new QuorumSet(nodes, leaseMs);
+    const set = new QuorumSet(nodes, leaseMs);
+    await set.untilAllVote();
+    return set;
   }
 
   get ports(): readonly number[] {
@@ -54,8 +55,18 @@ export class QuorumSet implements AsyncDisposable {
   /** Those that were killed come back, empty. Over when they vote again. */
   async revive(): Promise<void> {
     if (this.#dead.size === 0) return;
-    await Promise.all([...this.#dead].map((node) => node.restart()));
+    await Promise.all([...this.#dead].map((node) => node.restart({ keepData: false })));
     this.#dead.clear();
+    await this.untilAllVote();
+  }
+
+  /** A power failure of this one: see {@link ChaosRedis.losePower}. */
+  losePower(index: number, meanwhile: () => Promise<unknown>): Promise<void> {
+    return this.nodes[index]!.losePower(meanwhile);
+  }
+
+  /** Those that have just started vote again by then. */
+  async untilAllVote(): Promise<void> {
     await sleep(this.leaseMs + ROUNDING_MS);
   }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Lease, LeaseLostError, LockError } from 'nestjs-redis-lock';
 import { machineNow } from '../../../test/support/expect/machine-now.js';
-import type { AcquireInvoked } from '../history/entries.js';
+import type { AcquireInvoked, Ended } from '../history/entries.js';
 import type { Bench } from './bench.js';
 
 type Asked = Omit<AcquireInvoked, 'type' | 'op' | 'call' | 'at' | 'process' | 'leaseMs'> & {
@@ -127,11 +127,11 @@ export class Section {
     return { at, until, held };
   }
 
-  /** What ends the hold, or its exclusiveness. */
-  async end<T>(op: 'release' | 'transfer' | 'downgrade', act: () => Promise<T>): Promise<T | undefined> {
+  /** What ends the hold, its exclusiveness, or a part of its permits. @param left how many of them it has then */
+  async end<T>(op: Ended['op'], act: () => Promise<T>, left?: number): Promise<T | undefined> {
     const { call } = this;
-    if (op !== 'downgrade') this.#unwatch?.();
-    this.#say({ type: 'invoke', op, call });
+    if (op === 'release' || op === 'transfer') this.#unwatch?.();
+    this.#say({ type: 'invoke', op, call, ...(left !== undefined && { left }) });
     try {
       const result = await act();
       this.#say({ type: 'ok', op, call });

@@ -23,6 +23,8 @@ export type Way =
   | 'read'
   | 'write'
   | 'permits'
+  | 'lowered'
+  | 'kept'
   | 'several'
   | 'handedOver'
   | 'impatient'

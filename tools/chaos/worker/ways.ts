@@ -85,6 +85,32 @@ export const ways: Readonly<Record<Way, (bench: Bench) => Promise<void>>> = {
     await work(bench, section, await section.acquire(() => semaphore.acquire({ count: permits, waitMs })), false);
   },
 
+  /** Gives some of its permits back, and then the others. */
+  lowered: async (bench) => {
+    const resource = bench.pick('seats');
+    const waitMs = patience(bench);
+    const permits = 1 + bench.upTo(2);
+    const asked = { resources: [resource], mode: 'semaphore', permits, total: 2, queues: true, waitMs } as const;
+    const section = new Section(bench, asked);
+    const semaphore = bench.locks.semaphore(resource, { permits: 2 });
+    const lease = await section.acquire(() => semaphore.acquire({ count: permits, waitMs }));
+    if (!lease) return;
+    await section.hold(lease, holdMs(bench), false);
+    if (permits > 1) {
+      await section.end('lower', () => lease.releasePermits(1), 1);
+      await section.hold(lease, holdMs(bench), false);
+    }
+    await section.end('release', () => lease.release());
+  },
+
+  /** The resource stays taken for a moment after the release. */
+  kept: async (bench) => {
+    const resource = bench.pick('stock');
+    const [waitMs, minHoldMs] = [patience(bench), 1 + bench.upTo(bench.settings.leaseMs / 20)];
+    const section = new Section(bench, { resources: [resource], mode: 'exclusive', queues: true, waitMs });
+    await work(bench, section, await section.acquire(() => bench.locks.acquire(resource, { waitMs, minHoldMs })));
+  },
+
   several: async (bench) => {
     const resources = [...new Set([bench.pick('stock'), bench.pick('stock'), bench.pick('basket')])].sort();
     // Some give up so soon that a part of it may be granted, and some do not wait.

@@ -104,6 +104,13 @@ export class World implements AsyncDisposable {
     return { holders: slots(state.holders), waiters: slots(state.waiters) };
   }
 
+  /** An operator ends the leases that Redis shows; none where it does not answer. */
+  async forceRelease(resource: string): Promise<void> {
+    const locks = this.#view!.get(RedisLockService);
+    const { holders } = await locks.inspect(resource).catch((): Pick<LockState, 'holders'> => ({ holders: [] }));
+    await Promise.allSettled(holders.map(({ fencingToken }) => locks.forceRelease(resource, { fencingToken })));
+  }
+
   async kill(slot: Slot): Promise<void> {
     const { worker } = slot;
     this.#killed.add(worker);

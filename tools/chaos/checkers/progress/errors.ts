@@ -114,8 +114,14 @@ class Reasons {
 
   /** A release, a transfer or a downgrade that failed. */
   explainEnd(call: Call, { code, at, op }: Ended): boolean {
-    const { lost, looks, invoked, releaseCalledAt, transferCalledAt, downgradedAt } = call;
-    const calledAt = { release: releaseCalledAt, transfer: transferCalledAt, downgrade: downgradedAt }[op] ?? at;
+    const { lost, looks, invoked, releaseCalledAt, transferCalledAt, downgradedAt, lowered } = call;
+    const calls = {
+      release: releaseCalledAt,
+      transfer: transferCalledAt,
+      downgrade: downgradedAt,
+      lower: lowered?.at,
+    };
+    const calledAt = calls[op] ?? at;
     const struckFrom = call.granted?.at ?? invoked.at;
     switch (code) {
       case 'LOCK_UNAVAILABLE':

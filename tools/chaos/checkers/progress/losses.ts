@@ -38,7 +38,9 @@ function checkLost(history: History, call: Call, struck: Struck, bounds: Bounds,
   const from = call.granted?.at ?? at;
   // A majority of those that have voted for it has forgotten it, and says so; nobody else has it before its deadline.
   if (splitsVotes && struck.redis.touches(from, at)) return;
-  findings.tell(at, brokenBy(history, from, at, leaseMs), () => {
+  // With a quarantine Redis may forget it, but must not grant it to another process before its deadline: that is another rule.
+  const forgotten = history.faults.find((fault) => fault.losesData && fault.from <= at && fault.to >= from);
+  findings.tell(at, brokenBy(history, from, at, leaseMs) ?? forgotten, () => {
     return `${tell(call)} was taken over at ${ms(at)}, before its deadline at ${ms(until)}, with ${under(history, at, at, leaseMs)}`;
   });
 }

@@ -162,8 +162,9 @@ export type KeyValue = string | number | bigint | boolean;
  * await locks.using(key`order:${order.id}`, work);
  * ```
  *
- * @throws InvalidLockOptionsError for undefined, null, NaN, infinity, a symbol, a function or an object
- * @throws InvalidResourceError for an empty string
+ * @throws InvalidResourceError for what a client may send or leave out: undefined, null, an empty string, NaN, infinity or
+ *   an object
+ * @throws InvalidLockOptionsError for a symbol or a function
  */
 export function key(texts: TemplateStringsArray, ...values: readonly KeyValue[]): string {
   if (!Array.isArray(texts?.raw)) {
@@ -184,8 +185,9 @@ function isClear(value: unknown): boolean {
 
 function unclear(texts: readonly string[], index: number, value: unknown): InvalidLockOptionsError {
   const before = texts[index]!.length > 40 ? `...${texts[index]!.slice(-37)}` : texts[index]!;
-  // A client can send an empty parameter. Any other wrong value is a mistake in the program.
-  const Kind = value === '' ? InvalidResourceError : InvalidLockOptionsError;
+  // The others may be what a client has sent, or left out.
+  const isOfProgram = typeof value === 'symbol' || typeof value === 'function';
+  const Kind = isOfProgram ? InvalidLockOptionsError : InvalidResourceError;
   return new Kind(
     `Value ${index + 1} of a key, after ${quote(before)}, is ${describeValue(value)}. Different calls would share one lock. ` +
       `Pass a non-empty string, a finite number, a bigint or a boolean.`,

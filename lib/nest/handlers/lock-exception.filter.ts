@@ -6,7 +6,15 @@ import { SYSTEM_CLOCK } from '../../core/util/clock.js';
 import { count } from '../../core/util/plurals.js';
 import { isLogged } from '../log/outage-log.js';
 import { RepeatedLines } from '../log/repeated-lines.js';
-import { type ErrorAnswer, answerTo, graphqlError, MAX_RETRY_AFTER_MS, retryOf } from '../request/answers.js';
+import {
+  AbortErrorOfLock,
+  type ErrorAnswer,
+  answerTo,
+  graphqlError,
+  lockErrorOf,
+  MAX_RETRY_AFTER_MS,
+  retryOf,
+} from '../request/answers.js';
 import { answersItself, grpcCallOf, type GrpcCall, metadataFor } from '../request/client-disconnect.js';
 
 /** The part of a response that Express and Fastify share. */
@@ -43,10 +51,12 @@ export const LOCK_EXCEPTION_FILTER_OPTIONS = new OptionTable({
 } satisfies OptionsOf<LockExceptionFilterOptions>);
 
 /**
- * Answers a lock error over HTTP:
+ * Answers a lock error over HTTP, also one that is the `cause` of an `AbortError`: functions of Node throw that when the
+ * signal of a lease aborts.
  *
  * - 423 Locked, with Retry-After, when the resource is not free
  * - 503 Service Unavailable, with Retry-After, when no lock can be acquired safely, for example because Redis is down
+ * - 409 Conflict when a newer call with `onBusy: 'cancelHolder'` replaces this one
  * - 400 Bad Request when a value of the request makes no valid name of a resource
  * - 404 Not Found, with the text of the error, when an operator names a job that does not exist
  * - 500 Internal Server Error for mistakes of the program or of a deployment. They are logged. A
@@ -71,8 +81,8 @@ export const LOCK_EXCEPTION_FILTER_OPTIONS = new OptionTable({
  * app.useGlobalFilters(new LockExceptionFilter({ maxRetryAfterMs: 30_000 }));
  * ```
  */
-@Catch(LockError)
-export class LockExceptionFilter implements ExceptionFilter<LockError> {
+@Catch(LockError, AbortErrorOfLock)
+export class LockExceptionFilter implements ExceptionFilter<Error> {
   readonly #logger = new Logger('LockExceptionFilter');
   /** While Redis is away, every request fails. */
   readonly #unavailable = new RepeatedLines(SYSTEM_CLOCK, (line) => this.#logger.warn(line));
@@ -87,9 +97,10 @@ export class LockExceptionFilter implements ExceptionFilter<LockError> {
     this.#maxRetryAfterMs = options.maxRetryAfterMs ?? MAX_RETRY_AFTER_MS;
   }
 
-  catch(exception: LockError, host: ArgumentsHost): void | Observable<void> {
+  catch(error: Error, host: ArgumentsHost): void | Observable<void> {
     const type = host.getType<string>();
-    if (type !== 'http' && type !== 'rpc' && type !== 'ws' && type !== 'graphql') throw exception;
+    const exception = lockErrorOf(error);
+    if (!exception || (type !== 'http' && type !== 'rpc' && type !== 'ws' && type !== 'graphql')) throw error;
     const answer = answerTo(exception, this.#maxRetryAfterMs);
     this.#log(exception, answer, type);
     if (type === 'http') return answerHttp(host.switchToHttp().getResponse<Reply>(), exception, answer);

@@ -1,6 +1,7 @@
 import type { ArgumentsHost } from '@nestjs/common';
-import { InvalidLockOptionsError, LockError } from '../../core/api/errors.js';
+import { InvalidLockOptionsError } from '../../core/api/errors.js';
 import { isObject, isThenable } from '../../core/util/objects.js';
+import { lockErrorOf } from '../request/answers.js';
 import { LockExceptionFilter } from './lock-exception.filter.js';
 
 /** The parts of a schema of `graphql` that are needed here, which this package does not depend on. */
@@ -52,10 +53,11 @@ export function maskLockErrors<S extends { getTypeMap(): object }>(schema: S): S
   }
   const filter = new LockExceptionFilter();
   const mask: Mask = (error) => {
-    if (!(error instanceof LockError)) return error;
+    const lockError = lockErrorOf(error);
+    if (!lockError) return error;
     try {
       // It logs what the operator must know.
-      return void filter.catch(error, IN_GRAPHQL);
+      return void filter.catch(lockError, IN_GRAPHQL);
     } catch (answer) {
       return answer;
     }

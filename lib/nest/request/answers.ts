@@ -3,7 +3,7 @@ import {
   InvalidResourceError,
   LockAbortedError,
   LockBusyError,
-  type LockError,
+  LockError,
   LockQueueFullError,
   LockShutdownError,
   LockUnavailableError,
@@ -33,6 +33,23 @@ export interface ErrorAnswer {
   readonly error: string;
   readonly message: string;
   readonly retryAfterMs?: number;
+}
+
+/**
+ * Returns the lock error that an error stands for: itself, or the cause of an `AbortError`. Functions of Node throw one when
+ * the signal of a lease aborts.
+ */
+export function lockErrorOf(error: unknown): LockError | undefined {
+  const { name, cause } = Object(error) as Partial<Error>;
+  const found = name === 'AbortError' ? cause : error;
+  return found instanceof LockError ? found : undefined;
+}
+
+/** For `@Catch` of Nest, which compares by `instanceof`. */
+export abstract class AbortErrorOfLock extends Error {
+  static override [Symbol.hasInstance](error: unknown): boolean {
+    return lockErrorOf(error) !== undefined;
+  }
 }
 
 /** Returns what a client is told of a lock error. @param maxRetryAfterMs after how long at most it may try again */

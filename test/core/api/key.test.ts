@@ -1,5 +1,5 @@
 import { key } from '../../../lib/core/api/resource.js';
-import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
+import { InvalidLockOptionsError, InvalidResourceError } from '../../../lib/core/api/errors.js';
 
 type Values = (texts: TemplateStringsArray, ...values: unknown[]) => string;
 const anyKey = key as Values;
@@ -33,6 +33,14 @@ describe('key', () => {
     expect(make).toThrow(/^Value 2 of a key, after ":order:", is /);
     expect(make).toThrow(what.replace('Infinity', '-Infinity'));
     expect(make).toThrow(expect.objectContaining({ option: 'key' }));
+  });
+
+  it('takes a value for what a client sent or left out, unless no client can send it', () => {
+    for (const value of [undefined, null, NaN, Infinity, '', {}, ['7']]) {
+      expect(() => anyKey`order:${value}`).toThrow(InvalidResourceError);
+    }
+    for (const value of [() => '7', Symbol('7')])
+      expect(() => anyKey`order:${value}`).not.toThrow(InvalidResourceError);
   });
 
   it('cuts a long text before the value', () => {

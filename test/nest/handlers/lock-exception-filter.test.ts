@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ArgumentsHost, Controller, Get, Inject, Param, Query, Res } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/internal';
@@ -78,6 +79,12 @@ class FailingController {
     throw errors[kind]!;
   }
 
+  /** As a function of Node does when a signal of ours aborts. */
+  @Get('signal/:kind')
+  async signal(@Param('kind') kind: string): Promise<void> {
+    await sleep(1_000, undefined, { signal: AbortSignal.abort(errors[kind]) });
+  }
+
   @Get('other')
   async other(): Promise<void> {
     throw new RangeError('not of a lock');
@@ -125,6 +132,24 @@ describe.each(PLATFORMS)('LockExceptionFilter on %s', (_, adapter) => {
     expect(Object.keys(body).sort()).toEqual(['code', 'error', 'message', 'statusCode']);
     expect(JSON.stringify({ ...body, code: '' })).not.toMatch(INSIDES);
     expect([...response.headers.values()].join()).not.toMatch(INSIDES);
+  });
+
+  it.each([
+    ['superseded', 409],
+    ['lost', 503],
+    ['aborted', 500],
+  ])('answers an AbortError by its cause, %s: %i', async (kind, status) => {
+    const { url, log } = await startFailing();
+    const response = await fetch(`${url}/signal/${kind}`);
+    expect(response.status).toBe(status);
+    expect(await response.json()).toMatchObject({ code: errors[kind]!.code });
+    expect(log.at('error')).toEqual(status === 500 ? [errors[kind]!.message] : []);
+  });
+
+  it('leaves an AbortError of another signal alone', async () => {
+    const { url, log } = await startFailing();
+    expect((await fetch(`${url}/signal/none`)).status).toBe(500);
+    expect(log.at('error')).toEqual([expect.stringMatching(/^AbortError: /)]);
   });
 
   it('tells the client of a lost lease that the work may have been done', async () => {

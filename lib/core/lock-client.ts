@@ -2,7 +2,6 @@ import { setMaxListeners } from 'node:events';
 import { LeaseFactory } from './lease/lease-factory.js';
 import { ActiveHolds, drain, LockContext } from './holding/lock-context.js';
 import { Alarms } from './util/alarms.js';
-import { ADOPT_OPTIONS, Adoption, type AdoptOptions } from './lease/adoption.js';
 import { ClientUnderTest, GRANTED_BY_STORE, type Granting } from './granting.js';
 import type { CampaignOptions, Leadership } from './leader/leadership.js';
 import { Campaigns } from './leader/campaigns.js';
@@ -20,7 +19,6 @@ import type { Origin } from './util/call-site.js';
 import type { LeaseDeps } from './lease/lease-deps.js';
 import { LockOrder } from './holding/lock-order.js';
 import {
-  fillLockOptions,
   isFixed,
   type LockDefaults,
   type LockOptions,
@@ -52,7 +50,6 @@ import {
 } from './api/resource.js';
 import { Semaphore } from './semaphore/semaphore.js';
 import { checkSemaphoreOptions, type SemaphoreOptions } from './semaphore/semaphore-options.js';
-import { decodeLeases } from './lease/transfer-text.js';
 import { type OpenTransaction, TransactionLeases } from './lease/transaction-leases.js';
 import type { TransactionHooks } from './api/transactions.js';
 import { Watchdog } from './holding/watchdog.js';
@@ -106,7 +103,6 @@ export class LockClient {
   readonly #deps: LeaseDeps;
   readonly #leases: LeaseFactory;
   readonly #granting: Granting;
-  readonly #adoption: Adoption;
   readonly #campaigns: Campaigns;
   readonly #health: HealthChecks;
   readonly #fleet: FleetView;
@@ -178,7 +174,6 @@ export class LockClient {
     this.#deps = deps;
     this.#leases = leases;
     this.#granting = granting;
-    this.#adoption = new Adoption(runtime, leases);
     this.#campaigns = new Campaigns({ ...runtime, context, acquire });
     const leaderships = () => this.#campaigns.list().map((each) => ({ name: each.name, isLeader: each.isLeader() }));
     this.#health = new HealthChecks({ ...deps, leaderships });
@@ -385,28 +380,6 @@ export class LockClient {
     const permits = checkSemaphoreOptions(options, `semaphore(${quote(name)})`);
     checkIsKept('semaphore', name, this.#deps.store.noSemaphores);
     return new Semaphore(name, permits, this.#deps, this.#leases);
-  }
-
-  async adopt(text: string, options: AdoptOptions = {}, origin?: Origin): Promise<SingleLease | CompositeLease> {
-    ADOPT_OPTIONS.check('adopt', options);
-    const parts = decodeLeases(text).map((part) => ({ ...part, minHoldMs: options.minHoldMs ?? part.minHoldMs }));
-    const leaseMs = options.leaseMs ?? parts.reduce((longest, part) => Math.max(longest, part.leaseMs), 0);
-    // The terms are checked for the part that stays taken longest.
-    const minHoldMs = parts.reduce((longest, part) => Math.max(longest, part.minHoldMs), 0);
-    const filled = fillLockOptions({ ...options, leaseMs, minHoldMs }, this.#deps.defaults);
-    const lease = await this.#adoption.adopt(parts, filled);
-    return origin ? this.#deps.leaks.track(lease, origin) : lease;
-  }
-
-  async usingAdopted<T>(
-    text: string,
-    optionsOrWork: AdoptOptions | LockedWork<T> | undefined,
-    maybeWork?: LockedWork<T>,
-  ): Promise<T> {
-    // First, because an adoption takes the lease from every other process that has the text.
-    const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'usingAdopted');
-    const lease = await this.adopt(text, options);
-    return this.#leases.runUnder(lease, work, undefined, this.#leases.transactions?.current());
   }
 
   /** Refuses new locks and ends all waits, but those of work that holds a lease. */

@@ -1613,16 +1613,9 @@ function forceReleaseScript(KEYS: Value, ARGV: Value): Value {
   if (holder === '') {
     const entries: Value = redis.hgetall(KEYS[0]);
     let owner: Value;
-    let nearest: Value = Infinity;
     for (let index = 1; index <= entries.length; index += 2) {
-      let memberToken: Value = lua.number(lua.match(entries[index], /^\d+ (\d+) \d+/) ?? -1);
-      if (memberToken === meant) {
-        memberToken = 0;
-      } else if (!isMeant(memberToken)) {
-        memberToken = Infinity;
-      }
-      if (memberToken < nearest) {
-        [owner, nearest] = [entries[index - 1], memberToken];
+      if (isMeant(lua.number(lua.match(entries[index], /^\d+ (\d+) \d+/) ?? -32))) {
+        owner = entries[index - 1];
       }
     }
     if (owner !== undefined) {
@@ -2595,68 +2588,6 @@ function setDepthScript(KEYS: Value, ARGV: Value): Value {
   return 1;
 }
 
-// transfer.lua
-function transferScript(KEYS: Value, ARGV: Value): Value {
-  beginClock();
-
-  beginQueue();
-
-  const owner: Value = ARGV[0];
-  const heir: Value = ARGV[1];
-  const leaseMs: Value = ARGV[2];
-  let [holder, token, mode, about, depth]: Value = readHolder(KEYS[0]);
-  if (holder === heir && lua.is(token)) {
-    renewHolder(KEYS[0], { owner: heir, token, mode, about, depth }, leaseMs);
-    return lua.number(token);
-  }
-  function heirsAbout(known?: Value): Value {
-    const label: Value = lua.is(ARGV[5] !== undefined && ARGV[5] !== '' ? ` ${ARGV[5]}` : ARGV[5])
-      ? ARGV[5] !== undefined && ARGV[5] !== ''
-        ? ` ${ARGV[5]}`
-        : ARGV[5]
-      : lua.match(known, /^\d*(.*)$/s);
-    return `${leaseMs}${label}`;
-  }
-  if (holder === '') {
-    const known: Value = renewMember(KEYS[0], heir, leaseMs);
-    if (lua.is(known)) {
-      return lua.number(known);
-    }
-    const [permits, standing, expiry, told]: Value = findMember(KEYS[0], owner);
-    if (permits === undefined) {
-      return 0;
-    }
-    token = ARGV[3] !== '' && ARGV[3] !== undefined ? ARGV[3] : standing;
-    const lock: Value = readMembers(KEYS[0]);
-    if (ARGV[4] !== '1' || mode !== 'read') {
-      redis.hdel(KEYS[0], owner);
-      lock.used = lock.used - permits;
-    }
-    const request: Value = { mode, count: lua.number(permits), about: heirsAbout(told) };
-    addMember(KEYS[0], lock, heir, request, token, leaseMs);
-    if (now + Number(leaseMs) < expiry) {
-      tellOfEnd(KEYS[0], KEYS[1], leaseMs);
-    }
-    return lua.number(token);
-  }
-  if (holder !== owner || ARGV[4] === '1') {
-    return 0;
-  }
-  if (!lua.is(token)) {
-    return 0;
-  }
-  if (ARGV[3] !== '') {
-    token = ARGV[3];
-  }
-  const ttl = redis.pttl(KEYS[0]);
-  redis.pexpire(KEYS[0], leaseMs);
-  writeHolder(KEYS[0], { owner: heir, token, mode, about: heirsAbout(about), depth: 1 });
-  if (lua.number(leaseMs) < ttl) {
-    tellOfEnd(KEYS[0], KEYS[1], leaseMs);
-  }
-  return lua.number(token);
-}
-
 // verify.lua
 function verifyScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
@@ -2774,7 +2705,6 @@ const SCRIPTS = {
   retain: retainScript,
   rotate: rotateScript,
   setDepth: setDepthScript,
-  transfer: transferScript,
   verify: verifyScript,
   watch: watchScript,
 };

@@ -3,7 +3,6 @@ import type { CampaignOptions, Leadership } from '../core/leader/leadership.js';
 import type { LockOrderEdge } from '../core/events/events.js';
 import type { LockObserver } from '../core/events/observers.js';
 import { type Lease, type LockedWork, type TryUsingResult, workBeforeOptions } from '../core/api/lease.js';
-import type { AdoptOptions } from '../core/lease/adoption.js';
 import type { LockClient } from '../core/lock-client.js';
 import type { FleetOptions, LockFleet } from '../core/fleet/lock-fleet.js';
 import type { HealthOptions, LockHealth } from '../core/health/health-checks.js';
@@ -273,38 +272,6 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    */
   semaphore(resource: string, options: SemaphoreOptions): Semaphore {
     return this.#parts.client.semaphore(resource, options);
-  }
-
-  /**
-   * Takes over a lease that any process has transferred with `lease.transfer()`. The lease keeps its fencing token. The
-   * caller must release it. For work in this process, {@link usingAdopted} does that.
-   *
-   * @param text what `transfer()` returned
-   * @throws LeaseLostError when the lease has ended, or was adopted before
-   * @throws LockUnavailableError when Redis does not answer within `waitMs`, or is not connected for `unavailableMs`
-   * @throws LockShutdownError when the application shuts down
-   * @throws InvalidLockOptionsError when `transfer()` did not return this text
-   */
-  adopt(text: string, options?: AdoptOptions): Promise<Lease> {
-    return this.#parts.client.withOrigin(this.adopt, (origin) => this.#parts.client.adopt(text, options, origin));
-  }
-
-  /**
-   * Adopts a lease as {@link adopt} does, does the work under it, and then releases it as {@link using} does. The work
-   * and all that it calls hold the lease: {@link current} returns it, and methods with `mode: 'reentrant'` enter it.
-   *
-   * @param text what `transfer()` returned
-   * @throws LeaseLostError when the lease has ended, or was adopted before; then the work is not called
-   * @throws the other errors of {@link adopt}; then the work is not called
-   */
-  usingAdopted<T>(text: string, work: LockedWork<T>): Promise<T>;
-  usingAdopted<T>(text: string, options: AdoptOptions | undefined, work: LockedWork<T>): Promise<T>;
-  usingAdopted<T>(
-    text: string,
-    optionsOrWork: AdoptOptions | LockedWork<T> | undefined,
-    work?: LockedWork<T>,
-  ): Promise<T> {
-    return this.#parts.client.usingAdopted(text, optionsOrWork, work);
   }
 
   /**

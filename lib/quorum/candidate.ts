@@ -114,15 +114,6 @@ export class Candidate {
     retained({ resource, leftMs: Math.max(0, freeAt - now), sentAt, isFor: (other) => other === id });
   }
 
-  /** Returns a holder that was granted the lock in another process. */
-  static adopt(owner: LockOwner, leaseMs: number, deps: QuorumDeps): Candidate {
-    const adopted = new Candidate(owner, deps);
-    adopted.#state = 'held';
-    adopted.touch(leaseMs);
-    for (const atNode of adopted.atNodes) atNode.mayBeThere = true;
-    return adopted;
-  }
-
   /** The owner asks for another call now: what it is granted from now on has this label. */
   label(label: string | undefined): void {
     this.owner = { ...this.owner, label };

@@ -35,11 +35,6 @@ export class Candidates {
     return this.#add(new Candidate(owner, this.deps, isBack));
   }
 
-  /** Adds a holder that was granted the lock in another process. */
-  adopt(owner: LockOwner, leaseMs: number): Candidate {
-    return this.#add(Candidate.adopt(owner, leaseMs, this.deps));
-  }
-
   #add(candidate: Candidate): Candidate {
     const { resource, id } = candidate.owner;
     this.#forgetSilent();

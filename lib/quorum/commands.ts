@@ -8,7 +8,7 @@ import { askMajority, Broadcast, enoughToDeny, majorityTrouble, quorumError } fr
 import type { QuorumDeps, QuorumNode, QuorumNodes } from './node.js';
 import { asOneHolder, matchHolders, mergeSeen, type Sighting } from './holders.js';
 import { LOCK_DEFAULTS } from '../core/api/lock-options.js';
-import type { LockOwner, Retention, Transfer } from '../core/store/lock-store.js';
+import type { LockOwner, Retention } from '../core/store/lock-store.js';
 import type { Candidate } from './candidate.js';
 
 /** The owner by which a node knows the lock. A candidate has another one at each node where it has asked anew. */
@@ -86,57 +86,6 @@ export async function renewAtNodes(
   }
 }
 
-/**
- * Makes another owner id the holder at a majority. Two kinds of leftovers are released: the old owner's lock where the
- * transfer was not confirmed, because it would keep votes from the next holder; and the new owner's lock if the
- * transfer has failed.
- */
-export async function transferAtNodes(
-  owner: LockOwner,
-  transfer: Transfer,
-  holder: Candidate | undefined,
-  deps: QuorumDeps,
-): Promise<number | null> {
-  const { nodes } = deps;
-  // Each node has a token of its own, and the lease has one of them.
-  const fencingToken = transfer.fencingToken ?? (holder?.fencingToken || undefined);
-  const withToken = { ...transfer, ...(fencingToken && { fencingToken }) };
-  const tokens: number[] = [];
-  const moved = new Set<number>();
-  const missed = new Set<number>();
-  let isMoved: boolean | undefined;
-  const releaseLeftovers = (index: number): void => {
-    const node = nodes[index]!;
-    if (isMoved === false && moved.has(index)) node.releaseOrphan({ ...owner, id: transfer.to }, transfer.leaseMs);
-    if (isMoved && missed.has(index) && !transfer.share) {
-      node.releaseOrphan(ownerAt(index, owner, holder), holder?.leaseMs ?? transfer.leaseMs);
-    }
-  };
-  isMoved = await askMajority(deps, {
-    send: async ({ store }, index) => {
-      const token = await store.transfer(ownerAt(index, owner, holder), withToken);
-      if (token !== null) tokens.push(token);
-      return token !== null;
-    },
-    confirmed: (index) => {
-      moved.add(index);
-      releaseLeftovers(index);
-    },
-    missed: (index) => {
-      missed.add(index);
-      releaseLeftovers(index);
-    },
-  });
-  nodes.forEach((_, index) => releaseLeftovers(index));
-  return isMoved ? mostFrequent(tokens) : null;
-}
-
-/** The token that most nodes know; the largest of those. */
-function mostFrequent(tokens: readonly number[]): number {
-  const countOf = (token: number): number => tokens.filter((other) => other === token).length;
-  return tokens.toSorted((a, b) => countOf(b) - countOf(a) || b - a)[0]!;
-}
-
 /** What all nodes are asked, whatever this process has there. */
 export abstract class AskedNodes {
   abstract readonly quorum: QuorumNodes;
@@ -206,8 +155,7 @@ export abstract class AskedNodes {
     const all = holdersOf(states);
     const meant = fencingTickOf(fencingToken);
     const isMeant = ({ holder }: Sighting) => fencingTickOf(holder.fencingToken) === meant;
-    const exact = all.find((seen) => seen.some(({ holder }) => holder.fencingToken === fencingToken));
-    const seen = exact ?? all.find((each) => each.some(isMeant));
+    const seen = all.find((each) => each.some(isMeant));
     if (seen === undefined) {
       const isCertain = answered(states).length === quorum.nodes.length || all.length === 0;
       if (isCertain) return false;

@@ -1,20 +1,12 @@
 import { Alarms } from '../core/util/alarms.js';
 import type { Clock, Random } from '../core/util/clock.js';
-import type {
-  AcquireReply,
-  LockOwner,
-  LockStore,
-  Queueing,
-  Retention,
-  RotateReply,
-  Transfer,
-} from '../core/store/lock-store.js';
+import type { AcquireReply, LockOwner, LockStore, Queueing, Retention, RotateReply } from '../core/store/lock-store.js';
 import { onlyListener, type PushedGrant, type RetentionNotice, type StoreListener } from '../core/store/hearing.js';
 import { asStoreError, LockStoreError } from '../core/store/store-error.js';
 import { pause } from '../core/util/promises.js';
 import type { Candidate } from './candidate.js';
 import { Candidates } from './candidates.js';
-import { AskedNodes, ownerAt, releaseAtNodes, renewAtNodes, transferAtNodes } from './commands.js';
+import { AskedNodes, ownerAt, releaseAtNodes, renewAtNodes } from './commands.js';
 import { askMajority, enoughToDeny, majorityOf } from './majority.js';
 import { type QuorumDeps, type QuorumMember, QuorumNode } from './node.js';
 
@@ -146,8 +138,9 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
   }
 
   renew(owner: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
-    const holder = this.#candidates.get(owner.id) ?? this.#candidates.adopt(owner, leaseMs);
-    return renewAtNodes(holder, leaseMs, exactly, this.quorum);
+    const holder = this.#candidates.get(owner.id);
+    // Forgotten, because it was silent for longer than its lease; or released.
+    return holder ? renewAtNodes(holder, leaseMs, exactly, this.quorum) : Promise.resolve(false);
   }
 
   async release(owner: LockOwner, lazily?: boolean, retention?: Retention): Promise<boolean> {
@@ -192,16 +185,6 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
 
   raiseToken(owner: LockOwner, fencingToken: number): Promise<boolean> {
     return this.#ask(owner, ({ store }, present) => store.raiseToken(present, fencingToken));
-  }
-
-  async transfer(owner: LockOwner, transfer: Transfer): Promise<number | null> {
-    const holder = this.#candidates.get(owner.id);
-    const token = await transferAtNodes(owner, transfer, holder, this.quorum);
-    if (token !== null && !transfer.share) {
-      holder?.end();
-      this.#candidates.delete(owner.id);
-    }
-    return token;
   }
 
   lowerPermits(): Promise<boolean> {

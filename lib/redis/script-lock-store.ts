@@ -7,7 +7,6 @@ import type {
   Queueing,
   Retention,
   RotateReply,
-  Transfer,
 } from '../core/store/lock-store.js';
 import { closedStore, type LockStoreError } from '../core/store/store-error.js';
 import { type Hearing, onlyListener, type StoreListener } from '../core/store/hearing.js';
@@ -32,7 +31,6 @@ import {
   RETAIN,
   ROTATE,
   SET_DEPTH,
-  TRANSFER,
   VERIFY,
   WATCH,
 } from './script/scripts.js';
@@ -157,14 +155,6 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
   raiseToken({ resource, id }: LockOwner, fencingToken: number): Promise<boolean> {
     const lock = this.keys.lock(resource);
     return this.run(RAISE_TOKEN, [lock, this.keys.fence(lock)], [id, fencingToken], isOne);
-  }
-
-  transfer({ resource, id }: LockOwner, transfer: Transfer): Promise<number | null> {
-    const { to, leaseMs, fencingToken = '', share } = transfer;
-    const args = [id, to, leaseMs, fencingToken, share ? 1 : 0];
-    if (transfer.label !== undefined) args.push(transfer.label);
-    const lock = this.keys.lock(resource);
-    return this.run(TRANSFER, [lock, waitersOf(lock)], args, (token) => (token as number) || null);
   }
 
   lowerPermits({ resource, id }: LockOwner, count: number): Promise<boolean> {

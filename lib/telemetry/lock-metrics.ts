@@ -110,7 +110,6 @@ class Recorder<A> {
       this.#shareOf(event).series.lost.of(event.reason).value++;
       this.#ended(event);
     },
-    transferred: (event) => this.#ended(event),
     // It lasts on without this process: how long it was held is not known.
     leftToExpire: (event) => this.#addHeld(this.#shareOf(event), -1),
     releaseFailed: (event) => {
@@ -141,7 +140,7 @@ class Recorder<A> {
     demoted: ({ leadership }) => this.#addLeading(leadership, -1),
   };
 
-  #ended(event: LockEventOf<'released' | 'transferred' | 'lost' | 'releaseFailed'>): void {
+  #ended(event: LockEventOf<'released' | 'lost' | 'releaseFailed'>): void {
     const share = this.#shareOf(event);
     this.#addHeld(share, -1);
     this.#sink.record(LockMetric.HoldTime, event.heldMs / 1000, share.series.attributes);

@@ -96,7 +96,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.HoldTime]: {
     kind: 'histogram',
     unit: 's',
-    description: 'How long a lease was held: until its release, transfer or loss.',
+    description: 'How long a lease was held: until its release or loss.',
     attributes: OF_LOCK,
   },
   [LockMetric.BlockedTime]: {

@@ -7,7 +7,6 @@ import { describeReadWrite } from './locks/read-write.js';
 import { describeRetention } from './locks/retention.js';
 import { describeSemaphoreSize } from './locks/semaphore-size.js';
 import { describeSemaphore } from './locks/semaphore.js';
-import { describeTransfer } from './locks/transfer.js';
 import { describeWriter } from './locks/writer.js';
 import { describeDueTicks } from './others/due-ticks.js';
 import { describeJobCrashes } from './others/job-crashes.js';
@@ -53,7 +52,6 @@ const LOCK_PARTS = {
   semaphore: ['a semaphore', inQueueWorld(describeSemaphore)],
   semaphoreSize: ['the size of a semaphore', inQueueWorld(describeSemaphoreSize)],
   retain: ['retain', inQueueWorld(describeRetention)],
-  transfer: ['transfer', inQueueWorld(describeTransfer)],
   operators: ['an operator', inQueueWorld(describeOperators)],
   watch: ['a watcher', inQueueWorld(describeWatch)],
   rollCalls: ['a roll call', describeRollCalls],

@@ -126,14 +126,6 @@ describe("the operators' view", () => {
       expect(await permits(operator).available()).toBe(1);
     });
 
-    it('that waits to be adopted', async () => {
-      const lease = await a.locks.acquire('stock');
-      const text = await lease.transfer();
-      expect(await force('stock', lease.fencingToken)).toBe(true);
-      await expect(b.locks.adopt(text)).rejects.toMatchObject({ code: 'LEASE_LOST' });
-      expect(world.server.isEmpty).toBe(true);
-    });
-
     it('and says so where it was called: whose lease, who asked, and why', async () => {
       const lease = await a.locks.acquire('order:7', { label: { group: 'Orders.pay' } });
       const { fencingToken } = lease;

@@ -1,8 +1,6 @@
 // A part of reference.test.ts: both ask what the declarations of lib/ say.
 import { InvalidLockOptionsError } from '../../lib/core/api/errors.js';
 import { CONSOLE_OPTIONS } from '../../lib/console/nest/console-options.js';
-import { LeaseLostError } from '../../lib/core/api/lease-errors.js';
-import { TRANSFER_OPTIONS } from '../../lib/core/api/lease.js';
 import { LOCK_DEFAULTS, LOCK_OPTIONS, resolveLockDefaults } from '../../lib/core/api/lock-options.js';
 import { without } from '../../lib/core/api/validation.js';
 import {
@@ -13,7 +11,6 @@ import {
 } from '../../lib/core/api/retry.js';
 import { CAMPAIGN_OPTIONS } from '../../lib/core/leader/leadership.js';
 import { OPEN_TELEMETRY_OPTIONS } from '../../lib/telemetry/open-telemetry/open-telemetry.js';
-import { ADOPT_OPTIONS, type AdoptOptions } from '../../lib/core/lease/adoption.js';
 import { WAIT_UNTIL_FREE_OPTIONS } from '../../lib/core/watch/lock-watches.js';
 import { HEALTH_INDICATOR_OPTIONS } from '../../lib/health/redis-lock-health.js';
 import { FLEET_OPTIONS } from '../../lib/core/fleet/lock-fleet.js';
@@ -75,7 +72,6 @@ const SEMAPHORE = "Pick<SemaphoreDecoratorOptions, 'key' | 'permits' | 'count'>"
 
 const LOCK_DECORATORS = "Omit<LockDecoratorOptions, Exclude<keyof LockOptions, 'onBusy'>>";
 const PERMITS = 'Omit<PermitOptions, keyof LockOptions>';
-const ADOPT = "Pick<AdoptOptions, 'leaseMs' | 'minHoldMs' | 'label'>";
 const ADDED_CRON = "Pick<AddedCronJob, 'name' | 'cron' | 'timeZone' | 'utcOffset'>";
 const ADDED_INTERVAL = "Pick<Extract<AddedJob, { intervalMs: unknown }>, 'intervalMs'>";
 const ADDED_DATE = "Pick<Extract<AddedJob, { at: unknown }>, 'at'>";
@@ -88,8 +84,6 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['Parameters<typeof exponentialBackoff>[0]', BACKOFF_OPTIONS],
   ['SemaphoreOptions', SEMAPHORE_OPTIONS],
   [PERMITS, PERMIT_OPTIONS],
-  ['TransferOptions', TRANSFER_OPTIONS],
-  [ADOPT, ADOPT_OPTIONS],
   ['CampaignOptions', CAMPAIGN_OPTIONS],
   ['WaitUntilFreeOptions', WAIT_UNTIL_FREE_OPTIONS],
   ['ListOptions', LIST_OPTIONS],
@@ -130,7 +124,6 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
 /** Where the reference has the options that a type shares with others. */
 const SHARED: Record<string, readonly string[]> = {
   [PERMITS]: ['LockOptions'],
-  [ADOPT]: ['LockOptions'],
   [LOCK_DECORATORS]: ['LockOptions'],
   [SEMAPHORE]: ['LockOptions', LOCK_DECORATORS],
   [TICK]: ['SingletonJobOptions'],
@@ -192,19 +185,6 @@ describe('the options of the reference', () => {
   });
   afterAll(() => locks.beforeApplicationShutdown());
 
-  /** A lease so short may be over before it is adopted: that is not about the option. */
-  async function adopt(options: AdoptOptions): Promise<void> {
-    const lease = await locks.acquire(`transferred-${++transferred}`);
-    const adopted = locks.adopt(await lease.transfer(), options);
-    await adopted.then(
-      (adoptedLease) => adoptedLease.release(),
-      (error: unknown) => {
-        if (!(error instanceof LeaseLostError)) throw error;
-      },
-    );
-  }
-  let transferred = 0;
-
   /** How each type checks one option. */
   const checks: Record<string, (option: string, value: unknown) => unknown> = {
     [MODULE]: (option, value) =>
@@ -214,8 +194,6 @@ describe('the options of the reference', () => {
     'Parameters<typeof exponentialBackoff>[0]': (option, value) => exponentialBackoff({ [option]: value }),
     SemaphoreOptions: (option, value) => checkSemaphoreOptions({ [option]: value } as never, 'x'),
     [PERMITS]: (option, value) => checkPermitOptions({ [option]: value }, 1_000_000),
-    TransferOptions: (option, value) => TRANSFER_OPTIONS.check('x', { [option]: value }),
-    [ADOPT]: (option, value) => adopt({ [option]: value }),
     CampaignOptions: (option, value) => CAMPAIGN_OPTIONS.check('x', { [option]: value }),
     WaitUntilFreeOptions: (option, value) => WAIT_UNTIL_FREE_OPTIONS.check('x', { [option]: value }),
     RedisLockHealthOptions: (option, value) => HEALTH_INDICATOR_OPTIONS.check('isHealthy', { [option]: value }),

@@ -22,7 +22,7 @@ const REFUSED: readonly (readonly [pattern: RegExp, instead: string])[] = [
   ],
   [/\bheartbeats?\b|\bseals?\b|\binbox of\b/i, 'asks every second, a message'],
   [/\b(?:be|been|is|are|was|were) had\b|\bhas had the lock\b/i, 'obtained'],
-  [/\bhand(?:s|ed|ing)? (?:on|over)\b/i, 'pass on, in memory; transfer, to a process'],
+  [/\bhand(?:s|ed|ing)? (?:on|over)\b/i, 'pass on, in memory'],
   [/\b(?:is|are|was|were) over\b/i, 'has ended'],
   [/\b(?:stands?|stood|standing) still\b|\bstandstill\b/i, 'is paused'],
   [/\b(?:somebody|someone|anybody|nobody|everybody|whoever)\b/i, 'the process, the holder, the caller'],

@@ -104,12 +104,7 @@ async function suffer(seed: number): Promise<number> {
         const lease = await locks.acquire('stock', kind === 1 ? { waitMs: upTo(LEASE_MS) } : {});
         enter(lease);
         await pauseMs(upTo(20));
-        if (kind === 2 && lease.isHeld()) {
-          const text = await lease.transfer({ leaseMs: LEASE_MS });
-          const adopted = await clients[Math.floor(upTo(clients.length))]!.locks.adopt(text);
-          enter(adopted);
-          await adopted.release();
-        } else await lease.release();
+        await lease.release();
       } catch (error) {
         if (!(error instanceof LockError)) throw error;
       }

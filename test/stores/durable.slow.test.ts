@@ -26,7 +26,7 @@ describe('the Redis lock store, when a replica has to have each grant', () => {
     };
   });
   describeLockStore(onEveryServer, onRedis, {
-    parts: ['leases', 'readWrite', 'writer', 'downgrade', 'transfer'],
+    parts: ['leases', 'readWrite', 'writer', 'downgrade'],
   });
   describe('the job store', () => describeJobStore(onEveryServer, onRedis));
 });

@@ -98,7 +98,6 @@ describe('the metrics of lock services', () => {
 
   it.each([
     ['released', {}],
-    ['transferred', {}],
     ['lost', { reason: 'notRenewed', error: new LeaseLostError('order:7', 'notRenewed', 1) }],
     ['releaseFailed', { isEnd: true, error: unavailable }],
   ] as const)('a lease that is %s is held no more', (type, more) => {

@@ -121,9 +121,6 @@ export async function service(locks: RedisLockService): Promise<void> {
   if (tried.ran) expectTypeOf(tried.value).toEqualTypeOf<number>();
   const { ran, value } = await locks.semaphore('x', { permits: 2 }).tryUsing(() => 'done');
   if (ran) expectTypeOf(value).toEqualTypeOf<string>();
-  expectTypeOf(await locks.usingAdopted('text', { leaseMs: 500 }, () => 42)).toEqualTypeOf<number>();
-  // @ts-expect-error: the lease has the mode it had
-  await locks.usingAdopted('text', { mode: 'read' }, () => 42);
   // @ts-expect-error: the work stands last
   await locks.tryUsing('x', () => {}, {});
   expectTypeOf(await locks.using('x', () => 1)).toEqualTypeOf<number>();

@@ -42,8 +42,8 @@ import { type LocalHolder, StoreLease } from '../holding/store-lease.js';
  * | holds        | a release; a call waits that may not               | `rotate`, by the waiter  | it asks            |
  * | holds        | a release before its minimum is over; a call waits | `acquire`, then `retain` | it asks            |
  * | holds        | a release; no call waits here                      | `release`                | it has nothing     |
- * | holds        | a loss or a transfer; a call waits                 | `acquire`, by the waiter | it asks            |
- * | holds        | a loss or a transfer; no call waits                |                          | it has nothing     |
+ * | holds        | a loss; a call waits                               | `acquire`, by the waiter | it asks            |
+ * | holds        | a loss; no call waits                              |                          | it has nothing     |
  */
 export class LocalQueue implements WaiterListener {
   readonly log = new AttemptLog();
@@ -201,13 +201,6 @@ export class LocalQueue implements WaiterListener {
     this.#goOn();
   }
 
-  /** A lease now belongs to another process. A store lease that is shared stays for its others, or is released. */
-  transferred(hold: Hold, hasShared: boolean): void {
-    if (hold.storeLease.removeHolder(hold)) return;
-    if (hasShared) this.deps.orphanReleases.start(hold.owner, hold);
-    this.lost(hold);
-  }
-
   /** What a writer holds can be shared now. */
   downgraded(): void {
     this.#goOn();
@@ -263,13 +256,12 @@ export class LocalQueue implements WaiterListener {
   }
 
   granted(fencingToken: number, sentAt: number, now: number): void {
-    const { call, owner, hasAskedAgain, hasChangedLabel } = this.#waiter!;
+    const { call, owner, hasChangedLabel } = this.#waiter!;
     const { clock, store } = this.deps;
     this.#waiter = undefined;
     // From now on, calls wait for this holder.
     this.log.busy();
     const storeLease = new StoreLease(owner, fencingToken, sentAt, call.options, clock, now);
-    storeLease.mayComeBack = hasAskedAgain;
     if (hasChangedLabel) mistrustLabel(storeLease, owner.label, store, now);
     this.#storeLeases.add(storeLease);
     grant(call, storeLease, now);

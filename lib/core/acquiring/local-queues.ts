@@ -123,14 +123,6 @@ export class LocalQueues {
     if (queue?.hasGranted(hold)) queue.lost(hold);
   }
 
-  transferred(hold: Hold, hasShared: boolean): void {
-    const queue = this.#queues.get(hold.owner.resource);
-    if (queue?.hasGranted(hold)) queue.transferred(hold, hasShared);
-    // It was lost, as above. The last of those that shared it releases it.
-    else if (!hold.storeLease.removeHolder(hold) && hasShared) this.deps.orphanReleases.start(hold.owner, hold);
-    if (!hasShared && hold.storeLease.mayComeBack) this.deps.orphanReleases.start(hold.owner, hold);
-  }
-
   downgraded(hold: Hold): void {
     const queue = this.#queues.get(hold.owner.resource);
     if (queue?.hasGranted(hold)) queue.downgraded();

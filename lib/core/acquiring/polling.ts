@@ -92,7 +92,6 @@ export class Polling {
     try {
       if (signal.aborted) throw aborted(resource, closing, options.signal);
       const storeLease = (poller.storeLease = await this.#poll(poller));
-      storeLease.mayComeBack = poller.log.attempts > 1;
       if (closing.aborted) {
         // Granted as the shutdown began, which counts only once the holders that it waits for.
         this.deps.orphanReleases.start(poller.owner, options);

@@ -128,11 +128,6 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     );
   }
 
-  /** Whether more than one attempt was sent that may be executed. */
-  get hasAskedAgain(): boolean {
-    return this.#outstanding > 1;
-  }
-
   /** Whether it can go on for this call in place of its own. */
   suits({ options }: PendingCall): boolean {
     const { mode, permits } = this.owner;

@@ -21,7 +21,7 @@ export interface Holder {
    * granted the resource has renewed its lease when it last kept its place. 0 where `isKept` is set.
    */
   readonly leaseMs: number;
-  /** For how long that process has held it since Redis granted it, in milliseconds. An adopted lease counts on. */
+  /** For how long that process has held it since Redis granted it, in milliseconds. */
   readonly heldMs: number;
   /** How often a reentrant holder, or a writer, has entered; 1 otherwise. */
   readonly depth: number;
@@ -163,7 +163,7 @@ export function readLabel(text: string | undefined): StoredLabel {
 }
 
 /** @returns nothing for a text that no version of `encodeLabel` returns */
-export function decodeLabel(text: string): LockLabel | undefined {
+function decodeLabel(text: string): LockLabel | undefined {
   if (text.length > LABEL_BYTES || Buffer.byteLength(text) > LABEL_BYTES) return undefined;
   try {
     const label: unknown = JSON.parse(text, (name, value: unknown) => (name === '__proto__' ? undefined : value));

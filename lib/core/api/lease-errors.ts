@@ -17,11 +17,7 @@ export type LeaseLossReason =
   /** The application shut down and the work did not end within `drainMs`. */
   | 'shutdown'
   /** Not lost: the lease was used after it was released. */
-  | 'released'
-  /** Not lost: the lease was used after it was transferred. */
-  | 'transferred'
-  /** Not lost: another call of `adopt()` with the same text has adopted the lease, and holds it. */
-  | 'adopted';
+  | 'released';
 
 const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
   expired: 'it was a fixed lease and its time is over. Raise leaseMs, or leave the watchdog on',
@@ -32,8 +28,6 @@ const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
   maxHold: 'it was held for maxHoldMs. Raise maxHoldMs, or do less under one lock',
   shutdown: 'the application is shutting down and the work did not end within shutdown.drainMs',
   released: 'it was released before. Do all work that needs it before release()',
-  transferred: 'it was transferred with transfer(). Continue in the process that adopts it',
-  adopted: 'another call has adopted it and holds it. Let the first delivery do the work',
 };
 
 /** Of a lease that has leaked, where the module no longer renews such leases. */
@@ -114,8 +108,8 @@ export class LeaseLostError extends LockError {
 
 /**
  * This async context already holds the resource and would wait for itself: it locks an exclusive lock again, a reader
- * wants to write, too few permits are left, or it waits until the resource is free. Or the call would transfer or
- * downgrade a lease that outer entries still use.
+ * wants to write, too few permits are left, or it waits until the resource is free. Or the call would downgrade
+ * a lease that outer entries still use.
  *
  * @remedy Use `mode: 'reentrant'` at both places, or lock once. A reader that will write takes `mode: 'write'` from
  * the start.
@@ -172,9 +166,9 @@ export class LockReentryError extends LockError {
   }
 
   /** @internal */
-  static sharedByOthers(resource: string, what: string): LockReentryError {
+  static sharedByOthers(resource: string): LockReentryError {
     return new LockReentryError(
-      `The lease of ${quoteResource(resource)} was not ${what}: this async context has entered it more than once, and ` +
+      `The lease of ${quoteResource(resource)} was not downgraded: this async context has entered it more than once, and ` +
         `its outer entries still need it. Call this when only one entry is left.`,
       resource,
     );

@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from './errors.js';
-import { LEASE_LENGTH, type LockMode } from './lock-options.js';
-import { checkWork, type OptionsOf, OptionTable } from './validation.js';
+import type { LockMode } from './lock-options.js';
+import { checkWork } from './validation.js';
 
 /**
  * A time-bounded grant of a resource. It ends *released*, *lost*, or (a fixed lease) *expired*.
@@ -36,7 +36,7 @@ export interface Lease extends AsyncDisposable {
   fencingTokenOf(resource: string): number;
   /**
    * Aborts with a `LeaseLostError` as reason, at the latest when another holder may have the lease. Does not abort if
-   * you end the lease yourself, by `release()` or `transfer()`.
+   * you end the lease yourself, by `release()`.
    */
   readonly signal: AbortSignal;
   /** Whether the lease is valid at this moment, by this process's own monotonic clock; no round trip. */
@@ -84,19 +84,6 @@ export interface Lease extends AsyncDisposable {
    */
   releasePermits(count: number): Promise<void>;
   /**
-   * Transfers the lease to the process that adopts it (`locks.adopt(text)`): for work that continues behind a message
-   * queue. The resource stays locked in between, the fencing token stays the same, and this lease is over.
-   *
-   * **The text is a secret**: a process that has it can take the lease over, once. Keep it out of logs, and send it
-   * only where the job itself may go.
-   *
-   * @throws LeaseLostError when the lease is not held any more
-   * @throws LockReentryError when this context has entered it more than once
-   * @throws LockUnavailableError when Redis does not answer: this lease then still holds, or is lost soon, and no other
-   * process has it
-   */
-  transfer(options?: TransferOptions): Promise<string>;
-  /**
    * Releases the resource. A second call does nothing, and releasing a lost lease is no error.
    *
    * @throws LockUnavailableError when Redis did not confirm it. The lease is over here all the same, and the release is
@@ -107,19 +94,6 @@ export interface Lease extends AsyncDisposable {
   /** Releases for `await using`. Never throws: errors are reported to the observers. */
   [Symbol.asyncDispose](): Promise<void>;
 }
-
-/** What `lease.transfer()` takes. */
-export interface TransferOptions {
-  /**
-   * How long the lease waits to be adopted. Then it ends.
-   *
-   * @allowed 50 ms to 24 h
-   * @default the lease's own
-   */
-  leaseMs?: number;
-}
-
-export const TRANSFER_OPTIONS = new OptionTable({ leaseMs: LEASE_LENGTH } satisfies OptionsOf<TransferOptions>);
 
 /** Work done under a lease. It must not return an Observable, a stream or a generator, which would run after the lock. */
 export type LockedWork<T> = (lease: Lease) => T | Promise<T>;

@@ -219,8 +219,6 @@ export interface LockOptions {
 
 /** How long a lease may be. What it is when it is left out differs. */
 export const LEASE_LENGTH = milliseconds(MIN_LEASE_MS, MAX_LEASE_MS);
-/** How long a minimum may be. What it is when it is left out differs. */
-export const MIN_HOLD = milliseconds(0, MAX_LEASE_MS);
 
 /** Each lock option with its check and its default. */
 export const LOCK_OPTIONS = new OptionTable({
@@ -231,7 +229,7 @@ export const LOCK_OPTIONS = new OptionTable({
   unavailableMs: patience().default(2_000),
   watchdog: flag().default(true),
   maxHoldMs: milliseconds(MIN_LEASE_MS),
-  minHoldMs: MIN_HOLD.default(0),
+  minHoldMs: milliseconds(0, MAX_LEASE_MS).default(0),
   attemptTimeoutMs: milliseconds(10, 60_000).default(1_000),
   localHandOvers: integer(0, MOST_HAND_OVERS, 'leases').default(MOST_HAND_OVERS),
   localHandOversMs: milliseconds(0).default(10),

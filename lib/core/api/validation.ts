@@ -77,7 +77,7 @@ export function checkKnownOptions(where: string, options: unknown, known: readon
 /** @throws InvalidLockOptionsError for `null`, an array, and anything that is not an object */
 export function checkIsObject(where: string, options: unknown): asserts options is object {
   if (options !== null && typeof options === 'object' && !Array.isArray(options)) return;
-  // A string in the place of options may be a connection URL with its password, or a transferred lease.
+  // A string in the place of options may be a connection URL with its password.
   const given = typeof options === 'string' ? 'a string' : describeValue(options);
   const isTime = typeof options === 'number' && where === 'lock options';
   const advice = isTime ? ` Say which time it is: { waitMs: ${options} } or { leaseMs: ${options} }.` : '';

@@ -27,7 +27,7 @@ interface ContentionDeps {
   readonly callSiteEvery: number;
 }
 
-type End = LockEventOf<'released' | 'lost' | 'transferred' | 'releaseFailed'>;
+type End = LockEventOf<'released' | 'lost' | 'releaseFailed'>;
 type WaitEnd = LockEventOf<'acquired' | 'notAcquired'>;
 
 interface Group {
@@ -36,7 +36,7 @@ interface Group {
   waited: number;
 }
 
-const TYPES = ['waiting', 'acquired', 'notAcquired', 'released', 'lost', 'transferred', 'releaseFailed'] as const;
+const TYPES = ['waiting', 'acquired', 'notAcquired', 'released', 'lost', 'releaseFailed'] as const;
 
 /**
  * Counts for which groups the calls of this process wait, from the events and from what the answers to its waiting calls

@@ -58,8 +58,8 @@ export interface LockOrderEdge {
 export type LockEvent =
   /**
    * A lease begins. `hasWaited`: a `waiting` event of this call came before. `handedOn`: it came from another call of
-   * this process, in memory. Each `acquired` is followed by one end: `released`, `lost`, `transferred`,
-   * `leftToExpire`, or `releaseFailed` with `isEnd`.
+   * this process, in memory. Each `acquired` is followed by one end: `released`, `lost`, `leftToExpire`,
+   * or `releaseFailed` with `isEnd`.
    */
   | ({ type: 'acquired' } & OfLease & { waitedMs: number; hasWaited: boolean; handedOn: boolean; attempts: number })
   /**
@@ -113,8 +113,6 @@ export type LockEvent =
    * process, and `by` that of the newer call. Both tell it.
    */
   | ({ type: 'superseded' } & OfLease & { holder: string; by: string })
-  /** A lease was transferred: the process that adopts it goes on with the same token. */
-  | ({ type: 'transferred' } & OfLease & { heldMs: number })
   /** The lock service has closed, and a fixed lease (`watchdog: false`) is left to end by itself. */
   | ({ type: 'leftToExpire' } & OfLease & { heldMs: number })
   /** A lost lease was released. The current holder of the resource was not touched. */

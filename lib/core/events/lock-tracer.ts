@@ -29,12 +29,6 @@ export interface LockTracer {
    * @returns `undefined` where this call is not traced
    */
   acquire(lock: TracedLock): CallTrace | undefined;
-  /**
-   * A transferred lease is adopted, in the async context of the caller.
-   *
-   * @param traceparent of the process that has transferred it, as it stands in the text: not checked
-   */
-  adopt(lock: TracedLock, traceparent: unknown): CallTrace | undefined;
   /** This instance has claimed a tick and runs the job now, in the async context of the caller. */
   tick(lock: TracedLock, run: TracedRun): RunTrace | undefined;
 }
@@ -94,7 +88,7 @@ export interface RenewalTrace {
 
 /** How a lease ended. */
 export interface TracedEnd {
-  readonly outcome: 'released' | 'transferred' | 'lost' | 'leaked';
+  readonly outcome: 'released' | 'lost' | 'leaked';
   readonly heldMs: number;
   /** Why it was lost, or why its release was not confirmed. */
   readonly error: unknown;

@@ -63,14 +63,11 @@ export class Hold implements LocalHolder {
   declare stopped?: { readonly at: number; readonly error: LockAbortedError };
   #isRenewedNoMore = false;
   #endsAt: number;
-  #state: 'held' | 'released' | 'transferred' | 'lost' = 'held';
+  #state: 'held' | 'released' | 'lost' = 'held';
   #lossError: LeaseLostError | undefined;
   #controller: AbortController | undefined;
-  #onOver: (() => void)[] | undefined;
   /** Commands of one hold that could not be executed in another order. */
   #inOrder: Promise<unknown> | undefined;
-  /** How many of them are not answered after which it may be over, or in another mode. */
-  #changes = 0;
   /** Whether a command that tells the store its depth is under way. */
   isTellingDepth = false;
 
@@ -182,7 +179,6 @@ export class Hold implements LocalHolder {
     const explained = reason === 'notRenewed' ? this.#whyNotRenewed() : undefined;
     this.#lossError = new LeaseLostError(this.owner.resource, reason, this.fencingToken, explained);
     this.losses.lost(this, this.#lossError);
-    this.#over();
     if (this.#controller) this.context!.runInAsyncScope(this.#abort, this);
   }
 
@@ -213,11 +209,6 @@ export class Hold implements LocalHolder {
     return this.#isRenewedNoMore;
   }
 
-  onOver(callback: () => void): void {
-    if (this.#state === 'held') (this.#onOver ??= []).push(callback);
-    else callback();
-  }
-
   /** The loss of the lease, if another process may have held the lock since. */
   get loss(): LeaseLostError | undefined {
     this.checkHeld();
@@ -228,44 +219,23 @@ export class Hold implements LocalHolder {
 
   /** The error to throw where the lease had to be held: why it was lost, or that it was released. */
   lossError(): LeaseLostError {
-    const reason = this.#state === 'transferred' ? 'transferred' : 'released';
-    return this.#lossError ?? new LeaseLostError(this.owner.resource, reason, this.fencingToken);
+    return this.#lossError ?? new LeaseLostError(this.owner.resource, 'released', this.fencingToken);
   }
 
   /** Ends it before the store is told, so that nothing enters or renews it. @returns `false` if it was lost before */
-  end(how: 'released' | 'transferred' = 'released'): boolean {
+  end(): boolean {
     const now = this.clock.now();
     this.endedAt = now;
     if (!this.#checkHeldAt(now)) return false;
-    this.#state = how;
-    this.#over();
+    this.#state = 'released';
     return true;
   }
 
-  /** Whether a command is under way after which it may be over, or in another mode. */
-  get isChanging(): boolean {
-    return this.#changes > 0;
-  }
-
-  /** Runs a command that ends the hold or changes it, after those before it: of two in flight, either could arrive first. */
-  change<T>(command: () => Promise<T>): Promise<T> {
-    this.#changes++;
-    const result = this.inOrder(command);
-    const settled = (): void => void this.#changes--;
-    result.then(settled, settled);
-    return result;
-  }
-
-  /** The same for a command that changes nothing but what others see. */
+  /** Runs a command that changes the hold, after those before it: of two in flight, either could arrive first. */
   inOrder<T>(command: () => Promise<T>): Promise<T> {
     const result = this.#inOrder ? this.#inOrder.then(command) : command();
     this.#inOrder = result.catch(() => {});
     return result;
-  }
-
-  #over(): void {
-    for (const callback of this.#onOver ?? []) callback();
-    this.#onOver = undefined;
   }
 
   #whyNotRenewed(): string {

@@ -93,15 +93,11 @@ export class StoreLease {
   nextRenewalAt: number;
   /** The depth that the store shows, as far as this process knows: of a reentrant holder or a writer. */
   toldDepth: number | undefined = 1;
-  /** How many transfers may have been executed, or may still be. No lease may join or follow until they are known. */
-  openTransfers = 0;
   /**
    * Whether the store may have forgotten it, as far as this process knows. Then the next lease needs the store, because
    * another process may have a larger token already.
    */
   isInDoubt = false;
-  /** An attempt to acquire it may still be executed, and grant its owner anew what it has transferred by then. */
-  mayComeBack = false;
   /** Set by the watchdog, while renewals fail. */
   trouble: RenewalTrouble | undefined;
   /** The label that the store shows, as far as this process knows. Only set where a holder has had one. */
@@ -174,7 +170,6 @@ export class StoreLease {
   mayHandOverTo(next: HandOverOptions, now = this.clock.now()): boolean {
     const { options } = this;
     return (
-      this.openTransfers === 0 &&
       !this.isInDoubt &&
       this.#mintedHere < Math.min(options.localHandOvers, next.localHandOvers) &&
       now - this.beganAt < Math.min(options.localHandOversMs, next.localHandOversMs) &&
@@ -201,8 +196,11 @@ export class StoreLease {
 
   /** For how long the resource stays taken if it is released now; `undefined` if the release frees it. */
   retention(): Retention | undefined {
-    // The grant was earlier than this process learned of it.
-    return retentionSince(this.beganAt, this.minHoldMs, this.clock.now());
+    const { minHoldMs } = this;
+    if (minHoldMs === 0) return undefined;
+    // The grant was earlier than this process learned of it. With the allowance for the drift of the clocks on top.
+    const leftMs = Math.ceil(this.beganAt + leaseFor(minHoldMs) - this.clock.now());
+    return leftMs > 0 ? { minHoldMs, leftMs } : undefined;
   }
 
   /** Whether its latest lease was passed on in this process. */
@@ -230,15 +228,15 @@ export class StoreLease {
    * executed, and the lock may then end with it. So the lock is not trusted for longer than that, however long earlier
    * renewals last. `send` is called at once, and its reply `true` says that the lease was renewed.
    */
-  renewBy<T>(leaseMs: number, send: () => Promise<T>, exactly = false, sentAt = this.clock.now()): Promise<T> {
+  renewBy(leaseMs: number, send: () => Promise<boolean>, exactly = false, sentAt = this.clock.now()): Promise<boolean> {
     const until = validUntil(sentAt, leaseMs);
     const renewal: Renewal = { sentAt, leaseMs, validUntil: until, mayCut: exactly, isOvertaken: false };
     (this.#unanswered ??= []).push(renewal);
     this.#deadline = Math.min(this.#deadline, renewal.validUntil);
     return send().then(
-      (reply) => {
-        if (reply === true) this.#confirm(renewal);
-        return reply;
+      (isRenewed) => {
+        if (isRenewed) this.#confirm(renewal);
+        return isRenewed;
       },
       (error: unknown) => {
         const cause = asStoreError(error);
@@ -305,14 +303,6 @@ export class StoreLease {
  */
 export function validUntil(sentAt: number, leaseMs: number): number {
   return sentAt + leaseMs - (leaseMs * 0.01 + 2);
-}
-
-/** For how long a resource stays taken that is released now, if at all. @param since not before the grant */
-export function retentionSince(since: number, minHoldMs: number, now: number): Retention | undefined {
-  if (minHoldMs === 0) return undefined;
-  // With the allowance for the drift of the clocks on top.
-  const leftMs = Math.ceil(since + leaseFor(minHoldMs) - now);
-  return leftMs > 0 ? { minHoldMs, leftMs } : undefined;
 }
 
 /** The lease to ask for where it is to be trusted for `validMs`. */

@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { inRootContext } from '../util/async-contexts.js';
 import { Deferred } from '../util/promises.js';
-import { InvalidLockOptionsError } from '../api/errors.js';
 import { refuseUnfinished, unfinishedWork } from '../api/unfinished-work.js';
 import { quote } from '../util/quoted.js';
 import { type LeaseLostError, NotLeaderError } from '../api/lease-errors.js';
@@ -47,13 +46,6 @@ export class LeaderTerm extends SingleLease implements Term {
   /** When it ends, and why. */
   get demoted(): Promise<DemotionReason> {
     return this.#demoted.promise;
-  }
-
-  override async transfer(): Promise<string> {
-    throw new InvalidLockOptionsError(
-      `A term cannot be transferred to a chosen process. Call resign() or release(): the next candidate then leads.`,
-      'transfer',
-    );
   }
 
   override async release(): Promise<void> {

@@ -16,8 +16,6 @@ export interface Term extends Lease {
    * a `NotLeaderError` when it steps down, and then no other instance leads before the work has ended.
    */
   readonly signal: AbortSignal;
-  /** @throws InvalidLockOptionsError always: a leadership goes to the next candidate */
-  transfer(): Promise<string>;
   /**
    * Ends this term like `resign()`, but this instance campaigns again, behind the others. Inside the work of this term, it does
    * not wait for that work to end.

@@ -1,12 +1,8 @@
 import { BaseLease, type SingleLease } from './single-lease.js';
-import { LockUnavailableError } from '../api/errors.js';
 import { notOfSemaphore } from './changes.js';
-import { showCaller } from '../acquiring/failed-calls.js';
 import { lastingController } from '../util/signals.js';
 import type { EnteredLease } from '../holding/lock-context.js';
 import { notAmong, severalOrders } from '../api/resource.js';
-import type { TransferOptions } from '../api/lease.js';
-import { encodeLeases, type LeaseTransfer } from './transfer-text.js';
 
 /** The lease of several resources. It is lost as soon as one of them is lost. */
 export class CompositeLease extends BaseLease implements EnteredLease {
@@ -93,19 +89,6 @@ export class CompositeLease extends BaseLease implements EnteredLease {
 
   async releasePermits(): Promise<void> {
     throw notOfSemaphore(this.mode);
-  }
-
-  async transfer(options: TransferOptions = {}): Promise<string> {
-    for (const lease of this.leases) lease.checkMayTransfer();
-    const parts = await Promise.allSettled(this.leases.map((lease) => lease.transferPart(lease.transferMs(options))));
-    const failed = parts.find((part) => part.status === 'rejected');
-    if (!failed) return encodeLeases(parts.map((part) => (part as PromiseFulfilledResult<LeaseTransfer>).value));
-    // All or nothing: the parts that were transferred are released, because no process can adopt them.
-    for (const [place, part] of parts.entries()) {
-      if (part.status === 'fulfilled') this.leases[place]!.discardTransfer(part.value);
-    }
-    if (failed.reason instanceof LockUnavailableError) showCaller(failed.reason);
-    throw failed.reason;
   }
 
   async release(): Promise<void> {

@@ -82,9 +82,7 @@ export class LeaseFactory {
     if (!given.permits && isLock(context.hold(resource))) return this.#acquireOne(resource, given, origin);
     // Outside of the trace: what the holder does later is no part of the acquisition.
     const caller = currentContext();
-    return observation.call(resource, given, 'call', (options) =>
-      this.#acquireOne(resource, options, origin, caller, several),
-    );
+    return observation.call(resource, given, (options) => this.#acquireOne(resource, options, origin, caller, several));
   }
 
   #labelled(resource: string, options: ResolvedLockOptions): ResolvedLockOptions {

@@ -27,8 +27,6 @@ export async function enterAgain(hold: Hold, options: ResolvedLockOptions, deps:
   hold.depth++;
   if (options.mode === 'write') hold.writers++;
   const lease = new SingleLease(hold, deps, options.mode);
-  // The lease may be on its way to another process.
-  if (hold.isChanging) await hold.inOrder(() => Promise.resolve());
   // Redis knows that this process reads, but not how often.
   if (hold.mode === 'read' || isWatched(hold)) tellDepth(hold, deps);
   else if (hold.checkHeld()) {

@@ -6,21 +6,11 @@ import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { EnteredLease } from '../holding/lock-context.js';
 import { releaseHold, releaseEntry } from './release.js';
-import {
-  askFor,
-  downgrade,
-  extend,
-  notOfSemaphore,
-  ofHold,
-  releasePermits,
-  tooManyPermits,
-  transfer,
-} from './changes.js';
+import { askFor, downgrade, extend, notOfSemaphore, ofHold, releasePermits, tooManyPermits } from './changes.js';
 import { showCaller } from '../acquiring/failed-calls.js';
 import { checkLeaseLimit, LEASE_LENGTH, type LockMode } from '../api/lock-options.js';
-import { type Lease, TRANSFER_OPTIONS, type TransferOptions } from '../api/lease.js';
+import type { Lease } from '../api/lease.js';
 import { notAmong } from '../api/resource.js';
-import { encodeLeases, type LeaseTransfer } from './transfer-text.js';
 import { isAbortedBy } from '../util/signals.js';
 import { escapeUnsafe } from '../util/quoted.js';
 
@@ -38,7 +28,7 @@ export abstract class BaseLease {
   /** @throws LeaseLostError if the lease was lost before its work finished with this result */
   checkNotLost(result: unknown): void {
     if (this.isHeld()) return;
-    // The work may have released the lease itself, or transferred it: that is no loss.
+    // The work may have released the lease itself: that is no loss.
     for (const { loss } of this.holds) if (loss) throw LeaseLostError.afterWork(loss, result);
   }
 
@@ -170,7 +160,7 @@ export class SingleLease extends BaseLease implements EnteredLease {
   checkMayDowngrade(): void {
     this.assertHeld();
     if (this.#mode === 'write') {
-      if (this.hold.writers > 1) throw LockReentryError.sharedByOthers(this.resource, 'downgraded');
+      if (this.hold.writers > 1) throw LockReentryError.sharedByOthers(this.resource);
     } else if (this.#mode !== 'read') {
       throw new InvalidLockOptionsError(`Only a lease of mode 'write' can be downgraded, not '${this.#mode}'.`, 'mode');
     }
@@ -194,7 +184,7 @@ export class SingleLease extends BaseLease implements EnteredLease {
 
   async releasePermits(count: number): Promise<void> {
     this.#checkMayRelease(count);
-    const isOwner = await this.hold.change(() => {
+    const isOwner = await this.hold.inOrder(() => {
       // An earlier command may have ended the lease, or left it fewer permits.
       this.#checkMayRelease(count);
       return releasePermits(this.hold, this.deps, count);
@@ -214,59 +204,6 @@ export class SingleLease extends BaseLease implements EnteredLease {
         'later, or acquire the permits in two leases.',
       'minHoldMs',
     );
-  }
-
-  async transfer(options: TransferOptions = {}): Promise<string> {
-    try {
-      return encodeLeases([await this.transferPart(this.transferMs(options))]);
-    } catch (error) {
-      // A reply or a timer has made it.
-      if (error instanceof LockUnavailableError) showCaller(error);
-      throw error;
-    }
-  }
-
-  /** How long the transferred lease waits to be adopted. */
-  transferMs(options: TransferOptions): number {
-    TRANSFER_OPTIONS.check('transfer', options);
-    const { leaseMs = this.hold.leaseMs } = options;
-    checkLeaseLimit(leaseMs, this.deps.defaults);
-    return leaseMs;
-  }
-
-  checkMayTransfer(): void {
-    this.assertHeld();
-    if (this.hold.depth > 1) throw LockReentryError.sharedByOthers(this.resource, 'transferred');
-  }
-
-  async transferPart(leaseMs: number): Promise<LeaseTransfer> {
-    this.checkMayTransfer();
-    const { hold, deps } = this;
-    // Other readers may share it already. They can go on only if Redis has the lock in mode `read`.
-    if (hold.mode === 'read') await this.downgrade();
-    const lease = await hold.change(async () => {
-      // An earlier command may have ended or transferred it.
-      this.checkMayTransfer();
-      return transfer(hold, deps, leaseMs, (hasShared) => {
-        this.#ending = OVER;
-        const isEnd = hold.end('transferred');
-        deps.watchdog.unwatch(hold);
-        deps.active.delete(hold);
-        deps.localQueues.transferred(hold, hasShared);
-        if (isEnd) deps.observation.ended(hold, 'transferred');
-        if (!isEnd || !deps.observers.wants('transferred')) return;
-        const heldMs = hold.endedAt - hold.acquiredAt;
-        deps.observers.emit({ type: 'transferred', ...deps.observers.describe(hold), heldMs });
-      });
-    });
-    if (lease === undefined) throw hold.lossError();
-    return lease;
-  }
-
-  /** Releases a transferred lease that no process will adopt. */
-  discardTransfer(lease: LeaseTransfer): void {
-    this.deps.orphanReleases.retain(lease, this.hold.storeLease);
-    this.deps.orphanReleases.start(lease, this.hold);
   }
 
   release(): Promise<void> {

@@ -135,19 +135,6 @@ export interface Retention {
   readonly leftMs: number;
 }
 
-/** How a lease passes from one owner to the next. */
-export interface Transfer {
-  /** The owner id that holds it from now on. */
-  readonly to: string;
-  readonly leaseMs: number;
-  /** The token to keep. If it is left out, the lease keeps the one in the store. */
-  readonly fencingToken?: number;
-  /** Whether the first owner stays, as a reader with other leases does. Refused for a lock with a single holder. */
-  readonly share?: boolean;
-  /** The label of the next owner; an empty text for none. If it is left out, that of the first owner stays. */
-  readonly label?: string | undefined;
-}
-
 /**
  * What core needs from a store of locks. Every method is one atomic step and idempotent by owner: a command that is
  * sent again changes nothing twice. A rejection is a {@link LockStoreError}.
@@ -241,12 +228,6 @@ export interface LockStore extends WatchStore {
    * @returns false if the owner no longer holds it
    */
   raiseToken(owner: LockOwner, fencingToken: number): Promise<boolean>;
-  /**
-   * Makes another owner id the holder.
-   *
-   * @returns the fencing token, or `null` if the first owner no longer holds the lease
-   */
-  transfer(owner: LockOwner, transfer: Transfer): Promise<number | null>;
   /**
    * Leaves this owner at most so many permits of its semaphore, and grants the waiters that now fit. It never gets more
    * than it has.

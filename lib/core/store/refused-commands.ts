@@ -5,7 +5,7 @@ const PAUSE_MS = { first: 200, longest: 2_000 };
 
 /**
  * Paces the commands that a store refuses and that have to arrive all the same, such as a release while an operator
- * changes the password: nobody else frees the lock before its lease ends. Each is sent again after a pause that
+ * changes the password: nothing else frees the lock before its lease ends. Each is sent again after a pause that
  * doubles, one at a time, because most servers refuse all commands or none. So an answer to one of them, and a new
  * connection, let all of them go at once.
  */

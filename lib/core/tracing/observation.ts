@@ -60,18 +60,13 @@ export class Observation {
     return this.hasTracer && !resource.startsWith(LEADER_PREFIX);
   }
 
-  /** @param from the trace of the process that has transferred the lease */
   call<L>(
     resource: string,
     given: ResolvedLockOptions,
-    entry: 'call' | 'adoption',
     work: (options: ResolvedLockOptions) => Promise<L>,
-    from?: string,
   ): Promise<L> {
     const lock = this.observers.describeCall(resource, given);
-    const followers = made(this.#tracers, (each) =>
-      entry === 'adoption' ? each.adopt(lock, from) : each.acquire(lock),
-    );
+    const followers = made(this.#tracers, (each) => each.acquire(lock));
     const call = new FollowedCall(this.clock, followers);
     const { traceparent } = call;
     const label = traceparent !== undefined && { label: labelWithTrace(given.label, lock.group, traceparent) };
@@ -100,7 +95,7 @@ export class Observation {
    * A hold has ended: in the async context of the call that released it, or for a loss in that of the call that
    * acquired it. What comes later changes nothing.
    */
-  ended(hold: ObservedHold, outcome: 'released' | 'lost' | 'transferred', error?: LockError): void {
+  ended(hold: ObservedHold, outcome: 'released' | 'lost', error?: LockError): void {
     const { followed } = hold;
     if (followed === undefined) return;
     hold.followed = undefined;

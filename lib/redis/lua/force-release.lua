@@ -1,7 +1,6 @@
 -- Ends the lease with a given fencing token, whichever process holds it, and grants the next waiters. One process may
 -- pass a lock between its own callers without telling Redis; their tokens count up from the one Redis knows, so they
--- mean the same lease. A reader whose lease was transferred has a token of its own, and is matched by that. For
--- operators: the time it takes grows with the number of readers or permit holders.
+-- mean the same lease. For operators: the time it takes grows with the number of readers or permit holders.
 --
 -- KEYS   1  lock
 --        2  queue
@@ -27,12 +26,9 @@ if holder == false then
 end
 local wasHeld, lock = 0, nil
 if holder == '' then
-  -- The one with this very token, or else the one whose leases count up to it.
-  local entries, owner, nearest = redis.call('HGETALL', KEYS[1]), nil, math.huge
+  local entries, owner = redis.call('HGETALL', KEYS[1]), nil
   for index = 1, #entries, 2 do
-    local memberToken = tonumber(string.match(entries[index + 1], '^%d+ (%d+) %d+') or -1)
-    if memberToken == meant then memberToken = 0 elseif not isMeant(memberToken) then memberToken = math.huge end
-    if memberToken < nearest then owner, nearest = entries[index], memberToken end
+    if isMeant(tonumber(string.match(entries[index + 1], '^%d+ (%d+) %d+') or -32)) then owner = entries[index] end
   end
   if owner then wasHeld, lock = removeMember(KEYS[1], owner) end
 elseif holder and isMeant(tonumber(token) or 0) then

@@ -1222,12 +1222,9 @@ if holder == false then
 end
 local wasHeld, lock = 0, nil
 if holder == '' then
-  -- The one with this very token, or else the one whose leases count up to it.
-  local entries, owner, nearest = redis.call('HGETALL', KEYS[1]), nil, math.huge
+  local entries, owner = redis.call('HGETALL', KEYS[1]), nil
   for index = 1, #entries, 2 do
-    local memberToken = tonumber(string.match(entries[index + 1], '^%d+ (%d+) %d+') or -1)
-    if memberToken == meant then memberToken = 0 elseif not isMeant(memberToken) then memberToken = math.huge end
-    if memberToken < nearest then owner, nearest = entries[index], memberToken end
+    if isMeant(tonumber(string.match(entries[index + 1], '^%d+ (%d+) %d+') or -32)) then owner = entries[index] end
   end
   if owner then wasHeld, lock = removeMember(KEYS[1], owner) end
 elseif holder and isMeant(tonumber(token) or 0) then
@@ -2111,46 +2108,6 @@ renewHolder(KEYS[1], { owner = owner, token = token, mode = mode, about = about,
 return 1
 `;
 
-// transfer.lua
-const transferScript = `
-local owner, heir, leaseMs = ARGV[1], ARGV[2], ARGV[3]
-local holder, token, mode, about, depth = readHolder(KEYS[1])
-if holder == heir and token then
-  renewHolder(KEYS[1], { owner = heir, token = token, mode = mode, about = about, depth = depth }, leaseMs)
-  return tonumber(token)
-end
-local function heirsAbout(known)
-  local label = ARGV[6] and ARGV[6] ~= '' and ' ' .. ARGV[6] or ARGV[6] or string.match(known, '^%d*(.*)$')
-  return leaseMs .. label
-end
-if holder == '' then
-  local known = renewMember(KEYS[1], heir, leaseMs)
-  if known then return tonumber(known) end
-  local permits, standing, expiry, told = findMember(KEYS[1], owner)
-  if not permits then return 0 end
-  token = ARGV[4] ~= '' and ARGV[4] or standing
-  local lock = readMembers(KEYS[1])
-  if ARGV[5] ~= '1' or mode ~= 'read' then
-    redis.call('HDEL', KEYS[1], owner)
-    lock.used = lock.used - permits
-  end
-  local request = { mode = mode, count = tonumber(permits), about = heirsAbout(told) }
-  addMember(KEYS[1], lock, heir, request, token, leaseMs)
-  if now + leaseMs < expiry then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
-  return tonumber(token)
-end
--- One who shares what only one holds is mistaken: the others would be left with nothing.
-if holder ~= owner or ARGV[5] == '1' then return 0 end
-if not token then return 0 end
-if ARGV[4] ~= '' then token = ARGV[4] end
-local ttl = redis.call('PTTL', KEYS[1])
--- First: without memory to spare, Redis lets a script begin with this only.
-redis.call('PEXPIRE', KEYS[1], leaseMs)
-writeHolder(KEYS[1], { owner = heir, token = token, mode = mode, about = heirsAbout(about), depth = 1 })
-if tonumber(leaseMs) < ttl then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
-return tonumber(token)
-`;
-
 // try-write.lua
 const tryWriteScript = `
 redis.call('EXISTS', KEYS[1], KEYS[2])
@@ -2267,7 +2224,6 @@ export const SCRIPT_TEXTS = {
   retain: [clock, fence, take, holder, members, admission, queue, granting, releasing, passedOn, member, holderRenewal, retainScript].join('\n'),
   rotate: [clock, queue, joining, rotateScript, fence, take, holder, members, admission, granting, releasing, lease, holderRenewal, anyLock, member, renewal, resizing, acquiring, rotateScript2].join('\n'),
   setDepth: [holder, holderRenewal, setDepthScript].join('\n'),
-  transfer: [clock, holder, holderRenewal, members, member, renewal, queue, shortened, transferScript].join('\n'),
   tryWrite: [tryWriteScript].join('\n'),
   verify: [clock, holder, member, verifyScript].join('\n'),
   watch: [clock, fence, take, holder, members, admission, queue, granting, anyLock, lease, watchScript].join('\n'),

@@ -34,8 +34,6 @@ export const RENEW = defineScript('renew', { durable: IF_DONE });
 export const RESIZE = defineScript<boolean>('resize', { frees: true, durable: IF_DONE });
 export const SET_DEPTH = defineScript('setDepth', { durable: IF_DONE });
 
-export const TRANSFER = defineScript<number | null>('transfer', { durable: { isNeeded: (token) => token !== null } });
-
 export const FORCE_RELEASE = defineScript<boolean>('forceRelease', FREES);
 export const INSPECT = defineScript('inspect');
 /** After a fail-over to a replica without it, the owner has more permits than it counts on, until it releases them. */

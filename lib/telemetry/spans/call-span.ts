@@ -1,4 +1,4 @@
-import { context, type Context, type Link, type Span, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api';
+import { context, type Context, type Span, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api';
 import { LockError } from '../../core/api/errors.js';
 import { groupNamed } from '../../core/api/resource.js';
 import type { Holder } from '../../core/api/holder.js';
@@ -26,14 +26,9 @@ import {
 const NO_FAILURE: readonly AcquireOutcome[] = ['busy', 'aborted', 'shutdown'];
 
 /** Begins the span of a call. @returns nothing where the trace is not recorded, and needs no help to go on */
-export function beginCall(
-  tracer: Tracer,
-  name: LockSpan.Acquire | LockSpan.Adopt,
-  lock: TracedLock,
-  links: Link[] = [],
-): CallTrace | undefined {
+export function beginCall(tracer: Tracer, lock: TracedLock): CallTrace | undefined {
   const outer = context.active();
-  const span = tracer.startSpan(`${name} ${lock.group}`, { attributes: attributesOf(lock), links }, outer);
+  const span = tracer.startSpan(`${LockSpan.Acquire} ${lock.group}`, { attributes: attributesOf(lock) }, outer);
   if (span.isRecording()) return new CallSpan(tracer, span, lock, outer);
   // Without a span around it, the work has to know that its trace is not recorded.
   return trace.getSpan(outer) || !trace.isSpanContextValid(span.spanContext()) ? undefined : unrecorded(span);

@@ -19,7 +19,7 @@ import type {
 } from '../../core/events/lock-tracer.js';
 import { escapeText } from '../../core/util/quoted.js';
 import { LockAttribute } from '../names.js';
-import { attributesOf, LockSpan, LockSpanAttribute, parseTraceparent } from './names.js';
+import { attributesOf, LockSpan, LockSpanAttribute } from './names.js';
 import { beginCall, beginHold, setError, withSpan } from './call-span.js';
 
 const TRACER_NAME = 'nestjs-redis-lock';
@@ -45,12 +45,7 @@ export class LockSpans implements LockTracer {
   }
 
   acquire(lock: TracedLock): CallTrace | undefined {
-    return this.#tracer && beginCall(this.#tracer, LockSpan.Acquire, lock);
-  }
-
-  adopt(lock: TracedLock, traceparent: unknown): CallTrace | undefined {
-    const from = parseTraceparent(traceparent);
-    return this.#tracer && beginCall(this.#tracer, LockSpan.Adopt, lock, from && [{ context: from }]);
+    return this.#tracer && beginCall(this.#tracer, lock);
   }
 
   /** A new root: a job that runs for hours is no part of the trace of what has called it. */

@@ -9,8 +9,6 @@ export enum LockSpan {
   Acquire = 'acquire',
   /** From the grant until the lease is released or lost. The work under the lock is below it. */
   Hold = 'hold',
-  /** A transferred lease is adopted. */
-  Adopt = 'adopt',
   /** A renewal of a lease, with a link to its hold. */
   Renew = 'renew',
   /** A run of a singleton job, in a trace of its own. */

@@ -136,7 +136,6 @@ class HoldWatch {
         this.#asked();
         return this.#began(event.fencingToken, event.mode);
       case 'released':
-      case 'transferred':
       case 'leftToExpire':
         return this.#ended(event.fencingToken);
       case 'lost':

@@ -111,7 +111,7 @@ class AcquireSites {
 
   /** Stands around these methods of the service from now on. */
   constructor(service: RedisLockService) {
-    this.#follow(service, 'acquire', 'tryAcquire', 'adopt');
+    this.#follow(service, 'acquire', 'tryAcquire');
     const { semaphore } = service;
     service.semaphore = (...args) => {
       const made = semaphore.apply(service, args);

@@ -53,7 +53,6 @@ export function lineOf(event: LockEvent): string | undefined {
     case 'notAcquired':
       return `did not get ${quote(event.resource)}: ${event.error.message}`;
     case 'released':
-    case 'transferred':
     case 'leftToExpire':
       return `${event.type} ${quote(event.resource)} (token ${event.fencingToken}) after ${Math.round(event.heldMs)} ms`;
     case 'lost':

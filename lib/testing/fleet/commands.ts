@@ -26,7 +26,7 @@ export interface TestCommand {
   readonly instanceId: string;
   /** The owner id that it is about. Of a rotation, the one that releases; not set where there is none. */
   readonly owner?: string | undefined;
-  /** Of a rotation, the owner that wants the resource next; of a transfer, the one that has it then. */
+  /** Of a rotation, the owner that wants the resource next. */
   readonly next?: string;
   readonly leaseMs?: number;
   /** Of a retention: the minimum, and how much of it can be left. */
@@ -78,7 +78,6 @@ export const LOCK_COMMANDS = [
   'verify',
   'downgrade',
   'raiseToken',
-  'transfer',
   'lowerPermits',
   'resize',
   'inspect',

@@ -11,7 +11,6 @@ const SAID = {
   notAcquired: 'did not acquire',
   released: 'released',
   lost: 'lost',
-  transferred: 'transferred',
   leftToExpire: 'left',
   releaseFailed: 'could not release',
 } as const;
@@ -161,11 +160,7 @@ export class LogTelemetry implements LockTelemetry {
     const { log, instance } = this;
     const stops = [
       source.observe((event) => log.note(instance, event), LOGGED),
-      source.trace({
-        acquire: (lock) => this.#follow(lock),
-        adopt: (lock) => this.#follow(lock),
-        tick: () => undefined,
-      }),
+      source.trace({ acquire: (lock) => this.#follow(lock), tick: () => undefined }),
     ];
     return () => stops.forEach((stop) => stop());
   }

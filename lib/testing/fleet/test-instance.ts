@@ -197,7 +197,6 @@ const TOLD: Told<LockStore, LockCommand> = {
   verify: by,
   downgrade: (owner, leaseMs) => ({ ...by(owner), leaseMs }),
   raiseToken: by,
-  transfer: (owner, { leaseMs, to }) => ({ ...by(owner), leaseMs, next: to }),
   lowerPermits: (owner, count) => ({ ...by(owner), count }),
   resize: about,
   inspect: about,

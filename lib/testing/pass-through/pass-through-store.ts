@@ -1,6 +1,6 @@
 import { type Holder, readLabel } from '../../core/api/holder.js';
 import { LOCK_DEFAULTS } from '../../core/api/lock-options.js';
-import type { AcquireReply, LockOwner, LockStore, RotateReply, Transfer } from '../../core/store/lock-store.js';
+import type { AcquireReply, LockOwner, LockStore, RotateReply } from '../../core/store/lock-store.js';
 import type { LockState } from '../../core/store/lock-state.js';
 import type { RollCalls, StoreListener } from '../../core/store/hearing.js';
 import { instanceOf } from '../../core/store/ask.js';
@@ -98,18 +98,6 @@ export class PassThroughStore implements LockStore {
     this.#lastToken = Math.max(this.#lastToken, fencingToken);
     const { fencingToken: own = fencingToken } = this.#held.get(owner.id) ?? {};
     return this.#change(owner, { fencingToken: Math.max(own, fencingToken) });
-  }
-
-  async transfer(owner: LockOwner, transfer: Transfer): Promise<number | null> {
-    const { to, share, label } = transfer;
-    const next = this.#held.get(to);
-    if (next) return next.fencingToken; // the command was sent again
-    const held = this.#held.get(owner.id);
-    if (!held) return null;
-    const fencingToken = transfer.fencingToken ?? held.fencingToken;
-    if (!share || held.mode !== 'read') this.#held.delete(owner.id);
-    this.#held.set(to, { ...held, id: to, fencingToken, depth: 1, label: (label ?? held.label) || undefined });
-    return fencingToken;
   }
 
   async lowerPermits(owner: LockOwner, count: number): Promise<boolean> {

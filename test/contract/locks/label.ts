@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { HANDED_ON } from '../../../lib/core/api/holder.js';
 import type { LockOwner, LockStore, QueuedPlace } from '../../../lib/core/store/lock-store.js';
 import type { LockState } from '../../../lib/core/store/lock-state.js';
-import { assertAtMost, assertContains, assertEquals, assertLacks, assertMatches } from '../asserts.js';
+import { assertAtMost, assertEquals, assertLacks, assertMatches } from '../asserts.js';
 import type { Peer, QueueSuite } from '../queue-world.js';
 import {
   everyMode,
@@ -131,23 +131,6 @@ export function describeLabels(suite: QueueSuite, features: StoreFeatures): void
         assert.equal(await a.store.release(waiter), true);
       });
 
-      it('goes with a transfer, unless that brings another one', async ({ holder, a, labels }) => {
-        const owner = owned(holder, wish, PAY);
-        await take(holder, owner);
-        const nextIds = [1, 2, 3].map(() => newOwner(a.store, 'stock').id) as [string, string, string];
-        const to = (id: string, label?: string) => ({
-          to: id,
-          leaseMs: LONG_MS,
-          ...(label !== undefined && { label }),
-        });
-        assert.notEqual(await holder.transfer(owner, to(nextIds[0])), null);
-        assertEquals(await labels(), [LABEL]);
-        assert.notEqual(await holder.transfer({ ...owner, id: nextIds[0] }, to(nextIds[1], REFUND)), null);
-        assertEquals(await labels(), [{ group: 'Orders.refund' }]);
-        assert.notEqual(await holder.transfer({ ...owner, id: nextIds[1] }, to(nextIds[2], '')), null);
-        assertEquals(await labels(), [undefined]);
-      });
-
       it('still says which work keeps the resource taken until its minimum is over', async ({ holder, labels }) => {
         const owner = owned(holder, wish, PAY);
         await take(holder, owner);
@@ -192,21 +175,6 @@ export function describeLabels(suite: QueueSuite, features: StoreFeatures): void
     assert.equal(await holder.downgrade(owner, LONG_MS), true);
     assertEquals(await labels(), [LABEL]);
     assertEquals(await seenBy(a.store, WRITE), [LABEL]);
-  });
-
-  it('of a reader goes to the reader that shares its lease, and to no other', async ({ holder, a, b, labels }) => {
-    const owner = owned(holder, READ, PAY);
-    await take(holder, owner);
-    await take(b.store, owned(b.store, READ));
-    const nextId = newOwner(a.store, 'stock').id;
-    await holder.transfer(owner, { to: nextId, leaseMs: LONG_MS, share: true, label: REFUND });
-    const shown = await labels();
-    assert.equal(shown.length, 3);
-    assertContains(shown, [LABEL, { group: 'Orders.refund' }, undefined]);
-    assert.equal(await b.store.release({ ...owner, id: nextId }), true);
-    const left = await labels();
-    assert.equal(left.length, 2);
-    assertContains(left, [LABEL, undefined]);
   });
 
   it('is gone with a lease that is forced to end, and with one that ends by itself', async ({

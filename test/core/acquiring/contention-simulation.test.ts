@@ -52,18 +52,6 @@ function takes(count: number, total: number, resource = 'permits'): Pick<CallPla
   return { resources: [resource], permits: { count, total } };
 }
 
-const transfer: fc.Arbitrary<CallPlan['transfer']> = rarely(
-  fc.record({
-    to: fc.oneof(
-      fc.nat(3).map((on) => [on]),
-      fc.constant([0, 1]),
-    ),
-    afterMs: fc.nat(30),
-    leaseMs: often(1_000, 50, 200, 3_000, 10_000),
-    waitMs: often(Infinity, 0, 20, 500),
-  }),
-);
-
 const call: fc.Arbitrary<CallPlan> = fc
   .record({
     wanted,
@@ -76,7 +64,6 @@ const call: fc.Arbitrary<CallPlan> = fc
     throwsAfter: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined }),
     extendMs: rarely(fc.integer({ min: 50, max: 3_000 })),
     isDowngraded: fc.boolean(),
-    transfer,
     isForgotten: fc.boolean(),
     maxHoldMs: rarely(fc.integer({ min: 50, max: 500 })),
     minHoldMs: rarely(fc.integer({ min: 1, max: LONGEST_MIN_HOLD_MS })),
@@ -125,7 +112,6 @@ const rush: fc.Arbitrary<readonly CallPlan[]> = fc
         abortMs,
         mode: often<'read' | 'write'>('read', 'write'),
         isDowngraded: fc.boolean(),
-        transfer,
         minHoldMs: rarely(fc.integer({ min: 1, max: 50 })),
       }),
       { minLength: 8, maxLength: 20, size: 'max' },
@@ -167,7 +153,6 @@ function suited({ calls: all, incidents, ...plan }: SimulationPlan): SimulationP
         calls: all.map((one) => ({
           ...one,
           extendMs: undefined,
-          transfer: one.transfer && { ...one.transfer, leaseMs: LONGEST_LEASE_MS },
         })),
         incidents,
       };
@@ -180,22 +165,11 @@ function suited({ calls: all, incidents, ...plan }: SimulationPlan): SimulationP
           isForgotten: false,
           // One that shortens a lease could be executed after a renewal that it is answered before.
           extendMs: one.extendMs && 10 * LONGEST_LEASE_MS,
-          transfer: one.transfer && { ...one.transfer, waitMs: Infinity, leaseMs: 10 * LONGEST_LEASE_MS },
-          options: { ...(isInOneText(one) ? withoutLimit(one.options) : one.options), leaseMs: 10 * LONGEST_LEASE_MS },
+          options: { ...one.options, leaseMs: 10 * LONGEST_LEASE_MS },
         })),
-        // So would the other parts of a text of which an operator has ended one, or whose limit has.
-        incidents: incidents.filter(({ kind }) => kind !== 'kill' && kind !== 'vanish' && kind !== 'forceRelease'),
+        incidents: incidents.filter(({ kind }) => kind !== 'kill' && kind !== 'vanish'),
       };
   }
-}
-
-function isInOneText({ transfer, resources }: CallPlan): boolean {
-  return transfer !== undefined && resources.length > 1;
-}
-
-function withoutLimit(options: CallPlan['options']): CallPlan['options'] {
-  const { maxHoldMs: _, ...unlimited } = options;
-  return unlimited;
 }
 
 const plan = (kind: Kind): fc.Arbitrary<SimulationPlan> =>

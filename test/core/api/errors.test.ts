@@ -13,7 +13,7 @@ describe('errors', () => {
     LockReentryError.foreignRelease('stock'),
     LockReentryError.upgrade('stock'),
     LockReentryError.waitingForOwnPermits('stock', 2, 2, 3),
-    LockReentryError.sharedByOthers('stock', 'transferred'),
+    LockReentryError.sharedByOthers('stock'),
     new errors.LockUnavailableError('stock', 'acquire', 'failed', new Error('READONLY')),
     new errors.LockShutdownError('stock'),
   ];

@@ -1,5 +1,4 @@
 import { InvalidLockOptionsError, InvalidResourceError } from '../../../lib/core/api/errors.js';
-import type { Lease } from '../../../lib/core/api/lease.js';
 import { jobResource } from '../../../lib/core/api/resource.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
@@ -50,19 +49,6 @@ describe("the name of a job's run, which may come from a URL", () => {
     expect((await operators.list({ prefix: 'cron:' })).map(({ resource }) => resource)).toEqual([RUN]);
     const { fencingToken } = seen.holders[0]!;
     expect(await operators.forceRelease(RUN, { fencingToken })).toBe(true);
-  });
-
-  it('may be adopted by a process that the run hands its lease to', async () => {
-    const ben = fleet.member('ben');
-    let text: string | undefined;
-    let adopted: Lease | undefined;
-    anna.run('09:00', async (lease) => {
-      text = await lease.transfer();
-      adopted = await ben.instance.locks.adopt(text);
-    });
-    await fleet.clock.advance(100);
-    expect(adopted?.resource).toBe(RUN);
-    expect(fleet.holder).toBe('ben');
   });
 });
 

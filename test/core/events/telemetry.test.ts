@@ -58,7 +58,7 @@ describe('a telemetry', () => {
     const hold = { run, ended: reject };
     const call = { traceparent: undefined, run, waits: reject, granted: () => hold, failed: reject };
     const tracing: LockTelemetry = {
-      start: (source) => source.trace({ acquire: () => call, adopt: () => call, tick: () => undefined }),
+      start: (source) => source.trace({ acquire: () => call, tick: () => undefined }),
     };
     const { locks } = world.instance('a', {
       telemetry: [tracing, { start: reject }],
@@ -95,7 +95,7 @@ describe('a telemetry', () => {
     const fail = (): never => {
       throw thrown;
     };
-    const tracer = { acquire: fail, adopt: fail, tick: fail };
+    const tracer = { acquire: fail, tick: fail };
     const bad: LockTelemetry = {
       start(source) {
         source.observe(fail);

@@ -231,43 +231,6 @@ describe('the label of a call', () => {
     });
   });
 
-  describe('of a lease that is transferred', () => {
-    it('goes with the text, and stays in Redis until another one takes its place', async () => {
-      const text = await (await take(a, PAY)).transfer();
-      expect(await shown()).toEqual([PAY]);
-      const adopted = await b.locks.adopt(text);
-      expect(await shown()).toEqual([PAY]);
-      const again = await a.locks.adopt(await adopted.transfer(), { label: REFUND });
-      expect(await shown()).toEqual([REFUND]);
-      await again.release();
-      await expectNothingLeft();
-    });
-
-    it('is that of the holder who transfers it, also after a hand-over in memory', async () => {
-      const first = await take(a, PAY);
-      const waiting = take(a, REFUND);
-      await first.release();
-      const text = await (await waiting).transfer();
-      expect(await shown()).toEqual([REFUND]);
-      await (await b.locks.adopt(text)).release();
-    });
-
-    it('is none where the holder has none', async () => {
-      const first = await take(a, PAY);
-      const waiting = take(a);
-      await first.release();
-      const adopted = await b.locks.adopt(await (await waiting).transfer());
-      expect(await shown()).toEqual([{ isHandedOn: undefined }]);
-      await adopted.release();
-    });
-
-    it('is refused for an adoption like for any other call', async () => {
-      const text = await (await take(a)).transfer();
-      await expect(b.locks.adopt(text, { label: { text: 'x'.repeat(300) } })).rejects.toThrow(/at most 256 bytes/);
-      await (await b.locks.adopt(text)).release();
-    });
-  });
-
   it('stays that of the first entry where a call enters again', async () => {
     await a.locks.using('stock', { mode: 'reentrant', label: PAY }, () =>
       a.locks.using('stock', { mode: 'reentrant', label: REFUND }, async () => {

@@ -9,7 +9,7 @@ import { track } from '../../support/expect/tracked.js';
 const LEASE_MS = 3_000;
 const TERMS: LockOptions = { leaseMs: LEASE_MS, waitMs: Infinity };
 
-/** A pause is longer than a lease, the wait for an adopter, the tries of a withdrawal, and the memory of late grants (two leases). */
+/** A pause is longer than a lease, the tries of a withdrawal, and the memory of late grants (two leases). */
 describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms', (pauseMs) => {
   let world: LockWorld;
   let clock: ProcessClock;
@@ -50,32 +50,6 @@ describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms'
     expect([world.server.isEmpty, world.clock.timers]).toEqual([true, 0]);
     expect(a.locks.stats().orphanReleases).toBe(0);
   }
-
-  it('with the text of a lease: it comes too late, and disturbs nobody', async () => {
-    const text = await (await b.locks.acquire('stock', TERMS)).transfer();
-    const next = await standStill();
-    await expect(a.locks.adopt(text)).rejects.toMatchObject({ code: 'LEASE_LOST', reason: 'expired' });
-    await nothingIsLeft(next);
-  });
-
-  it('while it adopts a lease: what it was granted is over, and it does not work under it', async () => {
-    const text = await (await b.locks.acquire('stock', TERMS)).transfer();
-    const adopting = track(a.locks.adopt(text, { waitMs: Infinity }));
-    const next = await standStill();
-    expect(adopting.error).toMatchObject({ code: 'LEASE_LOST' });
-    await nothingIsLeft(next);
-  });
-
-  it('while it hands a lease on: it holds it no more, and nobody can adopt the text', async () => {
-    const lease = await a.locks.acquire('stock', TERMS);
-    const transferring = track(lease.transfer());
-    const next = await standStill();
-    expect(lease.isHeld()).toBe(false);
-    if (transferring.state === 'fulfilled') {
-      await expect(b.locks.adopt(transferring.value)).rejects.toMatchObject({ code: 'LEASE_LOST', reason: 'expired' });
-    } else expect(transferring.error).toMatchObject({ code: 'LEASE_LOST' });
-    await nothingIsLeft(next);
-  });
 
   it('while its command is on its way: the grant is over when it is read, and is asked for again', async () => {
     const acquiring = track(a.locks.acquire('stock', TERMS));

@@ -4,7 +4,6 @@ import { gate, track } from '../../support/expect/tracked.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import {
-  brokenAfter,
   failing,
   grantLost,
   lostOnTheWay,
@@ -285,68 +284,6 @@ describe('a lease with minHoldMs', () => {
   it('is kept, each part of it, where it is of several resources', async () => {
     await a.locks.using(['stock', 'there'], MIN, async () => {});
     expect(a.store.sent('retain').map(({ resource }) => resource)).toEqual(['there', 'stock']);
-  });
-
-  describe('that is transferred', () => {
-    it('is kept by the process that adopts it, counted from the grant', async () => {
-      const lease = await a.locks.acquire('stock', { ...MIN, mode: 'read' });
-      await world.clock.advance(1_000);
-      const adopted = await b.locks.adopt(await lease.transfer());
-      await world.clock.advance(1_000);
-      await adopted.release();
-      await world.clock.advance(2_999);
-      expect(isFree()).toBe(false);
-      await world.clock.advance(1);
-      expect(isFree()).toBe(true);
-    });
-
-    it.each<[string, Parameters<typeof a.store.next>[1]]>([
-      ['while the answer is on its way', replyLost],
-      ['and the command is not answered', brokenAfter],
-    ])('is kept where the call that adopts it gives up %s', async (_, fate) => {
-      const text = await (await a.locks.acquire('stock', MIN)).transfer();
-      b.store.fates.transfer = fate;
-      const adopting = track(b.locks.adopt(text, { waitMs: 300 }));
-      await world.clock.advance(1_000);
-      expect(adopting.state).toBe('rejected');
-      await world.clock.advance(3_999);
-      expect(isFree()).toBe(false);
-      await world.clock.advance(1);
-      expect(isFree()).toBe(true);
-    });
-
-    it('is kept where the process that adopts it shuts down meanwhile', async () => {
-      const text = await (await a.locks.acquire('stock', MIN)).transfer();
-      const ready = gate();
-      b.store.next('transfer', repliedWhen(ready.opened));
-      const adopting = track(b.locks.adopt(text));
-      await settle();
-      void b.locks.shutdown(0);
-      ready.open();
-      await world.clock.advance(1_000);
-      expect(adopting.state).toBe('rejected');
-      expect(isFree()).toBe(false);
-    });
-
-    it.each([
-      [{ maxHoldMs: 1_000 }, 'minHoldMs must be at most maxHoldMs (1000), not 5000'],
-      [{ watchdog: false, leaseMs: 1_000 }, 'minHoldMs must be at most leaseMs (1000) where watchdog is false'],
-    ])('is not adopted where it could not be kept: %j', async (options, message) => {
-      const text = await (await a.locks.acquire('stock', MIN)).transfer();
-      await expect(b.locks.adopt(text, options)).rejects.toThrow(message);
-      await expect(b.locks.adopt(text, { ...options, minHoldMs: 500 })).resolves.toBeDefined();
-      expect(b.store.commands).toHaveLength(1);
-    });
-
-    it('is kept for as long as the process says that adopts it', async () => {
-      const text = await (await a.locks.acquire('stock', MIN)).transfer();
-      await (await b.locks.adopt(text, { minHoldMs: 0 })).release();
-      expect(isFree()).toBe(true);
-      const semaphore = a.locks.semaphore('there', { permits: 2 });
-      const other = await (await semaphore.acquire()).transfer();
-      await (await b.locks.adopt(other, MIN)).release();
-      expect(await semaphore.available()).toBe(1);
-    });
   });
 
   it('is kept when the process shuts down, which does not wait for the end of it', async () => {

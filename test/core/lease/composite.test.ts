@@ -220,15 +220,6 @@ describe('several resources at once', () => {
         ['x', fencingTokens.x],
       ]);
     });
-
-    it('can be transferred and adopted: each keeps its own', async () => {
-      const lease = await a.locks.acquire(['x', 'y']);
-      const before = ['x', 'y'].map((name) => lease.fencingTokenOf(name));
-      b.store.fenceOf = a.store.fenceOf;
-      const adopted = await b.locks.adopt(await lease.transfer());
-      expect(['x', 'y'].map((name) => adopted.fencingTokenOf(name))).toEqual(before);
-      expect(() => adopted.fencingToken).toThrow('fencingTokenOf(resource)');
-    });
   });
 
   it('of one name are a plain lease', async () => {

@@ -48,13 +48,11 @@ describe('a call from inside of work that a shutdown drains', () => {
   });
 
   it('is granted however it asks', async () => {
-    const text = await (await b.locks.acquire('sent')).transfer();
     const { working, shutdown } = await drained(async () => {
       await (await a.locks.tryAcquire('tried'))!.release();
       await (await a.locks.acquire(['one', 'two'])).release();
       await (await a.locks.acquire('polled', { retry: { next: () => 100 } })).release();
       await (await a.locks.semaphore('pool', { permits: 2 }).acquire()).release();
-      await a.locks.usingAdopted(text, async () => {});
       await a.locks.watches.waitUntilFree('tried');
       await a.locks.watches.waitUntilFree('tried', { waitMs: 0 });
       return 'all';

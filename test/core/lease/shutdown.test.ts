@@ -240,7 +240,6 @@ describe('shutdown', () => {
     ['release()', (lease) => lease.release()],
     ['extend()', (lease) => lease.extend()],
     ['verify()', (lease) => lease.verify()],
-    ['transfer()', (lease) => lease.transfer()],
     ['inspect()', (_, locks) => locks.inspect('stock')],
     ['list()', (_, locks) => locks.operators.list()],
   ])('%s after it is answered at once: no timer is there to wait by', async (_, use) => {

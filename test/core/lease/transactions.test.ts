@@ -28,13 +28,6 @@ describe('a lock that is acquired inside of a transaction', () => {
     ['tryUsing', () => a.locks.tryUsing('stock', async () => {})],
     ['a semaphore', () => a.locks.semaphore('stock', { permits: 1 }).using(async () => {})],
     ['tryUsing of a semaphore', () => a.locks.semaphore('stock', { permits: 1 }).tryUsing(async () => {})],
-    [
-      'usingAdopted',
-      async () => {
-        const text = await (await b.locks.acquire('stock')).transfer();
-        await a.locks.usingAdopted(text, async () => {});
-      },
-    ],
   ])('is released when the transaction has been committed, and not before: %s', async (_, lock) => {
     const commit = gate();
     const transaction = track(
@@ -273,12 +266,10 @@ describe('a lock that is acquired inside of a transaction', () => {
     });
   });
 
-  it('a lease that the work itself releases or transfers is not kept', async () => {
+  it('a lease that the work itself releases is not kept', async () => {
     await scope.run(async () => {
       await a.locks.using('stock', undefined, (lease) => lease.release());
       expect(await isFree()).toBe(true);
-      const text = await a.locks.using('stock', undefined, (lease) => lease.transfer());
-      await (await b.locks.adopt(text)).release();
     });
     expect(world.server.isEmpty).toBe(true);
   });

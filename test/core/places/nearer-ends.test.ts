@@ -12,7 +12,6 @@ const MOVES_AT_MS = 6_000;
 const NEARER: [string, LockOptions, (lease: Lease) => Promise<unknown>][] = [
   ['a minimum', { minHoldMs: MOVES_AT_MS + 2_000, leaseMs: 120_000 }, (lease) => lease.release()],
   ['an exact extension', { leaseMs: 120_000, watchdog: false }, (lease) => lease.extend(2_000)],
-  ['a transfer that no process adopts', { leaseMs: 120_000 }, (lease) => lease.transfer({ leaseMs: 2_000 })],
 ];
 
 describe.each(NEARER)('an end that moves nearer, by %s', (_, options, moveNearer) => {

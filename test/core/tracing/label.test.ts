@@ -1,14 +1,13 @@
 import { labelWithTrace } from '../../../lib/core/api/holder.js';
-import type { CallTrace, LockTracer, TracedLock } from '../../../lib/core/events/lock-tracer.js';
+import type { CallTrace, LockTracer } from '../../../lib/core/events/lock-tracer.js';
 import type { LockTelemetry } from '../../../lib/core/events/telemetry.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 
 const traceparent = (number: number): string => `00-${String(number).padStart(32, '0')}-00f067aa0ba902b7-01`;
 
-/** Gives each call a trace, and keeps where an adopted lease came from. */
+/** Gives each call a trace. */
 class NumberingTracer implements LockTracer {
   isRecording = true;
-  readonly adoptedFrom: unknown[] = [];
   #calls = 0;
 
   acquire(): CallTrace {
@@ -20,11 +19,6 @@ class NumberingTracer implements LockTracer {
       granted: () => undefined,
       failed: () => {},
     };
-  }
-
-  adopt(_lock: TracedLock, from: unknown): CallTrace {
-    this.adoptedFrom.push(from);
-    return this.acquire();
   }
 
   tick(): undefined {}
@@ -60,15 +54,6 @@ describe('the label of a traced call', () => {
     const lease = await a.locks.acquire('order:7');
     expect(await shown()).toEqual([undefined]);
     await lease.release();
-  });
-
-  it('goes with a transfer, and is that of the process which has adopted the lease', async () => {
-    const text = await (await a.locks.acquire('order:7', { label: { request: '7f' } })).transfer();
-    expect(await shown()).toEqual([{ group: 'order', request: '7f', traceparent: traceparent(1) }]);
-    const adopted = await b.locks.adopt(text);
-    expect(tracer.adoptedFrom).toEqual([traceparent(1)]);
-    expect(await shown()).toEqual([{ group: 'order', request: '7f', traceparent: traceparent(2) }]);
-    await adopted.release();
   });
 
   it('follows a hand-over in memory with an early renewal', async () => {

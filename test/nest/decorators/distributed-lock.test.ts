@@ -138,11 +138,6 @@ class Orders {
     await aborted(this.locks);
     throw failure;
   }
-
-  @DistributedLock({ key: 'handed-on' })
-  async handsOn(): Promise<string> {
-    return this.locks.current()!.transfer();
-  }
 }
 
 async function aborted(locks: RedisLockService): Promise<void> {
@@ -286,11 +281,6 @@ describe('@DistributedLock', () => {
     const error = await rejection<LeaseLostError>(orders.mustNotOutliveItsLease());
     expect(error).toBeInstanceOf(LeaseLostError);
     expect(error).toMatchObject({ reason: 'expired', workFinished: true, value: 'finished' });
-  });
-
-  it('returns the result of a method that has transferred its lease, and releases nothing', async () => {
-    await using adopted = await locks.adopt(await orders.handsOn());
-    expect([adopted.isHeld(), await adopted.verify()]).toEqual([true, true]);
   });
 
   it("rejects with the method's own error where both happen", async () => {

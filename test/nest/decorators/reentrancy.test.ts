@@ -165,13 +165,6 @@ describe('locked methods that call locked methods of other services', () => {
     await expectFree();
   });
 
-  it('enter a lease that was adopted', async () => {
-    const lease = await locks.acquire('order:7', { mode: 'reentrant' });
-    const tokens = await locks.usingAdopted(await lease.transfer(), () => checkout.run('7'));
-    expect(new Set(tokens)).toEqual(new Set([lease.fencingToken]));
-    await expectFree();
-  });
-
   it('take turns where they have no common caller', async () => {
     const calls = [checkout.run('7'), checkout.run('7')].map(track);
     await eventually(() => expect(calls.map(({ state }) => state)).toEqual(['fulfilled', 'fulfilled']));

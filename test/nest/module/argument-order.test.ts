@@ -7,7 +7,6 @@ import { inMemory, useApps } from '../nest-apps.js';
 const CALLS: [string, (locks: RedisLockService, work: () => void, options: object) => Promise<unknown>][] = [
   ['using', (locks, ...wrong: unknown[]) => call(locks, 'using', 'stock', ...wrong)],
   ['tryUsing', (locks, ...wrong: unknown[]) => call(locks, 'tryUsing', 'stock', ...wrong)],
-  ['usingAdopted', (locks, ...wrong: unknown[]) => call(locks, 'usingAdopted', 'text', ...wrong)],
   ['using', (locks, ...wrong: unknown[]) => call(locks.semaphore('stock', { permits: 3 }), 'using', ...wrong)],
   ['tryUsing', (locks, ...wrong: unknown[]) => call(locks.semaphore('stock', { permits: 3 }), 'tryUsing', ...wrong)],
 ];

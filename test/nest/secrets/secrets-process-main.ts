@@ -4,11 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import { RedisLockModule } from '../../../lib/nest/module/redis-lock.module.js';
 import { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
 
-const [connection, text, reason] = process.argv.slice(2).map((argument) => JSON.parse(argument) as never) as [
-  never,
-  never,
-  never,
-];
+const [connection, reason] = process.argv.slice(2).map((argument) => JSON.parse(argument) as never) as [never, never];
 
 /** Whether it was printed why Redis cannot be used, or what it did. */
 let isTold = false;
@@ -30,8 +26,6 @@ const locks = app.get(RedisLockService);
 locks.observe((event) => console.log(event));
 void locks.acquire('a');
 void locks.list();
-void locks.adopt(text);
-void locks.adopt('x', text);
 locks.campaign('leadership');
 const before = Date.now() + 20_000;
 do {

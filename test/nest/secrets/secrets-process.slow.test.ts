@@ -2,10 +2,6 @@ import { runTypescript } from '../../support/process/run-typescript.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
 const PASSWORD = 'hunter2-of-redis';
-const SECRET = 'AbCdEfGhIjKlMnOpQrStUv';
-
-/** A lease that nobody has any more, as transfer() gives it. */
-const TEXT = `lease1.${Buffer.from(JSON.stringify([['stock', `i/12345678/${SECRET}`, 'exclusive', 32, 1_000]])).toString('base64url')}`;
 
 describe('a process whose Redis does not let it in', () => {
   const redis = useRedis({ args: ['--requirepass', 'another'] });
@@ -15,7 +11,7 @@ describe('a process whose Redis does not let it in', () => {
     const file = new URL('secrets-process-main.ts', import.meta.url);
     const { stdout, stderr } = await runTypescript(
       file,
-      [connection, TEXT, source].map((each) => JSON.stringify(each)),
+      [connection, source].map((each) => JSON.stringify(each)),
     );
     return stdout + stderr;
   };
@@ -34,9 +30,7 @@ describe('a process whose Redis does not let it in', () => {
   ])('prints no secret, also where nobody handles an error: %s', async (_what, connection, expected) => {
     const output = await run(connection(), expected);
     expect(output).toMatch(expected);
-    for (const secret of [PASSWORD, SECRET, TEXT.slice(7), TEXT.slice(20, 60)]) {
-      const at = output.indexOf(secret);
-      if (at >= 0) throw new Error(`A secret is told: ${output.slice(Math.max(0, at - 300), at)}<here>`);
-    }
+    const at = output.indexOf(PASSWORD);
+    if (at >= 0) throw new Error(`A secret is told: ${output.slice(Math.max(0, at - 300), at)}<here>`);
   });
 });

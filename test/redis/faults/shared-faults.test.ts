@@ -132,22 +132,6 @@ describe('shared locks on a network and a Redis that fail', () => {
       await expectNothingLeft(admin(), ...instances);
     });
 
-    it.each<[string, TakeOptions]>([
-      ['exclusive', {}],
-      ['write', { mode: 'write' }],
-      ['read', { mode: 'read' }],
-      ['semaphore', { permits: 3 }],
-    ])('a lease can be transferred, and adopted (%s)', async (_mode, options) => {
-      const [a, b] = [await start(), await start()];
-      const lease = await take(a.locks, 'x', { ...LONG, ...options });
-      await outOfMemory(async () => {
-        const adopted = await b.locks.adopt(await lease.transfer());
-        expect(adopted.fencingToken).toBe(lease.fencingToken);
-        await adopted.release();
-      });
-      await expectNothingLeft(admin(), a, b);
-    });
-
     it('some permits can be released, and the next waiter gets them', async () => {
       const [a, b] = [await start(), await start()];
       const lease = await take(a.locks, 'x', { ...LONG, permits: 3, count: 3 });

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { FakeClock } from '../../support/world/fake-clock.js';
 import { eventually } from '../../support/expect/eventually.js';
-import { expectNothingLeft, untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useProcesses } from '../../support/process/lock-process.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
@@ -119,17 +119,5 @@ describe('what an operator does', () => {
     // Its release comes too late to take anything from the next one.
     expect(await lease.verify()).toBe(true);
     await lease.release();
-  });
-
-  it('a reader that was transferred, beside those it left behind: the one whose token it is', async () => {
-    const [a, b] = [await start(), await start()];
-    const read = { ...LONG, mode: 'read' } as const;
-    const [one, two] = await Promise.all([a.locks.acquire('x', read), a.locks.acquire('x', read)]);
-    const adopted = await b.locks.adopt(await two.transfer());
-    expect(adopted.fencingToken).toBe(one.fencingToken + 1);
-    expect(await b.locks.operators.forceRelease('x', tokenOf(one))).toBe(true);
-    expect([await one.verify(), await adopted.verify()]).toEqual([false, true]);
-    await adopted.release();
-    await expectNothingLeft(admin(), a, b);
   });
 });

@@ -7,28 +7,28 @@ import { useApps } from '../../nest/nest-apps.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { gate } from '../../support/expect/tracked.js';
 import { useRedis } from '../../support/redis/redis-server.js';
-import { Bank, Charges, Checkout } from './charges.js';
 import { Inbox, InboxWorker, REDIS } from './inbox.js';
 import { Patient, Retried, Scoped, seenByJobs, Slow, SlowUntilClosed } from './processors.js';
+import { Orders, Sales, Stock } from './orders.js';
 import { queueOf, withQueues } from './queues.js';
 import { Shipments } from './shipments.js';
 
-/** What a bank was asked to do. */
-interface Charge {
-  readonly order: string;
+/** What a stock was asked to do. */
+interface Sale {
   readonly fencingToken: number;
   readonly signal: AbortSignal;
   readonly end: ReturnType<typeof gate>;
 }
 
-class TestBank extends Bank {
-  readonly charges: Charge[] = [];
+class TestStock extends Stock {
+  readonly sales: Sale[] = [];
 
-  async charge(order: string, fencingToken: number, signal: AbortSignal): Promise<void> {
+  async sell(_item: string, _order: string, fencingToken: number, signal: AbortSignal): Promise<boolean> {
     const end = gate();
-    this.charges.push({ order, fencingToken, signal, end });
+    this.sales.push({ fencingToken, signal, end });
     await end.opened;
     signal.throwIfAborted();
+    return true;
   }
 }
 
@@ -162,49 +162,48 @@ describe('@nestjs/bullmq', () => {
     }
   });
 
-  describe('a job that carries the lock', () => {
-    it('is done under the lease of its producer; a second attempt acquires the lock anew', async () => {
-      const { app, bank, locks, jobs } = await startCharges();
-      const job = await app.get(Checkout).checkOut('7');
-      await eventually(() => expect(bank.charges).toHaveLength(1));
-      expect(await locks.tryAcquire('order:7')).toBeNull();
-      const { fencingToken, end } = bank.charges[0]!;
-      const [holder] = (await locks.inspect('order:7')).holders;
+  describe('a processor that takes the lock', () => {
+    it('stops when its job is cancelled; a second attempt acquires the lock anew', async () => {
+      const { app, sales, locks, jobs } = await startSales();
+      const [{ fencingToken, signal, end }] = sales as [Sale];
+      const [holder] = (await locks.inspect('stock:book')).holders;
       expect(holder).toMatchObject({ fencingToken });
-
-      app.get(Charges).worker.cancelJob(job.id!, 'too expensive');
-      expect(bank.charges[0]!.signal.aborted).toBe(true);
+      const [job] = await queueOf(app, 'orders').getActive();
+      app.get(Sales).worker.cancelJob(job!.id!, 'out of print');
+      expect(signal.aborted).toBe(true);
       end.open();
-      await eventually(() => expect(bank.charges).toHaveLength(2));
-      expect(bank.charges[1]!.fencingToken).toBeGreaterThan(fencingToken);
-      expect(bank.charges[1]!.signal.aborted).toBe(false);
-      bank.charges[1]!.end.open();
-      expect((await jobs(1)).map(({ attemptsMade }) => attemptsMade)).toEqual([2]);
-      expect((await locks.inspect('order:7')).holders).toEqual([]);
+      await eventually(() => expect(sales).toHaveLength(2));
+      expect(sales[1]!.fencingToken).toBeGreaterThan(fencingToken);
+      expect(sales[1]!.signal.aborted).toBe(false);
+      sales[1]!.end.open();
+      expect((await jobs()).map(({ attemptsMade }) => attemptsMade)).toEqual([2]);
+      expect((await locks.inspect('stock:book')).holders).toEqual([]);
     });
 
     it('stops when the lease is lost', async () => {
-      const { app, bank, locks, jobs } = await startCharges();
-      await app.get(Checkout).checkOut('8');
-      await eventually(() => expect(bank.charges).toHaveLength(1));
-      const [{ fencingToken, signal, end }] = bank.charges as [Charge];
-      await locks.forceRelease('order:8', { fencingToken });
+      const { sales, locks, jobs } = await startSales();
+      const [{ fencingToken, signal, end }] = sales as [Sale];
+      await locks.forceRelease('stock:book', { fencingToken });
       await eventually(() => expect(signal.reason).toBeInstanceOf(LeaseLostError));
       end.open();
-      await eventually(() => expect(bank.charges).toHaveLength(2));
-      bank.charges[1]!.end.open();
-      await jobs(1);
+      await eventually(() => expect(sales).toHaveLength(2));
+      sales[1]!.end.open();
+      await jobs();
     });
 
-    async function startCharges() {
-      const bank = new TestBank();
-      const { app } = await start({
-        imports: withQueues(redis().url, 'charges'),
-        providers: [Checkout, Charges, { provide: Bank, useValue: bank }],
+    /** An order was placed, and its sale has begun. */
+    async function startSales() {
+      const stock = new TestStock();
+      const { app, url } = await start({
+        imports: withQueues(redis().url, 'orders'),
+        controllers: [Orders],
+        providers: [Sales, { provide: Stock, useValue: stock }],
       });
-      await queueOf(app, 'charges').obliterate({ force: true });
-      const jobs = (count: number): Promise<Job[]> => completed(app, 'charges', count);
-      return { app, bank, locks: app.get(RedisLockService), jobs };
+      await queueOf(app, 'orders').obliterate({ force: true });
+      expect((await fetch(`${url}/orders/7/book`, { method: 'POST' })).status).toBe(202);
+      const { sales } = stock;
+      await eventually(() => expect(sales).toHaveLength(1));
+      return { app, sales, locks: app.get(RedisLockService), jobs: () => completed(app, 'orders', 1) };
     }
   });
 

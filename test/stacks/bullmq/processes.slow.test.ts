@@ -10,7 +10,9 @@ import { eventually } from '../../support/expect/eventually.js';
 import { unbundled } from '../../support/process/run-typescript.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 import { CONCURRENCY, Customers, type Done, REDIS } from './customers.js';
+import { Orders, Stock } from './orders.js';
 import { LEASE_MS, queueOf, STALLING, withQueues } from './queues.js';
+import { RedisStock, SalesInAHurry } from './redis-stock.js';
 
 /** What the work of a job was granted. */
 interface Granted {
@@ -49,8 +51,8 @@ describe('two workers, in two processes', () => {
   });
   const redis = useRedis();
 
-  beforeAll(async () => {
-    client = new Redis(redis().url);
+  /** What worker-main.ts says is in `said`. */
+  async function startWorker(): Promise<void> {
     const main = [...unbundled(new URL('worker-main.ts', import.meta.url)), redis().url];
     worker = spawn(process.execPath, main, {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -59,6 +61,11 @@ describe('two workers, in two processes', () => {
     said = [];
     createInterface({ input: worker.stdout! }).on('line', (line) => said.push(JSON.parse(line)));
     await eventually(() => expect(said).toEqual([{ isReady: true }]), 30_000);
+  }
+
+  beforeAll(async () => {
+    client = new Redis(redis().url);
+    await startWorker();
   });
 
   it('never do two jobs of a customer at once, and in the order of a list, do them in order, also after a failure', async () => {
@@ -119,5 +126,30 @@ describe('two workers, in two processes', () => {
     expect(granted[0]!.afterMs).toBeGreaterThan(100);
     await eventually(async () => expect(await job.getState()).toBe('completed'));
     expect((await queueOf(app, 'killed').getJob(job.id!))!.attemptsStarted).toBe(2);
+  });
+
+  it('sell no piece twice, and each order one, though one is killed in the middle of a sale', async () => {
+    const [PIECES, ORDERS] = [10, 30];
+    await startWorker();
+    await client.set('left:book', PIECES);
+    const shop = await start({ imports: withQueues(redis().url, 'orders'), controllers: [Orders] });
+    const place = (order: number) => fetch(`${shop.url}/orders/${order}/book`, { method: 'POST' });
+    const answers = await Promise.all(Array.from({ length: ORDERS }, (_, order) => place(order)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]));
+    await eventually(() => expect(said.at(-1)).toEqual({ sells: expect.any(String) }));
+    const sold = (): Promise<Record<string, string>> => client.hgetall('sold:book');
+    expect(Object.keys(await sold())).toHaveLength(3);
+
+    const { app } = await start({
+      imports: withQueues(redis().url, 'orders'),
+      providers: [SalesInAHurry, { provide: REDIS, useValue: client }, { provide: Stock, useClass: RedisStock }],
+    });
+    worker.kill('SIGKILL');
+    const queue = queueOf(app, 'orders');
+    await eventually(async () => expect(await queue.getJobCountByTypes('completed')).toBe(ORDERS), 30_000);
+    const jobs = await queue.getCompleted();
+    const served = jobs.filter(({ returnvalue }) => returnvalue).map(({ data }) => (data as { order: string }).order);
+    expect(Object.keys(await sold()).sort()).toEqual(served.sort());
+    expect([served.length, await client.get('left:book')]).toEqual([PIECES, '0']);
   });
 });

@@ -6,7 +6,9 @@ import type { Job } from 'bullmq';
 import { Redis } from 'ioredis';
 import { DistributedLock, key, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
 import { Customers, REDIS } from './customers.js';
+import { Stock } from './orders.js';
 import { connectionTo, LEASE_MS, STALLING } from './queues.js';
+import { RedisStock, SalesInAHurry } from './redis-stock.js';
 
 const url = process.argv[2]!;
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -29,13 +31,31 @@ class Killed extends WorkerHost {
   onError(): void {}
 }
 
+/** Sells three pieces, and stands still in the middle of the fourth sale. */
+class HangingStock extends RedisStock {
+  #sales = 0;
+
+  protected override async asksTheCarrier(order: string): Promise<void> {
+    await super.asksTheCarrier(order);
+    if (++this.#sales < 4) return;
+    say({ sells: order });
+    await new Promise(() => {});
+  }
+}
+
 @Module({
   imports: [
-    RedisLockModule.forRoot({ connection: url }),
+    RedisLockModule.forRoot({ connection: url, leaseMs: LEASE_MS }),
     BullModule.forRoot(connectionTo(url)),
-    BullModule.registerQueue({ name: 'customers' }, { name: 'killed' }),
+    BullModule.registerQueue({ name: 'customers' }, { name: 'killed' }, { name: 'orders' }),
   ],
-  providers: [Customers, Killed, { provide: REDIS, useFactory: () => new Redis(url) }],
+  providers: [
+    Customers,
+    Killed,
+    SalesInAHurry,
+    { provide: Stock, useClass: HangingStock },
+    { provide: REDIS, useFactory: () => new Redis(url) },
+  ],
 })
 class AppModule {}
 

@@ -22,15 +22,6 @@ export type Step =
   | { readonly verb: 'rotate'; readonly next: number; readonly leases: number; readonly maxWaiters: number }
   | { readonly verb: 'renew'; readonly leases: number; readonly exactly: boolean }
   | { readonly verb: 'setDepth'; readonly leases: number; readonly depth: number }
-  | {
-      readonly verb: 'transfer';
-      readonly leases: number;
-      readonly next: number;
-      readonly share: boolean;
-      /** Which number inside its tick the token has from now on; none: the one that the store knows. */
-      readonly handOver: number | undefined;
-      readonly label: string | undefined;
-    }
   | { readonly verb: 'downgrade'; readonly leases: number }
   | { readonly verb: 'release' | 'verify' }
   | { readonly verb: 'label'; readonly label: string | undefined }
@@ -109,17 +100,6 @@ function step(withTime: boolean): fc.Arbitrary<Step> {
     often(2, fc.record({ verb: is('renew'), leases, exactly: fc.boolean() })),
     often(1, fc.record({ verb: is('setDepth'), leases, depth: fc.integer({ min: 1, max: 4 }) })),
     often(4, fc.record({ verb: is('downgrade'), leases })),
-    often(
-      2,
-      fc.record({
-        verb: is('transfer'),
-        leases,
-        next,
-        share: fc.boolean(),
-        handOver: fc.option(fc.nat(31), { nil: undefined }),
-        label: fc.constantFrom(undefined, '', LABELS[0]),
-      }),
-    ),
     often(3, fc.record({ verb: is('label'), label: fc.constantFrom(undefined, ...LABELS) })),
     often(4, fc.record({ verb: is('watch'), mark: fc.nat(MARKS - 1) })),
     often(2, fc.record({ verb: is('lowerPermits'), count: fc.integer({ min: 1, max: 2 }) })),

@@ -14,11 +14,6 @@ const MESSAGE_MS = 5_000;
 /** Longer than any history. */
 const WATCH_MS = 100_000_000;
 
-type TransferTerms = Pick<Extract<PlannedStep, { verb: 'transfer' }>, 'share' | 'handOver' | 'label'> & {
-  readonly to: string;
-  readonly leaseMs: number;
-};
-
 interface Client {
   readonly store: LockStore;
   readonly grants: GrantLog;
@@ -136,13 +131,6 @@ export class History {
         const { isFree } = await store.watch({ resource: own.resource, id: watcher, mark: step.mark }, WATCH_MS);
         return this.#comparison.same(isFree, model.watch(own.resource, watcher, step.mark), step);
       }
-      case 'transfer': {
-        const to = this.#owner(step.next, own.resource).id;
-        // Owner ids are made for a transfer; none of them waits.
-        if (model.waits(own.resource, to)) return;
-        const { leases: _, ...terms } = step;
-        return this.#transfer(own, store, { ...terms, to, leaseMs });
-      }
       default:
     }
   }
@@ -161,21 +149,6 @@ export class History {
       this.#comparison.sameKept(reply, expected, step);
       if (reply.status === 'kept') this.kept++;
     }
-  }
-
-  async #transfer(
-    own: LockOwner,
-    store: LockStore,
-    { to, leaseMs, share, handOver, label }: TransferTerms,
-  ): Promise<void> {
-    const held = this.#model.holderOf(own.resource, own.id)?.token;
-    const fencingToken = held === undefined || handOver === undefined ? undefined : held - (held % 32) + handOver;
-    const real = fencingToken === undefined ? undefined : this.#comparison.tokens.real(fencingToken);
-    const terms = { to, leaseMs, share, label };
-    const reply = await store.transfer(own, real === undefined ? terms : { ...terms, fencingToken: real });
-    const expected = this.#model.transfer(own, fencingToken === undefined ? terms : { ...terms, fencingToken });
-    if (reply === null || expected === null) return this.#comparison.same(reply, expected, { transfer: own, to });
-    this.#comparison.tokens.note(expected, reply);
   }
 
   async #forceRelease(resource: string, number: number): Promise<void> {

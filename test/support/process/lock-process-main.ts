@@ -157,15 +157,6 @@ const verbs = {
     return view(leases.get(String(resource))!);
   },
 
-  /** Gives the text with which another process adopts the lease. */
-  async transfer(resource: ResourceNames, leaseMs?: number): Promise<string> {
-    return leases.get(String(resource))!.transfer(leaseMs === undefined ? {} : { leaseMs });
-  },
-
-  async adopt(text: string, resource: ResourceNames): Promise<LeaseView> {
-    return keep(await locks.adopt(text), String(resource));
-  },
-
   async downgrade(resource: string): Promise<void> {
     await leases.get(resource)!.downgrade();
   },

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import type { LockEvent } from '../../../lib/core/events/events.js';
-import type { SingleLease } from '../../../lib/core/lease/single-lease.js';
 import type { Hold } from '../../../lib/core/holding/hold.js';
 import { fencingTickOf } from '../../../lib/core/store/fencing-token.js';
 import type { LockStore } from '../../../lib/core/store/lock-store.js';
@@ -30,12 +29,8 @@ export class ContentionHistory {
   readonly #forced = new Set<number>();
   /** The most permits that semaphores had, by resource. */
   readonly #permits = new Map<string, number>();
-  /** Those whose transfer has been sent. */
-  readonly #leaving = new Set<Hold>();
   /** Calls that others overtook, in this very moment. */
   readonly #passed: SimulatedCall[] = [];
-  /** For whom texts are on their way. */
-  readonly #adopters: SimulatedInstance[] = [];
   readonly #operator: LockStore;
   #failure: unknown;
 
@@ -69,7 +64,7 @@ export class ContentionHistory {
 
   get isGoingOn(): boolean {
     const begun = this.calls.filter(({ state }) => state !== 'ended').map(({ instance }) => instance);
-    return [...begun, ...this.#adopters].some(({ clock }) => !clock.isDead);
+    return begun.some(({ clock }) => !clock.isDead);
   }
 
   /** Thrown at the next check: here it would be taken for the failure of the work, or of an observer. */
@@ -94,22 +89,6 @@ export class ContentionHistory {
     });
   }
 
-  /** They are about to be transferred. */
-  leaving(leases: readonly SingleLease[]): void {
-    for (const { hold } of leases) this.#leaving.add(hold);
-  }
-
-  /** Whoever adopts them has them with the tokens they have. */
-  transferred(leases: readonly SingleLease[], adopters: readonly SimulatedInstance[]): void {
-    for (const { fencingToken } of leases) this.#tokens.mayComeAgain(fencingToken);
-    this.#adopters.push(...adopters);
-  }
-
-  /** The text is there. */
-  arrived(adopter: SimulatedInstance): void {
-    this.#adopters.splice(this.#adopters.indexOf(adopter), 1);
-  }
-
   /** An operator ends the first lease of the resource. */
   forceRelease(resource: string): void {
     const first = this.world.server.members(resource)[0];
@@ -132,7 +111,7 @@ export class ContentionHistory {
       assert.ok(state === 'ended' && leases.length === 0, 'the calls of one process are served in the order they came');
     }
     const permitsOf = (resource: string) => this.#permits.get(resource)!;
-    const valid = new ValidLeases(this.world.server, permitsOf, this.#leaving);
+    const valid = new ValidLeases(this.world.server, permitsOf);
     for (const hold of this.holds) {
       if (!this.#canAsk(hold)) continue;
       if (!hold.checkHeld()) this.holds.delete(hold); // that is final
@@ -202,7 +181,6 @@ export class ContentionHistory {
     if (event.type !== 'acquired') return;
     const { resource, mode, fencingToken } = event;
     const tick = fencingTickOf(fencingToken);
-    // Not again when it is adopted, by another clock.
     if (!this.#storeLeases.has(tick)) this.#storeLeases.set(tick, instance.clock.now());
     this.#minimums.granted({ resource, mode, fencingToken });
     if (this.#forced.has(tick)) return;
@@ -227,13 +205,12 @@ export class ContentionHistory {
     }
   }
 
-  #checkTerms({ kind, permits, options }: CallPlan, hold: Hold): void {
+  #checkTerms({ permits, options }: CallPlan, hold: Hold): void {
     const { mode = 'exclusive', leaseMs = 0, maxHoldMs = Infinity, localHandOvers = 0, localHandOversMs = 0 } = options;
     const askedMs = Math.min(leaseMs, maxHoldMs);
     // One who reads beside it may have made it longer.
     const isAsAsked = hold.leaseMs === askedMs || (hold.mode === 'read' && hold.leaseMs > askedMs);
     assert.ok(isAsAsked, `a lease is as long as was asked for: ${hold.leaseMs}, ${askedMs}`);
-    if (kind === 'adopt') return;
     assert.equal(hold.mode, permits ? 'semaphore' : mode);
     const place = hold.fencingToken % TOKENS_PER_TICK;
     assert.ok(place <= localHandOvers, 'a store lease is passed on no more often than localHandOvers');
@@ -262,9 +239,9 @@ export class ContentionHistory {
   }
 }
 
-const ENDINGS = new Set(['released', 'lost', 'releaseFailed', 'transferred']);
+const ENDINGS = new Set(['released', 'lost', 'releaseFailed']);
 
-/** Every lease ends once: released, or lost, or transferred, or with a release that failed. */
+/** Every lease ends once: released, or lost, or with a release that failed. */
 function checkEndings(events: readonly LockEvent[]): void {
   const begun = new Map<number, number>();
   const endings = new Map<number, string[]>();

@@ -7,7 +7,7 @@ export interface CallPlan {
   readonly on: number;
   /** One, or several that are wanted at once. */
   readonly resources: readonly string[];
-  readonly kind: 'acquire' | 'using' | 'tryAcquire' | 'poll' | 'adopt';
+  readonly kind: 'acquire' | 'using' | 'tryAcquire' | 'poll';
   readonly options: LockOptions;
   /** What it wants of a semaphore; a lock where that is not set. */
   readonly permits: { readonly count: number; readonly total: number } | undefined;
@@ -21,22 +21,8 @@ export interface CallPlan {
   readonly extendMs: number | undefined;
   /** In the middle of the section: a writer becomes a reader, and of several permits one is released. */
   readonly isDowngraded: boolean;
-  /** At the end of the section: nothing, or the lease is transferred. */
-  readonly transfer: TransferPlan | undefined;
   /** A fixed lease may be left to run out. */
   readonly isForgotten: boolean;
-}
-
-/** How a lease goes to another process. */
-export interface TransferPlan {
-  /** Who adopts it. With two of them, one comes too late. */
-  readonly to: readonly number[];
-  /** How long the text is on its way. */
-  readonly afterMs: number;
-  /** How long the lease lasts unless it is adopted. */
-  readonly leaseMs: number;
-  /** How long adopting it may take. */
-  readonly waitMs: number;
 }
 
 /** Something that happens to a process, or that somebody does there. */

@@ -117,7 +117,7 @@ export class ContentionSimulation {
 
   async #perform(instance: SimulatedInstance, call: SimulatedCall, signal: AbortSignal | undefined): Promise<void> {
     const { plan } = call;
-    const { kind, extendMs, transfer } = plan;
+    const { kind, extendMs } = plan;
     const locks = locksOf(instance, plan);
     const retry = kind === 'poll' ? strategyOf(plan) : undefined;
     const options: LockOptions = { ...plan.options, ...(signal && { signal }), ...(retry && { retry }) };
@@ -133,7 +133,6 @@ export class ContentionSimulation {
         await again.catch(() => {});
         if (plan.isDowngraded) await lower(plan, lease).catch(() => {});
         await pass(half);
-        if (transfer) await this.#transfer(plan, lease);
       });
       return;
     }
@@ -146,41 +145,7 @@ export class ContentionSimulation {
     // Not both at once: where replies change places too, nobody knows which of them came first.
     else if (plan.isDowngraded) lower(plan, lease).catch(() => {});
     await pass(half);
-    if (transfer) await this.#transfer(plan, lease);
     await lease.release().catch(() => {}); // told to the observers
-  }
-
-  async #transfer(plan: CallPlan, lease: Lease): Promise<void> {
-    const { to, afterMs, leaseMs, waitMs } = plan.transfer!;
-    this.history.leaving(partsOf(lease));
-    const text = await lease.transfer({ leaseMs }).catch(() => undefined);
-    if (text === undefined) return;
-    const adopters = to.map((on) => this.#instance(on));
-    this.history.transferred(partsOf(lease), adopters);
-    for (const on of to) {
-      const options = { ...plan.options, waitMs };
-      const adoption: CallPlan = { ...plan, on, kind: 'adopt', options, transfer: undefined, abortMs: undefined };
-      const adopt = () => {
-        this.history.arrived(this.#instance(on));
-        this.#begin(adoption, (call) => this.#adopt(call, text));
-      };
-      this.world.clock.setTimer(() => this.#instance(on).clock.whenAwake(adopt), afterMs);
-    }
-  }
-
-  async #adopt(call: SimulatedCall, text: string): Promise<void> {
-    const { locks, clock } = call.instance;
-    const { leaseMs, waitMs, watchdog, attemptTimeoutMs, maxHoldMs } = call.plan.options;
-    const lease = await locks.adopt(text, {
-      leaseMs: leaseMs!,
-      waitMs: waitMs!,
-      watchdog: watchdog!,
-      attemptTimeoutMs: attemptTimeoutMs!,
-      ...(maxHoldMs && { maxHoldMs }),
-    });
-    call.granted(partsOf(lease));
-    await new Promise<void>((resolve) => clock.setTimer(resolve, call.plan.sectionMs));
-    await lease.release().catch(() => {});
   }
 
   #happens({ on, kind, lastingMs }: Incident): void {

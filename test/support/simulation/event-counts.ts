@@ -35,7 +35,6 @@ export class EventCounts {
         return this.#add('held', event, 1);
       case 'released':
       case 'lost':
-      case 'transferred':
       case 'leftToExpire':
         if (!(event.heldMs >= 0)) this.wrong.push(`heldMs of ${event.type} is ${event.heldMs}`);
         return this.#add('held', event, -1);

@@ -4,16 +4,9 @@ import { isSharedMode, type LockMode } from '../../../lib/core/api/lock-options.
 /** Whether tokens grow: each lease has a larger one than all that it excludes and that were granted before. */
 export class TokenOrder {
   readonly #last = new Map<string, { any: number; excluding: number }>();
-  readonly #mayComeAgain = new Set<number>();
-
-  /** The lease was transferred: it comes once more, with the same token. */
-  mayComeAgain(token: number): void {
-    this.#mayComeAgain.add(token);
-  }
 
   /** @throws AssertionError */
   granted(resource: string, mode: LockMode, token: number): void {
-    if (this.#mayComeAgain.has(token)) return;
     const { any, excluding } = this.#last.get(resource) ?? { any: 0, excluding: 0 };
     const isShared = isSharedMode(mode);
     assert.ok(token > (isShared ? excluding : any), `a later lease of ${resource} has no larger token`);

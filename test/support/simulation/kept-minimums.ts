@@ -21,7 +21,6 @@ export class KeptMinimums {
   kept = 0;
 
   granted(grant: Granted): void {
-    if (this.#granted.has(grant.fencingToken)) return; // adopted
     this.#granted.set(grant.fencingToken, grant);
     for (const released of this.#released) check(released, grant);
   }

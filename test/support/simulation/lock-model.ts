@@ -6,7 +6,6 @@ import type {
   Queueing,
   Retention,
   RotateReply,
-  Transfer,
 } from '../../../lib/core/store/lock-store.js';
 import type { LockState, LockWaiter } from '../../../lib/core/store/lock-state.js';
 import type { Holder, Holders, LockLabel, StoredLabel } from '../../../lib/core/api/holder.js';
@@ -199,20 +198,6 @@ export class LockModel {
       this.#grantLoop(resource);
     }
     return true;
-  }
-
-  transfer({ resource, id: owner }: LockOwner, transfer: Transfer): number | null {
-    const { to, leaseMs, fencingToken, share } = transfer;
-    this.#forgetTheDead();
-    const next = this.#lengthen(resource, to, leaseMs);
-    if (next) return next.token;
-    const held = this.holderOf(resource, owner);
-    if (!held || (share && !SHARED.includes(held.mode))) return null;
-    const token = fencingToken ?? held.token;
-    const label = (transfer.label ?? held.label) || undefined;
-    this.holders.push({ ...held, owner: to, token, depth: 1, label, leaseMs, endsAt: this.now + leaseMs });
-    if (!(share && held.mode === 'read')) this.holders.splice(this.holders.indexOf(held), 1);
-    return token;
   }
 
   lowerPermits({ resource, id: owner }: LockOwner, count: number): boolean {

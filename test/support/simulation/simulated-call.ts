@@ -62,11 +62,9 @@ export class SimulatedCall {
 
   /** How much longer than it may it has waited already. */
   get overdueMs(): number {
-    const { resources, kind } = this.plan;
+    const { resources } = this.plan;
     const { attemptTimeoutMs = 1_000 } = this.plan.options;
-    // One that adopts, and is told that there is nothing to adopt, looks up why.
-    const commands = resources.length + (kind === 'adopt' ? 1 : 0);
-    const limit = this.#waitMs === 0 ? attemptTimeoutMs * commands : this.#waitMs;
+    const limit = this.#waitMs === 0 ? attemptTimeoutMs * resources.length : this.#waitMs;
     return this.instance.clock.now() - this.beganAt - limit - this.cleanUpMs;
   }
 

@@ -19,8 +19,6 @@ export class ValidLeases {
     private readonly server: MemoryServer,
     /** The most permits that a semaphore ever had. */
     private readonly permitsOf: (resource: string) => number,
-    /** Leases whose transfer has been sent: the store may have handed them on, and nobody can have adopted them. */
-    private readonly leaving: ReadonlySet<Hold>,
   ) {}
 
   /** @throws AssertionError */
@@ -42,12 +40,7 @@ export class ValidLeases {
     const { resource, id: owner } = hold.owner;
     const members = this.#members.get(resource) ?? this.server.members(resource);
     this.#members.set(resource, members);
-    // The old owner may have come back by then, through an attempt that was executed late.
-    const isNextOwner = ({ fencingToken }: MemoryMember) => fencingToken === hold.fencingToken;
-    const nextOwner = this.leaving.has(hold) ? members.find(isNextOwner) : undefined;
-    const own = members.find((each) => each.owner === owner);
-    const member =
-      own && fencingTickOf(own.fencingToken) === fencingTickOf(hold.fencingToken) ? own : (nextOwner ?? own);
+    const member = members.find((each) => each.owner === owner);
     assert.ok(member, `the store does not have the lock of ${resource} that ${owner} believes to have`);
     // One that was downgraded reads from then on, whenever the store hears of it.
     assert.ok(

@@ -95,14 +95,4 @@ describe('a call that has waited', () => {
       expect(links('waiter')).toEqual([]);
     },
   );
-
-  it('an adoption links to the trace that has transferred the lease', async () => {
-    const text = await traces.request('sender', async () => (await instance('shop-1').acquire('order:7')).transfer());
-    await traces.request('receiver', () =>
-      instance('shop-2').usingAdopted(text, () => traces.request('job', async () => {})),
-    );
-    expect(traces.span('adopt order').links.map(({ trace }) => trace)).toEqual([traceOf('sender')]);
-    expect(traces.above(traces.span('job'))).toEqual(['hold order', 'receiver']);
-    expect(traces.spans.find(({ name }) => name === 'hold order')!.attributes['lock.outcome']).toBe('transferred');
-  });
 });

@@ -75,7 +75,7 @@ describe('renewals', () => {
     });
     const hold = { run: <T>(work: () => T) => work(), renews, ended() {} };
     const call = { traceparent: undefined, run: hold.run, waits() {}, granted: () => hold, failed() {} };
-    const tracer = { followsRenewals: true, acquire: () => call, adopt: () => undefined, tick: () => undefined };
+    const tracer = { followsRenewals: true, acquire: () => call, tick: () => undefined };
     const { locks } = world.instance('shop-1', { telemetry: [{ start: (source) => source.trace(tracer) }], warn() {} });
     const lease = await locks.acquire('order:7', LEASE);
     await world.clock.advance(10_000);

@@ -153,7 +153,7 @@ describe('a tracer that throws', () => {
     throw new Error('tracer is broken');
   };
   const tracing = (tracer: Partial<LockTracer>): LockTelemetry => ({
-    start: (source) => source.trace({ acquire: fail, adopt: fail, tick: fail, ...tracer }),
+    start: (source) => source.trace({ acquire: fail, tick: fail, ...tracer }),
   });
   const holdThat = (hold: object) =>
     tracing({

@@ -60,13 +60,6 @@ const USES: Record<string, Use> = {
   'downgrade of an exclusive lock': (locks) => held(locks, (lease) => lease.downgrade()),
   'force release': (locks) => held(locks, (lease) => locks.forceRelease('x', { fencingToken: lease.fencingToken })),
   'force release of none': (locks) => locks.forceRelease('x', { fencingToken: 7 }),
-  transfer: async (locks) => {
-    const lease = await locks.acquire('x');
-    const adopted = await locks.adopt(await lease.transfer());
-    return [adopted.fencingToken >= lease.fencingToken, lease.isHeld(), adopted];
-  },
-  'adopt of another text': (locks) => locks.adopt('text'),
-  'adopt of nothing': (locks) => locks.adopt(undefined as never),
   'wait until free': (locks) => locks.waitUntilFree('x'),
   leadership: (locks) => locks.leadership('mailer') === undefined,
   campaign: (locks) => Object.keys(locks.campaign('mailer')).sort(),

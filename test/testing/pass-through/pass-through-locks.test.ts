@@ -42,9 +42,6 @@ const CALLS: Record<keyof RedisLockService, (locks: RedisLockService) => unknown
   lockOrder: (locks) => locks.lockOrder().length === 0,
   forceRelease: async (locks) => !(await locks.forceRelease('a', { fencingToken: 7 })),
   semaphore: (locks) => locks.semaphore('s', { permits: 2 }).using({ count: 2 }, (lease) => lease.isHeld()),
-  adopt: async (locks) => (await locks.adopt(await (await locks.acquire('a')).transfer())).isHeld(),
-  usingAdopted: async (locks) =>
-    locks.usingAdopted(await (await locks.acquire('a')).transfer(), (lease) => lease.isHeld()),
   observe: (locks) => locks.observe(() => {})() === undefined,
   runSingleton: (locks) => locks.runSingleton(NIGHTLY, (lease, run) => lease.isHeld() && run.tick === '1'),
   campaign: (locks) => locks.campaign('mailer').isLeader(),
@@ -183,7 +180,6 @@ describe('passThroughLocks', () => {
       (locks) => locks.forceRelease('a', {} as never),
       (locks) => locks.semaphore('a', { permits: 0 }),
       (locks) => locks.semaphore('a', { permits: 1 }).acquire({ count: 2 }),
-      (locks) => locks.adopt('no text'),
       (locks) => locks.observe(7 as never),
       (locks) => locks.runSingleton({ ...NIGHTLY, overlap: 'maybe' as never }, () => 1),
       (locks) => locks.campaign(''),

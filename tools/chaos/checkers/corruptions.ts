@@ -22,7 +22,7 @@ const grantOf = (entries: readonly Entry[], call: string): AcquireOk =>
 
 /** Two leases of `stock`, where nobody shares, one after the other. */
 function neighbours(entries: readonly Entry[], roll: Dice): [AcquireOk, AcquireOk] | undefined {
-  const holds = new History(entries).holdsByResource.get('stock')!.filter(({ call }) => !call.giver);
+  const holds = new History(entries).holdsByResource.get('stock')!;
   if (holds.length < 2) return undefined;
   const place = roll(holds.length - 1);
   const [one, other] = [holds[place]!, holds[place + 1]!];
@@ -119,13 +119,6 @@ export const corruptions: Readonly<Record<string, Corruption>> = {
   'a re-entry gets a token of its own'(entries, roll) {
     const inside = (entry: Entry): entry is AcquireInvoked => 'inside' in entry && entry.inside !== undefined;
     const invoke = pick(entries.filter(inside), roll);
-    if (!invoke) return undefined;
-    const ok = grantOf(entries, invoke.call);
-    return replace(entries, ok, { ...ok, tokens: [ok.tokens[0]! + 1] });
-  },
-  'an adopted lease gets another token'(entries, roll) {
-    const adopts = (entry: Entry): entry is AcquireInvoked => 'adopts' in entry && entry.adopts !== undefined;
-    const invoke = pick(entries.filter(adopts), roll);
     if (!invoke) return undefined;
     const ok = grantOf(entries, invoke.call);
     return replace(entries, ok, { ...ok, tokens: [ok.tokens[0]! + 1] });

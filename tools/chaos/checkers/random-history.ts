@@ -107,13 +107,11 @@ class Resource {
     this.#holders = this.#holders.filter((other) => other !== holder);
     const { process, as, token, from, mode, asked, permits } = holder;
     const to = this.#now;
-    const isGiven = mode === 'exclusive' && this.roll(8) === 0;
     const said = { as, mode, asked, from, to, token, until: from + LEASE_MS, leaseMs: LEASE_MS };
     this.told
       .hold(process, this.name, {
         ...said,
         ...(mode === 'semaphore' && { permits, total: 3 }),
-        ends: isGiven ? 'transfer' : 'release',
         ...(mode === 'write' && this.roll(3) === 0 && { downgradedAt: (from + to) / 2 }),
       })
       .look(process, as, { at: from + 0.1, held: true, until: from + LEASE_MS });
@@ -132,13 +130,6 @@ class Resource {
       this.told
         .wrote(process, as, { at: from + 0.3, token, resource: this.name })
         .witnessed(from + 0.2, token, true, this.name);
-    }
-    if (isGiven) {
-      const heir = PROCESSES[this.roll(PROCESSES.length)]!;
-      this.#now += 2;
-      const taken = { adopts: as, asked: this.#now - 1, from: this.#now, to: this.#now + 2, token, queues: false };
-      this.told.hold(heir, this.name, { ...taken, as: `${as}/2`, leaseMs: LEASE_MS });
-      this.#now += 2;
     }
     this.#now += 0.3;
     this.#grant();

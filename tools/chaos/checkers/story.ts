@@ -11,7 +11,6 @@ interface Asked {
   readonly waitMs?: number;
   readonly queues?: boolean;
   readonly inside?: string;
-  readonly adopts?: string;
   readonly abortMs?: number;
   /** When it was called. @default a millisecond before */
   readonly asked?: number;
@@ -25,7 +24,7 @@ export interface Held extends Asked {
   /** @default the end, and ten milliseconds */
   readonly until?: number;
   /** @default 'release' */
-  readonly ends?: 'release' | 'transfer' | 'never';
+  readonly ends?: 'release' | 'never';
   readonly downgradedAt?: number;
 }
 
@@ -151,7 +150,7 @@ export class Story {
 
   #ask(process: string, resource: string | readonly string[], asked: Asked, before: number): string {
     const { as: call = `${process}#${++this.#calls}`, asked: at = before - 1, leaseMs = 300, queues = true } = asked;
-    const { mode = 'exclusive', permits, total, waitMs, inside, adopts, abortMs } = asked;
+    const { mode = 'exclusive', permits, total, waitMs, inside, abortMs } = asked;
     this.add({
       type: 'invoke',
       op: 'acquire',
@@ -166,7 +165,6 @@ export class Story {
       ...(total !== undefined && { total }),
       ...(waitMs !== undefined && { waitMs }),
       ...(inside !== undefined && { inside }),
-      ...(adopts !== undefined && { adopts }),
       ...(abortMs !== undefined && { abortMs }),
     });
     return call;

@@ -1,10 +1,8 @@
-import type { AcquireInvoked, ChaosMode, Looked, Lost, Wrote } from './entries.js';
+import type { AcquireInvoked, Looked, Lost, Wrote } from './entries.js';
 
 /** Everything that was said of one call to acquire. */
 export interface Call {
   readonly invoked: AcquireInvoked;
-  /** The one whose lease it takes over. */
-  readonly giver?: Call;
   /** The one that it says it re-enters. */
   readonly outer?: Call;
   /** How often it was said how it ended: once. */
@@ -25,16 +23,12 @@ export interface Call {
   downgradedAt?: number;
   /** When it gave some of its permits back, and how many it kept. */
   lowered?: { readonly at: number; readonly left: number };
-  /** When its end was called: release, or transfer. */
+  /** When its end was called. */
   endCalledAt?: number;
   endedAt?: number;
   /** When release was called; and when it had succeeded. */
   releaseCalledAt?: number;
   releasedAt?: number;
-  /** The same of transfer, and for how long the lease waited to be adopted. */
-  transferCalledAt?: number;
-  transferredAt?: number;
-  transitMs?: number;
   /** How its process ended, where that was before its own end. */
   diedAt?: number;
 }
@@ -65,12 +59,6 @@ export function heldUntil({ granted, looks, lost, endCalledAt }: Call): number {
   return Math.min(end, lost?.at ?? Infinity, endCalledAt ?? Infinity);
 }
 
-/** How the lease is held when it begins. Who takes over from a writer that became a reader reads. */
-export function modeOf({ invoked, giver }: Call): ChaosMode {
-  if (!giver) return invoked.mode;
-  return giver.downgradedAt === undefined ? modeOf(giver) : 'read';
-}
-
 /**
  * Whether it stands on the lease of another call. Where that was lost a moment before, the same call is granted a lease of its own,
  * with another token.
@@ -89,7 +77,7 @@ export function holdsOf(call: Call): Hold[] {
   const { invoked, granted, downgradedAt = Infinity, lowered } = call;
   if (!granted || reenters(call)) return [];
   const to = heldUntil(call);
-  const mode = modeOf(call);
+  const { mode } = invoked;
   return invoked.resources.flatMap((resource) => {
     const base = { call, process: invoked.process, resource, token: granted.tokens.get(resource)!, permits: 1 };
     const end = Math.min(to, downgradedAt);

@@ -31,8 +31,6 @@ export interface AcquireInvoked extends Said {
   readonly queues: boolean;
   /** The call that it re-enters. */
   readonly inside?: string;
-  /** The call whose lease it takes over. */
-  readonly adopts?: string;
   /** The worker's own signal aborts after so many milliseconds: else nobody may hear that the caller gave up. */
   readonly abortMs?: number;
   /** Where the worker sets it: else nobody may hear that a queue is full. */
@@ -89,15 +87,13 @@ export interface Lost extends Said {
 /** The end of a hold, of its exclusiveness, or of some of its permits. `at` of `invoke` was looked at before the call. */
 export interface Ended extends Said {
   readonly type: 'invoke' | 'ok' | 'fail' | 'unknown';
-  readonly op: 'release' | 'transfer' | 'downgrade' | 'lower';
+  readonly op: 'release' | 'downgrade' | 'lower';
   readonly call: string;
   /** When some permits were given back: how many it has still. */
   readonly left?: number;
   readonly code?: string;
   /** What the error said. */
   readonly why?: string;
-  /** Of a transfer: how long the lease waits to be adopted, where it is not as long as before. */
-  readonly leaseMs?: number;
 }
 
 /** What the witness answered to a write. */

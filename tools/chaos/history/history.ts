@@ -67,14 +67,12 @@ export class History {
     for (const entry of this.entries) {
       if (entry.type === 'invoke' && entry.op === 'acquire') {
         const diedAt = this.deaths.get(entry.process);
-        const giver = entry.adopts === undefined ? undefined : calls.get(entry.adopts);
         const outer = entry.inside === undefined ? undefined : calls.get(entry.inside);
         calls.set(entry.call, {
           invoked: entry,
           endings: 0,
           looks: [],
           writes: [],
-          ...(giver && { giver }),
           ...(outer && { outer }),
           ...(diedAt !== undefined && { diedAt }),
         });
@@ -112,8 +110,7 @@ function tell(call: Call, entry: Extract<Entry, { call: string }>): void {
   } else {
     if (entry.type === 'invoke') call.endCalledAt ??= entry.at;
     else call.endedAt ??= entry.at;
-    if (entry.op === 'release') tellRelease(call, entry);
-    else tellTransfer(call, entry);
+    tellRelease(call, entry);
   }
 }
 
@@ -132,13 +129,6 @@ function tellEnding(call: Call, entry: Extract<Entry, { op: 'acquire' }>): void 
 function tellRelease(call: Call, { type, at }: Ended): void {
   if (type === 'invoke') call.releaseCalledAt ??= at;
   else if (type === 'ok') call.releasedAt ??= at;
-}
-
-function tellTransfer(call: Call, { type, at, leaseMs }: Ended): void {
-  if (type === 'invoke') {
-    call.transferCalledAt ??= at;
-    call.transitMs ??= leaseMs ?? call.invoked.leaseMs;
-  } else if (type === 'ok') call.transferredAt ??= at;
 }
 
 function groupBy<T>(items: readonly T[], keysOf: (item: T) => readonly string[]): Map<string, T[]> {

@@ -123,11 +123,6 @@ export const CYCLES: readonly Cycle[] = [
     run: ({ jobs }, name) => Promise.all([jobs.locked(name), jobs.reads(name), jobs.permitted(name), jobs.leads()]),
   },
   {
-    mode: 'handed on',
-    weight: 5,
-    run: async ({ a, b }, name) => (await b.adopt(await (await a.acquire(name)).transfer())).release(),
-  },
-  {
     mode: 'time-outs and refusals',
     weight: 5,
     run: async ({ a, b }, name) => {

@@ -169,16 +169,6 @@ export const LOCK_MUTANTS = [
     caughtBy: ['reentry'],
   },
   {
-    name: 'adopted-twice',
-    what: 'a lease that was handed on can be adopted again when somebody has done so',
-    file: SCRIPTS,
-    find: "if holder ~= owner or ARGV[5] == '1' then return 0 end",
-    replace: "if not holder or ARGV[5] == '1' then return 0 end",
-    scenario: 'rush',
-    work: { ways: { handedOver: 1 } },
-    caughtBy: ['tokens', 'exclusion'],
-  },
-  {
     name: 'lock-without-expiry',
     what: 'the lock of a waiter that is granted has no expiry before its first renewal',
     file: SCRIPTS,

@@ -70,7 +70,6 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
           read: 5,
           write: 5,
           permits: 6,
-          handedOver: 4,
         },
       },
     },

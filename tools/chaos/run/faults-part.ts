@@ -19,7 +19,6 @@ export const WORK: Omit<Work, 'callers' | 'longHolds'> = {
     write: 3,
     permits: 8,
     several: 4,
-    handedOver: 2,
     impatient: 3,
     mixed: 1,
   },

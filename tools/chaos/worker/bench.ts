@@ -3,7 +3,7 @@ import { SeededRandom } from '../../../test/support/world/seeded-random.js';
 import type { HistoryLog } from '../history/history-log.js';
 import { LoopWatch } from '../history/loop-watch.js';
 import type { WitnessClient } from '../witness/witness-client.js';
-import type { Message, WorkerSettings } from './settings.js';
+import type { WorkerSettings } from './settings.js';
 
 /** What could be taken for a part of a key, or break a line. */
 const HOSTILE = ['}:waiters', '}{%7B:done:\n\0 😀', ':tick:{%'];
@@ -52,10 +52,6 @@ export class Bench {
   pick(kind: string): string {
     const number = this.upTo(this.settings.resources);
     return number === 0 ? `${kind}-0` : `${kind}-${number}${HOSTILE[number % HOSTILE.length]!}`;
-  }
-
-  tell(message: Message): void {
-    process.send!(message);
   }
 
   /** Nothing of ours keeps the process alive after this. */

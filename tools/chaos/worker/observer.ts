@@ -6,7 +6,7 @@ const LOOK_MS = 15;
 
 /** Looks at the queues again and again. What it cannot see while Redis has trouble, nobody asks for. */
 export async function observe(bench: Bench): Promise<void> {
-  const kinds = ['stock', 'prices', 'exports', 'ledger', 'import'];
+  const kinds = ['stock', 'prices', 'exports', 'ledger'];
   while (!bench.isOver) {
     const resource = bench.pick(kinds[bench.upTo(kinds.length)]!);
     const from = machineNow();

@@ -130,7 +130,7 @@ export class Section {
   /** What ends the hold, its exclusiveness, or a part of its permits. @param left how many of them it has then */
   async end<T>(op: Ended['op'], act: () => Promise<T>, left?: number): Promise<T | undefined> {
     const { call } = this;
-    if (op === 'release' || op === 'transfer') this.#unwatch?.();
+    if (op === 'release') this.#unwatch?.();
     this.#say({ type: 'invoke', op, call, ...(left !== undefined && { left }) });
     try {
       const result = await act();

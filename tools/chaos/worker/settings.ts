@@ -26,7 +26,6 @@ export type Way =
   | 'lowered'
   | 'kept'
   | 'several'
-  | 'handedOver'
   | 'impatient'
   | 'mixed';
 
@@ -57,17 +56,4 @@ export interface WorkerSettings {
 }
 
 /** What the harness tells a worker while it runs. */
-export type Command =
-  | { readonly type: 'block'; readonly ms: number }
-  | { readonly type: 'adopt'; readonly handedOver: HandedOver }
-  | { readonly type: 'close' };
-
-/** A lease on its way from one worker to another. */
-export interface HandedOver {
-  readonly text: string;
-  readonly call: string;
-  readonly resource: string;
-}
-
-/** What a worker tells the harness. */
-export type Message = { readonly type: 'ready' } | { readonly type: 'handOver'; readonly handedOver: HandedOver };
+export type Command = { readonly type: 'block'; readonly ms: number } | { readonly type: 'close' };

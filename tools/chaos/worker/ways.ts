@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { exponentialBackoff, type Lease, type LockOptions } from 'nestjs-redis-lock';
 import type { Bench } from './bench.js';
 import { Section } from './section.js';
-import { ANSWER_MS, type HandedOver, type Way } from './settings.js';
+import { ANSWER_MS, type Way } from './settings.js';
 
 /** How many permits each semaphore has. */
 const PERMITS = 3;
@@ -123,28 +123,7 @@ export const ways: Readonly<Record<Way, (bench: Bench) => Promise<void>>> = {
   using: (bench) => reenter(bench, 'stock', 'exclusive', 0),
 
   reentrant: (bench) => reenter(bench, 'ledger', 'reentrant', bench.upTo(4)),
-
-  handedOver: async (bench) => {
-    const resource = bench.pick('import');
-    const waitMs = patience(bench);
-    const section = new Section(bench, { resources: [resource], mode: 'exclusive', queues: true, waitMs });
-    const lease = await section.acquire(() => bench.locks.acquire(resource, { waitMs }));
-    if (!lease) return;
-    await section.hold(lease, holdMs(bench), true);
-    const text = await section.end('transfer', () => lease.transfer());
-    if (text) bench.tell({ type: 'handOver', handedOver: { text, call: section.call, resource } });
-    // Not handed on: it is still ours, unless it is lost.
-    else await section.end('release', () => lease.release());
-  },
 };
-
-/** Goes on with what another worker handed over. */
-export async function adopt(bench: Bench, { text, call, resource }: HandedOver): Promise<void> {
-  const waitMs = patience(bench);
-  const asked = { resources: [resource], mode: 'exclusive', queues: false, waitMs, adopts: call } as const;
-  const section = new Section(bench, asked);
-  await work(bench, section, await section.acquire(() => bench.locks.adopt(text, { waitMs })));
-}
 
 interface Request {
   readonly kind: string;

@@ -10,7 +10,7 @@ import { campaign } from './candidate.js';
 import { observe } from './observer.js';
 import { answerMsOf, type Command, type WorkerSettings } from './settings.js';
 import { tick } from './ticker.js';
-import { adopt, call } from './ways.js';
+import { call } from './ways.js';
 
 /** What it waits for while its loop stands still. */
 const NOBODY_WAKES = new Int32Array(new SharedArrayBuffer(4));
@@ -51,9 +51,6 @@ const verbs = {
     // Without work: a processor that it took would be missing where nothing is blocked.
     for (let left = ms; left > 0; left = until - machineNow()) Atomics.wait(NOBODY_WAKES, 0, 0, left);
   },
-  adopt({ handedOver }: Extract<Command, { type: 'adopt' }>): void {
-    if (!bench.isOver) start(adopt(bench, handedOver));
-  },
   async close(): Promise<void> {
     if (bench.isOver) return;
     log.say({ type: 'closing' });
@@ -76,7 +73,7 @@ process.on('disconnect', () => process.exit());
 
 isReady = true;
 log.say({ type: 'started' });
-bench.tell({ type: 'ready' });
+process.send!('ready');
 const stopTicking = settings.ticks ? tick(bench) : () => undefined;
 if (settings.observes) start(observe(bench));
 if (settings.campaigns) start(campaign(bench));

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { atExit } from '../../../test/support/process/at-exit.js';
 import { programOf, programsOf, type Replaced } from '../../../test/support/process/program.js';
-import type { Command, HandedOver, Message, WorkerSettings } from '../worker/settings.js';
+import type { Command, WorkerSettings } from '../worker/settings.js';
 
 const main = new URL('../worker/worker-process-main.ts', import.meta.url);
 
@@ -31,7 +31,6 @@ export class WorkerProcess {
   constructor(
     readonly settings: WorkerSettings,
     env: NodeJS.ProcessEnv,
-    onHandOver: (handedOver: HandedOver) => void,
     replaced?: Replaced,
   ) {
     this.#child = fork(workerProgram(replaced), {
@@ -46,10 +45,7 @@ export class WorkerProcess {
     const calledOff = atExit(() => this.#child.kill('SIGKILL'));
     this.exited = once(this.#child, 'close').then(calledOff);
     this.ready = new Promise((resolve, reject) => {
-      this.#child.on('message', (message: Message) => {
-        if (message.type === 'ready') resolve();
-        else onHandOver(message.handedOver);
-      });
+      this.#child.once('message', () => resolve());
       void this.exited.then(() => reject(new Error(`${this.instanceId} ended before it was ready.\n${this.#output}`)));
     });
     this.ready.catch(() => undefined);

@@ -11,7 +11,7 @@ import { HistoryFolder } from '../history/history-folder.js';
 import type { HistoryLog } from '../history/history-log.js';
 import { LoopWatch } from '../history/loop-watch.js';
 import type { SteppedClock } from '../servers/stepped-clock.js';
-import type { HandedOver, WorkerSettings } from '../worker/settings.js';
+import type { WorkerSettings } from '../worker/settings.js';
 import { WitnessProcess } from '../witness/witness-process.js';
 import { serveWitness } from '../witness/witness-server.js';
 import { AnswerWatch } from './answer-watch.js';
@@ -42,8 +42,6 @@ const KEY_PREFIX = 'lock';
 export class World implements AsyncDisposable {
   /** For the faults. */
   readonly random: SeededRandom;
-  /** Whoever carries what is handed over: it comes when it comes, and must not change what the faults do. */
-  readonly #carrier: SeededRandom;
   readonly slots: Slot[] = [];
   /** What to do when it is over, the last thing first. */
   readonly #endings: (() => unknown)[] = [];
@@ -58,7 +56,6 @@ export class World implements AsyncDisposable {
     readonly settings: WorldSettings,
   ) {
     this.random = new SeededRandom(settings.seed);
-    this.#carrier = new SeededRandom(settings.seed);
   }
 
   /** Starts everything but Redis, which is given, and goes on after this world. */
@@ -250,21 +247,10 @@ export class World implements AsyncDisposable {
         ...changes,
       },
       { ...place?.clock?.env },
-      (handedOver) => this.#handOver(handedOver),
       settings.replaced,
     );
     this.#endings.push(() => worker.kill());
     return worker;
-  }
-
-  /** To one of them; now and then to two, of whom one may have it. */
-  #handOver(handedOver: HandedOver): void {
-    const { awake } = this;
-    const first = Math.floor(this.#carrier.fraction() * awake.length);
-    const heirs = Math.min(awake.length, this.#carrier.fraction() < 0.25 ? 2 : 1);
-    for (let next = 0; next < heirs; next++) {
-      awake[(first + next) % awake.length]!.worker.send({ type: 'adopt', handedOver });
-    }
   }
 }
 

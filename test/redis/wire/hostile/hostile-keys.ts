@@ -160,8 +160,6 @@ export class HostileKeys {
         return [[LOCK], [owner, this.any(['', '{"group":"g"}'])]];
       case 'VERIFY':
         return [[LOCK], [owner]];
-      case 'TRANSFER':
-        return [[LOCK], [owner, other, lease, this.any(['', 2 ** 50]), this.any([0, 1]), ...label]];
       case 'RAISE_TOKEN':
         return [
           [LOCK, FENCE],

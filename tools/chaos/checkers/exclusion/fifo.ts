@@ -45,7 +45,7 @@ function turnsOf(resource: string, calls: readonly Call[]): Map<string, Turns> {
   for (const call of calls) {
     const { invoked, granted } = call;
     const token = granted?.tokens.get(resource);
-    if (!granted || token === undefined || !invoked.queues || invoked.adopts !== undefined || reenters(call)) continue;
+    if (!granted || token === undefined || !invoked.queues || reenters(call)) continue;
     // Handed over in memory: that took no place in the queue.
     if (token % TOKENS_PER_TICK !== 0) continue;
     const turn = { call, token, at: granted.at, until: heldUntil(call) };

@@ -5,12 +5,12 @@ import type { Span } from '../spans.js';
  * When Redis may have a resource as this call's: longer than the call itself knows, because a lock that nobody releases stays
  * until its TTL is over, and the last renewal may have been sent in the last moment.
  */
-export function possession(call: Call, adopters: readonly Call[] = []): Span[] {
+export function possession(call: Call): Span[] {
   const { invoked, granted, refused, diedAt } = call;
-  // Nobody knows when it was granted the first of several; or when it has taken over what was handed on.
-  const hasEarly = invoked.resources.length > 1 || invoked.adopts !== undefined;
+  // Nobody knows when it was granted the first of several.
+  const hasEarly = invoked.resources.length > 1;
   const span = (from: number, to: number): Span[] => (to > from ? [{ from, to }] : []);
-  if (granted) return span(hasEarly || reenters(call) ? invoked.at : granted.at, heldAtMost(call, adopters));
+  if (granted) return span(hasEarly || reenters(call) ? invoked.at : granted.at, heldAtMost(call));
   if (refused) {
     const isKnown = refused.type === 'fail' && refused.code !== 'LOCK_UNAVAILABLE' && refused.code !== 'LEASE_LOST';
     if (isKnown) return hasEarly ? span(invoked.at, refused.at) : [];
@@ -20,19 +20,11 @@ export function possession(call: Call, adopters: readonly Call[] = []): Span[] {
   return span(hasEarly ? invoked.at : diedAt, diedAt + invoked.leaseMs);
 }
 
-function heldAtMost(call: Call, adopters: readonly Call[]): number {
+function heldAtMost(call: Call): number {
   const { invoked, lost, looks, diedAt = Infinity, releaseCalledAt = Infinity, releasedAt } = call;
-  const { transferredAt, transferCalledAt = Infinity, transitMs = 0 } = call;
-  if (transferredAt !== undefined) {
-    const adopter = adopters.find(({ granted }) => granted);
-    return adopter ? adopter.granted!.at : transferredAt + transitMs;
-  }
   const seenOver = looks.find(({ held }) => !held)?.at ?? Infinity;
   const lostAt = Math.min(lost ? Math.min(lost.at, lost.loopRanAt) : Infinity, seenOver);
   const renewedAt = Math.min(lostAt, releaseCalledAt, diedAt);
-  const atMost = renewedAt + invoked.leaseMs;
   const isReleased = releasedAt !== undefined && lostAt === Infinity;
-  const end = isReleased ? releasedAt : atMost;
-  // It may have moved without an answer, and nobody knows how to adopt it.
-  return transferCalledAt === Infinity || isReleased ? end : Math.max(end, transferCalledAt + transitMs);
+  return isReleased ? releasedAt : renewedAt + invoked.leaseMs;
 }

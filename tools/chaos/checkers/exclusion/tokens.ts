@@ -1,4 +1,4 @@
-import { type Call, type Hold, modeOf, reenters } from '../../history/call.js';
+import { type Call, type Hold, reenters } from '../../history/call.js';
 import type { FaultSpan, History } from '../../history/history.js';
 import { BOUNDS, type Bounds } from '../bounds.js';
 import { brokenBy, Findings, ms, quote, under } from '../findings.js';
@@ -11,7 +11,7 @@ import type { Verdict } from '../violation.js';
 export function tokens(history: History, { splitsVotes }: Bounds = BOUNDS): Verdict {
   const findings = new Findings('tokens');
   for (const [resource, calls] of history.callsByResource) {
-    const mayShare = (call: Call): boolean => splitsVotes && modeOf(call) === 'read';
+    const mayShare = (call: Call): boolean => splitsVotes && call.invoked.mode === 'read';
     findRepeated(history, resource, calls, mayShare, findings);
   }
   for (const holds of history.holdsByResource.values()) findUnordered(history, holds, findings);
@@ -26,9 +26,8 @@ function findRepeated(
   findings: Findings,
 ): void {
   const seen = new Map<number, Call>();
-  const adopted = new Map<Call, Call>();
   for (const call of calls) {
-    const { invoked, granted, giver } = call;
+    const { invoked, granted } = call;
     if (!granted || reenters(call)) continue;
     const token = granted.tokens.get(resource);
     findings.looked++;
@@ -37,15 +36,6 @@ function findRepeated(
     };
     if (token === undefined || !Number.isSafeInteger(token) || token <= 0) {
       findings.violate(granted.at, what('that is no token'));
-      continue;
-    }
-    if (giver) {
-      const given = giver.granted?.tokens.get(resource);
-      if (given !== token)
-        findings.violate(granted.at, what(`but ${giver.invoked.call} handed it on with token ${given}`));
-      const rival = adopted.get(giver);
-      if (rival) findings.violate(granted.at, what(`but ${rival.invoked.call} has adopted the same lease`));
-      adopted.set(giver, call);
       continue;
     }
     const other = seen.get(token);

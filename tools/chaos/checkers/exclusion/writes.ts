@@ -1,4 +1,4 @@
-import { type Call, modeOf } from '../../history/call.js';
+import type { Call } from '../../history/call.js';
 import type { Wrote } from '../../history/entries.js';
 import type { History } from '../../history/history.js';
 import { brokenBy, Findings, ms, quote, under } from '../findings.js';
@@ -31,7 +31,7 @@ export function writes(history: History): Verdict {
 
 /** Readers and permits write beside each other, with tokens in no order. A writer is alone until it is downgraded. */
 function wasAlone(call: Call, write: Wrote): boolean {
-  const mode = modeOf(call);
+  const { mode } = call.invoked;
   return mode !== 'read' && mode !== 'semaphore' && write.at <= (call.downgradedAt ?? Infinity);
 }
 

@@ -32,7 +32,7 @@ function checkEnding(call: Call, closedAt: number | undefined, findings: Finding
     findings.violate(invoked.at, () => `${name} never ended${how}`);
   }
   if (endCalledAt !== undefined && endedAt === undefined) {
-    findings.violate(endCalledAt, () => `${name}: its release or transfer, called at ${ms(endCalledAt)}, never ended`);
+    findings.violate(endCalledAt, () => `${name}: its release, called at ${ms(endCalledAt)}, never ended`);
   }
 }
 

@@ -84,33 +84,6 @@ describe('errors', () => {
     expect(isExplained({ at: 10, code })).toBe(false);
   });
 
-  it('nothing to adopt: where it was adopted before, or too late', () => {
-    const adopts = (asked: number): Refused => ({
-      adopts: 'given',
-      asked,
-      at: asked + 1,
-      code: 'LEASE_LOST',
-      queues: false,
-    });
-    const given = (told: Story) =>
-      story()
-        .hold('c', 'stock', { as: 'given', from: 6000, to: 6010, token: 64, ends: 'transfer' })
-        .add(...told.entries);
-    const isLost = (asked: number, also: (told: Story) => Story = (told) => told) =>
-      isExplained(adopts(asked), (told) => also(given(told)));
-    expect(isLost(6020)).toBe(false);
-    expect(isLost(6320)).toBe(true);
-    expect(isLost(6020, (told) => told.hold('d', 'stock', { adopts: 'given', from: 6015, to: 6100, token: 64 }))).toBe(
-      true,
-    );
-    // Another one had it, and heard of that too late.
-    const late = (told: Story) =>
-      told.refused('d', 'stock', { adopts: 'given', asked: 6015, at: 7500, code: 'LEASE_LOST', queues: false });
-    expect(isLost(6020, late)).toBe(false);
-    const isStruck = { from: 6016, to: 7400, victims: ['d'] };
-    expect(isLost(6020, (told) => late(told).fault('blocked', isStruck))).toBe(true);
-  });
-
   it('what nobody has heard of is explained by nothing', () => {
     for (const code of ['INVALID_LOCK_OPTIONS', 'LOCK_QUEUE_FULL', 'LOCK_REENTRY', 'LEASE_LOST', 'ECONNRESET']) {
       expect(isExplained({ at: 10, code })).toBe(false);

@@ -1,9 +1,8 @@
-import { type Call, heldUntil, modeOf } from '../../history/call.js';
+import { type Call, heldUntil } from '../../history/call.js';
 import type { Ended } from '../../history/entries.js';
 import type { History } from '../../history/history.js';
 import { BOUNDS, type Bounds } from '../bounds.js';
 import { brokenBy, Findings, ms, quote, under } from '../findings.js';
-import { adoptersOf } from './liveness.js';
 import { Struck } from '../struck.js';
 import type { Verdict } from '../violation.js';
 
@@ -51,7 +50,6 @@ export function errors(history: History, bounds: Bounds = BOUNDS): Verdict {
 class Reasons {
   readonly #struck: Struck;
   readonly #closings: ReadonlyMap<string, number>;
-  readonly #adopters: ReadonlyMap<Call, readonly Call[]>;
   /** What each resource is taken for: a lock, or a semaphore of so many permits. */
   readonly #kinds = new Map<string, Set<string>>();
   /** By process and resource, when its turn may have come: somebody there had just ended. In order. */
@@ -68,7 +66,6 @@ class Reasons {
       ...(bounds.splitsVotes && { lateMs: leaseMs / 8 }),
     });
     this.#closings = new Map(history.of('closing').map(({ process, at }) => [process, at]));
-    this.#adopters = adoptersOf(history);
     for (const call of history.calls) this.#note(call);
     for (const turns of this.#turns.values()) turns.sort((a, b) => a - b);
   }
@@ -112,12 +109,11 @@ class Reasons {
     }
   }
 
-  /** A release, a transfer or a downgrade that failed. */
+  /** A release or a downgrade that failed. */
   explainEnd(call: Call, { code, at, op }: Ended): boolean {
-    const { lost, looks, invoked, releaseCalledAt, transferCalledAt, downgradedAt, lowered } = call;
+    const { lost, looks, invoked, releaseCalledAt, downgradedAt, lowered } = call;
     const calls = {
       release: releaseCalledAt,
-      transfer: transferCalledAt,
       downgrade: downgradedAt,
       lower: lowered?.at,
     };
@@ -172,24 +168,10 @@ class Reasons {
     return waitMs === 0 && leaseMs < this.bounds.slowMs && at - invoked.at >= leaseMs * SAFE_SHARE;
   }
 
-  /** Also where it heard of it too late, and is told that the lease is lost. */
-  #mayHaveHad(call: Call): boolean {
-    const { refused, invoked } = call;
-    return refused?.type !== 'fail' || this.#isStruck(call, invoked.at, refused.at);
-  }
-
-  /** What it was to take over, to enter or to add another resource to had gone. */
+  /** What it was to enter or to add another resource to had gone. */
   #isLost(call: Call, at: number): boolean {
-    const { invoked, giver, outer } = call;
+    const { invoked, outer } = call;
     if (this.#isStruck(call, invoked.at, at) || brokenBy(this.history, invoked.at, at, invoked.leaseMs)) return true;
-    if (giver) {
-      const { transferCalledAt = at, transitMs = 0 } = giver;
-      const rivals = this.#adopters.get(giver)!.filter((other) => other !== call && other.invoked.at <= at);
-      return (
-        at >= transferCalledAt + transitMs - EARLY_MS ||
-        rivals.some((rival) => this.bounds.splitsVotes || this.#mayHaveHad(rival))
-      );
-    }
     return outer?.granted !== undefined && heldUntil(outer) <= at;
   }
 }
@@ -199,7 +181,7 @@ function placeOf(process: string, resource: string): string {
 }
 
 function mayEnter(outer: Call, inner: Call): boolean {
-  const [held, wanted] = [modeOf(outer), modeOf(inner)];
+  const [held, wanted] = [outer.invoked.mode, inner.invoked.mode];
   if (held === 'semaphore')
     return (outer.invoked.permits ?? 1) + (inner.invoked.permits ?? 1) <= (inner.invoked.total ?? 1);
   if (held === 'write') return wanted === 'write' || wanted === 'read';

@@ -1,7 +1,7 @@
-import { type Call, heldUntil, modeOf, reenters } from '../../history/call.js';
+import { type Call, heldUntil, reenters } from '../../history/call.js';
 import type { FaultSpan, History } from '../../history/history.js';
 import { BOUNDS, type Bounds } from '../bounds.js';
-import { adoptersOf, endOf, isWaiter } from './liveness.js';
+import { endOf, isWaiter } from './liveness.js';
 import { possession } from '../exclusion/possession.js';
 import { Spans } from '../spans.js';
 import { Struck } from '../struck.js';
@@ -45,10 +45,9 @@ export function gaps(history: History, bounds: Bounds = BOUNDS): ReadonlyMap<str
     else found.set(key, [gap]);
   };
   const struck = new Struck(history, { except: bounds.losesMessages });
-  const adopters = adoptersOf(history);
   const silences = new Silences(history);
   const lines = [...history.callsByResource].map(([resource, calls]) => {
-    return new ResourceLine(history, resource, calls, adopters, struck, silences);
+    return new ResourceLine(history, resource, calls, struck, silences);
   });
   for (const line of lines) {
     for (const call of line.exclusive) {
@@ -169,23 +168,17 @@ class ResourceLine {
     private readonly history: History,
     private readonly resource: string,
     calls: readonly Call[],
-    adopters: ReadonlyMap<Call, readonly Call[]>,
     private readonly struck: Struck,
     private readonly silences: Silences,
   ) {
     this.#callers = new Set(calls.map(({ invoked }) => invoked.process));
-    this.#taken = new Spans(calls.flatMap((call) => possession(call, adopters.get(call))));
+    this.#taken = new Spans(calls.flatMap(possession));
     this.#grants = calls
-      .filter((call) => call.granted && !reenters(call) && !call.giver)
+      .filter((call) => call.granted && !reenters(call))
       .sort((a, b) => a.granted!.at - b.granted!.at);
     this.exclusive = this.#grants.filter((call) => {
-      const mode = modeOf(call);
-      return (
-        mode !== 'read' &&
-        mode !== 'semaphore' &&
-        call.downgradedAt === undefined &&
-        call.transferCalledAt === undefined
-      );
+      const { mode } = call.invoked;
+      return mode !== 'read' && mode !== 'semaphore' && call.downgradedAt === undefined;
     });
     this.#composites = calls.filter(({ invoked }) => invoked.resources.length > 1);
     this.#waiters = calls.filter(isWaiter).sort((a, b) => a.invoked.at - b.invoked.at);

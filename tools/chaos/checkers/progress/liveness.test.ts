@@ -86,15 +86,6 @@ describe('liveness', () => {
     }
   });
 
-  it('a lease on its way to another process is held', () => {
-    const told = story()
-      .hold('a', 'stock', { as: 'given', from: 0, to: 100, token: 32, ends: 'transfer' })
-      .hold('b', 'stock', { asked: 50, from: 700, to: 710, token: 64 });
-    expect(liveness(told).violations).toHaveLength(1);
-    told.hold('c', 'stock', { adopts: 'given', asked: 380, from: 390, to: 600, token: 32 });
-    expect(liveness(told).violations).toEqual([]);
-  });
-
   it('nothing is promised while Redis or the one who waits is struck', () => {
     expect(
       liveness(grantedAt(700).fault('redis-stop', { from: 110, to: 400, victims: ['a', 'b', 'c'] })).violations,

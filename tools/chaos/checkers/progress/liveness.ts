@@ -16,11 +16,10 @@ export function liveness(history: History, bounds: Bounds = BOUNDS): Verdict {
   const findings = new Findings('liveness');
   const struck = new Struck(history, { except: bounds.losesMessages });
   const faults = new Struck(history, { except: bounds.losesMessages, stallMs: Infinity });
-  const adopters = adoptersOf(history);
   for (const [resource, calls] of history.callsByResource) {
     const leaseMs = calls.reduce((longest, { invoked }) => Math.max(longest, invoked.leaseMs), 0);
     const boundMs = heartbeatMs(leaseMs) + bounds.idleMs;
-    const taken = takenSpans(calls, adopters, struck, (fault) => {
+    const taken = takenSpans(calls, struck, (fault) => {
       return leaseMs + boundMs + (fault.movesClock ? bounds.clockStepMs : 0);
     });
     for (const call of calls) {
@@ -48,33 +47,19 @@ export function liveness(history: History, bounds: Bounds = BOUNDS): Verdict {
 /** Who waits for this one resource, and for nothing else. */
 export function isWaiter(call: Call): boolean {
   const { invoked } = call;
-  return invoked.queues && invoked.resources.length === 1 && invoked.adopts === undefined && !reenters(call);
+  return invoked.queues && invoked.resources.length === 1 && !reenters(call);
 }
 
 export function endOf({ granted, refused, diedAt }: Call, history: History): number {
   return granted?.at ?? refused?.at ?? diedAt ?? history.endsAt;
 }
 
-/** Who tried to take over what a call handed on. */
-export function adoptersOf({ calls }: History): ReadonlyMap<Call, readonly Call[]> {
-  const adopters = new Map<Call, Call[]>();
-  for (const call of calls) {
-    if (call.giver) adopters.set(call.giver, [...(adopters.get(call.giver) ?? []), call]);
-  }
-  return adopters;
-}
-
 /** When somebody may hold the resource, or Redis cannot give it to anybody. */
-export function takenSpans(
-  calls: readonly Call[],
-  adopters: ReadonlyMap<Call, readonly Call[]>,
-  struck: Struck,
-  afterMs: (fault: FaultSpan) => number,
-): Spans {
+export function takenSpans(calls: readonly Call[], struck: Struck, afterMs: (fault: FaultSpan) => number): Spans {
   const spans: Span[] = struck.ofRedis.map((fault) => ({ from: fault.from, to: fault.to + afterMs(fault) }));
   spans.push(...struck.slow);
   for (const call of calls) {
-    spans.push(...possession(call, adopters.get(call)));
+    spans.push(...possession(call));
     addUnaware(spans, call, struck);
   }
   return new Spans(spans);

@@ -45,14 +45,6 @@ describe('RedisLockService (e2e)', () => {
     });
   });
 
-  it('usingAdopted works under a lease of another call', async () => {
-    const lease = await locks.acquire('import');
-    const text = await lease.transfer();
-    const token = await locks.usingAdopted(text, async () => locks.currentOrThrow('import').fencingToken);
-    expect(token).toBe(lease.fencingToken);
-    expect((await locks.inspect('import')).holders).toEqual([]);
-  });
-
   it('minHoldMs keeps a resource taken after its release', async () => {
     const lease = await locks.acquire('partner-api', { minHoldMs: 2_000 });
     await lease.release();

@@ -148,7 +148,7 @@ export const ROOMS = {
     why: 'What a command does. It needs no Nest.',
   },
   'cli/doctor': {
-    rooms: [...COMMAND_LINE, 'cli/frame'],
+    rooms: [...COMMAND_LINE, 'cli/frame', 'redis/health'],
     packages: ['ioredis'],
     why: 'What a server says of itself, and what that means for locks.',
   },

@@ -10,10 +10,12 @@ import { databaseOf, locationOf, statedConnection } from './connection/connectio
 import { type ConnectionSettings, createConnection } from './create-connection.js';
 import { ScriptLockStore } from './script-lock-store.js';
 import { findMissingRights, type MissingRights, type RightsInUse } from './script/missing-rights.js';
+import { describeServer } from './script/address.js';
 import type { FlaggedScript } from './script/script.js';
 import { TRY_WRITE } from './script/scripts.js';
 import type { ServerConnection } from './connection/server-connection.js';
-import { OLD_CREDENTIALS, problemOf, problemsOfRights } from './health/health-problems.js';
+import { type Eviction, readEviction } from './health/eviction.js';
+import { OLD_CREDENTIALS, problemOf, problemsOfEviction, problemsOfRights } from './health/health-problems.js';
 
 const NONCE_BYTES = 6;
 
@@ -39,6 +41,8 @@ export class RedisLockStore extends ScriptLockStore {
   readonly #demands: Pick<RightsInUse, 'isDurable' | 'isQuarantined'>;
   /** At most one probe of each server is under way. Where a server hangs, later checks wait for the same answer. */
   readonly #probes = new WeakMap<ServerConnection, Promise<ServerHealth>>();
+  /** How many keys each server had evicted when it was looked at first. */
+  readonly #evictedBefore = new WeakMap<ServerConnection, number>();
   #probed = 0;
 
   constructor(options: RedisLockStoreOptions) {
@@ -149,13 +153,34 @@ export class RedisLockStore extends ScriptLockStore {
       (error: unknown) => asStoreError(error),
     );
     const rights = server.isConnected ? this.#missingRightsAt(server) : undefined;
-    const [outcome, missing] = await Promise.all([written, rights]);
+    const evicting = server.isConnected ? this.#evictionAt(server) : undefined;
+    const [outcome, missing, eviction] = await Promise.all([written, rights, evicting]);
     const refused = missing ? problemsOfRights(missing) : [];
-    if (!(outcome instanceof Error)) return { ...outcome, problems: refused };
+    const others = [...refused, ...(eviction ? problemsOfEviction(eviction, eviction.hasEvicted) : [])];
+    if (!(outcome instanceof Error)) return { ...outcome, problems: others };
     const problem = problemOf(outcome, fence);
     // The rights say which one is missing.
     const isNamed = refused.some(({ code, isFatal }) => isFatal && code === problem.code);
-    return { problems: isNamed ? refused : [problem, ...refused] };
+    return { problems: isNamed ? others : [problem, ...others] };
+  }
+
+  async #evictionAt(server: ServerConnection): Promise<(Eviction & { readonly hasEvicted: boolean }) | undefined> {
+    const eviction = await readEviction(server.client);
+    if (eviction === undefined) return undefined;
+    const before = this.#evictedBefore.get(server) ?? eviction.evictedKeys;
+    this.#evictedBefore.set(server, before);
+    return { ...eviction, hasEvicted: eviction.evictedKeys > before };
+  }
+
+  /** The servers that may evict locks, as far as they tell that. Never rejects. */
+  async evictingServers(): Promise<{ readonly server: string; readonly policy: string }[]> {
+    const found = await Promise.all(
+      this.#connection.servers().map(async (server) => {
+        const eviction = server.isConnected ? await this.#evictionAt(server) : undefined;
+        return eviction?.isPossible ? [{ server: describeServer(server.client), policy: eviction.policy }] : [];
+      }),
+    );
+    return found.flat();
   }
 
   /** One answer for each server; none while there is no connection. Never rejects. */

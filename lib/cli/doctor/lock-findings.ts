@@ -26,7 +26,7 @@ const FIXES: Readonly<Record<string, string>> = {
 };
 const OTHER_FIX = 'See the log of Redis.';
 /** Checks of their own tell of these, and with the remedy. */
-const TOLD_ELSEWHERE = ['NOPERM', 'NO_INBOX', 'INBOX_REFUSED', 'INBOX_LOSES'];
+const TOLD_ELSEWHERE = ['NOPERM', 'NO_INBOX', 'INBOX_REFUSED', 'INBOX_LOSES', 'EVICTION'];
 
 /** Whether a lock could be had now: a script that writes has tried. */
 export function findHealth({ status, problems, topology, servers }: LockHealth): Finding[] {

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { within } from '../../core/util/promises.js';
-import { FSYNC_SETTINGS, pairsOf } from '../../redis/script/pairs.js';
+import { FSYNC_SETTINGS, infoFields, pairsOf } from '../../redis/script/pairs.js';
 
 /** How many round trips are measured. */
 const ROUND_TRIPS = 21;
@@ -39,7 +39,7 @@ export async function readFacts(client: Redis): Promise<ServerFacts> {
     orNothing(client.call('CONFIG', 'GET', 'save')),
     orNothing(client.call('CONFIG', 'GET', FSYNC_SETTINGS)),
   ]);
-  const fields = parseInfo(info ?? '');
+  const fields = infoFields(info ?? '');
   const greeting = pairsOf(hello);
   const isValkey = fields.get('server_name') === 'valkey' || greeting.get('server') === 'valkey';
   return {
@@ -57,15 +57,6 @@ export async function readFacts(client: Redis): Promise<ServerFacts> {
 function orNothing<T>(answer: Promise<T>): Promise<T | undefined> {
   const orUndefined = answer.catch(() => undefined);
   return within(ANSWER_MS, orUndefined);
-}
-
-function parseInfo(text: string): Map<string, string> {
-  const fields = new Map<string, string>();
-  for (const line of text.split(/\r?\n/)) {
-    const colon = line.indexOf(':');
-    if (colon > 0 && !line.startsWith('#')) fields.set(line.slice(0, colon), line.slice(colon + 1));
-  }
-  return fields;
 }
 
 /** The clock is read off the quickest round trip, because it is known best there. */

@@ -2,6 +2,7 @@ import { formatDuration } from '../../core/util/durations.js';
 import { count } from '../../core/util/plurals.js';
 import { plainOrQuoted } from '../../core/util/quoted.js';
 import { failing, type Finding, note, ok, unknown, warning } from './finding.js';
+import { evictionOf } from '../../redis/health/eviction.js';
 import { writesBeforeItAnswers } from '../../redis/script/pairs.js';
 import type { ServerFacts } from './server-facts.js';
 
@@ -51,13 +52,14 @@ function role({ info }: ServerFacts): Finding | undefined {
 }
 
 function eviction({ info }: ServerFacts): Finding {
-  const policy = info.get('maxmemory_policy');
+  const { policy, isPossible, evictedKeys } = evictionOf(info) ?? {};
   if (policy === undefined) return unknown('eviction', 'Redis does not tell its maxmemory-policy.', '+info');
   if (policy === 'noeviction') return ok('eviction', 'maxmemory-policy is noeviction.');
   const fix = 'CONFIG SET maxmemory-policy noeviction, or keep locks in a Redis of their own.';
   const found = `maxmemory-policy is ${policy}: Redis may remove locks when memory is short`;
-  if (info.get('maxmemory') === '0') return note('eviction', `${found}. It has no maxmemory, so it never is.`, fix);
-  return warning('eviction', `${found}, and then two processes hold the same one.`, fix);
+  if (!isPossible) return note('eviction', `${found}. It has no maxmemory, so it never is.`, fix);
+  const already = evictedKeys ? ` It has removed ${count(evictedKeys, 'key')} since it started.` : '';
+  return warning('eviction', `${found}, and then two processes hold the same one.${already}`, fix);
 }
 
 function memory({ info }: ServerFacts): Finding | undefined {

@@ -92,6 +92,18 @@ export class StartLog {
     );
   }
 
+  /** One line, however many servers there are. */
+  evicting(servers: readonly { readonly server: string; readonly policy: string }[]): void {
+    if (servers.length === 0) return;
+    const policies = [...new Set(servers.map(({ policy }) => policy))].join(', ');
+    this.#logger.warn(
+      `Redis at ${servers.map(({ server }) => server).join(', ')} removes keys when its memory is full ` +
+        `(maxmemory-policy ${policies}): if one is a lock that is held, two processes hold the same lock. Set ` +
+        'maxmemory-policy to noeviction, or keep the locks in a Redis of their own. ' +
+        see('the-application-starts'),
+    );
+  }
+
   noInbox(why: string): void {
     this.#logger.warn(
       `Waiters get no messages from Redis: ${why}. They ask again every second instead, and releases pass them over: ` +

@@ -27,7 +27,7 @@ export async function createOnRedis(options: ResolvedModuleOptions, log: StartLo
 }
 
 /**
- * Begins to connect, and asks once what the Redis user may not do.
+ * Begins to connect, and asks once what the Redis user may not do, and whether Redis may remove locks.
  *
  * @returns what is wrong with each of the stores that is not connected within `patienceMs`
  */
@@ -38,11 +38,17 @@ export async function connectAll(
 ): Promise<readonly string[]> {
   const giveUpAt = performance.now() + patienceMs;
   const reached = await Promise.all(stores.map((store) => store.start(patienceMs)));
-  const logRights = async (some: readonly RedisLockStore[]): Promise<void> =>
-    logMissingRights((await Promise.all(some.map((store) => store.missingRights()))).flat(), log);
+  const logServers = async (some: readonly RedisLockStore[]): Promise<void> => {
+    const [rights, evicting] = await Promise.all([
+      Promise.all(some.map((store) => store.missingRights())),
+      Promise.all(some.map((store) => store.evictingServers())),
+    ]);
+    logMissingRights(rights.flat(), log);
+    log.evicting(evicting.flat());
+  };
   const unreached = stores.filter((_, index) => !reached[index]);
-  for (const store of unreached) void store.inbox.opened.then(() => logRights([store]));
-  const asked = logRights(stores.filter((_, index) => reached[index]));
+  for (const store of unreached) void store.inbox.opened.then(() => logServers([store]));
+  const asked = logServers(stores.filter((_, index) => reached[index]));
   // A Redis that hangs just now: the line comes when it answers.
   await within(giveUpAt - performance.now(), asked);
   const refusal = stores.find(({ inbox }) => inbox.refusal)?.inbox.refusal;

@@ -1,6 +1,7 @@
 import type { LockStoreError } from '../../core/store/store-error.js';
 import type { StoreProblem } from '../../core/store/store-probe.js';
 import { quote } from '../../core/util/quoted.js';
+import type { Eviction } from './eviction.js';
 import type { MissingRights } from '../script/missing-rights.js';
 import { replyCode } from '../script/failures.js';
 import { RestartQuarantineError } from '../script/restart-quarantine.js';
@@ -85,6 +86,18 @@ export function problemOf(error: LockStoreError, fence?: string): StoreProblem {
   if (meaning !== undefined) return fatal(code, meaning);
   if (isReply && /^[A-Z]{3,20}$/.test(code)) return fatal(code, `Redis refuses to write (${code}).`);
   return fatal('NOT_CONNECTED', 'There is no connection to Redis.');
+}
+
+/**
+ * Locks are granted, and may vanish while they are held.
+ *
+ * @param hasEvicted whether keys were removed since this process looked first
+ */
+export function problemsOfEviction({ policy, isPossible }: Eviction, hasEvicted: boolean): StoreProblem[] {
+  if (!isPossible) return [];
+  const what = hasEvicted ? 'Redis is full and removes keys' : 'Redis removes keys when its memory is full';
+  const message = `${what} (maxmemory-policy ${policy}): if one is a lock that is held, two processes hold the same lock.`;
+  return [{ code: 'EVICTION', message, isFatal: false }];
 }
 
 /** What the rights of the Redis user do not allow. Names commands, but no keys and channels. */

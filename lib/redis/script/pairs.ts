@@ -6,6 +6,16 @@ export function pairsOf(reply: unknown): Map<string, string> {
   return pairs;
 }
 
+/** Reads the fields of an answer to INFO. */
+export function infoFields(text: string): Map<string, string> {
+  const fields = new Map<string, string>();
+  for (const line of text.split(/\r?\n/)) {
+    const colon = line.indexOf(':');
+    if (colon > 0 && !line.startsWith('#')) fields.set(line.slice(0, colon), line.slice(colon + 1));
+  }
+  return fields;
+}
+
 /** What CONFIG GET has to be asked for {@link writesBeforeItAnswers}. */
 export const FSYNC_SETTINGS = '*appendfsync*';
 

@@ -98,9 +98,9 @@ describe('doctor', () => {
 });
 
 describe('doctor of a user with few rights', () => {
-  it('knows less as the documented user, and warns of nothing', async () => {
+  it('knows less as a user without INFO, and warns of nothing', async () => {
     const { name, password, rules } = documentedUser();
-    await admin.acl('SETUSER', name, ...rules);
+    await admin.acl('SETUSER', name, ...rules, '-info');
     const { code, of } = await examine(urlOf(name, password));
     expect(code).toBe(0);
     expect(of.get('version')).toMatchObject({ status: 'ok' });

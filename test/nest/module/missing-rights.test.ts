@@ -50,7 +50,7 @@ describe('an application whose Redis user lacks rights', () => {
 
   it.each([
     ['the documented user', []],
-    ['with the options that need more', ['+info', '+wait']],
+    ['with the option that needs more', ['+wait']],
   ])('says nothing about %s', async (_, more) => {
     await allow(...more);
     const options = more.length > 0 ? { restartQuarantineMs: 30_000, durability: { replicas: 1 } } : {};
@@ -58,8 +58,28 @@ describe('an application whose Redis user lacks rights', () => {
     expect([...log.at('warn'), ...log.at('error')]).toEqual([]);
   });
 
+  it.each([
+    ['is told that Redis may remove locks', [], 1],
+    ['is not, if it may not ask', ['-info'], 0],
+  ])('%s', async (_, more, warnings) => {
+    await allow(...more);
+    await admin().config('SET', 'maxmemory', '100mb', 'maxmemory-policy', 'volatile-lru');
+    try {
+      const { log } = await start({ imports: [inMemory({ connection: connection() })] });
+      const line = expect.stringMatching(
+        new RegExp(
+          `^Redis at ${at()} removes keys when its memory is full \\(maxmemory-policy volatile-lru\\): .*two processes ` +
+            'hold the same lock\\. Set maxmemory-policy to noeviction, .*logs\\.md#the-application-starts\\.$',
+        ),
+      ) as string;
+      expect(log.at('warn')).toEqual(Array(warnings).fill(line));
+    } finally {
+      await admin().config('SET', 'maxmemory', '0', 'maxmemory-policy', 'noeviction');
+    }
+  });
+
   it('names the options whose command is missing', async () => {
-    await allow();
+    await allow('-info');
     const options = { restartQuarantineMs: 30_000, durability: { replicas: 1 } };
     const { log } = await start({ imports: [inMemory({ connection: connection(), ...options })] });
     expect(log.at('error')).toEqual([expect.stringContaining('that locks need: +info +wait.')]);
@@ -82,7 +102,7 @@ describe('an application whose Redis user lacks rights', () => {
   it('names each node of a quorum, in one line for those that lack the same', async () => {
     const others = await Promise.all([startRedis(), startRedis()]);
     try {
-      await allow('-hset');
+      await allow('-hset', '-info');
       const quorum = { connections: [connection(), ...others.map(({ url }) => url)] };
       const { log } = await start({ imports: [RedisLockModule.forRoot({ quorum })] });
       expect(log.at('error')).toEqual([

@@ -152,6 +152,53 @@ describe('locks.health() on one Redis', () => {
     await untilUp(instance);
   });
 
+  describe('when Redis may remove keys', () => {
+    const configure = (policy: string, maxmemory: string) =>
+      admin().config('SET', 'maxmemory-policy', policy, 'maxmemory', maxmemory);
+    afterEach(() => configure('noeviction', '0'));
+
+    it.each([
+      ['allkeys-lru', '100mb', ['EVICTION']],
+      ['volatile-ttl', '100mb', ['EVICTION']],
+      ['noeviction', '100mb', []],
+      ['allkeys-lru', '0', []],
+    ])('with %s and maxmemory %s it has the problems that follow', async (policy, maxmemory, codes) => {
+      const { locks } = await start();
+      await configure(policy, maxmemory);
+      const health = await locks.health(WITHIN);
+      expect([health.status, codesOf(health)]).toEqual([codes.length > 0 ? 'degraded' : 'up', codes]);
+    });
+
+    it('says when keys were removed since it looked first', async () => {
+      const { locks } = await start();
+      await configure('allkeys-lru', '100mb');
+      const message = async () => (await locks.health(WITHIN)).problems.map((problem) => problem.message);
+      expect(await message()).toEqual([
+        expect.stringMatching(/^Redis removes keys when its memory is full \(maxmemory-policy allkeys-lru\): .*two/),
+      ]);
+      const full = async (): Promise<void> => {
+        await admin().set(`full:${randomBytes(8).toString('hex')}`, Buffer.alloc(200_000));
+        const evicted = /evicted_keys:(\d+)/.exec(await admin().info('stats'))?.[1];
+        expect(Number(evicted)).toBeGreaterThan(0);
+      };
+      const used = Number(/used_memory:(\d+)/.exec(await admin().info('memory'))?.[1]);
+      await configure('allkeys-lru', String(used + 1_000_000));
+      await eventually(full);
+      expect(await message()).toEqual([expect.stringMatching(/^Redis is full and removes keys/)]);
+      await admin().flushall();
+    });
+
+    it('is up for a user who may not ask', async () => {
+      await configure('allkeys-lru', '100mb');
+      const { name, password, rules } = documentedUser();
+      await admin().call('ACL', 'SETUSER', name, 'reset', ...rules, '-info');
+      const { locks } = await start({ connection: redis().url.replace('://', `://${name}:${password}@`) });
+      expect(await locks.health(WITHIN)).toMatchObject({ status: 'up', problems: [] });
+      await admin().call('ACL', 'SETUSER', name, '+info');
+      expect(codesOf(await locks.health(WITHIN))).toEqual(['EVICTION']);
+    });
+  });
+
   describe.each<[string, () => Promise<unknown>]>([
     ['a text', () => admin().set('lock:fence', 'xxxx')],
     ['an empty text', () => admin().set('lock:fence', '')],

@@ -89,6 +89,7 @@ describe('the ACL line of docs/operations/acl.md', () => {
     () => locks.using('a', { mode: 'reentrant' }, () => locks.using('a', { mode: 'reentrant' }, async () => undefined)),
     () => locks.operators.list(),
     () => locks.fleet(),
+    () => locks.health(),
     () => store.rollCalls.connected(),
     async () => {
       const jobs = new RedisJobStore(store);

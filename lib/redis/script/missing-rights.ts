@@ -50,7 +50,8 @@ export function commandsInScripts(isQuarantined = true): Map<string, boolean> {
 }
 
 /**
- * Asks a server which rights its user lacks, in one round trip.
+ * Asks a server which rights its user lacks, in one round trip; in two if the user lacks the keys, or if their slot is
+ * at another node of the cluster.
  *
  * @returns no rights where the server does not answer: then other calls say why
  */
@@ -59,9 +60,17 @@ export async function findMissingRights(client: Redis, use: RightsInUse): Promis
   // No client hears the last one: a message to all instances, from each one that starts, would be many.
   const args = [use.probeKey, use.fence, use.channel, [...commands.keys()].join(' '), `${use.prefix}:roll:probe`];
   const refusalOf = (sent: Promise<unknown>): Promise<string> => sent.then(() => '', messageOf);
+  const probe = (...keys: string[]): Promise<string[] | string> =>
+    client.call('EVAL', SCRIPTS.PROBE.lua, keys.length, ...keys, ...args).catch(messageOf) as Promise<
+      string[] | string
+    >;
+  // Servers that lock the keys of a script before it runs refuse keys that are not declared.
+  const declared = probe(use.probeKey, use.fence).then((said) =>
+    typeof said === 'string' && isAboutKeys(said) ? probe() : said,
+  );
   // All of them are written before the first reply. EVAL is allowed or refused by a name of its own.
   const [probed, evalsha, exists, wait] = await Promise.all([
-    client.call('EVAL', SCRIPTS.PROBE.lua, 0, ...args).catch(messageOf) as Promise<string[] | string>,
+    declared,
     refusalOf(client.call('EVALSHA', NO_SCRIPT, 0)),
     refusalOf(client.exists(use.probeKey, use.fence)),
     use.isDurable ? refusalOf(client.wait(0, 1)) : '',
@@ -88,6 +97,14 @@ export async function findMissingRights(client: Redis, use: RightsInUse): Promis
 /** Whether a refusal is about a command, and not about its keys or its channel. */
 function isCommand(refusal: string): boolean {
   return /\brun (this|the) /.test(refusal);
+}
+
+/** Whether a server refuses a script because of its keys. */
+function isAboutKeys(refusal: string): boolean {
+  return (
+    /^(MOVED|ASK|TRYAGAIN|CROSSSLOT|CLUSTERDOWN)$/.test(replyCode(refusal)) ||
+    (isNoPermission(refusal) && !isCommand(refusal))
+  );
 }
 
 function messageOf(error: unknown): string {

@@ -1664,7 +1664,7 @@ return redis.pcall('PUBLISH', ARGV[1], ARGV[2])
 `;
 
 // probe.lua
-const probeScript = `local key, fence, channel = ARGV[1], ARGV[2], ARGV[3]
+const probeScript = `local key, fence, channel = KEYS[1] or ARGV[1], KEYS[2] or ARGV[2], ARGV[3]
 local refusals = {}
 
 local function isAllowed(what, ...)

@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import { commandsInScripts, findMissingRights } from '../../../lib/redis/script/missing-rights.js';
 import { PROBE } from '../../../lib/redis/script/scripts.js';
 import { eventually } from '../../support/expect/eventually.js';
+import { CommandMonitor } from '../../support/redis/command-monitor.js';
 import { TcpProxy } from '../../support/network/tcp-proxy.js';
 import { keysWithTtl, useAdmin } from '../../support/redis/lock-instances.js';
 import { documentedUser } from '../../support/redis/lock-user.js';
@@ -103,6 +104,20 @@ describe('the probe for missing rights', () => {
       'sort',
       'ERR probe.lua does not know how to try it',
     ]);
+  });
+
+  it('declares the keys that it touches, as strict servers demand', async () => {
+    const touched = new Set<string>();
+    const declared: string[][] = [];
+    const monitor = await CommandMonitor.start(admin(), (sent, source) => {
+      if (source === 'lua') for (const arg of sent) if (/^lock:(\{|fence)/.test(arg)) touched.add(arg);
+      if (/^eval$/i.test(sent[0]!)) declared.push(sent.slice(3, 3 + Number(sent[2])));
+    });
+    await probeAs(RIGHTS);
+    await monitor.seenAll();
+    await monitor[Symbol.asyncDispose]();
+    expect(declared).toEqual([[...touched]]);
+    expect(declared).toEqual([[use.probeKey, use.fence]]);
   });
 
   it('is one round trip: everything is sent before the first reply', async () => {

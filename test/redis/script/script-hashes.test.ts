@@ -22,7 +22,7 @@ const EXPECTED = {
   markDone: 'e26ed050a1acc279be3d6286732f00e809a0747a 1849',
   noteMissed: '2f7d4d46077c8baf4ab36c064fe600cb7910def5 5253',
   pauseJob: 'a1301df664512e74d9a68b2b2841d85ef35e345d 3011',
-  probe: '8f5c257123824ab1f500f136aa9218edccc231ab 2132',
+  probe: 'e7ae2906c0835e409397160c71c56ac1a59604b7 2154',
   probeInbox: '4b1c83f5d37b582d099b317042adf15eb1edf7f2 75',
   quarantine: '190e9e0dab185e633d11d6ab3ac8fa9f57017cc7 471',
   raiseToken: '6e2330a3f13bd3a43ad82fd176d896fdda9d8e43 4078',

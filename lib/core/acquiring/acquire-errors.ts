@@ -12,6 +12,7 @@ import {
 import { NO_HOLDERS } from '../api/holder.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { FoundInUse } from '../store/lock-store.js';
+import { formatDuration } from '../util/durations.js';
 import { LockStoreError } from '../store/store-error.js';
 import { noteWait, waitBefore } from './waits.js';
 
@@ -46,7 +47,10 @@ export function cutShort(
   const { attempts, retryAfterMs } = seen;
   const { waitMs: waitedMs } = whole;
   const { resource } = error;
-  const late = new LockTimeoutError(resource, waitedMs, attempts, retryAfterMs, seen, undefined, details);
+  // It may be free: nothing is known of it.
+  const outOfTime = `${quoteResource(resource)} was not acquired: the call was out of time (waitMs, ${formatDuration(waitedMs)}) before Redis answered for it. Raise waitMs, or take fewer resources in one call.`;
+  const message = isTimeout ? undefined : outOfTime;
+  const late = new LockTimeoutError(resource, waitedMs, attempts, retryAfterMs, seen, message, details);
   const wait = waitBefore(error);
   if (wait) noteWait(late, wait.since, wait.hasWaited);
   throw late;

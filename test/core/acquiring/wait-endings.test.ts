@@ -70,7 +70,11 @@ describe('what ended a wait', () => {
       b.store.nextFor('table', lostOnTheWay);
       await held.release();
       await world.clock.advance(1_000);
-      expect(both.error).toMatchObject({ code: 'LOCK_TIMEOUT', resource: 'table', waitedMs: 1_000 });
+      expect(both.error).toMatchObject({ code: 'LOCK_TIMEOUT', resource: 'table', waitedMs: 1_000, holders: [] });
+      expect((both.error as Error).message).toBe(
+        '"table" was not acquired: the call was out of time (waitMs, 1 s) before Redis answered for it. Raise waitMs, or ' +
+          'take fewer resources in one call.',
+      );
     });
 
     it('for one behind a holder of its own process, whose lease lasts whatever became of Redis', async () => {

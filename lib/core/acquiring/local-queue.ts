@@ -73,12 +73,14 @@ export class LocalQueue implements WaiterListener {
     const storeLease = this.size === 0 ? this.#storeLeases.sharableWith(call.options) : undefined;
     if (storeLease) return this.#grantFrom(storeLease, call);
     const isFirst = this.#mayAskStore(call);
-    if (!isFirst && this.size >= maxWaiters) {
+    if (!isFirst && this.#counted >= maxWaiters) {
       return call.fail(fullHere(this.#facts, call.options, this.deps.clock.now()));
     }
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.#endOf(call), signal)));
     if (isFirst) {
-      this.#waiterFor(call).ask(call.startedAt);
+      const waiter = this.#waiterFor(call);
+      waiter.firstCall = call;
+      waiter.ask(call.startedAt);
       // Last: what listens to the signal may release.
       if (newest?.cancels) askToStop(this.resource, this.#storeLeases.first, this.deps.store.instanceId, this.deps);
       return;
@@ -108,6 +110,29 @@ export class LocalQueue implements WaiterListener {
 
   get size(): number {
     return this.#waiting.size + (this.#waiter ? 1 : 0);
+  }
+
+  /** How many calls wait, for `maxWaiters`. The call that asks first may find the resource free. */
+  get #counted(): number {
+    return this.size - (this.#asksFirst ? 1 : 0);
+  }
+
+  get #asksFirst(): boolean {
+    return this.#waiter?.firstCall !== undefined && this.#waiter.firstCall === this.#waiter.call;
+  }
+
+  /** The call that asks first has to wait. Now it counts, so calls behind it may be too many. */
+  #noteWait(): void {
+    if (!this.#asksFirst) return;
+    this.#waiter!.firstCall = undefined;
+    let before = 1;
+    const tooMany = this.#waiting.all.filter(({ options }) => before >= options.maxWaiters || !++before);
+    for (const call of tooMany) {
+      // An observer that was told of another one may have ended it.
+      if (call.link === undefined) continue;
+      this.#waiting.delete(call);
+      call.fail(fullHere(this.#facts, call.options, this.deps.clock.now()));
+    }
   }
 
   /** The place in the queue of the store of the first of its {@link calls}, where the waiter asks for that one. */
@@ -285,6 +310,7 @@ export class LocalQueue implements WaiterListener {
     this.#tellOfWait(call, now);
     this.deps.observers.onAnswer?.(this.resource, this.log.holders(now));
     this.#tellOf(call, now);
+    this.#noteWait();
   }
 
   lookForStore(): void {
@@ -298,6 +324,7 @@ export class LocalQueue implements WaiterListener {
 
   waitsForStore(): void {
     this.#tellOfWait(this.#waiter!.call);
+    this.#noteWait();
   }
 
   full(now: number, newer?: string): void {

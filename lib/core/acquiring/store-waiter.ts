@@ -41,6 +41,8 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   #heardToken = 0;
   /** When the attempt counts as timed out, or the next one is due. */
   #nextAt = Infinity;
+  /** The call that joined an empty queue and asks, until an answer says that it has to wait. Only set for that call. */
+  declare firstCall?: PendingCall | undefined;
   /** Whether the store may grant it with the label of another call. Only set where labels were given. */
   declare hasChangedLabel?: true;
   /** Whether the attempt under way has the label of another call. Only set where labels were given. */

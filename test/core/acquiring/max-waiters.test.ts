@@ -52,6 +52,38 @@ describe('maxWaiters', () => {
       expect(late.error).toMatchObject({ where: 'process', retryAfterMs: 3_000 });
     });
 
+    it('does not count the call that takes a free resource: in one turn, or one after the other', async () => {
+      const states = async (calls: { state: string }[]) => (await settle(), calls.map(({ state }) => state));
+      expect(await states([1, 2, 3].map(() => wait(a, 1)))).toEqual(['fulfilled', 'pending', 'rejected']);
+      const apart: ReturnType<typeof wait>[] = [];
+      for (let i = 0; i < 3; i++) {
+        apart.push(track(a.locks.acquire('order', { waitMs: Infinity, maxWaiters: 1 })));
+        await world.clock.advance(60);
+      }
+      expect(await states(apart)).toEqual(['fulfilled', 'pending', 'rejected']);
+    });
+
+    it('counts the call that asks as soon as it has to wait, and ends the newest of those that are too many', async () => {
+      await a.locks.acquire('stock', { leaseMs: 3_000 });
+      const calls = [wait(b, 1), wait(b, 1), wait(b, 2), wait(b, 1)];
+      await settle();
+      expect(calls.map(({ state }) => state)).toEqual(['pending', 'rejected', 'pending', 'rejected']);
+      expect(calls[1]!.error).toMatchObject({
+        code: 'LOCK_QUEUE_FULL',
+        where: 'process',
+        holders: [{ instanceId: 'a' }],
+      });
+    });
+
+    it('counts the call that asks as soon as the store is known not to answer', async () => {
+      b.store.next('acquire', lostOnTheWay);
+      const calls = [wait(b, 1, { attemptTimeoutMs: 100 }), wait(b, 1)];
+      await settle();
+      expect(calls[1]!.state).toBe('pending');
+      await world.clock.advance(120);
+      expect(calls[1]!.error).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    });
+
     it('is what each call accepts for itself', async () => {
       await a.locks.acquire('stock');
       const calls = [wait(a, 5), wait(a, 5), wait(a, 1), wait(a, 5)];

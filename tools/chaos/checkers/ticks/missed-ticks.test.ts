@@ -59,6 +59,12 @@ describe('a tick is not missed', () => {
   });
 });
 
+it('a tick whose three runners died is over, with one who fired it alive', () => {
+  const runners = ['ann', 'ben', 'cleo'].map((on) => outcome({ ...died, hasStarted: true, on }));
+  expect(rules(...runners, outcome({ on: 'dan' }))).toEqual([]);
+  expect(rules(...runners.slice(1), outcome({ on: 'dan' }))).toEqual(['missed']);
+});
+
 describe('a tick is missed', () => {
   it.each(['skip', 'retry'] as const)('where all who fired it live, and nobody ran it (onCrash: %s)', (onCrash) => {
     expect(rules(outcome({ onCrash }), outcome({ onCrash, on: 'ben' }))).toEqual(['missed']);

@@ -1,3 +1,5 @@
+import { SINGLETON_RUN_OPTIONS } from '../../../../lib/core/singleton/singleton-run-options.js';
+
 /** What a fleet did not do, though it should have. */
 export interface Omission {
   readonly rule: string;
@@ -38,7 +40,8 @@ export interface Unstarted {
  *
  * - `never came back`: a call on a live process has no end;
  * - `failed`: it was rejected;
- * - `missed`: nobody ran a tick, although with `overlap: 'wait'` one who fired it is alive. With `onCrash: 'skip'` the claim of
+ * - `missed`: nobody ran a tick, although with `overlap: 'wait'` one who fired it is alive. With `onCrash: 'retry'`, a tick
+ *   whose runs have crashed `maxReruns` times more than once is over. With `onCrash: 'skip'` the claim of
  *   one who died is in its way, so there all who fired it must have lived. A tick that all of them who lived were told is late has been
  *   outrun by a later one, whose claim must be there.
  */
@@ -54,7 +57,9 @@ export function checkMissed(outcomes: readonly TickOutcome[]): { violations: Omi
     const [{ job, tick, overlap, onCrash }] = ofTick as [TickOutcome];
     const isRun = ofTick.some(({ hasStarted, hasEnded }) => (onCrash === 'retry' ? hasEnded : hasStarted));
     if (isRun) continue;
-    const isExcused = ofTick[onCrash === 'retry' ? 'every' : 'some'](({ isKilled }) => isKilled);
+    const starts = ofTick.filter(({ hasStarted }) => hasStarted).length;
+    const hasCrashed = onCrash === 'retry' && starts > SINGLETON_RUN_OPTIONS.defaults.maxReruns;
+    const isExcused = hasCrashed || ofTick[onCrash === 'retry' ? 'every' : 'some'](({ isKilled }) => isKilled);
     if (overlap === 'skip') unstarted.dropped++;
     else if (isExcused) unstarted.diedWithClaimant++;
     else if (ofTick.every(({ isKilled, isLate }) => isKilled || isLate) && tick < (lastStarted.get(job) ?? '')) {

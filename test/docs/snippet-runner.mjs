@@ -32,9 +32,8 @@ process.disconnect();
 
 /** With `locks`, as a global; an AppModule that it exports is started, and the program `after` gets a SnippetWorld. */
 async function run({ file, redisUrl, after }) {
-  // Calls that begin together come together on a busy machine, too.
-  const options = { connection: redisUrl, localHandOversMs: 1_000 };
-  const world = await NestFactory.createApplicationContext(RedisLockModule.forRoot(options), quiet);
+  const module = RedisLockModule.forRoot({ connection: redisUrl });
+  const world = await NestFactory.createApplicationContext(module, quiet);
   globalThis.locks = world.get(RedisLockService);
   try {
     const snippet = await import(file);

@@ -24,7 +24,7 @@ describe('lose', () => {
   );
 
   it('of a lease leaves the other readers alone', async () => {
-    const { service, locks } = await start({ clock: 'manual', localHandOvers: 0 });
+    const { service, locks } = await start({ clock: 'manual', strictOrder: true });
     const [a, b] = [
       await service.acquire('a', { mode: 'exclusive' }),
       await service.acquire(['b', 'c'], { mode: 'exclusive' }),

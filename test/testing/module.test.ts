@@ -93,7 +93,7 @@ describe('RedisLockTestingModule', () => {
   it.each([[['b', 'a', 'c']], [['c', 'b', 'a']], [['a', 'c', 'b', 'a', 'b']]])(
     'grants a lock to the applications of a fleet in the order in which they ask: %p',
     async (asked) => {
-      const options = { fleet: 'queue', clock: 'manual', localHandOvers: 0 } as const;
+      const options = { fleet: 'queue', clock: 'manual', strictOrder: true } as const;
       const apps: Record<string, TestingModule> = {};
       for (const name of ['a', 'b', 'c']) apps[name] = await shop(options);
       const locks = testLocks(apps['a']!);

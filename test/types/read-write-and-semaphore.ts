@@ -32,7 +32,7 @@ export class ReadersAndWriters {
   @ReadLock({
     key: 'x',
     leaseMs: 1_000,
-    localHandOvers: 0,
+    strictOrder: true,
     onLost: 'throw',
     service: 'billing',
     onBusy: (busy) => {

@@ -10,7 +10,6 @@ import {
   checked,
   countOrInfinity,
   flag,
-  integer,
   milliseconds,
   oneOf,
   type OptionsOf,
@@ -22,8 +21,6 @@ import {
 
 export { type AcquireMode, isSharedMode, LOCK_MODES, type LockMode } from './lock-mode.js';
 
-/** A fencing tick has numbers for this many leases after its first one. */
-const MOST_HAND_OVERS = 31;
 export const MIN_LEASE_MS = 50;
 export const MAX_LEASE_MS = 24 * 60 * 60 * 1000;
 /** The default for the run of a job. Its length costs no caller anything, and a job blocks its event loop more often. */
@@ -103,22 +100,13 @@ export interface LockOptions {
    */
   attemptTimeoutMs?: number;
   /**
-   * How many leases in a row may stay inside this process, without a command to Redis, while other processes wait.
-   * With 0, the processes take strict turns: one lease for each process that waits.
+   * Whether the processes that wait take strict turns: one lease each, in the order in which they came. Otherwise a lease
+   * may stay inside this process, without a command to Redis, up to 31 times in a row, and for 10 ms.
    *
-   * @allowed 0 to 31
-   * @default 31
+   * @default false
    * @see docs/guide/waiting.md
    */
-  localHandOvers?: number;
-  /**
-   * A row of leases that stays inside this process also ends after this time: a lease that ends later than this after
-   * the row began is the last one of the row.
-   *
-   * @allowed 0 ms and more
-   * @default 10
-   */
-  localHandOversMs?: number;
+  strictOrder?: boolean;
   /**
    * How many calls of this process, and how many processes, may wait for one resource. One more fails with
    * `LockQueueFullError`.
@@ -231,8 +219,7 @@ export const LOCK_OPTIONS = new OptionTable({
   maxHoldMs: milliseconds(MIN_LEASE_MS),
   minHoldMs: milliseconds(0, MAX_LEASE_MS).default(0),
   attemptTimeoutMs: milliseconds(10, 60_000).default(1_000),
-  localHandOvers: integer(0, MOST_HAND_OVERS, 'leases').default(MOST_HAND_OVERS),
-  localHandOversMs: milliseconds(0).default(10),
+  strictOrder: flag().default(false),
   maxWaiters: atLeast(1, 'waiters').default(10_000),
   backgroundRelease: flag().default(false),
   ignoreTransaction: flag().default(false),
@@ -256,8 +243,7 @@ export type LockDefaults = LeaseLimit &
       | 'unavailableMs'
       | 'watchdog'
       | 'attemptTimeoutMs'
-      | 'localHandOvers'
-      | 'localHandOversMs'
+      | 'strictOrder'
       | 'maxWaiters'
       | 'backgroundRelease'
       | 'warnAfterMs'
@@ -286,8 +272,7 @@ export const DEFAULT_OPTIONS = pick(
   'unavailableMs',
   'watchdog',
   'attemptTimeoutMs',
-  'localHandOvers',
-  'localHandOversMs',
+  'strictOrder',
   'maxWaiters',
   'backgroundRelease',
   'warnAfterMs',
@@ -443,8 +428,7 @@ export function fillLockOptions(
     unavailableMs: options?.unavailableMs ?? defaults.unavailableMs,
     watchdog: options?.watchdog ?? defaults.watchdog,
     attemptTimeoutMs: options?.attemptTimeoutMs ?? defaults.attemptTimeoutMs,
-    localHandOvers: options?.localHandOvers ?? defaults.localHandOvers,
-    localHandOversMs: options?.localHandOversMs ?? defaults.localHandOversMs,
+    strictOrder: options?.strictOrder ?? defaults.strictOrder,
     maxWaiters: options?.maxWaiters ?? defaults.maxWaiters,
     backgroundRelease: options?.backgroundRelease ?? defaults.backgroundRelease,
     maxHoldMs,
@@ -461,7 +445,7 @@ export function fillLockOptions(
   const { onBusy, cancellable = false } = options;
   checkNewestFirst({ ...filled, onBusy, cancellable } as Parameters<typeof checkNewestFirst>[0]);
   // Passed on in memory, a lease would go to a call that is newer than one that waits in another process.
-  return { ...labelled, localHandOvers: 0, newest: { cancels: onBusy === 'cancelHolder', yields: cancellable } };
+  return { ...labelled, strictOrder: true, newest: { cancels: onBusy === 'cancelHolder', yields: cancellable } };
 }
 
 /** The permits that a call asks for, and the size that it states for the semaphore. */

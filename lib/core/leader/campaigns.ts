@@ -45,7 +45,7 @@ export class Campaigns {
         unavailableMs: Infinity,
         watchdog: true,
         // Another process should lead after a resignation, and a release has to be known when resign() returns.
-        localHandOvers: 0,
+        strictOrder: true,
         backgroundRelease: false,
         // One campaign for each process is no load that needs a bound.
         maxWaiters: Number.MAX_SAFE_INTEGER,

@@ -216,7 +216,7 @@ export class LeaseFactory {
         // Its token is the largest of them. So the next holder of a part needs a token from Redis, which is larger
         // still.
         // It has no minimum until its caller gets all of them.
-        const asked = { ...options, waitMs: options.waitMs === 0 ? 0 : leftMs, localHandOvers: 0, minHoldMs: 0 };
+        const asked = { ...options, waitMs: options.waitMs === 0 ? 0 : leftMs, strictOrder: true, minHoldMs: 0 };
         const isWaiting = isLimited && name !== names.at(-1) && !isLock(context.hold(name));
         const part = isWaiting ? { ...asked, watchdog: true, maxHoldMs: Infinity } : asked;
         const before = leases.at(-1);
@@ -248,7 +248,7 @@ export class LeaseFactory {
     const wanted = {
       names,
       leases,
-      options: { ...options, localHandOvers: 0, minHoldMs: 0 },
+      options: { ...options, strictOrder: true, minHoldMs: 0 },
       isOpen: (name: string) => !entered.has(name) && localQueues.isIdle(name),
       labelOf: (name: string) => (this.labelsGroups ? this.#labelled(name, options).label : options.label),
     };

@@ -195,7 +195,7 @@ describe('acquiring', () => {
     it('stands in the fair queue while it waits', async () => {
       const held = await world.instance('c').locks.acquire('stock');
       const order: string[] = [];
-      const first = a.locks.tryAcquire('stock', { waitMs: 1_000, localHandOvers: 0 }).then(async (lease) => {
+      const first = a.locks.tryAcquire('stock', { waitMs: 1_000, strictOrder: true }).then(async (lease) => {
         order.push('first');
         await lease?.release();
       });

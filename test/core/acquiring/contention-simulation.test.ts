@@ -23,8 +23,7 @@ const options: fc.Arbitrary<CallPlan['options']> = fc.record({
   waitMs: often(Infinity, 0, 20, 500, 3_000),
   watchdog: often(true, false),
   attemptTimeoutMs: fc.constantFrom(10, 100, 1_000),
-  localHandOvers: often(31, 0, 1, 3),
-  localHandOversMs: often(10, 0, 50, 5_000),
+  strictOrder: often(false, true),
   maxWaiters: often(10_000, 1, 2),
   backgroundRelease: often(false, true),
 });
@@ -120,7 +119,7 @@ const rush: fc.Arbitrary<readonly CallPlan[]> = fc
   .map(({ first, kind, isSharable, areReaders, crowd }) =>
     crowd.map(({ at, waitMs, mode, minHoldMs = 0, ...rest }) => {
       const { maxHoldMs: _, minHoldMs: __, ...unlimited } = first.options;
-      const terms = isSharable ? { ...unlimited, minHoldMs, watchdog: true, localHandOvers: 31 } : first.options;
+      const terms = isSharable ? { ...unlimited, minHoldMs, watchdog: true, strictOrder: false } : first.options;
       const options = { ...terms, waitMs, mode: areReaders ? mode : terms.mode! };
       return { ...first, ...rest, kind, at: first.at + at, options };
     }),

@@ -178,7 +178,7 @@ describe('a message that grants', () => {
 
     it('is given back, once', async () => {
       const { holder, released } = await departed();
-      const next = track(a.locks.acquire('stock', { waitMs: 10_000, localHandOvers: 0 }));
+      const next = track(a.locks.acquire('stock', { waitMs: 10_000, strictOrder: true }));
       await settle();
       await holder.release();
       await settle();

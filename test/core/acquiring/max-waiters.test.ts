@@ -154,7 +154,7 @@ describe('maxWaiters', () => {
 
     it('lets three take turns where two may wait', async () => {
       const instances = [a, b, world.instance('c')];
-      const options = { maxWaiters: 2, leaseMs: 600, localHandOvers: 0, waitMs: Infinity };
+      const options = { maxWaiters: 2, leaseMs: 600, strictOrder: true, waitMs: Infinity };
       let turns = 0;
       const caller = async ({ locks }: Instance): Promise<void> => {
         for (let i = 0; i < 3; i++) {
@@ -185,7 +185,7 @@ describe('maxWaiters', () => {
     });
 
     it('refuses the one for whom a lease is rotated, who waited behind a holder of his process until then', async () => {
-      const holder = await a.locks.acquire('stock', { localHandOvers: 0 });
+      const holder = await a.locks.acquire('stock', { strictOrder: true });
       const own = [wait(a, 1), wait(a, 5)];
       const others = ['c', 'd'].map((name) => wait(world.instance(name), 5));
       await settle();

@@ -293,8 +293,8 @@ describe('only the newest call counts', () => {
     });
 
     it('fails also if it has waited for its turn in its process', async () => {
-      const plain = await granted(b, { localHandOvers: 0 });
-      const waits = call(b, { localHandOvers: 0 });
+      const plain = await granted(b, { strictOrder: true });
+      const waits = call(b, { strictOrder: true });
       const older = late();
       await world.clock.advance(500);
       const newer = call(a);

@@ -87,8 +87,7 @@ describe('readers of one process', () => {
     ['with watchdog: false', { watchdog: false }],
     ['with a maxHoldMs', { maxHoldMs: 60_000 }],
     ['with another leaseMs', { leaseMs: 20_000 }],
-    ['with localHandOvers: 0', { localHandOvers: 0 }],
-    ['with localHandOversMs: 0', { localHandOversMs: 0 }],
+    ['with strictOrder', { strictOrder: true }],
   ])('read each for themselves %s', async (_, other) => {
     const [one, two] = [await read(), await read(other)];
     const three = await a.locks.acquire('other', { ...READ, ...other });
@@ -104,7 +103,7 @@ describe('readers of one process', () => {
   it.each([
     [9, 1],
     [10, 2],
-  ])('share for localHandOversMs: one who comes %i ms later makes it %i in Redis', async (laterMs, members) => {
+  ])('share for 10 ms: one who comes %i ms later makes it %i in Redis', async (laterMs, members) => {
     await read();
     await world.clock.advance(laterMs);
     await read();
@@ -271,7 +270,7 @@ describe('readers of one process', () => {
     it('are let in by a shutdown of its process, not of theirs', async () => {
       const first = await b.locks.acquire('stock', READ);
       const writer = track(a.locks.acquire('stock', WRITE));
-      const later = track(b.locks.acquire('stock', { ...READ, localHandOvers: 0 }));
+      const later = track(b.locks.acquire('stock', { ...READ, strictOrder: true }));
       await settle();
       expect(later.state).toBe('pending');
       void a.locks.shutdown(0);

@@ -52,8 +52,8 @@ describe('the order of events', () => {
   });
 
   it('by a command, the next one of the same process may begin first', async () => {
-    const first = await a.locks.acquire('stock', { localHandOvers: 0 });
-    const second = track(a.locks.acquire('stock', { localHandOvers: 0 }));
+    const first = await a.locks.acquire('stock', { strictOrder: true });
+    const second = track(a.locks.acquire('stock', { strictOrder: true }));
     await first.release();
     await settle();
     expect(second.value.fencingToken).toBeGreaterThan(first.fencingToken);

@@ -14,10 +14,8 @@ function complaint(options: unknown): InvalidLockOptionsError {
 
 const LEASE = 'an integer from 50 to 86400000';
 const WAIT = 'an integer of 0 or more (milliseconds) or Infinity';
-const COHORT_TIME = 'an integer of 0 or more (milliseconds), not';
 const HOLD = 'an integer of 50 or more (milliseconds)';
 const ATTEMPT = 'an integer from 10 to 60000';
-const COHORT = 'an integer from 0 to 31';
 const WAITERS = 'an integer of 1 or more (waiters)';
 
 describe('lock options', () => {
@@ -39,14 +37,6 @@ describe('lock options', () => {
     ['maxHoldMs', [], HOLD, 'an array of 0'],
     ['attemptTimeoutMs', 9, ATTEMPT, '9'],
     ['attemptTimeoutMs', 60_001, ATTEMPT, '60001'],
-    ['localHandOvers', -1, COHORT, '-1'],
-    ['localHandOvers', 32, COHORT, '32'], // a fencing tick has no more numbers
-    ['localHandOvers', 1.5, COHORT, '1.5'],
-    ['localHandOvers', Infinity, COHORT, 'Infinity'],
-    ['localHandOvers', true, COHORT, 'true'],
-    ['localHandOversMs', -1, COHORT_TIME, '-1'],
-    ['localHandOversMs', Infinity, COHORT_TIME, 'Infinity'],
-    ['localHandOversMs', '10', COHORT_TIME, '"10"'],
     ['warnAfterMs', 0, '1 or more', '0'],
     ['group', '', '1 to 100', '""'],
     ['group', 'a\u202eb', '1 to 100', String.raw`"a\u202eb"`],
@@ -55,6 +45,7 @@ describe('lock options', () => {
     ['maxWaiters', Infinity, WAITERS, 'Infinity'],
     ['watchdog', 'yes', 'true or false', '"yes"'],
     ['watchdog', 1, 'true or false', '1'],
+    ['strictOrder', 0, 'true or false', '0'],
     ['mode', 'shared', "'exclusive', 'reentrant'", '"shared"'],
     ['retry', { intervalMs: 10 }, 'a strategy with a next() method', 'an object (Object)'],
     ['retry', 5, 'a strategy with a next() method', '5'],
@@ -75,7 +66,7 @@ describe('lock options', () => {
     ['wachdog', 'watchdog'],
     ['maxHold', 'maxHoldMs'],
     ['singal', 'signal'],
-    ['localHandOver', 'localHandOvers'],
+    ['strictorder', 'strictOrder'],
     ['maxWaiter', 'maxWaiters'],
   ])('do not know %s: did you mean %s?', (wrong, right) => {
     expect(complaint({ [wrong]: 1 }).message).toBe(
@@ -122,8 +113,8 @@ describe('lock options', () => {
     [{ waitMs: Infinity }],
     [{ maxHoldMs: 50 }],
     [{ attemptTimeoutMs: 10 }],
-    [{ localHandOvers: 0, localHandOversMs: 0, maxWaiters: 1 }],
-    [{ localHandOvers: 31, localHandOversMs: 60_000, maxWaiters: 1_000_000 }],
+    [{ strictOrder: true, maxWaiters: 1 }],
+    [{ strictOrder: false, maxWaiters: 1_000_000 }],
     [{ signal: AbortSignal.abort(), mode: 'reentrant', watchdog: false, retry: { next: () => null } }],
   ])('take %p', (options) => {
     expect(resolveLockOptions(options, LOCK_DEFAULTS)).toMatchObject(options.maxHoldMs ? {} : options);

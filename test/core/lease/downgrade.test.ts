@@ -62,7 +62,7 @@ describe('a writer that becomes a reader', () => {
     await expectNothingLeft();
   });
 
-  it('lets readers in who waited for longer than localHandOversMs: they ask Redis', async () => {
+  it('lets readers in who waited for longer than 10 ms: they ask Redis', async () => {
     const lease = await a.locks.acquire('stock', WRITE);
     const reader = track(a.locks.acquire('stock', READ));
     await world.clock.advance(50);

@@ -81,7 +81,7 @@ describe('a shutdown turns away those who wait', () => {
   });
 
   it('in the middle of a rotation: the release counts, and nobody is left in the queue', async () => {
-    const holder = await a.locks.acquire('stock', { localHandOvers: 0 });
+    const holder = await a.locks.acquire('stock', { strictOrder: true });
     const waiting = wait(2);
     const other = track(b.locks.acquire('stock'));
     await settle();
@@ -102,7 +102,7 @@ describe('a shutdown turns away those who wait', () => {
   });
 
   it('in the middle of a rotation that is lost: the release is sent again', async () => {
-    const holder = await a.locks.acquire('stock', { localHandOvers: 0 });
+    const holder = await a.locks.acquire('stock', { strictOrder: true });
     const waiting = wait(2);
     a.store.next('rotate', lostOnTheWay);
     track(holder.release());

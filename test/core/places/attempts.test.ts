@@ -159,8 +159,8 @@ describe('attempts', () => {
     });
 
     it('do not hide that it was busy here: a call whose turn comes in the last moment is told so', async () => {
-      const held = await a.locks.acquire('stock', { leaseMs: 60_000, localHandOvers: 0 });
-      const acquiring = track(a.locks.acquire('stock', { waitMs: 1_000, leaseMs: 60_000, localHandOvers: 0 }));
+      const held = await a.locks.acquire('stock', { leaseMs: 60_000, strictOrder: true });
+      const acquiring = track(a.locks.acquire('stock', { waitMs: 1_000, leaseMs: 60_000, strictOrder: true }));
       await world.clock.advance(998);
       a.store.fates.rotate = lostOnTheWay;
       track(held.release());
@@ -171,8 +171,8 @@ describe('attempts', () => {
     });
 
     it('are told where there was time for an answer after the turn had come', async () => {
-      const held = await a.locks.acquire('stock', { leaseMs: 60_000, localHandOvers: 0 });
-      const acquiring = track(a.locks.acquire('stock', { waitMs: 3_000, leaseMs: 60_000, localHandOvers: 0 }));
+      const held = await a.locks.acquire('stock', { leaseMs: 60_000, strictOrder: true });
+      const acquiring = track(a.locks.acquire('stock', { waitMs: 3_000, leaseMs: 60_000, strictOrder: true }));
       await world.clock.advance(10);
       a.store.fates.rotate = failing('notExecuted', 'not connected');
       a.store.fates.acquire = failing('notExecuted', 'not connected');

@@ -73,8 +73,8 @@ describe('what Redis refuses for a while', () => {
     [
       'a release for the next call of the same process',
       async (granted) => {
-        const lease = await acquire(a, { localHandOvers: 0 });
-        const own = track(acquire(a, { localHandOvers: 0 }));
+        const lease = await acquire(a, { strictOrder: true });
+        const own = track(acquire(a, { strictOrder: true }));
         const next = granted();
         refuse(a);
         await expect(lease.release()).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });

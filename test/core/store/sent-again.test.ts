@@ -162,7 +162,7 @@ describe('a command that Redis has certainly not executed', () => {
   });
 
   describe('a rotation: the release is sent alone, and the next call asks by itself', () => {
-    const terms = { localHandOvers: 0, leaseMs: LEASE_MS };
+    const terms = { strictOrder: true, leaseMs: LEASE_MS };
     const acquire = (instance: Instance, waitMs = 10_000) => instance.locks.acquire('stock', { ...terms, waitMs });
 
     it('both get what they want, and nothing is lost', async () => {

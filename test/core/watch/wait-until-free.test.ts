@@ -66,7 +66,7 @@ describe('waitUntilFree', () => {
   it('delays no caller: it has no place, and the next one gets the resource as if it were not there', async () => {
     const lease = await a.locks.acquire('stock');
     const waiting = track(wait({ waitMs: 3_000 }));
-    const next = track(a.locks.acquire('stock', { localHandOvers: 0 }));
+    const next = track(a.locks.acquire('stock', { strictOrder: true }));
     await settle();
     await lease.release();
     await settle();
@@ -79,10 +79,10 @@ describe('waitUntilFree', () => {
 
   it('ends in vain while the resource goes from one to the next all the time', async () => {
     const waiting = track(wait({ waitMs: 2_000 }));
-    let held = await a.locks.acquire('stock', { localHandOvers: 0 });
+    let held = await a.locks.acquire('stock', { strictOrder: true });
     const again = track(wait({ waitMs: 2_000 }, a));
     for (let turn = 0; turn < 50; turn++) {
-      const next = track((turn % 2 === 0 ? b : a).locks.acquire('stock', { localHandOvers: 0 }));
+      const next = track((turn % 2 === 0 ? b : a).locks.acquire('stock', { strictOrder: true }));
       await world.clock.advance(50);
       await held.release();
       await settle();

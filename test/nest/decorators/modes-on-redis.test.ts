@@ -50,7 +50,7 @@ describe('read/write locks and semaphores of applications on one Redis', () => {
     ran = [];
     // Otherwise a reader that comes within 10 ms may share the lease of the one before it, past the writer that waits.
     const startShop = async () =>
-      (await start({ imports: [inMemory({ connection: redis().url, localHandOvers: 0 })], providers: [Shop] })).app.get(
+      (await start({ imports: [inMemory({ connection: redis().url, strictOrder: true })], providers: [Shop] })).app.get(
         Shop,
       );
     [one, two] = [await startShop(), await startShop()];

@@ -107,11 +107,13 @@ describe('the log of a lock service whose Redis is away', () => {
   });
 
   it('is not told that Redis answers by a lock that was handed over in memory', async () => {
-    const lease = await a.locks.acquire('stock', { localHandOversMs: 5_000 });
-    const next = a.locks.acquire('stock', { localHandOversMs: 5_000 });
     await using _other = await a.locks.acquire('job', { leaseMs: LEASE_MS });
+    await world.clock.advance(LEASE_MS / 3 - 5);
+    const lease = await a.locks.acquire('stock');
+    const next = a.locks.acquire('stock');
     a.store.fates.renew = away;
-    await world.clock.advance(1_100);
+    await world.clock.advance(8);
+    expect(log.at('warn')).toHaveLength(1);
     await lease.release();
     await using _handedOver = await next;
     expect(log.at('warn')).toHaveLength(1);

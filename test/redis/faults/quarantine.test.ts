@@ -44,8 +44,8 @@ describe('with restartQuarantineMs', () => {
     const first = await start({ ...QUARANTINED, connection: at(proxy.port) });
     const [protectedOne, careless] = [await start(QUARANTINED), await start()];
     const [a, b] = [await first.locks.acquire('a'), await first.locks.acquire('b')];
-    const own = await protectedOne.locks.acquire('own', { localHandOvers: 0 });
-    const after = protectedOne.locks.acquire('own', { localHandOvers: 0, waitMs: 60_000 });
+    const own = await protectedOne.locks.acquire('own', { strictOrder: true });
+    const after = protectedOne.locks.acquire('own', { strictOrder: true, waitMs: 60_000 });
 
     // Cut off, it trusts its leases until they are over.
     proxy.dropAll();

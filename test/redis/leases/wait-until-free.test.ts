@@ -84,7 +84,7 @@ describe('waitUntilFree on Redis', () => {
     await untilWatching(1);
     const next = other.locks.acquire('a');
     await untilQueued(holder, 'a', other);
-    const last = holder.locks.acquire('a', { localHandOvers: 0 });
+    const last = holder.locks.acquire('a', { strictOrder: true });
     await lease.release();
     const second = await next;
     await untilQueued(holder, 'a', holder);

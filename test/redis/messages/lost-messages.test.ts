@@ -105,7 +105,7 @@ describe('messages that do not come', () => {
     const sections = new CriticalSections();
     let killed = 0;
     const calls = instances.map((instance) =>
-      sections.calls(12, instance, { ...LONG, localHandOvers: 2 }, async () => {
+      sections.calls(12, instance, { ...LONG, strictOrder: true }, async () => {
         if (sections.tokens.length % 4 === 0)
           killed += (await admin().call('CLIENT', 'KILL', 'TYPE', 'pubsub')) as number;
       }),

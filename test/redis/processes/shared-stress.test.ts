@@ -8,9 +8,9 @@ import { SeededRandom } from '../../support/world/seeded-random.js';
 const READ_AND_WRITE: Way[] = [
   { resources: 'book', options: { mode: 'read' } },
   { resources: 'book', options: { mode: 'read' } },
-  { resources: 'book', options: { mode: 'read', localHandOvers: 0 } },
+  { resources: 'book', options: { mode: 'read', strictOrder: true } },
   { resources: 'book', options: { mode: 'write' } },
-  { resources: 'book', options: { mode: 'write', localHandOvers: 0 } },
+  { resources: 'book', options: { mode: 'write', strictOrder: true } },
 ];
 const EVERY_FAMILY: Way[] = [
   ...READ_AND_WRITE,

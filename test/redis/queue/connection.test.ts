@@ -44,7 +44,7 @@ describe('a queue on a command connection that fails', () => {
   ])('the reply to a rotation is lost, %s', async (_what, othersWait, order) => {
     const { proxy, a, b, far, sections } = await scene();
     await using _ = proxy;
-    const lease = await far.locks.acquire('x', { localHandOvers: 0 });
+    const lease = await far.locks.acquire('x', { strictOrder: true });
     const calls = [sections.call(far)];
     if (othersWait) {
       calls.push(sections.call(a));
@@ -65,7 +65,7 @@ describe('a queue on a command connection that fails', () => {
   it('a rotation that never reached Redis is sent again', async () => {
     const { proxy, a, b, far, sections } = await scene();
     await using _ = proxy;
-    const lease = await far.locks.acquire('x', { localHandOvers: 0 });
+    const lease = await far.locks.acquire('x', { strictOrder: true });
     const calls = [sections.call(far), sections.call(a)];
     await untilQueued(b, 'x', a);
     proxy.blackHole('toServer', 'commands');

@@ -19,8 +19,8 @@ describe('who is next', () => {
   it('who polls, or only tries, gets nothing as long as somebody waits', async () => {
     const [a, b, c] = (await startMany(3)) as Three;
     const sections = new CriticalSections();
-    const lease = await a.locks.acquire('x', { localHandOvers: 0 });
-    const queue = [a, b].map((instance) => sections.calls(10, instance, { localHandOvers: 0 }));
+    const lease = await a.locks.acquire('x', { strictOrder: true });
+    const queue = [a, b].map((instance) => sections.calls(10, instance, { strictOrder: true }));
     await untilQueued(a, 'x', b);
     const polling = sections.call(c, { retry: fixedInterval({ intervalMs: 1 }) });
     let tries = 0;
@@ -48,13 +48,16 @@ describe('who is next', () => {
     let messages = 0;
     b.store.listen({ granted: () => messages++, reconnected: () => {} });
     const sections = new CriticalSections();
-    const options = { localHandOvers: 3, localHandOversMs: 60_000 };
     await sections.call(a);
-    const calls = [sections.calls(20, a, options), sections.calls(20, b, options), sections.calls(4, deaf, options)];
-    await Promise.all(calls);
+    const ways = [{}, { strictOrder: true }].flatMap((options) => [
+      sections.calls(10, a, options),
+      sections.calls(10, b, options),
+      sections.calls(2, deaf, options),
+    ]);
+    await Promise.all(ways);
     await sections.call(a);
     sections.expectSound(46);
-    expect(sections.rows().filter((row) => row === 4).length).toBeGreaterThanOrEqual(11);
+    expect(Math.max(...sections.rows())).toBeGreaterThan(1);
     expect(messages).toBeGreaterThanOrEqual(4);
   });
 });

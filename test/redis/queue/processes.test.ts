@@ -100,7 +100,7 @@ describe('processes that wait for each other', () => {
     const { locks } = await start();
     const lease = await locks.acquire('x', { leaseMs: LONG_MS });
     const processes = await Promise.all([startProcess(), startProcess(), startProcess()]);
-    const work = { callers: 4, times: 12, options: { localHandOvers: 0 } };
+    const work = { callers: 4, times: 12, options: { strictOrder: true } };
     const results = processes.map((each) => each.ask('countInFile', 'x', file, work));
     await eventually(async () => expect((await locks.inspect('x')).waiters).toHaveLength(3));
     await lease.release();

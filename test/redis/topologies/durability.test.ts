@@ -123,7 +123,7 @@ describe('with durability, on a primary and its replica', () => {
   });
 
   it('a release with others waiting behind it succeeds, also where the next lease cannot be confirmed', async () => {
-    const { locks } = await start({ ...DURABLY, defaults: { localHandOvers: 0, attemptTimeoutMs: 10_000 } });
+    const { locks } = await start({ ...DURABLY, defaults: { strictOrder: true, attemptTimeoutMs: 10_000 } });
     const lease = await locks.acquire('a');
     const next = rejection<LockUnavailableError>(locks.acquire('a', { waitMs: 2_000 }));
     pair.stall();

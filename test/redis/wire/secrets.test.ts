@@ -150,8 +150,8 @@ async function everyWay(
   });
   // A row of leases of one process, which the process of another waiter ends.
   await step(async () => {
-    const lease = await a.acquire(name, { localHandOvers: 0 });
-    const second = a.using(name, { localHandOvers: 0 }, () => step(async () => {}));
+    const lease = await a.acquire(name, { strictOrder: true });
+    const second = a.using(name, { strictOrder: true }, () => step(async () => {}));
     await step(() => lease.release());
     await second;
   });

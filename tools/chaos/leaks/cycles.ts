@@ -59,7 +59,7 @@ export const CYCLES: readonly Cycle[] = [
   {
     mode: 'strict turns',
     weight: 3,
-    run: ({ a, b }, name) => Promise.all([a, b, a, b].map((locks) => locks.using(name, { localHandOvers: 0 }, idle))),
+    run: ({ a, b }, name) => Promise.all([a, b, a, b].map((locks) => locks.using(name, { strictOrder: true }, idle))),
   },
   {
     mode: 'reentrant',

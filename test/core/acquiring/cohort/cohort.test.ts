@@ -117,22 +117,23 @@ describe('passing a lease on inside the process', () => {
   });
 
   describe('ends', () => {
-    it.each([
-      [31, 31],
-      [3, 3],
-      [1, 1],
-      [0, 0],
-    ])('after a cohort of %i: then it is rotated, once', async (localHandOvers, passedOn) => {
-      const tokens = await run(passedOn + 2, { localHandOvers });
+    it.each<[string, LockOptions, number]>([
+      ['after 31 more leases', {}, 31],
+      ['after each lease with strictOrder', { strictOrder: true }, 0],
+    ])('%s: then it is rotated, once', async (_, options, passedOn) => {
+      const tokens = await run(passedOn + 2, options);
       expect(verbs(a)).toEqual(['acquire', 'rotate', 'release']);
       expect(tokens[passedOn]).toBe(tokens[0]! + passedOn);
       expect(tokens[passedOn + 1]! % 32).toBe(0);
       expect(tokens[passedOn + 1]).toBeGreaterThan(tokens[passedOn]!);
     });
 
-    it('after the smaller cohort of the two, where they differ', async () => {
-      const first = await a.locks.acquire('stock', { localHandOvers: 31 });
-      const [second] = wait(1, { localHandOvers: 0 });
+    it.each([
+      [false, true],
+      [true, false],
+    ])('after the first lease where one of the two is in strict order: %j, %j', async (one, other) => {
+      const first = await a.locks.acquire('stock', { strictOrder: one });
+      const [second] = wait(1, { strictOrder: other });
       await first.release();
       await settle();
       expect(second!.state).toBe('fulfilled');
@@ -142,7 +143,7 @@ describe('passing a lease on inside the process', () => {
     it.each([
       [9, ['acquire']],
       [10, ['acquire', 'rotate']],
-    ])('after localHandOversMs: a lease released %i ms after the store lease began', async (heldMs, commands) => {
+    ])('after 10 ms: a lease released %i ms after the store lease began', async (heldMs, commands) => {
       const first = await a.locks.acquire('stock');
       wait(1);
       await world.clock.advance(heldMs);
@@ -151,7 +152,7 @@ describe('passing a lease on inside the process', () => {
       expect(verbs(a)).toEqual(commands);
     });
 
-    it('localHandOversMs after the store lease began, not after the last lease did', async () => {
+    it('10 ms after the store lease began, not after the last lease did', async () => {
       const first = await a.locks.acquire('stock');
       const line = wait(3);
       await world.clock.advance(6);
@@ -168,12 +169,7 @@ describe('passing a lease on inside the process', () => {
       expect(line[2]!.value.fencingToken % 32).toBe(0);
     });
 
-    it('at once with localHandOversMs: 0', async () => {
-      await run(3, { localHandOversMs: 0 });
-      expect(verbs(a)).toEqual(['acquire', 'rotate', 'rotate', 'release']);
-    });
-
-    it('and begins anew after the rotation: another tick, another localHandOversMs', async () => {
+    it('and begins anew after the rotation: another tick, another 10 ms', async () => {
       const first = await a.locks.acquire('stock');
       const line = wait(2);
       await world.clock.advance(10);

@@ -24,7 +24,7 @@ describe('a rotation: release, and acquire for the next in line, in one command'
   });
 
   // Never in memory.
-  const terms: LockOptions = { localHandOvers: 0, leaseMs: 3_000, attemptTimeoutMs: 200 };
+  const terms: LockOptions = { strictOrder: true, leaseMs: 3_000, attemptTimeoutMs: 200 };
   const acquire = (instance: Instance, options: LockOptions = {}) =>
     instance.locks.acquire('stock', { ...terms, ...options });
   const types = ({ events }: Instance) => events.map(({ type }) => type);

@@ -55,6 +55,15 @@ export const BROKEN_LOCKS: Readonly<Record<string, Parts>> = {
       }
     },
   },
+  'does not compare when calls began': {
+    locks: class extends MemoryLockStore {
+      override acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
+        if (!queueing) return super.acquire(waiter, leaseMs);
+        const { sentAt, maxWaiters } = queueing;
+        return super.acquire(waiter, leaseMs, { sentAt, maxWaiters });
+      }
+    },
+  },
   'forgets the order of its queue': {
     // The head of a queue is its last place.
     server: ({ redis }) => {

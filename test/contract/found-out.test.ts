@@ -7,6 +7,8 @@ import { CollectedTests } from './collected-tests.js';
 const FOUND_BY: Readonly<Record<string, string>> = {
   'grants what another owner holds':
     'a lease > acquire > grants a free resource, refuses it to every other owner, and says how long the lease lasts',
+  'does not compare when calls began':
+    'the queue > where only the newest call counts > one that began before another one that has joined does not join, and ends none',
   'forgets the order of its queue':
     'a read/write lock > readers directly behind each other are granted together, and the writer behind them is not',
   'makes a lease shorter by a command that comes late': 'a lease > in exclusive mode, only the owner > renews',

@@ -17,6 +17,8 @@ describe('refusals', () => {
 
   it('finds a lock that stays taken, unless it was held, nobody wanted it, or something else stood still', () => {
     expect(refusals(granted(2_701).history).violations).toMatchObject([{ at: 2_700 }]);
+    const busy = granted(5_501).stall('b', 1_000, 1_800).stall('a', 1_500, 3_800);
+    expect(refusals(busy.history).violations).toMatchObject([{ at: 5_500 }]);
     expect(refusals(granted(2_701).stall('b', 1_000, 1_100).history).violations).toEqual([]);
     const other = granted(2_701).fault('Redis: BUSY', { from: 1_000, to: 1_100, victims: ['a', 'b'] });
     expect(refusals(other.history)).toMatchObject({ looked: 0, violations: [] });

@@ -8,8 +8,8 @@ import type { Verdict } from './violation.js';
 
 /** A refused command is sent again after 2 s at most. The rest is for its answer, and for the message to the next one. */
 export const FREE_AGAIN_MS = 2_500;
-/** Who begins to wait later than this may not have been granted by then. */
-const ASKED_BY_MS = FREE_AGAIN_MS - 500;
+/** Who begins to wait so long before the end may not have been granted by then. */
+const TOO_LATE_MS = 500;
 const LATE_MS = 100;
 
 const REFUSES = /^Redis: refuses/;
@@ -31,7 +31,7 @@ export function refusals(history: History): Verdict {
   const timeOf = (fault: FaultSpan): Time | undefined => {
     const { kind, missed, to: back } = fault;
     if (!REFUSES.test(kind) || missed) return undefined;
-    const until = back + FREE_AGAIN_MS + still.coveredMs(back, back + FREE_AGAIN_MS);
+    const until = movedUntil(still, back, FREE_AGAIN_MS);
     const isOther = history.faults.some((other) => other !== fault && other.from <= until && other.to >= back);
     return isOther || until > history.endsAt ? undefined : { back, until };
   };
@@ -64,11 +64,21 @@ export function refusals(history: History): Verdict {
   return findings.verdict();
 }
 
+/** When so much time has passed in which nothing stood still. */
+function movedUntil(still: Spans, from: number, ms: number): number {
+  let leftMs = ms;
+  for (const gap of still.gaps(from, Infinity)) {
+    if (gap.from + leftMs <= gap.to) return gap.from + leftMs;
+    leftMs -= gap.to - gap.from;
+  }
+  return Infinity;
+}
+
 /** Whether a call waited then that could be granted, because not too much of it may have been held. */
 function isWanted(history: History, resource: string, { back, until }: Time): boolean {
   const calls = history.callsByResource.get(resource)!;
   const asked = calls.filter((call) => {
-    return isWaiter(call) && call.invoked.at <= back + ASKED_BY_MS && endOf(call, history) > back;
+    return isWaiter(call) && call.invoked.at <= until - TOO_LATE_MS && endOf(call, history) > back;
   });
   if (!asked.some((call) => call.granted || endOf(call, history) > until)) return false;
   const holders = calls.filter((call) => mayHold(call, back));

@@ -14,7 +14,8 @@ export function faultsOutcome(chapters: readonly Chapter[], targets: FaultTarget
       ...recoveries(chapters, targets, FAULT_RECOVERIES),
       longestScriptRow(allScripts(chapters)),
       ...fencing(chapters),
-      ...harm(chapters),
+      // Only some of the chapters do harm.
+      ...(targets.looks === false ? [] : harm(chapters)),
     ],
     complaints: complaints(chapters),
   };

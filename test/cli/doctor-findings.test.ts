@@ -101,6 +101,22 @@ describe('what the facts of a server mean', () => {
     expect(find(facts, 'round trip')).toMatchObject({ status: 'warning' });
   });
 
+  it('says what a full Redis does, and what it has done', () => {
+    const full = [
+      ['maxmemory', '1000000'],
+      ['evicted_keys', '13954'],
+    ] as [string, string][];
+    const messages = (facts: ServerFacts) => ['eviction', 'memory'].map((check) => find(facts, check)!.message);
+    expect(messages(withInfo(...full))).toEqual([
+      'maxmemory-policy is noeviction.',
+      '100 % of maxmemory is used: when it is full, Redis refuses new locks.',
+    ]);
+    expect(messages(withInfo(...full, ['maxmemory_policy', 'allkeys-lru']))).toEqual([
+      expect.stringMatching(/two processes hold the same one\. It has removed 13,?954 keys since it started\.$/),
+      '100 % of maxmemory is used: when it is full, Redis removes keys.',
+    ]);
+  });
+
   it('is unknown where the user may ask nothing, and no warning', () => {
     const findings = findingsOf({ ...HEALTHY, info: new Map(), save: undefined });
     expect(findings.filter(({ status }) => status === 'unknown').map(({ check }) => check)).toEqual([

@@ -69,7 +69,7 @@ function memory({ info }: ServerFacts): Finding | undefined {
   if (used < FULL * most) return ok('memory', `${share}.`);
   return warning(
     'memory',
-    `${share}: when it is full, Redis refuses new locks.`,
+    `${share}: when it is full, Redis ${evictionOf(info)?.isPossible ? 'removes keys' : 'refuses new locks'}.`,
     'Raise maxmemory, or remove other data.',
   );
 }

@@ -23,19 +23,26 @@ interface Dialect {
   readonly schema: string;
   /**
    * Stores the token unless a larger one is stored, locks the row until the transaction ends, and returns the token
-   * that is stored now.
+   * that is stored now. If that is larger, the statement fails where this keeps the transaction from committing.
    */
   readonly raise: (run: Execute, resource: string, token: number) => Promise<number>;
 }
 
-/** Two of the dialects differ in a few words only. */
-const raise = (insert: string, larger: 'GREATEST' | 'MAX'): Dialect['raise'] => {
-  const statement = new Statement(
+/** Makes the statement of a database with `ON CONFLICT`. @param newToken the token to store beside a row that is there */
+const upsert = (insert: string, newToken: string): Statement =>
+  new Statement(
     `${insert} ${TABLE} AS held (resource, token) VALUES (?, ?) ON CONFLICT (resource) DO UPDATE ` +
-      `SET token = ${larger}(held.token, excluded.token), raised_at = excluded.raised_at RETURNING token`,
+      `SET token = ${newToken}, raised_at = excluded.raised_at RETURNING token`,
   );
-  return async (run, resource, token) => tokenOf(await run(statement, [resource, token]));
-};
+
+const STALE = `${TABLE} has token`;
+/** PostgreSQL commits no transaction in which a statement has failed. So a text is cast that is no number. */
+const RAISE_POSTGRES = upsert(
+  'INSERT INTO',
+  `CASE WHEN held.token > excluded.token THEN CAST('${STALE} ' || held.token AS BIGINT) ELSE excluded.token END`,
+);
+// ABORT is the default. Some libraries return no rows of a text that begins with INSERT INTO.
+const RAISE_SQLITE = upsert('INSERT OR ABORT INTO', 'MAX(held.token, excluded.token)');
 
 /**
  * MySQL returns no row of an INSERT, and its count of affected rows is the same for an equal token and for a stale one.
@@ -56,7 +63,15 @@ export const DIALECTS: Readonly<Record<FenceDialect, Dialect>> = {
   token     BIGINT NOT NULL,
   raised_at TIMESTAMPTZ NOT NULL DEFAULT CURRENT_TIMESTAMP
 )`,
-    raise: raise('INSERT INTO', 'GREATEST'),
+    raise: async (run, resource, token) => {
+      try {
+        return tokenOf(await run(RAISE_POSTGRES, [resource, token]));
+      } catch (error) {
+        const [, newest] = findInError(error, new RegExp(`${STALE} (\\d+)`)) ?? [];
+        if (newest === undefined) throw error;
+        return Number(newest);
+      }
+    },
   },
   mysql: {
     schema: `CREATE TABLE IF NOT EXISTS ${TABLE} (
@@ -75,8 +90,7 @@ export const DIALECTS: Readonly<Record<FenceDialect, Dialect>> = {
   token     BIGINT NOT NULL,
   raised_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
 )`,
-    // ABORT is the default. Some libraries return no rows of a text that begins with INSERT INTO.
-    raise: raise('INSERT OR ABORT INTO', 'MAX'),
+    raise: async (run, resource, token) => tokenOf(await run(RAISE_SQLITE, [resource, token])),
   },
 };
 
@@ -86,6 +100,24 @@ function tokenOf(result: unknown): number {
   const [first] = rows as [unknown];
   const { token } = (Array.isArray(first) ? first[0] : first) as { token: unknown };
   return Number(token);
+}
+
+/** Where libraries put the error of the driver. */
+const WRAPPED = ['cause', 'driverError', 'original', 'parent', 'previous', 'meta', 'driverAdapterError'];
+
+/** Looks for a code or a message in an error of a database, also if a library has wrapped it. */
+export function findInError(error: unknown, pattern: RegExp, depth = 0): RegExpExecArray | undefined {
+  if (typeof error !== 'object' || error === null || depth > 5) return undefined;
+  const facts = error as Record<string, unknown>;
+  for (const name of ['code', 'errno', 'originalCode', 'message']) {
+    const found = pattern.exec(String(facts[name]));
+    if (found) return found;
+  }
+  for (const name of WRAPPED) {
+    const found = findInError(facts[name], pattern, depth + 1);
+    if (found) return found;
+  }
+  return undefined;
 }
 
 /** What a MySQL server says of a statement, where the driver returns it. */

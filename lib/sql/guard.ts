@@ -1,4 +1,4 @@
-import { InvalidLockOptionsError } from '../core/api/errors.js';
+import { InvalidLockOptionsError, InvalidResourceError } from '../core/api/errors.js';
 import { StaleFencingTokenError } from '../core/api/lease-errors.js';
 import type { Lease } from '../core/api/lease.js';
 import { isSharedMode } from '../core/api/lock-mode.js';
@@ -6,7 +6,7 @@ import { atLeast, checked, oneOf, type OptionsOf, OptionTable } from '../core/ap
 import { checkResource } from '../core/api/resource.js';
 import { quote } from '../core/util/quoted.js';
 import { adapt, type FenceTransaction } from './adapters.js';
-import { DIALECTS, type FenceDialect, TABLE } from './dialects.js';
+import { DIALECTS, type FenceDialect, findInError, TABLE } from './dialects.js';
 
 /** Whose writes a transaction has: the locked resource, and the fencing token of the lease. */
 export interface FencedHolder {
@@ -25,8 +25,14 @@ const DIALECT = oneOf<FenceDialect>(['postgres', 'mysql', 'sqlite']);
 export async function guardTransaction(tx: FenceTransaction, holder: Lease | FencedHolder): Promise<void> {
   const { resource, token } = isLease(holder) ? holderOf(holder) : checkHolder(holder);
   const { dialect, run } = adapt(tx);
+  if (dialect === 'postgres' && resource.includes('\0')) {
+    throw new InvalidResourceError(
+      `fence.guard: resource ${quote(resource)} has a NUL in it, which no text of PostgreSQL can have. Use another name.`,
+      'resource',
+    );
+  }
   const stored = await DIALECTS[dialect].raise(run, resource, token).catch((error: unknown) => {
-    throw isMissingTable(error) ? missingTable(dialect, error) : error;
+    throw findInError(error, MISSING_TABLE) ? missingTable(dialect, error) : error;
   });
   if (stored > token) {
     throw new StaleFencingTokenError(resource, token, stored, 'Roll the transaction back');
@@ -77,19 +83,6 @@ export function checkExcludes({ resources, mode }: Lease): void {
 
 /** PostgreSQL, MySQL, SQLite. The statement names no other table. */
 const MISSING_TABLE = new RegExp(`^(42P01|1146|ER_NO_SUCH_TABLE)$|no such table: (main\\.)?${TABLE}`);
-/** Where libraries put the error of the driver. */
-const WRAPPED = ['cause', 'driverError', 'original', 'parent', 'previous', 'meta', 'driverAdapterError'];
-
-function isMissingTable(error: unknown, depth = 0): boolean {
-  if (typeof error !== 'object' || error === null || depth > 5) return false;
-  const facts = error as Record<string, unknown>;
-  const words = [facts['code'], facts['errno'], facts['originalCode'], facts['message']];
-  return (
-    words.some((word) => MISSING_TABLE.test(String(word))) ||
-    WRAPPED.some((name) => isMissingTable(facts[name], depth + 1))
-  );
-}
-
 function missingTable(dialect: FenceDialect, cause: unknown): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
     `The table ${TABLE} of fence.guard does not exist. Add this to your migrations; fence.schema('${dialect}') returns ` +

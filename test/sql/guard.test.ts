@@ -46,6 +46,20 @@ describe('fence.guard in a transaction', () => {
   });
 
   it.each([
+    ['of the driver', new Error('invalid input syntax for type bigint: "redis_lock_fences has token 9"')],
+    ['of a library', new Error('Failed query', { cause: new Error('x: "redis_lock_fences has token 9"') })],
+  ])('throws the same for the error %s by which PostgreSQL ends the transaction', async (_what, raised) => {
+    const error = await refusal(fence.guard(transaction(raised).tx, lease()));
+    expect(error).toBeInstanceOf(StaleFencingTokenError);
+    expect(error).toMatchObject({ resource: 'stock:7', token: 7, newestToken: 9 });
+  });
+
+  it('takes no SQL in an error for that', async () => {
+    const failed = new Error("Failed query: CAST('redis_lock_fences has token ' || held.token AS BIGINT)");
+    expect(await refusal(fence.guard(transaction(failed).tx, lease()))).toBe(failed);
+  });
+
+  it.each([
     ['a lost lease', { assertHeld: () => { throw new LeaseLostError('stock:7', 'expired', 7); } }, /no longer held/], // prettier-ignore
     [
       'a lease of several resources',
@@ -62,6 +76,7 @@ describe('fence.guard in a transaction', () => {
 
   it.each([
     [{ resource: '', token: 1 }, /the name is empty/],
+    [{ resource: 'a\0b', token: 1 }, /resource "a\\u0000b" has a NUL in it, which no text of PostgreSQL can have/],
     [{ resource: 'a', token: 0 }, /token must be/],
     [{ resource: 'a' }, /token/],
     [{ resource: 'a', token: 1, ttlMs: 5 }, /ttlMs/],

@@ -20,7 +20,8 @@ import { type FencedHolder, fenceSchema, guardTransaction } from '../../sql/guar
  * It stores the fencing token in the row of the resource, in the table of `fence.schema()`. The row stays locked until
  * the transaction ends: a later holder waits there, and then reads what this one has committed. If a later holder has
  * come before, the call throws, and the transaction has to be rolled back. All of these libraries do that when their
- * callback throws.
+ * callback throws. PostgreSQL commits nothing after that, even if the error is swallowed; MySQL, MariaDB and SQLite do.
+ * Do not call it in a savepoint that may be rolled back while the transaction goes on.
  *
  * It is one statement, on the connection of the transaction. Every transaction that writes the same data has to be
  * guarded, under the lock of the same resource. One lease may guard many transactions.

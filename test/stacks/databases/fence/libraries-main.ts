@@ -63,6 +63,14 @@ async function tell(library: Library): Promise<Record<string, unknown>> {
   for (const token of [2, 1, 2, 3, 2]) outcomes.push(await outcomeOf(hold('a', token)));
   const sold = await sales();
 
+  // The caller goes on as if nothing had happened.
+  const swallowed = transaction(async (tx, write) => {
+    await write(`INSERT INTO sales (token) VALUES (${TOKEN + 500})`);
+    await fence.guard(tx, { resource: 'a', token: TOKEN + 1 }).catch(() => {});
+  });
+  await outcomeOf(swallowed);
+  const isWritten = (await sales()).includes(500);
+
   const names: string[] = [];
   for (const [index, name] of NAMES.entries()) names.push(await outcomeOf(hold(name, 10 + index)));
   const stale: string[] = [];
@@ -76,6 +84,7 @@ async function tell(library: Library): Promise<Record<string, unknown>> {
     missing,
     outcomes,
     sold,
+    isWritten,
     names,
     stale,
     refusals,

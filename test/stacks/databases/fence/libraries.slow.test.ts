@@ -71,6 +71,10 @@ describe('fence.guard in a transaction of', () => {
       expect(result('sold')).toEqual([2, 2, 3]);
     });
 
+    it('writes nothing on PostgreSQL after a stale guard, even if the application swallows the error', () => {
+      expect(result('isWritten')).toBe(/MariaDB|SQLite|mysql2/.test(library));
+    });
+
     it('takes no name for another, or for SQL', () => {
       expect(result('names')).toEqual(Array(NAMES).fill('committed'));
       expect(result('stale')).toEqual(Array.from({ length: NAMES }, (_, i) => `stale: ${9 + i} after ${10 + i}`));

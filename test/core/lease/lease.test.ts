@@ -84,6 +84,17 @@ describe('a lease', () => {
     });
   });
 
+  it.each([3_000, 15_000])('of %d ms that Redis no longer has is lost within a third of that', async (leaseMs) => {
+    const lease = await a.locks.acquire('stock', { leaseMs });
+    await world.clock.advance(leaseMs);
+    const renewals = a.store.sent('renew').length;
+    expect(lease.isHeld()).toBe(true);
+    world.server.lose('stock');
+    await world.clock.advance(leaseMs / 3);
+    expect(a.store.sent('renew').length).toBeGreaterThan(renewals);
+    expect(lease.signal.reason).toMatchObject({ reason: 'takenOver' });
+  });
+
   describe('verify', () => {
     it('asks Redis', async () => {
       const lease = await a.locks.acquire('stock');

@@ -2,7 +2,8 @@ import { setMaxListeners } from 'node:events';
 import { LeaseFactory } from './lease/lease-factory.js';
 import { ActiveHolds, drain, LockContext } from './holding/lock-context.js';
 import { Alarms } from './util/alarms.js';
-import { ClientUnderTest, GRANTED_BY_STORE, type Granting } from './granting.js';
+import { LocalQueues } from './acquiring/local-queues.js';
+import { LockNotHeldError } from './api/lease-errors.js';
 import type { CampaignOptions, Leadership } from './leader/leadership.js';
 import { Campaigns } from './leader/campaigns.js';
 import { type Clock, type Random, SYSTEM_CLOCK, SystemRandom } from './util/clock.js';
@@ -82,8 +83,6 @@ export interface LockClientOptions {
   readonly contention?: ContentionSettings | undefined;
   /** Told of what is wrong with functions of the user that no call can throw for. @default not told */
   readonly warn?: (line: string) => void;
-  /** How resources are granted. @default by the store */
-  readonly granting?: Granting;
 }
 
 /** How long work may take to release its locks after its signal has aborted at a shutdown. */
@@ -96,13 +95,13 @@ export class LockClient {
   readonly operators: OperatorsView;
   /** What waits for resources without taking them. */
   readonly watches: LockWatches;
+  /** What it is made of, also for the testing kit. */
+  readonly deps: LeaseDeps;
+  readonly leases: LeaseFactory;
   readonly #missedTicks: MissedTicks[] = [];
   readonly #jobRecords: JobRecords[] = [];
   readonly #closing = new AbortController();
   readonly #drained = new AbortController();
-  readonly #deps: LeaseDeps;
-  readonly #leases: LeaseFactory;
-  readonly #granting: Granting;
   readonly #campaigns: Campaigns;
   readonly #health: HealthChecks;
   readonly #fleet: FleetView;
@@ -120,7 +119,7 @@ export class LockClient {
 
   constructor(options: LockClientOptions) {
     const { store, clock = SYSTEM_CLOCK, random = new SystemRandom() } = options;
-    const { service, warn = () => {}, granting = GRANTED_BY_STORE } = options;
+    const { service, warn = () => {} } = options;
     const observers = new LockObservers(options.observers, service, new Groups(options.group, warn));
     const defaults = { ...options.defaults, ...resolveLockDefaults(options.defaults ?? {}) };
     const alarms = new Alarms(clock);
@@ -150,13 +149,13 @@ export class LockClient {
     };
     const watchdog = new Watchdog(store, clock, observers, observation);
     const active = new ActiveHolds();
-    const localQueues = granting.queues(runtime);
+    const localQueues = this.createQueues(runtime);
     const leaks = new Leaks(active, observers, clock, watchdog, options.onLeak ?? 'warn', observation);
     const deps = { ...runtime, localQueues, watchdog, active, context, leaks };
     const leases = new LeaseFactory(deps);
     leases.labelsGroups = options.labelGroups ?? false;
     if (options.transactions) leases.transactions = new TransactionLeases(options.transactions, deps, leases);
-    const acquire = (resource: string, lock: ResolvedLockOptions) => granting.lead(resource, lock, leases);
+    const acquire = (resource: string, lock: ResolvedLockOptions) => this.lead(resource, lock);
     this.observers = observers;
     this.operators = new OperatorsView(deps, options.contention, async (resource) => {
       return this.#jobRecords[0]?.overlapOf(resource);
@@ -171,9 +170,8 @@ export class LockClient {
       unproven: () => localQueues.unproven(),
       reconnected: () => [orphanReleases, localQueues, this.watches].forEach((each) => each.reconnected()),
     });
-    this.#deps = deps;
-    this.#leases = leases;
-    this.#granting = granting;
+    this.deps = deps;
+    this.leases = leases;
     this.#campaigns = new Campaigns({ ...runtime, context, acquire });
     const leaderships = () => this.#campaigns.list().map((each) => ({ name: each.name, isLeader: each.isLeader() }));
     this.#health = new HealthChecks({ ...deps, leaderships });
@@ -203,38 +201,53 @@ export class LockClient {
     return this.#closing.signal;
   }
 
-  /** For the testing kit. */
-  get underTest(): ClientUnderTest {
-    return new ClientUnderTest(this.#deps, this.#leases);
+  /** What decides which call of this process gets which resource. Called by the constructor. */
+  protected createQueues(runtime: Runtime): LocalQueues {
+    return new LocalQueues(runtime);
+  }
+
+  /** Acquires the resource of a leadership. */
+  protected lead(resource: string, options: ResolvedLockOptions): SingleLease | Promise<SingleLease> {
+    return this.leases.acquireOne(resource, options);
+  }
+
+  /**
+   * The lease of a caller that needs one and has taken none.
+   *
+   * @param resource `undefined` for any
+   * @throws LockNotHeldError
+   */
+  protected leaseFor(resource: string | undefined): Lease {
+    throw new LockNotHeldError(resource, this.deps.context.resources());
   }
 
   /** The singleton runs of this process whose ticks are in this store. */
   singletonRuns(jobs: JobStore): SingletonRuns {
-    return new SingletonRuns(this.#deps, this.#leases, jobs);
+    return new SingletonRuns(this.deps, this.leases, jobs);
   }
 
   /** What operators see of jobs, and change. @param jobs remembers them */
   jobRecords(jobs: JobStore): JobRecords {
-    const records = new JobRecords(this.#deps, jobs);
+    const records = new JobRecords(this.deps, jobs);
     this.#jobRecords.push(records);
     return records;
   }
 
   /** What finds missed ticks of the jobs of this process. @param jobs remembers them */
   missedTicks(jobs: JobStore): MissedTicks {
-    const missedTicks = new MissedTicks(this.#deps, jobs, this.#warn);
+    const missedTicks = new MissedTicks(this.deps, jobs, this.#warn);
     this.#missedTicks.push(missedTicks);
     return missedTicks;
   }
 
   /** How many calls wait for a resource, without the candidates of leaderships. Looks at every resource in use. */
   countWaiting(): number {
-    return this.#deps.localQueues.countWaiting();
+    return this.deps.localQueues.countWaiting();
   }
 
   /** How much this process holds, waits for and still has to release at this moment. */
   stats(): LockStats {
-    const { localQueues, watchdog, orphanReleases, alarms } = this.#deps;
+    const { localQueues, watchdog, orphanReleases, alarms } = this.deps;
     return {
       resources: localQueues.size,
       leases: watchdog.size,
@@ -246,14 +259,14 @@ export class LockClient {
 
   /** Begins a call for a lease that the user has to release. @param below the function that the user has called */
   withOrigin<T>(below: (...args: never[]) => unknown, begin: (origin: Origin) => T): T {
-    return this.#deps.leaks.withOrigin(below, begin);
+    return this.deps.leaks.withOrigin(below, begin);
   }
 
   acquire(resource: ResourceNames, options?: LockOptions, origin?: Origin): Promise<SingleLease | CompositeLease> {
     // Not async, because every promise on the way to Redis costs.
     try {
       const names = this.#namesOf(resource, 'acquire', options);
-      return this.#leases.acquire(names, options ? this.#resolve(options) : this.#plainOptions, origin);
+      return this.leases.acquire(names, options ? this.#resolve(options) : this.#plainOptions, origin);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -268,7 +281,7 @@ export class LockClient {
   #resolve(options: LockOptions): ResolvedLockOptions {
     const known = this.#fixedOptions.get(options);
     if (known) return known;
-    const resolved = resolveLockOptions(options, this.#deps.defaults);
+    const resolved = resolveLockOptions(options, this.deps.defaults);
     if (isFixed(options)) this.#fixedOptions.set(options, resolved);
     return resolved;
   }
@@ -280,7 +293,7 @@ export class LockClient {
   ): Promise<SingleLease | CompositeLease | null> {
     const names = this.#namesOf(resource, 'tryAcquire', options);
     try {
-      return await this.#leases.acquire(names, resolveLockOptions(options, this.#tryDefaults), origin);
+      return await this.leases.acquire(names, resolveLockOptions(options, this.#tryDefaults), origin);
     } catch (error) {
       return nullIfBusy(error);
     }
@@ -292,23 +305,23 @@ export class LockClient {
     maybeWork?: LockedWork<T>,
   ): Promise<TryUsingResult<T>> {
     const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'tryUsing');
-    const transaction = this.#leases.transactions?.current(options);
+    const transaction = this.leases.transactions?.current(options);
     if (transaction) {
       const ran = await this.#usingIn(transaction, 'tryUsing', resource, options, work);
       return ran ? { ran: true, value: ran.value } : { ran: false };
     }
     const lease = await this.tryAcquire(resource, options);
-    return lease ? { ran: true, value: await this.#leases.runUnder(lease, work, options?.onLost) } : { ran: false };
+    return lease ? { ran: true, value: await this.leases.runUnder(lease, work, options?.onLost) } : { ran: false };
   }
 
   async using<T>(resource: ResourceNames, options: LockOptions | undefined, work: LockedWork<T>): Promise<T> {
     checkWork(work);
-    const transaction = this.#leases.transactions?.current(options);
+    const transaction = this.leases.transactions?.current(options);
     // It is never refused without an error.
     if (transaction) return (await this.#usingIn(transaction, 'using', resource, options, work))!.value;
     const lease = await this.acquire(resource, options);
     // Awaited, so that the stack of an error has the caller.
-    return await this.#leases.runUnder(lease, work, options?.onLost);
+    return await this.leases.runUnder(lease, work, options?.onLost);
   }
 
   #usingIn<T>(
@@ -320,7 +333,7 @@ export class LockClient {
   ): Promise<{ value: T } | undefined> {
     const mayBeRefused = call === 'tryUsing';
     const names = this.#namesOf(resource, call, options);
-    const defaults = mayBeRefused ? this.#tryDefaults : this.#deps.defaults;
+    const defaults = mayBeRefused ? this.#tryDefaults : this.deps.defaults;
     return transaction.using(names, resolveLockOptions(options ?? undefined, defaults), mayBeRefused, work);
   }
 
@@ -333,7 +346,7 @@ export class LockClient {
   }
 
   current(resource?: string): Lease | undefined {
-    return this.#deps.context.lease(resource);
+    return this.deps.context.lease(resource);
   }
 
   /** @param named the resource, if the caller names one; not `undefined`, which would mean any lock */
@@ -347,9 +360,9 @@ export class LockClient {
   }
 
   #heldLease(resource: string | undefined): Lease {
-    const { context } = this.#deps;
+    const { context } = this.deps;
     const lease = context.lease(resource);
-    if (lease === undefined) return this.#granting.leaseFor(resource, context, this.#leases);
+    if (lease === undefined) return this.leaseFor(resource);
     lease.assertHeld();
     return lease;
   }
@@ -372,14 +385,14 @@ export class LockClient {
   }
 
   lockOrder(): LockOrderEdge[] {
-    return this.#deps.lockOrder.list();
+    return this.deps.lockOrder.list();
   }
 
   semaphore(resource: string, options: SemaphoreOptions): Semaphore {
     const name = this.#checkName(resource, 'semaphore');
     const permits = checkSemaphoreOptions(options, `semaphore(${quote(name)})`);
-    checkIsKept('semaphore', name, this.#deps.store.noSemaphores);
-    return new Semaphore(name, permits, this.#deps, this.#leases);
+    checkIsKept('semaphore', name, this.deps.store.noSemaphores);
+    return new Semaphore(name, permits, this.deps, this.leases);
   }
 
   /** Refuses new locks and ends all waits, but those of work that holds a lease. */
@@ -396,9 +409,9 @@ export class LockClient {
   }
 
   async #drainAndClose(drainMs: number): Promise<void> {
-    const { store, clock, alarms, defaults, active, leaks, watchdog, orphanReleases } = this.#deps;
+    const { store, clock, alarms, defaults, active, leaks, watchdog, orphanReleases } = this.deps;
     this.beginShutdown();
-    await drain(this.#deps, drainMs);
+    await drain(this.deps, drainMs);
     this.#drained.abort();
     for (const hold of active.list()) hold.lose('shutdown');
     await active.whenEmpty(clock, SHUTDOWN_GRACE_MS);

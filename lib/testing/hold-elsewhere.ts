@@ -1,7 +1,7 @@
 import { InvalidLockOptionsError } from '../core/api/errors.js';
 import { checked, type OptionsOf, OptionTable, patience, text } from '../core/api/validation.js';
 import type { Lease } from '../core/api/lease.js';
-import { LOCK_OPTIONS, type LockMode } from '../core/api/lock-options.js';
+import { LOCK_OPTIONS, type LockMode, resolveLockOptions } from '../core/api/lock-options.js';
 import { checkResource, JOB_PREFIX, LEADER_PREFIX } from '../core/api/resource.js';
 import { SEMAPHORE_OPTIONS } from '../core/semaphore/semaphore-options.js';
 import { quote } from '../core/util/quoted.js';
@@ -103,7 +103,7 @@ export async function holdElsewhere(
   const lock = { waitMs, leaseMs };
   const acquired: Promise<Lease> = isSemaphore
     ? client.semaphore(name, { permits: total }).acquire({ ...lock, count })
-    : client.underTest.acquire(name, { ...lock, mode: mode ?? 'exclusive' });
+    : client.leases.acquireOne(name, resolveLockOptions({ ...lock, mode: mode ?? 'exclusive' }, client.deps.defaults));
   const lease = await acquired;
   const { fencingToken, signal } = lease;
   const release = (): Promise<void> => lease.release();

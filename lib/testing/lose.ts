@@ -23,7 +23,7 @@ export async function lose(place: FleetPlace, lost: string | Lease, reason: Test
   checkOneOf('the reason of lose', reason, REASONS);
   const given = typeof lost === 'string' ? [checkResource(lost, 'lose')] : resourcesOf(lost);
   const meant = given.flatMap((resource) => {
-    const holders = place.client!.underTest.holdersOf(resource).filter((holder) => holder.checkHeld());
+    const holders = place.client!.deps.watchdog.holdersOf(resource).filter((holder) => holder.checkHeld());
     return typeof lost === 'string' ? holders : holders.filter(isOf(lost, resource));
   });
   // Of a lease of several resources, some may be lost already.

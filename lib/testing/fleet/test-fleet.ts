@@ -168,13 +168,13 @@ export class TestFleet implements Surroundings {
     const watched = [...this.#watched];
     if (watched.some(([{ underWay }]) => underWay.size > 0)) return true;
     // With a manual clock, or without Redis, they wait for the test.
-    return !this.manual && !this.isDown && watched.some(([, client]) => client.underTest.countReleasing() > 0);
+    return !this.manual && !this.isDown && watched.some(([, client]) => countReleasing(client) > 0);
   }
 
   #notIdle(): TestKitError {
     const commands = [...this.#watched.keys()].flatMap(({ underWay }) => [...underWay].map(describeCommand));
     const releases = [...this.#watched].flatMap(([{ instanceId }, client]) => {
-      const releases = client.underTest.countReleasing();
+      const releases = countReleasing(client);
       return releases > 0 ? [`${releases} releases by ${instanceId} that are sent again`] : [];
     });
     const what = [...commands, ...releases].join(', ') || 'commands that follow one another without a pause';
@@ -230,6 +230,11 @@ export function fleetOf(name: string | undefined, kind: TestClock, startsAt?: nu
   return fleet;
 }
 
+/** How many releases have no answer yet, also if no caller waits for one. Looks at every lease. */
+function countReleasing({ deps: { active, orphanReleases } }: LockClient): number {
+  return active.list().filter((hold) => hold.isReleased).length + orphanReleases.size;
+}
+
 function describeCommand({ verb, resource, instanceId }: TestCommand): string {
   return `${verb} of "${resource}" by ${instanceId}`;
 }
@@ -264,9 +269,9 @@ export class FleetPlace implements TestPlace {
     this.instance.injected = injected;
     this.fleet.watch(this.instance, client);
     if (this.throwsOnLockOrder) {
-      client.underTest.onLockOrder((edges) => {
+      client.deps.lockOrder.onCircle = (edges) => {
         throw new TestKitError('lockOrder', `${describeOrders(edges)} This is an error by throwOnLockOrder.`);
-      });
+      };
     }
   }
 }

@@ -5,7 +5,7 @@ import {
   resolveLockOptions,
 } from '../../core/api/lock-options.js';
 import { type OptionsOf, OptionTable, pick } from '../../core/api/validation.js';
-import { LockClient } from '../../core/lock-client.js';
+import { LockClient, type LockClientOptions } from '../../core/lock-client.js';
 import { withoutRecords } from '../../core/store/job-store.js';
 import {
   EXTRA_OPTIONS,
@@ -18,11 +18,8 @@ import { DEFAULT_NAME } from '../../nest/tokens.js';
 import { PassThroughClaims, PassThroughStore } from './pass-through-store.js';
 import { LocalQueues } from '../../core/acquiring/local-queues.js';
 import type { Lease } from '../../core/api/lease.js';
-import type { Granting } from '../../core/granting.js';
 import type { Grant } from '../../core/holding/hold.js';
-import type { LockContext } from '../../core/holding/lock-context.js';
 import { StoreLease } from '../../core/holding/store-lease.js';
-import type { LeaseFactory } from '../../core/lease/lease-factory.js';
 import type { SingleLease } from '../../core/lease/single-lease.js';
 import { createOwner } from '../../core/store/ask.js';
 import type { Runtime } from '../../core/holding/runtime.js';
@@ -82,16 +79,11 @@ export function passThroughLocks(given: PassThroughOptions = {}): RedisLockServi
   PASS_THROUGH_OPTIONS.check('passThroughLocks', given);
   const { service = DEFAULT_NAME, transactions, ...options } = PASS_THROUGH_OPTIONS.filled(given);
   const store = new PassThroughStore(INSTANCE_ID);
-  const defaults = resolveLockDefaults(given);
-  const client = new PassThroughClient({
-    store,
-    clock: STANDING_CLOCK,
-    random: NO_CHANCE,
-    defaults,
+  const client = new PassThroughClient(store, {
+    defaults: resolveLockDefaults(given),
     ...pick(options, 'observers', 'group', 'labelGroups', 'unclearNames'),
     transactions,
     service,
-    granting: new PassThroughGranting(store, resolveLockOptions(undefined, defaults)),
   });
   return new RedisLockService({
     client,
@@ -101,46 +93,45 @@ export function passThroughLocks(given: PassThroughOptions = {}): RedisLockServi
   });
 }
 
-/** It has nothing to close: time stands still, so a shutdown could not wait for work either. */
-class PassThroughClient extends LockClient {
-  override async shutdown(): Promise<void> {}
-}
-
 /** The resource of the lease that `currentOrThrow()` returns outside of any lock. */
 const ASSUMED = 'unit-test';
 
 /** Lets every call pass: nothing is busy, and no call waits. */
-class PassThroughGranting implements Granting {
+class PassThroughClient extends LockClient {
   readonly #assumed = new Map<string, Lease>();
 
-  /** @param plainOptions of a lease that no call has asked for */
   constructor(
     private readonly store: PassThroughStore,
-    private readonly plainOptions: ResolvedLockOptions,
-  ) {}
+    options: Omit<LockClientOptions, 'store' | 'clock' | 'random'>,
+  ) {
+    super({ ...options, store, clock: STANDING_CLOCK, random: NO_CHANCE });
+  }
 
-  queues(runtime: Runtime): LocalQueues {
+  /** It has nothing to close: time stands still, so a shutdown could not wait for work either. */
+  override async shutdown(): Promise<void> {}
+
+  protected override createQueues(runtime: Runtime): LocalQueues {
     return new PassThroughQueues(runtime);
   }
 
-  lead(resource: string, options: ResolvedLockOptions, leases: LeaseFactory): SingleLease {
-    return this.#pass(resource, options, leases);
+  protected override lead(resource: string, options: ResolvedLockOptions): SingleLease {
+    return this.#pass(resource, options);
   }
 
-  leaseFor(resource = ASSUMED, _context: LockContext, leases: LeaseFactory): Lease {
+  protected override leaseFor(resource = ASSUMED): Lease {
     const standing = this.#assumed.get(resource);
     if (standing?.isHeld()) return standing;
-    const lease = this.#pass(resource, this.plainOptions, leases, true);
+    const lease = this.#pass(resource, resolveLockOptions(undefined, this.deps.defaults), true);
     this.#assumed.set(resource, lease);
     return lease;
   }
 
-  #pass(resource: string, options: ResolvedLockOptions, leases: LeaseFactory, isAssumed = false): SingleLease {
-    const owner = createOwner(resource, options, { store: this.store, random: NO_CHANCE });
+  #pass(resource: string, options: ResolvedLockOptions, isAssumed = false): SingleLease {
+    const { store } = this;
+    const owner = createOwner(resource, options, { store, random: NO_CHANCE });
     const now = STANDING_CLOCK.now();
-    const token = this.store.grant(owner, isAssumed);
-    const storeLease = new StoreLease(owner, token, now, options, STANDING_CLOCK, now);
-    return leases.hold({ storeLease, attempts: 1, waitedMs: 0, grantedAt: now }, options);
+    const storeLease = new StoreLease(owner, store.grant(owner, isAssumed), now, options, STANDING_CLOCK, now);
+    return this.leases.hold({ storeLease, attempts: 1, waitedMs: 0, grantedAt: now }, options);
   }
 }
 

@@ -55,7 +55,7 @@ describe('several resources of one call', () => {
       expect(lease.mode).toBe(mode);
       for (const name of ALL) {
         expect(lease.fencingTokenOf(name)).toBe((await b.locks.inspect(name)).holders[0]!.fencingToken);
-        expect(a.locks.underTest.holdersOf(name)).toHaveLength(1);
+        expect(a.locks.deps.watchdog.holdersOf(name)).toHaveLength(1);
         expect(a.locks.current(name)?.isHeld()).toBe(true);
       }
       await world.clock.advance(2 * LEASE_MS);

@@ -84,7 +84,7 @@ export class ActorProcess {
   /** The store loses its lease, and it is told at once. */
   async lose(resource: string, fencingToken: number): Promise<void> {
     await this.expire(resource, fencingToken);
-    for (const holder of this.#client.underTest.holdersOf(resource)) holder.lose('takenOver');
+    for (const holder of this.#client.deps.watchdog.holdersOf(resource)) holder.lose('takenOver');
   }
 
   readonly #gate: Gate = async (verb, resource, execute, command) => {

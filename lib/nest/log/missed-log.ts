@@ -7,8 +7,10 @@ import { see } from './logger-of.js';
 
 type Missed = LockEventOf<'tickMissed'>;
 
-/** After a downtime, the missed ticks of all jobs are found within a few seconds of each other. */
+/** After a downtime, the missed ticks of all jobs are found one after another. The line waits this long for the next. */
 const COLLECT_MS = 5_000;
+/** The line waits no longer than this for all of them. */
+const MAX_COLLECT_MS = 60_000;
 /** Missed ticks of less than this ago are no warning: that is a restart. */
 const RESTART_MS = 60_000;
 /** A line names this many times. Of more ticks, it names the first and the last. */
@@ -16,10 +18,11 @@ const MAX_TIMES = 5;
 /** A line names this many jobs, those with the most missed ticks first. */
 const MAX_JOBS = 5;
 
-/** Logs missed ticks: those of all jobs that are reported within a few seconds in one line. */
+/** Logs missed ticks: those of all jobs that are reported within a few seconds of each other in one line. */
 export class MissedLog {
   #missed: Missed[] = [];
   #timer: Timer | undefined;
+  #flushAt: number | undefined;
   #isWarning = false;
 
   /** @param write gets the line, and whether it is a warning */
@@ -34,13 +37,18 @@ export class MissedLog {
     // A job that runs every second misses ticks with each restart of an application that has one instance.
     const isRestart = this.clock.wallNow() - event.first < RESTART_MS;
     this.#isWarning ||= this.isProduction && !isRestart && !event.afterStop;
-    this.#timer ??= this.clock.setTimer(() => this.flush(), COLLECT_MS, { background: true });
+    const now = this.clock.now();
+    this.#flushAt ??= now + MAX_COLLECT_MS;
+    this.#timer?.cancel();
+    const waitMs = Math.min(COLLECT_MS, this.#flushAt - now);
+    this.#timer = this.clock.setTimer(() => this.flush(), waitMs, { background: true });
   }
 
   /** Writes what was collected until now. */
   flush(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
+    this.#flushAt = undefined;
     const [missed, isWarning] = [this.#missed, this.#isWarning];
     [this.#missed, this.#isWarning] = [[], false];
     if (missed.length > 0) this.write(`${describeMissed(missed)} ${see('ticks-are-missed')}`, isWarning);
@@ -50,7 +58,20 @@ export class MissedLog {
 /** Says which ticks were missed, of one job or several, and what follows. */
 export function describeMissed(missed: readonly Missed[]): string {
   const [event] = missed;
-  return missed.length === 1 ? describeOne(event!) : describeSeveral(missed);
+  return new Set(missed.map(({ job }) => job)).size > 1 ? describeSeveral(missed) : describeOne(merged(event!, missed));
+}
+
+/** The missed ticks of one job, which were reported one after another. */
+function merged(event: Missed, all: readonly Missed[]): Missed {
+  return {
+    ...event,
+    count: all.reduce((sum, { count }) => sum + count, 0),
+    first: Math.min(...all.map(({ first }) => first)),
+    last: Math.max(...all.map(({ last }) => last)),
+    ticks: all.flatMap(({ ticks }) => ticks),
+    catchUp: all.some(({ catchUp }) => catchUp),
+    ...(event.afterStop && !all.every(({ afterStop }) => afterStop) && { afterStop: undefined }),
+  };
 }
 
 function describeOne({ job, count, first, last, ticks, catchUp, afterStop }: Missed): string {

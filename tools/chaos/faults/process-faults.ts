@@ -18,7 +18,7 @@ async function firstWaiter(world: World): Promise<Slot | undefined> {
 type Role = 'holders' | 'waiters';
 
 /** Which of the resources it holds, or waits for. */
-async function those(world: World, victim: Slot, role: Role): Promise<string[]> {
+export async function those(world: World, victim: Slot, role: Role): Promise<string[]> {
   const seen = await Promise.all(WANTED.map((resource) => world.look(resource)));
   return WANTED.filter((_, index) => seen[index]![role].includes(victim));
 }

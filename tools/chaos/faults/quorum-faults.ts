@@ -3,9 +3,7 @@ import type { QuorumSet } from '../servers/quorum-set.js';
 import type { Slot } from '../world/slot.js';
 import type { World } from '../world/world.js';
 import type { Fault } from './fault.js';
-
-/** With `appendfsync everysec`. */
-const POWER_LOSES_MS = 1_000;
+import { those } from './process-faults.js';
 
 /** So many of the nodes. */
 function some(world: World, count: number): number[] {
@@ -52,12 +50,17 @@ async function loseReplies(world: World, { proxies }: Slot): Promise<boolean> {
   return lost > 0;
 }
 
-/**
- * A node loses what it has just logged, of a worker that has no more votes than it needs: one of them is forgotten.
- */
+/** A node loses what it has just logged: one of the votes for a worker that was granted something and has none to spare. */
 async function losePower(world: World, victim: Slot, set: QuorumSet): Promise<void> {
   const [node, ...missed] = some(world, 3);
-  await cutOff(world, victim, missed, () => set.losePower(node!, () => sleep(world.upTo(POWER_LOSES_MS))));
+  const held = await those(world, victim, 'holders');
+  const granted = async (): Promise<void> => {
+    const until = performance.now() + 2 * world.leaseMs;
+    while ((await those(world, victim, 'holders')).every((one) => held.includes(one)) && performance.now() < until) {
+      await sleep(10);
+    }
+  };
+  await cutOff(world, victim, missed, () => set.losePower(node!, granted));
 }
 
 /** What happens to five nodes of which three decide: two of them are missed by nobody. */

@@ -41,6 +41,8 @@ local from = tonumber(redis.call('TIME')[1])
 repeat local spun = tonumber(redis.call('TIME')[1]) - from until spun < 0 or spun > tonumber(ARGV[1])
 `;
 const SPIN_AT_MOST_S = 20;
+/** How often the length of a log is looked at of which the end will be lost. */
+const NOTED_EVERY_MS = 50;
 /** Nobody listens there. */
 const NOBODYS_PORT = 1;
 
@@ -107,13 +109,21 @@ export class ChaosRedis implements AsyncDisposable {
     });
   }
 
-  /** A power failure: what has been logged meanwhile is lost, and Redis comes back with the rest. */
-  async losePower(meanwhile: () => Promise<unknown>): Promise<void> {
+  /**
+   * A power failure: what has been logged meanwhile is lost, and Redis comes back with the rest.
+   *
+   * @param lastMs of what has been logged, no more than this is lost
+   */
+  async losePower(meanwhile: () => Promise<unknown>, lastMs = Infinity): Promise<void> {
     const log = newestLogOf(this.#server);
-    const { size } = statSync(log);
-    await meanwhile();
+    const sizes: { at: number; size: number }[] = [];
+    const note = (): unknown => sizes.push({ at: performance.now(), size: statSync(log).size });
+    note();
+    const notes = setInterval(note, NOTED_EVERY_MS);
+    await meanwhile().finally(() => clearInterval(notes));
     await this.kill();
-    truncateSync(log, size);
+    const from = performance.now() - lastMs;
+    truncateSync(log, (sizes.find(({ at }) => at >= from) ?? sizes.at(-1)!).size);
     await this.restart();
   }
 

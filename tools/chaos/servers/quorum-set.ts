@@ -3,6 +3,8 @@ import type { Redis } from 'ioredis';
 import { ChaosRedis } from './chaos-redis.js';
 
 const NODES = 5;
+/** With `appendfsync everysec`. */
+const POWER_LOSES_MS = 1_000;
 /** What a server that has started without data adds to its quarantine, for the seconds in which Redis counts, and a little. */
 const ROUNDING_MS = 1_200;
 
@@ -62,7 +64,7 @@ export class QuorumSet implements AsyncDisposable {
 
   /** A power failure of this one: see {@link ChaosRedis.losePower}. */
   losePower(index: number, meanwhile: () => Promise<unknown>): Promise<void> {
-    return this.nodes[index]!.losePower(meanwhile);
+    return this.nodes[index]!.losePower(meanwhile, POWER_LOSES_MS);
   }
 
   /** Those that have just started vote again by then. */

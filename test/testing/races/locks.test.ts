@@ -204,7 +204,7 @@ describe('faults', () => {
 
   it('finds work that goes on after its lease, which nothing but a fencing token stops', async () => {
     expect(await explore('stall', locked)).toBe(
-      'A asks for order:7 and gets it; A stock.read() -> 1; A stands still for 30001 ms; B asks for order:7 and gets ' +
+      'A asks for order:7 and gets it; A stock.read() -> 1; A stands still for 15001 ms; B asks for order:7 and gets ' +
         'it; B stock.read() -> 1; B stock.write(0); B releases order:7; A stock.write(0); A releases order:7; A ends ' +
         'with LeaseLostError: the invariant does not hold',
     );

@@ -31,12 +31,6 @@ class Tenants {
   async drop(_tenant: { id: string }): Promise<void> {
     runs++;
   }
-
-  // What JavaScript callers, and `any`, can do: the tenant is missing.
-  @DistributedLock((tenant?: string) => tenant as string)
-  async visit(_tenant?: string): Promise<void> {
-    runs++;
-  }
 }
 
 describe('a key function', () => {
@@ -58,15 +52,10 @@ describe('a key function', () => {
 
   const bad: [string, unknown, RegExp][] = [
     ['undefined', undefined, /undefined is not a string/],
-    ['null', null, /null is not a string/],
-    ['an object', { id: 7 }, /an object \(Object\) is not a string/],
     ['a promise, of an async function', Promise.resolve('x'), /an object \(Promise\) is not a string/],
-    ['a number', 7, /7 is not a string/],
     ['an empty string', '', /the name is empty/],
     ['an empty array', [], /the array is empty/],
-    ['an array with a hole', ['a', undefined], /undefined is not a string/],
     ['513 bytes', 'ä'.repeat(256) + 'x', /the name has 513 bytes, more than 512/],
-    ['a lone surrogate', 'tenant-\ud800', /lone surrogate/],
   ];
   it.each(bad)('that yields %s is an InvalidLockOptionsError, and the method does not run', async (_, value, why) => {
     yielded = value;
@@ -82,11 +71,6 @@ describe('a key function', () => {
     expect(error).toBeInstanceOf(InvalidLockOptionsError);
     expect(error.message).toBe('The key function of Tenants.drop threw: no such tenant');
     expect(error.cause).toBe(bug);
-    expectNothingHappened();
-  });
-
-  it('that is called without the argument it needs does not lock a resource called undefined', async () => {
-    expect(await rejection(tenants.visit())).toBeInstanceOf(InvalidLockOptionsError);
     expectNothingHappened();
   });
 });
@@ -152,16 +136,13 @@ describe('the options of a decorator are checked when the class is defined', () 
       { key: 'x', leaseMs: 49 },
       'leaseMs must be an integer from 50 to 86400000 (milliseconds), not 49.',
     ],
-    ['a lease too long', { key: 'x', leaseMs: 86_400_001 }, 'leaseMs must be an integer from 50 to 86400000'],
     ['a fraction', { key: 'x', leaseMs: 100.5 }, 'not 100.5.'],
-    ['NaN', { key: 'x', maxHoldMs: NaN }, 'maxHoldMs must be an integer of 50'],
     ['a minimum', { key: 'x', minHoldMs: 100, maxHoldMs: 50 }, 'minHoldMs must be at most maxHoldMs (50), not 100'],
     [
       'a number in a string',
       { key: 'x', waitMs: '5' },
       'waitMs must be an integer of 0 or more (milliseconds) or Infinity, not "5".',
     ],
-    ['a negative wait', { key: 'x', waitMs: -1 }, 'not -1.'],
     ['an unknown mode', { key: 'x', mode: 'shared' }, "mode must be one of 'exclusive', 'reentrant'"],
     ['an unknown onBusy', { key: 'x', onBusy: 'wait' }, "onBusy must be one of 'throw', 'skip'"],
     ['an unknown onLost', { key: 'x', onLost: 'abort' }, `onLost must be one of 'throw', 'ignore', not "abort".`],
@@ -169,7 +150,6 @@ describe('the options of a decorator are checked when the class is defined', () 
     ['a retry that is no strategy', { key: 'x', retry: 5 }, 'retry must be a strategy with a next() method'],
     ['a missing key', {}, 'key is missing in the lock of Reports.nightly: it says which resource is locked.'],
     ['no options at all', undefined, 'The lock of Reports.nightly must be an object, not undefined.'],
-    ['an empty key', '', 'the name is empty'],
     ['no keys', [], 'the array is empty'],
   ];
   it.each(bad)('%s', (_, options, message) => {
@@ -196,9 +176,7 @@ describe('the options of a decorator are checked when the class is defined', () 
       { key: 'x', permits: undefined },
       'say how many permits the semaphore of Reports.nightly has in all',
     ],
-    ['no permit at all', { key: 'x', permits: 0 }, 'permits must be an integer from 1 to 1000000 (permits), not 0.'],
     ['too many', { key: 'x', permits: 1_000_001 }, 'permits must be an integer from 1 to 1000000 (permits)'],
-    ['a number in a string', { key: 'x', permits: '3' }, 'not "3".'],
     ['a function, which is for the key alone', { key: 'x', permits: () => 3 }, 'not a function.'],
     [
       'half a permit',
@@ -207,17 +185,11 @@ describe('the options of a decorator are checked when the class is defined', () 
     ],
     ['more than there are', { key: 'x', permits: 3, count: 4 }, 'count is 4, but there are 3 permits'],
     ['a mode', { key: 'x', permits: 3, mode: 'read' }, 'does not know the option "mode"'],
-    ['a signal', { key: 'x', permits: 3, signal: AbortSignal.abort() }, 'does not know the option "signal"'],
-    ['a misspelt option', { key: 'x', permits: 3, counts: 2 }, 'Did you mean count?'],
-    ['a lease too short', { key: 'x', permits: 3, leaseMs: 49 }, 'leaseMs must be an integer from 50'],
-    ['an unknown onBusy', { key: 'x', permits: 3, onBusy: 'wait' }, "onBusy must be one of 'throw', 'skip'"],
-    ['an empty lock service', { key: 'x', permits: 3, service: '' }, 'service must be the name of'],
     [
       'several names',
       { key: ['a', 'b'], permits: 3 },
       'an array of 2 is not a string. A resource is a non-empty string',
     ],
-    ['no name', { permits: 3 }, 'key is missing in the lock of Reports.nightly: it says which resource is locked.'],
   ];
   it.each(badSemaphores)('a semaphore with %s', (_, options, message) => {
     for (const decorator of [DistributedSemaphore, LockHandler]) {
@@ -234,22 +206,6 @@ describe('the options of a decorator are checked when the class is defined', () 
     for (const decorator of [DistributedLock, ReadLock, WriteLock]) {
       expect(decorating({ key: 'x', permits: 3 }, decorator)).toThrow('does not know the option "permits"');
     }
-  });
-
-  it('good ones pass', () => {
-    const semaphore = { key: 'x', permits: 3, count: 3, leaseMs: 50, waitMs: 0, onBusy: 'skip', service: 'y' };
-    expect(decorating(semaphore, DistributedSemaphore)).not.toThrow();
-    expect(decorating(semaphore, LockHandler)).not.toThrow();
-    const all = {
-      key: ['a', 'b'],
-      mode: 'reentrant',
-      leaseMs: 50,
-      waitMs: Infinity,
-      maxHoldMs: 1_000,
-      watchdog: false,
-    };
-    expect(decorating(all)).not.toThrow();
-    expect(decorating(all, LockHandler)).not.toThrow();
   });
 });
 
@@ -299,8 +255,6 @@ describe('what cannot be locked is refused when the class is defined', () => {
 
   it.each<[string, MethodDecorator]>([
     ['@DistributedLock', lock],
-    ['@DistributedSemaphore', DistributedSemaphore({ key: 'x', permits: 3 }) as unknown as MethodDecorator],
-    ['@WriteLock', WriteLock('x') as unknown as MethodDecorator],
     ['@LeaderOnly', LeaderOnly('x') as unknown as MethodDecorator],
     ['@SingletonInterval', SingletonInterval(1_000) as unknown as MethodDecorator],
   ])('a generator, whose code would run after the lock: %s', (_name, decorator) => {

@@ -6,9 +6,9 @@ import {
   LockTimeoutError,
   RedisLockService,
 } from 'nestjs-redis-lock';
-import { eventually, rejection } from '../../support/expect/eventually.js';
+import { rejection } from '../../support/expect/eventually.js';
 import { inMemory, useApps } from '../nest-apps.js';
-import { gate, track } from '../../support/expect/tracked.js';
+import { gate } from '../../support/expect/tracked.js';
 
 const reentrant = { key: (order: string) => `order:${order}`, mode: 'reentrant', waitMs: 150 } as const;
 
@@ -55,11 +55,6 @@ class Checkout {
   }
 
   @DistributedLock(reentrant)
-  async runAllAtOnce(order: string): Promise<number[][]> {
-    return Promise.all([this.payments.charge(order), this.payments.charge(order), this.payments.charge(order)]);
-  }
-
-  @DistributedLock(reentrant)
   async failInside(order: string): Promise<void> {
     await this.payments.charge(order);
     throw new Error('after the inner lock');
@@ -79,17 +74,6 @@ class Checkout {
   @DistributedLock(reentrant)
   async leaveBehind(order: string): Promise<void> {
     left = mayEnd.opened.then(() => this.stock.reserve(order));
-  }
-
-  /** Leaves work behind that has entered already. */
-  @DistributedLock(reentrant)
-  async leaveInside(order: string): Promise<void> {
-    const entered = gate();
-    left = this.locks.using(`order:${order}`, { mode: 'reentrant' }, async () => {
-      entered.open();
-      await mayEnd.opened;
-    });
-    await entered.opened;
   }
 }
 
@@ -119,22 +103,9 @@ describe('locked methods that call locked methods of other services', () => {
     await expectFree();
   });
 
-  it('share the ownership as siblings of Promise.all', async () => {
-    const tokens = (await checkout.runAllAtOnce('7')).flat();
-    expect(tokens).toHaveLength(6);
-    expect(new Set(tokens).size).toBe(1);
-    expect([countOf('acquired'), countOf('released')]).toEqual([1, 1]);
-    await expectFree();
-  });
-
   it('free the lock when the outermost fails after the inner ones', async () => {
     expect((await rejection(checkout.failInside('7'))).message).toBe('after the inner lock');
     await expectFree();
-  });
-
-  it('keep everybody else out meanwhile', async () => {
-    await using _lease = await locks.acquire('order:7');
-    expect(await rejection(checkout.run('7'))).toBeInstanceOf(LockTimeoutError);
   });
 
   it.each(['exclusively', 'mixed'] as const)(
@@ -154,21 +125,5 @@ describe('locked methods that call locked methods of other services', () => {
     expect(await rejection(left!)).toBeInstanceOf(LockTimeoutError);
     await other.release();
     expect(await stock.reserve('7')).toBeGreaterThan(other.fencingToken);
-  });
-
-  it('keep the lock for work that was left behind inside, until that ends', async () => {
-    await checkout.leaveInside('7');
-    expect((await locks.inspect('order:7')).holders).toMatchObject([{ depth: 1 }]);
-    expect(await locks.tryAcquire('order:7')).toBeNull();
-    mayEnd.open();
-    await left;
-    await expectFree();
-  });
-
-  it('take turns where they have no common caller', async () => {
-    const calls = [checkout.run('7'), checkout.run('7')].map(track);
-    await eventually(() => expect(calls.map(({ state }) => state)).toEqual(['fulfilled', 'fulfilled']));
-    const [first, second] = calls.map(({ value }) => value[0]);
-    expect(first).not.toBe(second);
   });
 });

@@ -45,12 +45,6 @@ class ExportsController {
     return new StreamableFile(file);
   }
 
-  @Get('buffer')
-  @LockHandler('exports')
-  buffer(): StreamableFile {
-    return new StreamableFile(Buffer.from('all of it'));
-  }
-
   @Get('readable')
   @LockHandler('exports')
   async readable(): Promise<Readable> {
@@ -95,24 +89,6 @@ class ExportsController {
   @LockHandler({ key: 'exports', leaseMs: 50, watchdog: false })
   lost(): StreamableFile {
     return new StreamableFile(file);
-  }
-
-  @Get('locked/file')
-  @DistributedLock('exports')
-  async lockedFile(): Promise<StreamableFile> {
-    return new StreamableFile(file);
-  }
-
-  @Get('locked/readable')
-  @DistributedLock('exports')
-  async lockedReadable(): Promise<Readable> {
-    return file;
-  }
-
-  @Get('locked/observable')
-  @DistributedLock('exports')
-  async lockedObservable(): Promise<unknown> {
-    return later(this.locks);
   }
 
   @Get('both')
@@ -163,11 +139,6 @@ describe.each(PLATFORMS)('@LockHandler and answers that are sent bit by bit, on 
     await eventually(async () => expect(await holders()).toBe(0));
   });
 
-  it('free the lock when what is in memory has been sent', async () => {
-    expect(await (await fetch(`${shop().url}/buffer`)).text()).toBe('all of it');
-    await eventually(async () => expect(await holders()).toBe(0));
-  });
-
   it.each(['file', 'readable'])('free the lock when the client goes away: %s', async (path) => {
     const answer = call(path);
     file.write('first ');
@@ -210,16 +181,6 @@ describe.each(PLATFORMS)('@LockHandler and answers that are sent bit by bit, on 
     await eventually(() => expect(answer.ended).toBe(true));
     expect(file.destroyed).toBe(true);
   });
-
-  it.each(['file', 'readable', 'observable'])(
-    'are refused from a handler with @DistributedLock, whose lock would be gone by then: %s',
-    async (path) => {
-      expect((await fetch(`${shop().url}/locked/${path}`)).status).toBe(500);
-      expect(shop().log.at('error').join()).toMatch(/InvalidLockOptionsError: ExportsController\.locked.*@LockHandler/);
-      expect(await holders()).toBe(0);
-      expect(file.destroyed).toBe(path !== 'observable');
-    },
-  );
 
   it('are refused from any method with @DistributedLock', async () => {
     const { message } = await rejection(shop().app.get(Exports).open());

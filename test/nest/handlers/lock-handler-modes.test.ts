@@ -5,7 +5,6 @@ import {
   type LockEvent,
   LockExceptionFilter,
   LockHandler,
-  LockInterceptor,
   ReadLock,
   RedisLockService,
   WriteLock,
@@ -80,13 +79,6 @@ class PricesController {
   @WriteLock('prices')
   async exclusiveWrite(): Promise<unknown> {
     return this.locks.current()?.mode;
-  }
-
-  @Get('one-one')
-  @LockHandler({ key: 'exports', permits: 2 })
-  @DistributedSemaphore({ key: 'exports', permits: 2 })
-  async oneOne(): Promise<unknown> {
-    return (await this.locks.inspect('exports')).permits?.available;
   }
 
   @Get('one-two')
@@ -167,27 +159,6 @@ describe('@LockHandler in the other modes', () => {
     expect((await app.get(RedisLockService).inspect('exports')).holders).toEqual([]);
   });
 
-  it('with permits: takes them once when the interceptor is bound to the whole application too', async () => {
-    const { get } = await startShop((app) => {
-      app.useGlobalInterceptors(new LockInterceptor(app.get(RedisLockService)));
-    });
-    finish.open();
-    expect(await get('export')).toEqual([200, 'semaphore']);
-    expect(acquired()).toEqual(['semaphore']);
-  });
-
-  it('with permits: a request that goes away while it waits leaves the queue', async () => {
-    const { url, app } = await startShop();
-    const locks = app.get(RedisLockService);
-    await using _both = await locks.semaphore('exports', { permits: 3 }).acquire({ count: 3 });
-    const leaving = new AbortController();
-    const request = fetch(`${url}/prices/one-two`, { signal: leaving.signal }).catch(() => 'gone');
-    await eventually(async () => expect((await locks.inspect('exports')).waiters).toHaveLength(1));
-    leaving.abort();
-    expect(await request).toBe('gone');
-    await eventually(async () => expect((await locks.inspect('exports')).waiters).toEqual([]));
-  });
-
   describe('on a method that is decorated for the same resource', () => {
     it.each([
       ['read-read', 'read', ['read']],
@@ -208,12 +179,6 @@ describe('@LockHandler in the other modes', () => {
         expect(log.at('error').join()).toMatch(/^This async context .*holds "prices"/);
       },
     );
-
-    it('takes the permits once where those of the request are enough', async () => {
-      const { get } = await startShop();
-      expect(await get('one-one')).toEqual([200, '1']);
-      expect(acquired()).toEqual(['semaphore']);
-    });
 
     it('takes those of the method as well where they are not', async () => {
       const { get } = await startShop();

@@ -121,14 +121,6 @@ class OrdersController {
     return `${this.#attempts} attempts under ${this.locks.current()?.resource}`;
   }
 
-  /** The lower interceptor is the outer one. */
-  @Get('retried-outside')
-  @LockHandler('orders')
-  @UseInterceptors(RetryInterceptor)
-  async retriedOutside(): Promise<string> {
-    return this.#thirdTime();
-  }
-
   @UseInterceptors(EndsTheFirst)
   @LockHandler('orders')
   @UseInterceptors(BeginsAnew)
@@ -244,12 +236,4 @@ describe.each(PLATFORMS)('@LockHandler and interceptors that give up before the 
       expect(shop().log.at('error')).toEqual([]);
     },
   );
-
-  it('an interceptor around the lock that begins anew acquires the lock anew', async () => {
-    const acquired: string[] = [];
-    shop().locks.observe((event) => event.type === 'acquired' && acquired.push(event.resource));
-    expect(await (await fetch(`${shop().url}/orders/retried-outside`)).text()).toBe('3 attempts under orders');
-    expect(acquired).toEqual(['orders', 'orders', 'orders']);
-    expect(await holders()).toBe(0);
-  });
 });

@@ -8,7 +8,7 @@ import {
   UseInterceptors,
 } from '@nestjs/common';
 import { defer, type Observable, raceWith, switchMap, throwError } from 'rxjs';
-import { InjectRedisLock, LockHandler, LockInterceptor, RedisLockService } from 'nestjs-redis-lock';
+import { InjectRedisLock, LockHandler, RedisLockService } from 'nestjs-redis-lock';
 import { eventually } from '../../support/expect/eventually.js';
 import { inMemory, type RunningApp, useApps } from '../nest-apps.js';
 import { gate } from '../../support/expect/tracked.js';
@@ -43,20 +43,6 @@ class OrdersController {
   @LockHandler('stock')
   async twoServices(): Promise<unknown> {
     return [this.#held(), this.billing.current()?.resource];
-  }
-
-  @Get('default-above')
-  @LockHandler('order')
-  @LockHandler({ key: 'invoice', service: 'billing' })
-  async defaultAbove(): Promise<unknown> {
-    return {};
-  }
-
-  @Get('default-below')
-  @LockHandler({ key: 'invoice', service: 'billing' })
-  @LockHandler('order')
-  async defaultBelow(): Promise<unknown> {
-    return {};
   }
 
   @Get('same')
@@ -127,25 +113,10 @@ describe('two @LockHandler on a method', () => {
     expect(events).toEqual(['+order', '+invoice', '+stock', '-stock', '-invoice', '-order']);
   });
 
-  it.each([
-    ['default-above', ['+order', '+invoice']],
-    ['default-below', ['+invoice', '+order']],
-  ])('keep their order whichever service is above: %s', async (path, order) => {
-    await startShop();
-    await get(path);
-    expect(events.slice(0, 2)).toEqual(order);
-  });
-
   it('lock once where they are of the same resource', async () => {
     await startShop();
     expect(await get('same')).toEqual(['order', 'stock']);
     expect(events).toEqual(['+order', '+stock', '-stock', '-order']);
-  });
-
-  it('are taken once each where the interceptor is bound to the whole application too', async () => {
-    await startShop((app) => app.useGlobalInterceptors(new LockInterceptor(app.get(RedisLockService))));
-    expect(await get('two')).toEqual(['zebra', 'ant']);
-    expect(events).toEqual(['+zebra', '+ant', '-ant', '-zebra']);
   });
 
   it('the upper one is given back when the lower one cannot be had', async () => {

@@ -59,13 +59,6 @@ class OrdersController {
     return of({ locked: this.locks.current()?.resource });
   }
 
-  @Get('both/:id')
-  @LockHandler(orderOf)
-  @DistributedLock((id: string) => `order:${id}`)
-  async both(@Param('id') id: string): Promise<unknown> {
-    return { id, locked: this.locks.current()?.resource };
-  }
-
   @Get('slow-pipe/:id')
   @LockHandler({ key: orderOf, leaseMs: 50, watchdog: false, onLost: 'ignore' })
   @DistributedLock({ key: (id: string) => `order:${id}`, leaseMs: 60_000 })
@@ -154,14 +147,6 @@ describe.each(PLATFORMS)('@LockHandler on %s', (_, adapter) => {
     const { url, app } = await startShop();
     expect(await (await fetch(`${url}/orders/${path}`)).json()).toEqual(body);
     await free(app.get(RedisLockService), 'order:7');
-  });
-
-  it('locks once when the method is decorated for the same resource', async () => {
-    const { url, app } = await startShop();
-    const acquired: string[] = [];
-    app.get(RedisLockService).observe((event) => event.type === 'acquired' && acquired.push(event.resource));
-    expect(await (await fetch(`${url}/orders/both/7`)).json()).toEqual({ id: '7', locked: 'order:7' });
-    expect(acquired).toEqual(['order:7']);
   });
 
   it('locks again in the method when the lease of the handler was lost before it ran', async () => {

@@ -1,4 +1,4 @@
-import { Controller, Get, Inject, Injectable, type OnApplicationBootstrap, Scope, SetMetadata } from '@nestjs/common';
+import { Controller, Get, Inject, Injectable, type OnApplicationBootstrap, Scope } from '@nestjs/common';
 import { REQUEST } from '@nestjs/core';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
@@ -7,7 +7,6 @@ import {
   InvalidLockOptionsError,
   type LeaderOnlyOptions,
   LeaderOnly,
-  LockModuleMissingError,
   RedisLockService,
 } from 'nestjs-redis-lock';
 import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
@@ -67,9 +66,6 @@ class Mailer {
     return 'done';
   }
 }
-
-@Injectable()
-class SpecialMailer extends Mailer {}
 
 describe('@LeaderOnly', () => {
   const redis = useRedis();
@@ -132,23 +128,6 @@ describe('@LeaderOnly', () => {
     ]);
   });
 
-  it('of one leadership: the log says whether it leads', async () => {
-    const leader = await start({ imports: [inMemory({ connection: redis().url })], providers: [Mailer] });
-    await eventually(() => expect(leader.log.at('log')).toContain('Campaigns for the leadership "mailer", and leads.'));
-    const candidate = await start({ imports: [inMemory({ connection: redis().url })], providers: [Mailer] });
-    await eventually(() =>
-      expect(candidate.log.at('log')).toContain('Campaigns for the leadership "mailer", and waits to be elected.'),
-    );
-    expect([...candidate.log.at('warn'), ...candidate.log.at('error')]).toEqual([]);
-  });
-
-  it('stands with the lease that one of its methods gives', async () => {
-    const { locks } = await startMailer();
-    await locks.leadership('mailer')!.whenElected();
-    expect((await locks.inspect('leader:mailer')).ttlMs).toBeLessThanOrEqual(2_000);
-    expect(() => locks.campaign('mailer', { leaseMs: 3_000 })).toThrow(InvalidLockOptionsError);
-  });
-
   it('shares the candidate with campaign(): its callbacks speak of the methods too', async () => {
     const { locks, mailer } = await startMailer();
     const leadership = locks.campaign('mailer', { onElected: () => story.push('elected') });
@@ -176,14 +155,6 @@ describe('@LeaderOnly', () => {
       ['error', 'onElected of the campaign for "mailer" threw. The campaign continues. Error: of the callback'],
       ['log', 'Leads "mailer" no longer (resigned).'],
     ]);
-  });
-
-  it('logs that Redis refuses a candidate', async () => {
-    await admin().hset('nest:{leader:mailer}:waiters', 'somebody', 'else');
-    await admin().lpush('nest:{leader:mailer}', 'no lock');
-    const { log } = await startMailer();
-    await eventually(() => expect(log.at('warn')).toHaveLength(1));
-    expect(log.at('warn')[0]).toMatch(/^Redis could not acquire "leader:mailer": .*\. It campaigns again\. See docs/);
   });
 
   it("passes the method's errors through, and may take an ordinary lock of the same name", async () => {
@@ -223,13 +194,6 @@ describe('@LeaderOnly', () => {
     await eventually(() => expect(elected.state).toBe('fulfilled'), 1_500); // by message, long before the lease ends
     expect(call.value).toBe('done');
     expect(await first.mailer.send('ann')).toBeUndefined();
-  });
-
-  it('that a subclass inherits has the same candidate', async () => {
-    const { app, mailer, locks } = await startMailer(Mailer, SpecialMailer);
-    await locks.leadership('mailer')!.whenElected();
-    expect(await app.get(SpecialMailer).count()).toBe(await mailer.count());
-    expect((await locks.inspect('leader:mailer')).waiters).toEqual([]);
   });
 });
 
@@ -324,26 +288,6 @@ describe('@LeaderOnly in applications of all kinds', () => {
     expect([await app.get(Both).one(), await app.get(Both).other()]).toEqual([undefined, 'other']);
   });
 
-  it('begins its campaigns once everything is initialised', async () => {
-    @Injectable()
-    class Starter extends Mailer implements OnApplicationBootstrap {
-      constructor(locks: RedisLockService) {
-        super(locks);
-      }
-
-      onModuleInit(): void {
-        story.push(`init: ${this.locks.leadership('mailer') !== undefined}`);
-      }
-
-      onApplicationBootstrap(): void {
-        story.push('bootstrap');
-      }
-    }
-    const { app } = await start({ imports: [inMemory()], providers: [Starter] });
-    expect(story).toEqual(['init: false', 'bootstrap']);
-    expect(app.get(RedisLockService).leadership('mailer')).toBeDefined();
-  });
-
   it('with different leases for one name: the application does not boot, and says which methods', async () => {
     @Injectable()
     class Other {
@@ -354,26 +298,10 @@ describe('@LeaderOnly in applications of all kinds', () => {
     expect(error).toBeInstanceOf(InvalidLockOptionsError);
     expect(error.message).toMatch(/Mailer\.count and Other\.work .*: leaseMs 2000 and 3000\./);
   });
-
-  it('with another lease than a campaign of the same name has: the application does not boot', async () => {
-    @Injectable()
-    class Early {
-      constructor(locks: RedisLockService) {
-        locks.campaign('mailer', { leaseMs: 9_000 });
-      }
-    }
-    const error = await rejection(start({ imports: [inMemory()], providers: [Mailer, Early] }));
-    expect(error).toBeInstanceOf(InvalidLockOptionsError);
-  });
-
-  it('on an object made by new: LockModuleMissingError', async () => {
-    expect(await rejection(new Mailer(undefined as never).send('ann'))).toBeInstanceOf(LockModuleMissingError);
-  });
 });
 
 describe('@LeaderOnly among other decorators', () => {
   const start = useApps();
-  const mark = Symbol('mark');
 
   /** Drops the metadata of the method, as careless decorators do. */
   function Careless(): MethodDecorator {
@@ -430,11 +358,6 @@ describe('@LeaderOnly among other decorators', () => {
     async several(_id: string, _dry = false): Promise<string | undefined> {
       return ['leader:outer', 'leader:inner', 'job:7'].map((name) => this.locks.current(name)?.resource).join();
     }
-
-    @SetMetadata(mark, 'above')
-    @LeaderOnly('jobs')
-    @SetMetadata('roles', ['below'])
-    async marked(): Promise<void> {}
   }
 
   it('above and below @Cron, @Interval, @Get and locks: each does its work', async () => {
@@ -455,26 +378,15 @@ describe('@LeaderOnly among other decorators', () => {
     const skipped = await fetch(`${url}/jobs/other`);
     expect([skipped.status, await skipped.text()]).toEqual([200, '']);
   });
-
-  it('keeps all metadata, the name and the length', () => {
-    const { marked, several } = Jobs.prototype;
-    expect([Reflect.getMetadata(mark, marked), Reflect.getMetadata('roles', marked)]).toEqual(['above', ['below']]);
-    expect([several.name, several.length]).toEqual(['several', 1]);
-  });
 });
 
 describe('@LeaderOnly with a mistake in it', () => {
   it.each<[string, unknown]>([
     ['resource', ''],
-    ['resource', { leaseMs: 1_000 }],
     ['resource', 'leader:mailer'],
-    ['resource', 'x'.repeat(506)],
     ['leaseMs', { name: 'x', leaseMs: 1 }],
     ['onLost', { name: 'x', onLost: 'retry' }],
-    ['service', { name: 'x', service: '' }],
-    ['leasMs', { name: 'x', leasMs: 1_000 }],
     ['The leadership of Wrong.work', 7],
-    ['The leadership of Wrong.work', (id: string) => id],
   ])('in %s is refused when the class is defined', (option, given) => {
     const define = (): void => {
       class Wrong {

@@ -43,12 +43,6 @@ describe('processes that campaign for one leadership', () => {
     return reigns;
   };
 
-  it('run a method on the leader only', async () => {
-    const { leader, others } = await scene({ others: 2 });
-    expect(await leader.ask('send')).toBe('sent');
-    for (const other of others) expect(await other.ask('send')).toBeUndefined();
-  });
-
   it('kill -9 of the leader: another one leads when its lease is over', async () => {
     const { all, leader, others } = await scene({ leaseMs: 1_500, others: 2 });
     const before = (await leader.ask('reigns')).at(-1)!;
@@ -82,22 +76,6 @@ describe('processes that campaign for one leadership', () => {
     const timer = setInterval(() => leader.child.kill('SIGCONT'), 20); // it may not have stopped yet
     expect(await answer.finally(() => clearInterval(timer))).toBe(false);
     await expectOneAtATime(all);
-  });
-
-  it('resign one after another: each time the next one in the queue leads at once', async () => {
-    const { all } = await scene({ others: 2 });
-    const order: string[] = [];
-    for (let left = [...all]; left.length > 0;) {
-      const leader = await leaderOf(left);
-      await leader.untilLeads(1_250 + GRACE_MS); // a heartbeat, and nowhere near the lease
-      order.push(leader.instanceId);
-      await leader.ask('resign');
-      expect(await leader.ask('isLeader')).toBe(false);
-      left = left.filter((other) => other !== leader);
-    }
-    expect(new Set(order).size).toBe(3);
-    expect(await expectOneAtATime(all)).toHaveLength(3);
-    await eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
   });
 
   it('SIGTERM of the leader: it hands over before it ends', async () => {

@@ -197,7 +197,7 @@ export function describeWatch(suite: QueueSuite, features: StoreFeatures): void 
     await one.hasHeard(0);
   });
 
-  for (const many of [1, 2, 3, 4, 6]) {
+  for (const many of [1, 6]) {
     it(`is no waiter: it is not shown, does not count, and changes no order: ${many} of them`, async ({
       subject,
       world,

@@ -1,10 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ACQUIRE } from '../../../lib/redis/script/scripts.js';
-import { eventually, rejection } from '../../support/expect/eventually.js';
 import { commandCounts, keysWithTtl, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useProcesses } from '../../support/process/lock-process.js';
 import { useRedis } from '../../support/redis/redis-server.js';
-import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 describe('acquire in one atomic script', () => {
   const redis = useRedis();
@@ -58,34 +55,6 @@ describe('acquire in one atomic script', () => {
       expect(lease.isHeld()).toBe(true);
     },
   );
-
-  it('a waiter that is killed leaves only what expires, and holds nobody up', async () => {
-    const { locks } = await start();
-    const lease = await locks.acquire('a');
-    const waiter = await startProcess();
-    void waiter.ask('acquire', 'a').catch(() => undefined);
-    await eventually(async () => expect((await locks.inspect('a')).waiters).toHaveLength(1));
-    await waiter.kill();
-    await expectOnlyKeysThatExpire();
-    await lease.release();
-    await (await locks.acquire('a')).release();
-    expect(await admin().keys('*')).toEqual(['lock:fence']);
-  });
-
-  it('a process that is killed between the script and its reply leaves only what expires', async () => {
-    await using proxy = await TcpProxy.start(redis().port);
-    const victim = await startProcess(400, proxy.url);
-    await victim.ask('acquire', 'warm-up');
-    await victim.ask('release', 'warm-up');
-    proxy.blackHole('toClient', 'commands');
-    const outcome = rejection(victim.ask('acquire', 'a'));
-    await eventually(async () => expect(await admin().exists('lock:{a}')).toBe(1));
-    await victim.kill();
-    await outcome;
-    await expectOnlyKeysThatExpire();
-    const { locks } = await start();
-    expect((await locks.acquire('a')).isHeld()).toBe(true);
-  });
 });
 
 describe('waiting for a busy resource', () => {
@@ -99,10 +68,5 @@ describe('waiting for a busy resource', () => {
     await admin().persist('lock:{x}');
     const owner = { resource: 'x', id: 'other/1', mode: 'exclusive' } as const;
     expect(await other.store.acquire(owner, 1_000)).toMatchObject({ status: 'busy', ttlMs: 1_000 });
-  });
-
-  it('the script is the one whose hash is sent', async () => {
-    await start().then(({ locks }) => locks.tryAcquire('x'));
-    expect(await admin().script('EXISTS', ACQUIRE.sha)).toEqual([1]);
   });
 });

@@ -28,16 +28,13 @@ describe('leases that stay in the process', () => {
     return { rows: sections.rows(), commands: (await commandCounts(admin())).evalsha! };
   };
 
-  it.each([1, 32, 300])(
-    '%i calls that wait in one process cost Redis a command for each row of them',
-    async (count) => {
-      const { rows, commands } = await run(await start(), await start(), count, {});
-      // On a slow machine a row ends after fewer than 32.
-      expect(Math.max(...rows)).toBeLessThanOrEqual(32);
-      expect(rows.length).toBeLessThan(1 + count / 2);
-      expect(commands).toBeLessThanOrEqual(1 + rows.length + 2);
-    },
-  );
+  it('300 calls that wait in one process cost Redis a command for each row of them', async () => {
+    const { rows, commands } = await run(await start(), await start(), 300, {});
+    // On a slow machine a row ends after fewer than 32.
+    expect(Math.max(...rows)).toBeLessThanOrEqual(32);
+    expect(rows.length).toBeLessThan(1 + 300 / 2);
+    expect(commands).toBeLessThanOrEqual(1 + rows.length + 2);
+  });
 
   it('in strict turns, a lease of an instance that waits again costs one command', async () => {
     const instances = await Promise.all([start(), start(), start()]);

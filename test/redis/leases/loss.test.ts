@@ -4,7 +4,6 @@ import { untilAborted } from '../../support/expect/eventually.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useProcesses } from '../../support/process/lock-process.js';
 import { useRedis } from '../../support/redis/redis-server.js';
-import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 /** Ample for a timer on a busy machine, and below every time-out of a connection (3 s and more). */
 const LATE_MS = 2_000;
@@ -38,25 +37,6 @@ describe('the loss of a lease', () => {
     await redis().resume();
   });
 
-  it('is signalled by the deadline when the replies never come', async () => {
-    await using proxy = await TcpProxy.start(redis().port);
-    const { locks } = await start({ connection: proxy.url });
-    const lease = await locks.acquire('a', { leaseMs: 600 });
-    proxy.blackHole('toClient');
-    await expectAbortAtDeadline(lease, 600);
-    proxy.heal();
-  });
-
-  it('is signalled by the deadline when Redis is gone', async () => {
-    await using proxy = await TcpProxy.start(redis().port);
-    const { locks } = await start({ connection: proxy.url });
-    const lease = await locks.acquire('a', { leaseMs: 600 });
-    proxy.blackHole('toServer');
-    proxy.cut();
-    await expectAbortAtDeadline(lease, 600);
-    proxy.heal();
-  });
-
   it('is the first thing a stopped process sees when it is continued', async () => {
     const stopped = await startProcess(300);
     const { fencingToken } = await stopped.ask('acquire', 'x');
@@ -71,13 +51,6 @@ describe('the loss of a lease', () => {
     });
     expect(next.fencingToken).toBeGreaterThan(fencingToken);
     expect(await next.verify()).toBe(true);
-  });
-
-  it('a process stopped for less than its lease goes on holding it', async () => {
-    const stopped = await startProcess(60_000);
-    await stopped.ask('acquire', 'x');
-    const onContinue = stopped.ask('stop', 'x');
-    expect(await stopped.continue(onContinue)).toMatchObject({ isHeld: true, aborted: false });
   });
 
   it('an event loop that is blocked past the lease sees the loss before any timer runs', async () => {

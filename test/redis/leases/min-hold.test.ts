@@ -1,6 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Lease } from '../../../lib/core/api/lease.js';
-import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { useProcesses } from '../../support/process/lock-process.js';
 import {
@@ -48,38 +47,6 @@ describe('a lease with minHoldMs, on a real Redis', () => {
     await resetCounts(admin());
     await (await locks.acquire('x', { minHoldMs: 60_000 })).release();
     expect((await commandCounts(admin())).evalsha).toBe(2);
-  });
-
-  it('counts several calls of one process from grant to grant', async () => {
-    const { locks } = await start();
-    const tokens: number[] = [];
-    const calls = [1, 2, 3, 4].map(() =>
-      locks.using('x', { minHoldMs: 150 }, async (lease) => void tokens.push(grantedAt(lease))),
-    );
-    await Promise.all(calls);
-    const pauses = tokens.slice(1).map((token, index) => token - tokens[index]!);
-    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(150);
-  });
-
-  it('stays taken when its process is gone, and ends by itself', async () => {
-    const { locks } = await start();
-    const gone = await startProcess();
-    const options: LockOptions = { minHoldMs: 1_500, leaseMs: 60_000 };
-    const { fencingToken } = await gone.ask('acquire', 'x', options);
-    await gone.ask('release', 'x');
-    await gone.kill();
-    const [holder] = (await locks.inspect('x')).holders;
-    expect(holder).toMatchObject({ instanceId: gone.instanceId, fencingToken });
-    const next = await locks.acquire('x');
-    expect(grantedAt(next) - grantedAt({ fencingToken })).toBeGreaterThanOrEqual(1_500);
-  });
-
-  it('ends with the lease where the process dies before it has released', async () => {
-    const { locks } = await start();
-    const gone = await startProcess(500);
-    await gone.ask('acquire', 'x', { minHoldMs: 60_000 });
-    await gone.kill();
-    expect((await locks.acquire('x', { waitMs: 20_000 })).isHeld()).toBe(true);
   });
 
   it('is counted by the process where the tokens are ahead of the clock of Redis', async () => {
@@ -147,13 +114,4 @@ describe('a lease with minHoldMs, on a real Redis', () => {
     expect(lateMs).toBeGreaterThanOrEqual(0);
     expect(lateMs).toBeLessThan(5_000);
   }, 60_000);
-
-  it('is seen by a caller that only waits until the resource is free', async () => {
-    const [a, b] = [await start(), await start()];
-    await (await a.locks.acquire('x', { minHoldMs: 700, leaseMs: 60_000 })).release();
-    const from = performance.now();
-    await b.locks.watches.waitUntilFree('x');
-    expect(performance.now() - from).toBeGreaterThan(500);
-    await eventually(async () => expect(await admin().exists('lock:{x}')).toBe(0));
-  });
 });

@@ -73,16 +73,4 @@ describe('the watchdog', () => {
     expect(lease.signal.aborted).toBe(false);
     await lease.release();
   });
-
-  it('an error of Redis during the renewal is told, and renewing goes on', async () => {
-    const { locks, events } = await start();
-    const lease = await locks.acquire('a', { leaseMs: 2_000 });
-    await admin().config('SET', 'min-replicas-to-write', '1'); // NOREPLICAS for every write
-    await eventually(() => expect(events.at(-1)).toMatchObject({ type: 'renewalFailed' }));
-    await admin().config('SET', 'min-replicas-to-write', '0');
-    await resetCounts(admin());
-    await renewals(4);
-    expect(lease.isHeld()).toBe(true);
-    await lease.release();
-  });
 });

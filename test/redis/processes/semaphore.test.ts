@@ -43,41 +43,6 @@ describe('holders of permits that are killed', () => {
     await expectNothingLeft();
   });
 
-  it('one that waits for many at the head: those behind it who want few get them', async () => {
-    const [holder, victim, behind] = await processes(LONG_MS, 1_000, LONG_MS);
-    await holder.ask('acquire', 'x', of3(2));
-    const lost = rejection(victim.ask('acquire', 'x', of3(3)));
-    await untilTheyWait(victim);
-    const waiting = track(behind.ask('acquire', 'x', of3(1)));
-    await untilTheyWait(victim, behind);
-    expect([waiting.state, await available()]).toEqual(['pending', 1]);
-    const from = performance.now();
-    await victim.kill();
-    await lost;
-    await eventually(() => expect(waiting.value.isHeld).toBe(true));
-    expect(performance.now() - from).toBeLessThan(1_000 + HEARTBEAT_MS);
-    await Promise.all([holder.ask('release', 'x'), behind.ask('release', 'x')]);
-    await expectNothingLeft();
-  });
-
-  it('one in the queue: the release passes over it at once, and its permits with it', async () => {
-    const [holder, victim, next] = await processes(LONG_MS, LONG_MS, LONG_MS);
-    await holder.ask('acquire', 'x', of3(3));
-    const lost = rejection(victim.ask('acquire', 'x', of3(1)));
-    await untilTheyWait(victim);
-    const waiting = next.ask('acquire', 'x', of3(3));
-    await untilTheyWait(victim, next);
-    await victim.kill();
-    await lost;
-    await eventually(async () => expect(await admin().pubsub('CHANNELS', 'lock:inbox:*')).toHaveLength(3));
-    const from = performance.now();
-    await holder.ask('release', 'x');
-    expect((await waiting).isHeld).toBe(true);
-    expect(performance.now() - from).toBeLessThan(LONG_MS / 3);
-    await next.ask('release', 'x');
-    await expectNothingLeft();
-  });
-
   it('one that was granted and whose message is on the way: its permits are free after its lease', async () => {
     const [holder, victim, next] = await processes(LONG_MS, 1_500, LONG_MS);
     await holder.ask('acquire', 'x', of3(3));

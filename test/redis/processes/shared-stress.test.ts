@@ -5,20 +5,17 @@ import { conflicts, type MixedSection, mostAtOnce, type Way, workMixed } from '.
 import { useRedis } from '../../support/redis/redis-server.js';
 import { SeededRandom } from '../../support/world/seeded-random.js';
 
-const READ_AND_WRITE: Way[] = [
+const LOCKS: Way[] = [
   { resources: 'book', options: { mode: 'read' } },
   { resources: 'book', options: { mode: 'read' } },
   { resources: 'book', options: { mode: 'read', strictOrder: true } },
   { resources: 'book', options: { mode: 'write' } },
   { resources: 'book', options: { mode: 'write', strictOrder: true } },
-];
-const EVERY_FAMILY: Way[] = [
-  ...READ_AND_WRITE,
   { resources: 'book' },
   { resources: 'book', options: { mode: 'reentrant' } },
 ];
 const PERMITS: Way[] = [1, 2, 3].map((count) => ({ resources: 'seats', options: { permits: 4, count } }));
-const EVERYTHING = [...EVERY_FAMILY, ...PERMITS];
+const EVERYTHING = [...LOCKS, ...PERMITS];
 /** How long the processes work, without a pause. */
 const FOR_MS = process.env['TEST_SPEED'] === 'long' ? 6_000 : 2_000;
 
@@ -34,27 +31,19 @@ describe('four instances with eight callers each', () => {
     await eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
   };
 
-  it.each([
-    ['read and write', READ_AND_WRITE, [2, 0]],
-    ['lock one resource in every mode', EVERY_FAMILY, [2, 0]],
-    ['take one to three permits of four', PERMITS, [0, 3]],
-    ['do all of it at once', EVERYTHING, [2, 2]],
-  ])('that %s: nobody is where he excludes another, and nothing is left', async (_what, ways, [readers, permits]) => {
+  it('that lock in every mode and take permits: nobody is where he excludes another, and nothing is left', async () => {
     const instances = await Promise.all([1, 2, 3, 4].map(() => start()));
-    const work = { callers: 8, times: 25, ways };
+    const work = { callers: 8, times: 25, ways: EVERYTHING };
     const shares = await Promise.all(instances.map(({ locks }, i) => workMixed(locks, { ...work, seed: i + 1 })));
     const sections = shares.flat();
     expect(sections).toHaveLength(4 * 8 * 25);
     await expectSound(sections);
     // What may be shared is shared.
-    expect(mostAtOnce(sections, 'book', 'read')).toBeGreaterThanOrEqual(readers!);
-    expect(mostAtOnce(sections, 'seats', 'semaphore')).toBeGreaterThanOrEqual(permits!);
+    expect(mostAtOnce(sections, 'book', 'read')).toBeGreaterThanOrEqual(2);
+    expect(mostAtOnce(sections, 'seats', 'semaphore')).toBeGreaterThanOrEqual(2);
   });
 
-  it.each([
-    ['', false],
-    [', while scripts are forgotten and connections are killed all the time', true],
-  ])('in processes of their own%s: the same', async (_what, isStormy) => {
+  it('in processes of their own, while scripts are forgotten and connections are killed all the time: the same', async () => {
     const processes = await Promise.all([1, 2, 3, 4].map(() => startProcess()));
     const work = { callers: 8, forMs: FOR_MS, ways: EVERYTHING };
     const results = Promise.all(processes.map((each, i) => each.ask('mixed', { ...work, seed: i + 1 })));
@@ -62,7 +51,7 @@ describe('four instances with eight callers each', () => {
     let faults = 0;
     const storm = (async () => {
       const random = new SeededRandom();
-      for (; isStormy && !isDone; faults++) {
+      for (; !isDone; faults++) {
         await admin().script('FLUSH');
         const list = (await admin().client('LIST')) as string;
         const ids = [...list.matchAll(/^id=(\d+) .* name=nestjs-redis-lock:process-/gm)].map(([, id]) => id!);
@@ -78,7 +67,7 @@ describe('four instances with eight callers each', () => {
     isDone = true;
     await storm;
     for (const share of shares) expect(share.length).toBeGreaterThan(8);
-    expect(faults > 5).toBe(isStormy);
+    expect(faults).toBeGreaterThan(5);
     await expectSound(shares.flat());
   });
 });

@@ -22,11 +22,8 @@ describe('four processes with eight callers each', () => {
     await admin().client('KILL', 'ID', ids[Math.floor(random.fraction() * ids.length)]!);
   };
 
-  it.each([
-    ['', false],
-    [', while scripts are forgotten and connections are killed all the time', true],
-  ])('lose no update%s', async (_what, isStormy) => {
-    const file = join(redis().folder, `counter-${isStormy}`);
+  it('lose no update while scripts are forgotten and connections are killed all the time', async () => {
+    const file = join(redis().folder, 'counter');
     await writeFile(file, '0');
     const { locks } = await start();
     const lease = await locks.acquire('x', { leaseMs: 60_000 });
@@ -40,7 +37,7 @@ describe('four processes with eight callers each', () => {
     let faulty = 0;
     const storm = (async () => {
       const random = new SeededRandom();
-      for (; isStormy && !isDone; faulty++) {
+      for (; !isDone; faulty++) {
         await faults(random).catch(() => {});
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
@@ -61,10 +58,9 @@ describe('four processes with eight callers each', () => {
     const from = Math.max(...shares.map((share) => share[0]!.from));
     const to = Math.min(...shares.map((share) => share.at(-1)!.to));
     const together = shares.map((share) => share.filter((section) => section.from >= from && section.to <= to).length);
-    const all = together.reduce((sum, count) => sum + count);
     // One whose connections are killed has to queue again, while the others go on.
-    for (const count of together) expect(count).toBeGreaterThan(isStormy ? 0 : all / 4 / 2);
-    expect(faulty > 5).toBe(isStormy);
+    for (const count of together) expect(count).toBeGreaterThan(0);
+    expect(faulty).toBeGreaterThan(5);
     await eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
   });
 });

@@ -85,15 +85,6 @@ describe('processes that wait for each other', () => {
     await expectNothingLeft(holder, second);
   });
 
-  it('all that wait are killed: the lock is free with its release', async () => {
-    const { holder, first, second, next } = await scene({ holder: LONG_MS, first: LONG_MS });
-    const lost = rejection(next);
-    await Promise.all([first.kill(), second.kill(), lost]);
-    await eventually(async () => expect(await admin().pubsub('CHANNELS', 'lock:inbox:*')).toHaveLength(1));
-    await holder.ask('release', 'x');
-    await expectNothingLeft(holder);
-  });
-
   it('in strict turns, none is ever a turn ahead of another', async () => {
     const file = join(redis().folder, 'turns');
     await writeFile(file, '0');

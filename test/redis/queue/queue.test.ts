@@ -1,15 +1,6 @@
-import { setTimeout } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import type { LockOptions } from '../../../lib/core/api/lock-options.js';
 import { eventually } from '../../support/expect/eventually.js';
-import {
-  commandCounts,
-  type LockInstance,
-  resetCounts,
-  untilQueued,
-  useAdmin,
-  useInstances,
-} from '../../support/redis/lock-instances.js';
+import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useProcesses } from '../../support/process/lock-process.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
@@ -76,60 +67,4 @@ describe('the queue of a resource', () => {
     // The release, a rotation for every 32 of them, and the last release. Some room where a run of them takes long.
     expect((await commandCounts(admin())).evalsha).toBeLessThanOrEqual(4 + 10);
   });
-
-  it('20 waiters in 20 instances cost one command a lease', async () => {
-    const holder = await start();
-    const instances = await Promise.all(Array.from({ length: 20 }, () => start()));
-    const lease = await holder.locks.acquire('x', { leaseMs: 60_000 });
-    const callers = instances.map(({ locks }) => locks.using('x', { waitMs: 60_000 }, () => undefined));
-    await untilWaiting(holder.locks, 20);
-    await resetCounts(admin());
-    await lease.release();
-    await Promise.all(callers);
-    const { evalsha } = await commandCounts(admin());
-    // A release for each, and the first one; some room for heartbeats on a slow machine.
-    expect(evalsha).toBeLessThanOrEqual(21 + 20);
-    expect(await admin().keys('*')).toEqual(['lock:fence']);
-  });
-
-  it('is kept with few scripts, whatever leases the holders and the waiters have, behind readers and behind permits', async () => {
-    const count = 128;
-    /** How many scripts a process sends in some seconds for its waits, which wait for another process. */
-    async function scriptsOf(
-      kind: string,
-      hold: (instance: LockInstance, name: string) => Promise<unknown>,
-      wait: (instance: LockInstance, name: string) => Promise<unknown>,
-    ): Promise<number> {
-      const [holder, waiter] = [await start(), await start()];
-      const names = Array.from({ length: count }, (_, index) => `${kind}-${index}`);
-      await Promise.all(names.map((name) => hold(holder, name)));
-      for (const name of names) wait(waiter, name).catch(() => {}); // until the end of the test
-      const last = { instanceId: waiter.instanceId };
-      for (const name of names) await untilQueued(holder, name, last);
-      // Until the first leases would be over, and have been renewed.
-      await setTimeout(3_000);
-      const { store } = waiter;
-      let scripts = 0;
-      for (const verb of ['acquire', 'keepPlaces'] as const) {
-        const send = store[verb].bind(store) as (...how: unknown[]) => Promise<never>;
-        store[verb] = (...how: unknown[]) => (scripts++, send(...how));
-      }
-      await setTimeout(6_000);
-      return scripts;
-    }
-    const lock = (options: LockOptions) => (instance: LockInstance, name: string) =>
-      instance.locks.acquire(name, { waitMs: 60_000, ...options });
-    const permit = ({ locks }: LockInstance, name: string) =>
-      locks.semaphore(name, { permits: 1 }).acquire({ waitMs: 60_000, leaseMs: 2_000 });
-    const scripts = await Promise.all([
-      scriptsOf('same', lock({ leaseMs: 2_000 }), lock({ leaseMs: 2_000 })),
-      scriptsOf('longer', lock({ leaseMs: 2_000 }), lock({ leaseMs: 8_000 })),
-      scriptsOf('writers', lock({ leaseMs: 2_000, mode: 'read' }), lock({ leaseMs: 2_000, mode: 'write' })),
-      scriptsOf('permits', permit, permit),
-    ]);
-    // One by one, each wait would look at least once in each of three leases. How few it can be is counted in virtual time,
-    // in the test of PlaceKeeper: on a machine that stands still, a lease is renewed late, and some waits ask by themselves.
-    expect([scripts, Math.max(...scripts) < 2 * count]).toEqual([scripts, true]);
-    expect(scripts[0]).toBeGreaterThan(0);
-  }, 60_000);
 });

@@ -63,23 +63,6 @@ describe('processes that stand still for longer than their lease', () => {
     await expectSound(lost, held);
   });
 
-  it('one that waits: it loses its place, and waits again when it goes on', async () => {
-    const { processes, reports, queue } = await scene(LONG_MS, 2_000, LONG_MS);
-    const [first, stopped, next] = processes as [LockProcess, LockProcess, LockProcess];
-    stopped.suspend();
-    await eventually(async () => expect(await queue()).toEqual([next.instanceId]));
-    await first.ask('letGo', 'x');
-    await untilWriting(next);
-    stopped.resume();
-    await eventually(async () => expect(await queue()).toEqual([stopped.instanceId]));
-    expect(await holder()).toBe(next.instanceId);
-    await next.ask('letGo', 'x');
-    await untilWriting(stopped);
-    await stopped.ask('letGo', 'x');
-    const [a, b, c] = (await Promise.all(reports)) as [HoldReport, HoldReport, HoldReport];
-    await expectSound(a, c, b);
-  });
-
   it('one that is granted meanwhile: its lease passes unused, and the message it finds is no grant any more', async () => {
     const { processes, reports, queue } = await scene(LONG_MS, 2_000, LONG_MS);
     const [first, stopped, next] = processes as [LockProcess, LockProcess, LockProcess];
@@ -96,21 +79,5 @@ describe('processes that stand still for longer than their lease', () => {
     await stopped.ask('letGo', 'x');
     const [a, b, c] = (await Promise.all(reports)) as [HoldReport, HoldReport, HoldReport];
     await expectSound(a, c, b);
-  });
-
-  it('one that is granted meanwhile, while nobody else waits: it has the lock anew when it goes on', async () => {
-    const { processes, reports } = await scene(LONG_MS, 2_000);
-    const [first, stopped] = processes as [LockProcess, LockProcess];
-    stopped.suspend();
-    await first.ask('letGo', 'x');
-    await eventually(async () => expect(await holder()).toBe(stopped.instanceId));
-    const granted = await admin().get('lock:{x}');
-    await eventually(async () => expect(await holder()).toBeUndefined());
-    stopped.resume();
-    await untilWriting(stopped);
-    expect(await admin().get('lock:{x}')).not.toBe(granted);
-    await stopped.ask('letGo', 'x');
-    const [a, b] = (await Promise.all(reports)) as [HoldReport, HoldReport];
-    await expectSound(a, b);
   });
 });

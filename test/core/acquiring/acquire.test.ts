@@ -2,7 +2,7 @@ import { LockAbortedError, LockBusyError, LockTimeoutError } from '../../../lib/
 import { LOCK_DEFAULTS, type LockOptions } from '../../../lib/core/api/lock-options.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { executedWhen, failing, repliedWhen } from '../../support/world/scripted-store.js';
+import { executedWhen, repliedWhen } from '../../support/world/scripted-store.js';
 import { gate, track } from '../../support/expect/tracked.js';
 
 describe('acquiring', () => {
@@ -53,16 +53,6 @@ describe('acquiring', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('gives every lease a larger fencing token', async () => {
-    const tokens: number[] = [];
-    for (const { locks } of [a, b, a, a, b]) {
-      const lease = await locks.acquire('stock');
-      tokens.push(lease.fencingToken);
-      await lease.release();
-    }
-    expect(tokens).toEqual([...new Set(tokens)].sort((x, y) => x - y));
-  });
-
   it('lets a second instance wait until the first one releases', async () => {
     const lease = await a.locks.acquire('stock');
     const waiting = track(b.locks.acquire('stock'));
@@ -107,15 +97,6 @@ describe('acquiring', () => {
     expect(refused.error).toBeInstanceOf(LockBusyError);
     expect(refused.error).toMatchObject({ code: 'LOCK_BUSY', attempts: 1, retryAfterMs: LOCK_DEFAULTS.leaseMs });
     expect(b.store.commands).toHaveLength(1);
-  });
-
-  it('takes the lock of a dead holder when its lease has expired', async () => {
-    await a.locks.acquire('stock', { watchdog: false, leaseMs: 1_000 });
-    const waiting = track(b.locks.acquire('stock'));
-    await world.clock.advance(999);
-    expect(waiting.state).toBe('pending');
-    await world.clock.advance(300);
-    expect(waiting.state).toBe('fulfilled');
   });
 
   it('counts the lease from the moment the command was sent, not from the reply', async () => {
@@ -183,15 +164,6 @@ describe('acquiring', () => {
       },
     );
 
-    it.each([['stock'], [['other', 'stock']]])('gets %j when it is released within that time', async (names) => {
-      const held = await a.locks.acquire('stock');
-      const trying = track(b.locks.tryAcquire(names, { waitMs: 200 }));
-      await world.clock.advance(100);
-      await held.release();
-      await settle();
-      expect(trying.value?.isHeld()).toBe(true);
-    });
-
     it('stands in the fair queue while it waits', async () => {
       const held = await world.instance('c').locks.acquire('stock');
       const order: string[] = [];
@@ -254,15 +226,6 @@ describe('acquiring', () => {
       }
     });
 
-    it('throws where Redis is not there at the end of the wait', async () => {
-      await a.locks.acquire('stock');
-      const trying = track(b.locks.tryAcquire('stock', { waitMs: 5_000 }));
-      await world.clock.advance(1_000);
-      b.store.all(failing('notExecuted'));
-      await world.clock.advance(4_000);
-      expect(trying.error).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
-    });
-
     it.each([-1, 1.5, '200', null])('refuses waitMs: %p before anything is sent', async (waitMs) => {
       const trying = b.locks.tryAcquire('stock', { waitMs: waitMs as number });
       await expect(trying).rejects.toMatchObject({ code: 'INVALID_LOCK_OPTIONS', option: 'waitMs' });
@@ -307,21 +270,6 @@ describe('acquiring', () => {
       controller.abort();
       expect(lease.isHeld()).toBe(true);
       expect(lease.signal.aborted).toBe(false);
-    });
-
-    it('leaves no timer and no waiter behind', async () => {
-      await a.locks.acquire('stock', { watchdog: false, leaseMs: 60_000 });
-      await world.clock.advance(1_000);
-      const timers = world.clock.timers;
-      const controller = new AbortController();
-      const waiting = [1, 2, 3].map(() => track(b.locks.acquire('stock', { signal: controller.signal })));
-      await world.clock.advance(10);
-      controller.abort();
-      await settle();
-      expect(waiting.map(({ state }) => state)).toEqual(['rejected', 'rejected', 'rejected']);
-      await world.clock.advance(2_000); // one timer for all of them may ring once more
-      expect(world.clock.timers).toBe(timers);
-      expect(world.server.listWaiters('stock')).toEqual([]);
     });
   });
 });

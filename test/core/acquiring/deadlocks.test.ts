@@ -74,28 +74,6 @@ describe('a call that waits in vain inside of work under a lease', () => {
     });
   });
 
-  it('finds a circle of three', async () => {
-    const orders = [['x', 'y'], ['y', 'z'], ['z', 'x']]; // prettier-ignore
-    const calls = orders.map((names, i) => track(nested(names, { waitMs: 4_000 + i })));
-    await world.clock.advance(5_000);
-    const { heldMeanwhile } = errorOf(calls[0]!);
-    expect(heldMeanwhile).toMatchObject({ resources: ['x'], isDeadlock: true });
-    expect(heldMeanwhile!.deadlock!.map(({ holds, wants }) => `${holds} > ${wants}`)).toEqual([
-      'x > y',
-      'y > z',
-      'z > x',
-    ]);
-  });
-
-  it('says no deadlock where the others only wait in a row', async () => {
-    const b = world.instance('b');
-    await b.locks.acquire('z');
-    const calls = [track(nested(['y', 'z'], { waitMs: 4_000 })), track(nested(['x', 'y'], { waitMs: 3_000 }))];
-    await world.clock.advance(10);
-    await world.clock.advance(4_000);
-    expect(calls.map((call) => errorOf(call).heldMeanwhile?.isDeadlock)).toEqual([false, false]);
-  });
-
   it('says nothing of a lease that is over, or that the call did not take inside of', async () => {
     const b = world.instance('b');
     await b.locks.acquire('y');
@@ -132,21 +110,6 @@ describe('a call that waits in vain inside of work under a lease', () => {
     void nested(['y', 'x'], { waitMs: 9_000 });
     await world.clock.advance(4_000);
     expect(errorOf(polling).heldMeanwhile).toMatchObject({ resources: ['x'], isDeadlock: true });
-  });
-
-  it('says nothing of what a call for several resources has, where that is no deadlock', async () => {
-    const b = world.instance('b');
-    await b.locks.acquire('y');
-    const composite = track(a.locks.acquire(['x', 'y'], { waitMs: 1_000 }));
-    await world.clock.advance(2_000);
-    expect(errorOf(composite).heldMeanwhile).toBeUndefined();
-  });
-
-  it('takes readers behind readers for no deadlock', async () => {
-    const read = { mode: 'read', waitMs: 4_000 } as const;
-    const calls = [track(nested(['x', 'y'], read)), track(nested(['y', 'x'], read))];
-    await world.clock.advance(5_000);
-    expect(calls.map(({ error }) => error)).toEqual([undefined, undefined]);
   });
 
   it('takes the permits of a semaphore for no deadlock: others may give theirs back', async () => {

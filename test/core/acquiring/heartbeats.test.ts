@@ -104,33 +104,6 @@ describe('a waiter in the queue', () => {
     expect(b.store.sent('keep').length).toBeGreaterThan(8);
   });
 
-  it('is gone from the queue when its process is, and does not keep the others waiting', async () => {
-    const c = world.instance('c');
-    const holder = await a.locks.acquire('stock');
-    wait();
-    const next = wait({}, c);
-    await settle();
-    await b.store.close();
-    await holder.release();
-    await settle();
-    expect(next.state).toBe('fulfilled');
-  });
-
-  it('is passed over when its place is over, although nobody knows that its process is gone', async () => {
-    const c = world.instance('c');
-    const holder = await a.locks.acquire('stock');
-    wait({ leaseMs: 200 });
-    const next = wait({}, c);
-    await settle();
-    b.store.all(lostOnTheWay);
-    await world.clock.advance(200);
-    expect(world.server.listWaiters('stock')).toEqual(['c']);
-    await holder.release();
-    await settle();
-    expect(next.state).toBe('fulfilled');
-    expect(b.store.grants).toEqual([]);
-  });
-
   it('is kept at once in every line, with one command, when the connection is new', async () => {
     const names = ['one', 'two', 'three'];
     await Promise.all(names.map((name) => a.locks.acquire(name)));

@@ -1,5 +1,4 @@
 import type { LockBusyError, LockQueueFullError, LockTimeoutError } from '../../../lib/core/api/errors.js';
-import { fixedInterval } from '../../../lib/core/api/retry.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { failing } from '../../support/world/scripted-store.js';
@@ -81,13 +80,6 @@ describe('the holders in an error', () => {
     );
   });
 
-  it('say it of a call that polls, too', async () => {
-    await a.locks.acquire('stock');
-    const { holders, message } = await rejection<LockBusyError>(a.locks.acquire('stock', { waitMs: 0 }));
-    expect(holders).toMatchObject([{ instanceId: 'a', isThisProcess: true }]);
-    expect(message).toContain('is held by another call of this process for 0 ms');
-  });
-
   it('are known to the calls behind the first one', async () => {
     await a.locks.acquire('stock');
     void b.locks.acquire('stock', { waitMs: 60_000 });
@@ -97,25 +89,6 @@ describe('the holders in an error', () => {
     expect((second.error as Error).message).toContain(
       'is held by a for 1.2 s; waited 1.2 s behind other calls of this process.',
     );
-  });
-
-  it('change with the lock', async () => {
-    const c = world.instance('c');
-    const lease = await a.locks.acquire('stock');
-    const next = c.locks.acquire('stock');
-    const waiting = track(b.locks.acquire('stock', { waitMs: 5_000 }));
-    await world.clock.advance(2_000);
-    await lease.release();
-    await next;
-    await world.clock.advance(3_000);
-    expect(waiting.error).toMatchObject({ holders: [{ instanceId: 'c', heldMs: about(3_000) }] });
-  });
-
-  it('of a call that polls are those of its last attempt, brought up to date', async () => {
-    await a.locks.acquire('stock');
-    const waiting = track(b.locks.acquire('stock', { waitMs: 2_500, retry: fixedInterval({ intervalMs: 1_000 }) }));
-    await world.clock.advance(3_000);
-    expect(waiting.error).toMatchObject({ code: 'LOCK_TIMEOUT', holders: [{ instanceId: 'a', heldMs: about(2_500) }] });
   });
 
   it('of several resources are those of the one that was not free', async () => {
@@ -133,24 +106,6 @@ describe('the holders in an error', () => {
     const error = await rejection<LockQueueFullError>(b.locks.acquire('stock', { maxWaiters: 1 }));
     expect(error).toMatchObject({ where: 'process', holders: [{ instanceId: 'a' }], holderCount: 1 });
     first.catch(() => {});
-  });
-
-  it('of a semaphore are all that have permits', async () => {
-    const take = ({ locks }: Instance, count: number) => locks.semaphore('pool', { permits: 4 }).acquire({ count });
-    await take(a, 1);
-    await take(b, 2);
-    await take(a, 1);
-    const waiting = track(world.instance('c').locks.semaphore('pool', { permits: 4 }).acquire({ waitMs: 1_000 }));
-    await world.clock.advance(1_000);
-    expect(waiting.error).toMatchObject({
-      holderCount: 3,
-      holders: [
-        { instanceId: 'a', mode: 'semaphore', permits: 1 },
-        { instanceId: 'b', mode: 'semaphore', permits: 2 },
-        { instanceId: 'a', mode: 'semaphore', permits: 1 },
-      ],
-    });
-    expect((waiting.error as Error).message).toContain('"pool" is held by 3 holders: a (2) and b; waited 1 s');
   });
 
   it('do not hide that Redis could not be asked', async () => {

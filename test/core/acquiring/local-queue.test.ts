@@ -56,24 +56,6 @@ describe('waiters of one instance', () => {
     expect(second.state).toBe('fulfilled');
   });
 
-  it('may give up in the middle of the line', async () => {
-    const held = await a.locks.acquire('stock');
-    const controller = new AbortController();
-    const line = [
-      track(b.locks.acquire('stock')),
-      track(b.locks.acquire('stock', { signal: controller.signal })),
-      track(b.locks.acquire('stock')),
-    ];
-    await settle();
-    controller.abort();
-    await held.release();
-    await settle();
-    expect(line.map(({ state }) => state)).toEqual(['fulfilled', 'rejected', 'pending']);
-    await line[0]!.value.release();
-    await settle();
-    expect(line[2]!.state).toBe('fulfilled');
-  });
-
   it('each wait no longer than their own waitMs', async () => {
     await a.locks.acquire('stock');
     const line = [
@@ -83,27 +65,6 @@ describe('waiters of one instance', () => {
     await world.clock.advance(1_000);
     expect(line.map(({ state }) => state)).toEqual(['pending', 'rejected']);
     expect(line[1]!.error).toMatchObject({ code: 'LOCK_TIMEOUT', waitedMs: 1_000 });
-  });
-
-  it('do not stop waiters for other resources', async () => {
-    await a.locks.acquire('stock');
-    track(b.locks.acquire('stock'));
-    const other = track(b.locks.acquire('other'));
-    await settle();
-    expect(other.state).toBe('fulfilled');
-  });
-
-  it('share with the waiters of other instances', async () => {
-    const runs: string[] = [];
-    const rush = [a, b].flatMap(({ locks, store }) =>
-      Array.from({ length: 10 }, () =>
-        track(locks.using('stock', { waitMs: Infinity }, async () => void runs.push(store.instanceId))),
-      ),
-    );
-    await world.clock.advance(30_000);
-    expect(rush.every(({ state }) => state === 'fulfilled')).toBe(true);
-    expect(runs.filter((name) => name === 'a')).toHaveLength(10);
-    expect(world.server.isEmpty).toBe(true);
   });
 
   it('are told when Redis has not answered the first of them', async () => {

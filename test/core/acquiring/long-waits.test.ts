@@ -61,17 +61,6 @@ describe('a call that waits for long', () => {
     expect(waits(a)).toHaveLength(2);
   });
 
-  it('for ever is told as well, and granted when its turn comes', async () => {
-    const lease = await a.locks.acquire('stock');
-    const waiting = track(a.locks.acquire('stock', { waitMs: Infinity }));
-    await world.clock.advance(3_600_000);
-    expect(waits(a)).toMatchObject([{ waitedMs: 5_000 }]);
-    await lease.release();
-    await world.clock.advance(0);
-    expect(waiting.state).toBe('fulfilled');
-    expect(a.locks.stats().alarms).toBe(0);
-  });
-
   it('is told once, also when it becomes the first', async () => {
     await a.locks.acquire('stock');
     const first = track(b.locks.acquire('stock', { waitMs: 7_000 }));
@@ -87,16 +76,6 @@ describe('a call that waits for long', () => {
     await world.clock.advance(30_000);
     expect(calls.map(({ state }) => state)).toEqual(['rejected', 'rejected', 'rejected']);
     expect([...waits(a), ...waits(b)]).toEqual([]);
-  });
-
-  it('by polling is told with the attempt after 5 s', async () => {
-    await a.locks.acquire('stock');
-    void b.locks.acquire('stock', { waitMs: 20_000, retry: fixedInterval({ intervalMs: 2_000 }) }).catch(() => {});
-    await world.clock.advance(20_000);
-    expect(waits(b)).toMatchObject([
-      { resource: 'stock', waitedMs: expect.any(Number), holders: [{ instanceId: 'a' }] },
-    ]);
-    expect(waits(b)[0]!.waitedMs).toBeLessThan(8_000);
   });
 
   it('is not told of a candidate of a leadership, nor counted', async () => {
@@ -137,16 +116,5 @@ describe('a call that waits for long', () => {
     await lease.release();
     await next;
     expect(a.locks.stats().alarms).toBe(0);
-  });
-
-  it('ends with the shutdown', async () => {
-    await a.locks.acquire('stock');
-    const waiting = track(a.locks.acquire('stock', { waitMs: Infinity }));
-    await world.clock.advance(10);
-    const closed = a.locks.shutdown(0);
-    await world.clock.advance(1_000);
-    await closed;
-    expect(waiting.error).toMatchObject({ code: 'LOCK_SHUTDOWN' });
-    expect(waits(a)).toEqual([]);
   });
 });

@@ -103,18 +103,6 @@ describe('maxWaiters', () => {
       await settle();
       expect([first, second, third].map(({ state }) => state)).toEqual(['rejected', 'fulfilled', 'pending']);
     });
-
-    it('does not count the waiters of other resources, nor those who do not stand in line', async () => {
-      await a.locks.acquire('stock');
-      await a.locks.acquire('order');
-      const calls = [
-        track(a.locks.acquire('order', { waitMs: Infinity, maxWaiters: 1 })),
-        track(a.locks.acquire('stock', { retry: { next: () => 50 }, maxWaiters: 1 })),
-        wait(a, 1),
-      ];
-      await settle();
-      expect(calls.map(({ state }) => state)).toEqual(['pending', 'pending', 'pending']);
-    });
   });
 
   describe('in the queue of the store', () => {

@@ -74,22 +74,6 @@ describe('only the newest call counts', () => {
       expect((next.error as Error).stack).toContain('was asked to stop 3 s ago');
     });
 
-    it('that has not agreed to it is waited for', async () => {
-      const lease = await granted(a, {});
-      const next = call(newer, { ...NEWEST, waitMs: 3_000 });
-      await world.clock.advance(3_000);
-      expect(lease.signal.aborted).toBe(false);
-      expect(next.error).toBeInstanceOf(LockTimeoutError);
-      expect(next.error).not.toHaveProperty('askedToStopMs');
-    });
-
-    it('is not asked by a call that waits', async () => {
-      const lease = await granted(a);
-      call(newer, { cancellable: true });
-      await world.clock.advance(3_000);
-      expect(lease.signal.aborted).toBe(false);
-    });
-
     it('is told in the events, with both processes and the token', async () => {
       const { fencingToken } = await granted(a);
       call(newer);
@@ -362,41 +346,6 @@ describe('only the newest call counts', () => {
       await settle();
       expect(next.state).toBe('fulfilled');
     });
-  });
-
-  it('a lease that was lost is lost, and not asked to stop', async () => {
-    const lease = await granted(a, { ...NEWEST, maxHoldMs: 1_000 });
-    void lease.signal;
-    await world.clock.advance(1_000);
-    call(b);
-    await settle();
-    expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST', reason: 'maxHold' });
-    expect(eventsOf(a, 'superseded')).toEqual([]);
-  });
-
-  it('work that listens may release in the listener', async () => {
-    const lease = await granted(a);
-    lease.signal.addEventListener('abort', () => void lease.release());
-    const here = call(a);
-    await settle();
-    expect(here.state).toBe('fulfilled');
-    here.value!.signal.addEventListener('abort', () => void here.value!.release());
-    const there = call(b);
-    await settle();
-    expect(there.state).toBe('fulfilled');
-  });
-
-  it('leaves nothing behind', async () => {
-    const calls = [call(a), call(b), call(c), call(b), call(a)];
-    await settle();
-    for (const each of calls) if (each.state === 'fulfilled') await each.value!.release();
-    await settle();
-    await calls[4]!.value!.release();
-    await settle();
-    expect(world.server.resources()).toEqual([]);
-    for (const { locks } of [a, b, c]) {
-      expect(locks.stats()).toMatchObject({ resources: 0, leases: 0, orphanReleases: 0, alarms: 0 });
-    }
   });
 
   describe('is refused', () => {

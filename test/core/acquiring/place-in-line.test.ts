@@ -71,14 +71,6 @@ describe('the place in line', () => {
       expect(event).not.toHaveProperty('place');
   });
 
-  it('of several resources is that of the one that was not free', async () => {
-    await a.locks.acquire('y');
-    const waiting = track(b.locks.acquire(['x', 'y'], { waitMs: 500 }));
-    await world.clock.advance(500);
-    expect(waiting.error).toMatchObject({ code: 'LOCK_TIMEOUT', resource: 'y', place: 1 });
-    expect((waiting.error as Error).message).toContain('1st in line');
-  });
-
   it.each([
     [1, '1st'],
     [2, '2nd'],

@@ -39,48 +39,6 @@ describe('waiting in the queue', () => {
     expect(await waiting.value.verify()).toBe(true);
   });
 
-  it('asks again every second or so, with jitter, where a lost message would not be noticed', async () => {
-    b.store.keepsNoPlaces();
-    await a.locks.acquire('stock');
-    track(b.locks.acquire('stock', { waitMs: Infinity }));
-    await world.clock.advance(20_000);
-    const times = b.store.sent('acquire').map(({ sentAt }) => sentAt);
-    const pauses = times.slice(1).map((time, index) => time - times[index]!);
-    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(1_000);
-    expect(Math.max(...pauses)).toBeLessThanOrEqual(1_250);
-    expect(new Set(pauses).size).toBeGreaterThan(1);
-    expect(world.server.listWaiters('stock')).toEqual(['b']);
-  });
-
-  it("asks again when the holder's lease should be over", async () => {
-    await a.locks.acquire('stock', { leaseMs: 200, watchdog: false });
-    const waiting = track(b.locks.acquire('stock'));
-    await world.clock.advance(252); // 200 + 1, and a quarter of jitter
-    expect(waiting.state).toBe('fulfilled');
-    expect(b.store.sent('acquire')).toHaveLength(2);
-  });
-
-  it('is kept at once when the connection is new, because messages may have been missed', async () => {
-    await a.locks.acquire('stock');
-    track(b.locks.acquire('stock'));
-    await settle();
-    expect(b.store.sent('acquire')).toHaveLength(1);
-    b.store.reconnect();
-    await settle();
-    expect(b.store.sent('keep')).toHaveLength(1);
-  });
-
-  it('is not disturbed by grants of other resources', async () => {
-    const other = await a.locks.acquire('other');
-    await a.locks.acquire('stock');
-    const waiting = [track(b.locks.acquire('stock')), track(b.locks.acquire('other'))];
-    await settle();
-    await other.release();
-    await settle();
-    expect(waiting.map(({ state }) => state)).toEqual(['pending', 'fulfilled']);
-    expect(b.store.sent('acquire').filter(({ resource }) => resource === 'stock')).toHaveLength(1);
-  });
-
   it('is passed over when the waiter has given up', async () => {
     const c = world.instance('c');
     const lease = await a.locks.acquire('stock');

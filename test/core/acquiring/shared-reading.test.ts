@@ -136,13 +136,6 @@ describe('readers of one process', () => {
       await expectNothingLeft();
     });
 
-    it('when one of them looks and finds it gone', async () => {
-      const leases = await Promise.all([read(), read()]);
-      await b.locks.operators.forceRelease('stock', { fencingToken: leases[0]!.fencingToken });
-      expect(await leases[1]!.verify()).toBe(false);
-      expect(leases.map((lease) => lease.isHeld())).toEqual([false, false]);
-    });
-
     it('when it is not renewed in time', async () => {
       const leases = await Promise.all([read(), read(), read()]);
       const signals = leases.map(({ signal }) => signal);
@@ -240,17 +233,6 @@ describe('readers of one process', () => {
       await expectNothingLeft();
     });
 
-    it('wait for it where it comes from another process, too', async () => {
-      const first = await read();
-      await world.clock.advance(20); // nobody joins any more
-      const writer = track(b.locks.acquire('stock', WRITE));
-      const later = track(read());
-      await settle();
-      await first.release();
-      await settle();
-      expect([writer.state, later.state]).toEqual(['fulfilled', 'pending']);
-    });
-
     it.each(['aborts', 'runs out of time'])('are let in, all of them, when it %s', async (how) => {
       const first = await read();
       const controller = new AbortController();
@@ -279,31 +261,6 @@ describe('readers of one process', () => {
       expect(later.state).toBe('fulfilled');
       await Promise.all([first.release(), later.value.release()]);
       await expectNothingLeft();
-    });
-
-    it('wait with it, and all of them are told of the shutdown of their own process', async () => {
-      const first = await read();
-      const calls = [track(a.locks.acquire('stock', WRITE)), track(read()), track(a.locks.acquire('stock', WRITE))];
-      await settle();
-      const down = track(a.locks.shutdown(500));
-      await settle();
-      for (const { error } of calls) expect(error).toMatchObject({ code: 'LOCK_SHUTDOWN' });
-      await first.release();
-      await settle();
-      expect([down.state, world.server.isEmpty]).toEqual(['fulfilled', true]);
-    });
-
-    it('leave its place to the next writer when it gives up', async () => {
-      await b.locks.acquire('stock', READ);
-      const controller = new AbortController();
-      const first = track(a.locks.acquire('stock', { ...WRITE, signal: controller.signal }));
-      const second = track(a.locks.acquire('stock', WRITE));
-      await settle();
-      const [place] = world.server.waiters('stock');
-      controller.abort();
-      await settle();
-      expect([first.state, second.state]).toEqual(['rejected', 'pending']);
-      expect(world.server.waiters('stock')[0]).toBe(place);
     });
 
     it('count with it for maxWaiters', async () => {
@@ -349,12 +306,6 @@ describe('readers of one process', () => {
       expect(two!.remainingMs()).toBeGreaterThanOrEqual(before);
       await world.clock.advance(20_000);
       expect([one!.isHeld(), two!.isHeld()]).toEqual([true, true]);
-    });
-
-    it('lengthens them all', async () => {
-      const [one, two] = await Promise.all([read(), read()]);
-      await one!.extend(60_000);
-      expect(two!.remainingMs()).toBe(60_000 - 602);
     });
 
     it('cuts nobody who comes while it is on its way', async () => {

@@ -124,21 +124,6 @@ describe('a Redis that is not connected (unavailableMs)', () => {
     expect(code(call)).toBe('LOCK_UNAVAILABLE');
   });
 
-  it('counts anew each time that it goes away', async () => {
-    await a.locks.acquire('stock');
-    const call = wait({ waitMs: 60_000 });
-    for (let times = 0; times < 3; times++) {
-      await world.clock.advance(1_000);
-      goAway();
-      await world.clock.advance(1_500);
-      comeBack();
-    }
-    await world.clock.advance(1_000);
-    expect(call.state).toBe('pending');
-    await world.clock.advance(60_000);
-    expect(code(call)).toBe('LOCK_TIMEOUT');
-  });
-
   it('tells a call that has waited for long, also where it was away before', async () => {
     await a.locks.acquire('stock');
     const calls = [wait({ waitMs: 60_000 }), wait({ waitMs: 60_000 })];
@@ -173,17 +158,6 @@ describe('a Redis that is not connected (unavailableMs)', () => {
     expect(next.state).toBe('pending');
     await world.clock.advance(10);
     expect(code(next)).toBe('LOCK_UNAVAILABLE');
-  });
-
-  it('leaves nothing behind: each call is served as before when it is back', async () => {
-    goAway();
-    const calls = [wait(), wait(), wait()];
-    await world.clock.advance(2_000);
-    expect(calls.map(code)).toEqual(['LOCK_UNAVAILABLE', 'LOCK_UNAVAILABLE', 'LOCK_UNAVAILABLE']);
-    comeBack();
-    const lease = await b.locks.acquire('stock');
-    await lease.release();
-    expect((await a.locks.inspect('stock')).waiters).toEqual([]);
   });
 
   it('does not end a campaign: it goes on until Redis is back', async () => {

@@ -165,29 +165,6 @@ describe('explain', () => {
     );
   });
 
-  it('a holder that has died', async () => {
-    await hold(b, { leaseMs: 3_000 });
-    b.store.all(() => new Promise<never>(() => {}));
-    wait(a, { leaseMs: 3_000 });
-    await world.clock.advance(2_000);
-    const { cause, text } = await explain(a);
-    expect(cause).toBe('holderDead');
-    expect(text).toContain(
-      'It was never renewed, though its process should renew it every 1 s: the lease has 1 s left.',
-    );
-  });
-
-  it('a queue of processes that have died with the holder', async () => {
-    const dead = [b, instance('c'), instance('d')];
-    await hold(dead[0]!);
-    for (const each of dead.slice(1)) wait(each);
-    await settle();
-    for (const { store } of dead) store.all(() => new Promise<never>(() => {}));
-    await world.clock.advance(20_000);
-    expect(await causeSeenBy(a)).toBe('deadWaiters');
-    expect((await explain(a)).text).toContain('None of them has kept its place for 20 s');
-  });
-
   it.each([
     [2_000, 'which are proven', Infinity],
     [30_000, 'which are proven', Infinity],
@@ -235,25 +212,6 @@ describe('explain', () => {
     wait(a, { watchdog: false, leaseMs: 10_000 });
     await settle();
     expect(await causeSeenBy(a)).toBe('fixedLease');
-  });
-
-  it('a leadership', async () => {
-    for (const { locks } of [a, b]) locks.campaign('mailer');
-    await world.clock.advance(60_000);
-    for (const { locks } of [a, b]) {
-      const { cause, text } = await locks.operators.explain('leader:mailer');
-      expect(cause).toBe('leadership');
-      expect(text).toContain('"mailer" is a leadership');
-    }
-  });
-
-  it('a resource that is kept', async () => {
-    const lease = await hold(b, { minHoldMs: 60_000 });
-    await lease.release();
-    await world.clock.advance(2_000);
-    const { cause, text } = await explain(a);
-    expect(cause).toBe('kept');
-    expect(text).toMatch(/^"stock" was released by b, but stays taken for another (58|59) s/);
   });
 
   it('a lock that is asked for as a semaphore, and the other way round', async () => {

@@ -102,29 +102,6 @@ describe('the label of a call', () => {
       expect(verbs(a)).toEqual(['acquire', 'release']);
     });
 
-    it('is brought to a lease that had none', async () => {
-      const first = await take(a);
-      const waiting = take(a, PAY);
-      await first.release();
-      const second = await waiting;
-      expect(await shown()).toEqual([{ isHandedOn: undefined }]);
-      await world.clock.advance(250);
-      expect(await shown()).toEqual([PAY]);
-      await second.release();
-      expect(verbs(a)).toEqual(['acquire', 'label', 'renew', 'release']);
-    });
-
-    it('is not replaced where the next call has none', async () => {
-      const first = await take(a, PAY);
-      const waiting = take(a);
-      await first.release();
-      const second = await waiting;
-      await world.clock.advance(20_000);
-      expect(await shown()).toEqual([HANDED_ON]);
-      expect(a.store.sent('label')).toHaveLength(1);
-      await second.release();
-    });
-
     it.each([
       ['was refused', failing('refused')],
       ['was not executed', failing('notExecuted')],
@@ -151,12 +128,6 @@ describe('the label of a call', () => {
       expect(await shown()).toEqual([]);
       await expectNothingLeft();
     });
-
-    it('is sent for no lease without labels', async () => {
-      const leases = [take(a), take(a), take(a)];
-      for (const lease of leases) await (await lease).release();
-      expect(verbs(a)).toEqual(['acquire', 'release']);
-    });
   });
 
   describe('among readers that share a lease in Redis', () => {
@@ -173,14 +144,6 @@ describe('the label of a call', () => {
       expect(await shown()).toEqual([REFUND]);
       await second.release();
       await expectNothingLeft();
-    });
-
-    it('is shown where all of them have the same one', async () => {
-      const leases = [await take(a, PAY, READ), await take(a, PAY, READ)];
-      await world.clock.advance(10_000);
-      expect(await shown()).toEqual([PAY]);
-      for (const lease of leases) await lease.release();
-      expect(a.store.sent('label')).toEqual([]);
     });
   });
 
@@ -217,18 +180,6 @@ describe('the label of a call', () => {
       expect(await shown()).toEqual([REFUND]);
       await lease.release();
     });
-
-    it('sends nothing more where none of them has a label', async () => {
-      const held = await take(b);
-      const gone = track(a.locks.acquire('stock', { waitMs: 100 }));
-      const waiting = take(a);
-      await settle();
-      await world.clock.advance(101);
-      expect(gone.error).toBeDefined();
-      expect(verbs(a)).toEqual(['acquire']);
-      await held.release();
-      await (await waiting).release();
-    });
   });
 
   it('stays that of the first entry where a call enters again', async () => {
@@ -249,11 +200,5 @@ describe('the label of a call', () => {
     expect(await shown()).toEqual([REFUND]);
     expect((await b.locks.inspect('till')).holders).toMatchObject([{ label: REFUND }]);
     await both.release();
-  });
-
-  it('of a call that polls is shown as well', async () => {
-    const lease = await a.locks.tryAcquire('stock', { label: PAY });
-    expect(await shown()).toEqual([PAY]);
-    await lease!.release();
   });
 });

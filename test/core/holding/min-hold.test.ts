@@ -62,13 +62,6 @@ describe('a lease with minHoldMs', () => {
     expect(isFree()).toBe(true);
   });
 
-  it('ends with its lease where its process dies', async () => {
-    await a.locks.acquire('stock', { ...MIN, leaseMs: 1_000 });
-    a.store.all(lostOnTheWay);
-    await world.clock.advance(1_001);
-    expect(isFree()).toBe(true);
-  });
-
   describe('that others wait for', () => {
     it.each([300, 4_700])('is granted to the first of them %i ms later, to the millisecond', async (minHoldMs) => {
       const lease = await a.locks.acquire('stock', { minHoldMs });
@@ -80,15 +73,6 @@ describe('a lease with minHoldMs', () => {
       expect(waiting.state).toBe('pending');
       await world.clock.advance(1);
       expect([waiting.state, second.state]).toEqual(['fulfilled', 'pending']);
-    });
-
-    it('costs the first of them one command', async () => {
-      const lease = await a.locks.acquire('stock', { minHoldMs: 300 });
-      wait();
-      await settle();
-      await lease.release();
-      await world.clock.advance(301);
-      expect(b.store.sent('acquire')).toHaveLength(2);
     });
 
     it('is found as soon as it is known that messages are lost', async () => {
@@ -185,16 +169,6 @@ describe('a lease with minHoldMs', () => {
       await other.release();
       expect((await b.locks.inspect('other')).holders).toHaveLength(2);
     });
-
-    it('is kept for a semaphore, and for a call that polls', async () => {
-      const semaphore = a.locks.semaphore('stock', { permits: 2 });
-      await semaphore.using(MIN, async () => {});
-      expect(await semaphore.available()).toBe(1);
-      await world.clock.advance(5_000);
-      expect(await semaphore.available()).toBe(2);
-      await (await a.locks.tryAcquire('other', MIN))!.release();
-      expect(await b.locks.tryAcquire('other')).toBe(null);
-    });
   });
 
   describe('that is entered again', () => {
@@ -216,14 +190,6 @@ describe('a lease with minHoldMs', () => {
       );
       expect(a.store.sent('retain')).toMatchObject([{ retention: { minHoldMs: 5_000 } }]);
     });
-  });
-
-  it('is kept as a reader where a writer was downgraded', async () => {
-    const lease = await a.locks.acquire('stock', { ...MIN, mode: 'write' });
-    await lease.downgrade();
-    await lease.release();
-    expect(await b.locks.tryAcquire('stock', { mode: 'read' })).not.toBe(null);
-    expect(await b.locks.tryAcquire('stock', { mode: 'write' })).toBe(null);
   });
 
   describe('whose release goes wrong', () => {

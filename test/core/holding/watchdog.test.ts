@@ -1,5 +1,5 @@
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { failing, lostOnTheWay, replyLost } from '../../support/world/scripted-store.js';
+import { failing, lostOnTheWay } from '../../support/world/scripted-store.js';
 
 describe('the watchdog', () => {
   let world: LockWorld;
@@ -25,15 +25,6 @@ describe('the watchdog', () => {
     expect(a.store.sent('renew')).toHaveLength(30);
     expect(lease.isHeld()).toBe(true);
     expect(await b.locks.tryAcquire('stock')).toBeNull();
-  });
-
-  it('stops when the lease is released', async () => {
-    const lease = await a.locks.acquire('stock');
-    await world.clock.advance(15_000);
-    await lease.release();
-    await world.clock.advance(300_000);
-    expect(a.store.sent('renew')).toHaveLength(1);
-    expect(world.clock.timers).toBe(0);
   });
 
   it('keeps one timer for all leases of the process', async () => {
@@ -111,15 +102,6 @@ describe('the watchdog', () => {
       await world.clock.advance(2_900);
       expect(lease.isHeld()).toBe(true);
       expect(lease.remainingMs()).toBeGreaterThan(2_000);
-    });
-
-    it('a lost reply', async () => {
-      const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
-      a.store.next('renew', replyLost, replyLost);
-      await world.clock.advance(2_967);
-      expect(lease.isHeld()).toBe(true);
-      await world.clock.advance(1);
-      expect(lease.signal.reason).toMatchObject({ reason: 'notRenewed' });
     });
   });
 

@@ -420,16 +420,6 @@ describe('no tick is missed', () => {
     expect(records.byResource.get(RESOURCE)).toMatchObject({ schedule: every(HOUR).text });
   });
 
-  it('of a job whose schedule has another text since', async () => {
-    await nightOff(12);
-    const process = start('anna', { schedule: () => every(10 * MINUTE) });
-    await world.clock.advance(5_000);
-    expect(toldBy(process)).toEqual([]);
-    await world.clock.advance(30 * MINUTE);
-    // From then on, by the new one.
-    expect(toldBy(process)[0]).toMatchObject({ first: Date.parse('2026-01-01T12:10:00.000Z') });
-  });
-
   it('of a job for which another release has registered another schedule, which stays', async () => {
     start('anna', { onMissed: 'runOnce' });
     await world.clock.advance(10 * MINUTE);
@@ -465,14 +455,6 @@ describe('no tick is missed', () => {
     expect(records.byResource.get(RESOURCE)).toMatchObject({ schedule: current.text });
   });
 
-  it('after Redis has lost its data: the job is new', async () => {
-    await nightOff(5);
-    records.byResource.clear();
-    const process = start('anna');
-    await world.clock.advance(10 * MINUTE);
-    expect(toldBy(process)).toEqual([]);
-  });
-
   it('after Redis has lost its data while the application runs', async () => {
     const process = start('anna');
     await world.clock.advance(55 * MINUTE);
@@ -482,28 +464,6 @@ describe('no tick is missed', () => {
     expect(records.byResource.has(RESOURCE)).toBe(true);
     await world.clock.advance(HOUR);
     expect(toldBy(process)).toMatchObject([{ count: 1, first: Date.parse('2026-01-01T02:00:00.000Z') }]);
-  });
-
-  it('of a job that is not scheduled on this instance, and is by the time it is again', async () => {
-    let isOn = false;
-    await nightOff(3);
-    const process = start('anna', { schedule: () => (isOn ? every(HOUR) : undefined) });
-    await world.clock.advance(30 * MINUTE);
-    expect(toldBy(process)).toEqual([]);
-    isOn = true;
-    process.missed.add({ ...jobOf(process), job: 'wakes' });
-    await world.clock.advance(5 * MINUTE);
-    expect(toldBy(process)).toMatchObject([{ job: 'report', count: 3 }]);
-  });
-
-  it('in a store that remembers no jobs: nothing is asked', async () => {
-    const { locks } = world.instance('anna');
-    const missed = locks.missedTicks({ ...records.client(), refusal: 'a quorum has no record of jobs' });
-    missed.add(jobOf(start('other')));
-    missed.start();
-    records.commands.length = 0;
-    await world.clock.advance(MINUTE);
-    expect(records.commands).toEqual(['register']);
   });
 
   it('and no timer runs, without jobs', async () => {
@@ -556,15 +516,6 @@ describe("the run for missed ticks (onMissed: 'runOnce')", () => {
     expect(toldBy(up, comes)).toEqual([]);
   });
 
-  it('comes from an instance that was up all the time, and has missed nothing itself', async () => {
-    const healthy = start('healthy', runOnce);
-    await world.clock.advance(30 * MINUTE);
-    const owed = { count: 1, first: 1, last: 1, tick: 'catch-up:1', until: world.clock.wallNow() + DAY };
-    records.byResource.get(RESOURCE)!.owed = owed;
-    await world.clock.advance(10 * MINUTE);
-    expect(healthy.ran).toMatchObject([{ tick: 'catch-up:1' }]);
-  });
-
   it('waits for the run that is under way', async () => {
     await nightOff(3);
     records.byResource.get(RESOURCE)!.isRunning = true;
@@ -582,22 +533,6 @@ describe("the run for missed ticks (onMissed: 'runOnce')", () => {
     await world.clock.advance(MINUTE);
     expect(process.ran).toEqual([]);
     expect(toldBy(process)).toMatchObject([{ count: 3, catchUp: false }]);
-  });
-
-  it('is not tried by an instance whose job skips missed ticks', async () => {
-    await nightOff(3);
-    const dies: Process = start('dies', { ...runOnce, runOwed: async () => void (dies.isDead = true) });
-    await world.clock.advance(1_000);
-    const skips = start('skips');
-    await world.clock.advance(HOUR);
-    expect(skips.ran).toEqual([]);
-  });
-
-  it('whose work fails is the concern of the job', async () => {
-    await nightOff(3);
-    const process = start('anna', { ...runOnce, runOwed: () => Promise.reject(new Error('the work failed')) });
-    await world.clock.advance(HOUR);
-    expect(process.warnings).toEqual([]);
   });
 });
 

@@ -1,4 +1,3 @@
-import { NotLeaderError } from '../../../lib/core/api/lease-errors.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { repliedWhen } from '../../support/world/scripted-store.js';
@@ -31,20 +30,6 @@ describe('when the application of a candidate shuts down', () => {
     expect(leader.signal.reason).toMatchObject({ code: 'NOT_LEADER', reason: 'shutdown' });
     expect(reasons).toEqual(['shutdown']);
     expect(eventsOf(a, 'lost')).toEqual([]);
-  });
-
-  it('a candidate that waits just goes', async () => {
-    stand(b);
-    await settle();
-    const candidate = stand(a);
-    await settle();
-    const elected = track(candidate.whenElected());
-    const shutdown = track(a.locks.shutdown(10_000));
-    await settle();
-    expect(shutdown.state).toBe('fulfilled');
-    expect(elected.error).toBeInstanceOf(NotLeaderError);
-    expect(world.server.listWaiters('leader:mailer')).toEqual([]);
-    expect(eventsOf(a, 'campaignFailed')).toEqual([]);
   });
 
   it('running work and callbacks have drainMs; then the next one leads at once', async () => {
@@ -95,14 +80,6 @@ describe('when the application of a candidate shuts down', () => {
       expect(world.clock.timers).toBe(0);
     },
   );
-
-  it('nothing is left that would keep the process alive', async () => {
-    stand(a);
-    await settle();
-    await a.locks.shutdown(10_000);
-    await settle();
-    expect(world.clock.timers).toBe(0);
-  });
 
   it('a campaign that begins after it is over before it has begun', async () => {
     await a.locks.shutdown(0);

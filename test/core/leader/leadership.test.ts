@@ -2,10 +2,10 @@ import { inspect } from 'node:util';
 import { jest } from '@jest/globals';
 import type { CampaignOptions, Term } from '../../../lib/core/leader/leadership.js';
 import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
-import { LeaseLostError, NotLeaderError } from '../../../lib/core/api/lease-errors.js';
+import { LeaseLostError } from '../../../lib/core/api/lease-errors.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { failing, grantLost, lostOnTheWay } from '../../support/world/scripted-store.js';
+import { failing, lostOnTheWay } from '../../support/world/scripted-store.js';
 import { gate, track } from '../../support/expect/tracked.js';
 
 const LEASE_MS = 3_000;
@@ -48,50 +48,6 @@ describe('a campaign', () => {
     expect(leader.isLeader()).toBe(true);
     expect(lease.isHeld()).toBe(true);
     expect(await a.locks.tryAcquire('mailer')).toBeNull();
-  });
-
-  it('keeps its leader for as long as that lives', async () => {
-    const [leader, candidate] = [stand(a), stand(b)];
-    await world.clock.advance(100 * LEASE_MS);
-    expect([leader.isLeader(), candidate.isLeader()]).toEqual([true, false]);
-    expect(leader.signal.aborted).toBe(false);
-  });
-
-  it('elects another one within a lease and a heartbeat when the leader is dead', async () => {
-    const [, candidate] = [stand(a), stand(b)];
-    await settle();
-    a.store.all(lostOnTheWay);
-    await world.clock.advance(LEASE_MS + 1_250);
-    expect(candidate.isLeader()).toBe(true);
-  });
-
-  it('elects the next one within a heartbeat where the message is lost', async () => {
-    const [leader, candidate] = [stand(a), stand(b)];
-    await settle();
-    b.store.nextGrants(grantLost);
-    await leader.resign();
-    await settle();
-    expect(candidate.isLeader()).toBe(false);
-    await world.clock.advance(1_250);
-    expect(candidate.isLeader()).toBe(true);
-  });
-
-  it('goes to each candidate in turn', async () => {
-    const c = world.instance('c');
-    const story: string[] = [];
-    const terms: Term[] = [];
-    for (const [name, instance] of Object.entries({ a, b, c })) {
-      stand(instance, { onElected: (term) => void (story.push(name), terms.push(term)) });
-      await settle();
-    }
-    for (let i = 0; i < 6; i++) {
-      await terms.at(-1)!.release();
-      await settle();
-    }
-    expect(story).toEqual(['a', 'b', 'c', 'a', 'b', 'c', 'a']);
-    const tokens = terms.map(({ fencingToken }) => fencingToken);
-    expect(tokens).toEqual([...new Set(tokens)].sort((x, y) => x - y));
-    expect(terms[0]!.signal.reason).toMatchObject({ code: 'NOT_LEADER', reason: 'released' });
   });
 
   it('has an aborted signal as long as it is not elected', async () => {
@@ -256,20 +212,6 @@ describe('a campaign', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('and a candidate that waits leaves nothing behind, however often it resigns', async () => {
-      const [leader, candidate] = [stand(a), stand(b)];
-      await settle();
-      const elected = track(candidate.whenElected());
-      await Promise.all([candidate.resign(), candidate.resign()]);
-      await settle();
-      expect(elected.error).toBeInstanceOf(NotLeaderError);
-      expect(world.server.listWaiters('leader:mailer')).toEqual([]);
-      await leader.resign();
-      await world.clock.advance(2 * LEASE_MS);
-      expect(world.server.isEmpty).toBe(true);
-      expect(world.clock.timers).toBeLessThanOrEqual(2); // idle: one for the alarms of each
-    });
-
     it('in the moment of its election: it does not lead, and the lease is given back', async () => {
       for (let ticks = 0; ticks < 12; ticks++) {
         const leader = stand(a);
@@ -302,21 +244,6 @@ describe('a campaign', () => {
       expect(stand(b, { signal: AbortSignal.abort() }).signal.reason).toMatchObject({ reason: 'resigned' });
       await settle();
       expect(b.store.commands).toEqual([]);
-    });
-
-    it('may stand again at once, behind the others', async () => {
-      const leader = stand(a);
-      await settle();
-      const candidate = stand(b);
-      await settle();
-      const resigned = leader.resign();
-      const again = stand(a);
-      await resigned;
-      await settle();
-      expect([candidate.isLeader(), again.isLeader()]).toEqual([true, false]);
-      await candidate.resign();
-      await settle();
-      expect(again.isLeader()).toBe(true);
     });
 
     it('may stand again while its work has not ended, and leads after that', async () => {
@@ -434,12 +361,6 @@ describe('a campaign', () => {
       await second.resign();
       expect(story).toEqual(['first', 'second', 'first ends', 'second ends']);
       expect(a.locks.leadership('mailer')).toBeUndefined();
-    });
-
-    it('has one lease', () => {
-      stand(a);
-      expect(() => stand(a, { leaseMs: LEASE_MS + 1 })).toThrow(InvalidLockOptionsError);
-      expect(() => stand(a, { leaseMs: LEASE_MS + 1 })).toThrow(/is 3000 already, not 3001/);
     });
   });
 

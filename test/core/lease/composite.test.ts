@@ -24,18 +24,6 @@ describe('several resources at once', () => {
     expect(a.store.sent('acquire').map(({ resource }) => resource)).toEqual(['from', 'to']);
   });
 
-  it('never wait for each other crosswise', async () => {
-    const runs: string[] = [];
-    const transfers = [1, 2, 3, 4, 5].flatMap(() => [
-      track(a.locks.using(['x', 'y'], undefined, async () => void runs.push('a'))),
-      track(b.locks.using(['y', 'x'], undefined, async () => void runs.push('b'))),
-    ]);
-    await world.clock.advance(8_000);
-    expect(transfers.map(({ state }) => state)).toEqual(Array(10).fill('fulfilled'));
-    expect(runs).toHaveLength(10);
-    expect(world.server.isEmpty).toBe(true);
-  });
-
   it('each have a token of their own', async () => {
     const lease = await a.locks.acquire(['x', 'y']);
     expect(lease.fencingTokenOf('x')).toBeLessThan(lease.fencingTokenOf('y'));
@@ -57,32 +45,6 @@ describe('several resources at once', () => {
     await lease.release();
     expect(lease.isHeld()).toBe(false);
     expect(world.server.isEmpty).toBe(true);
-  });
-
-  it('are all or nothing: what was taken is given back when one is busy', async () => {
-    await b.locks.acquire('y');
-    expect(await a.locks.tryAcquire(['x', 'y', 'z'])).toBeNull();
-    expect((await b.locks.inspect('x')).mode).toBeNull();
-    expect((await b.locks.inspect('z')).mode).toBeNull();
-    expect((await b.locks.inspect('y')).holders).toMatchObject([{ instanceId: 'b' }]);
-  });
-
-  it('are all or nothing: what was taken is given back when Redis fails half way', async () => {
-    a.store.next('acquire', (execute) => execute(), failing('refused', 'OOM'), failing('refused', 'OOM'));
-    await expect(a.locks.acquire(['x', 'y'])).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', resource: 'y' });
-    expect((await b.locks.inspect('x')).mode).toBeNull();
-    expect(eventsOf(a, 'notAcquired')).toMatchObject([{ resource: 'y', resources: ['x', 'y'] }]);
-  });
-
-  it('are all or nothing: what was taken is given back when the wait is over', async () => {
-    await b.locks.acquire('y');
-    const acquiring = track(a.locks.acquire(['x', 'y'], { waitMs: 1_000 }));
-    await world.clock.advance(999);
-    expect((await b.locks.inspect('x')).holders).toMatchObject([{ instanceId: 'a' }]);
-    await world.clock.advance(1);
-    expect(acquiring.error).toMatchObject({ code: 'LOCK_TIMEOUT', resource: 'y' });
-    expect((await b.locks.inspect('x')).mode).toBeNull();
-    expect(world.server.listWaiters('y')).toEqual([]);
   });
 
   it('wait no longer than waitMs in all', async () => {
@@ -225,15 +187,5 @@ describe('several resources at once', () => {
   it('of one name are a plain lease', async () => {
     const lease = await a.locks.acquire(['x', 'x']);
     expect(lease.resource).toBe('x');
-  });
-
-  it('is followed on one of its resources by a larger token than it had', async () => {
-    const both = await a.locks.acquire(['a', 'b']);
-    const next = track(a.locks.acquire('a'));
-    await settle();
-    const { fencingToken } = both;
-    await both.release();
-    await settle();
-    expect(next.value!.fencingToken).toBeGreaterThan(fencingToken);
   });
 });

@@ -27,25 +27,6 @@ describe('a writer that becomes a reader', () => {
     expect([world.server.isEmpty, world.clock.timers, size(a), size(b)]).toEqual([true, 0, 0, 0]);
   }
 
-  it('keeps its token, and lets readers of other processes in, but no writer', async () => {
-    const lease = await a.locks.acquire('stock', WRITE);
-    const { fencingToken } = lease;
-    const reader = track(b.locks.acquire('stock', READ));
-    const writer = track(b.locks.acquire('stock', WRITE));
-    await settle();
-    await lease.downgrade();
-    await settle();
-    expect([lease.mode, lease.fencingToken, lease.isHeld()]).toEqual(['read', fencingToken, true]);
-    expect([reader.state, writer.state]).toEqual(['fulfilled', 'pending']);
-    await lease.release();
-    await settle();
-    expect(writer.state).toBe('pending');
-    await reader.value.release();
-    await settle();
-    await writer.value.release();
-    await expectNothingLeft();
-  });
-
   it('lets the readers of its own process in, and stays until the last of them has left', async () => {
     const lease = await a.locks.acquire('stock', WRITE);
     const readers = [track(a.locks.acquire('stock', READ)), track(a.locks.acquire('stock', READ))];
@@ -122,15 +103,6 @@ describe('a writer that becomes a reader', () => {
       }),
     );
     expect(a.store.sent('downgrade')).toHaveLength(0);
-  });
-
-  it('of several resources is refused as a whole: no part of them has become a reader', async () => {
-    await a.locks.using(['other', 'stock'], WRITE, (both) =>
-      a.locks.using('stock', WRITE, async () => {
-        await expect(both.downgrade()).rejects.toMatchObject({ code: 'LOCK_REENTRY', resource: 'stock' });
-        expect(a.store.sent('downgrade')).toHaveLength(0);
-      }),
-    );
   });
 
   it('reads on beneath it where a nested reader is asked: the writer stays a writer', async () => {
@@ -240,15 +212,5 @@ describe('a writer that becomes a reader', () => {
       await reader.value.release();
       await expectNothingLeft();
     });
-  });
-
-  it('takes the readers that share it along when it is lost', async () => {
-    const lease = await a.locks.acquire('stock', WRITE);
-    const reader = track(a.locks.acquire('stock', READ));
-    await settle();
-    await b.locks.operators.forceRelease('stock', { fencingToken: lease.fencingToken });
-    await expect(lease.downgrade()).rejects.toMatchObject({ code: 'LEASE_LOST' });
-    await settle();
-    expect(reader.value.isHeld()).toBe(false);
   });
 });

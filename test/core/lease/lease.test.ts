@@ -2,14 +2,7 @@ import { LeaseLostError } from '../../../lib/core/api/lease-errors.js';
 import { LockStoreError } from '../../../lib/core/store/store-error.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
-import {
-  brokenAfter,
-  executedWhen,
-  failing,
-  lostOnTheWay,
-  repliedWhen,
-  replyLost,
-} from '../../support/world/scripted-store.js';
+import { brokenAfter, executedWhen, failing, lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
 import { gate, track } from '../../support/expect/tracked.js';
 
 describe('a lease', () => {
@@ -190,30 +183,6 @@ describe('a lease', () => {
       await world.clock.advance(1_000);
       expect(extending.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', operation: 'extend' });
       expect(lease.remainingMs()).toBe(10_000 - 102 - 1_000);
-    });
-
-    it('to a shorter lease is believed at once: its reply may be lost, and the lock ends early', async () => {
-      const lease = await a.locks.acquire('stock', { watchdog: false, leaseMs: 30_000 });
-      a.store.fates.renew = replyLost;
-      const extending = track(lease.extend(500));
-      await world.clock.advance(500);
-      expect(lease.isHeld()).toBe(false);
-      expect(await b.locks.tryAcquire('stock')).not.toBeNull();
-      await world.clock.advance(500);
-      expect(extending.state).toBe('rejected');
-    });
-
-    it('to a shorter lease that Redis did not execute leaves the lease as it was', async () => {
-      const lease = await a.locks.acquire('stock', { leaseMs: 30_000 });
-      a.store.fates.renew = failing('notExecuted');
-      const extending = track(lease.extend(500));
-      await world.clock.advance(1_000);
-      expect(extending.error).toMatchObject({ operation: 'extend' });
-      const sent = a.store.sent('renew').length;
-      delete a.store.fates.renew;
-      await world.clock.advance(8_999);
-      expect(lease.isHeld()).toBe(true);
-      expect(a.store.sent('renew')).toHaveLength(sent);
     });
 
     it('to a shorter lease whose answer was lost with the connection is put right by the watchdog', async () => {

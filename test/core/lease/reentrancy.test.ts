@@ -206,15 +206,6 @@ describe('reentrant mode', () => {
     });
   });
 
-  it('starts the lease anew with every entry', async () => {
-    await a.locks.using('stock', { ...REENTRANT, leaseMs: 3_000, watchdog: false }, async (outer) => {
-      await world.clock.advance(2_000);
-      const inner = await a.locks.acquire('stock', REENTRANT);
-      expect(outer.remainingMs()).toBe(2_968);
-      expect(inner.remainingMs()).toBe(2_968);
-    });
-  });
-
   describe('whose lease is renewed', () => {
     it('enters and leaves without waiting for Redis, which shows the depth of the last answer', async () => {
       const arrival = gate();

@@ -1,5 +1,5 @@
 import { LockBusyError, LockTimeoutError, LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { exponentialBackoff, fixedInterval, type RetryState } from '../../../lib/core/api/retry.js';
+import { fixedInterval, type RetryState } from '../../../lib/core/api/retry.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { executedWhen, failing, lostOnTheWay, replyLost } from '../../support/world/scripted-store.js';
@@ -16,30 +16,7 @@ describe('attempts', () => {
     b = world.instance('b');
   });
 
-  /** When the attempts were sent, counted from the first. */
-  function attemptTimes({ store }: Instance): number[] {
-    const times = store.sent('acquire').map(({ sentAt }) => sentAt);
-    return times.map((time) => time - times[0]!);
-  }
-
   describe('with a retry strategy', () => {
-    it('polls at a fixed interval', async () => {
-      await a.locks.acquire('stock');
-      const polling = track(b.locks.acquire('stock', { retry: fixedInterval({ intervalMs: 300 }), waitMs: 1_000 }));
-      await world.clock.advance(1_000);
-      expect(attemptTimes(b)).toEqual([0, 300, 600, 900]);
-      expect(polling.error).toBeInstanceOf(LockTimeoutError);
-      expect(world.server.listWaiters('stock')).toEqual([]);
-    });
-
-    it('backs off exponentially', async () => {
-      await a.locks.acquire('stock');
-      const retry = exponentialBackoff({ initialMs: 100, maxMs: 500, jitter: false });
-      track(b.locks.acquire('stock', { retry }));
-      await world.clock.advance(2_000);
-      expect(attemptTimes(b)).toEqual([0, 100, 300, 700, 1_200, 1_700]);
-    });
-
     it("asks the user's own next(), and tells it what it knows", async () => {
       await a.locks.acquire('stock', { leaseMs: 5_000, watchdog: false });
       const states: RetryState[] = [];
@@ -55,17 +32,6 @@ describe('attempts', () => {
         { attempt: 3, elapsedMs: 500, lastAttempt: 'busy', holderTtlMs: 4_500 },
       ]);
       expect(polling.error).toBeInstanceOf(LockBusyError);
-    });
-
-    it('gets the resource at the first attempt after it is free', async () => {
-      const lease = await a.locks.acquire('stock');
-      const polling = track(b.locks.acquire('stock', { retry: fixedInterval({ intervalMs: 100 }) }));
-      await world.clock.advance(250);
-      await lease.release();
-      await settle();
-      expect(polling.state).toBe('pending');
-      await world.clock.advance(50);
-      expect(polling.state).toBe('fulfilled');
     });
 
     it.each([['soon'], [-1], [NaN], [Infinity], [undefined]])('refuses a pause of %p', async (pause) => {

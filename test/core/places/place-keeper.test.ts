@@ -290,13 +290,6 @@ describe('the places of a process in the queues of the store', () => {
       expect(sizes(since).reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(257 * 20 * 1.1);
     });
 
-    it('are kept at once when the connection is new', async () => {
-      const waiting = await loseGrant();
-      b.store.reconnect();
-      await settle();
-      expect(waiting.state).toBe('fulfilled');
-    });
-
     it('are not calmed by an answer to what was sent before', async () => {
       const reply = gate();
       const holder = await a.locks.acquire('stock');
@@ -485,17 +478,6 @@ describe('the places of a process in the queues of the store', () => {
       b.store.next('keep', repliedWhen(reply.opened));
     });
 
-    it('are given up, and nothing is left behind', async () => {
-      const waiting = await waitForMany(2, { leaseMs: 3_000, waitMs: 1_500, attemptTimeoutMs: 2_000 });
-      await world.clock.advance(1_500);
-      for (const { error } of waiting) expect(error).toMatchObject({ code: 'LOCK_TIMEOUT' });
-      reply.open();
-      await world.clock.advance(10_000);
-      expect(world.server.listWaiters('r0')).toEqual([]);
-      expect(sent('keep')).toHaveLength(1);
-      expect(b.locks.stats()).toMatchObject({ resources: 0, alarms: 0 });
-    });
-
     it('go on for the next call', async () => {
       await a.locks.acquire('stock');
       const first = wait('stock', { leaseMs: 3_000, waitMs: 1_500 });
@@ -533,17 +515,6 @@ describe('the places of a process in the queues of the store', () => {
       await world.clock.advance(0);
       const { waiters } = await a.locks.inspect('stock');
       expect(waiters).toMatchObject([{ label: { run: 'two' } }]);
-    });
-
-    it('end with the process', async () => {
-      const waiting = await waitForMany(2, { leaseMs: 3_000 });
-      await world.clock.advance(1_250);
-      await b.locks.shutdown(0);
-      for (const { error } of waiting) expect(error).toMatchObject({ code: 'LOCK_SHUTDOWN' });
-      reply.open();
-      await world.clock.advance(60_000);
-      expect(sent('keep')).toHaveLength(1);
-      expect(b.locks.stats()).toMatchObject({ resources: 0, alarms: 0 });
     });
   });
 

@@ -51,31 +51,6 @@ describe('releasePermits', () => {
     await expectNothingLeft();
   });
 
-  it('grants the waiters that now fit, in their order', async () => {
-    const lease = await acquire(a, TOTAL);
-    const [two, one] = [track(acquire(b, 2)), track(acquire(a, 1))];
-    await settle();
-    await lease.releasePermits(1);
-    await settle();
-    expect([two.state, one.state]).toEqual(['pending', 'pending']);
-    await lease.releasePermits(2);
-    await settle();
-    expect([two.state, one.state]).toEqual(['fulfilled', 'fulfilled']);
-    for (const each of [lease, two.value, one.value]) await each.release();
-    await expectNothingLeft();
-  });
-
-  it('is renewed with what is left', async () => {
-    const lease = await acquire(a, 3);
-    await lease.releasePermits(1);
-    await world.clock.advance(60_000);
-    expect([await stored(), lease.isHeld()]).toEqual([[2], true]);
-    await lease.extend(60_000);
-    expect(await stored()).toEqual([2]);
-    await lease.release();
-    await expectNothingLeft();
-  });
-
   it('lets the same async context take again what it has released', async () => {
     await semaphore(a).using({ count: TOTAL }, async (lease) => {
       await expect(acquire(a, 2)).rejects.toMatchObject({ code: 'LOCK_REENTRY' });

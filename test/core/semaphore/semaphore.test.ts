@@ -3,8 +3,7 @@ import type { Lease } from '../../../lib/core/api/lease.js';
 import type { PermitOptions } from '../../../lib/core/semaphore/semaphore-options.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { executedWhen } from '../../support/world/scripted-store.js';
-import { gate, track, type Tracked } from '../../support/expect/tracked.js';
+import { track, type Tracked } from '../../support/expect/tracked.js';
 
 describe('a semaphore', () => {
   let world: LockWorld;
@@ -28,49 +27,10 @@ describe('a semaphore', () => {
     expect([world.server.isEmpty, world.clock.timers, size(a), size(b)]).toEqual([true, 0, 0, 0]);
   }
 
-  it('grants no more permits than there are, over all instances', async () => {
-    const calls = [acquire(a), acquire(b), acquire(a), acquire(b), acquire(a)];
-    await settle();
-    expect(states(calls).filter((state) => state === 'fulfilled')).toHaveLength(3);
-    expect(await semaphore(a).available()).toBe(0);
-    for (const { value } of calls.filter(({ state }) => state === 'fulfilled')) await value.release();
-    await settle();
-    for (const { value } of calls) await value.release();
-    await expectNothingLeft();
-  });
-
-  it('takes several permits, all or none, and does not let those overtake who want few', async () => {
-    const one = await semaphore(a).acquire();
-    const three = acquire(b, { count: 3 });
-    await settle();
-    const late = acquire(a);
-    await settle();
-    expect([three.state, late.state, await semaphore(a).available()]).toEqual(['pending', 'pending', 2]);
-    await one.release();
-    await settle();
-    expect([three.state, late.state]).toEqual(['fulfilled', 'pending']);
-    await three.value.release();
-    await settle();
-    await late.value.release();
-    await expectNothingLeft();
-  });
-
   it('gives null to who only tries', async () => {
     await semaphore(a).acquire({ count: 2 });
     expect(await semaphore(b).tryAcquire({ count: 2 })).toBeNull();
     expect((await semaphore(b).tryAcquire())!.mode).toBe('semaphore');
-  });
-
-  it('waits for permits as long as a try is told to', async () => {
-    const held = await semaphore(a).acquire({ count: 2 });
-    const calls = [200, 400].map((waitMs) => track(semaphore(b).tryAcquire({ count: 2, waitMs })));
-    const running = track(semaphore(b).tryUsing({ count: 2, waitMs: 200 }, () => 'ran'));
-    await world.clock.advance(200);
-    expect([calls[0]!.value, running.value]).toEqual([null, { ran: false }]);
-    await held.release();
-    await settle();
-    await calls[1]!.value!.release();
-    await expectNothingLeft();
   });
 
   it('says whether it ran the work', async () => {
@@ -107,24 +67,6 @@ describe('a semaphore', () => {
     [() => a.locks.semaphore('', { permits: 2 }), 'the name is empty'],
   ])('refuses what cannot be right (%#)', (make, message) => {
     expect(make).toThrow(message);
-  });
-
-  it.each([
-    [{ count: 4 }, 'count is 4, but there are 3 permits'],
-    [{ count: 0 }, 'count'],
-    [{ mode: 'read' }, 'mode'],
-  ])('refuses a call with %p, and sends nothing', async (options, message) => {
-    await expect(semaphore(a).acquire(options as PermitOptions)).rejects.toThrow(message);
-    expect(a.store.commands).toHaveLength(0);
-  });
-
-  it('frees the permits of an instance that died when their leases end', async () => {
-    await semaphore(a).acquire({ count: 3, watchdog: false, leaseMs: 1_000 });
-    const waiting = acquire(b);
-    await world.clock.advance(999);
-    expect(waiting.state).toBe('pending');
-    await world.clock.advance(500);
-    expect(waiting.state).toBe('fulfilled');
   });
 
   describe('inside one process', () => {
@@ -178,44 +120,6 @@ describe('a semaphore', () => {
       await settle();
       await waiting[1]!.value.release();
       await expectNothingLeft();
-    });
-
-    it('lets the next one have the place of a waiter that gives up', async () => {
-      await semaphore(b).acquire({ count: 3 });
-      const controller = new AbortController();
-      const waiting = [acquire(a, { signal: controller.signal }), acquire(a)];
-      await settle();
-      const [place] = world.server.waiters('exports');
-      controller.abort();
-      await settle();
-      expect(states(waiting)).toEqual(['rejected', 'pending']);
-      expect(world.server.waiters('exports')).toEqual([place]);
-    });
-
-    it('gives back a grant that comes when nobody wants it any more', async () => {
-      const late = gate();
-      a.store.next('acquire', executedWhen(late.opened));
-      const controller = new AbortController();
-      const call = acquire(a, { signal: controller.signal });
-      await settle();
-      controller.abort();
-      await settle();
-      late.open();
-      await settle();
-      expect(call.state).toBe('rejected');
-      await expectNothingLeft();
-    });
-
-    it('turns everybody away at a shutdown', async () => {
-      const held = await semaphore(a).acquire({ count: 3 });
-      const waiting = [acquire(a), acquire(a)];
-      await settle();
-      const down = track(a.locks.shutdown(100));
-      await settle();
-      for (const { error } of waiting) expect(error).toMatchObject({ code: 'LOCK_SHUTDOWN' });
-      await held.release();
-      await settle();
-      expect([down.state, world.server.isEmpty]).toEqual(['fulfilled', true]);
     });
   });
 
@@ -290,25 +194,6 @@ describe('a semaphore', () => {
   });
 
   describe('that is resized', () => {
-    it('grants at once to those who wait, and counts for everybody who states another total', async () => {
-      await semaphore(a).acquire({ count: 3 });
-      const waiting = [acquire(b), acquire(a)];
-      await settle();
-      await semaphore(b).resize(5);
-      await settle();
-      expect(states(waiting)).toEqual(['fulfilled', 'fulfilled']);
-      expect(await semaphore(a).available()).toBe(0);
-    });
-
-    it('takes no permit away where it shrinks', async () => {
-      const held = await semaphore(a).acquire({ count: 3 });
-      const resized = semaphore(a);
-      await resized.resize(1);
-      expect([resized.permits, held.isHeld(), await held.verify()]).toEqual([1, true, true]);
-      expect(await semaphore(b).available()).toBe(0);
-      await expect(semaphore(b).acquire({ count: 2 })).rejects.toThrow('has 1 permits since it was resized');
-    });
-
     it('decides for its own object when the semaphore is free', async () => {
       const resized = semaphore(a);
       await resized.resize(5);

@@ -33,19 +33,6 @@ describe('the shutdown of an instance', () => {
     expect(fleet.runs.map(({ on }) => on)).toEqual(['ben']);
   });
 
-  it('that tries again to reach Redis: the call ends at once', async () => {
-    anna.tickStore.next('claim', replyLost);
-    const call = anna.fire('09:00', 5, { lock: { ...fleet.job.lock, attemptTimeoutMs: 100 } });
-    await fleet.clock.advance(120);
-    anna.tickStore.claims.length = 0;
-    void anna.instance.locks.shutdown(5_000);
-    await fleet.clock.advance(0);
-    expect(call.state).toBe('fulfilled');
-    await fleet.clock.advance(10 * LEASE_MS);
-    expect(anna.tickStore.claims).toHaveLength(0);
-    expect(fleet.holder).toBeUndefined();
-  });
-
   it('that stands by for a runner: it stands by no more, and another one still does', async () => {
     const cleo = fleet.member('cleo');
     anna.fire('09:00', 30_000);
@@ -136,14 +123,6 @@ describe('the shutdown of an instance', () => {
       expect(other).toMatchObject({ state: 'fulfilled', value: 'by ben' });
     },
   );
-
-  it('starts no tick after it began', async () => {
-    void anna.instance.locks.shutdown(5_000);
-    const call = anna.fire('09:00');
-    await fleet.clock.advance(1_000);
-    expect(call).toMatchObject({ state: 'fulfilled', value: undefined });
-    expect(fleet.runs).toHaveLength(0);
-  });
 
   it('waits for a run that ends within drainMs, which counts as finished', async () => {
     const call = anna.fire('09:00', 3_000);

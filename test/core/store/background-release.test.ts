@@ -32,12 +32,6 @@ describe('a release in the background', () => {
     expect(await c.locks.using('stock', undefined, () => 'done')).toBe('done');
   });
 
-  it('comes before the next acquire of the same process', async () => {
-    for (let i = 0; i < 3; i++) await (await a.locks.acquire('stock', { backgroundRelease: true })).release();
-    expect(a.store.commands.map(({ verb }) => verb)).toEqual(Array(3).fill(['acquire', 'release']).flat());
-    expect(eventsOf(a, 'notAcquired')).toEqual([]);
-  });
-
   it('that fails is told to the observers, tried again, and no error of anybody', async () => {
     const lease = await a.locks.acquire('stock', { backgroundRelease: true });
     a.store.next('release', failing('unknown'));
@@ -54,15 +48,6 @@ describe('a release in the background', () => {
     await lease.release();
     await settle();
     expect(eventsOf(a, 'lost')).toMatchObject([{ reason: 'takenOver' }]);
-  });
-
-  it('hands the lock to the next caller of this process like any other', async () => {
-    const lease = await a.locks.acquire('stock', { backgroundRelease: true });
-    const next = track(a.locks.acquire('stock'));
-    await lease.release();
-    await settle();
-    expect(next.state).toBe('fulfilled');
-    expect(a.store.sent('release')).toEqual([]);
   });
 
   it('is waited for by a shutdown', async () => {

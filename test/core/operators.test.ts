@@ -36,7 +36,7 @@ describe("the operators' view", () => {
       permits: { total: 3, available: 1 },
       holders: [{ instanceId: 'a', permits: 2 }],
     });
-    expect(states[1]!.waiters).toEqual([{ instanceId: 'b', mode: 'write', placeMs: 30_000, leaseMs: 30_000 }]);
+    expect(states[1]!.waiters).toEqual([{ instanceId: 'b', mode: 'write', placeMs: 15_000, leaseMs: 15_000 }]);
     expect(JSON.stringify(states)).not.toContain('secret');
   });
 

@@ -18,7 +18,7 @@ describe('the README', () => {
   });
 
   it('ends with at most twelve links to guides', () => {
-    const [, end] = readme.split('## Where to go on');
+    const [, end] = readme.split('## Next steps');
     const links = end!.match(/\]\(docs\//g) ?? [];
     expect(links.length).toBeGreaterThan(5);
     expect(links.length).toBeLessThanOrEqual(12);

@@ -42,7 +42,7 @@ export class Orders {
   }
 
   async save(id: string): Promise<void> {
-    // throws where the caller has no lock
+    // throws if the caller has no lock
     this.locks.assertLocked(key`order:${id}`);
     this.paid.push(id);
   }

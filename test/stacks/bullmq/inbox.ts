@@ -30,11 +30,11 @@ export class InboxWorker extends WorkerHost {
   @DistributedLock({
     key: (job: Job) => key`inbox:${job.data.customer}`,
     waitMs: 0,
-    onBusy: putOff, // its place in the worker goes to another customer
+    onBusy: putOff, // frees its slot in the worker for another customer
   })
   async process({ data: { customer } }: Job): Promise<void> {
     const list = `inbox:${customer}`;
-    // All that is there: a message whose own job has failed is not left.
+    // Handles every message, even one whose own job has failed.
     for (;;) {
       const message = await this.redis.lindex(list, 0);
       if (message === null) return;

@@ -7,7 +7,7 @@ import { key, mergeSignals, RedisLockService } from 'nestjs-redis-lock';
 export class Orders {
   constructor(@InjectQueue('orders') private readonly queue: Queue) {}
 
-  // Takes no lock: it only says what is to be done.
+  // Takes no lock: it only queues the work.
   @Post(':order/:item')
   @HttpCode(202)
   async place(@Param('order') order: string, @Param('item') item: string): Promise<void> {

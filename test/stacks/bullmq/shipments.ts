@@ -8,7 +8,7 @@ import {
 } from 'nestjs-redis-lock';
 
 /**
- * Gives the job back to the queue, and its place in the worker to another
+ * Returns the job to the queue and frees its slot in the worker for another
  * job. The job keeps all its attempts.
  */
 export async function putOff(
@@ -33,8 +33,8 @@ export class Shipments extends WorkerHost implements OnModuleDestroy {
     this.shipped.push(job.data.parcel);
   }
 
-  // At shutdown: takes no new jobs, and ends those that it has, while locks
-  // can still be had.
+  // At shutdown: take no new jobs, and finish the running ones while locks
+  // are still available.
   async onModuleDestroy(): Promise<void> {
     await this.worker.close();
   }

@@ -12,8 +12,8 @@ export class Prices {
     return (await this.cache.get<string>('prices')) ?? this.load();
   }
 
-  // Of all callers on all instances that find the cache empty, one loads.
-  // The others wait for it, and look again.
+  // One caller across all instances loads. The others wait for it and check
+  // again.
   @DistributedLock({ key: 'prices', waitMs: 10_000 })
   async load(): Promise<string> {
     const cached = await this.cache.get<string>('prices');

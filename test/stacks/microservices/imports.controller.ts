@@ -15,7 +15,7 @@ export interface Import {
 export class ImportsController {
   readonly started: string[] = [];
 
-  // The client is told in either case.
+  // The client gets an answer in either case.
   @MessagePattern('import.start')
   @DistributedLock({
     key: ({ file }: Import) => key`import:${file}`,
@@ -27,9 +27,9 @@ export class ImportsController {
     return { isBusy: false };
   }
 
-  // Redis hands an event to every instance, and a broker may deliver a
-  // message again. The first one to come runs, and
-  // for a minute none that has the same id.
+  // Redis delivers an event to every instance, and a broker may deliver a
+  // message again. The first one runs, and for a minute no other one with
+  // the same id.
   @EventPattern('import.requested')
   @DistributedLock({
     key: ({ messageId }: Import) => key`message:${messageId}`,

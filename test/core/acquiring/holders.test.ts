@@ -34,14 +34,14 @@ describe('the holders in an error', () => {
         fencingToken,
         heldMs: about(42_000),
         ttlMs: expect.any(Number),
-        leaseMs: 30_000,
+        leaseMs: 15_000,
         depth: 1,
       },
     ]);
     expect(message).toContain('"stock" is held by a for 42 s; waited 2.5 s');
     // As the last heartbeat found it, less the time since.
-    expect(holders[0]!.ttlMs).toBeGreaterThan(20_000 - 1_000);
-    expect(holders[0]!.ttlMs).toBeLessThanOrEqual(30_000);
+    expect(holders[0]!.ttlMs).toBeGreaterThan(10_000 - 1_000);
+    expect(holders[0]!.ttlMs).toBeLessThanOrEqual(15_000);
   });
 
   it('cost no command', async () => {
@@ -56,7 +56,7 @@ describe('the holders in an error', () => {
     expect(await b.locks.tryAcquire('stock')).toBeNull();
     const { error } = eventsOf(b, 'notAcquired')[0]!;
     expect(error).toMatchObject({ holders: [{ instanceId: 'a', mode: 'reentrant', fencingToken, heldMs: 500 }] });
-    expect(error.message).toContain('is held by a for 500 ms (its lease has 30 s left unless renewed)');
+    expect(error.message).toContain('is held by a for 500 ms (its lease has 15 s left unless renewed)');
   });
 
   it('say that another call of this process is the holder, with the present lease and without a command', async () => {

@@ -105,7 +105,10 @@ describe('a process that stands still', () => {
   });
 
   it('is noticed by the one timer of the watchdog, which ends with the leases', async () => {
-    const leases = [await a.locks.acquire('slow'), await a.locks.acquire('fast', { leaseMs: 600 })];
+    const leases = [
+      await a.locks.acquire('slow', { leaseMs: 30_000 }),
+      await a.locks.acquire('fast', { leaseMs: 600 }),
+    ];
     await world.clock.advance(2_000);
     expect(world.clock.timers).toBe(1);
     await leases[1]!.release();
@@ -119,7 +122,7 @@ describe('a process that stands still', () => {
 
   it('needs no more timers than renewals where no observer wants to know', async () => {
     a = world.instance('a', { observers: [] });
-    await a.locks.acquire('slow');
+    await a.locks.acquire('slow', { leaseMs: 30_000 });
     await world.clock.advance(1_000);
     expect(await wakeUps(30_000)).toBe(3);
     a.locks.observers.add((event) => a.events.push(event));

@@ -20,7 +20,7 @@ describe('a call from inside of work that a shutdown drains', () => {
   /** Work under a lease, which goes on when the shutdown has begun. */
   async function drained<T>(work: () => Promise<T>, drainMs = 10_000) {
     const begun = gate();
-    const working = track(a.locks.using('outer', undefined, () => begun.opened.then(work)));
+    const working = track(a.locks.using('outer', { leaseMs: 30_000 }, () => begun.opened.then(work)));
     await settle();
     const shutdown = track(a.locks.shutdown(drainMs));
     begun.open();
@@ -95,6 +95,18 @@ describe('a call from inside of work that a shutdown drains', () => {
     expect(working).toMatchObject({ state: 'fulfilled', value: 'had it' });
     expect(shutdown.state).toBe('fulfilled');
     expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('that waits until a resource is free since before the shutdown waits on', async () => {
+    const held = await b.locks.acquire('stock');
+    const working = track(a.locks.using('outer', undefined, () => a.locks.watches.waitUntilFree('stock')));
+    await settle();
+    const shutdown = track(a.locks.shutdown(10_000));
+    await settle();
+    expect(working.state).toBe('pending');
+    await held.release();
+    await settle();
+    expect([working.state, shutdown.state]).toEqual(['fulfilled', 'fulfilled']);
   });
 
   it.each([

@@ -99,7 +99,7 @@ describe('the async context of a callback', () => {
       );
       await settle();
       await request.run('other', () =>
-        a.locks.using('other', undefined, async () => {
+        a.locks.using('other', { leaseMs: 2 * LEASE_MS }, async () => {
           world.clock.standStill(LEASE_MS);
           (own as { isHeld(): boolean }).isHeld();
         }),

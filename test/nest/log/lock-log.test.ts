@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { DistributedLock, InvalidLockOptionsError, type LockEvent, RedisLockService } from 'nestjs-redis-lock';
-import { eventually } from '../../support/expect/eventually.js';
+import { eventually, rejection } from '../../support/expect/eventually.js';
 import { useAdmin } from '../../support/redis/lock-instances.js';
 import { inMemory, useApps } from '../nest-apps.js';
 import { useRedis } from '../../support/redis/redis-server.js';
@@ -99,7 +99,7 @@ describe('the log and the observers', () => {
 
   it('tell that a lease was lost because its key is gone, under the name of the library', async () => {
     const { log, events, reports } = await startReports();
-    const reason = await reports.build(() => admin().del('lock:{reports}'));
+    const reason = await rejection(reports.build(() => admin().del('lock:{reports}')));
     expect(reason).toMatchObject({ code: 'LEASE_LOST', reason: 'takenOver' });
     expect(log.lines.filter(({ level }) => level === 'warn')).toEqual([
       {
@@ -118,10 +118,12 @@ describe('the log and the observers', () => {
     // The start waits for Redis for one attempt: long enough on the slowest machine, or it warns first. Only the
     // attempts of the lease are short.
     const { log, events, reports } = await startReports({ connection: proxy.url, attemptTimeoutMs: 30_000 });
-    const reason = await reports.buildWithSpare(() => {
-      proxy.blackHole('toServer');
-      proxy.cut();
-    });
+    const reason = await rejection(
+      reports.buildWithSpare(() => {
+        proxy.blackHole('toServer');
+        proxy.cut();
+      }),
+    );
     expect(reason).toMatchObject({ reason: 'notRenewed' });
     // On a busy machine the connection comes later than the application, and that is said first.
     const warnings = log.at('warn').filter((line) => !line.startsWith('The application starts'));

@@ -58,8 +58,9 @@ describe('Test.createTestingModule with the lock service overridden', () => {
   });
 
   it('by a mock, under the interceptor too', async () => {
+    const { signal } = new AbortController();
     const using = jest.fn((_resource: unknown, _options: unknown, work: (lease: Lease) => unknown) =>
-      work({} as Lease),
+      work({ signal } as Lease),
     );
     const { url } = await start({
       imports: [inMemory()],

@@ -124,7 +124,7 @@ describe('the method of a singleton job', () => {
     // By hand, as the scheduler would call it: without an argument.
     await (app.get(Jobs) as unknown as { report(): Promise<void> }).report();
     expect(runs).toEqual([
-      { job: 'report', tick: dueAt.toISOString(), rerun: false, manual: false, lease: expect.anything() },
+      { job: 'report', tick: dueAt.toISOString(), rerun: false, attempt: 1, manual: false, lease: expect.anything() },
     ]);
     expect(runs[0]!.lease.resource).toBe('cron:report');
   });

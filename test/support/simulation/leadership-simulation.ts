@@ -132,10 +132,12 @@ export class LeadershipSimulation {
       case 'stand':
         return this.#stand(candidate);
       case 'release':
-        void leadership.run((term) => term.release());
+        leadership.run((term) => term.release()).catch(() => {}); // rejects if the term is lost
         return;
       case 'work':
-        void leadership.run(() => new Promise<void>((end) => void clock.setTimer(end, lastingMs % LONGEST_WORK_MS)));
+        leadership
+          .run(() => new Promise<void>((end) => void clock.setTimer(end, lastingMs % LONGEST_WORK_MS)))
+          .catch(() => {}); // rejects if the term is lost
         return;
       case 'kill':
       case 'vanish':

@@ -8,8 +8,10 @@ import { type Block, blocksOf, GUIDES, ROOT } from './guides.js';
 /** What snippets may use without an import. */
 const WORLD = `
 import type { RedisLockService } from 'nestjs-redis-lock';
+import type { useRedis as redisOfTests } from '../../../test/support/redis/redis-server.js';
 
 declare global {
+  const useRedis: typeof redisOfTests; // docs/internals/testing.md
   const locks: RedisLockService;
   const db: { query(sql: string, values: unknown[]): Promise<{ rowCount: number }> };
   const stock: { updateOne(filter: object, update: object, options?: object): Promise<{ matchedCount: number }> };

@@ -10,14 +10,22 @@ export class Orders {
   // Takes no lock: it only queues the work.
   @Post(':order/:item')
   @HttpCode(202)
-  async place(@Param('order') order: string, @Param('item') item: string): Promise<void> {
+  async place(
+    @Param('order') order: string,
+    @Param('item') item: string,
+  ): Promise<void> {
     await this.queue.add('sell', { order, item }, { attempts: 3 });
   }
 }
 
 export abstract class Stock {
   /** Sells a piece to the order, once. @returns whether it has one */
-  abstract sell(item: string, order: string, fencingToken: number, signal: AbortSignal): Promise<boolean>;
+  abstract sell(
+    item: string,
+    order: string,
+    fencingToken: number,
+    signal: AbortSignal,
+  ): Promise<boolean>;
 }
 
 @Processor('orders', { concurrency: 5 })
@@ -31,13 +39,22 @@ export class Sales extends WorkerHost {
 
   // BullMQ passes a signal to a method with three parameters.
   // worker.cancelJob() aborts it.
-  async process({ data: { item, order } }: Job, _token?: string, cancel?: AbortSignal): Promise<boolean> {
+  async process(
+    { data: { item, order } }: Job,
+    _token?: string,
+    cancel?: AbortSignal,
+  ): Promise<boolean> {
     const options = { signal: cancel };
     return this.locks.using(key`stock:${item}`, options, async (lease) => {
       const stop = mergeSignals(lease.signal, cancel);
       const { fencingToken } = lease;
       try {
-        return await this.stock.sell(item, order, fencingToken, stop.signal);
+        return await this.stock.sell(
+          item,
+          order,
+          fencingToken,
+          stop.signal,
+        );
       } finally {
         stop.dispose();
       }

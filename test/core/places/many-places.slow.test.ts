@@ -24,7 +24,7 @@ describe('the places of a process in many queues of the store', () => {
 
   it('are kept 64 with a command, and nothing else is sent for many waits', async () => {
     await Promise.all(names(WAITS).map((name) => a.locks.acquire(name)));
-    const waiting = names(WAITS).map((name) => wait(name));
+    const waiting = names(WAITS).map((name) => wait(name, { leaseMs: 30_000 }));
     await settle();
     await world.clock.advance(30_000);
     b.store.commands.length = 0;

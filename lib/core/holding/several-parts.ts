@@ -7,6 +7,12 @@ import type { Runtime } from './runtime.js';
 import { LABEL_AFTER_MS } from './labels.js';
 import { StoreLease, validUntil } from './store-lease.js';
 
+/**
+ * How many resources a call asks for in one round trip. All have to be answered before the first one counts, within one
+ * `attemptTimeoutMs`.
+ */
+const MAX_AT_ONCE = 256;
+
 /** What a call for several resources wants. */
 export interface SeveralWanted {
   /** In the order in which they are acquired. */
@@ -113,7 +119,8 @@ export class SeveralParts {
     const { store } = this.deps;
     const fence = waits ? undefined : store.fenceOf(name);
     const owners: LockOwner[] = [];
-    for (const behind of names.slice(names.indexOf(name) + 1)) {
+    const from = names.indexOf(name) + 1;
+    for (const behind of names.slice(from, from + MAX_AT_ONCE - 1)) {
       // In the order of the names: what stands behind it would be held too early.
       if (this.#granted.has(behind) || !isOpen(behind)) break;
       if (fence !== undefined && store.fenceOf(behind) !== fence) break;

@@ -143,6 +143,20 @@ describe('several resources of one call', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
+  it('are asked for 256 at a time', async () => {
+    const names = Array.from({ length: 300 }, (_, index) => `r${100 + index}`);
+    const { promise, open } = gate();
+    a.store.next('acquire', ...names.map(() => repliedWhen(promise)));
+    const acquiring = track(a.locks.acquire(names));
+    await settle();
+    expect(sentBy(a)).toHaveLength(256);
+    open();
+    await settle();
+    expect(sentBy(a)).toHaveLength(44);
+    await acquiring.value.release();
+    expect(world.server.isEmpty).toBe(true);
+  });
+
   it('are all or none where the call does not wait', async () => {
     expect(await (await a.locks.tryAcquire(ALL))?.verify()).toBe(true);
     expect(sentBy(a).slice(0, 3)).toEqual(['acquire x', 'acquire y', 'acquire z']);

@@ -83,6 +83,7 @@ export function checkExcludes({ resources, mode }: Lease): void {
 
 /** PostgreSQL, MySQL, SQLite. The statement names no other table. */
 const MISSING_TABLE = new RegExp(`^(42P01|1146|ER_NO_SUCH_TABLE)$|no such table: (main\\.)?${TABLE}`);
+
 function missingTable(dialect: FenceDialect, cause: unknown): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
     `The table ${TABLE} of fence.guard does not exist. Add this to your migrations; fence.schema('${dialect}') returns ` +

@@ -130,9 +130,10 @@ export type LockEvent =
   | ({ type: 'renewalRecovered' } & OfLease & { failures: number; failedForMs: number })
   /**
    * A singleton job starts on this instance. `rerun`: the run was granted before to another instance, which did not
-   * finish it. `attempt`: 1 for the first run of the tick, 2 for its first rerun. `manual` is set where a person or a program asked for the run, and not the schedule. `catchUp` is set of
-   * the one run for all ticks that were missed. `delayMs`: how late it starts by the clock of this process, below 0 if
-   * that is behind. It is not set where the tick is no time.
+   * finish it. `attempt`: 1 for the first run of the tick, 2 for its first rerun. `manual` is set where a person or a
+   * program asked for the run, and not the schedule. `catchUp` is set of the one run for all ticks that were missed.
+   * `delayMs`: how late it starts by the clock of this process, below 0 if that is behind. It is not set where the tick is
+   * no time.
    */
   | ({ type: 'tickStarted' } & OfTick & {
         rerun: boolean;
@@ -167,13 +168,14 @@ export type LockEvent =
       })
   /**
    * A tick of a singleton job does not run here. `claimed`: another instance has it. `overlap`: an earlier run has
-   * not ended. `paused`: the job is paused for the
-   * whole fleet; `by`, `pauseReason` and `until` as the caller of the pause said. Only the first instance that asks for the tick says
-   * so, and the others say `claimed`. `crashed`: none of `attempts` runs of the tick has finished, because their processes died
-   * or lost their leases, and `maxReruns` allows no other one. Only one instance says so.
-   * `otherDate`: the job has a single date, and another instance has registered it for another one, `registered`. `late`: it is too late for it, or a later tick of the job was claimed. `early`: it is due further ahead than clocks may differ. `lateMs` is how late
-   * it is by the clock of Redis, below 0 if it is early. `clockBehindMs` is how far the clock of this process is
-   * behind that of Redis, if that is more than `maxClockSkewMs`, and below 0 if it is ahead.
+   * not ended. `paused`: the job is paused for the whole fleet; `by`, `pauseReason` and `until` as the caller of the pause
+   * said. Only the first instance that asks for the tick says so, and the others say `claimed`. `crashed`: none of
+   * `attempts` runs of the tick has finished, because their processes died or lost their leases, and `maxReruns` allows no
+   * other one. Only one instance says so. `otherDate`: the job has a single date, and another instance has registered it
+   * for another one, `registered`. `late`: it is too late for it, or a later tick of the job was claimed. `early`: it is due
+   * further ahead than clocks may differ. `lateMs` is how late it is by the clock of Redis, below 0 if it is early.
+   * `clockBehindMs` is how far the clock of this process is behind that of Redis, if that is more than `maxClockSkewMs`, and
+   * below 0 if it is ahead.
    */
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'claimed' | 'overlap' })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'paused'; by?: string; pauseReason?: string; until?: number })

@@ -82,10 +82,9 @@ export interface ScheduleOfOther {
 export type TickReply =
   /**
    * The claimant has the tick and the job's lock. Run the job. `attempt`: 1, and one more for each claimant that the run
-   * was granted to before, which may have begun it. `missed`: of a catch-up, the ticks that it is for. `isNew`: the store had no record of the
-   * job, because it is new, or because the store has lost its data. `other`:
-   * instances come to the job by this schedule too, and have done so for longer than a deployment takes. One claim is
-   * answered so.
+   * was granted to before, which may have begun it. `missed`: of a catch-up, the ticks that it is for. `isNew`: the store
+   * had no record of the job, because it is new, or because the store has lost its data. `other`: instances come to the job
+   * by this schedule too, and have done so for longer than a deployment takes. One claim is answered so.
    */
   | {
       readonly status: 'granted';

@@ -35,13 +35,12 @@
 --        18  schedules that differ for longer than this, in milliseconds, are no deployment
 --        19  '1' if this instance has registered the single date that the tick is
 -- Reply  { status, number, flag }, see TickReply
---          granted       the fencing token; the attempt, 1 for the first run; of a catch-up: "count first last until" of its ticks, or
---                        ''; 1 if there was no record of the job
+--          granted       the fencing token; the attempt, 1 for the first run; of a catch-up: "count first last until" of its
+--                        ticks, or ''; 1 if there was no record of the job; and once, if schedules differ for longer than
+--                        that: an instance that comes by the schedule of the record, and that schedule; else ''
 --          claimed       TTL of the lock in milliseconds; 0
 --          taken         TTL of the lock in milliseconds; 1 if the run was granted
 --          overlap       TTL of the lock in milliseconds; 0
---                        '', or of the first instance that comes by another schedule for longer than that: the instance
---                        and the schedule of the record
 --          otherDate     the date that is registered, in milliseconds since 1970; 0
 --          late, early   how late the tick is, in milliseconds; 0
 --          finished      0; 0

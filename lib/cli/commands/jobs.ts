@@ -46,11 +46,13 @@ export function stateOf({ pause, running }: JobInfo): string {
   return running ? 'running' : pause ? 'paused' : 'waits';
 }
 
-export function scheduleCell({ cron, timeZone, otherSchedule: other }: JobInfo): string {
-  const shown = [cron, timeZone].filter(Boolean).join(' ');
-  return other
-    ? `${shown}, but ${[other.cron, other.timeZone].filter(Boolean).join(' ')} on ${other.instanceId}`
-    : shown;
+export function scheduleCell({ otherSchedule: other, ...schedule }: JobInfo): string {
+  const here = scheduleText(schedule);
+  return other ? `${here}, but ${scheduleText(other)} on ${other.instanceId}` : here;
+}
+
+function scheduleText({ cron, timeZone }: Pick<JobInfo, 'cron' | 'timeZone'>): string {
+  return [cron, timeZone].filter(Boolean).join(' ');
 }
 
 function stateCell(info: JobInfo, now: number): CellValue {

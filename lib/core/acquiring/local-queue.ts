@@ -126,7 +126,11 @@ export class LocalQueue implements WaiterListener {
     if (!this.#asksFirst) return;
     this.#waiter!.firstCall = undefined;
     let before = 1;
-    const tooMany = this.#waiting.all.filter(({ options }) => before >= options.maxWaiters || !++before);
+    const tooMany: PendingCall[] = [];
+    for (const call of this.#waiting.all) {
+      if (before < call.options.maxWaiters) before++;
+      else tooMany.push(call);
+    }
     for (const call of tooMany) {
       // An observer that was told of another one may have ended it.
       if (call.link === undefined) continue;
@@ -294,7 +298,7 @@ export class LocalQueue implements WaiterListener {
   }
 
   /** This process was granted it by a command for several resources. */
-  adopt(storeLease: StoreLease): void {
+  addGranted(storeLease: StoreLease): void {
     this.log.busy();
     this.#storeLeases.add(storeLease);
   }

@@ -102,7 +102,7 @@ export class LocalQueues {
   }
 
   async #taken<T>(storeLease: StoreLease, take: (grant: Grant) => T, isPolled: boolean): Promise<T> {
-    if (!isPolled) this.#queueOf(storeLease.owner.resource).adopt(storeLease);
+    if (!isPolled) this.#queueOf(storeLease.owner.resource).addGranted(storeLease);
     return take({ storeLease, attempts: 1, waitedMs: 0 });
   }
 

@@ -168,7 +168,7 @@ type Due = NonNullable<SingletonRunOptions['due']>;
 
 export const OVERLAP = oneOf(['skip', 'wait'] as const);
 export const ON_CRASH = oneOf(['skip', 'retry'] as const);
-export const MAX_RERUNS = atLeast(1, 'reruns', 100);
+export const MAX_RERUNS = atLeast(1, 'reruns', 100).default(2);
 export const HISTORY_SIZE = atLeast(0, 'runs', 1_000);
 export const SPREAD = milliseconds(0, LONGEST_SPREAD_MS);
 export const MAX_CLOCK_SKEW = milliseconds(1_000, LONGEST_EARLY_MS);
@@ -184,7 +184,7 @@ export const SINGLETON_RUN_OPTIONS = new OptionTable({
   tick: checked<string>(),
   overlap: OVERLAP.required(),
   onCrash: ON_CRASH.required(),
-  maxReruns: MAX_RERUNS.default(2),
+  maxReruns: MAX_RERUNS,
   keepMs: milliseconds(1).required(),
   due: checked<Due>((option, value) => DUE_OPTIONS.check('runSingleton as its due', value as object, `${option}.`)),
   historySize: HISTORY_SIZE.default(100),

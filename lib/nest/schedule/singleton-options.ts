@@ -185,7 +185,7 @@ export const JOB_OPTIONS = new OptionTable({
 export const TICK_OPTIONS = new OptionTable({
   ...JOB_OPTIONS.options,
   onCrash: ON_CRASH.default('skip'),
-  maxReruns: MAX_RERUNS.default(2),
+  maxReruns: MAX_RERUNS,
   maxClockSkewMs: MAX_CLOCK_SKEW.default(10 * 60 * 1000),
   graceMs: milliseconds(1_000, DAY_MS).default(60_000),
   onMissed: oneOf(['skip', 'runOnce'] as const).default('skip'),
@@ -208,7 +208,7 @@ export function resolveJobOptions(options: SingletonTickOptions, where: string, 
   const filled = TICK_OPTIONS.filled(options);
   const { name, service: lockService, overlap, onCrash, maxReruns, maxClockSkewMs, spreadMs } = filled;
   if (name !== undefined) checkIsFilledIn('name', name, `the schedule of ${where}`);
-  checkReruns(options, filled.onCrash, `the schedule of ${where}`);
+  checkReruns(options, onCrash, `the schedule of ${where}`);
   if (options.missedWithinMs !== undefined && filled.onMissed === 'skip') {
     throw new InvalidLockOptionsError(
       `missedWithinMs in the schedule of ${where} says when the job runs for missed ticks, but onMissed is 'skip'. ` +

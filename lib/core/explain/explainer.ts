@@ -62,7 +62,9 @@ export class Explainer {
       return overlap ? explainState(state, own, options, { overlap }) : seen;
     }
     if (!MAY_BE_DEADLOCK.includes(seen.cause) || state.mode === 'semaphore') return seen;
-    if (state.waiters.length === 0 && own.waiting === 0) return seen;
+    // Calls that wait in a process which holds it have no place in the queue of Redis: a roll call finds them.
+    const isOwn = state.holders.every(({ isThisProcess }) => isThisProcess);
+    if (isOwn && state.waiters.length === 0 && own.waiting === 0) return seen;
     const { deadlocks } = this.deps;
     const deadlock = deadlocks && (await this.#answerOf(deadlocks.circleOn(name)));
     return deadlock === undefined ? seen : explainState(state, own, options, { deadlock });

@@ -101,7 +101,9 @@ export function describeWaiting(state: LockState, own: OwnPart, silent: SilentWa
   } else if (waiters.some(({ instanceId }) => instanceId !== own.instanceId)) {
     lines.push('Only the other processes know how long their calls have waited.');
   } else if (waiters.length === 0 && mode !== null) {
-    lines.push('No call waits for it.');
+    // Another process may have calls of its own that wait: they are in no queue of Redis.
+    const isOwn = state.holders.every(({ isThisProcess }) => isThisProcess);
+    lines.push(isOwn ? 'No call waits for it.' : 'No other process waits for it.');
   }
   return lines;
 }

@@ -147,6 +147,19 @@ describe('calls of several instances that wait for each other', () => {
     expect(own.value.text).toContain('a deadlock: A call of this process holds "x" and wants "y"');
   });
 
+  it('are named by explain() to another instance, though they wait within one process and so in no queue of Redis', async () => {
+    const crossing = (outer: string, inner: string) =>
+      a.locks.using(outer, {}, async () => {
+        await new Promise<void>((resolve) => world.clock.setTimer(resolve, 100));
+        await a.locks.using(inner, { waitMs: Infinity }, () => {});
+      });
+    track(Promise.all([crossing('x', 'y'), crossing('y', 'x')]));
+    await pass(2_000);
+    const explanation = track(b.locks.operators.explain('x'));
+    await pass(500);
+    expect(explanation.value).toMatchObject({ cause: 'deadlock', state: { waiters: [] } });
+  });
+
   it('are not told by explain() where there is no circle, or where the instances do not answer', async () => {
     nested(a, 'x', 'y');
     await b.locks.acquire('y');

@@ -57,7 +57,7 @@ describe('the explanation of a lock', () => {
       'inUse',
       '"order:7" is held by shop-3 for 300 ms (mode exclusive, token 32000).',
       'It is renewed for the first time in 9.7 s: the lease has 30 s left.',
-      'No call waits for it.',
+      'No other process waits for it.',
       'Nothing is wrong: if a holder has died since it last renewed its lease, that shows in 15 s.',
     ]);
   });
@@ -212,7 +212,7 @@ describe('the explanation of a lock', () => {
     expect(explain({ holders: [{ ...HOLDER, ttlMs: 7_000, leaseMs: 0, isKept: true }] })).toEqual([
       'kept',
       '"order:7" was released by shop-3, but stays taken for another 7 s: its minHoldMs is not over.',
-      'No call waits for it.',
+      'No other process waits for it.',
       'That is what minHoldMs is for. Only forceRelease() ends it earlier.',
     ]);
   });
@@ -228,7 +228,7 @@ describe('the explanation of a lock', () => {
       '"order:7" is a semaphore with 3 permits, of which 1 is free.',
       'It is held by shop-3 for 62 s (mode semaphore, 2 permits, token 32000).',
       expect.stringMatching(/in time/),
-      'No call waits for it.',
+      'No other process waits for it.',
       'A call that asks for 4 permits at once can never be granted: there are 3 in all. Ask for fewer, or resize the semaphore.',
     ]);
     expect(explain({ ...semaphore, waiters: [{ ...WAITER, permits: 9 }] })[0]).toBe('mismatch');

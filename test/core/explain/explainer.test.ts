@@ -112,8 +112,8 @@ describe('explain', () => {
     expect((await a.locks.operators.explain('order 7')).text).toMatch(/^"order 7" is held by c for 0 ms \(mode/);
   });
 
-  it('asks the store once', async () => {
-    await hold(b);
+  it('asks the store once about a lease of its own', async () => {
+    await hold(a);
     a.store.commands.length = 0;
     await explain(a);
     expect(a.store.commands.map(({ verb }) => verb)).toEqual(['inspect']);

@@ -253,9 +253,9 @@ export const ROOMS = {
     why: 'What a test expects of locks. It knows neither the store nor the module.',
   },
   'testing/pass-through': {
-    rooms: [...CORE, 'nest', 'nest/decorators', 'nest/module'],
+    rooms: [...CORE, 'nest', 'nest/decorators', 'nest/module', 'memory'],
     packages: NEST,
-    why: 'A stand-in for the lock service. It knows no store but its own.',
+    why: 'A stand-in for the lock service, on a server in memory.',
   },
 };
 

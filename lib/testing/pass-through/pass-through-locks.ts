@@ -6,7 +6,7 @@ import {
 } from '../../core/api/lock-options.js';
 import { type OptionsOf, OptionTable, pick } from '../../core/api/validation.js';
 import { LockClient, type LockClientOptions } from '../../core/lock-client.js';
-import { withoutRecords } from '../../core/store/job-store.js';
+import { type JobClaims, withoutRecords } from '../../core/store/job-store.js';
 import {
   EXTRA_OPTIONS,
   MODULE_OPTIONS,
@@ -15,7 +15,6 @@ import {
 } from '../../nest/module/module-options.js';
 import { RedisLockService } from '../../nest/redis-lock.service.js';
 import { DEFAULT_NAME } from '../../nest/tokens.js';
-import { PassThroughClaims, PassThroughStore } from './pass-through-store.js';
 import { LocalQueues } from '../../core/acquiring/local-queues.js';
 import type { Lease } from '../../core/api/lease.js';
 import type { Grant } from '../../core/holding/hold.js';
@@ -23,6 +22,9 @@ import { StoreLease } from '../../core/holding/store-lease.js';
 import type { SingleLease } from '../../core/lease/single-lease.js';
 import { createOwner } from '../../core/store/ask.js';
 import type { Runtime } from '../../core/holding/runtime.js';
+import type { LockOwner } from '../../core/store/lock-store.js';
+import { MemoryLockStore } from '../../memory/memory-lock-store.js';
+import { MemoryServer } from '../../memory/memory-server.js';
 import { type Clock, type Random, SystemRandom, type Timer } from '../../core/util/clock.js';
 
 /**
@@ -68,7 +70,7 @@ const PASS_THROUGH_OPTIONS = new OptionTable({
  * - No lease ends before its release. Fencing tokens grow.
  * - `assertLocked()` and `currentOrThrow()` are satisfied, also outside of any lock.
  * - `campaign()` leads at once, and `runSingleton()` runs the work.
- * - `inspect()` and `list()` tell what is held.
+ * - `inspect()` and `list()` show what is held. Of holders that would exclude each other, they show the first one.
  *
  * It has no timers and no connections, so it needs no shutdown.
  *
@@ -78,16 +80,23 @@ const PASS_THROUGH_OPTIONS = new OptionTable({
 export function passThroughLocks(given: PassThroughOptions = {}): RedisLockService {
   PASS_THROUGH_OPTIONS.check('passThroughLocks', given);
   const { service = DEFAULT_NAME, transactions, ...options } = PASS_THROUGH_OPTIONS.filled(given);
-  const store = new PassThroughStore(INSTANCE_ID);
-  const client = new PassThroughClient(store, {
+  const server = new PassThroughServer(STANDING_CLOCK);
+  const client = new PassThroughClient(server, {
     defaults: resolveLockDefaults(given),
     ...pick(options, 'observers', 'group', 'labelGroups', 'unclearNames'),
     transactions,
     service,
   });
+  // Grants every tick, also one that has run already.
+  const claims: JobClaims = {
+    claim: async (_tick, { owner, leaseMs }) => {
+      return { status: 'granted', fencingToken: server.grant(owner, leaseMs), attempt: 1 };
+    },
+    end: async () => true,
+  };
   return new RedisLockService({
     client,
-    singletonRuns: client.singletonRuns(withoutRecords('such locks remember no jobs', new PassThroughClaims(store))),
+    singletonRuns: client.singletonRuns(withoutRecords('such locks remember no jobs', claims)),
     drainMs: 0,
     transactions,
   });
@@ -96,14 +105,41 @@ export function passThroughLocks(given: PassThroughOptions = {}): RedisLockServi
 /** The resource of the lease that `currentOrThrow()` returns outside of any lock. */
 const ASSUMED = 'unit-test';
 
+type ScriptName = Parameters<MemoryServer['run']>[0];
+
+/** A server in memory where no owner is in the way of another one. */
+class PassThroughServer extends MemoryServer {
+  override run(name: ScriptName, [lock = '', ...keys]: readonly string[], args: readonly (string | number)[]): unknown {
+    // Time stands still, so what is kept for `minHoldMs` would be kept for ever.
+    const script = name === 'retain' ? 'release' : name;
+    // A watcher finds nothing there.
+    const aside = asideKey(args[0]);
+    const isAside = name === 'watch' || this.redis.exists(aside);
+    const reply = super.run(script, [isAside ? aside : lock, ...keys], args);
+    return name === 'acquire' && typeof reply !== 'number' ? super.run(name, [aside, ...keys], args) : reply;
+  }
+
+  /** @returns the fencing token */
+  grant({ resource, id, mode }: LockOwner, leaseMs: number, lock = this.keys.lock(resource)): number {
+    const keys = [lock, this.keys.waiters(resource), this.keys.fence(lock)];
+    return this.run('acquire', keys, [id, mode, leaseMs, '', 0]) as number;
+  }
+}
+
+/** The key of an owner that found the resource taken. Nothing shows what is held there. */
+function asideKey(ownerId: unknown): string {
+  return `aside:${String(ownerId)}`;
+}
+
 /** Lets every call pass: nothing is busy, and no call waits. */
 class PassThroughClient extends LockClient {
   readonly #assumed = new Map<string, Lease>();
 
   constructor(
-    private readonly store: PassThroughStore,
+    private readonly server: PassThroughServer,
     options: Omit<LockClientOptions, 'store' | 'clock' | 'random'>,
   ) {
+    const store = new MemoryLockStore({ instanceId: INSTANCE_ID, server });
     super({ ...options, store, clock: STANDING_CLOCK, random: NO_CHANCE });
   }
 
@@ -121,16 +157,17 @@ class PassThroughClient extends LockClient {
   protected override leaseFor(resource = ASSUMED): Lease {
     const standing = this.#assumed.get(resource);
     if (standing?.isHeld()) return standing;
-    const lease = this.#pass(resource, resolveLockOptions(undefined, this.deps.defaults), true);
+    const lease = this.#pass(resource, resolveLockOptions(undefined, this.deps.defaults), asideKey);
     this.#assumed.set(resource, lease);
     return lease;
   }
 
-  #pass(resource: string, options: ResolvedLockOptions, isAssumed = false): SingleLease {
-    const { store } = this;
-    const owner = createOwner(resource, options, { store, random: NO_CHANCE });
+  /** Not by a promise: a caller that has not waited may ask for it. */
+  #pass(resource: string, options: ResolvedLockOptions, keyOf?: typeof asideKey): SingleLease {
+    const owner = createOwner(resource, options, this.deps);
     const now = STANDING_CLOCK.now();
-    const storeLease = new StoreLease(owner, store.grant(owner, isAssumed), now, options, STANDING_CLOCK, now);
+    const fencingToken = this.server.grant(owner, options.leaseMs, keyOf?.(owner.id));
+    const storeLease = new StoreLease(owner, fencingToken, now, options, STANDING_CLOCK, now);
     return this.leases.hold({ storeLease, attempts: 1, waitedMs: 0, grantedAt: now }, options);
   }
 }

@@ -314,14 +314,17 @@ export class LockClient {
     return lease ? { ran: true, value: await this.leases.runUnder(lease, work, options?.onLost) } : { ran: false };
   }
 
-  async using<T>(resource: ResourceNames, options: LockOptions | undefined, work: LockedWork<T>): Promise<T> {
-    checkWork(work);
-    const transaction = this.leases.transactions?.current(options);
-    // It is never refused without an error.
-    if (transaction) return (await this.#usingIn(transaction, 'using', resource, options, work))!.value;
-    const lease = await this.acquire(resource, options);
-    // Awaited, so that the stack of an error has the caller.
-    return await this.leases.runUnder(lease, work, options?.onLost);
+  using<T>(resource: ResourceNames, options: LockOptions | undefined, work: LockedWork<T>): Promise<T> {
+    // Not async, as `acquire`.
+    try {
+      checkWork(work);
+      const transaction = this.leases.transactions?.current(options);
+      // It is never refused without an error.
+      if (transaction) return this.#usingIn(transaction, 'using', resource, options, work).then((ran) => ran!.value);
+      return this.leases.runUnder(this.acquire(resource, options), work, options?.onLost);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   #usingIn<T>(

@@ -13,10 +13,13 @@ import type { Origin } from '../util/call-site.js';
 import type { LeaseDeps } from './lease-deps.js';
 import { SeveralParts } from '../holding/several-parts.js';
 import { checkOwnPermits, checkReentry, enterAgain } from './reentry.js';
+import { OVER } from './release.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
 import type { LockedWork } from '../api/lease.js';
 import { refuseUnfinished, unfinishedWork } from '../api/unfinished-work.js';
 import type { OnLost, ResolvedLockOptions } from '../api/lock-options.js';
+
+type AnyLease = SingleLease | CompositeLease;
 
 /** Makes leases: of one resource, of several at once, or by entering again a lock that this async context holds. */
 export class LeaseFactory {
@@ -161,12 +164,14 @@ export class LeaseFactory {
    * @throws LeaseLostError if the lease is lost before the work settles, unless the work fails with an error of its own
    */
   async runUnder<T>(
-    lease: SingleLease | CompositeLease,
+    acquired: AnyLease | Promise<AnyLease>,
     work: LockedWork<T>,
     onLost?: OnLost,
     transaction?: OpenTransaction,
   ): Promise<T> {
     const { context, observation } = this.deps;
+    // Awaited here and not by the caller, which then needs no promise of its own.
+    const lease = acquired instanceof Promise ? await acquired : acquired;
     const underLease = (): T | Promise<T> => {
       // The process may have been suspended since the grant.
       lease.assertHeld();
@@ -188,7 +193,8 @@ export class LeaseFactory {
       throw lease.errorOfWork(error);
     } finally {
       // A failed release never replaces what the work returned or threw. The observers are told of it.
-      await (transaction ? transaction.keep(lease) : lease[Symbol.asyncDispose]());
+      const ended = transaction ? transaction.keep(lease) : lease[Symbol.asyncDispose]();
+      if (ended !== OVER) await ended;
     }
   }
 

@@ -5,7 +5,7 @@ import { LeaseLostError, LockReentryError } from '../api/lease-errors.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { EnteredLease } from '../holding/lock-context.js';
-import { releaseHold, releaseEntry } from './release.js';
+import { OVER, releaseHold, releaseEntry } from './release.js';
 import { askFor, downgrade, extend, notOfSemaphore, ofHold, releasePermits, tooManyPermits } from './changes.js';
 import { showCaller } from '../acquiring/failed-calls.js';
 import { checkLeaseLimit, LEASE_LENGTH, type LockMode } from '../api/lock-options.js';
@@ -13,8 +13,6 @@ import type { Lease } from '../api/lease.js';
 import { notAmong } from '../api/resource.js';
 import { isAbortedBy } from '../util/signals.js';
 import { escapeUnsafe } from '../util/quoted.js';
-
-const OVER = Promise.resolve();
 
 /** Common to leases of one resource and of several. */
 export abstract class BaseLease {
@@ -48,8 +46,9 @@ export abstract class BaseLease {
     return { fencingToken: this.fencingToken };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.end().catch(() => {});
+  [Symbol.asyncDispose](): Promise<void> {
+    const ended = this.end();
+    return ended === OVER ? OVER : ended.catch(() => {});
   }
 
   toJSON(this: Lease & BaseLease) {

@@ -63,20 +63,21 @@ export class LocalQueues {
     several?: SeveralParts,
   ): Promise<T> {
     const isPolled = options.waitMs === 0 || Boolean(options.retry);
-    const nested = options.waitMs > 0 ? this.#nested(resource, options, several) : undefined;
+    const closing = this.deps.closingHere();
+    const isInWork = closing === this.deps.drained;
+    const nested = options.waitMs > 0 ? this.#nested(resource, options, isInWork, several) : undefined;
     if (several !== undefined) {
       const storeLease = several.take(resource, options.label);
       if (storeLease) return this.#taken(storeLease, take, isPolled);
     }
     if (isPolled) return this.polling.acquire(resource, options, take, several, nested);
     const { clock, alarms } = this.deps;
-    const closing = this.deps.closingHere();
     return new Promise((resolve, reject) => {
       if (options.signal?.aborted) return reject(aborted(resource, closing, options.signal));
       const outcome = { succeeded: (grant: Grant) => resolve(take(grant)), failed: reject };
       const queue = this.#queueOf(resource);
       const call = new PendingCall(options, clock.now(), outcome, alarms, queue);
-      call.isInWork = closing === this.deps.drained;
+      call.isInWork = isInWork;
       if (nested !== undefined) call.nested = nested;
       if (several !== undefined) call.several = several;
       queue.join(call);
@@ -84,10 +85,14 @@ export class LocalQueues {
   }
 
   /** What the caller of a call that may wait holds, if it holds something. */
-  #nested(resource: string, { mode }: ResolvedLockOptions, several: SeveralParts | undefined): NestedCall | undefined {
-    const { lockOrder, closingHere, drained, heldHere } = this.deps;
+  #nested(
+    resource: string,
+    { mode }: ResolvedLockOptions,
+    isInWork: boolean,
+    several: SeveralParts | undefined,
+  ): NestedCall | undefined {
+    const { lockOrder, heldHere } = this.deps;
     const part = several !== undefined && lockOrder.hasEdges ? several.leases.at(-1) : undefined;
-    const isInWork = closingHere() === drained;
     if (!isInWork && part === undefined) return undefined;
     if (part !== undefined) lockOrder.note([part.hold], { resource, mode, isOfSeveral: true });
     if (!isInWork) return undefined;

@@ -11,9 +11,9 @@ export const JOB_PREFIX = 'cron:';
 export const LEADER_PREFIX = 'leader:';
 
 /** The reserved prefixes, and what each is reserved for. */
-const RESERVED: readonly (readonly [prefix: string, owner: string])[] = [
-  [JOB_PREFIX, 'the runs of singleton jobs'],
-  [LEADER_PREFIX, 'leaderships'],
+const RESERVED = [
+  { prefix: JOB_PREFIX, owner: 'the runs of singleton jobs' },
+  { prefix: LEADER_PREFIX, owner: 'leaderships' },
 ];
 
 const ONE = `a non-empty string of at most ${MAX_RESOURCE_BYTES} bytes`;
@@ -65,15 +65,16 @@ export function checkResource(name: unknown, source: string, allowed = ONE): str
  */
 export function checkOwnResource(name: unknown, source: string, allowed = ONE): string {
   const resource = checkResource(name, source, allowed);
-  const reserved = RESERVED.find(([prefix]) => resource.startsWith(prefix));
-  if (!reserved) return resource;
-  const [prefix, owner] = reserved;
-  throw invalid(
-    source,
-    `names that begin with "${prefix}" belong to ${owner}`,
-    `${allowed}. Put a prefix of your own before names that come from outside`,
-    InvalidResourceError,
-  );
+  for (const { prefix, owner } of RESERVED) {
+    if (!resource.startsWith(prefix)) continue;
+    throw invalid(
+      source,
+      `names that begin with "${prefix}" belong to ${owner}`,
+      `${allowed}. Put a prefix of your own before names that come from outside`,
+      InvalidResourceError,
+    );
+  }
+  return resource;
 }
 
 /** What a template string makes of a value that is missing, or that has no text. */
@@ -85,8 +86,9 @@ const UNCLEAR = /(?:^|[:/|#])(undefined|null|NaN)(?=$|[:/|#])|\[object [^\]]*\]/
  */
 export function checkClearResource(name: unknown, source: string, allowed = ONE): string {
   const resource = checkOwnResource(name, source, allowed);
-  const [part, word = part] = UNCLEAR.exec(resource) ?? [];
-  if (word === undefined) return resource;
+  const unclear = UNCLEAR.exec(resource);
+  if (unclear === null) return resource;
+  const [part, word = part] = unclear;
   throw invalid(
     source,
     `${quote(word, 60)} in ${quote(resource, 100)} is what a template string makes of a missing value, and different ` +

@@ -63,6 +63,8 @@ export interface StoreRelease {
   release(lazily?: boolean): Promise<boolean>;
 }
 
+const NONE: readonly LocalHolder[] = [];
+
 /** A fencing tick has numbers for this many leases after its first one. */
 const MOST_HAND_OVERS = 31;
 /**
@@ -83,7 +85,7 @@ type HandOverOptions = Pick<
  */
 export class StoreLease {
   /** One holder, or several readers. */
-  holders: readonly LocalHolder[] = [];
+  holders: readonly LocalHolder[] = NONE;
   /** The mode that it has in the store. */
   mode: LockMode;
   /** How long the resource stays taken at least, from the grant; 0 for no minimum. */
@@ -229,7 +231,9 @@ export class StoreLease {
 
   /** @returns whether other holders are left */
   removeHolder(holder: LocalHolder): boolean {
-    this.holders = this.holders.filter((other) => other !== holder);
+    const { holders } = this;
+    // Nearly always: the only holder.
+    this.holders = holders.length === 1 && holders[0] === holder ? NONE : holders.filter((other) => other !== holder);
     return this.holders.length > 0;
   }
 

@@ -305,7 +305,7 @@ export class LockClient {
     maybeWork?: LockedWork<T>,
   ): Promise<TryUsingResult<T>> {
     const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'tryUsing');
-    const transaction = this.leases.transactions?.current(options);
+    const transaction = this.leases.transactions?.current();
     if (transaction) {
       const ran = await this.#usingIn(transaction, 'tryUsing', resource, options, work);
       return ran ? { ran: true, value: ran.value } : { ran: false };
@@ -318,7 +318,7 @@ export class LockClient {
     // Not async, as `acquire`.
     try {
       checkWork(work);
-      const transaction = this.leases.transactions?.current(options);
+      const transaction = this.leases.transactions?.current();
       // It is never refused without an error.
       if (transaction) return this.#usingIn(transaction, 'using', resource, options, work).then((ran) => ran!.value);
       return this.leases.runUnder(this.acquire(resource, options), work, options?.onLost);

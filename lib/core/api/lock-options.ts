@@ -125,14 +125,6 @@ export interface LockOptions {
    */
   backgroundRelease?: boolean;
   /**
-   * `true`: `using` and the decorators release the lock when the work ends, even inside a database transaction that
-   * is not committed yet. Then no order of decorators is refused. `acquire` never waits for a transaction.
-   *
-   * @default false
-   * @see docs/guide/with-transactions.md
-   */
-  ignoreTransaction?: boolean;
-  /**
    * What `using`, `tryUsing` and the decorators do if the lease is lost before the work settles. `'throw'`: when the
    * work has settled, they reject with `LeaseLostError`, which says whether the work finished, and has its result. An
    * error of the work itself is thrown instead. `'ignore'`: they resolve to the result of the work. In both cases
@@ -222,7 +214,6 @@ export const LOCK_OPTIONS = new OptionTable({
   strictOrder: flag().default(false),
   maxWaiters: atLeast(1, 'waiters').default(10_000),
   backgroundRelease: flag().default(false),
-  ignoreTransaction: flag().default(false),
   onLost: oneOf(['throw', 'ignore'] as const).default('throw'),
   onBusy: oneOf(['wait', 'cancelHolder'] as const).default('wait'),
   cancellable: flag().default(false),

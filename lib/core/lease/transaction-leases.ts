@@ -2,7 +2,7 @@ import { nullIfBusy } from '../acquiring/acquire-errors.js';
 import { InvalidLockOptionsError } from '../api/errors.js';
 import { LockReentryError } from '../api/lease-errors.js';
 import type { LockedWork } from '../api/lease.js';
-import type { LockOptions, OnLost, ResolvedLockOptions } from '../api/lock-options.js';
+import type { OnLost, ResolvedLockOptions } from '../api/lock-options.js';
 import type { TransactionHooks } from '../api/transactions.js';
 import { describeValue } from '../api/validation.js';
 import type { Hold } from '../holding/hold.js';
@@ -33,9 +33,8 @@ export class TransactionLeases {
     private readonly leases: Leases,
   ) {}
 
-  /** The open transaction of the running async context, unless the options tell the call to ignore it. */
-  current(options?: Pick<LockOptions, 'ignoreTransaction'>): OpenTransaction | undefined {
-    if (options?.ignoreTransaction) return undefined;
+  /** The open transaction of the running async context. */
+  current(): OpenTransaction | undefined {
     const transaction: unknown = this.hooks.current();
     if (transaction === undefined || transaction === null) return undefined;
     if (typeof transaction !== 'object') throw noTransaction(transaction);

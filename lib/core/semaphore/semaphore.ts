@@ -71,7 +71,7 @@ export class Semaphore {
   using<T>(options: PermitOptions | undefined, work: LockedWork<T>): Promise<T>;
   async using<T>(optionsOrWork: PermitOptions | LockedWork<T> | undefined, maybeWork?: LockedWork<T>): Promise<T> {
     const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'using');
-    const transaction = this.leases.transactions?.current(options);
+    const transaction = this.leases.transactions?.current();
     if (transaction) return (await transaction.using([this.resource], this.#resolve(options), false, work))!.value;
     return await this.leases.runUnder(await this.#acquire(options), work, options?.onLost);
   }
@@ -90,7 +90,7 @@ export class Semaphore {
     maybeWork?: LockedWork<T>,
   ): Promise<TryUsingResult<T>> {
     const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'tryUsing');
-    const transaction = this.leases.transactions?.current(options);
+    const transaction = this.leases.transactions?.current();
     if (transaction) {
       const resolved = this.#resolve(options, options?.waitMs ?? 0);
       const ran = await transaction.using([this.resource], resolved, true, work);

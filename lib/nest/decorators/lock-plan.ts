@@ -109,8 +109,6 @@ export interface LockPlan<A extends readonly unknown[]> extends LockAccess {
   readonly onBusy: AnyOnBusy;
   readonly onLost: OnLost;
   readonly lockService: string | undefined;
-  /** See `LockOptions.ignoreTransaction`. */
-  readonly ignoresTransaction: boolean;
   /** See `LockOptions.minHoldMs`. */
   readonly minHoldMs: number;
   /** What events and metrics call this kind of lock. */
@@ -221,7 +219,6 @@ function readCommon(options: DecoratorOptions<AnyOnBusy> & Omit<LockOptions, 'on
     onLost: options.onLost ?? LOCK_OPTIONS.defaults.onLost,
     lockService: options.service,
     group: groupNamed(options.group ?? where),
-    ignoresTransaction: options.ignoreTransaction === true,
     minHoldMs: options.minHoldMs ?? 0,
   };
 }

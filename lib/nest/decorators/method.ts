@@ -162,7 +162,7 @@ export function checkIsOnlyArgument(decorator: string, given: readonly unknown[]
 /** A method that a decorator runs under a lock. */
 export interface LockedMethod extends Pick<
   LockPlan<never>,
-  'lockService' | 'group' | 'mode' | 'ignoresTransaction' | 'onBusy' | 'minHoldMs' | 'fixed'
+  'lockService' | 'group' | 'mode' | 'onBusy' | 'minHoldMs' | 'fixed'
 > {
   readonly name: string | symbol;
   /** `Class.method`, for messages. */

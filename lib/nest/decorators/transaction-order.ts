@@ -15,7 +15,7 @@ export function refuseWrongOrder(scan: Scan, isExempt: (method: object) => boole
   for (const prototype of scan.allPrototypes) {
     for (const locked of lockedMethodsOf(prototype).filter(scan.isOurs)) {
       const above = methodAbove(prototype, locked);
-      if (!above || locked.ignoresTransaction || isExempt(above)) continue;
+      if (!above || isExempt(above)) continue;
       const library = libraryOfMethod(above);
       if (library) throw wrongOrder(locked, library);
     }
@@ -44,7 +44,6 @@ export function refusalOfFirstCall(
   method: LockedMethod,
   running: (...args: never[]) => unknown,
 ): InvalidLockOptionsError | undefined {
-  if (method.ignoresTransaction) return undefined;
   const transaction = callingTransaction(running);
   if (!transaction) return undefined;
   const hooks = partsOf(service)?.transactions;
@@ -83,7 +82,7 @@ function waysOut(library: string, hasHooks: boolean): string {
     : `Or set the module option transactions, so that the release waits for the end of a transaction of ${library}. `;
   return (
     waiting +
-    `If the release may come before the commit, set ignoreTransaction: true in the options of the decorator. ` +
+    `If the release may come before the commit, call locks.acquire() in the method instead. ` +
     `See docs/guide/with-transactions.md.`
   );
 }

@@ -56,13 +56,13 @@ describe('a lock that is acquired inside of a transaction', () => {
     expect(await isFree()).toBe(true);
   });
 
-  it('is released at once without a transaction, with ignoreTransaction, and after the transaction has ended', async () => {
+  it('is released at once without a transaction, by a lease of acquire(), and after the transaction has ended', async () => {
     await sell();
     expect(await isFree()).toBe(true);
     const ended = gate();
     let late: Promise<void> | undefined;
     await scope.run(async () => {
-      await a.locks.using('stock', { ignoreTransaction: true }, async () => {});
+      await (await a.locks.acquire('stock')).release();
       expect(await isFree()).toBe(true);
       late = ended.opened.then(async () => void (await sell()));
     });
@@ -222,10 +222,6 @@ describe('a lock that is acquired inside of a transaction', () => {
 
     it.each([
       ['by acquire(), which would release it before the commit', () => a.locks.acquire('stock')],
-      [
-        'by ignoreTransaction, for the same reason',
-        () => a.locks.using('stock', { ignoreTransaction: true }, async () => {}),
-      ],
       ['in another mode', () => a.locks.using('stock', { mode: 'write' }, async () => {})],
     ])('is refused instead of waiting for itself: %s', async (_, again) => {
       await scope.run(async () => {

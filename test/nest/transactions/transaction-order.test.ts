@@ -113,11 +113,6 @@ describe('a @Transactional() around a lock', () => {
 
     it.each([
       ['below the lock', [DistributedLock('stock'), Transactional]],
-      ['with ignoreTransaction', [Transactional, DistributedLock({ key: 'stock', ignoreTransaction: true })]],
-      [
-        'with ignoreTransaction of a semaphore',
-        [Transactional, DistributedSemaphore({ key: 'stock', permits: 1, ignoreTransaction: true })],
-      ],
       [
         'with @LockHandler, which is outside',
         [Get('pay'), LockHandler('stock'), Transactional, DistributedLock('stock')],
@@ -179,16 +174,6 @@ describe('a @Transactional() around a lock', () => {
       Controller()(Shop);
       const { url } = await start({ imports: [inMemory()], controllers: [Shop] });
       expect(await (await fetch(`${url}/pay`)).text()).toBe('paid');
-    });
-
-    it('lets it pass with ignoreTransaction', async () => {
-      const Shop = shopWith(
-        transactional(WITH_FRAME[library]!),
-        DistributedLock({ key: 'stock', ignoreTransaction: true }),
-      );
-      const { app, log } = await start({ imports: [inMemory()], providers: [Shop] });
-      expect(await app.get(Shop).pay()).toBe('paid');
-      expect(log.at('warn')).toEqual([]);
     });
 
     it('warns once of a locked method that a service calls inside of its transaction', async () => {

@@ -1,4 +1,4 @@
-// The order that loses updates, by each library. `ignoreTransaction` says that it is meant: otherwise it is refused.
+// The order that loses updates, by each library. In a decorator it is refused, so the lock is taken in the method.
 import { EntityManager, Transactional as MikroTransactional } from '@mikro-orm/postgresql';
 import { Injectable } from '@nestjs/common';
 import { Transactional as ClsTransactional, TransactionHost } from '@nestjs-cls/transactional';
@@ -9,7 +9,6 @@ import { Transactional as TypeormTransactional } from 'typeorm-transactional';
 import { PrismaClient } from './generated/client.js';
 
 const KEY = (id: string) => `stock:${id}`;
-const MEANT = { key: KEY, ignoreTransaction: true };
 const READ = 'SELECT count FROM stock WHERE id = $1';
 const WRITE = 'UPDATE stock SET count = $2 WHERE id = $1';
 /** The fence is the first statement, and reads. No row: the token is stale. */
@@ -25,16 +24,16 @@ export class TypeormWrong {
   ) {}
 
   @TypeormTransactional()
-  @DistributedLock(MEANT)
   async sell(id: string): Promise<void> {
+    await using _lease = await this.locks.acquire(KEY(id));
     const [{ count }] = await this.dataSource.query<Rows>(READ, [id]);
     await this.dataSource.query(WRITE, [id, count - 1]);
   }
 
   @TypeormTransactional()
-  @DistributedLock(MEANT)
   async sellFenced(id: string): Promise<void> {
-    await this.#sellUnder(id, this.locks.currentOrThrow().fencingToken);
+    await using lease = await this.locks.acquire(KEY(id));
+    await this.#sellUnder(id, lease.fencingToken);
   }
 
   @TypeormTransactional()
@@ -51,11 +50,14 @@ export class TypeormWrong {
 
 @Injectable()
 export class ClsWrong {
-  constructor(private readonly host: TransactionHost<TransactionalAdapterTypeOrm>) {}
+  constructor(
+    private readonly host: TransactionHost<TransactionalAdapterTypeOrm>,
+    private readonly locks: RedisLockService,
+  ) {}
 
   @ClsTransactional()
-  @DistributedLock(MEANT)
   async sell(id: string): Promise<void> {
+    await using _lease = await this.locks.acquire(KEY(id));
     const [{ count }] = await this.host.tx.query<Rows>(READ, [id]);
     await this.host.tx.query(WRITE, [id, count - 1]);
   }
@@ -63,11 +65,14 @@ export class ClsWrong {
 
 @Injectable()
 export class MikroWrong {
-  constructor(readonly em: EntityManager) {}
+  constructor(
+    readonly em: EntityManager,
+    private readonly locks: RedisLockService,
+  ) {}
 
   @MikroTransactional({ clear: true })
-  @DistributedLock(MEANT)
   async sell(id: string): Promise<void> {
+    await using _lease = await this.locks.acquire(KEY(id));
     const [row] = await this.em.execute<Rows>('SELECT count FROM stock WHERE id = ?', [id]);
     await this.em.execute('UPDATE stock SET count = ? WHERE id = ?', [row.count - 1, id]);
   }
@@ -90,7 +95,7 @@ export class PrismaWrong {
   }
 }
 
-/** Not said to be meant. */
+/** Refused, when the application starts or by the first call. */
 @Injectable()
 export class TypeormRefused {
   @TypeormTransactional()

@@ -21,7 +21,7 @@ import { checkResource } from './api/resource.js';
 /** What `locks.list()` takes. */
 export interface ListOptions {
   /**
-   * Lists only the resources whose names begin with this. The empty text lists all of them.
+   * Lists only resources whose names start with this; an empty text lists all.
    *
    * @allowed text
    * @default ''
@@ -39,20 +39,20 @@ export interface ListOptions {
 /** Which lease `locks.forceRelease()` ends. */
 export interface ForceReleaseOptions {
   /**
-   * The token of the lease to end, as `inspect` or a log shows it. A later lease of the resource is left alone.
+   * The token of the lease to end, from `inspect` or a log. Later leases are not affected.
    *
    * @allowed a fencing token
    */
   fencingToken: number;
   /**
-   * Who asks for it. The log says it, and the event `forceReleased`.
+   * Who requests it, for the log and the event.
    *
    * @allowed 1 to 100 characters
    * @default none
    */
   by?: string;
   /**
-   * Why. The log says it, and the event `forceReleased`.
+   * Why, for the log and the event.
    *
    * @allowed 1 to 200 characters
    * @default none

@@ -11,7 +11,7 @@ import { DEFAULT_NAME, getRedisLockToken } from '../nest/tokens.js';
 /** What `RedisLockHealth.isHealthy()` takes. */
 export interface RedisLockHealthOptions extends HealthOptions {
   /**
-   * The `service` of the registration whose locks are checked.
+   * The `service` of the registration to check.
    *
    * @allowed a name that was given to `forRoot` or `forRootAsync`
    * @default the registration without a name

@@ -11,7 +11,7 @@ import type { TestFleet } from './fleet/test-fleet.js';
 /** How another application holds a resource. */
 export interface HoldElsewhereOptions {
   /**
-   * In which mode.
+   * The mode of the lock.
    *
    * @default `'exclusive'`; a semaphore where `permits` or `total` is set
    */
@@ -24,28 +24,28 @@ export interface HoldElsewhereOptions {
    */
   permits?: number;
   /**
-   * How many permits the semaphore has in all, as the application states it.
+   * How many permits the semaphore has in total, as in the application.
    *
    * @allowed 1 to 1000000
    * @default `permits`
    */
   total?: number;
   /**
-   * The name of the other application, where holders are shown.
+   * The name of the other application, shown for holders.
    *
    * @allowed 1 to 100 of `A-Z a-z 0-9 _ . : @ -`
    * @default 'elsewhere'
    */
   instanceId?: string;
   /**
-   * How long its lease is.
+   * The length of its lease.
    *
    * @allowed 50 ms to 24 h
    * @default 15000
    */
   leaseMs?: number;
   /**
-   * How long it waits if the resource is held. With `clock: 'manual'` that time passes by `advance`.
+   * How long it waits if the resource is held. With `clock: 'manual'`, `advance` moves that time.
    *
    * @allowed 0 ms and more, or `Infinity`
    * @default 0

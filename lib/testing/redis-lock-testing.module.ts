@@ -19,32 +19,30 @@ import { fleetOf, FleetPlace, type TestClock, type TestFleet } from './fleet/tes
 /** How the locks of a test behave. */
 export interface TestLocksOptions {
   /**
-   * Applications of one process with the same fleet compete for locks like the instances of one application. A fleet is
-   * forgotten when its last application has closed.
+   * Applications of one process with the same fleet compete for locks like instances of one application. A fleet is
+   * forgotten once its last application has closed.
    *
    * @allowed 1 to 100 characters
    * @default a fleet of its own
    */
   fleet?: string;
   /**
-   * The time of leases, waits, renewals and singleton jobs. `'manual'`: it stands still until `advance(ms)`. The fake
-   * timers of a test runner do not touch it.
+   * The time of leases, waits, renewals and singleton jobs. `'manual'` only moves with `advance(ms)`. Fake timers of a
+   * test runner don't affect it.
    *
    * @default 'real'
    */
   clock?: TestClock;
   /**
-   * With `clock: 'manual'`: the date at which it begins, as a `Date` or in milliseconds since the Unix epoch. The first
-   * application of a fleet decides.
+   * With `clock: 'manual'`: the start time. The first application of a fleet decides.
    *
    * @allowed a `Date`, or milliseconds
    * @default 2026-01-01T00:00:00Z
    */
   startsAt?: Date | number;
   /**
-   * Whether a call fails with a `TestKitError` that takes locks inside each other in an order that makes a circle with an
-   * earlier order: calls that do so can wait for each other. It fails before it waits, and also where it would be granted
-   * the lock at once. Without it, the event `lockOrder` tells, and the log.
+   * `true` fails a call with a `TestKitError` if it nests locks in an order that forms a circle with an earlier one,
+   * even if the lock is free. Otherwise you only get the event `lockOrder` and a log line.
    *
    * @default false
    */

@@ -8,38 +8,38 @@ import { CONSOLE_ACTIONS, type ConsoleAction } from '../bodies.js';
 /** What `RedisLockConsoleModule.forRoot()` takes. */
 export interface RedisLockConsoleOptions {
   /**
-   * Where the page is, below the global prefix of the application.
+   * The path of the page, below the global prefix of the application.
    *
    * @allowed segments of `A-Z a-z 0-9 _ . ~ -`, with `/` between them
    * @default 'locks'
    */
   path?: string;
   /**
-   * Who may see the page: guards of yours, as `@UseGuards` takes them. Nest makes those that are classes, with what they
-   * inject: `imports` has the modules that provide it. Either this or `unguarded` is required.
+   * The guards of the page, as for `@UseGuards`. Nest creates the classes among them and injects from `imports`. Set
+   * either this or `unguarded`.
    *
    * @allowed one or more classes or instances with `canActivate`
    * @default none
    */
   guards?: readonly (CanActivate | Type<CanActivate>)[];
   /**
-   * That each caller who reaches the path may see it, because a global guard, a proxy or the network decides.
+   * Confirms that every caller who reaches the path may see it, because a global guard, a proxy or the network decides.
    *
    * @allowed `'I know'`
    * @default none
    */
   unguarded?: 'I know';
   /**
-   * What may be done on the page, one by one. `release` ends one lease by its token; `runJob`, `pauseJob` and
-   * `resumeJob` are those of `SingletonJobs`, for the whole fleet.
+   * The actions to allow. `release` ends one lease by its token; `runJob`, `pauseJob` and `resumeJob` are those of
+   * `SingletonJobs`, for the whole fleet.
    *
    * @allowed `'release'`, `'runJob'`, `'pauseJob'`, `'resumeJob'`
    * @default none: the page only shows
    */
   actions?: readonly ConsoleAction[];
   /**
-   * Says who asks for an action, for the log and the event. Where it returns nothing, nothing is done. Required with
-   * `actions`. It gets the request of Express or Fastify, behind the guards.
+   * Returns the name of the user for the log and the event, given the request of Express or Fastify after the guards.
+   * Without a name, the action is rejected. Required with `actions`.
    *
    * @allowed a function that returns a name of 1 to 100 characters, or a promise of one
    * @default none
@@ -47,22 +47,22 @@ export interface RedisLockConsoleOptions {
   // oxlint-disable-next-line typescript/no-explicit-any -- the request is that of the platform, with what guards have put there
   who?: (request: any) => string | undefined | null | Promise<string | undefined | null>;
   /**
-   * The lock services that the page shows, by the `service` of their registrations. The first one shows first.
+   * The lock services to show, by the `service` of their registrations; the first one is selected.
    *
    * @allowed names that were given to `RedisLockModule.forRoot`
    * @default the registration without a name
    */
   services?: readonly string[];
   /**
-   * The origins that a page may have whose browser asks for an action, such as `https://ops.example.com`. Needed only
-   * where the application lets other origins send it headers (CORS) and is reached without TLS.
+   * The origins from which browsers may request an action, such as `https://ops.example.com`. Only needed if the
+   * application allows other origins its headers (CORS) and runs without TLS.
    *
    * @allowed origins
    * @default not looked at: `Sec-Fetch-Site` says whether it is the same one
    */
   allowedOrigins?: readonly string[];
   /**
-   * What stands above the page.
+   * The title of the page.
    *
    * @allowed 1 to 100 characters
    * @default 'Locks'

@@ -48,11 +48,10 @@ export abstract class LockError extends Error {
 }
 
 /**
- * Another holder has the resource, and the call did not wait (`waitMs` is 0) or its retry strategy gave up.
- * `LockTimeoutError` and `LockQueueFullError` extend it: one `catch` finds every call that did not get a busy resource,
- * and `code` says which it was.
+ * Another holder has the resource, and the call didn't wait (`waitMs` is 0) or its retry strategy gave up.
+ * `LockTimeoutError` and `LockQueueFullError` extend it, so that one `catch` covers every busy resource.
  *
- * @remedy Set `waitMs`, or answer "try again later".
+ * @remedy Set `waitMs`, or respond with "try again later".
  */
 export class LockBusyError extends LockError {
   override readonly code: 'LOCK_BUSY' | 'LOCK_TIMEOUT' | 'LOCK_QUEUE_FULL' = 'LOCK_BUSY';
@@ -157,10 +156,10 @@ export interface WaitDetails {
 }
 
 /**
- * The resource was not free within `waitMs`. If Redis could not be asked at the end of the wait, the error is a
- * {@link LockUnavailableError} instead, even if the resource was held before.
+ * The resource was not free within `waitMs`. If Redis was unavailable at the end of the wait, you get a
+ * `LockUnavailableError` instead, even if the resource was held before.
  *
- * @remedy Raise `waitMs`, do less under the lock, or answer "try again later".
+ * @remedy Raise `waitMs`, hold the lock for less time, or respond with "try again later".
  * @see docs/guide/waiting.md#what-ended-the-wait
  */
 export class LockTimeoutError extends LockBusyError {
@@ -224,9 +223,9 @@ export class LockTimeoutError extends LockBusyError {
 }
 
 /**
- * As many calls or processes as `maxWaiters` allows already wait for the resource.
+ * As many calls or processes as `maxWaiters` allows are already waiting for the resource.
  *
- * @remedy Do less under the lock, accept less work, or raise `maxWaiters`.
+ * @remedy Hold the lock for less time, accept less work, or raise `maxWaiters`.
  */
 export class LockQueueFullError extends LockBusyError {
   override readonly code = 'LOCK_QUEUE_FULL';
@@ -257,9 +256,8 @@ export class LockQueueFullError extends LockBusyError {
 }
 
 /**
- * The caller's `signal` ended the wait, and `cause` is its reason. Or the call is `cancellable`, and a newer one with
- * `onBusy: 'cancelHolder'` has ended it. The signal of a lease aborts with this error too, when its holder is asked to
- * stop.
+ * The caller's `signal` ended the wait, with its reason as `cause`. Or a newer call with `onBusy: 'cancelHolder'` has
+ * cancelled this `cancellable` one. The signal of a lease also aborts with this error if its holder is asked to stop.
  *
  * @remedy Nothing: the caller asked for it, or the newer call does the work.
  */
@@ -300,10 +298,10 @@ export class LockAbortedError extends LockError {
 }
 
 /**
- * Two callers use one resource for different things: a lock and a semaphore, or different numbers of permits. Nothing
- * was changed, and waiting would not help.
+ * Two callers use one resource as different things: a lock and a semaphore, or different numbers of permits. Nothing
+ * was changed, and waiting doesn't help.
  *
- * @remedy State the same everywhere, use another name, or `resize` the semaphore.
+ * @remedy Use the same options everywhere or another name, or `resize` the semaphore.
  */
 export class LockModeMismatchError extends LockError {
   override readonly code = 'LOCK_MODE_MISMATCH';
@@ -315,10 +313,9 @@ export class LockModeMismatchError extends LockError {
 }
 
 /**
- * Redis cannot be reached, did not answer, or refused; after a wait, this was so when the wait ended. `cause` says
- * which.
+ * Redis is unreachable, didn't answer, or refused; after a wait, at its end. `cause` has the error.
  *
- * @remedy Look at `cause`: it names the reason, such as a wrong password or a missing permission.
+ * @remedy Check `cause` for the reason, such as a wrong password or a missing permission.
  */
 export class LockUnavailableError extends LockError {
   override readonly code = 'LOCK_UNAVAILABLE';
@@ -353,10 +350,10 @@ export class LockShutdownError extends LockError {
 }
 
 /**
- * An option or a resource name cannot be right. Thrown at boot, when a class is defined, or at the call, before
- * anything is sent to Redis.
+ * An option or a resource name is invalid. Thrown at boot, when a class is defined, or by the call, before anything is
+ * sent to Redis.
  *
- * @remedy Correct the option that `option` names.
+ * @remedy Fix the option that `option` names.
  */
 export class InvalidLockOptionsError extends LockError {
   override readonly code = 'INVALID_LOCK_OPTIONS';
@@ -373,18 +370,18 @@ export class InvalidLockOptionsError extends LockError {
 }
 
 /**
- * The name of a resource is empty, too long, reserved (`cron:…`, `leader:…`), or not well-formed text. Such a name
- * usually comes from what a client sent; a name in a decorator is refused when the class is defined. It extends
- * `InvalidLockOptionsError`.
+ * A resource name is empty, too long, reserved (`cron:…`, `leader:…`), or malformed text. It usually comes from a
+ * client; invalid names in a decorator fail when the class is defined. Extends `InvalidLockOptionsError`.
  *
- * @remedy Answer 400, or check the input before.
+ * @remedy Respond with 400, or validate the input before.
  */
 export class InvalidResourceError extends InvalidLockOptionsError {}
 
 /**
- * A decorated method was called on an object that Nest did not make, in its constructor, or without the module.
+ * A decorated method was called without the module, in a constructor, or on an object that Nest didn't create.
  *
- * @remedy Make the object a provider; in a unit test, `bindLocks(object, passThroughLocks())` of `nestjs-redis-lock/testing`.
+ * @remedy Make the object a provider; in a unit test, `bindLocks(object, passThroughLocks())` from
+ * `nestjs-redis-lock/testing`.
  * @see docs/guide/testing.md
  */
 export class LockModuleMissingError extends LockError {

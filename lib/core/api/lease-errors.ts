@@ -6,17 +6,17 @@ import { LEADER_PREFIX } from './resource.js';
 
 /** Why a lease ended before it was released. */
 export type LeaseLossReason =
-  /** A fixed lease (`watchdog: false`) reached its end. */
+  /** A fixed lease (`watchdog: false`) has expired. */
   | 'expired'
-  /** Redis says that another holder has the lock, or that it is free. */
+  /** Another holder has the lock in Redis, or it is free. */
   | 'takenOver'
-  /** No renewal was confirmed before the deadline: Redis did not answer, or this process stood still. */
+  /** No renewal was confirmed before the deadline: Redis didn't answer, or this process was blocked. */
   | 'notRenewed'
   /** The lease reached its `maxHoldMs`. */
   | 'maxHold'
-  /** The application shut down and the work did not end within `drainMs`. */
+  /** The application shut down, and the work didn't end within `drainMs`. */
   | 'shutdown'
-  /** Not lost: the lease was used after it was released. */
+  /** Not lost: the lease was used after its release. */
   | 'released';
 
 const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
@@ -67,11 +67,11 @@ export function explainNotRenewed(leaseMs: number, facts: NotRenewedFacts): stri
 }
 
 /**
- * The lease ended before the work did, or before the work began; then it does not begin. Another holder may have had
- * the resource at the same time.
+ * The lease ended before the work did, or before it began, so that it doesn't begin. Another holder may have had the
+ * resource at the same time.
  *
- * @remedy Write nothing more, and check what the work has done before you repeat it. If the event loop is blocked for
- * longer than `leaseMs`, raise `leaseMs`.
+ * @remedy Stop writing, and check what the work has done before you repeat it. If the event loop is blocked for longer
+ * than `leaseMs`, raise `leaseMs`.
  */
 export class LeaseLostError extends LockError {
   override readonly code = 'LEASE_LOST';
@@ -107,12 +107,11 @@ export class LeaseLostError extends LockError {
 }
 
 /**
- * This async context already holds the resource and would wait for itself: it locks an exclusive lock again, a reader
- * wants to write, too few permits are left, or it waits until the resource is free. Or the call would downgrade
- * a lease that outer entries still use.
+ * This async context holds the resource and would wait for itself: it locks an exclusive lock again, writes as a
+ * reader, needs more permits than are left, or waits until the resource is free. Or it downgrades a lease that outer
+ * entries still use.
  *
- * @remedy Use `mode: 'reentrant'` at both places, or lock once. A reader that will write takes `mode: 'write'` from
- * the start.
+ * @remedy Use `mode: 'reentrant'` in both places, or lock once. If a reader will write, start with `mode: 'write'`.
  */
 export class LockReentryError extends LockError {
   override readonly code = 'LOCK_REENTRY';
@@ -188,10 +187,10 @@ export class LockReentryError extends LockError {
 const SHOWN_AT_MOST = 8;
 
 /**
- * The code needs a lock that its async context does not hold: it runs outside `locks.using()` and the lock decorators,
- * or after the lease was released.
+ * The code needs a lock that its async context doesn't hold: it runs outside of `locks.using()` and the lock
+ * decorators, or after the release.
  *
- * @remedy Call the code under `locks.using()` or a lock decorator, and await it there. A lease of `acquire()` belongs
+ * @remedy Call the code under `locks.using()` or a lock decorator, and await it there. A lease from `acquire()` belongs
  * to no async context.
  */
 export class LockNotHeldError extends LockError {
@@ -220,7 +219,7 @@ function describeHeld(held: readonly string[]): string {
 
 /** Why an instance does not lead, where its lease was not lost. */
 export type NotLeaderReason =
-  /** It is a candidate that was not elected yet. */
+  /** It is a candidate and not elected yet. */
   | 'notElected'
   /** Its term was released, and it campaigns again. */
   | 'released'
@@ -237,10 +236,10 @@ const REASON_EXPLAINED: Record<NotLeaderReason, string> = {
 };
 
 /**
- * This instance does not lead. It is the reason of a term's `signal` when the instance steps down, and
- * `whenElected()` of an ended campaign rejects with it. Until the work of the term ends, no other instance leads.
+ * This instance doesn't lead. It is the reason of a term's `signal` if the instance steps down, and rejects
+ * `whenElected()` of an ended campaign. No other instance leads until the work of the term has ended.
  *
- * @remedy End the work: another instance leads next.
+ * @remedy End the work; another instance leads next.
  */
 export class NotLeaderError extends LockError {
   override readonly code = 'NOT_LEADER';
@@ -256,11 +255,11 @@ export class NotLeaderError extends LockError {
 }
 
 /**
- * `fence.guard` refused a write: a later holder has come with a larger token. In Redis, nothing was executed. A database
- * transaction has to be rolled back.
+ * `fence.guard` rejected a write, because a later holder has sent a larger token. In Redis, nothing has run. A database
+ * transaction must be rolled back.
  *
- * @remedy Let the transaction roll back, and drop the result. To try again, acquire the lock anew and start from what
- * is stored now.
+ * @remedy Let the transaction roll back and discard the result. To retry, acquire the lock again and start from the
+ * current data.
  */
 export class StaleFencingTokenError extends LockError {
   override readonly code = 'STALE_FENCING_TOKEN';
@@ -284,9 +283,9 @@ export class StaleFencingTokenError extends LockError {
 }
 
 /**
- * A command under `fence.guard` failed in Redis. The commands before it were executed, those after it were not.
+ * A command under `fence.guard` failed in Redis. The commands before it have run, those after it have not.
  *
- * @remedy Correct the command, and write all of them again with the same token.
+ * @remedy Fix the command, and send all of them again with the same token.
  */
 export class FencedCommandError extends LockError {
   override readonly code = 'FENCED_COMMAND_FAILED';

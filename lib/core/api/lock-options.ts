@@ -32,16 +32,16 @@ export type OnLost = 'throw' | 'ignore';
 /** The options of one call to acquire. An omitted option takes the module's default. */
 export interface LockOptions {
   /**
-   * Which other leases a lock may be held beside, and whether the async context that holds it may lock it again.
-   * `@ReadLock` and `@WriteLock` set it.
+   * Which other holders the lock allows, and whether the async context that holds it may lock it again. `@ReadLock` and
+   * `@WriteLock` set it.
    *
    * @default 'exclusive'
    * @see docs/guide/choosing-a-mode.md
    */
   mode?: AcquireMode;
   /**
-   * How long Redis keeps the lock without a renewal. When its holder dies, the others wait for this long. The run of a
-   * job has 30 s, unless the module states a `leaseMs`.
+   * How long Redis keeps the lock without a renewal, and so how long others wait if the holder dies. Runs of a job use
+   * 30 s unless the module sets `leaseMs`.
    *
    * @allowed 50 ms to 24 h
    * @default 15000
@@ -49,18 +49,18 @@ export interface LockOptions {
    */
   leaseMs?: number;
   /**
-   * How long to wait for a busy resource. With 0, the call fails at once with `LockBusyError`. With `Infinity`, it
-   * waits until it is granted. Longer than `leaseMs`, a call outlives a holder that dies. For `tryAcquire` and
-   * `tryUsing` the default is 0, whatever the module's is.
+   * How long to wait for a busy resource. 0 fails at once with `LockBusyError`; `Infinity` waits until it is granted.
+   * Keep it longer than `leaseMs`, so that a call outlives a dead holder. `tryAcquire` and `tryUsing` default to 0,
+   * whatever the module sets.
    *
    * @allowed 0 ms and more, or `Infinity`
    * @default 18000
    */
   waitMs?: number;
   /**
-   * How long to wait for a Redis that is not connected, within `waitMs`; then the call fails with
-   * `LockUnavailableError`. A call that already waits when Redis goes away counts from then. If Redis is back in time,
-   * the call goes on. Of a quorum: while no majority can be reached. `waitMs` ends the wait where that is less.
+   * How long to wait, within `waitMs`, for a disconnected Redis (on a quorum, for a majority) before failing with
+   * `LockUnavailableError`. If Redis disconnects during a wait, the time counts from then. If it is back in time, the
+   * call continues.
    *
    * @allowed 0 ms and more, or `Infinity`
    * @default 2000
@@ -68,23 +68,23 @@ export interface LockOptions {
    */
   unavailableMs?: number;
   /**
-   * `true` renews the lease at a third of `leaseMs` until it is released. `false` makes a fixed lease that ends after
-   * `leaseMs`.
+   * `true` renews the lease every third of `leaseMs` until it is released. `false` makes a fixed lease that expires
+   * after `leaseMs`.
    *
    * @default true
    */
   watchdog?: boolean;
   /**
-   * The watchdog keeps the lease no longer than this; then the lease is lost.
+   * The watchdog stops renewing after this time, and the lease is lost.
    *
    * @allowed 50 ms and more
    * @default no limit
    */
   maxHoldMs?: number;
   /**
-   * How long the resource stays taken at least, counted from the grant by the clock of Redis. A lease can be released
-   * earlier: its holder goes on at once, and other callers get the resource when this time is over. A lease that is
-   * lost ends as always, also before this time is over. At most `maxHoldMs`; without a watchdog, at most `leaseMs`.
+   * How long the resource stays taken at least, from the grant, by Redis's clock. You can release earlier and continue;
+   * other callers get the resource after this time. A lost lease ends at once. At most `maxHoldMs`; without a watchdog,
+   * at most `leaseMs`.
    *
    * @allowed 0 ms to 24 h
    * @default 0
@@ -92,23 +92,23 @@ export interface LockOptions {
    */
   minHoldMs?: number;
   /**
-   * How long one command may take before the attempt counts as timed out. Releases and other requests about a lease
-   * are retried for this long while it is certain that Redis did not execute them.
+   * How long one command may take before it counts as timed out. Releases and other commands for a lease are retried
+   * for this long while Redis has certainly not run them.
    *
    * @allowed 10 ms to 60 s
    * @default 1000
    */
   attemptTimeoutMs?: number;
   /**
-   * Whether the processes that wait take strict turns: one lease each, in the order in which they came. Otherwise a lease
-   * may stay inside this process, without a command to Redis, up to 31 times in a row, and for 10 ms.
+   * `true` gives waiting processes strict turns, one lease each, in order of arrival. By default a lease may stay
+   * inside this process up to 31 times in a row, for 10 ms, without a command to Redis.
    *
    * @default false
    * @see docs/guide/waiting.md
    */
   strictOrder?: boolean;
   /**
-   * How many calls of this process, and how many processes, may wait for one resource. One more fails with
+   * How many calls of this process, and how many processes, may wait for one resource. The next one fails with
    * `LockQueueFullError`.
    *
    * @allowed 1 and more
@@ -116,19 +116,18 @@ export interface LockOptions {
    */
   maxWaiters?: number;
   /**
-   * `true`: a release does not wait for the answer of Redis, which halves the time that a short lock takes. Commands
-   * keep their order, so the next acquire of this process comes after the release. A release that fails is reported
-   * to the observers only, and a release right before `process.exit()` is lost.
+   * `true` doesn't wait for Redis to confirm a release, which halves the time of a short lock. Commands keep their
+   * order, so your next acquire comes after it. Failed releases are only reported to observers, and one right before
+   * `process.exit()` is lost.
    *
    * @default false
    * @see docs/guide/waiting.md#not-waiting-for-the-release
    */
   backgroundRelease?: boolean;
   /**
-   * What `using`, `tryUsing` and the decorators do if the lease is lost before the work settles. `'throw'`: when the
-   * work has settled, they reject with `LeaseLostError`, which says whether the work finished, and has its result. An
-   * error of the work itself is thrown instead. `'ignore'`: they resolve to the result of the work. In both cases
-   * `lease.signal` aborts as soon as the lease is lost.
+   * What `using`, `tryUsing` and the decorators do if the lease is lost before the work settles. `'throw'`: once it has
+   * settled, they reject with `LeaseLostError`, which has the result if the work finished; errors of the work itself
+   * win. `'ignore'`: they resolve to the result. `lease.signal` aborts at the loss in both cases.
    *
    * @allowed `'throw'`, `'ignore'`
    * @default 'throw'
@@ -136,9 +135,9 @@ export interface LockOptions {
    */
   onLost?: OnLost;
   /**
-   * What a call does while the resource is taken. `'wait'`: it waits for its turn. `'cancelHolder'`: first, it asks the
-   * holder to stop, and ends the calls that wait before it, where they are `cancellable`. It gets the resource when the
-   * work of the holder has ended, or its lease has.
+   * What a call does if the resource is taken. `'wait'` waits for its turn. `'cancelHolder'` first asks a `cancellable`
+   * holder to stop, cancels `cancellable` calls ahead of it, and gets the resource when the holder's work or lease has
+   * ended.
    *
    * @allowed `'wait'`, `'cancelHolder'`
    * @default 'wait'
@@ -146,29 +145,29 @@ export interface LockOptions {
    */
   onBusy?: 'wait' | 'cancelHolder';
   /**
-   * `true`: a newer call with `onBusy: 'cancelHolder'` ends this one. While this call waits, it fails with
-   * `LockAbortedError`. While it holds the resource, `lease.signal` aborts with that error, and the lease goes on until
-   * it is released. For one resource in mode `exclusive`, and for calls that wait in the queue.
+   * `true` lets a newer call with `onBusy: 'cancelHolder'` cancel this one. While waiting, it fails with
+   * `LockAbortedError`. While holding, `lease.signal` aborts with that error, and the lease stays until it is released.
+   * Needs a single resource, mode `exclusive`, and the queue (no `retry`).
    *
    * @default false
    * @see docs/guide/waiting.md#only-the-newest-call-counts
    */
   cancellable?: boolean;
   /**
-   * Polls by this strategy instead of waiting in the queue: `fixedInterval`, `exponentialBackoff`, or your own.
-   * Calls with `waitMs: 0` ignore it.
+   * Polls with this strategy instead of waiting in the queue: `fixedInterval`, `exponentialBackoff`, or your own.
+   * Ignored with `waitMs: 0`.
    *
    * @default none
    */
   retry?: RetryStrategy;
   /**
-   * Ends the wait with `LockAbortedError` when it aborts. A lease that was already granted is not touched.
+   * Ends the wait with `LockAbortedError` when it aborts. A granted lease is not affected.
    *
    * @default none
    */
   signal?: AbortSignal;
   /**
-   * What events and metrics call this kind of lock: a static name, never an id. The decorators have `Class.method`.
+   * The name of this kind of lock in events and metrics: static, never an id. Decorators use `Class.method`.
    *
    * @allowed 1 to 100 letters, digits, spaces and `_ $ . - / # : ( )`
    * @default what the module option `group` returns
@@ -176,9 +175,9 @@ export interface LockOptions {
    */
   group?: string;
   /**
-   * What other processes are told of this call while it holds the lock or waits for it: plain JSON, such as
-   * `{ group: 'Orders.pay', request: id }`. Errors, events, `inspect` and `list` show it. It is stored in Redis as it
-   * is, so leave secrets out. Without a label, nothing is stored.
+   * Describes this call to other processes while it holds or waits: plain JSON, such as
+   * `{ group: 'Orders.pay', request: id }`. Shown in errors, events, `inspect` and `list`. Stored in Redis as is, so
+   * leave secrets out.
    *
    * @allowed an object of at most 256 bytes as JSON
    * @default none
@@ -186,9 +185,9 @@ export interface LockOptions {
    */
   label?: LockLabel;
   /**
-   * A lease that is held for longer is told once: by the event `heldLong`, and by a warning. The default counts for
-   * `using` and the decorators. A lease of `acquire`, a leadership and the run of a job may be held for long, and are
-   * not told: a run is reported if it keeps later ticks from running for this long. `Infinity`: never.
+   * Reports a lease that is held for longer, once, by the event `heldLong` and a warning. The default applies to
+   * `using` and decorators, not to `acquire`, leaderships and runs of jobs. A run is reported if it blocks later ticks
+   * for this long. `Infinity` disables it.
    *
    * @allowed 1 ms and more, or `Infinity`
    * @default 60000

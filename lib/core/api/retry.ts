@@ -57,7 +57,7 @@ export function fixedInterval(options: {
   /** The pause between attempts. @allowed 1 ms to 24 h */
   intervalMs: number;
   /**
-   * How many attempts are made in all; then the call fails with `LockBusyError`.
+   * How many attempts to make in total before failing with `LockBusyError`.
    *
    * @allowed 1 and more
    * @default Infinity
@@ -93,16 +93,20 @@ export function exponentialBackoff(
      */
     maxMs?: number;
     /**
-     * What the pause is multiplied by each time.
+     * Multiplies the pause after each attempt.
      *
      * @allowed 1 to 10
      * @default 2
      */
     factor?: number;
-    /** `true`: each pause is a random part of the computed one, so that callers spread out. @default true */
+    /**
+     * `true` picks a random part of each pause, so that callers spread out.
+     *
+     * @default true
+     */
     jitter?: boolean;
     /**
-     * How many attempts are made in all; then the call fails with `LockBusyError`.
+     * How many attempts to make in total before failing with `LockBusyError`.
      *
      * @allowed 1 and more
      * @default Infinity

@@ -5,15 +5,14 @@ import type { Durations } from './duration-histogram.js';
 /** The module option `contention`. */
 export type ContentionSettings = {
   /**
-   * Counts from the start of the application. Without it, the first call of `locks.contention()` begins to count, and
-   * until then it costs nothing.
+   * `true` counts from the start of the application. Otherwise counting starts, and costs something, with the first
+   * call of `locks.contention()`.
    *
    * @default false
    */
   fromStart?: boolean;
   /**
-   * One of this many calls that have waited is shown with the place that called `acquire` or `tryAcquire`. With 0, none
-   * is.
+   * Records the call site of `acquire` or `tryAcquire` for one of this many calls that have waited; 0 for none.
    *
    * @allowed 0 to 1000000
    * @default 64
@@ -29,7 +28,7 @@ export const CONTENTION_SETTINGS = new OptionTable({
 /** What `locks.contention()` takes. */
 export interface ContentionOptions {
   /**
-   * How many groups, and how many pairs of groups, to return at most: those with the longest waits.
+   * How many groups and pairs of groups to return, those with the longest waits first.
    *
    * @allowed 1 to 1000
    * @default 50

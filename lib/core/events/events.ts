@@ -57,25 +57,23 @@ export interface LockOrderEdge {
 /** Something that happened to a lock. For logs, metrics and alerts; it never carries a secret. */
 export type LockEvent =
   /**
-   * A lease begins. `hasWaited`: a `waiting` event of this call came before. `handedOn`: it came from another call of
-   * this process, in memory. Each `acquired` is followed by one end: `released`, `lost`, `leftToExpire`,
-   * or `releaseFailed` with `isEnd`.
+   * A lease begins. `hasWaited`: the call emitted `waiting` before. `handedOn`: passed on in memory by another call of
+   * this process. Each `acquired` is followed by exactly one end: `released`, `lost`, `leftToExpire`, or
+   * `releaseFailed` with `isEnd`.
    */
   | ({ type: 'acquired' } & OfLease & { waitedMs: number; hasWaited: boolean; handedOn: boolean; attempts: number })
   /**
-   * A call begins to wait: for a holder, for its turn, or for a Redis that does not answer. It ends with `acquired` or
-   * `notAcquired`, with `hasWaited`. The candidates of a leadership have no such event. `holders` has up to 8 of the
-   * holders, as the last answer named them. `holderCount` says how many there are; 0 if that is not known. `place` is
-   * the place in the queue of the store, from 1. Processes that have died may count. It is not set for a call that waits
-   * behind another one of its process, and where it is not known.
+   * A call starts waiting for a holder, for its turn, or for Redis to answer. It ends with `acquired` or `notAcquired`
+   * with `hasWaited`. Candidates of a leadership don't emit it. `holders` has up to 8 holders from the last reply;
+   * `holderCount` is their number, or 0 if unknown. `place` is the place in the store's queue, from 1, and may include
+   * dead processes. Undefined behind another call of this process, or if unknown.
    */
   | ({ type: 'waiting' } & OfLock & Holders & { place?: number })
-  /** A call has waited for 5 s, and waits on. There is one such event for each call, with what `waiting` says. */
+  /** A call has been waiting for 5 s and still is. Emitted once per call, with the fields of `waiting`. */
   | ({ type: 'waitingLong' } & OfLock & Holders & { waitedMs: number; place?: number })
   /**
-   * A call to acquire failed. A busy `tryAcquire` counts as well. `resource` was not granted; `resources` has all that
-   * the call asked for. `waitedMs` counts from when it asked for `resource`. `hasWaited`: a `waiting` event of this call
-   * came before.
+   * A call to acquire failed; this includes a busy `tryAcquire`. `resource` was not granted, `resources` are all that
+   * it asked for. `waitedMs` counts from asking for `resource`. `hasWaited`: the call emitted `waiting` before.
    */
   | ({ type: 'notAcquired' } & OfLock & {
         resources: readonly string[];
@@ -83,57 +81,54 @@ export type LockEvent =
         hasWaited: boolean;
         error: LockError;
       })
-  /** A lease ended as it should. */
+  /** A lease was released. */
   | ({ type: 'released' } & OfLease & { heldMs: number })
   /**
-   * A lease ended while it was held, and its `signal` has aborted; or its release found that it had ended. The message
-   * of `error` says why.
+   * A lease ended while it was held and its `signal` aborted, or the release found that it had ended. `error` has the
+   * reason.
    */
   | ({ type: 'lost' } & OfLease & { heldMs: number; reason: LeaseLossReason; error: LeaseLostError })
   /**
-   * A lease was not released, and nothing in this process refers to it any more. `callSite` is where it was acquired,
-   * if that was recorded. `isRenewed`: it is held as long as the process lives, see the module's `onLeak`.
+   * A lease was not released, and nothing in this process refers to it any more. `callSite`: the code that acquired it,
+   * if recorded. `isRenewed`: it stays held as long as the process lives, see the module's `onLeak`.
    */
   | ({ type: 'leaked' } & OfLease & { heldMs: number; callSite: string | undefined; isRenewed: boolean })
-  /** A lease has been held for longer than `warnAfterMs`, and is held on. There is one such event for each lease. */
+  /** A lease has been held for longer than `warnAfterMs` and still is. Emitted once per lease. */
   | ({ type: 'heldLong' } & OfLease & { heldMs: number })
   /**
-   * This process stood still for longer than a quarter of the length of this lease, which it renews. `stoodStillMs` is
-   * how long at least. Each standstill of more than a third of a lease is told, except those of less than 70 ms.
-   * `leftMs` is what is left of the lease, 0 if it is over. Of several leases, the one that ends first is named.
+   * The event loop was blocked for longer than a quarter of this lease, for at least `stoodStillMs`. Every block longer
+   * than a third of a lease and 70 ms is reported. `leftMs` is the time left on the lease, 0 if it has expired. Among
+   * several leases, names the one that ends first.
    */
   | ({ type: 'slowLoop' } & OfLease & { stoodStillMs: number; leaseMs: number; leftMs: number })
   /**
-   * Calls of this process take locks inside each other in orders that make a circle, so they can wait for each other: a
-   * deadlock. `edges` has the orders, the one that was seen last at the end. Each order that closes a circle is told once.
+   * Calls of this process nest locks in orders that form a circle, so they can deadlock. `edges` has the orders, the
+   * newest last. Each order that closes a circle is reported once.
    */
   | ({ type: 'lockOrder' } & OfService & { edges: readonly LockOrderEdge[] })
   /**
-   * A `cancellable` holder was asked to stop: a newer call wants the resource (`onBusy: 'cancelHolder'`). `holder` is its
-   * process, and `by` that of the newer call. Both tell it.
+   * A `cancellable` holder was asked to stop, because a newer call wants the resource (`onBusy: 'cancelHolder'`).
+   * `holder` is its process and `by` the one of the newer call. Both emit it.
    */
   | ({ type: 'superseded' } & OfLease & { holder: string; by: string })
-  /** The lock service has closed, and a fixed lease (`watchdog: false`) is left to end by itself. */
+  /** The lock service has closed and leaves a fixed lease (`watchdog: false`) to expire. */
   | ({ type: 'leftToExpire' } & OfLease & { heldMs: number })
-  /** A lost lease was released. The current holder of the resource was not touched. */
+  /** A lost lease was released, without touching the current holder. */
   | ({ type: 'releasedAfterLoss' } & OfLease)
   /**
-   * A release was not confirmed in time, or Redis refused it. It is sent again until it is confirmed, or the lock has
-   * expired by itself. `isEnd`: no other event has told of the end of this lease.
+   * A release was not confirmed in time, or Redis refused it. It is retried until it is confirmed or the lock has
+   * expired. `isEnd`: no other event has reported the end of this lease.
    */
   | ({ type: 'releaseFailed' } & OfLease & { heldMs: number; isEnd: boolean; error: LockError })
-  /** A renewal was not confirmed. It is tried again until the lease ends. */
+  /** A renewal was not confirmed. It is retried until the lease ends. */
   | ({ type: 'renewalFailed' } & OfLease & { error: LockError })
-  /**
-   * A renewal was confirmed after `failures` in a row had failed. `failedForMs` counts from when the first was sent.
-   */
+  /** A renewal was confirmed after `failures` failed in a row, over `failedForMs`. */
   | ({ type: 'renewalRecovered' } & OfLease & { failures: number; failedForMs: number })
   /**
-   * A singleton job starts on this instance. `rerun`: the run was granted before to another instance, which did not
-   * finish it. `attempt`: 1 for the first run of the tick, 2 for its first rerun. `manual` is set where a person or a
-   * program asked for the run, and not the schedule. `catchUp` is set of the one run for all ticks that were missed.
-   * `delayMs`: how late it starts by the clock of this process, below 0 if that is behind. It is not set where the tick is
-   * no time.
+   * A singleton job starts on this instance. `rerun`: another instance had the run and didn't finish it. `attempt`: 1
+   * for the first run of the tick, 2 for its first rerun. `manual`: requested by a person or program instead of the
+   * schedule. `catchUp`: the one run for all missed ticks. `delayMs`: how late it starts by this process's clock,
+   * negative if that is behind; undefined if the tick is no time.
    */
   | ({ type: 'tickStarted' } & OfTick & {
         rerun: boolean;
@@ -143,8 +138,8 @@ export type LockEvent =
         delayMs?: number;
       })
   /**
-   * A singleton job has ended on this instance. `ok`: its method returned. `error`: its method threw. `lost`: its lease
-   * was lost before it ended, so another instance may have begun the run.
+   * A singleton job has ended on this instance. `ok`: its method returned. `error`: it threw. `lost`: its lease was
+   * lost before the end, so another instance may have started the run.
    */
   | ({ type: 'tickFinished' } & OfTick & {
         rerun: boolean;
@@ -155,9 +150,9 @@ export type LockEvent =
         outcome: 'ok' | 'error' | 'lost';
       })
   /**
-   * A run on this instance has kept `ticks` later ticks of its job from running, the first of them for longer than
-   * `warnAfterMs`: with `overlap: 'skip'` they were skipped, with `'wait'` they wait. There is one such event for each
-   * run. `ranMs` is how long it has run.
+   * A run on this instance has kept `ticks` later ticks of its job from running, the first for longer than
+   * `warnAfterMs`. They were skipped (`overlap: 'skip'`) or are waiting (`'wait'`). Emitted once per run, `ranMs` after
+   * it started.
    */
   | ({ type: 'overlapLong' } & OfTick & {
         manual?: true;
@@ -167,15 +162,13 @@ export type LockEvent =
         ticks: number;
       })
   /**
-   * A tick of a singleton job does not run here. `claimed`: another instance has it. `overlap`: an earlier run has
-   * not ended. `paused`: the job is paused for the whole fleet; `by`, `pauseReason` and `until` as the caller of the pause
-   * said. Only the first instance that asks for the tick says so, and the others say `claimed`. `crashed`: none of
-   * `attempts` runs of the tick has finished, because their processes died or lost their leases, and `maxReruns` allows no
-   * other one. Only one instance says so. `otherDate`: the job has a single date, and another instance has registered it
-   * for another one, `registered`. `late`: it is too late for it, or a later tick of the job was claimed. `early`: it is due
-   * further ahead than clocks may differ. `lateMs` is how late it is by the clock of Redis, below 0 if it is early.
-   * `clockBehindMs` is how far the clock of this process is behind that of Redis, if that is more than `maxClockSkewMs`, and
-   * below 0 if it is ahead.
+   * A tick of a singleton job doesn't run here. `claimed`: another instance has it. `overlap`: an earlier run has not
+   * ended. `paused`: the job is paused for the whole fleet, with `by`, `pauseReason` and `until`; only the first
+   * instance reports this, the others `claimed`. `crashed`: all `attempts` runs of the tick died or lost their leases,
+   * and `maxReruns` allows no more; one instance reports it. `otherDate`: another instance registered this single-date
+   * job for another date, `registered`. `late`: too late, or a later tick was already claimed. `early`: due further
+   * ahead than clocks may differ. `lateMs`: how late it is by Redis's clock, negative if early. `clockBehindMs`: how
+   * far this process's clock is behind Redis's (negative: ahead), if more than `maxClockSkewMs`.
    */
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'claimed' | 'overlap' })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'paused'; by?: string; pauseReason?: string; until?: number })
@@ -183,10 +176,9 @@ export type LockEvent =
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'crashed'; attempts: number })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'late' | 'early'; lateMs: number; clockBehindMs?: number })
   /**
-   * Ticks of a singleton job were due, and no instance claimed them. One instance of the fleet tells each of them, once.
-   * `count` is how many. `first`, `last` and `ticks` are times in epoch milliseconds; `ticks` has the newest 100 of them.
-   * `catchUp`: one run for all of them is owed (`onMissed: 'runOnce'`). `afterStop` is set if they were due while all
-   * instances that have the job were shut down.
+   * `count` ticks of a singleton job were due and no instance claimed them. One instance of the fleet reports each,
+   * once. `first`, `last` and `ticks` (the newest 100) are epoch milliseconds. `catchUp`: one run for all of them is
+   * pending (`onMissed: 'runOnce'`). `afterStop`: they were due while all instances with the job were shut down.
    */
   | ({ type: 'tickMissed' } & OfService & {
         group: string;
@@ -198,11 +190,11 @@ export type LockEvent =
         catchUp: boolean;
         afterStop?: true;
       })
-  /** A tick could not be claimed: Redis did not answer in time, or refused. */
+  /** A tick could not be claimed: Redis didn't answer in time, or refused. */
   | ({ type: 'tickFailed' } & OfTick & { error: LockError })
-  /** This instance begins to campaign. From now on it waits to be elected, until it resigns or closes. */
+  /** This instance starts campaigning, and waits to be elected until it resigns or closes. */
   | ({ type: 'campaigning' } & OfLeadership)
-  /** This instance leads. `leadership` is the name given to `campaign`, `resource` is its lock, `leader:<name>`. */
+  /** This instance leads. `leadership` is the name passed to `campaign`, `resource` its lock, `leader:<name>`. */
   | ({ type: 'elected' } & OfLeadership & { fencingToken: number })
   /**
    * This instance no longer leads: its lease was lost, or it steps down and holds the lease until its work has ended.
@@ -212,14 +204,13 @@ export type LockEvent =
         reason: LeaseLossReason | NotLeaderReason;
         ledMs: number;
       })
-  /** Redis refused a candidate. It campaigns again after a pause, which grows to half a minute. */
+  /** Redis refused a candidate. It retries after a pause that grows to half a minute. */
   | ({ type: 'campaignFailed' } & OfLeadership & { error: LockError })
-  /** `onElected` or `onDemoted` threw, or rejected. */
+  /** `onElected` or `onDemoted` threw or rejected. */
   | ({ type: 'callbackFailed' } & OfLeadership & { callback: 'onElected' | 'onDemoted'; error: unknown })
   /**
-   * A call of `forceRelease()` in this process has ended a lease; or the command line has, which one process reports.
-   * `holder` is the process that had it, and `label` what it said of itself, if Redis answered that. `by` and `reason` as
-   * the caller said.
+   * A lease was ended by `forceRelease()` in this process, or from the command line, which one process reports.
+   * `holder` and `label`: the process that had it and its label, if known. `by` and `reason` are from the caller.
    */
   | ({ type: 'forceReleased' } & OfService & {
         group: string;
@@ -231,8 +222,8 @@ export type LockEvent =
         reason?: string;
       })
   /**
-   * A call in this process has paused or resumed a job for the whole fleet, or begins to run it (`runNow`). `by`, `reason`
-   * and `until`, in milliseconds since 1970, as the caller said.
+   * A call in this process paused or resumed a job for the whole fleet, or starts running it (`runNow`). `by`, `reason`
+   * and `until` (epoch milliseconds) are from the caller.
    */
   | ({ type: 'jobCommand' } & OfService & {
         group: string;
@@ -243,14 +234,11 @@ export type LockEvent =
         until?: number;
       })
   /**
-   * The application closes, and waits up to `drainMs` for work that still holds leases. `resources` names the resource
-   * of each. A wait of less than 250 ms is not reported.
+   * The application closes and waits up to `drainMs` for work that still holds leases of `resources`. Not emitted for
+   * waits below 250 ms.
    */
   | ({ type: 'draining' } & OfService & { resources: readonly string[]; drainMs: number })
-  /**
-   * That wait is over. `resources` names the resource of each lease that is still held. The signals of these leases
-   * abort next, and they are no longer renewed.
-   */
+  /** The wait has ended. `resources` are still held: their signals abort next, and they are no longer renewed. */
   | ({ type: 'drained' } & OfService & { resources: readonly string[]; waitedMs: number });
 
 export type LockEventType = LockEvent['type'];

@@ -14,13 +14,13 @@ import { describeCause, describeCircle, describeHolding, describeOverlap, descri
 /** What `locks.explain()` takes: what you know of a call that was refused. */
 export interface ExplainOptions {
   /**
-   * The mode that a refused call asked for, to see whether it fits.
+   * The mode of a rejected call, to check whether it fits.
    *
    * @default none
    */
   mode?: AcquireMode;
   /**
-   * How many permits a refused call asked for, to see whether there are that many.
+   * The permits of a rejected call, to check whether there are as many.
    *
    * @allowed 1 and more
    * @default none

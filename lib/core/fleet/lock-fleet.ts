@@ -6,37 +6,37 @@ import { flag, integer, milliseconds, type OptionsOf, OptionTable, text } from '
 /** What `locks.fleet()` takes. */
 export interface FleetOptions {
   /**
-   * Lists only the leases and the waiting calls of resources whose names begin with this. The empty text lists all.
+   * Lists only leases and waiting calls of resources whose names start with this; an empty text lists all.
    *
    * @allowed 0 to 512 characters
    * @default ''
    */
   prefix?: string;
   /**
-   * Lists only the leases and the waiting calls of this group. Without it, all are listed.
+   * Lists only leases and waiting calls of this group.
    *
    * @allowed 1 to 512 characters
    * @default none
    */
   group?: string;
   /**
-   * How many leases, and how many waiting calls, to list of each instance at most: the oldest ones. An answer has at
-   * most 4 kB, so it may list fewer.
+   * How many leases and waiting calls to list per instance, the oldest first. An answer has at most 4 kB, so it may
+   * list fewer.
    *
    * @allowed 1 to 100
    * @default 100
    */
   limit?: number;
   /**
-   * How long to wait for the answers. It ends sooner when all instances have answered that Redis knows of.
+   * How long to wait for answers. Ends sooner once all instances that Redis knows have answered.
    *
    * @allowed 10 ms to 4 s
    * @default 300
    */
   timeoutMs?: number;
   /**
-   * Looks for further holders that no instance lists, by `locks.list()`, which scans the database. Without it, they are
-   * found of the resources that a listed call waits for.
+   * Also finds holders that no instance lists, by `locks.list()`, which scans the database. By default only for
+   * resources that a listed call waits for.
    *
    * @default false
    */

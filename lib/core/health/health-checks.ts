@@ -15,8 +15,7 @@ import { milliseconds, type OptionsOf, OptionTable } from '../api/validation.js'
 /** What `locks.health()` takes. */
 export interface HealthOptions {
   /**
-   * How long to wait for Redis. A server that has not answered by then is down. The default is less than the second
-   * that Kubernetes waits.
+   * How long to wait for Redis before it counts as down. The default is below Kubernetes' timeout of one second.
    *
    * @allowed 1 ms to 60 s
    * @default 800

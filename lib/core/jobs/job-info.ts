@@ -19,7 +19,7 @@ export interface JobInfo {
   readonly isHere: boolean;
   /** The cron expression. Not set for intervals, time-outs and single dates. */
   readonly cron?: string;
-  /** The time zone of the expression: that of the job, or else that of the process which registered it. */
+  /** The time zone of the expression: the job's, or else the one of the process that registered it. */
   readonly timeZone?: string;
   /**
    * Another schedule by which an instance comes to the job, and has done so for more than an hour. Each schedule runs the
@@ -65,7 +65,7 @@ export function scheduleOf(text: string): Pick<JobInfo, 'timeZone'> & { readonly
 /**
  * No singleton job has this name, or its code is in another application.
  *
- * @remedy Correct the name. Where `instances` names some, run the job there.
+ * @remedy Fix the name. If `instances` has some, run the job there.
  */
 export class JobNotFoundError extends LockError {
   override readonly code = 'JOB_NOT_FOUND';

@@ -63,15 +63,15 @@ export interface Leadership {
 /** What a term's beginning and end call. What they throw, or reject with, is told to the observers (`callbackFailed`). */
 export interface CampaignCallbacks {
   /**
-   * Called with the term when this instance is elected, or at once if it leads already. It may last as long as the
-   * term, and should end when `term.signal` aborts.
+   * Called with the term when this instance is elected, or at once if it leads already. It may run as long as the term,
+   * and should end when `term.signal` aborts.
    *
    * @default none
    */
   onElected?: (term: Term) => unknown;
   /**
-   * Called with the reason and the term, once for each term, when it ends. While it runs, also when it is async, this
-   * instance is not elected again. Unless the lease was lost, no other instance is elected either.
+   * Called with the reason and the term, once per term, when it ends. Until it returns (or its promise settles), this
+   * instance isn't elected again; unless the lease was lost, no other is either.
    *
    * @default none
    */
@@ -81,8 +81,8 @@ export interface CampaignCallbacks {
 /** What one call to `campaign` may choose. */
 export interface CampaignOptions extends CampaignCallbacks {
   /**
-   * The lease of the leadership, which is renewed while this instance leads. When the leader dies, no one leads for
-   * this long. Every instance must state the same value.
+   * The lease of the leadership, renewed while this instance leads. If the leader dies, there is no leader for this
+   * long. Use the same value on every instance.
    *
    * @allowed 50 ms to 24 h
    * @default 15000

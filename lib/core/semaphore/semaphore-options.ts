@@ -7,14 +7,18 @@ const MAX_PERMITS = 1_000_000;
 
 /** What a semaphore is. */
 export interface SemaphoreOptions {
-  /** How many permits the whole fleet has. Every caller must state the same number. @allowed 1 to 1000000 */
+  /**
+   * How many permits the whole fleet has. Every caller must pass the same number.
+   *
+   * @allowed 1 to 1000000
+   */
   permits: number;
 }
 
 /** What one call to a semaphore may choose. Whatever is left out is the module's default. */
 export interface PermitOptions extends Omit<LockOptions, 'mode' | 'onBusy' | 'cancellable'> {
   /**
-   * How many permits the call takes, all or none; no more than there are.
+   * How many permits the call takes, all or none; at most `permits`.
    *
    * @allowed 1 to 1000000
    * @default 1

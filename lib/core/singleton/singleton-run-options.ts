@@ -23,34 +23,38 @@ import { atLeast, checked, flag, milliseconds, oneOf, type OptionsOf, OptionTabl
 /** How the ticks of one singleton job run. */
 export interface SingletonRunOptions {
   /**
-   * The name of the job: the same on every instance. Its runs hold the resource `cron:<job>`.
+   * The name of the job, the same on every instance. Its runs hold the resource `cron:<job>`.
    *
    * @allowed 1 to 200 characters
    */
   readonly job: string;
-  /** Which tick of the job: the same text on every instance. @allowed text */
+  /**
+   * The tick of the job, the same text on every instance.
+   *
+   * @allowed text
+   */
   readonly tick: string;
   /**
-   * What happens to a tick that comes while an earlier run has not ended, on any instance. `'skip'` drops it;
-   * `'wait'` runs it after that.
+   * What happens to a tick that is due before an earlier run has ended, on any instance. `'skip'` drops it; `'wait'`
+   * runs it afterwards.
    */
   readonly overlap: 'skip' | 'wait';
   /**
-   * What happens to a run that does not finish because its process dies. `'skip'` leaves it unfinished; `'retry'`
-   * lets another instance run the tick again, within a lease.
+   * What happens to a run whose process dies. `'skip'` leaves it unfinished; `'retry'` lets another instance rerun the
+   * tick within a lease.
    */
   readonly onCrash: 'skip' | 'retry';
   /**
-   * With `onCrash: 'retry'`: how often a tick is run again whose runs do not finish. After that it has crashed and ends,
-   * with an event `tickSkipped` (reason `crashed`) and an error in the log.
+   * With `onCrash: 'retry'`: how often to rerun an unfinished tick. After that the tick has crashed: it emits
+   * `tickSkipped` (reason `crashed`) and logs an error.
    *
    * @allowed 1 to 100
    * @default 2
    */
   readonly maxReruns?: number | undefined;
   /**
-   * How long a claim is remembered. With `onCrash: 'retry'`, at least two leases. For a tick without `due`, the smaller
-   * value counts where instances differ, from when the instance with that one asks.
+   * How long a claim is remembered. With `onCrash: 'retry'`, at least two leases. If instances differ for a tick
+   * without `due`, the smaller value applies once its instance asks.
    *
    * @allowed 1 ms and more
    */
@@ -59,17 +63,16 @@ export interface SingletonRunOptions {
   readonly due?:
     | {
         /**
-         * For a tick that is a time: when it is due, in milliseconds since the Unix epoch. The clock of Redis decides
-         * whether it may still start, and no tick starts that is older than the last claimed tick of the job. The claim is
-         * then remembered for as long as that takes.
+         * For a tick that is a time: when it is due, in epoch milliseconds. Redis's clock decides whether it may still
+         * start, and no tick older than the job's last claimed one starts. The claim is remembered for as long as that
+         * takes.
          *
          * @allowed 0 and more
          */
         readonly at: number;
         /**
-         * By how much the clock of an instance and that of Redis may differ. A tick that is due further ahead than this is
-         * refused, and so is one that was due longer ago than this, `spreadMs` and `waitMs` (of which an hour counts at
-         * most) together.
+         * How far an instance's clock may differ from Redis's. A tick due further ahead is rejected, and so is one due
+         * longer ago than this, `spreadMs` and `waitMs` (at most an hour of it) together.
          *
          * @allowed 1 s to 24 h
          */
@@ -77,38 +80,37 @@ export interface SingletonRunOptions {
       }
     | undefined;
   /**
-   * How many runs the history of the job keeps in Redis. 0 keeps none: a job that no instance has registered then
-   * leaves no key behind once its claim is forgotten. On a quorum there is no history.
+   * How many runs to keep in the job's history in Redis. With 0, a job that no instance has registered leaves no key
+   * once its claim is forgotten. There is no history on a quorum.
    *
    * @allowed 0 to 1,000
    * @default 100
    */
   readonly historySize?: number | undefined;
   /**
-   * Whether the history keeps the messages of errors, cut at 200 bytes. Without it, it keeps their names and codes only.
-   * A message may hold data of your users.
+   * `true` keeps error messages in the history, cut at 200 bytes, in addition to names and codes. Messages may contain
+   * user data.
    *
    * @default false
    */
   readonly historyMessages?: boolean | undefined;
   /**
-   * Waits for a random part of this time before it asks for the tick. So each of many instances gets its share of the
-   * ticks, and not all of them ask at the same moment. `waitMs` begins after it.
+   * Waits for a random part of this time before it asks for the tick, so that all instances get a share and don't ask
+   * at once. `waitMs` starts after it.
    *
    * @allowed 0 ms to 1 h
    * @default 0
    */
   readonly spreadMs?: number | undefined;
   /**
-   * Whether a person or a program asks for this run, and not the schedule. Such a run has a `tick` of its own and no
-   * `due`. Where an earlier run has not ended, or the application shuts down, it is refused by an error.
+   * `true` for a run that a person or program requests instead of the schedule. It has its own `tick` and no `due`. If
+   * an earlier run has not ended, or the application shuts down, it fails with an error.
    *
    * @default false
    */
   readonly manual?: boolean | undefined;
   /**
-   * The lock of the run. `waitMs` is how long to keep trying to claim the tick while Redis does not answer,
-   * connected or not.
+   * The lock of the run. `waitMs`: how long to retry claiming the tick while Redis doesn't answer.
    *
    * @allowed `leaseMs`, `waitMs`, `maxHoldMs`, `attemptTimeoutMs`
    */
@@ -122,7 +124,7 @@ export interface SingletonRun {
   readonly tick: string;
   /** Whether the run was granted to another instance before, which may have begun it and did not finish it. */
   readonly rerun: boolean;
-  /** Which run of the tick this is: 1 for the first one, 2 for the first rerun. */
+  /** The attempt at the tick: 1 for the first run, 2 for the first rerun. */
   readonly attempt: number;
   /** Set of the one run for all ticks that were missed: which ones. `tick` is then a text of its own. */
   readonly missed?: MissedSpan;

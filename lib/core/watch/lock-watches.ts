@@ -14,7 +14,7 @@ import { mergeSignals } from '../util/signals.js';
 /** How `locks.waitUntilFree()` waits. */
 export interface WaitUntilFreeOptions {
   /**
-   * How long to wait. With 0, the call only looks. With `Infinity`, it never gives up.
+   * How long to wait. 0 only looks, `Infinity` never gives up.
    *
    * @allowed 0 ms and more, or `Infinity`
    * @default that of the module

@@ -38,20 +38,18 @@ export type LockOnBusy = AnyOnBusy | 'cancelHolder';
 /** The options of every decorator that runs a method under a lock or a semaphore. */
 export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
   /**
-   * What a call does when the resource is still busy after `waitMs`, or `maxWaiters` already wait for it. `'throw'`:
-   * it rejects with the error. `'skip'`: it returns `undefined` without running the method, and `waitMs` is 0 unless
-   * it is set. A function: it returns what the function returns. The function is called with the error and with the
-   * arguments of the method, in `@LockHandler` with the `ExecutionContext`. Its `this` is the object of the method. The
-   * compiler refuses a method whose return type does not have what is returned. `'cancelHolder'`, in `@DistributedLock`
-   * and `@LockHandler`: a holder that is `cancellable` is asked to stop, and the call waits until it has. Otherwise as
-   * `'throw'`.
+   * What a call does if the resource is still busy after `waitMs`, or `maxWaiters` already wait. `'throw'` rejects with
+   * the error. `'skip'` returns `undefined` without running the method, and defaults `waitMs` to 0. A function gets the
+   * error and the method's arguments (in `@LockHandler` the `ExecutionContext`), with the object as `this`, and its
+   * result is returned. The compiler rejects a method whose return type doesn't include that. `'cancelHolder'`
+   * (`@DistributedLock` and `@LockHandler`) asks a `cancellable` holder to stop and waits for it, and otherwise throws.
    *
    * @allowed `'throw'`, `'skip'`, `'cancelHolder'`, a function
    * @default 'throw'
    */
   onBusy?: B;
   /**
-   * Which lock service to use: the `service` of its registration.
+   * The `service` of the registration to use.
    *
    * @allowed text
    * @default the default one
@@ -65,9 +63,9 @@ export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
 export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B extends LockOnBusy = OnBusy<A>>
   extends DecoratorOptions<B>, Omit<LockOptions, 'mode' | 'signal' | 'onBusy' | 'cancellable'> {
   /**
-   * The resource or resources, or a function that returns them. The function is called with the arguments of the
-   * method, in `@LockHandler` with the `ExecutionContext` before the pipes. Its `this` is the object of the method,
-   * which `@LockHandler` does not know. The tag ``key`order:${id}` `` refuses a missing id.
+   * The resource or resources, or a function that returns them. It gets the method's arguments, with the object as
+   * `this`; in `@LockHandler`, the `ExecutionContext` before the pipes, without `this`. The tag ``key`order:${id}` ``
+   * rejects a missing id.
    *
    * @allowed a name, an array of names, or a function that returns either
    */
@@ -111,7 +109,7 @@ export interface LockPlan<A extends readonly unknown[]> extends LockAccess {
   readonly lockService: string | undefined;
   /** See `LockOptions.minHoldMs`. */
   readonly minHoldMs: number;
-  /** What events and metrics call this kind of lock. */
+  /** The name of this kind of lock in events and metrics: static, never an id. Decorators use `Class.method`. */
   readonly group: string;
   /** The names that every call locks; not set where a key function returns them. */
   readonly fixed?: readonly string[];
@@ -169,14 +167,17 @@ export function readLockPlan<A extends readonly unknown[]>(
 export interface SemaphoreDecoratorOptions<A extends readonly unknown[] = [], B extends AnyOnBusy = OnBusy<A>>
   extends DecoratorOptions<B>, Omit<PermitOptions, 'signal'> {
   /**
-   * The name of the semaphore, or a function that returns it. The function is called with the arguments of the
-   * method, in `@LockHandler` with the `ExecutionContext` before the pipes. Its `this` is the object of the method,
-   * which `@LockHandler` does not know.
+   * The name of the semaphore, or a function that returns it. It gets the method's arguments, with the object as
+   * `this`; in `@LockHandler`, the `ExecutionContext` before the pipes, without `this`.
    *
    * @allowed a name, or a function that returns one
    */
   key: string | ((...args: A) => string | Mistake<KeyMistake>);
-  /** How many permits the whole fleet has. Every caller must state the same number. @allowed 1 to 1000000 */
+  /**
+   * How many permits the whole fleet has. Every caller must pass the same number.
+   *
+   * @allowed 1 to 1000000
+   */
   permits: number;
 }
 

@@ -37,8 +37,8 @@ interface Client {
 /** What `new LockExceptionFilter()` takes. */
 export interface LockExceptionFilterOptions {
   /**
-   * The longest wait that a client is told, as `Retry-After` and as `retryAfterMs`. The rest of the holder's lease is told
-   * where it is less. Raise it where work under the lock takes long, so that clients ask less often.
+   * The maximum of `Retry-After` and `retryAfterMs` in a response; less if the holder's lease ends sooner. Raise it if
+   * work under the lock takes long, so that clients retry less often.
    *
    * @allowed 1 s to 24 h
    * @default 5000

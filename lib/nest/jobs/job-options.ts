@@ -24,14 +24,13 @@ import { describeTime, timeOf } from '../schedule/job-schedules.js';
 /** A job on a cron expression, for `SingletonJobs.add`. It is like `@SingletonCron`. */
 export interface AddedCronJob extends Omit<SingletonTickOptions, 'name' | 'service'> {
   /**
-   * The name of the job. It must be the same on every instance, and different from the name of any other job. In the
-   * `SchedulerRegistry` it has the same name.
+   * The name of the job, the same on every instance and unique among jobs. The `SchedulerRegistry` uses it too.
    *
    * @allowed 1 to 200 characters
    */
   name: string;
   /**
-   * When its ticks are due.
+   * The schedule.
    *
    * @allowed what `@Cron` takes: a cron expression, a Date, or a DateTime of luxon
    */
@@ -44,7 +43,7 @@ export interface AddedCronJob extends Omit<SingletonTickOptions, 'name' | 'servi
    */
   timeZone?: string;
   /**
-   * The offset of the expression from UTC, in minutes, instead of a time zone.
+   * The offset from UTC in minutes, instead of a time zone.
    *
    * @allowed -1,439 to 1,439
    * @default none
@@ -138,14 +137,14 @@ export function fleetOptionsOf(job: AddedJob): SingletonTickOptions {
 /** What `SingletonJobs.runNow` takes. */
 export interface RunNowOptions {
   /**
-   * Who asks for it. It stands in the history of the job.
+   * Who requests it, for the job's history.
    *
    * @allowed 1 to 100 characters
    * @default none
    */
   by?: string;
   /**
-   * Why. The log says it, and the event `jobCommand`.
+   * Why, for the log and the event.
    *
    * @allowed 1 to 200 characters
    * @default none
@@ -156,14 +155,14 @@ export interface RunNowOptions {
 /** What `SingletonJobs.resume` takes. */
 export interface ResumeOptions {
   /**
-   * Who asks for it. The log says it, and the event `jobCommand`.
+   * Who requests it, for the log and the event.
    *
    * @allowed 1 to 100 characters
    * @default none
    */
   by?: string;
   /**
-   * Why. The log says it, and the event `jobCommand`.
+   * Why, for the log and the event.
    *
    * @allowed 1 to 200 characters
    * @default none
@@ -174,7 +173,7 @@ export interface ResumeOptions {
 /** What `SingletonJobs.history` takes. */
 export interface HistoryOptions {
   /**
-   * How many runs to return at most, the newest first.
+   * How many runs to return, the newest first.
    *
    * @allowed 1 to 1,000
    * @default 100
@@ -185,21 +184,21 @@ export interface HistoryOptions {
 /** What `SingletonJobs.pause` takes. */
 export interface PauseOptions {
   /**
-   * Who asks for it. `list` and `get` show it, and the event `tickSkipped`.
+   * Who requests it, shown by `list` and `get` and in the event `tickSkipped`.
    *
    * @allowed 1 to 100 characters
    * @default none
    */
   by?: string;
   /**
-   * Why. `list` and `get` show it, the log, and the events `jobCommand` and `tickSkipped`.
+   * Why, shown by `list`, `get` and the log, and in the events `jobCommand` and `tickSkipped`.
    *
    * @allowed 1 to 200 characters
    * @default none
    */
   reason?: string;
   /**
-   * When the pause ends by itself. Without it, the pause lasts until `resume`, however long that is.
+   * When the pause ends. Without it, the pause lasts until `resume`.
    *
    * @allowed a Date that is not over, or its milliseconds since 1970
    * @default none

@@ -60,32 +60,31 @@ export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodD
 /** What `@LeaderOnly` takes instead of a name. */
 export interface LeaderOnlyOptions {
   /**
-   * The leadership that the instances campaign for. All methods with the same name run on the same instance. Its lock
-   * is `leader:<name>`.
+   * The leadership to campaign for. All methods with the same name run on the same instance. Its lock is
+   * `leader:<name>`.
    *
    * @allowed text of 1 to 505 bytes
    */
   name: string;
   /**
-   * The lease of the leadership. When the leader dies, there is no leader for this long. All methods with one name
-   * share one value.
+   * The lease of the leadership. If the leader dies, there is none for this long. Use one value for all methods with
+   * the same name.
    *
    * @allowed 50 ms to 24 h
    * @default 15000
    */
   leaseMs?: number;
   /**
-   * What the call does if the term is lost before the method has ended. `'throw'`: then it rejects with
-   * `LeaseLostError`, which says whether the method finished, and has its result. An error of the method itself is
-   * thrown instead. `'ignore'`: it resolves to the result of the method. In both cases the `signal` of the term aborts
-   * as soon as the term is lost.
+   * What the call does if the term is lost before the method has ended. `'throw'`: it then rejects with
+   * `LeaseLostError`, which has the result if the method finished; errors of the method win. `'ignore'`: it resolves to
+   * the result. The `signal` of the term aborts at the loss in both cases.
    *
    * @allowed `'throw'`, `'ignore'`
    * @default 'throw'
    */
   onLost?: OnLost;
   /**
-   * Which lock service to use: the `service` of its registration.
+   * The `service` of the registration to use.
    *
    * @allowed text
    * @default the default one

@@ -36,8 +36,8 @@ export const IN_MEMORY = 'memory:';
 /** The options of `RedisLockModule.forRoot`, without saying which of them are required. */
 export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   /**
-   * Where Redis is. A client of yours is duplicated, never changed or closed. `'memory:'` keeps the locks in this
-   * process, for tests without a Redis. Either this or `quorum` is required.
+   * Where Redis is. Your own client is duplicated, never changed or closed. `'memory:'` keeps locks in this process,
+   * for tests. Set either this or `quorum`.
    *
    * @allowed a URL, the path of a socket, ioredis options, `{ cluster: [...] }`, a `Redis` or `Cluster` of yours,
    * `'memory:'`
@@ -53,15 +53,15 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   quorum?: QuorumOptions;
   /**
-   * What every key and channel in Redis begins with, after the `keyPrefix` of a client of yours. Applications with
-   * the same prefix on the same Redis share their locks.
+   * The prefix of every key and channel in Redis, after your own client's `keyPrefix`. Applications with the same
+   * prefix on one Redis share their locks.
    *
    * @allowed 1 to 100 characters, no braces, no white space
    * @default 'lock'
    */
   keyPrefix?: string;
   /**
-   * The name of this process where holders are shown. It must differ between processes.
+   * The name of this process, shown for holders. It must differ between processes.
    *
    * @allowed 1 to 100 of `A-Z a-z 0-9 _ . : @ -`
    * @default host name, process id and six random characters
@@ -75,15 +75,15 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   durability?: {
     /**
-     * How many replicas must have a grant before it counts. With as many as there are, nothing is granted while one
-     * server is down, also after a fail-over: with two replicas, take 1.
+     * How many replicas must have a grant before it counts. If that is all of them, nothing is granted while one server
+     * is down, even after a failover; so use 1 with two replicas.
      *
      * @allowed 1 to 5
      * @see docs/operations/topologies.md#how-many-replicas
      */
     replicas: number;
     /**
-     * How long to wait for the replicas: less than `attemptTimeoutMs`, and less than a third of `leaseMs`.
+     * How long to wait for the replicas: less than `attemptTimeoutMs` and a third of `leaseMs`.
      *
      * @allowed 1 ms to 10 s
      * @default 50
@@ -91,10 +91,9 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
     timeoutMs?: number;
   };
   /**
-   * The longest lease that any application takes, so at least `leaseMs`. The run of a job has no longer one,
-   * if it states none. For this long after Redis has started, no lock is granted, because it may have forgotten leases
-   * that are still held: with a snapshot, or an append-only file that is not written with `appendfsync always`, it
-   * comes back with old data. With 0, locks are granted at once. `'memory:'` ignores it.
+   * The longest lease of any application on this Redis, at least `leaseMs`. For this long after Redis has started, no
+   * lock is granted, because Redis may have forgotten held leases: only with `appendfsync always` does it keep every
+   * write. Caps the lease of job runs without their own. 0 grants at once; `'memory:'` ignores it.
    *
    * @allowed 50 ms to 24 h
    * @default none; for each node of a quorum of two or more, `leaseMs`, or 30 s if the module states none
@@ -102,15 +101,15 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   restartQuarantineMs?: number;
   /**
-   * States that Redis has every write on disk before it answers. Then a restart with data needs no
-   * `restartQuarantineMs`. Only for services that refuse `CONFIG GET`: otherwise Redis is asked whether `appendfsync`
-   * is `always`.
+   * Declares that Redis has every write on disk before it answers, so a restart with data needs no
+   * `restartQuarantineMs`. Only needed if `CONFIG GET` is refused: otherwise Redis is asked whether `appendfsync` is
+   * `always`.
    *
    * @default Redis is asked
    */
   persistence?: 'always';
   /**
-   * Called with everything that happens to a lock. Losses and failures are logged in any case.
+   * Called with everything that happens to a lock. Losses and failures are logged anyway.
    *
    * @allowed functions
    * @default none
@@ -118,16 +117,16 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   observers?: readonly LockObserver[];
   /**
-   * What happens to a lease that was not released and that nothing in the process refers to any more. In both cases
-   * there is one warning and the event `leaked`. `'warn'` renews it as long as the process lives. `'expire'` renews
-   * it no longer: it ends, and is `lost`. A leak is not noticed if the `signal` of the lease was read.
+   * What happens to an unreleased lease that nothing in the process refers to any more, after a warning and the event
+   * `leaked`. `'warn'` renews it as long as the process lives. `'expire'` stops, and it is `lost`. Leaks go unnoticed
+   * if the lease's `signal` was read.
    *
    * @default 'warn'
    */
   onLeak?: OnLeak;
   /**
-   * How the lock service learns of database transactions. A lock that `using` or a decorator acquires inside of one is
-   * then released after its commit or rollback. Set `maxHoldMs` where a transaction may never end.
+   * Detects database transactions. A lock that `using` or a decorator acquires inside one is released after its commit
+   * or rollback. Set `maxHoldMs` if a transaction may never end.
    *
    * @allowed `typeormTransactional(...)`, a `TransactionScope`, or `TransactionHooks` of yours
    * @default none: the lock is released when the work ends
@@ -135,32 +134,32 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   transactions?: TransactionHooks;
   /**
-   * Returns what events and metrics call a kind of lock: a static name, of at most 100 characters, for each resource
-   * that is locked without a decorator. A lock service tells 200 groups apart; the others are `_other`.
+   * Returns the static name of a kind of lock for events and metrics, of at most 100 characters, for each resource that
+   * is locked without a decorator. A lock service distinguishes 200 groups; the others are `_other`.
    *
    * @default the text before the first `:` of the resource; without a `:`, the resource if it reads like a name of your code; or `_other`
    * @see docs/reference/events.md#groups
    */
   group?: GroupFunction;
   /**
-   * Whether each lock carries its group to Redis, in its label: about 30 bytes. Then the processes that wait for it name
-   * the group that blocks them, in metrics and in `locks.contention()`. Without it, they know the group only of holders
-   * of their own, and of those with a label.
+   * `true` stores each lock's group in its label in Redis, about 30 bytes, so that waiting processes can name the group
+   * that blocks them, in metrics and `locks.contention()`. Without it, they only know their own groups and those with a
+   * label.
    *
    * @default false
    * @see docs/operations/contention.md#holders-in-other-processes
    */
   labelGroups?: boolean;
   /**
-   * What happens to a resource such as `order:undefined`: a template string makes such a name of a missing value, and
-   * different calls would share one lock. `'refuse'`: the call throws `InvalidResourceError` where a part between `:`, `/`, `|`
-   * and `#` is `undefined`, `null` or `NaN`, or the name contains `[object Object]`. `'allow'`: it is a name like others.
+   * What happens to names like `order:undefined`, which a template string makes of a missing value, so that different
+   * calls share one lock. `'refuse'` throws `InvalidResourceError` if a part between `:`, `/`, `|` and `#` is
+   * `undefined`, `null` or `NaN`, or the name contains `[object Object]`. `'allow'` accepts them.
    *
    * @default 'refuse'
    */
   unclearNames?: 'refuse' | 'allow';
   /**
-   * Follows the locks, for metrics or traces. What it throws never breaks a lock.
+   * Records metrics or traces. Its errors never break a lock.
    *
    * @allowed a `LockTelemetry`, an array of them
    * @default none
@@ -176,8 +175,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   /** What happens when the application shuts down. */
   shutdown?: {
     /**
-     * How long running work may hold its locks when the application shuts down. With `connection: 'memory:'` the
-     * default is 0, so that a lease which a test has not released delays no `close()`.
+     * How long running work may hold its locks at shutdown. With `connection: 'memory:'` the default is 0, so that an
+     * unreleased lease in a test doesn't delay `close()`.
      *
      * @allowed 0 ms to 1 h
      * @default 10000
@@ -208,14 +207,18 @@ export type RedisLockModuleOptions = OptionsWithConnection | OptionsWithQuorum;
 /** The options of a registration. An asynchronous factory does not return them, because Nest needs them earlier. */
 export interface RedisLockModuleExtras {
   /**
-   * Registers a second, independent lock service, injected by `@InjectRedisLock(name)`. Each name may be registered
-   * once in an application.
+   * Registers another, independent lock service, injected by `@InjectRedisLock(name)`. Names must be unique in an
+   * application.
    *
    * @allowed 1 to 100 characters
    * @default the default one
    */
   service?: string;
-  /** Whether other modules see the service without importing the module. @default true */
+  /**
+   * `true` provides the service to other modules without an import.
+   *
+   * @default true
+   */
   global?: boolean;
 }
 

@@ -18,14 +18,14 @@ export interface RedisLockOptionsFactory<O extends RedisLockModuleOptions = Redi
 export interface RedisLockModuleAsyncOptions<O extends RedisLockModuleOptions = RedisLockModuleOptions>
   extends RedisLockModuleExtras, Pick<ModuleMetadata, 'imports'> {
   /**
-   * The providers that `useFactory` is called with.
+   * The providers to pass to `useFactory`.
    *
    * @allowed provider tokens
    * @default none
    */
   inject?: FactoryProvider['inject'];
   /**
-   * Returns the options of the module. It is called with the providers that `inject` names.
+   * Returns the options, given the providers of `inject`.
    *
    * @allowed a function
    * @default none
@@ -39,7 +39,7 @@ export interface RedisLockModuleAsyncOptions<O extends RedisLockModuleOptions = 
    */
   useClass?: Type<RedisLockOptionsFactory<O>>;
   /**
-   * An existing provider whose `createRedisLockOptions()` returns the options of the module.
+   * An existing provider whose `createRedisLockOptions()` returns the options.
    *
    * @allowed a class that implements `RedisLockOptionsFactory`
    * @default none

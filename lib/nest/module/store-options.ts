@@ -16,14 +16,14 @@ import type { Durability } from '../../redis/durability/durable-connection.js';
 /** Several independent primaries, as the module option `quorum` states them. */
 export type QuorumOptions = {
   /**
-   * The nodes. All instances must state the same ones.
+   * The nodes, the same on all instances.
    *
    * @allowed 1 to 9 connections
    * @see docs/guide/quorum.md
    */
   connections: readonly RedisConnectionOption[];
   /**
-   * Fencing tokens grow even if a minority of the nodes has failed. Costs one more round trip per lease.
+   * Keeps fencing tokens growing even if a minority of the nodes has failed. Costs one more round trip per lease.
    *
    * @default false
    */

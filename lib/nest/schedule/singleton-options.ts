@@ -33,51 +33,51 @@ export interface SingletonJobOptions extends Pick<
   'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'warnAfterMs'
 > {
   /**
-   * The name of the job. It must be the same on every instance, and different from the name of any other job.
+   * The name of the job, the same on every instance and unique among jobs.
    *
    * @allowed 1 to 200 characters
    * @default class and method
    */
   name?: string;
   /**
-   * What happens to a tick that is due while an earlier run has not ended, on any instance. `'skip'` drops the tick;
-   * `'wait'` runs it when that run has ended. A job on a single date waits unless this is `'skip'`: it has no next tick.
+   * What happens to a tick that is due before an earlier run has ended, on any instance. `'skip'` drops it; `'wait'`
+   * runs it afterwards. Jobs on a single date default to `'wait'`, because they have no next tick.
    *
    * @default 'skip'
    */
   overlap?: 'skip' | 'wait';
   /**
-   * Which lock service to use: the `service` of its registration.
+   * The `service` of the registration to use.
    *
    * @allowed text
    * @default the default one
    */
   service?: string;
   /**
-   * The lease of a run. It is renewed while the job runs, so it may be much shorter than the run. When the process
-   * dies, the next run waits for this long. If the module states a `leaseMs`, that is the default.
+   * The lease of a run, renewed while the job runs, so it may be much shorter than the run. If the process dies, the
+   * next run waits for this long. Defaults to the module's `leaseMs` if that is set.
    *
    * @allowed 50 ms to 24 h
    * @default 30000
    */
   leaseMs?: number;
   /**
-   * How long to keep trying to claim a tick while Redis does not answer.
+   * How long to retry claiming a tick while Redis doesn't answer.
    *
    * @allowed 0 ms and more, or `Infinity`
    * @default 18000
    */
   waitMs?: number;
   /**
-   * The longest time that a run keeps its lock. After that, the lock is lost.
+   * How long a run may keep its lock before it is lost.
    *
    * @allowed 50 ms and more
    * @default no limit
    */
   maxHoldMs?: number;
   /**
-   * A run that keeps later ticks of its job from running for this long is reported once, by the event `overlapLong` and
-   * by a warning: it may never end. It counts from when the first of these ticks was due. `Infinity`: never.
+   * Reports a run that blocks later ticks of its job for this long, once, by the event `overlapLong` and a warning.
+   * Counts from the due time of the first of them. `Infinity` disables it.
    *
    * @allowed 1 ms and more, or `Infinity`
    * @default 60000
@@ -85,9 +85,8 @@ export interface SingletonJobOptions extends Pick<
    */
   warnAfterMs?: number;
   /**
-   * Each instance waits for a random part of this time before it asks for a tick. So each of many instances gets its
-   * share of the ticks, and not all of them ask at the same moment. Of a cron job, at most half of the time to its next
-   * tick counts. Of an interval and a time-out, it is at most half of their time.
+   * Each instance waits for a random part of this time before it claims a tick, so that all instances get a share and
+   * don't ask at once. Capped at half the time to the next tick (cron), or half the interval or timeout.
    *
    * @allowed 0 ms to 1 h
    * @default 0
@@ -95,7 +94,7 @@ export interface SingletonJobOptions extends Pick<
    */
   spreadMs?: number;
   /**
-   * How many runs the history of the job keeps in Redis. 0 keeps none. On a quorum there is no history.
+   * How many runs to keep in the job's history in Redis; 0 for none. There is no history on a quorum.
    *
    * @allowed 0 to 1,000
    * @default 100
@@ -103,8 +102,8 @@ export interface SingletonJobOptions extends Pick<
    */
   historySize?: number;
   /**
-   * Whether the history keeps the messages of errors, cut at 200 bytes. Without it, it keeps their names and codes only.
-   * A message may hold data of your users.
+   * `true` keeps error messages in the history, cut at 200 bytes, in addition to names and codes. Messages may contain
+   * user data.
    *
    * @default false
    */
@@ -114,15 +113,15 @@ export interface SingletonJobOptions extends Pick<
 /** The options of singleton jobs that `@SingletonCron` takes. */
 export interface SingletonTickOptions extends SingletonJobOptions {
   /**
-   * What happens to a run that does not finish because its process dies. `'skip'` leaves it unfinished; `'retry'`
-   * lets another instance run the tick again, within a lease.
+   * What happens to a run whose process dies. `'skip'` leaves it unfinished; `'retry'` lets another instance rerun the
+   * tick within a lease.
    *
    * @default 'skip'
    */
   onCrash?: 'skip' | 'retry';
   /**
-   * With `onCrash: 'retry'`: how often a tick is run again whose runs do not finish. After that it has crashed and ends,
-   * with an event `tickSkipped` (reason `crashed`) and an error in the log.
+   * With `onCrash: 'retry'`: how often to rerun an unfinished tick. After that the tick has crashed: it emits
+   * `tickSkipped` (reason `crashed`) and logs an error.
    *
    * @allowed 1 to 100
    * @default 2
@@ -130,17 +129,16 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    */
   maxReruns?: number;
   /**
-   * How far the clock of an instance may be from the clock of Redis. A tick that is due further ahead than this, by
-   * the clock of Redis, is refused. A tick that was due longer ago than this and `waitMs` together (of `waitMs`, at
-   * most an hour counts) is skipped as late.
+   * How far an instance's clock may differ from Redis's. By Redis's clock, a tick due further ahead is rejected, and
+   * one due longer ago than this plus `waitMs` (at most an hour of it) is skipped as late.
    *
    * @allowed 1 s to 24 h
    * @default 600000
    */
   maxClockSkewMs?: number;
   /**
-   * A tick that was due this long ago, and that no instance has claimed, was missed: it never starts any more. Longer
-   * than a process may stand still. `spreadMs` is added to it. A tick before one that is claimed is missed at once.
+   * A tick that no instance has claimed this long (plus `spreadMs`) after its due time was missed, and never starts.
+   * Choose longer than a process may be blocked. Ticks before a claimed one are missed at once.
    *
    * @allowed 1 s to 24 h
    * @default 60000
@@ -148,15 +146,15 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    */
   graceMs?: number;
   /**
-   * What follows when ticks were missed, because no instance was up or Redis did not answer. `'runOnce'` runs the job
-   * once for all of them, on one instance of the fleet; the run has `missed`. Not on a quorum, and not for a Date.
+   * What happens if ticks were missed because no instance was up or Redis didn't answer. `'runOnce'` runs the job once
+   * for all of them, on one instance; that run has `missed`. Not on a quorum, and not for a Date.
    *
    * @default 'skip'
    * @see docs/operations/jobs.md#missed-ticks-misfire-catch-up-downtime
    */
   onMissed?: 'skip' | 'runOnce';
   /**
-   * With `onMissed: 'runOnce'`: the job runs only if the newest of the missed ticks was due within this time.
+   * With `onMissed: 'runOnce'`: runs the job only if the newest missed tick was due within this time.
    *
    * @allowed 1 s to 366 days
    * @default 604800000

@@ -73,8 +73,8 @@ export function SingletonInterval<N extends string | number>(
 /** The options of `@SingletonTimeout`. */
 export interface SingletonTimeoutOptions extends SingletonJobOptions {
   /**
-   * After a run, no other instance runs the job for this long: longer than a deployment takes, and shorter than the
-   * time between two deployments.
+   * After a run, no other instance runs the job for this long. Choose longer than a deployment takes, and shorter than
+   * the time between two.
    *
    * @allowed 1 s to 24 h
    * @default 600000

@@ -3,12 +3,20 @@ import { callback, checked, type OptionsOf, OptionTable, wrongValue } from '../.
 
 /** The functions of `typeorm-transactional` that {@link typeormTransactional} needs. */
 export interface TypeormTransactionalOptions {
-  /** Of `typeorm-transactional`: calls back when a transaction has ended. @allowed a function */
+  /**
+   * From `typeorm-transactional`: calls back when a transaction has ended.
+   *
+   * @allowed a function
+   */
   runOnTransactionComplete: (callback: () => void) => void;
-  /** Of `typeorm-transactional`: returns the data source of this name. @allowed a function */
+  /**
+   * From `typeorm-transactional`: returns the data source with this name.
+   *
+   * @allowed a function
+   */
   getDataSourceByName: (name: string) => TransactionalDataSource | undefined;
   /**
-   * The names that the data sources were added with. A lease lasts until the end of the innermost transaction.
+   * The names of the data sources. A lease lasts until the innermost transaction ends.
    *
    * @allowed an array of names
    * @default ['default']

@@ -16,9 +16,9 @@ import { whyMisread, whyNoName, whyNoServer } from './stated-server.js';
 /** Credentials that change while the application runs. */
 interface ChangingCredentials {
   /**
-   * Returns what to show to Redis in place of `username` and `password`: `{ username?, password, expiresAt? }`. It is
-   * called before each connection is made, and before the credentials expire. Open connections then show the new ones.
-   * Sentinels have a password of their own, which stays an option.
+   * Returns `{ username?, password, expiresAt? }` to use instead of `username` and `password`. Called before each
+   * connection, and before the credentials expire; open connections then send the new ones. The password of sentinels
+   * stays an option.
    *
    * @default none
    */
@@ -31,8 +31,8 @@ export interface ServerConnectionOptions extends RedisOptions, ChangingCredentia
 /** The nodes of a Redis Cluster, and options for ioredis beside them. */
 export interface ClusterConnectionOptions extends ClusterOptions, ChangingCredentials {
   /**
-   * Some nodes of the cluster, from which the others are found. The user, the password and the TLS settings of the
-   * first node apply to all nodes, unless `redisOptions` says otherwise.
+   * Some nodes of the cluster, from which the others are discovered. User, password and TLS settings of the first node
+   * apply to all, unless `redisOptions` has others.
    *
    * @allowed URLs, or objects with `host` and `port`
    */

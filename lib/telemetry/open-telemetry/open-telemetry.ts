@@ -26,35 +26,35 @@ const SCOPE = 'nestjs-redis-lock';
 /** What {@link openTelemetry} takes. */
 export interface OpenTelemetryOptions {
   /**
-   * Whether locks are measured.
+   * `true` records metrics.
    *
    * @default true
    * @see docs/reference/telemetry.md
    */
   metrics?: boolean;
   /**
-   * Makes the meter of the metrics.
+   * The provider of the meter.
    *
    * @allowed a `MeterProvider` of OpenTelemetry
    * @default the one that is registered when the lock service starts
    */
   meterProvider?: MeterProvider;
   /**
-   * Whether waits, holds and runs of jobs are spans.
+   * `true` records waits, holds and runs of jobs as spans.
    *
    * @default true
    */
   traces?: boolean;
   /**
-   * Makes the tracer of the spans.
+   * The provider of the tracer.
    *
    * @allowed a `TracerProvider` of OpenTelemetry
    * @default the one that is registered, also if that happens after the start
    */
   tracerProvider?: TracerProvider;
   /**
-   * Whether renewals are spans, too: one for each lease and a third of its length. Those of the watchdog have traces of
-   * their own, with a link to the hold.
+   * `true` records renewals as spans, one per third of a lease. Those of the watchdog are traces of their own that link
+   * to the hold.
    *
    * @default false
    */

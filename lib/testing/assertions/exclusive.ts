@@ -14,8 +14,8 @@ export interface ExclusiveOptions {
    */
   times?: number;
   /**
-   * What the lock protects, such as a repository. A run is inside from the begin of its first call of one of its methods
-   * to the end of the last one. Before each call, the other runs get their turn.
+   * What the lock protects, such as a repository. A run is inside from the start of its first method call to the end of
+   * the last. Before each call, the other runs get a turn.
    *
    * @allowed an object with methods, an array of them
    * @default nothing: a run is inside while its `section` runs

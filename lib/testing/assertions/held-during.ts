@@ -11,14 +11,14 @@ import { aroundCalls, failed, lineOf, type LocksUnderTest, type Touched } from '
 /** How a resource must be held. */
 export interface HeldDuringOptions {
   /**
-   * In which mode.
+   * The mode of the lock.
    *
    * @default any mode
    */
   mode?: LockMode;
   /**
-   * What the lock protects, such as a repository. The resource must then be held from the begin to the end of each
-   * call of its methods, and at least one must be called. So work may do other things before and after the lock.
+   * What the lock protects, such as a repository. The resource must be held during each call of its methods, and at
+   * least one must be called. Work may then do other things before and after the lock.
    *
    * @allowed an object with methods, an array of them
    * @default nothing: the lock must be the first and the last thing that the work waits for

@@ -244,14 +244,14 @@ function notRun(name: string, tick: string, instance: string, reason: WhySkipped
 /** How a test runs a job once. */
 interface RunJobOptions {
   /**
-   * Which tick: of a cron job, an ISO time as `run.tick` has it.
+   * The tick; for a cron job, an ISO time like `run.tick`.
    *
    * @allowed text
    * @default the next tick of the job that this fleet has not had
    */
   tick?: string;
   /**
-   * Which run of the tick it is. With 2, another instance began the tick before, and died. The job needs
+   * The attempt at the tick. With 2, another instance started the tick before, and died. The job needs
    * `onCrash: 'retry'`.
    *
    * @allowed 1 to one more than `maxReruns` of the job
@@ -259,7 +259,7 @@ interface RunJobOptions {
    */
   attempt?: number;
   /**
-   * Which application of the fleet runs it.
+   * The application of the fleet that runs it.
    *
    * @allowed its `instanceId`, or the application
    * @default the application of these locks

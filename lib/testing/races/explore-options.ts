@@ -30,81 +30,79 @@ export type ActorOutcomes = Readonly<Record<string, ActorOutcome>>;
 /** Options of {@link exploreRaces}. */
 export interface ExploreRacesOptions<World> {
   /**
-   * What must be true when all actors of a schedule have ended. It fails by throwing, as an assertion of any library
-   * does, or by returning `false`, or a text that says what is wrong.
+   * Checks what must be true once all actors of a schedule have ended. It fails by throwing, like any assertion, or by
+   * returning `false` or a text that describes the problem.
    */
   readonly invariant: (world: World, outcomes: ActorOutcomes) => unknown;
   /**
-   * How many schedules are run. `'all'`: one of each set of equal orders. With a number, it runs all of them if half
-   * of that number is enough for it. Otherwise the other half is chosen by chance, by the `seed`.
+   * How many schedules to run. `'all'`: one of each set of equal orders. With a number, all of them if half of it is
+   * enough; otherwise half of it, chosen at random by the `seed`.
    *
    * @allowed `'all'`, or 1 and more
    * @default 'all'
    */
   readonly schedules?: 'all' | number;
   /**
-   * A number: for the schedules that are chosen by chance. A text, from a {@link RaceFoundError}: runs that one
-   * schedule.
+   * A number seeds the random schedules. The text of a {@link RaceFoundError} replays that schedule.
    *
    * @allowed a whole number, or the text of a failure
    * @default 1
    */
   readonly seed?: number | string;
   /**
-   * What goes wrong, at every point of every actor in turn. `'kill'`: the actor goes no further, as if its process had
-   * died. `'stall'`: it stands still until its leases are over, and then goes on without having noticed. `'lose'`: what it
-   * holds is lost, and it is told at once.
+   * The faults to inject, at every point of every actor in turn. `'kill'`: the actor stops, as if its process died.
+   * `'stall'`: it is paused until its leases have expired, then continues without noticing. `'lose'`: its locks are
+   * lost, and it is notified.
    *
    * @allowed a list of `'kill'`, `'stall'`, `'lose'`
    * @default nothing
    */
   readonly faults?: readonly FaultKind[];
   /**
-   * At most so many faults in one schedule.
+   * The maximum number of faults per schedule.
    *
    * @allowed 1 and more
    * @default 1
    */
   readonly maxFaults?: number;
   /**
-   * What code touches that names nothing: that of an actor before its first point, and after a lock call. `'anything'`:
-   * it is tried in every order. `'named'`: the actors share nothing but locks, `raced` objects and what a `racePoint`
-   * names. Then there are far fewer orders. It is a promise: where it is wrong, races are missed.
+   * What unnamed code may touch: an actor before its first point, and after a lock call. `'anything'` tries it in every
+   * order. `'named'` promises that actors only share locks, `raced` objects and what a `racePoint` names, which leaves
+   * far fewer orders. If that is wrong, races are missed.
    *
    * @default 'anything'
    */
   readonly shares?: 'anything' | 'named';
   /**
-   * Whether an actor may end with this error. The invariant sees it as an outcome. Every other error is a race.
+   * Returns true if an actor may end with this error. The invariant sees it as an outcome; every other error is a race.
    *
    * @default a `LockBusyError` with the code `LOCK_BUSY`, and every error of this package once a fault has happened
    */
   readonly mayThrow?: (error: unknown, actor: string) => boolean;
   /**
-   * At most so many schedules are run with `schedules: 'all'`.
+   * The maximum number of schedules with `schedules: 'all'`.
    *
    * @allowed 1 and more
    * @default 20000
    */
   readonly maxSchedules?: number;
   /**
-   * At most so many steps in a schedule. One that is longer never ends, as far as the tool can tell, and counts as a
-   * race.
+   * The maximum number of steps in a schedule. A longer one counts as a race, because it may never end.
    *
    * @allowed 1 and more
    * @default 500
    */
   readonly maxSteps?: number;
   /**
-   * How long the tool waits for code that it does not control, such as a file or a timer of your own, in milliseconds.
-   * If no actor moves for this long, the schedule counts as stuck.
+   * How long to wait, in milliseconds, for code outside the tool's control, such as a file or your own timer. If no
+   * actor moves for this long, the schedule is stuck.
    *
    * @allowed 1 ms and more
    * @default 1000
    */
   readonly patienceMs?: number;
   /**
-   * Whether a race is thrown, as a {@link RaceFoundError}. Otherwise it is the `failure` of the result.
+   * `true` throws a race as a {@link RaceFoundError}. Otherwise it is the `failure` of the result.
    *
    * @default true
    */

@@ -16,15 +16,15 @@ import { brief } from './schedule/story.js';
 /** What a {@link racePoint} says of the code behind it. */
 export interface RacePointOptions {
   /**
-   * What the code from this point to the actor's next point touches. It is a promise: that code touches nothing else
-   * that other actors see. Then orders that differ only in steps on other objects count as equal, and are run once.
+   * What the code from this point to the actor's next one touches. You promise that it touches nothing else that other
+   * actors see. Orders that only differ in steps on other objects then run once.
    *
    * @allowed text that is not empty
    * @default it may touch anything, so it is tried in every order
    */
   readonly object?: string;
   /**
-   * Whether that code may change the object. Two steps that only read it can change places.
+   * `true` if that code may change the object. Two steps that only read it can be swapped.
    *
    * @default true
    */
@@ -58,22 +58,22 @@ function accessOf(name: string, options: RacePointOptions = {}): Access {
 /** Options of {@link raced}. */
 export interface RacedOptions<T> {
   /**
-   * What the story of a race calls it.
+   * The name in the story of a race.
    *
    * @allowed text that is not empty
    * @default the name of its class
    */
   readonly name?: string;
   /**
-   * The methods that change nothing. Two of them can change places.
+   * The methods that change nothing. Two of them can be swapped.
    *
    * @allowed names of methods
    * @default none
    */
   readonly reads?: readonly (keyof T & string)[];
   /**
-   * Which part of it a call touches, such as one row: calls about other parts can change places. `undefined`: all of
-   * it, so the order matters to every step of every actor.
+   * Returns the part that a call touches, such as one row: calls for other parts can be swapped. `undefined` means all
+   * of it, so the order always matters.
    *
    * @default the whole object, as one part
    */

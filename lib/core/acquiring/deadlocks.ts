@@ -46,7 +46,7 @@ export function heldMeanwhile(
   const holds = deadlock === undefined ? outerHolds(call) : liveHolds(call);
   const resources = namesOf(holds).filter((held) => held !== resource);
   if (resources.length === 0) return undefined;
-  return { resources, isDeadlock: deadlock !== undefined, ...(deadlock && { deadlock }) };
+  return deadlock ? { resources, deadlock } : { resources };
 }
 
 /** Lets the other processes be asked before the wait of the call is over. */

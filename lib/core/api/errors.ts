@@ -90,9 +90,10 @@ export class LockBusyError extends LockError {
 export interface HeldMeanwhile {
   /** The resources, the innermost first. */
   readonly resources: readonly string[];
-  /** Whether it is known that the holder waits for one of them, directly or behind others: none could ever go on. */
-  readonly isDeadlock: boolean;
-  /** The calls that waited for each other: this one first, then the one that it waited for. Only set of a deadlock. */
+  /**
+   * The calls that waited for each other: this one first, then the one that it waited for. Only set if it is known that
+   * the holder waits for one of the resources, directly or behind others: none could ever go on.
+   */
   readonly deadlock?: readonly DeadlockedCall[];
 }
 

@@ -185,7 +185,7 @@ export interface LockWaiting {
   readonly holds?: readonly string[];
 }
 
-export interface LeaderRow {
+interface LeaderRow {
   readonly name: string;
   /** None leads where these are not set. */
   readonly instanceId?: string;

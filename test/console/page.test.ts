@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { PAGE } from '../../lib/console/page/page.js';
+import { PAGE } from '../../lib/console/page/page.generated.js';
 import { generatePage } from '../../tools/console/generate.mjs';
 
 const ROOT = join(import.meta.dirname, '../..');

@@ -42,11 +42,15 @@ export async function buildPage() {
 export async function generatePage() {
   const { shell, script, style } = await buildPage();
   return `// Written by \`npm run console\` from tools/console/page. Do not edit.
-export const SHELL: string =
-  ${JSON.stringify(shell)};
-export const STYLE: string =
-  ${JSON.stringify(style)};
-export const SCRIPT: string =
-  ${JSON.stringify(script)};
+
+/** What a browser loads: without files, so that bundlers carry it along. */
+export const PAGE: Readonly<Record<'shell' | 'style' | 'script', string>> = {
+  shell:
+    ${JSON.stringify(shell)},
+  style:
+    ${JSON.stringify(style)},
+  script:
+    ${JSON.stringify(script)},
+};
 `;
 }

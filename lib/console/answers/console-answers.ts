@@ -2,7 +2,7 @@ import type { Clock } from '../../core/util/clock.js';
 import { VERSION } from '../../core/fleet/own-answer.js';
 import { quote } from '../../core/util/quoted.js';
 import { CONSOLE_ACTIONS, CONSOLE_VIEWS, type ConsoleAction, type ConsoleView } from '../bodies.js';
-import { PAGE } from '../page/page.js';
+import { PAGE } from '../page/page.generated.js';
 import { ACTS } from './actions.js';
 import { type Content, showBlockers, showInstances, showNow } from './fleet-views.js';
 import { type HeaderOf, refuseForged } from './forgery.js';
@@ -13,7 +13,7 @@ import { doneReply, errorReply, fileReply, Refusal, type Reply, viewReply } from
 import { type ConsoleSource, Looks, refusalOf } from './source.js';
 
 /** What a console shows, and what it allows. */
-export interface ConsoleSettings {
+interface ConsoleSettings {
   readonly title: string;
   /** At least one. */
   readonly sources: readonly ConsoleSource[];
@@ -26,7 +26,7 @@ export interface ConsoleSettings {
 }
 
 /** A request to do something. */
-export interface ActionRequest {
+interface ActionRequest {
   readonly query: URLSearchParams;
   readonly header: HeaderOf;
   /** Reads the body. @throws Refusal where it is too large, or no JSON */

@@ -15,7 +15,7 @@ const MOST_NAMED = 20;
 const TOP = 5;
 const MOST_CELLS = 50;
 
-export function completenessOf(roll: Roll): Completeness {
+function completenessOf(roll: Roll): Completeness {
   const { completeness, instances, asked, silent, unreadable } = roll;
   // Where Redis does not say who is connected, it says how many there are.
   const unheard = (asked ?? 0) - instances.length - unreadable;

@@ -41,7 +41,7 @@ const AWAY =
   'Redis cannot be reached, or does not answer. Locks that are held end with their leases; new ones cannot be had.';
 
 /** A leadership, and how often another term began since this process looks. */
-export interface SeenTerm extends SeenLeadership {
+interface SeenTerm extends SeenLeadership {
   readonly transitions: number;
   readonly lookedAtSince: number;
 }

@@ -129,7 +129,7 @@ export interface RotateReply {
 
 /** How long a lock stays taken after its holder has released it. */
 export interface Retention {
-  /** Counted from the grant, by the clock of the store. Where it is left out, `leftMs` alone decides. */
+  /** Counted from the grant, by the clock of the store. A quorum leaves it out at its nodes: then `leftMs` alone decides. */
   readonly minHoldMs?: number;
   /** No more than this can be left of it, as the process knows. */
   readonly leftMs: number;

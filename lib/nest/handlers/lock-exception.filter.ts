@@ -7,7 +7,7 @@ import { count } from '../../core/util/plurals.js';
 import { isLogged } from '../log/outage-log.js';
 import { RepeatedLines } from '../log/repeated-lines.js';
 import {
-  AbortErrorOfLock,
+  LockErrorOrAbort,
   type ErrorAnswer,
   answerTo,
   graphqlError,
@@ -81,7 +81,7 @@ export const LOCK_EXCEPTION_FILTER_OPTIONS = new OptionTable({
  * app.useGlobalFilters(new LockExceptionFilter({ maxRetryAfterMs: 30_000 }));
  * ```
  */
-@Catch(LockError, AbortErrorOfLock)
+@Catch(LockErrorOrAbort)
 export class LockExceptionFilter implements ExceptionFilter<Error> {
   readonly #logger = new Logger('LockExceptionFilter');
   /** While Redis is away, every request fails. */

@@ -45,8 +45,8 @@ export function lockErrorOf(error: unknown): LockError | undefined {
   return found instanceof LockError ? found : undefined;
 }
 
-/** For `@Catch` of Nest, which compares by `instanceof`. */
-export abstract class AbortErrorOfLock extends Error {
+/** What {@link lockErrorOf} takes, for `@Catch` of Nest, which compares by `instanceof`. */
+export abstract class LockErrorOrAbort extends Error {
   static override [Symbol.hasInstance](error: unknown): boolean {
     return lockErrorOf(error) !== undefined;
   }

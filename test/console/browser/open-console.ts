@@ -1,4 +1,4 @@
-import { PAGE } from '../../../lib/console/page/page.js';
+import { PAGE } from '../../../lib/console/page/page.generated.js';
 import { serveShop } from '../../../tools/console/shop-server.mjs';
 import { type Browser, type BrowserContext, launchBrowser, type Page } from '../../support/process/browser.mjs';
 

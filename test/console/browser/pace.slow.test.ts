@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type CDPSession, chromium } from 'playwright-core';
-import { PAGE } from '../../../lib/console/page/page.js';
+import { PAGE } from '../../../lib/console/page/page.generated.js';
 import { serveShop } from '../../../tools/console/shop-server.mjs';
 import { eventually } from '../../support/expect/eventually.js';
 import type { Page } from '../../support/process/browser.mjs';

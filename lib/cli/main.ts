@@ -18,7 +18,7 @@ import { type CliProcess, Terminal } from './frame/terminal.js';
 const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /** The signals that the process around a call hears of. */
-export interface SignalSource {
+interface SignalSource {
   on(signal: keyof typeof SIGNALS, listener: () => void): unknown;
   off(signal: keyof typeof SIGNALS, listener: () => void): unknown;
 }

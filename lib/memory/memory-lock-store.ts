@@ -9,7 +9,7 @@ import { ScriptLockStore } from '../redis/script-lock-store.js';
 import { RedisError } from './lua.js';
 import { MemoryServer } from './memory-server.js';
 
-export interface MemoryLockStoreOptions {
+interface MemoryLockStoreOptions {
   /** Must differ between the stores of one server. */
   readonly instanceId: string;
   /** Where the locks are. Stores that share one compete, as instances on one Redis do. @default a server of its own */

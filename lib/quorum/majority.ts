@@ -102,7 +102,7 @@ export function enoughToDeny(nodes: number): number {
 }
 
 /** A question to all nodes that is answered by yes or no. */
-export interface YesNo {
+interface YesNo {
   readonly send: (node: QuorumNode, index: number) => Promise<boolean>;
   /** How many nodes must say no for the answer to be no. @default a majority */
   readonly enoughNos?: number;

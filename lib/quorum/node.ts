@@ -12,7 +12,7 @@ export interface QuorumMember {
   readonly store: LockStore;
 }
 
-export interface QuorumTiming {
+interface QuorumTiming {
   readonly clock: Clock;
   readonly alarms: Alarms;
   /** A node that takes longer than this to answer counts as one that does not answer, in milliseconds. */

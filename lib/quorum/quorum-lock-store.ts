@@ -10,7 +10,7 @@ import { AskedNodes, ownerAt, releaseAtNodes, renewAtNodes } from './commands.js
 import { askMajority, enoughToDeny, majorityOf } from './majority.js';
 import { type QuorumDeps, type QuorumMember, QuorumNode } from './node.js';
 
-export interface QuorumLockStoreOptions {
+interface QuorumLockStoreOptions {
   /** 1 to 9 independent stores, all with the same `instanceId` and `clientId`. */
   readonly nodes: readonly QuorumMember[];
   readonly clock: Clock;
@@ -154,9 +154,9 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
    * Each node leaves the resource taken by its own clock. A node may have voted long before the majority, so the time
    * is counted from the majority where this process knows when that was.
    */
-  retain(owner: LockOwner, { minHoldMs, leftMs }: Retention, lazily?: boolean): Promise<boolean> {
+  retain(owner: LockOwner, retention: Retention, lazily?: boolean): Promise<boolean> {
     const hasWon = this.#candidates.get(owner.id)?.hasWon;
-    return this.release(owner, lazily, hasWon || minHoldMs === undefined ? { leftMs } : { minHoldMs, leftMs });
+    return this.release(owner, lazily, hasWon ? { leftMs: retention.leftMs } : retention);
   }
 
   /**

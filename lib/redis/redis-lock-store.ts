@@ -19,7 +19,7 @@ import { OLD_CREDENTIALS, problemOf, problemsOfEviction, problemsOfRights } from
 
 const NONCE_BYTES = 6;
 
-export interface RedisLockStoreOptions extends ConnectionSettings {
+interface RedisLockStoreOptions extends ConnectionSettings {
   readonly keyPrefix: string;
   /** The prefix of all owner ids of this store. The stores of one quorum share it. @default a unique one */
   readonly clientId?: string;

@@ -28,7 +28,7 @@ export type FenceTransaction =
   | { readonly rollback: Method; readonly afterCommit: Method };
 
 /** How statements are run in a transaction, whatever the library. */
-export interface SqlTransaction {
+interface SqlTransaction {
   readonly dialect: FenceDialect;
   readonly run: Execute;
 }

@@ -45,7 +45,7 @@ export class SeriesTable<A> {
 }
 
 /** The series of a metric that differ in one more attribute. Each is there from its first value. */
-export class SeriesBy<A> {
+class SeriesBy<A> {
   readonly #series = new Map<string, Series<A>>();
 
   constructor(
@@ -116,7 +116,7 @@ export class LockSeries<A> {
 }
 
 /** The series of a leadership, and how many campaigns of this process lead. There are two for a moment at a change. */
-export interface LeaderSeries<A> {
+interface LeaderSeries<A> {
   readonly state: Series<A>;
   leading: number;
 }

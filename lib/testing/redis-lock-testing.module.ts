@@ -63,7 +63,7 @@ function checkDate(option: string, value: unknown): void {
 }
 
 /** Puts lock services on the fleet with the name. Without a name, all services of one application have one fleet. */
-export function fleetStores({ fleet: name, clock, startsAt, throwOnLockOrder = false }: TestLocksOptions): TestStores {
+function fleetStores({ fleet: name, clock, startsAt, throwOnLockOrder = false }: TestLocksOptions): TestStores {
   let own: TestFleet | undefined;
   return {
     place(context) {

@@ -43,7 +43,7 @@ export const watch = defineCommand({
 });
 
 /** What has changed between two looks. */
-export interface Change {
+interface Change {
   /** By the clock of Redis. */
   readonly at: number;
   /**

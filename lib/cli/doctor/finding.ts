@@ -6,7 +6,7 @@ import type { ExitName } from '../frame/exit-codes.js';
  * `ok`: as it should be. `note`: worth knowing. `warning`: locks work, and may fail or be lost one day. `failed`: no
  * lock can be had, or not every one. `unknown`: Redis does not tell this user.
  */
-export type FindingStatus = 'ok' | 'note' | 'warning' | 'failed' | 'unknown';
+type FindingStatus = 'ok' | 'note' | 'warning' | 'failed' | 'unknown';
 
 /** What one check of the doctor has found. */
 export interface Finding {

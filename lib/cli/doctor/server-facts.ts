@@ -22,7 +22,7 @@ export interface ServerFacts {
   readonly clock: ClockFacts | undefined;
 }
 
-export interface ClockFacts {
+interface ClockFacts {
   /** How much the clock of the server is ahead of that of this machine, in milliseconds. */
   readonly aheadMs: number;
   /** By how much that may be wrong. */

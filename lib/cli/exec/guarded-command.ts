@@ -8,7 +8,7 @@ import { isGroupAlive, signalGroup } from './process-group.js';
 import type { PassedSignals } from './passed-signals.js';
 
 /** How a command is run under a lease. */
-export interface GuardedCommand {
+interface GuardedCommand {
   readonly command: readonly string[];
   readonly lease: Lease;
   readonly leaseMs: number;
@@ -20,7 +20,7 @@ export interface GuardedCommand {
 }
 
 /** How a command has ended. */
-export interface CommandEnd {
+interface CommandEnd {
   /**
    * Of the command: its exit code, 128 and the number of the signal that ended it, 127 or 126 if it did not start.
    * Not set: it was not started, because the lease was lost.

@@ -3,10 +3,10 @@ import { escapeText, escapeUnsafe } from '../../core/util/quoted.js';
 import type { CliProcess, Terminal } from './terminal.js';
 
 /** The version of all that `--json` prints. It grows when a field is removed or means something else. */
-export const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 1;
 
 /** One cell: for a person, and for a program. */
-export interface Cell {
+interface Cell {
   readonly shown: string;
   readonly raw: string;
 }

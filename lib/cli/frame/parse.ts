@@ -6,7 +6,7 @@ import { UsageError } from './exit-codes.js';
 import type { OptionSpecs } from './options.js';
 
 /** A command line, read. */
-export interface ParsedLine {
+interface ParsedLine {
   readonly args: readonly string[];
   readonly rest: readonly string[];
   readonly options: Readonly<Record<string, unknown>>;

@@ -34,7 +34,7 @@ export interface Session {
 }
 
 /** `cli:host:pid:random`, so that it is not taken for an instance of an application. */
-export function cliInstanceId(): string {
+function cliInstanceId(): string {
   const host = hostname()
     .replace(/[^\w.-]/g, '_')
     .slice(0, 60);

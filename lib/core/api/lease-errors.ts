@@ -36,7 +36,7 @@ export const LEAKED =
   'Release it in a finally, or use using()';
 
 /** What is known of a lease that was not renewed in time. Times in milliseconds. */
-export interface NotRenewedFacts {
+interface NotRenewedFacts {
   /** The longest standstill of this process since the last renewal that was confirmed. */
   readonly stoodStillMs?: number;
   /** How long Redis has not confirmed a renewal that was sent. */

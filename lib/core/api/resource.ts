@@ -3,7 +3,7 @@ import { quote } from '../util/quoted.js';
 import { describeValue, wrongValue } from './validation.js';
 
 /** The longest resource name, in bytes of UTF-8. */
-export const MAX_RESOURCE_BYTES = 512;
+const MAX_RESOURCE_BYTES = 512;
 
 /** The prefix of the resources of singleton jobs. The job's name follows. No other lock may have such a name. */
 export const JOB_PREFIX = 'cron:';

@@ -11,7 +11,7 @@ const ADVICE = {
     'It is read or written later. Wait for its end in the work, with finished() or pipeline() of node:stream/promises',
 } as const;
 
-export type UnfinishedWork = keyof typeof ADVICE;
+type UnfinishedWork = keyof typeof ADVICE;
 
 /** Returns what the result is if it has work in it that has not run yet; otherwise `undefined`. */
 export function unfinishedWork(result: unknown): UnfinishedWork | undefined {

@@ -2,7 +2,7 @@ import { LOCK_MODES, type LockMode } from '../api/lock-mode.js';
 import type { FleetAnswer } from './lock-fleet.js';
 
 /** An answer has at most so many bytes. */
-export const MAX_ANSWER_BYTES = 4_096;
+const MAX_ANSWER_BYTES = 4_096;
 /** The layout of an answer. A reader refuses a larger one. */
 const LAYOUT = 1;
 /** So much of an answer may be names of jobs and leaderships. Leases and waits have the rest. */

@@ -29,7 +29,7 @@ const MOST_LOOKS = 100;
 const LOOKS_AT_ONCE = 20;
 const MOST_SCANNED = 10_000;
 
-export interface FleetDeps extends OwnSources {
+interface FleetDeps extends OwnSources {
   readonly inspect: (resource: string) => Promise<LockState>;
   readonly list: (options: { readonly prefix: string; readonly limit: number }) => Promise<readonly LockState[]>;
 }

@@ -63,7 +63,7 @@ export interface LockHealth {
   readonly leaderships: readonly LeadershipHealth[];
 }
 
-export interface HealthDeps extends Runtime {
+interface HealthDeps extends Runtime {
   readonly localQueues: LocalQueues;
   readonly watchdog: Watchdog;
   readonly leaderships: () => readonly LeadershipHealth[];

@@ -14,7 +14,7 @@ import { StoreLease, validUntil } from './store-lease.js';
 const MAX_AT_ONCE = 256;
 
 /** What a call for several resources wants. */
-export interface SeveralWanted {
+interface SeveralWanted {
   /** In the order in which they are acquired. */
   readonly names: readonly string[];
   /** The parts that the call has by now. */

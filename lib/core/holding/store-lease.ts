@@ -24,7 +24,7 @@ interface Renewal {
 }
 
 /** Renewals that have failed since the last one that was confirmed. */
-export interface RenewalTrouble {
+interface RenewalTrouble {
   /** When the first of them was sent. */
   readonly since: number;
   readonly failures: number;

@@ -104,7 +104,7 @@ export async function ask<T>(
 }
 
 /** A command that may safely be executed twice, and when to stop sending it. */
-export interface RepeatedCommand<T> {
+interface RepeatedCommand<T> {
   /** @returns nothing if the command is no longer needed: the last answer then stands */
   send(): Promise<T> | undefined;
   /** How long one attempt may take, in milliseconds. */

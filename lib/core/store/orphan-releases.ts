@@ -23,7 +23,7 @@ interface Pending {
 }
 
 /** What the release of an owner does beside freeing the resource. */
-export interface Retained {
+interface Retained {
   /** For how long the resource stays taken if it is released now. */
   retention?(): Retention | undefined;
   /** Another command that releases it. Only set where that is not the plain one. */

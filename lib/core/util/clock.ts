@@ -210,7 +210,7 @@ const ID_BYTES = 16;
 const IDS_AT_ONCE = 256;
 
 /** What ids are made of. Tests pass their own. */
-export interface RandomSources {
+interface RandomSources {
   readonly fill: (pool: Uint8Array) => unknown;
   /** Both in milliseconds: `now` from any start, with fractions; `wallNow` since the Unix epoch. */
   readonly now: () => number;

@@ -146,7 +146,7 @@ export const WriteLock = lockInMode('WriteLock', 'write');
  *
  * @param read checks the options, once for each method; `where` is the method, for its errors
  */
-export function lockMethod<A extends readonly unknown[], B, O extends readonly unknown[]>(
+function lockMethod<A extends readonly unknown[], B, O extends readonly unknown[]>(
   decorator: string,
   read: (where: string) => LockPlan<A>,
 ): LockedMethodDecorator<A, B, O> {

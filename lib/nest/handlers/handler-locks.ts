@@ -13,7 +13,7 @@ const HANDLER_LOCKS = 'nestjs-redis-lock:handler';
 const LOCKED_HANDLERS = 'nestjs-redis-lock:handlers';
 
 /** The locks that the `@LockHandler` decorators of a method ask for. */
-export interface HandlerLocks {
+interface HandlerLocks {
   readonly handler: Handler;
   /** One for each decorator, the upper one first. */
   readonly plans: readonly LockPlan<[ExecutionContext]>[];

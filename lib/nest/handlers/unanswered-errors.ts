@@ -13,7 +13,7 @@ import { maskLockErrors } from './mask-lock-errors.js';
 const GRAPHQL_OPTIONS = 'GqlModuleOptions';
 
 /** The part of the options of a `GraphQLModule` that is needed here. */
-export interface GraphqlOptions {
+interface GraphqlOptions {
   /** The modules whose resolvers are served. None or an empty list: all. */
   readonly include?: readonly unknown[];
   readonly fieldResolverEnhancers?: readonly string[];

@@ -9,7 +9,7 @@ import type { Scan } from '../scan.js';
 /** The metadata key of a class: its decorated methods, also those that it inherits. */
 const LEADER_ONLY = 'nestjs-redis-lock:leader-only';
 
-export interface LeaderOnlyMethod {
+interface LeaderOnlyMethod {
   /** `Class.method`, for messages. */
   readonly where: string;
   readonly name: string;

@@ -18,7 +18,7 @@ const NOUNS = {
 /** The kind of the lines about leases that were not renewed in time. */
 export const NOT_RENEWED = 'lost: notRenewed';
 
-export type FailedKind = keyof typeof NOUNS;
+type FailedKind = keyof typeof NOUNS;
 
 /** The errors that the log of a lock service tells of: by a line of their own, or as one of a number. */
 const LOGGED = new WeakSet<LockError>();

@@ -14,7 +14,7 @@ const MOST_NAMES = 100;
 type Line = string | (() => string);
 
 /** Says how many lines were not written. `names` is a list of the resources that they were about. */
-export type Summary = (lines: number, names: string) => string;
+type Summary = (lines: number, names: string) => string;
 
 /** What was counted since the last line of a kind. */
 interface Repeated {

@@ -25,7 +25,7 @@ export function isWebResponse(value: unknown): value is Response {
 }
 
 /** A result that Nest sends after the handler has ended. */
-export interface Sending {
+interface Sending {
   readonly value: unknown;
   /** Resolves when everything is sent, or the client is gone. */
   readonly sent: Promise<void>;
@@ -73,7 +73,7 @@ const RESOLVER_TYPE = 'graphql:resolver_type';
 const SUBSCRIPTION = 'Subscription';
 
 /** Whether the value is what the handler of a GraphQL subscription returns. */
-export function isSubscription(value: unknown, context: ExecutionContext): value is AsyncIterable<unknown> {
+function isSubscription(value: unknown, context: ExecutionContext): value is AsyncIterable<unknown> {
   return isOfSubscription(context) && isAsyncIterable(value);
 }
 
@@ -97,7 +97,7 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
 }
 
 /** The events of a GraphQL subscription, of which the server takes one after another. */
-export class SubscribedEvents implements AsyncIterableIterator<unknown> {
+class SubscribedEvents implements AsyncIterableIterator<unknown> {
   /** Resolves when the handler has no more events, or when no more are asked for, because the client is gone. */
   readonly ended: Promise<void>;
   /** A generator works while it is asked for the next event: under the lock, as the rest of the handler did. */

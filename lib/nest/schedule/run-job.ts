@@ -150,7 +150,7 @@ export function manually(now: number, by: string | undefined, id = randomUUID().
  * The one run for all ticks that were missed. The record of the job in the store grants it once, however long a claim is
  * remembered.
  */
-export function forMissed(service: RedisLockService, job: Pick<Job, 'schedule'>, tick: string): Occasion {
+function forMissed(service: RedisLockService, job: Pick<Job, 'schedule'>, tick: string): Occasion {
   const schedule = job.schedule?.();
   const next = schedule?.after(clockOf(service).wallNow());
   return { kind: 'catchUp', tick: { tick, keepMs: OWN_KEEP_MS, schedule, next } };

@@ -65,7 +65,7 @@ const OTHER_SOCKET_OPTIONS = new Set(
 );
 const SAY_WHERE = ['url', 'socket', 'rootNodes', 'credentialsProvider', 'database'];
 
-export interface Translated {
+interface Translated {
   readonly options: RedisOptions & { cluster?: { host?: string; port?: number }[]; redisOptions?: RedisOptions };
   readonly credentials?: CredentialsProvider | undefined;
 }

@@ -25,7 +25,7 @@ const NAME = /^[a-z][a-z0-9._-]*$/;
 const MARK = 'key:';
 
 /** Commands in the form that the script expects; see its header. */
-export interface PackedCommands {
+interface PackedCommands {
   /** In upper case, for messages. */
   readonly names: readonly string[];
   readonly keys: readonly (string | Buffer)[];

@@ -157,7 +157,7 @@ const SWITCHED = '+switch-master';
  * (The ioredis option `failoverDetector` does the same. But a client that learns of a fail-over while it is connecting
  * gives up for good: it never connects again.)
  */
-export class PrimaryWatch {
+class PrimaryWatch {
   readonly #sentinels: readonly Redis[];
   readonly #troubles = new Map<string, ConnectionTrouble>();
   readonly #name: string | undefined;

@@ -109,7 +109,7 @@ export function beginHold(tracer: Tracer, lock: TracedLock, fencingToken: number
 const LEAKED = 'The lease was not released, and no code refers to it any longer.';
 
 /** The span of a lease: the parent of the work under it. */
-export class HoldSpan implements HoldTrace {
+class HoldSpan implements HoldTrace {
   constructor(
     private readonly tracer: Tracer,
     private readonly span: Span,

@@ -65,7 +65,7 @@ export function lineOf(event: LockEvent): string | undefined {
 }
 
 /** Stands around each call of a method. @param name `Class.method`, for messages */
-export type Around = (name: string, call: () => unknown) => unknown;
+type Around = (name: string, call: () => unknown) => unknown;
 
 /** Dependencies of the code under test, such as a repository. */
 export type Touched = object | readonly object[];

@@ -95,7 +95,7 @@ export type Told<P, V extends keyof P> = {
 };
 
 /** Makes methods of a port that send each command on its way to the store behind. */
-export function forwarded<P, V extends string & keyof P>(inner: P, verbs: readonly V[], send: Send<V>): Pick<P, V> {
+function forwarded<P, V extends string & keyof P>(inner: P, verbs: readonly V[], send: Send<V>): Pick<P, V> {
   const methods = verbs.map((verb) => {
     const method: Method = (...args) => send(verb, args, () => (inner[verb] as Method).apply(inner, args));
     return [verb, method];

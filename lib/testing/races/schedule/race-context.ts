@@ -84,7 +84,7 @@ export interface ActorTurns {
 }
 
 /** The actor whose code runs, and the run it belongs to. */
-export interface RaceContext {
+interface RaceContext {
   readonly schedule: ActorTurns;
   readonly actor: Actor;
 }

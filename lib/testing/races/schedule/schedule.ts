@@ -59,7 +59,7 @@ export interface Fault {
   happen(): void | Promise<void>;
 }
 
-export interface ScheduleOptions {
+interface ScheduleOptions {
   /** Whether code that names nothing touches nothing that another actor sees. */
   readonly onlyNamed: boolean;
   readonly time?: SteppedTime | undefined;

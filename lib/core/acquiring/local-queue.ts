@@ -171,7 +171,7 @@ export class LocalQueue implements WaiterListener {
       onHandedOver();
       return undefined;
     }
-    if (this.#successorOf(storeLease)) {
+    if (this.#successorOf(storeLease, hold.endedAt)) {
       onHandedOver();
       this.#handOver(hold);
       return undefined;
@@ -194,7 +194,7 @@ export class LocalQueue implements WaiterListener {
    * The call that gets the lock if the store lease is handed over now: the first of all. Where the waiter asks for that
    * one, the next call has to be able to take its place in the store.
    */
-  #successorOf(storeLease: StoreLease, now?: number): PendingCall | undefined {
+  #successorOf(storeLease: StoreLease, now: number): PendingCall | undefined {
     const waiter = this.#waiter;
     const next = this.#waiting.first;
     const first = waiter?.call ?? next;

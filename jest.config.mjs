@@ -3,9 +3,10 @@ import { COMPILER_OPTIONS } from './test/support/process/compile-typescript.mjs'
 
 /** Rooms whose tests start servers. All other tests of lib/ need none. */
 const WITH_SERVERS = [
-  'test/cli/servers',
+  'test/extras/cli/servers',
   'test/quorum/servers',
-  'test/redis/{faults,fleet,jobs,leases,messages,processes,queue,rights,topologies,versions,wire}',
+  'test/features/*/redis',
+  'test/redis/{faults,leases,messages,processes,queue,rights,topologies,versions,wire}',
 ];
 
 /** @type {import('jest').Config} */
@@ -39,12 +40,13 @@ export default {
   projects: [
     project(
       'unit',
-      testsIn('test/{cli,console,contract,core,memory,quorum,redis,sql,telemetry,testing,tools,views}'),
-      ...[...WITH_SERVERS, 'test/console/browser'].map((folder) => `!${testsIn(folder)}`),
+      testsIn('test/{contract,extras,kernel,memory,quorum,redis,testing,tools}'),
+      testsIn('test/features/{fence,fleet,leader/core,jobs/core,jobs/testing,watch}'),
+      ...[...WITH_SERVERS, 'test/extras/console/browser'].map((folder) => `!${testsIn(folder)}`),
     ),
     project('stores', testsIn('test/stores')),
     project('servers', ...WITH_SERVERS.map(testsIn)),
-    project('nest', testsIn('test/nest')),
+    project('nest', testsIn('test/nest'), testsIn('test/features/{jobs/{nest,added},leader/nest,transactions}')),
     {
       ...project('sample-app', testsIn('sample-app/test')),
       globalSetup: '<rootDir>/sample-app/test/build-sample-app.mjs',
@@ -63,7 +65,7 @@ export default {
       globalSetup: '<rootDir>/test/docs/site/install-packages.mjs',
     },
     // The page of the console, in a browser.
-    project('browser', testsIn('test/console/browser')),
+    project('browser', testsIn('test/extras/console/browser')),
     project('chaos', testsIn('tools/chaos')),
   ],
   // How long a hanging test takes. What a test waits for has bounds of its own, which say what did not happen.

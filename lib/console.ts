@@ -3,5 +3,5 @@
  *
  * @module nestjs-redis-lock/console
  */
-export { RedisLockConsoleModule } from './console/nest/console.module.js';
-export type { RedisLockConsoleOptions } from './console/nest/console-options.js';
+export { RedisLockConsoleModule } from './extras/console/nest/console.module.js';
+export type { RedisLockConsoleOptions } from './extras/console/nest/console-options.js';

@@ -4,8 +4,8 @@
  *
  * @module nestjs-redis-lock/fence
  */
-export { FencedCommandError, StaleFencingTokenError } from './core/api/lease-errors.js';
-export { fence } from './redis/fence/either-fence.js';
-export type { FenceGuard } from './redis/fence/fence.js';
-export type { FencedCommand } from './redis/fence/fenced-commands.js';
-export type { FenceTransaction } from './sql/adapters.js';
+export { FencedCommandError, StaleFencingTokenError } from './kernel/api/lease-errors.js';
+export { fence } from './features/fence/redis/either-fence.js';
+export type { FenceGuard } from './features/fence/redis/fence.js';
+export type { FencedCommand } from './features/fence/redis/fenced-commands.js';
+export type { FenceTransaction } from './features/fence/sql/adapters.js';

@@ -3,4 +3,4 @@
  *
  * @module nestjs-redis-lock/health
  */
-export { RedisLockHealth, type RedisLockHealthOptions } from './health/redis-lock-health.js';
+export { RedisLockHealth, type RedisLockHealthOptions } from './features/fleet/nest/redis-lock-health.js';

@@ -24,7 +24,7 @@ export {
   LeaderOnly,
   type LeaderOnlyMethodDecorator,
   type LeaderOnlyOptions,
-} from './nest/leader/leader-only.decorator.js';
+} from './features/leader/nest/leader-only.decorator.js';
 export type { LockedMethodDecorator } from './nest/decorators/method-types.js';
 export type { LockDecoratorOptions, SemaphoreDecoratorOptions } from './nest/decorators/lock-plan.js';
 
@@ -35,22 +35,22 @@ export { LockExceptionFilter } from './nest/handlers/lock-exception.filter.js';
 export { maskLockErrors } from './nest/handlers/mask-lock-errors.js';
 
 // Locks and leases
-export type { Holder, LockLabel } from './core/api/holder.js';
-export type { LockMode, LockOptions } from './core/api/lock-options.js';
-export type { Lease, TryUsingResult } from './core/api/lease.js';
-export { key, type ResourceNames } from './core/api/resource.js';
-export { mergeSignals } from './core/util/signals.js';
-export { exponentialBackoff, fixedInterval, type RetryStrategy } from './core/api/retry.js';
+export type { Holder, LockLabel } from './kernel/api/holder.js';
+export type { LockMode, LockOptions } from './kernel/api/lock-options.js';
+export type { Lease, TryUsingResult } from './kernel/api/lease.js';
+export { key, type ResourceNames } from './kernel/api/resource.js';
+export { mergeSignals } from './kernel/util/signals.js';
+export { exponentialBackoff, fixedInterval, type RetryStrategy } from './kernel/api/retry.js';
 
 // Database transactions
-export { TransactionScope } from './nest/transactions/transaction-scope.js';
-export { typeormTransactional } from './nest/transactions/typeorm-transactional.js';
+export { TransactionScope } from './features/transactions/nest/transaction-scope.js';
+export { typeormTransactional } from './features/transactions/nest/typeorm-transactional.js';
 
 // Semaphores, leadership and singleton jobs
-export type { Semaphore } from './core/semaphore/semaphore.js';
-export type { PermitOptions, SemaphoreOptions } from './core/semaphore/semaphore-options.js';
-export type { CampaignOptions, Leadership, Term } from './core/leader/leadership.js';
-export type { SingletonRun, SingletonRunOptions } from './core/singleton/singleton-run-options.js';
+export type { Semaphore } from './kernel/semaphore/semaphore.js';
+export type { PermitOptions, SemaphoreOptions } from './kernel/semaphore/semaphore-options.js';
+export type { CampaignOptions, Leadership, Term } from './features/leader/core/leadership.js';
+export type { SingletonRun, SingletonRunOptions } from './features/jobs/core/singleton-run-options.js';
 
 // Errors
 export {
@@ -65,14 +65,14 @@ export {
   LockShutdownError,
   LockTimeoutError,
   LockUnavailableError,
-} from './core/api/errors.js';
-export { LeaseLostError, LockNotHeldError, LockReentryError, NotLeaderError } from './core/api/lease-errors.js';
+} from './kernel/api/errors.js';
+export { LeaseLostError, LockNotHeldError, LockReentryError, NotLeaderError } from './kernel/api/lease-errors.js';
 
 // Events, and what an operator sees and does
-export type { LockEvent, LockOrderEdge } from './core/events/events.js';
-export type { LockObserver } from './core/events/observers.js';
-export type { LockState } from './core/store/lock-state.js';
-export type { LockFleet } from './core/fleet/lock-fleet.js';
-export type { LockHealth } from './core/health/health-checks.js';
-export type { Contention } from './core/contention/contention.js';
-export type { LockExplanation } from './core/explain/explanation.js';
+export type { LockEvent, LockOrderEdge } from './kernel/events/events.js';
+export type { LockObserver } from './kernel/events/observers.js';
+export type { LockState } from './kernel/store/lock-state.js';
+export type { LockFleet } from './features/fleet/core/roll/lock-fleet.js';
+export type { LockHealth } from './features/fleet/core/health/health-checks.js';
+export type { Contention } from './features/fleet/core/contention/contention.js';
+export type { LockExplanation } from './features/fleet/core/explain/explanation.js';

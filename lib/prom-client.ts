@@ -3,5 +3,11 @@
  *
  * @module nestjs-redis-lock/prom-client
  */
-export { lockMetrics } from './telemetry/prom-client/lock-metrics.js';
-export { LOCK_METRIC_BUCKETS, LOCK_METRICS, LockAttribute, LockMetric, prometheusNameOf } from './telemetry/names.js';
+export { lockMetrics } from './extras/telemetry/prom-client/lock-metrics.js';
+export {
+  LOCK_METRIC_BUCKETS,
+  LOCK_METRICS,
+  LockAttribute,
+  LockMetric,
+  prometheusNameOf,
+} from './extras/telemetry/names.js';

@@ -6,12 +6,18 @@
  */
 
 // OpenTelemetry
-export { openTelemetry, type OpenTelemetryOptions } from './telemetry/open-telemetry/open-telemetry.js';
-export { LOCK_METRIC_BUCKETS, LOCK_METRICS, LockAttribute, LockMetric, prometheusNameOf } from './telemetry/names.js';
-export { LockSpan, LockSpanAttribute, LockSpanEvent } from './telemetry/spans/names.js';
+export { openTelemetry, type OpenTelemetryOptions } from './extras/telemetry/open-telemetry/open-telemetry.js';
+export {
+  LOCK_METRIC_BUCKETS,
+  LOCK_METRICS,
+  LockAttribute,
+  LockMetric,
+  prometheusNameOf,
+} from './extras/telemetry/names.js';
+export { LockSpan, LockSpanAttribute, LockSpanEvent } from './extras/telemetry/spans/names.js';
 
 // The module option telemetry
-export type { LockStats, LockTelemetry, LockTelemetrySource } from './core/events/telemetry.js';
+export type { LockStats, LockTelemetry, LockTelemetrySource } from './kernel/events/telemetry.js';
 export type {
   CallTrace,
   HoldTrace,
@@ -22,4 +28,4 @@ export type {
   TracedGrant,
   TracedLock,
   TracedRun,
-} from './core/events/lock-tracer.js';
+} from './kernel/events/lock-tracer.js';

@@ -11,7 +11,7 @@ export function changedFiles() {
 }
 
 /**
- * Rooms of lib/ that have grown since, such as `lib/core/lease`, with their lines then and now. A new room has grown from nothing.
+ * Rooms of lib/ that have grown since, such as `lib/kernel/lease`, with their lines then and now. A new room has grown from nothing.
  *
  * @returns {{ room: string, before: number, now: number }[]}
  */

@@ -53,6 +53,6 @@ function testsOf(file) {
   if (file.endsWith('.test.ts')) return `/${file}$`;
   let folder = dirname(file).replace(/^lib\b/, 'test');
   while (/^test\/./.test(folder) && !existsSync(join(root, folder))) folder = dirname(folder);
-  // A file that lies in test/core, and not deeper, is of no room in there.
+  // A file that lies in test/kernel, and not deeper, is of no room in there.
   return folder.split('/').length > 2 ? `/${folder}/` : /^test\/./.test(folder) ? `/${folder}/[^/]+$` : undefined;
 }

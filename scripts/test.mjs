@@ -1,5 +1,5 @@
 // npm test                       the tests to run after a change: a minute and a half
-// npm test -- test/core/lease    the tests in these files and folders, however slow they are
+// npm test -- test/kernel/lease    the tests in these files and folders, however slow they are
 // npm test -- -t watchdog        all that starts with a dash goes to Jest
 import { runCommand } from './command.mjs';
 import { jest, LONG, SLOW, testFiles } from './jest.mjs';
@@ -16,7 +16,8 @@ const WITHOUT = {
   long: [],
 };
 /** Rooms whose tests start no process, so that nothing of theirs comes from dist/: to build it takes longer than they do. */
-const IN_PROCESS = /^test\/(contract|core|memory|sql|telemetry|testing|views)\//;
+const IN_PROCESS =
+  /^test\/(contract|kernel|memory|testing|extras\/(races|telemetry|views)|features\/\w+\/(core|sql|contention|explain|health|roll|testing))\//;
 
 await runCommand(async () => {
   const [form, ...args] = process.argv.slice(2);

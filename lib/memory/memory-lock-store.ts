@@ -1,10 +1,10 @@
-import { closedProbe, type StoreProbe } from '../core/store/store-probe.js';
-import { closedStore } from '../core/store/store-error.js';
-import type { Hearing } from '../core/store/hearing.js';
+import { closedProbe, type StoreProbe } from '../kernel/store/store-probe.js';
+import { closedStore } from '../kernel/store/store-error.js';
+import type { Hearing } from '../kernel/store/hearing.js';
 import { deliver, readMessage } from '../redis/inbox.js';
 import { toStoreError } from '../redis/script/failures.js';
 import type { FlaggedScript } from '../redis/script/script.js';
-import { RedisJobStore } from '../redis/redis-job-store.js';
+import { RedisJobStore } from '../features/jobs/redis/redis-job-store.js';
 import { ScriptLockStore } from '../redis/script-lock-store.js';
 import { RedisError } from './lua.js';
 import { MemoryServer } from './memory-server.js';

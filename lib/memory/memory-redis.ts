@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type Clock, SYSTEM_CLOCK } from '../core/util/clock.js';
-import { sweep } from '../core/util/objects.js';
+import { type Clock, SYSTEM_CLOCK } from '../kernel/util/clock.js';
+import { sweep } from '../kernel/util/objects.js';
 import { RedisError, type Value } from './lua.js';
 import { SortedSet } from './sorted-set.js';
 

@@ -1,7 +1,7 @@
-import { type Clock, SYSTEM_CLOCK } from '../core/util/clock.js';
-import type { LockMode } from '../core/api/lock-options.js';
-import { instanceOf } from '../core/store/ask.js';
-import type { LockState } from '../core/store/lock-state.js';
+import { type Clock, SYSTEM_CLOCK } from '../kernel/util/clock.js';
+import type { LockMode } from '../kernel/api/lock-options.js';
+import { instanceOf } from '../kernel/store/ask.js';
+import type { LockState } from '../kernel/store/lock-state.js';
 import { Keys } from '../redis/keys.js';
 import { type InspectReply, readState as readReply } from '../redis/lock-replies.js';
 import type { SCRIPT_TEXTS } from '../redis/script/scripts.generated.js';

@@ -1,5 +1,5 @@
 import type { DiscoveryService } from '@nestjs/core';
-import { isObject, prototypesOf } from '../core/util/objects.js';
+import { isObject, prototypesOf } from '../kernel/util/objects.js';
 import { DEFAULT_NAME } from './tokens.js';
 
 /** A provider or a controller, as Nest's discovery finds it. */

@@ -1,12 +1,12 @@
-import type { TransactionHooks } from '../core/api/transactions.js';
-import type { Groups } from '../core/events/observers.js';
-import type { JobRecords } from '../core/jobs/job-records.js';
-import type { MissedTicks } from '../core/jobs/missed-ticks.js';
-import type { LockClient } from '../core/lock-client.js';
-import type { SingletonRuns } from '../core/singleton/singleton-runs.js';
-import { type Clock, SYSTEM_CLOCK } from '../core/util/clock.js';
-import type { LockTelemetry } from '../core/events/telemetry.js';
-import type { LockStores } from '../core/store/lock-stores.js';
+import type { TransactionHooks } from '../kernel/api/transactions.js';
+import type { Groups } from '../kernel/events/observers.js';
+import type { JobRecords } from '../features/jobs/core/job-records.js';
+import type { MissedTicks } from '../features/jobs/core/missed-ticks.js';
+import type { LockClient } from '../kernel/lock-client.js';
+import type { SingletonRuns } from '../features/jobs/core/singleton-runs.js';
+import { type Clock, SYSTEM_CLOCK } from '../kernel/util/clock.js';
+import type { LockTelemetry } from '../kernel/events/telemetry.js';
+import type { LockStores } from '../kernel/lock-stores.js';
 
 /** The lock service that a place is for. */
 export interface TestContext {

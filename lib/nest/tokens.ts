@@ -1,5 +1,5 @@
 import { Inject, type Type } from '@nestjs/common';
-import { sharedByCopies } from '../core/util/objects.js';
+import { sharedByCopies } from '../kernel/util/objects.js';
 
 /** The name of a registration without a name of its own. */
 export const DEFAULT_NAME = 'default';

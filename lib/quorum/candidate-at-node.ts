@@ -1,5 +1,5 @@
-import type { AcquireReply, LockOwner, Queueing } from '../core/store/lock-store.js';
-import { LockStoreError } from '../core/store/store-error.js';
+import type { AcquireReply, LockOwner, Queueing } from '../kernel/store/lock-store.js';
+import { LockStoreError } from '../kernel/store/store-error.js';
 import type { QuorumNode } from './node.js';
 
 /** A node has granted the lock. */

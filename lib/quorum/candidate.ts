@@ -1,7 +1,7 @@
-import type { AcquireReply, LockOwner, Queueing } from '../core/store/lock-store.js';
-import { asStoreError, LockStoreError } from '../core/store/store-error.js';
-import type { PushedGrant, RetentionNotice } from '../core/store/hearing.js';
-import { LOCK_DEFAULTS } from '../core/api/lock-options.js';
+import type { AcquireReply, LockOwner, Queueing } from '../kernel/store/lock-store.js';
+import { asStoreError, LockStoreError } from '../kernel/store/store-error.js';
+import type { PushedGrant, RetentionNotice } from '../kernel/store/hearing.js';
+import { LOCK_DEFAULTS } from '../kernel/api/lock-options.js';
 import { CandidateAtNode, idOfAttempt, type OnReleased, stampOf, tokenOf, type Vote } from './candidate-at-node.js';
 import { askMajority, enoughToDeny } from './majority.js';
 import { NotSentError, type QuorumDeps } from './node.js';

@@ -1,6 +1,6 @@
-import { LOCK_DEFAULTS } from '../core/api/lock-options.js';
-import type { LockOwner } from '../core/store/lock-store.js';
-import { sweep } from '../core/util/objects.js';
+import { LOCK_DEFAULTS } from '../kernel/api/lock-options.js';
+import type { LockOwner } from '../kernel/store/lock-store.js';
+import { sweep } from '../kernel/util/objects.js';
 import { Candidate } from './candidate.js';
 import type { QuorumDeps } from './node.js';
 

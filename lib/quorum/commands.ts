@@ -1,14 +1,14 @@
-import { fencingTickOf } from '../core/store/fencing-token.js';
-import type { Watcher, WatchReply } from '../core/store/watch-store.js';
-import { closedProbe, orTooSlow, type ServerHealth, type StoreProbe } from '../core/store/store-probe.js';
-import { Deferred } from '../core/util/promises.js';
-import type { LockState } from '../core/store/lock-state.js';
-import { LockStoreError } from '../core/store/store-error.js';
+import { fencingTickOf } from '../kernel/store/fencing-token.js';
+import type { Watcher, WatchReply } from '../kernel/store/watch-store.js';
+import { closedProbe, orTooSlow, type ServerHealth, type StoreProbe } from '../kernel/store/store-probe.js';
+import { Deferred } from '../kernel/util/promises.js';
+import type { LockState } from '../kernel/store/lock-state.js';
+import { LockStoreError } from '../kernel/store/store-error.js';
 import { askMajority, Broadcast, enoughToDeny, majorityTrouble, quorumError } from './majority.js';
 import type { QuorumDeps, QuorumNode, QuorumNodes } from './node.js';
 import { asOneHolder, matchHolders, mergeSeen, type Sighting } from './holders.js';
-import { LOCK_DEFAULTS } from '../core/api/lock-options.js';
-import type { LockOwner, Retention } from '../core/store/lock-store.js';
+import { LOCK_DEFAULTS } from '../kernel/api/lock-options.js';
+import type { LockOwner, Retention } from '../kernel/store/lock-store.js';
 import type { Candidate } from './candidate.js';
 
 /** The owner by which a node knows the lock. A candidate has another one at each node where it has asked anew. */

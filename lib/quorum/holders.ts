@@ -1,5 +1,5 @@
-import { type Holder, type Holders, MAX_NAMED_HOLDERS, type StoredLabel } from '../core/api/holder.js';
-import { isSharedMode } from '../core/api/lock-mode.js';
+import { type Holder, type Holders, MAX_NAMED_HOLDERS, type StoredLabel } from '../kernel/api/holder.js';
+import { isSharedMode } from '../kernel/api/lock-mode.js';
 
 export interface Sighting {
   readonly node: number;

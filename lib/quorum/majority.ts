@@ -1,7 +1,7 @@
-import { Deferred } from '../core/util/promises.js';
-import { LockStoreError, type StoreFailure } from '../core/store/store-error.js';
+import { Deferred } from '../kernel/util/promises.js';
+import { LockStoreError, type StoreFailure } from '../kernel/store/store-error.js';
 import type { QuorumNode, QuorumNodes } from './node.js';
-import { type Alarm, LATE_MS } from '../core/util/alarms.js';
+import { type Alarm, LATE_MS } from '../kernel/util/alarms.js';
 
 /** Receives the answers to a broadcast. The index is that of the node. */
 export interface BroadcastListener<T> {

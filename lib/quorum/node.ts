@@ -1,9 +1,9 @@
-import type { Alarms } from '../core/util/alarms.js';
-import type { Clock, Random } from '../core/util/clock.js';
-import { asStoreError, LockStoreError } from '../core/store/store-error.js';
-import type { LockStore, LockOwner, Retention } from '../core/store/lock-store.js';
-import type { PushedGrant, RetentionNotice } from '../core/store/hearing.js';
-import { OrphanReleases } from '../core/store/orphan-releases.js';
+import type { Alarms } from '../kernel/util/alarms.js';
+import type { Clock, Random } from '../kernel/util/clock.js';
+import { asStoreError, LockStoreError } from '../kernel/store/store-error.js';
+import type { LockStore, LockOwner, Retention } from '../kernel/store/lock-store.js';
+import type { PushedGrant, RetentionNotice } from '../kernel/store/hearing.js';
+import { OrphanReleases } from '../kernel/store/orphan-releases.js';
 
 /** One store of a quorum, and its name in messages. */
 export interface QuorumMember {

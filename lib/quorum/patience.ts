@@ -1,5 +1,5 @@
-import type { Alarm, Alarms } from '../core/util/alarms.js';
-import type { Random } from '../core/util/clock.js';
+import type { Alarm, Alarms } from '../kernel/util/alarms.js';
+import type { Random } from '../kernel/util/clock.js';
 
 /**
  * In round trips; found by simulation. The pause grows with each vote held and each time the votes were passed on. A

@@ -1,8 +1,8 @@
-import { backoff, type Clock, type Random } from '../core/util/clock.js';
-import { LockStoreError } from '../core/store/store-error.js';
-import type { LockOwner } from '../core/store/lock-store.js';
-import { pause } from '../core/util/promises.js';
-import type { JobClaims } from '../core/store/job-store.js';
+import { backoff, type Clock, type Random } from '../kernel/util/clock.js';
+import { LockStoreError } from '../kernel/store/store-error.js';
+import type { LockOwner } from '../kernel/store/lock-store.js';
+import { pause } from '../kernel/util/promises.js';
+import type { JobClaims } from '../features/jobs/core/job-store.js';
 import type { QuorumLockStore } from './quorum-lock-store.js';
 import { askAll } from './commands.js';
 import {
@@ -18,7 +18,7 @@ import {
   type Tick,
   type TickClaim,
   type TickReply,
-} from '../core/store/job-claims.js';
+} from '../features/jobs/core/job-claims.js';
 
 /** How often a claim looks for claims that other instances are about to write, and the pauses in between. */
 const MOST_LOOKS = 4;

@@ -1,9 +1,16 @@
-import { Alarms } from '../core/util/alarms.js';
-import type { Clock, Random } from '../core/util/clock.js';
-import type { AcquireReply, LockOwner, LockStore, Queueing, Retention, RotateReply } from '../core/store/lock-store.js';
-import { onlyListener, type PushedGrant, type RetentionNotice, type StoreListener } from '../core/store/hearing.js';
-import { asStoreError, LockStoreError } from '../core/store/store-error.js';
-import { pause } from '../core/util/promises.js';
+import { Alarms } from '../kernel/util/alarms.js';
+import type { Clock, Random } from '../kernel/util/clock.js';
+import type {
+  AcquireReply,
+  LockOwner,
+  LockStore,
+  Queueing,
+  Retention,
+  RotateReply,
+} from '../kernel/store/lock-store.js';
+import { onlyListener, type PushedGrant, type RetentionNotice, type StoreListener } from '../kernel/store/hearing.js';
+import { asStoreError, LockStoreError } from '../kernel/store/store-error.js';
+import { pause } from '../kernel/util/promises.js';
 import type { Candidate } from './candidate.js';
 import { Candidates } from './candidates.js';
 import { AskedNodes, ownerAt, releaseAtNodes, renewAtNodes } from './commands.js';

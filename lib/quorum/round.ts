@@ -1,6 +1,6 @@
-import { Deferred } from '../core/util/promises.js';
-import type { AcquireReply, LockOwner, Queueing } from '../core/store/lock-store.js';
-import { asStoreError } from '../core/store/store-error.js';
+import { Deferred } from '../kernel/util/promises.js';
+import type { AcquireReply, LockOwner, Queueing } from '../kernel/store/lock-store.js';
+import { asStoreError } from '../kernel/store/store-error.js';
 import { Broadcast, type BroadcastListener, quorumError } from './majority.js';
 import type { CandidateAtNode, OnReleased } from './candidate-at-node.js';
 import type { QuorumDeps } from './node.js';

@@ -1,5 +1,5 @@
-import type { Hearing } from '../core/store/hearing.js';
-import type { LockStoreError } from '../core/store/store-error.js';
+import type { Hearing } from '../kernel/store/hearing.js';
+import type { LockStoreError } from '../kernel/store/store-error.js';
 import {
   backoff,
   type Clock,
@@ -8,8 +8,8 @@ import {
   SYSTEM_CLOCK,
   SystemRandom,
   type Timer,
-} from '../core/util/clock.js';
-import { settle } from '../core/util/promises.js';
+} from '../kernel/util/clock.js';
+import { settle } from '../kernel/util/promises.js';
 import type { Connection } from './connection/connection.js';
 import type { ServerConnection } from './connection/server-connection.js';
 import { PROBE_INBOX } from './script/scripts.js';

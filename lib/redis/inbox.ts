@@ -1,8 +1,14 @@
-import { inRootContext } from '../core/util/async-contexts.js';
-import { type Clock, SYSTEM_CLOCK, type Timer } from '../core/util/clock.js';
-import type { PushedGrant, RetentionNotice, RollCall, OperatorRequest, StoreListener } from '../core/store/hearing.js';
-import type { StoreProblem } from '../core/store/store-probe.js';
-import type { FreedMessage } from '../core/store/watch-store.js';
+import { inRootContext } from '../kernel/util/async-contexts.js';
+import { type Clock, SYSTEM_CLOCK, type Timer } from '../kernel/util/clock.js';
+import type {
+  PushedGrant,
+  RetentionNotice,
+  RollCall,
+  OperatorRequest,
+  StoreListener,
+} from '../kernel/store/hearing.js';
+import type { StoreProblem } from '../kernel/store/store-probe.js';
+import type { FreedMessage } from '../kernel/store/watch-store.js';
 import type { Connection } from './connection/connection.js';
 import { subscriptionPause } from './connection/ioredis-options.js';
 import { toStoreError } from './script/failures.js';

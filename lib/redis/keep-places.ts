@@ -1,5 +1,5 @@
-import { asStoreError } from '../core/store/store-error.js';
-import type { KeepReply, KeptPlace } from '../core/store/lock-store.js';
+import { asStoreError } from '../kernel/store/store-error.js';
+import type { KeepReply, KeptPlace } from '../kernel/store/lock-store.js';
 import { waitersOf } from './keys.js';
 import { readKeepReplies, stamp } from './lock-replies.js';
 import { KEEP } from './script/scripts.js';

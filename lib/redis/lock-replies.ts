@@ -1,8 +1,8 @@
-import { type Holder, type Holders, MAX_NAMED_HOLDERS, NO_HOLDERS, readLabel } from '../core/api/holder.js';
-import { LOCK_MODES, type LockMode } from '../core/api/lock-options.js';
-import { mintedAt } from '../core/store/fencing-token.js';
-import { instanceOf } from '../core/store/ask.js';
-import type { WatchReply } from '../core/store/watch-store.js';
+import { type Holder, type Holders, MAX_NAMED_HOLDERS, NO_HOLDERS, readLabel } from '../kernel/api/holder.js';
+import { LOCK_MODES, type LockMode } from '../kernel/api/lock-options.js';
+import { mintedAt } from '../kernel/store/fencing-token.js';
+import { instanceOf } from '../kernel/store/ask.js';
+import type { WatchReply } from '../kernel/store/watch-store.js';
 import type {
   AcquireReply,
   KeepReply,
@@ -10,8 +10,8 @@ import type {
   QueuedPlace,
   Queueing,
   RotateReply,
-} from '../core/store/lock-store.js';
-import type { LockState, LockWaiter } from '../core/store/lock-state.js';
+} from '../kernel/store/lock-store.js';
+import type { LockState, LockWaiter } from '../kernel/store/lock-state.js';
 import { toStoreError } from './script/failures.js';
 
 /** A request as the scripts expect it: the mode, and for a semaphore the permits. */

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { asStoreError, closedStore, type LockStoreError } from '../core/store/store-error.js';
-import type { Hearing, PushedGrant } from '../core/store/hearing.js';
-import { closedProbe, type ServerHealth, type StoreProbe } from '../core/store/store-probe.js';
-import { within } from '../core/util/promises.js';
+import { asStoreError, closedStore, type LockStoreError } from '../kernel/store/store-error.js';
+import type { Hearing, PushedGrant } from '../kernel/store/hearing.js';
+import { closedProbe, type ServerHealth, type StoreProbe } from '../kernel/store/store-probe.js';
+import { within } from '../kernel/util/promises.js';
 import { Inbox } from './inbox.js';
 import { ClusterKeys, Keys, waitersOf } from './keys.js';
 import type { Connection, LockServer } from './connection/connection.js';

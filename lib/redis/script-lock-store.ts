@@ -7,12 +7,12 @@ import type {
   Queueing,
   Retention,
   RotateReply,
-} from '../core/store/lock-store.js';
-import { closedStore, type LockStoreError } from '../core/store/store-error.js';
-import { type Hearing, onlyListener, type StoreListener } from '../core/store/hearing.js';
-import type { LockState } from '../core/store/lock-state.js';
-import type { Watcher, WatchReply } from '../core/store/watch-store.js';
-import type { StoreProbe } from '../core/store/store-probe.js';
+} from '../kernel/store/lock-store.js';
+import { closedStore, type LockStoreError } from '../kernel/store/store-error.js';
+import { type Hearing, onlyListener, type StoreListener } from '../kernel/store/hearing.js';
+import type { LockState } from '../kernel/store/lock-state.js';
+import type { Watcher, WatchReply } from '../kernel/store/watch-store.js';
+import type { StoreProbe } from '../kernel/store/store-probe.js';
 import { RedisRollCalls } from './redis-roll-calls.js';
 import { type Keys, newestOf, waitersOf } from './keys.js';
 import { keepPlaces } from './keep-places.js';

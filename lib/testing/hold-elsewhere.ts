@@ -1,10 +1,10 @@
-import { InvalidLockOptionsError } from '../core/api/errors.js';
-import { checked, type OptionsOf, OptionTable, patience, text } from '../core/api/validation.js';
-import type { Lease } from '../core/api/lease.js';
-import { LOCK_OPTIONS, type LockMode, resolveLockOptions } from '../core/api/lock-options.js';
-import { checkResource, JOB_PREFIX, LEADER_PREFIX } from '../core/api/resource.js';
-import { SEMAPHORE_OPTIONS } from '../core/semaphore/semaphore-options.js';
-import { quote } from '../core/util/quoted.js';
+import { InvalidLockOptionsError } from '../kernel/api/errors.js';
+import { checked, type OptionsOf, OptionTable, patience, text } from '../kernel/api/validation.js';
+import type { Lease } from '../kernel/api/lease.js';
+import { LOCK_OPTIONS, type LockMode, resolveLockOptions } from '../kernel/api/lock-options.js';
+import { checkResource, JOB_PREFIX, LEADER_PREFIX } from '../kernel/api/resource.js';
+import { SEMAPHORE_OPTIONS } from '../kernel/semaphore/semaphore-options.js';
+import { quote } from '../kernel/util/quoted.js';
 import { TestKitError } from './fleet/test-kit-error.js';
 import type { TestFleet } from './fleet/test-fleet.js';
 

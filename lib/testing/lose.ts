@@ -1,13 +1,13 @@
-import type { Lease } from '../core/api/lease.js';
-import type { LeaseLossReason } from '../core/api/lease-errors.js';
-import { InvalidLockOptionsError } from '../core/api/errors.js';
-import { checkResource } from '../core/api/resource.js';
-import { checkOneOf, describeValue } from '../core/api/validation.js';
-import type { LocalHolder } from '../core/holding/store-lease.js';
-import { isObject } from '../core/util/objects.js';
-import { quote } from '../core/util/quoted.js';
+import type { Lease } from '../kernel/api/lease.js';
+import type { LeaseLossReason } from '../kernel/api/lease-errors.js';
+import { InvalidLockOptionsError } from '../kernel/api/errors.js';
+import { checkResource } from '../kernel/api/resource.js';
+import { checkOneOf, describeValue } from '../kernel/api/validation.js';
+import type { LocalHolder } from '../kernel/holding/store-lease.js';
+import { isObject } from '../kernel/util/objects.js';
+import { quote } from '../kernel/util/quoted.js';
 import type { FleetPlace } from './fleet/test-fleet.js';
-import { settle } from '../core/util/promises.js';
+import { settle } from '../kernel/util/promises.js';
 import { TestKitError } from './fleet/test-kit-error.js';
 
 /**

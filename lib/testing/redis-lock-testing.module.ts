@@ -1,5 +1,5 @@
 import type { DynamicModule } from '@nestjs/common';
-import { InvalidLockOptionsError } from '../core/api/errors.js';
+import { InvalidLockOptionsError } from '../kernel/api/errors.js';
 import {
   checked,
   describeValue,
@@ -9,7 +9,7 @@ import {
   OptionTable,
   text,
   wrongValue,
-} from '../core/api/validation.js';
+} from '../kernel/api/validation.js';
 import type { OptionsWithConnection, RedisLockModuleExtras } from '../nest/module/module-options.js';
 import { RedisLockModule } from '../nest/module/redis-lock.module.js';
 import type { TestStores } from '../nest/service-parts.js';

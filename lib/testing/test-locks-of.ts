@@ -1,7 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { describeValue } from '../core/api/validation.js';
-import { entryOf, isObject } from '../core/util/objects.js';
-import { quote } from '../core/util/quoted.js';
+import { describeValue } from '../kernel/api/validation.js';
+import { entryOf, isObject } from '../kernel/util/objects.js';
+import { quote } from '../kernel/util/quoted.js';
 import type { ResolvedModuleOptions } from '../nest/module/module-options.js';
 import type { RedisLockService } from '../nest/redis-lock.service.js';
 import { partsOf } from '../nest/service-parts.js';

@@ -1,6 +1,6 @@
-import type { Lease } from '../core/api/lease.js';
-import { checkInteger } from '../core/api/validation.js';
-import type { LockState } from '../core/store/lock-state.js';
+import type { Lease } from '../kernel/api/lease.js';
+import { checkInteger } from '../kernel/api/validation.js';
+import type { LockState } from '../kernel/store/lock-state.js';
 import { readLockState } from '../memory/memory-server.js';
 import type { RedisLockService } from '../nest/redis-lock.service.js';
 import { LockAssertions } from './assertions/lock-assertions.js';
@@ -9,7 +9,7 @@ import { type FailingVerb, planFailure, type TestFailure } from './fleet/failure
 import type { FleetPlace, TestFleet } from './fleet/test-fleet.js';
 import type { LockLog } from './fleet/lock-log.js';
 import { type HeldElsewhere, holdElsewhere, type HoldElsewhereOptions } from './hold-elsewhere.js';
-import { TestJobs } from './jobs/test-jobs.js';
+import { TestJobs } from '../features/jobs/testing/test-jobs.js';
 import { lose, type TestLossReason } from './lose.js';
 
 /** What a test sees and does with the locks of an application. */

@@ -1,6 +1,6 @@
-import type { LockOwner, LockStore } from '../../lib/core/store/lock-store.js';
-import type { PushedGrant, RetentionNotice } from '../../lib/core/store/hearing.js';
-import type { FreedMessage } from '../../lib/core/store/watch-store.js';
+import type { LockOwner, LockStore } from '../../lib/kernel/store/lock-store.js';
+import type { PushedGrant, RetentionNotice } from '../../lib/kernel/store/hearing.js';
+import type { FreedMessage } from '../../lib/kernel/store/watch-store.js';
 
 /** A grant, and which owner it is for. */
 export interface OwnedGrant extends Omit<PushedGrant, 'isFor'> {

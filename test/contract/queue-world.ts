@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { AcquireReply, LockOwner, LockStore, Queueing } from '../../lib/core/store/lock-store.js';
-import type { JobStore } from '../../lib/core/store/job-store.js';
+import type { AcquireReply, LockOwner, LockStore, Queueing } from '../../lib/kernel/store/lock-store.js';
+import type { JobStore } from '../../lib/features/jobs/core/job-store.js';
 import { GrantLog, type OwnedGrant } from './grant-log.js';
 import { enqueue, LONG_MS, newOwner, SHORT_MS, take, type Wish } from './requests.js';
 import type { StoreSubject } from './subject.js';

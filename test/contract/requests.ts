@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { LockOwner, LockStore, Queueing } from '../../lib/core/store/lock-store.js';
-import type { Holder } from '../../lib/core/api/holder.js';
-import type { LockState, LockWaiter } from '../../lib/core/store/lock-state.js';
+import type { LockOwner, LockStore, Queueing } from '../../lib/kernel/store/lock-store.js';
+import type { Holder } from '../../lib/kernel/api/holder.js';
+import type { LockState, LockWaiter } from '../../lib/kernel/store/lock-state.js';
 import { assertAtLeast } from './asserts.js';
 import type { StoreFeatures } from './subject.js';
 

@@ -1,4 +1,4 @@
-import type { LockStores } from '../../lib/core/store/lock-stores.js';
+import type { LockStores } from '../../lib/kernel/lock-stores.js';
 
 /** The `describe` and `it` of Jest, or others of the same form. */
 export interface ContractRunner {

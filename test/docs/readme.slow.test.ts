@@ -1,5 +1,5 @@
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
-import { LockClient } from '../../lib/core/lock-client.js';
+import { LockClient } from '../../lib/kernel/lock-client.js';
 import { LockTimeoutError } from '../../lib/index.js';
 import { rejection } from '../support/expect/eventually.js';
 import { useRedis } from '../support/redis/redis-server.js';

@@ -1,30 +1,30 @@
 // A part of reference.test.ts: both ask what the declarations of lib/ say.
-import { InvalidLockOptionsError } from '../../lib/core/api/errors.js';
-import { CONSOLE_OPTIONS } from '../../lib/console/nest/console-options.js';
-import { LOCK_DEFAULTS, LOCK_OPTIONS, resolveLockDefaults } from '../../lib/core/api/lock-options.js';
-import { without } from '../../lib/core/api/validation.js';
+import { InvalidLockOptionsError } from '../../lib/kernel/api/errors.js';
+import { CONSOLE_OPTIONS } from '../../lib/extras/console/nest/console-options.js';
+import { LOCK_DEFAULTS, LOCK_OPTIONS, resolveLockDefaults } from '../../lib/kernel/api/lock-options.js';
+import { without } from '../../lib/kernel/api/validation.js';
 import {
   BACKOFF_OPTIONS,
   exponentialBackoff,
   FIXED_INTERVAL_OPTIONS,
   fixedInterval,
-} from '../../lib/core/api/retry.js';
-import { CAMPAIGN_OPTIONS } from '../../lib/core/leader/leadership.js';
-import { OPEN_TELEMETRY_OPTIONS } from '../../lib/telemetry/open-telemetry/open-telemetry.js';
-import { WAIT_UNTIL_FREE_OPTIONS } from '../../lib/core/watch/lock-watches.js';
-import { HEALTH_INDICATOR_OPTIONS } from '../../lib/health/redis-lock-health.js';
-import { FLEET_OPTIONS } from '../../lib/core/fleet/lock-fleet.js';
-import { HEALTH_OPTIONS } from '../../lib/core/health/health-checks.js';
-import { CONTENTION_OPTIONS, CONTENTION_SETTINGS } from '../../lib/core/contention/contention.js';
-import { EXPLAIN_OPTIONS } from '../../lib/core/explain/explainer.js';
-import { FORCE_RELEASE_OPTIONS, LIST_OPTIONS } from '../../lib/core/operators.js';
+} from '../../lib/kernel/api/retry.js';
+import { CAMPAIGN_OPTIONS } from '../../lib/features/leader/core/leadership.js';
+import { OPEN_TELEMETRY_OPTIONS } from '../../lib/extras/telemetry/open-telemetry/open-telemetry.js';
+import { WAIT_UNTIL_FREE_OPTIONS } from '../../lib/features/watch/core/lock-watches.js';
+import { HEALTH_INDICATOR_OPTIONS } from '../../lib/features/fleet/nest/redis-lock-health.js';
+import { FLEET_OPTIONS } from '../../lib/features/fleet/core/roll/lock-fleet.js';
+import { HEALTH_OPTIONS } from '../../lib/features/fleet/core/health/health-checks.js';
+import { CONTENTION_OPTIONS, CONTENTION_SETTINGS } from '../../lib/features/fleet/core/contention/contention.js';
+import { EXPLAIN_OPTIONS } from '../../lib/features/fleet/core/explain/explainer.js';
+import { FORCE_RELEASE_OPTIONS, LIST_OPTIONS } from '../../lib/features/fleet/core/operators.js';
 import {
   checkPermitOptions,
   checkSemaphoreOptions,
   PERMIT_OPTIONS,
   SEMAPHORE_OPTIONS,
-} from '../../lib/core/semaphore/semaphore-options.js';
-import { resolveSingletonRun, SINGLETON_RUN_OPTIONS } from '../../lib/core/singleton/singleton-run-options.js';
+} from '../../lib/kernel/semaphore/semaphore-options.js';
+import { resolveSingletonRun, SINGLETON_RUN_OPTIONS } from '../../lib/features/jobs/core/singleton-run-options.js';
 import {
   DECORATOR_OPTIONS,
   LOCK_DECORATOR_OPTIONS,
@@ -41,8 +41,8 @@ import {
   PAUSE_OPTIONS,
   RESUME_OPTIONS,
   RUN_NOW_OPTIONS,
-} from '../../lib/nest/jobs/job-options.js';
-import { LEADER_ONLY_OPTIONS, resolveLeaderOnly } from '../../lib/nest/leader/leader-only.decorator.js';
+} from '../../lib/features/jobs/nest/added/job-options.js';
+import { LEADER_ONLY_OPTIONS, resolveLeaderOnly } from '../../lib/features/leader/nest/leader-only.decorator.js';
 import { createLockService } from '../../lib/nest/module/create-lock-service.js';
 import {
   EXTRA_OPTIONS,
@@ -54,13 +54,13 @@ import { DURABILITY_OPTIONS, QUORUM_OPTIONS } from '../../lib/nest/module/store-
 import { EXCLUSIVE_OPTIONS } from '../../lib/testing/assertions/exclusive.js';
 import { HELD_DURING_OPTIONS } from '../../lib/testing/assertions/held-during.js';
 import { HOLD_ELSEWHERE_OPTIONS } from '../../lib/testing/hold-elsewhere.js';
-import { RUN_JOB_OPTIONS } from '../../lib/testing/jobs/test-jobs.js';
-import { EXPLORE_OPTIONS, resolveExploreOptions } from '../../lib/testing/races/explore-options.js';
-import { RACE_POINT_OPTIONS, RACED_OPTIONS } from '../../lib/testing/races/raced.js';
+import { RUN_JOB_OPTIONS } from '../../lib/features/jobs/testing/test-jobs.js';
+import { EXPLORE_OPTIONS, resolveExploreOptions } from '../../lib/extras/races/explore-options.js';
+import { RACE_POINT_OPTIONS, RACED_OPTIONS } from '../../lib/extras/races/raced.js';
 import { TEST_LOCKS_OPTIONS } from '../../lib/testing/redis-lock-testing.module.js';
-import { JOB_OPTIONS, resolveJobOptions, TICK_OPTIONS } from '../../lib/nest/schedule/singleton-options.js';
-import { TIMEOUT_OPTIONS } from '../../lib/nest/schedule/singleton-timed.decorators.js';
-import { TYPEORM_TRANSACTIONAL_OPTIONS } from '../../lib/nest/transactions/typeorm-transactional.js';
+import { JOB_OPTIONS, resolveJobOptions, TICK_OPTIONS } from '../../lib/features/jobs/nest/singleton-options.js';
+import { TIMEOUT_OPTIONS } from '../../lib/features/jobs/nest/singleton-timed.decorators.js';
+import { TYPEORM_TRANSACTIONAL_OPTIONS } from '../../lib/features/transactions/nest/typeorm-transactional.js';
 import type { RedisLockModuleOptions, RedisLockService } from '../../lib/index.js';
 import { declarations } from './generated.js';
 

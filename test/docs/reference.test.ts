@@ -6,7 +6,7 @@ import * as lock from '../../lib/index.js';
 import { LockError, type LockEvent } from '../../lib/index.js';
 import * as schedule from '../../lib/schedule.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
-import { RedisJobStore } from '../../lib/redis/redis-job-store.js';
+import { RedisJobStore } from '../../lib/features/jobs/redis/redis-job-store.js';
 import { scriptOf } from '../../lib/redis/script/script.js';
 import { useRedis } from '../support/redis/redis-server.js';
 import { apiPages } from '../../tools/api/pages.mjs';

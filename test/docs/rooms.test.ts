@@ -9,17 +9,18 @@ const foldersIn = (path: string): string[] =>
     .map(({ name }) => `${path}/${name}`);
 
 it('the tree in CONTRIBUTING.md has each folder of lib/', () => {
-  const [tree] = /^```\nlib\/core[^]*?^```$/m.exec(readGuide('CONTRIBUTING.md'))!;
+  const [tree] = /^```\nlib\/kernel[^]*?^```$/m.exec(readGuide('CONTRIBUTING.md'))!;
   for (const folder of foldersIn('lib')) expect(tree).toContain(`${folder}/`);
 });
 
 describe('the page about the architecture', () => {
   const page = readGuide('docs/internals/architecture.md');
 
-  it('names each room of lib, each room of core, and no other', () => {
-    for (const room of foldersIn('lib')) expect(page).toMatch(new RegExp(`${room}\\b|\`${room.slice(4)}\``));
-    for (const room of foldersIn('lib/core')) expect(page).toContain(`\`${room.slice('lib/core/'.length)}\``);
-    for (const [, path] of page.matchAll(/\b(lib\/[\w/-]+\w)(?![\w.-])/g)) {
+  it('names each room of lib, each layer, feature and extra, and no other', () => {
+    for (const room of foldersIn('lib')) expect(page).toMatch(new RegExp(`${room}\\b|\\*\\*${room.slice(4)}\\*\\*`));
+    const inner = ['kernel', 'features', 'extras'].flatMap((room) => foldersIn(`lib/${room}`));
+    for (const room of inner) expect(page).toContain(`\`${room.split('/')[2]}\``);
+    for (const [, path] of page.matchAll(/\b(lib\/[\w/-]+\w)(?![\w.*/-])/g)) {
       expect(readdirSync(join(ROOT, path!))).not.toEqual([]);
     }
   });

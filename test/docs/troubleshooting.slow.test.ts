@@ -1,5 +1,5 @@
 import { parse } from 'yaml';
-import { runHere } from '../cli/run-cli.js';
+import { runHere } from '../extras/cli/run-cli.js';
 import { useRedis } from '../support/redis/redis-server.js';
 import { blocksOf, tablesOf } from './guides.js';
 

@@ -31,7 +31,7 @@ describe('the way of one call of a method with @DistributedLock, on a free lock'
 
   it('passes through the stations that the page for contributors shows', () => {
     const table = page.slice(page.indexOf('## One call'), page.indexOf('## A hand-over'));
-    const shown = [...table.matchAll(/`(?:lib\/)?((?:core|nest|redis)\/[\w./-]+)\.ts`/g)].map(([, file]) => file!);
+    const shown = [...table.matchAll(/`(?:lib\/)?((?:kernel|nest|redis)\/[\w./-]+)\.ts`/g)].map(([, file]) => file!);
     expect(shown.length).toBeGreaterThan(10);
     for (const file of shown) {
       expect(existsSync(new URL(`lib/${file}.ts`, root))).toBe(true);
@@ -46,7 +46,7 @@ describe('the way of one call of a method with @DistributedLock, on a free lock'
   });
 
   it(`and a tick of a @SingletonCron runs through at most ${MOST_OF_TICK.files} more, in ${MOST_OF_TICK.rooms} rooms`, () => {
-    expect(ofTick).toContain('core/singleton/singleton-runs');
+    expect(ofTick).toContain('features/jobs/core/singleton-runs');
     expect(ofTick.length).toBeLessThanOrEqual(MOST_OF_TICK.files);
     expect(new Set(ofTick.map((file) => posix.dirname(file))).size).toBeLessThanOrEqual(MOST_OF_TICK.rooms);
   });

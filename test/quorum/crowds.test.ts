@@ -1,4 +1,4 @@
-import type { LockStore } from '../../lib/core/store/lock-store.js';
+import type { LockStore } from '../../lib/kernel/store/lock-store.js';
 import { QuorumWorld } from '../support/world/quorum-world.js';
 import { track } from '../support/expect/tracked.js';
 

@@ -1,5 +1,5 @@
-import type { Lease } from '../../lib/core/api/lease.js';
-import { LockError, LockUnavailableError } from '../../lib/core/api/errors.js';
+import type { Lease } from '../../lib/kernel/api/lease.js';
+import { LockError, LockUnavailableError } from '../../lib/kernel/api/errors.js';
 import { type QuorumClient, QuorumWorld } from '../support/world/quorum-world.js';
 import type { SeededRandom } from '../support/world/seeded-random.js';
 import { ProcessClock } from '../support/simulation/simulated-process.js';

@@ -1,4 +1,4 @@
-import type { Holder } from '../../lib/core/api/holder.js';
+import type { Holder } from '../../lib/kernel/api/holder.js';
 import { mergeSeen } from '../../lib/quorum/holders.js';
 
 const seen = (...holders: Holder[]) => ({ holders, holderCount: holders.length });

@@ -1,5 +1,5 @@
-import type { LockOwner } from '../../lib/core/store/lock-store.js';
-import { clientOf } from '../../lib/core/store/ask.js';
+import type { LockOwner } from '../../lib/kernel/store/lock-store.js';
+import { clientOf } from '../../lib/kernel/store/ask.js';
 import type { MemoryServer } from '../../lib/memory/memory-server.js';
 import { track } from '../support/expect/tracked.js';
 import { settle } from '../support/world/fake-clock.js';

@@ -1,4 +1,4 @@
-import type { Lease } from '../../lib/core/api/lease.js';
+import type { Lease } from '../../lib/kernel/api/lease.js';
 import { QuorumWorld } from '../support/world/quorum-world.js';
 import { runs } from '../support/simulation/runs.js';
 

@@ -1,10 +1,10 @@
-import { SystemClock, SystemRandom } from '../../lib/core/util/clock.js';
+import { SystemClock, SystemRandom } from '../../lib/kernel/util/clock.js';
 import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../lib/memory/memory-server.js';
-import { RedisJobStore } from '../../lib/redis/redis-job-store.js';
+import { RedisJobStore } from '../../lib/features/jobs/redis/redis-job-store.js';
 import { QuorumLockStore } from '../../lib/quorum/quorum-lock-store.js';
 import { QuorumClaims } from '../../lib/quorum/quorum-claims.js';
-import type { ClaimChange, ClaimNode, TickClaim } from '../../lib/core/store/job-claims.js';
+import type { ClaimChange, ClaimNode, TickClaim } from '../../lib/features/jobs/core/job-claims.js';
 import { jobsOn } from '../support/world/forgetful.js';
 
 const LEASE_MS = 30_000;

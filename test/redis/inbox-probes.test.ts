@@ -1,5 +1,5 @@
-import { LockStoreError } from '../../lib/core/store/store-error.js';
-import type { Random } from '../../lib/core/util/clock.js';
+import { LockStoreError } from '../../lib/kernel/store/store-error.js';
+import type { Random } from '../../lib/kernel/util/clock.js';
 import type { LockServer } from '../../lib/redis/connection/connection.js';
 import type { ServerConnection } from '../../lib/redis/connection/server-connection.js';
 import { InboxProbes } from '../../lib/redis/inbox-probes.js';

@@ -1,4 +1,4 @@
-import { RedisJobStore } from '../../lib/redis/redis-job-store.js';
+import { RedisJobStore } from '../../lib/features/jobs/redis/redis-job-store.js';
 import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../lib/memory/memory-server.js';
 import { FakeClock } from '../support/world/fake-clock.js';

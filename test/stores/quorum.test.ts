@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SystemClock } from '../../lib/core/util/clock.js';
+import { SystemClock } from '../../lib/kernel/util/clock.js';
 import { FakeClock } from '../support/world/fake-clock.js';
 import { quorumInMemory } from './subjects/quorum-in-memory.js';
 import { describeJobStore, describeLockStore } from '../contract/describe-stores.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { LOCK_METRICS, type LockAttribute, LockMetric, prometheusNameOf } from '../../lib/telemetry/names.js';
+import { LOCK_METRICS, type LockAttribute, LockMetric, prometheusNameOf } from '../../lib/extras/telemetry/names.js';
 import { root } from '../../scripts/setup.mjs';
 
 const SHIPPED = ['alerts.yml', 'alerts.test.yml', 'dashboard.json'];

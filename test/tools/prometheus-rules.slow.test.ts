@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LOCK_METRICS, LockMetric, prometheusNameOf } from '../../lib/telemetry/names.js';
+import { LOCK_METRICS, LockMetric, prometheusNameOf } from '../../lib/extras/telemetry/names.js';
 import { root } from '../../scripts/setup.mjs';
 import { findTools, PROMTOOL } from '../support/process/toolchain.mjs';
 

@@ -1,5 +1,5 @@
 // A shop at work, as the server of the console would tell it: for the tests of the page, and for pictures of it.
-/** @typedef {import('../../lib/console/bodies.js').LockRow} LockRow */
+/** @typedef {import('../../lib/extras/console/bodies.js').LockRow} LockRow */
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

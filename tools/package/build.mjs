@@ -64,7 +64,7 @@ function compile() {
 }
 
 async function bundleCode() {
-  const entries = { ...entriesWith('.js'), [BIN]: join(modules, 'cli/bin.js') };
+  const entries = { ...entriesWith('.js'), [BIN]: join(modules, 'extras/cli/bin.js') };
   const ofBothFormats = modulesOfBothFormats(Object.values(entries));
   const bundle = await rollup({ ...SHARED, input: entries, preserveEntrySignatures: 'exports-only' });
   const generateBundle = (_options, files) => {
@@ -174,8 +174,13 @@ function nameOf({ moduleIds }) {
   return rooms[counts.indexOf(Math.max(...counts))];
 }
 
-/** The locks of other libraries are for Redis. What holds one of them beside ours is for every store. */
+/**
+ * The client is a room of its own beside the layers of the kernel, because it imports the features, which stand on them. Of the
+ * features and extras, each folder is one.
+ */
 function roomOf(id) {
-  const [room, inner] = relative(modules, id).split('/');
-  return inner === 'both' ? inner : room;
+  const [room, inner, part] = relative(modules, id).split('/');
+  if (room === 'kernel') return part === undefined ? 'client' : room;
+  if (room === 'extras') return inner;
+  return room === 'features' ? (part === 'core' ? inner : `${inner}-${part}`) : room;
 }

@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path';
 import ts from 'typescript';
 import { ROOT } from './declarations.mjs';
 
-const FILE = join(ROOT, 'lib/telemetry/names.ts');
+const FILE = join(ROOT, 'lib/extras/telemetry/names.ts');
 
-/** What lib/telemetry/names.ts exports. */
+/** What lib/extras/telemetry/names.ts exports. */
 export async function readMetrics() {
   return await import(moduleUrl(FILE));
 }

@@ -1,8 +1,8 @@
 // Prints the table of commands as JSON. Run with the loader of TypeScript: see commands.mjs.
-import { COMMANDS } from '../../lib/cli/commands.ts';
-import { COMMON_OPTIONS } from '../../lib/cli/frame/connection.ts';
-import { EXIT_CODES } from '../../lib/cli/frame/exit-codes.ts';
-import { optionText, PROGRAM, usageOf } from '../../lib/cli/frame/help.ts';
+import { COMMANDS } from '../../lib/extras/cli/commands.ts';
+import { COMMON_OPTIONS } from '../../lib/extras/cli/frame/connection.ts';
+import { EXIT_CODES } from '../../lib/extras/cli/frame/exit-codes.ts';
+import { optionText, PROGRAM, usageOf } from '../../lib/extras/cli/frame/help.ts';
 
 const optionsOf = (options) =>
   Object.entries(options).map(([name, spec]) => ({ text: optionText(name, spec), summary: spec.summary }));

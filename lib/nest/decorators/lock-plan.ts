@@ -1,5 +1,5 @@
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import type { LockedWork } from '../../core/api/lease.js';
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
+import type { LockedWork } from '../../kernel/api/lease.js';
 import {
   type AcquireMode,
   checkMinHold,
@@ -9,8 +9,8 @@ import {
   LOCK_OPTIONS,
   type LockOptions,
   type OnLost,
-} from '../../core/api/lock-options.js';
-import { checkOwnResource, checkResources, groupNamed, type ResourceNames } from '../../core/api/resource.js';
+} from '../../kernel/api/lock-options.js';
+import { checkOwnResource, checkResources, groupNamed, type ResourceNames } from '../../kernel/api/resource.js';
 import {
   checked,
   checkOneOf,
@@ -20,14 +20,14 @@ import {
   OptionTable,
   without,
   wrongValue,
-} from '../../core/api/validation.js';
+} from '../../kernel/api/validation.js';
 import {
   checkPermits,
   PERMIT_OPTIONS,
   type PermitOptions,
   readCount,
   SEMAPHORE_OPTIONS,
-} from '../../core/semaphore/semaphore-options.js';
+} from '../../kernel/semaphore/semaphore-options.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import type { LockAccess } from '../request/intercepted-call.js';
 import type { AnyOnBusy, KeyMistake, Mistake, OnBusy } from './method-types.js';

@@ -1,7 +1,7 @@
-import { InvalidLockOptionsError, LockBusyError } from '../../core/api/errors.js';
-import type { Lease, LockedWork } from '../../core/api/lease.js';
-import type { AcquireMode } from '../../core/api/lock-options.js';
-import { quote } from '../../core/util/quoted.js';
+import { InvalidLockOptionsError, LockBusyError } from '../../kernel/api/errors.js';
+import type { Lease, LockedWork } from '../../kernel/api/lease.js';
+import type { AcquireMode } from '../../kernel/api/lock-options.js';
+import { quote } from '../../kernel/util/quoted.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { InterceptedCall } from '../request/intercepted-call.js';
 import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS, ON_RESOLVERS } from '../request/known-handlers.js';

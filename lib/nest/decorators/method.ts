@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Inject } from '@nestjs/common';
 import 'reflect-metadata';
-import { InvalidLockOptionsError, LockModuleMissingError } from '../../core/api/errors.js';
-import { describeValue } from '../../core/api/validation.js';
-import type { SingletonRun } from '../../core/singleton/singleton-run-options.js';
-import { sharedByCopies } from '../../core/util/objects.js';
+import { InvalidLockOptionsError, LockModuleMissingError } from '../../kernel/api/errors.js';
+import { describeValue } from '../../kernel/api/validation.js';
+import type { SingletonRun } from '../../features/jobs/core/singleton-run-options.js';
+import { sharedByCopies } from '../../kernel/util/objects.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { DEFAULT_NAME, getRedisLockToken } from '../tokens.js';
 import type { LockPlan } from './lock-plan.js';

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
 import type { Scan } from '../scan.js';
 import { partsOf } from '../service-parts.js';
 import { type LockedMethod, lockedMethodsOf } from './method.js';

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
 import { runsForFields, schemasWith } from './unanswered-errors.js';
 import { handlerLocksOf, hasLostItsLocks, lockedHandlersOf } from './handler-locks.js';
 import {

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import 'reflect-metadata';
-import { prototypesOf } from '../../core/util/objects.js';
+import { prototypesOf } from '../../kernel/util/objects.js';
 import type { Handler } from '../request/intercepted-call.js';
 import type { LockPlan } from '../decorators/lock-plan.js';
 import type { Scan } from '../scan.js';

@@ -1,9 +1,9 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpStatus, Logger, Optional } from '@nestjs/common';
 import { type Observable, of, throwError } from 'rxjs';
-import { LockError, LockUnavailableError } from '../../core/api/errors.js';
-import { milliseconds, type OptionsOf, OptionTable } from '../../core/api/validation.js';
-import { SYSTEM_CLOCK } from '../../core/util/clock.js';
-import { count } from '../../core/util/plurals.js';
+import { LockError, LockUnavailableError } from '../../kernel/api/errors.js';
+import { milliseconds, type OptionsOf, OptionTable } from '../../kernel/api/validation.js';
+import { SYSTEM_CLOCK } from '../../kernel/util/clock.js';
+import { count } from '../../kernel/util/plurals.js';
 import { isLogged } from '../log/outage-log.js';
 import { RepeatedLines } from '../log/repeated-lines.js';
 import {

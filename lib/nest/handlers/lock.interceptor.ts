@@ -7,10 +7,10 @@ import {
   type Type,
 } from '@nestjs/common';
 import { Observable, type Subscriber, Subscription } from 'rxjs';
-import { currentContext } from '../../core/util/async-contexts.js';
-import { LockAbortedError } from '../../core/api/errors.js';
-import { LeaseLostError } from '../../core/api/lease-errors.js';
-import type { Lease } from '../../core/api/lease.js';
+import { currentContext } from '../../kernel/util/async-contexts.js';
+import { LockAbortedError } from '../../kernel/api/errors.js';
+import { LeaseLostError } from '../../kernel/api/lease-errors.js';
+import type { Lease } from '../../kernel/api/lease.js';
 import { onDisconnect } from '../request/client-disconnect.js';
 import { handlerLocksOf } from './handler-locks.js';
 import { type Handler, InterceptedCall } from '../request/intercepted-call.js';

@@ -1,6 +1,6 @@
 import type { ArgumentsHost } from '@nestjs/common';
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { isObject, isThenable } from '../../core/util/objects.js';
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
+import { isObject, isThenable } from '../../kernel/util/objects.js';
 import { lockErrorOf } from '../request/answers.js';
 import { LockExceptionFilter } from './lock-exception.filter.js';
 

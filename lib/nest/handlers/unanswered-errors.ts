@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { Logger, type Type } from '@nestjs/common';
-import { LockError } from '../../core/api/errors.js';
-import { isObject, prototypesOf } from '../../core/util/objects.js';
+import { LockError } from '../../kernel/api/errors.js';
+import { isObject, prototypesOf } from '../../kernel/util/objects.js';
 import { describeMethod } from '../decorators/method.js';
 import { FIELD_RESOLVERS, hasMetadataOf, ON_GATEWAYS } from '../request/known-handlers.js';
 import type { InstanceWrapper, Scan } from '../scan.js';

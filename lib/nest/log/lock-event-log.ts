@@ -1,15 +1,22 @@
 import type { Logger } from '@nestjs/common';
-import { type LockError, type LockUnavailableError, quoteResource } from '../../core/api/errors.js';
-import { describeLabel, nameHolders, OTHER_GROUP } from '../../core/api/holder.js';
-import type { LockEventOf } from '../../core/events/events.js';
-import { type EventTable, type LockObservers, observeBy } from '../../core/events/observers.js';
-import { JOB_PREFIX, LEADER_PREFIX } from '../../core/api/resource.js';
-import { describeOrders } from '../../core/holding/lock-order.js';
-import { ClosedStoreError, LockStoreError } from '../../core/store/store-error.js';
-import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
-import { formatDuration } from '../../core/util/durations.js';
-import { count, countWas } from '../../core/util/plurals.js';
-import { describeStack, describeThrown, escapeText, plainOrQuoted, quote, quoteSome } from '../../core/util/quoted.js';
+import { type LockError, type LockUnavailableError, quoteResource } from '../../kernel/api/errors.js';
+import { describeLabel, nameHolders, OTHER_GROUP } from '../../kernel/api/holder.js';
+import type { LockEventOf } from '../../kernel/events/events.js';
+import { type EventTable, type LockObservers, observeBy } from '../../kernel/events/observers.js';
+import { JOB_PREFIX, LEADER_PREFIX } from '../../kernel/api/resource.js';
+import { describeOrders } from '../../kernel/holding/lock-order.js';
+import { ClosedStoreError, LockStoreError } from '../../kernel/store/store-error.js';
+import { type Clock, SYSTEM_CLOCK } from '../../kernel/util/clock.js';
+import { formatDuration } from '../../kernel/util/durations.js';
+import { count, countWas } from '../../kernel/util/plurals.js';
+import {
+  describeStack,
+  describeThrown,
+  escapeText,
+  plainOrQuoted,
+  quote,
+  quoteSome,
+} from '../../kernel/util/quoted.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { loggerOf, see } from './logger-of.js';
 import { MissedLog } from './missed-log.js';

@@ -1,8 +1,8 @@
-import { quoteResource } from '../../core/api/errors.js';
-import type { LockEventOf } from '../../core/events/events.js';
-import type { Clock, Timer } from '../../core/util/clock.js';
-import { count as counted, countWas } from '../../core/util/plurals.js';
-import { quote } from '../../core/util/quoted.js';
+import { quoteResource } from '../../kernel/api/errors.js';
+import type { LockEventOf } from '../../kernel/events/events.js';
+import type { Clock, Timer } from '../../kernel/util/clock.js';
+import { count as counted, countWas } from '../../kernel/util/plurals.js';
+import { quote } from '../../kernel/util/quoted.js';
 import { see } from './logger-of.js';
 
 type Missed = LockEventOf<'tickMissed'>;

@@ -1,9 +1,9 @@
-import type { LockError } from '../../core/api/errors.js';
-import type { LockObservers } from '../../core/events/observers.js';
-import type { Clock } from '../../core/util/clock.js';
-import { LockStoreError } from '../../core/store/store-error.js';
-import { formatDuration } from '../../core/util/durations.js';
-import { count, countWas } from '../../core/util/plurals.js';
+import type { LockError } from '../../kernel/api/errors.js';
+import type { LockObservers } from '../../kernel/events/observers.js';
+import type { Clock } from '../../kernel/util/clock.js';
+import { LockStoreError } from '../../kernel/store/store-error.js';
+import { formatDuration } from '../../kernel/util/durations.js';
+import { count, countWas } from '../../kernel/util/plurals.js';
 import type { RepeatedLines } from './repeated-lines.js';
 
 /** What fails while Redis is away: counted, and the noun of one. */

@@ -1,6 +1,6 @@
-import type { Clock, Timer } from '../../core/util/clock.js';
-import { countWas } from '../../core/util/plurals.js';
-import { quoteSome } from '../../core/util/quoted.js';
+import type { Clock, Timer } from '../../kernel/util/clock.js';
+import { countWas } from '../../kernel/util/plurals.js';
+import { quoteSome } from '../../kernel/util/quoted.js';
 
 /** How long further lines of one kind are only counted. */
 const EVERY_MS = 60_000;

@@ -1,9 +1,9 @@
 import { isMainThread } from 'node:worker_threads';
 import type { Logger } from '@nestjs/common';
 import type { DiscoveryService } from '@nestjs/core';
-import { formatDuration } from '../../core/util/durations.js';
+import { formatDuration } from '../../kernel/util/durations.js';
 import { loggerOf, see } from './logger-of.js';
-import { isUnclaimed } from '../../core/singleton/tick-claims.js';
+import { isUnclaimed } from '../../features/jobs/core/tick-claims.js';
 
 const ACL_PAGE = 'See docs/operations/acl.md.';
 

@@ -1,5 +1,5 @@
-import { LockClient } from '../../core/lock-client.js';
-import { CampaignLog } from '../leader/campaign-log.js';
+import { LockClient } from '../../kernel/lock-client.js';
+import { CampaignLog } from '../../features/leader/nest/campaign-log.js';
 import { loggerOf } from '../log/logger-of.js';
 import { hintAtShutdownHooks, StartLog } from '../log/start-log.js';
 import { LockEventLog } from '../log/lock-event-log.js';
@@ -7,7 +7,7 @@ import type { TestStores } from '../service-parts.js';
 import { DEFAULT_NAME } from '../tokens.js';
 import { RedisLockService } from '../redis-lock.service.js';
 import { IN_MEMORY, type ResolvedModuleOptions } from './module-options.js';
-import type { LockStores } from '../../core/store/lock-stores.js';
+import type { LockStores } from '../../kernel/lock-stores.js';
 
 /** Builds a lock service and waits a moment for Redis. An application whose Redis is down starts all the same. */
 export async function createLockService(

@@ -1,11 +1,11 @@
 import { hostname } from 'node:os';
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { CONTENTION_SETTINGS, type ContentionSettings } from '../../core/contention/contention.js';
-import type { GroupFunction, LockObserver } from '../../core/events/observers.js';
-import type { LockTelemetry } from '../../core/events/telemetry.js';
-import { ON_LEAK, type OnLeak } from '../../core/lease/leaks.js';
-import { DEFAULT_OPTIONS, type LockDefaults, resolveLockDefaults } from '../../core/api/lock-options.js';
-import type { TransactionHooks } from '../../core/api/transactions.js';
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
+import { CONTENTION_SETTINGS, type ContentionSettings } from '../../features/fleet/core/contention/contention.js';
+import type { GroupFunction, LockObserver } from '../../kernel/events/observers.js';
+import type { LockTelemetry } from '../../kernel/events/telemetry.js';
+import { ON_LEAK, type OnLeak } from '../../kernel/lease/leaks.js';
+import { DEFAULT_OPTIONS, type LockDefaults, resolveLockDefaults } from '../../kernel/api/lock-options.js';
+import type { TransactionHooks } from '../../kernel/api/transactions.js';
 import {
   checked,
   checkFunction,
@@ -19,7 +19,7 @@ import {
   pick,
   text,
   wrongValue,
-} from '../../core/api/validation.js';
+} from '../../kernel/api/validation.js';
 import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
 import {
   checkIsInQuorum,

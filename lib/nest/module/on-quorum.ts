@@ -1,6 +1,6 @@
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { withoutRecords } from '../../core/store/job-store.js';
-import { SYSTEM_CLOCK, SystemRandom } from '../../core/util/clock.js';
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
+import { withoutRecords } from '../../features/jobs/core/job-store.js';
+import { SYSTEM_CLOCK, SystemRandom } from '../../kernel/util/clock.js';
 import { QuorumLockStore } from '../../quorum/quorum-lock-store.js';
 import { QuorumClaims } from '../../quorum/quorum-claims.js';
 import {
@@ -10,7 +10,7 @@ import {
   statedConnection,
 } from '../../redis/connection/connection-options.js';
 import { createClientId, RedisLockStore } from '../../redis/redis-lock-store.js';
-import { RedisJobStore } from '../../redis/redis-job-store.js';
+import { RedisJobStore } from '../../features/jobs/redis/redis-job-store.js';
 import { normalizeAddress } from '../../redis/script/address.js';
 import type { StartLog } from '../log/start-log.js';
 import type { ResolvedModuleOptions } from './module-options.js';

@@ -1,6 +1,6 @@
-import { SYSTEM_CLOCK } from '../../core/util/clock.js';
-import { within } from '../../core/util/promises.js';
-import { RedisJobStore } from '../../redis/redis-job-store.js';
+import { SYSTEM_CLOCK } from '../../kernel/util/clock.js';
+import { within } from '../../kernel/util/promises.js';
+import { RedisJobStore } from '../../features/jobs/redis/redis-job-store.js';
 import { RedisLockStore } from '../../redis/redis-lock-store.js';
 import type { MissingRights } from '../../redis/script/missing-rights.js';
 import type { StartLog } from '../log/start-log.js';

@@ -9,7 +9,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
 import {
   checkRegistrations,
   type OptionsOfFactory,
@@ -18,7 +18,7 @@ import {
   registrationProvider,
 } from './registration.js';
 import { createLockService } from './create-lock-service.js';
-import { campaignForAll, leaderOnlyMethodsOf, leadershipsIn } from '../leader/leaderships.js';
+import { campaignForAll, leaderOnlyMethodsOf, leadershipsIn } from '../../features/leader/nest/leaderships.js';
 import {
   checkExtras,
   mayShareKeys,
@@ -37,14 +37,14 @@ import {
   inOtherCopies,
   TEST_STORES,
 } from '../tokens.js';
-import { SingletonJobs } from '../jobs/singleton-jobs.js';
-import { jobsOf, SingletonJobExplorer } from '../schedule/singleton-job.explorer.js';
-import { leaderResource } from '../../core/api/resource.js';
-import type { Groups } from '../../core/events/observers.js';
+import { SingletonJobs } from '../../features/jobs/nest/added/singleton-jobs.js';
+import { jobsOf, SingletonJobExplorer } from '../../features/jobs/nest/singleton-job.explorer.js';
+import { leaderResource } from '../../kernel/api/resource.js';
+import type { Groups } from '../../kernel/events/observers.js';
 import { checkHandlers } from '../handlers/check-handlers.js';
 import { handlerLocksOf, lockedHandlersOf } from '../handlers/handler-locks.js';
 import { warnOfUnansweredErrors } from '../handlers/unanswered-errors.js';
-import { warnOfLockedTicks } from '../jobs/locked-ticks.js';
+import { warnOfLockedTicks } from '../../features/jobs/nest/added/locked-ticks.js';
 import { Scan } from '../scan.js';
 import { refuseWrongOrder } from '../decorators/transaction-order.js';
 import { lockedMethodsOf } from '../decorators/method.js';

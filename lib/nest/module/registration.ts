@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { FactoryProvider, ModuleMetadata, Provider, Type } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
 import { getRedisLockRegistrationToken } from '../tokens.js';
-import { callSiteOf, recordOrigin } from '../../core/util/call-site.js';
-import { quote } from '../../core/util/quoted.js';
+import { callSiteOf, recordOrigin } from '../../kernel/util/call-site.js';
+import { quote } from '../../kernel/util/quoted.js';
 import type { IsAny, Mistake } from '../decorators/method-types.js';
 import type { RedisLockModuleExtras, RedisLockModuleOptions, RedisLockModuleSettings } from './module-options.js';
 

@@ -1,5 +1,5 @@
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { type LeaseLimit, type LockDefaults, MAX_LEASE_MS, MIN_LEASE_MS } from '../../core/api/lock-options.js';
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
+import { type LeaseLimit, type LockDefaults, MAX_LEASE_MS, MIN_LEASE_MS } from '../../kernel/api/lock-options.js';
 import {
   checked,
   checkInteger,
@@ -9,7 +9,7 @@ import {
   milliseconds,
   type OptionsOf,
   OptionTable,
-} from '../../core/api/validation.js';
+} from '../../kernel/api/validation.js';
 import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
 import type { Durability } from '../../redis/durability/durable-connection.js';
 

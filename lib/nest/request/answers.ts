@@ -7,9 +7,9 @@ import {
   LockQueueFullError,
   LockShutdownError,
   LockUnavailableError,
-} from '../../core/api/errors.js';
-import { JobNotFoundError } from '../../core/jobs/job-info.js';
-import { LeaseLostError, NotLeaderError, StaleFencingTokenError } from '../../core/api/lease-errors.js';
+} from '../../kernel/api/errors.js';
+import { JobNotFoundError } from '../../features/jobs/core/job-info.js';
+import { LeaseLostError, NotLeaderError, StaleFencingTokenError } from '../../kernel/api/lease-errors.js';
 
 /** 423 Locked. Not every version of Nest has it in HttpStatus. */
 const LOCKED = 423;

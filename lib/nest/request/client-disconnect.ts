@@ -1,5 +1,5 @@
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
-import { isObject } from '../../core/util/objects.js';
+import { isObject } from '../../kernel/util/objects.js';
 
 /** The part of a Node.js response that is needed here. */
 interface RawResponse extends Connection {

@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { LockAbortedError } from '../../core/api/errors.js';
-import type { Lease } from '../../core/api/lease.js';
-import type { AsyncContext } from '../../core/util/async-contexts.js';
-import { isThenable } from '../../core/util/objects.js';
-import type { LockMode, PermitRequest } from '../../core/api/lock-options.js';
+import { LockAbortedError } from '../../kernel/api/errors.js';
+import type { Lease } from '../../kernel/api/lease.js';
+import type { AsyncContext } from '../../kernel/util/async-contexts.js';
+import { isThenable } from '../../kernel/util/objects.js';
+import type { LockMode, PermitRequest } from '../../kernel/api/lock-options.js';
 
 /** A method of a controller, resolver or gateway. */
 export interface Handler {

@@ -3,8 +3,8 @@ import { AsyncResource } from 'node:async_hooks';
 import 'reflect-metadata';
 import type { ExecutionContext } from '@nestjs/common';
 import { onDisconnect, rawResponse } from './client-disconnect.js';
-import { InvalidLockOptionsError, LockError } from '../../core/api/errors.js';
-import { discard, streamOf } from '../../core/api/unfinished-work.js';
+import { InvalidLockOptionsError, LockError } from '../../kernel/api/errors.js';
+import { discard, streamOf } from '../../kernel/api/unfinished-work.js';
 import { graphqlError } from './answers.js';
 
 /**

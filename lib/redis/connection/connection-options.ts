@@ -1,6 +1,6 @@
 import { Cluster, type ClusterNode, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { describeValue } from '../../core/api/validation.js';
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
+import { describeValue } from '../../kernel/api/validation.js';
 import type { CredentialsProvider } from './credentials.js';
 import {
   fromNodeRedis,

@@ -1,6 +1,6 @@
 import type { Redis, RedisOptions } from 'ioredis';
-import { quoteResource } from '../../core/api/errors.js';
-import { LockStoreError } from '../../core/store/store-error.js';
+import { quoteResource } from '../../kernel/api/errors.js';
+import { LockStoreError } from '../../kernel/store/store-error.js';
 import { describeServer } from '../script/address.js';
 import { toStoreError, WITHOUT_TLS } from '../script/failures.js';
 

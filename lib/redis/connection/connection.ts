@@ -1,4 +1,4 @@
-import type { LockStoreError } from '../../core/store/store-error.js';
+import type { LockStoreError } from '../../kernel/store/store-error.js';
 import type { ScriptCall } from '../script/script.js';
 import type { OwnClients } from './own-clients.js';
 import type { ServerConnection } from './server-connection.js';

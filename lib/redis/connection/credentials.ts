@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { toStoreError } from '../script/failures.js';
-import { backoff, type Clock, SYSTEM_CLOCK, type Timer } from '../../core/util/clock.js';
+import { backoff, type Clock, SYSTEM_CLOCK, type Timer } from '../../kernel/util/clock.js';
 
 /** What a Redis user shows to Redis. */
 export interface RedisCredentials {

@@ -1,6 +1,6 @@
 import type { RedisOptions } from 'ioredis';
-import { backoff } from '../../core/util/clock.js';
-import type { LockStoreError } from '../../core/store/store-error.js';
+import { backoff } from '../../kernel/util/clock.js';
+import type { LockStoreError } from '../../kernel/store/store-error.js';
 
 const RECONNECT_PAUSE_MS = { first: 20, longest: 1_000 };
 

@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { inRootContext } from '../../core/util/async-contexts.js';
+import { inRootContext } from '../../kernel/util/async-contexts.js';
 
 /** What makes the sockets of a client, the same in ioredis 5 and 6. */
 interface Connector {

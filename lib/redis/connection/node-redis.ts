@@ -1,6 +1,6 @@
 import type { RedisOptions } from 'ioredis';
-import { defined } from '../../core/util/objects.js';
-import { quote } from '../../core/util/quoted.js';
+import { defined } from '../../kernel/util/objects.js';
+import { quote } from '../../kernel/util/quoted.js';
 import type { CredentialsProvider, PushingProvider, RedisCredentials } from './credentials.js';
 import { SAY_WHERE as SAY_WHERE_IN_IOREDIS } from './stated-server.js';
 

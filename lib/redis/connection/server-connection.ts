@@ -1,6 +1,6 @@
 import type { Redis, RedisOptions } from 'ioredis';
-import { LockStoreError } from '../../core/store/store-error.js';
-import { SYSTEM_CLOCK } from '../../core/util/clock.js';
+import { LockStoreError } from '../../kernel/store/store-error.js';
+import { SYSTEM_CLOCK } from '../../kernel/util/clock.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
 import { ConnectionTrouble, type SentinelReasons } from './connection-trouble.js';
 import { isNotWritten, toStoreError } from '../script/failures.js';

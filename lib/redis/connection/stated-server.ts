@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
-import { describeValue } from '../../core/api/validation.js';
-import { quote } from '../../core/util/quoted.js';
+import { describeValue } from '../../kernel/api/validation.js';
+import { quote } from '../../kernel/util/quoted.js';
 
 export const SAY_WHERE = ['host', 'port', 'path', 'sentinels', 'cluster', 'Connector'];
 

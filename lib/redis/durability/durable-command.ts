@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
-import { Deferred } from '../../core/util/promises.js';
-import type { LockStoreError } from '../../core/store/store-error.js';
+import { Deferred } from '../../kernel/util/promises.js';
+import type { LockStoreError } from '../../kernel/store/store-error.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
 
 /** A script whose outcome counts only when enough replicas have its changes. */

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { LockStoreError } from '../../core/store/store-error.js';
+import { LockStoreError } from '../../kernel/store/store-error.js';
 import type { DurableCommand } from './durable-command.js';
 import { toStoreError, withAdvice } from '../script/failures.js';
 import type { ServerConnection } from '../connection/server-connection.js';

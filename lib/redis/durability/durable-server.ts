@@ -1,9 +1,9 @@
 import type { Redis, RedisOptions } from 'ioredis';
-import { Deferred, nextTick } from '../../core/util/promises.js';
+import { Deferred, nextTick } from '../../kernel/util/promises.js';
 import { ServerConnection, type ServerOptions } from '../connection/server-connection.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
-import { inRootContext } from '../../core/util/async-contexts.js';
-import { LockStoreError } from '../../core/store/store-error.js';
+import { inRootContext } from '../../kernel/util/async-contexts.js';
+import { LockStoreError } from '../../kernel/store/store-error.js';
 import { DurableCommand } from './durable-command.js';
 import { type Durability, DurableConnection, type DurableConnectionListener } from './durable-connection.js';
 

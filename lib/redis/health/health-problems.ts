@@ -1,6 +1,6 @@
-import type { LockStoreError } from '../../core/store/store-error.js';
-import type { StoreProblem } from '../../core/store/store-probe.js';
-import { quote } from '../../core/util/quoted.js';
+import type { LockStoreError } from '../../kernel/store/store-error.js';
+import type { StoreProblem } from '../../kernel/store/store-probe.js';
+import { quote } from '../../kernel/util/quoted.js';
 import type { Eviction } from './eviction.js';
 import type { MissingRights } from '../script/missing-rights.js';
 import { replyCode } from '../script/failures.js';

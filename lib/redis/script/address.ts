@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { quote } from '../../core/util/quoted.js';
+import { quote } from '../../kernel/util/quoted.js';
 
 /** The address of a client's server as "host:port". The nodes of a cluster are known by it. */
 export function hostAndPort({ options: { host = '127.0.0.1', port = 6379 } }: Redis): string {

@@ -1,6 +1,6 @@
 import type { Script } from './script.js';
 import * as SCRIPTS from './scripts.js';
-import { LockStoreError, type StoreFailure } from '../../core/store/store-error.js';
+import { LockStoreError, type StoreFailure } from '../../kernel/store/store-error.js';
 
 /** Redis has executed nothing, and may accept the command later. */
 const NOT_EXECUTED =

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
-import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
-import { formatDuration } from '../../core/util/durations.js';
-import { LockStoreError } from '../../core/store/store-error.js';
+import { type Clock, SYSTEM_CLOCK } from '../../kernel/util/clock.js';
+import { formatDuration } from '../../kernel/util/durations.js';
+import { LockStoreError } from '../../kernel/store/store-error.js';
 import { describeServer } from './address.js';
 import type { ScriptCall, ScriptSender } from './script.js';
 import { replyCode, toStoreError } from './failures.js';

@@ -1,5 +1,5 @@
 import { Command, type Redis } from 'ioredis';
-import { nextTick } from '../../core/util/promises.js';
+import { nextTick } from '../../kernel/util/promises.js';
 import { replyCode, withoutRepeatedArguments } from './failures.js';
 import type { ScriptCall, ScriptSender } from './script.js';
 

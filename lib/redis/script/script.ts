@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { LockStoreError } from '../../core/store/store-error.js';
+import type { LockStoreError } from '../../kernel/store/store-error.js';
 import { SCRIPT_TEXTS } from './scripts.generated.js';
 
 /** A Lua script that runs as one atomic step in Redis. */

@@ -1,5 +1,5 @@
-import type { AcquireReply, RotateReply } from '../../core/store/lock-store.js';
-import type { TickReply } from '../../core/store/job-claims.js';
+import type { AcquireReply, RotateReply } from '../../kernel/store/lock-store.js';
+import type { TickReply } from '../../features/jobs/core/job-claims.js';
 import { defineScript, type DurableOutcome } from './script.js';
 
 // Each script is a file in lua/. The comment at its top lists its KEYS, ARGV and replies.

@@ -1,6 +1,6 @@
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { LockStoreError } from '../../core/store/store-error.js';
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
+import { LockStoreError } from '../../kernel/store/store-error.js';
 import { hostAndPort, parseHostAndPort } from '../script/address.js';
 import { ClusterServers } from './cluster-servers.js';
 import { ClusterTopology } from './cluster-topology.js';

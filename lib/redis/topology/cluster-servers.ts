@@ -1,5 +1,5 @@
 import type { Redis, RedisOptions } from 'ioredis';
-import { inRootContext } from '../../core/util/async-contexts.js';
+import { inRootContext } from '../../kernel/util/async-contexts.js';
 import { hostAndPort, parseHostAndPort } from '../script/address.js';
 import type { ClusterTopology } from './cluster-topology.js';
 import type { OwnClients } from '../connection/own-clients.js';

@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { inRootContext } from '../../core/util/async-contexts.js';
+import { inRootContext } from '../../kernel/util/async-contexts.js';
 import { startNodesOf } from '../connection/connection-options.js';
 import { connectInRootContext } from '../connection/ioredis-quirks.js';
 import type { OwnClients } from '../connection/own-clients.js';

@@ -1,5 +1,5 @@
 import { Redis, type RedisOptions } from 'ioredis';
-import type { LockStoreError } from '../../core/store/store-error.js';
+import type { LockStoreError } from '../../kernel/store/store-error.js';
 import type { Connection, LockServer } from '../connection/connection.js';
 import type { ScriptCall, ScriptSender } from '../script/script.js';
 import type { Durability } from '../durability/durable-connection.js';
@@ -10,7 +10,7 @@ import { safeOptions, subscriptionPause } from '../connection/ioredis-options.js
 import { mendQuirks, reconnect } from '../connection/ioredis-quirks.js';
 import { ConnectionTrouble, type SentinelReasons } from '../connection/connection-trouble.js';
 import type { ServerConnection } from '../connection/server-connection.js';
-import { inRootContext } from '../../core/util/async-contexts.js';
+import { inRootContext } from '../../kernel/util/async-contexts.js';
 import { hostAndPort } from '../script/address.js';
 import { toStoreError } from '../script/failures.js';
 

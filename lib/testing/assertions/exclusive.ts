@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { checked, checkFunction, integer, type OptionsOf, OptionTable } from '../../core/api/validation.js';
-import { LockBusyError } from '../../core/api/errors.js';
-import { settle } from '../../core/util/promises.js';
+import { checked, checkFunction, integer, type OptionsOf, OptionTable } from '../../kernel/api/validation.js';
+import { LockBusyError } from '../../kernel/api/errors.js';
+import { settle } from '../../kernel/util/promises.js';
 import { aroundCalls, failed, lineOf, type LocksUnderTest, type Touched } from './locks-under-test.js';
 
 /** How `expectExclusive` runs a function. */

@@ -1,11 +1,11 @@
-import { LeaseLostError } from '../../core/api/lease-errors.js';
-import type { LockMode } from '../../core/api/lock-mode.js';
-import { checkResource } from '../../core/api/resource.js';
-import { checked, checkFunction, oneOf, type OptionsOf, OptionTable } from '../../core/api/validation.js';
-import { nearest } from '../../core/api/nearest.js';
-import type { LockEvent } from '../../core/events/events.js';
-import { quote } from '../../core/util/quoted.js';
-import { settle } from '../../core/util/promises.js';
+import { LeaseLostError } from '../../kernel/api/lease-errors.js';
+import type { LockMode } from '../../kernel/api/lock-mode.js';
+import { checkResource } from '../../kernel/api/resource.js';
+import { checked, checkFunction, oneOf, type OptionsOf, OptionTable } from '../../kernel/api/validation.js';
+import { nearest } from '../../kernel/api/nearest.js';
+import type { LockEvent } from '../../kernel/events/events.js';
+import { quote } from '../../kernel/util/quoted.js';
+import { settle } from '../../kernel/util/promises.js';
 import { aroundCalls, failed, lineOf, type LocksUnderTest, type Touched } from './locks-under-test.js';
 
 /** How a resource must be held. */

@@ -1,10 +1,10 @@
-import type { Holder } from '../../core/api/holder.js';
-import type { Lease } from '../../core/api/lease.js';
-import { checkResource } from '../../core/api/resource.js';
-import type { LockState } from '../../core/store/lock-state.js';
-import { callSiteOf, type Origin, recordOrigin } from '../../core/util/call-site.js';
-import { settle } from '../../core/util/promises.js';
-import { quote } from '../../core/util/quoted.js';
+import type { Holder } from '../../kernel/api/holder.js';
+import type { Lease } from '../../kernel/api/lease.js';
+import { checkResource } from '../../kernel/api/resource.js';
+import type { LockState } from '../../kernel/store/lock-state.js';
+import { callSiteOf, type Origin, recordOrigin } from '../../kernel/util/call-site.js';
+import { settle } from '../../kernel/util/promises.js';
+import { quote } from '../../kernel/util/quoted.js';
 import type { RedisLockService } from '../../nest/redis-lock.service.js';
 import { type ExclusiveOptions, expectExclusive, type Section } from './exclusive.js';
 import { expectHeldDuring, type HeldDuringOptions } from './held-during.js';

@@ -1,11 +1,11 @@
 import { AssertionError } from 'node:assert';
-import type { LockEvent } from '../../core/events/events.js';
-import type { LockObserver } from '../../core/events/observers.js';
-import type { LockState } from '../../core/store/lock-state.js';
-import { quote } from '../../core/util/quoted.js';
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { describeValue } from '../../core/api/validation.js';
-import { isObject } from '../../core/util/objects.js';
+import type { LockEvent } from '../../kernel/events/events.js';
+import type { LockObserver } from '../../kernel/events/observers.js';
+import type { LockState } from '../../kernel/store/lock-state.js';
+import { quote } from '../../kernel/util/quoted.js';
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
+import { describeValue } from '../../kernel/api/validation.js';
+import { isObject } from '../../kernel/util/objects.js';
 
 /** What the assertions need of the locks of an application. */
 export interface LocksUnderTest {

@@ -1,5 +1,5 @@
-import type { LockStoreError } from '../../core/store/store-error.js';
-import type { LockStore, Retention } from '../../core/store/lock-store.js';
+import type { LockStoreError } from '../../kernel/store/store-error.js';
+import type { LockStore, Retention } from '../../kernel/store/lock-store.js';
 
 /** What becomes of a command on its way to the store and back. */
 export type Fate = <T>(execute: () => Promise<T>) => Promise<T>;

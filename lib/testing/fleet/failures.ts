@@ -1,9 +1,9 @@
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { checkResource, jobResource } from '../../core/api/resource.js';
-import { checkOneOf, describeValue } from '../../core/api/validation.js';
-import { LockStoreError, type StoreFailure } from '../../core/store/store-error.js';
-import { isError } from '../../core/util/objects.js';
-import { escapeText } from '../../core/util/quoted.js';
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
+import { checkResource, jobResource } from '../../kernel/api/resource.js';
+import { checkOneOf, describeValue } from '../../kernel/api/validation.js';
+import { LockStoreError, type StoreFailure } from '../../kernel/store/store-error.js';
+import { isError } from '../../kernel/util/objects.js';
+import { escapeText } from '../../kernel/util/quoted.js';
 import type { Fate, TestCommand, Verb } from './commands.js';
 
 /** What a test can let fail: the commands that acquire, renew, release a lock, or claim a tick of a job. */

@@ -1,8 +1,8 @@
-import type { LockMode } from '../../core/api/lock-mode.js';
-import type { LockEventOf } from '../../core/events/events.js';
-import { quote } from '../../core/util/quoted.js';
-import type { LockTelemetry, LockTelemetrySource } from '../../core/events/telemetry.js';
-import type { CallTrace, TracedLock } from '../../core/events/lock-tracer.js';
+import type { LockMode } from '../../kernel/api/lock-mode.js';
+import type { LockEventOf } from '../../kernel/events/events.js';
+import { quote } from '../../kernel/util/quoted.js';
+import type { LockTelemetry, LockTelemetrySource } from '../../kernel/events/telemetry.js';
+import type { CallTrace, TracedLock } from '../../kernel/events/lock-tracer.js';
 
 /** The events that are noted, and what the story says of each: what waits, what is held, and how it ended. */
 const SAID = {

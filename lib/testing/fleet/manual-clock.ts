@@ -1,8 +1,8 @@
-import { inRootContext } from '../../core/util/async-contexts.js';
-import { type Due, DueQueue } from '../../core/util/alarms.js';
-import type { Clock, Timer } from '../../core/util/clock.js';
+import { inRootContext } from '../../kernel/util/async-contexts.js';
+import { type Due, DueQueue } from '../../kernel/util/alarms.js';
+import type { Clock, Timer } from '../../kernel/util/clock.js';
 import { TestKitError } from './test-kit-error.js';
-import { settle } from '../../core/util/promises.js';
+import { settle } from '../../kernel/util/promises.js';
 
 interface SetTimer {
   readonly callback: () => void;

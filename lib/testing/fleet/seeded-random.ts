@@ -1,4 +1,4 @@
-import type { Random } from '../../core/util/clock.js';
+import type { Random } from '../../kernel/util/clock.js';
 
 /** The same numbers for the same seed (mulberry32). */
 export class SeededRandom implements Random {

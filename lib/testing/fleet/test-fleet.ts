@@ -1,17 +1,17 @@
-import { LockClient } from '../../core/lock-client.js';
-import { type Clock, SYSTEM_CLOCK } from '../../core/util/clock.js';
-import { entryOf, sharedByCopies } from '../../core/util/objects.js';
+import { LockClient } from '../../kernel/lock-client.js';
+import { type Clock, SYSTEM_CLOCK } from '../../kernel/util/clock.js';
+import { entryOf, sharedByCopies } from '../../kernel/util/objects.js';
 import { MemoryServer } from '../../memory/memory-server.js';
 import type { TestCommand } from './commands.js';
 import { LockLog, LogTelemetry } from './lock-log.js';
 import { ManualClock } from './manual-clock.js';
 import { SeededRandom } from './seeded-random.js';
-import { settle } from '../../core/util/promises.js';
+import { settle } from '../../kernel/util/promises.js';
 import { type Surroundings, TestInstance } from './test-instance.js';
 import { TestKitError } from './test-kit-error.js';
-import { describeOrders } from '../../core/holding/lock-order.js';
-import type { LockTelemetry } from '../../core/events/telemetry.js';
-import type { LockStores } from '../../core/store/lock-stores.js';
+import { describeOrders } from '../../kernel/holding/lock-order.js';
+import type { LockTelemetry } from '../../kernel/events/telemetry.js';
+import type { LockStores } from '../../kernel/lock-stores.js';
 import type { TestContext, TestPlace } from '../../nest/service-parts.js';
 
 /** Which time a fleet has. `manual`: it stands still until `advance()`. */

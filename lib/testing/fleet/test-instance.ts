@@ -1,8 +1,8 @@
-import type { JobStore } from '../../core/store/job-store.js';
-import type { KeepReply, KeptPlace, LockOwner, LockStore } from '../../core/store/lock-store.js';
-import type { LockStores } from '../../core/store/lock-stores.js';
-import { LockStoreError } from '../../core/store/store-error.js';
-import { type Clock, type Random, SYSTEM_CLOCK, type Timer } from '../../core/util/clock.js';
+import type { JobStore } from '../../features/jobs/core/job-store.js';
+import type { KeepReply, KeptPlace, LockOwner, LockStore } from '../../kernel/store/lock-store.js';
+import type { LockStores } from '../../kernel/lock-stores.js';
+import { LockStoreError } from '../../kernel/store/store-error.js';
+import { type Clock, type Random, SYSTEM_CLOCK, type Timer } from '../../kernel/util/clock.js';
 import { type MemoryLockStore, memoryStores } from '../../memory/memory-lock-store.js';
 import type { MemoryServer } from '../../memory/memory-server.js';
 import {
@@ -16,8 +16,8 @@ import {
   type Told,
 } from './commands.js';
 import type { PlannedFailure } from './failures.js';
-import type { Hearing, RollCalls, StoreListener } from '../../core/store/hearing.js';
-import type { StoreProbe } from '../../core/store/store-probe.js';
+import type { Hearing, RollCalls, StoreListener } from '../../kernel/store/hearing.js';
+import type { StoreProbe } from '../../kernel/store/store-probe.js';
 
 /** The fleet of an instance, as the instance sees it. */
 export interface Surroundings {

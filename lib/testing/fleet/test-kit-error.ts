@@ -1,4 +1,4 @@
-import { brand } from '../../core/util/objects.js';
+import { brand } from '../../kernel/util/objects.js';
 
 /** What is wrong, for programs. */
 export type TestKitErrorCode =

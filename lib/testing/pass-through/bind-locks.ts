@@ -1,8 +1,8 @@
-import { InvalidLockOptionsError } from '../../core/api/errors.js';
-import { describeValue } from '../../core/api/validation.js';
-import { nearest } from '../../core/api/nearest.js';
-import { isObject } from '../../core/util/objects.js';
-import { quote, quoteSome } from '../../core/util/quoted.js';
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
+import { describeValue } from '../../kernel/api/validation.js';
+import { nearest } from '../../kernel/api/nearest.js';
+import { isObject } from '../../kernel/util/objects.js';
+import { quote, quoteSome } from '../../kernel/util/quoted.js';
 import { declaredLockServices } from '../../nest/decorators/method.js';
 import type { RedisLockService } from '../../nest/redis-lock.service.js';
 import { DEFAULT_NAME } from '../../nest/tokens.js';

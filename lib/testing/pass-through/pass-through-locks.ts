@@ -3,10 +3,10 @@ import {
   type ResolvedLockOptions,
   resolveLockDefaults,
   resolveLockOptions,
-} from '../../core/api/lock-options.js';
-import { type OptionsOf, OptionTable, pick } from '../../core/api/validation.js';
-import { LockClient, type LockClientOptions } from '../../core/lock-client.js';
-import { type JobClaims, withoutRecords } from '../../core/store/job-store.js';
+} from '../../kernel/api/lock-options.js';
+import { type OptionsOf, OptionTable, pick } from '../../kernel/api/validation.js';
+import { LockClient, type LockClientOptions } from '../../kernel/lock-client.js';
+import { type JobClaims, withoutRecords } from '../../features/jobs/core/job-store.js';
 import {
   EXTRA_OPTIONS,
   MODULE_OPTIONS,
@@ -15,17 +15,17 @@ import {
 } from '../../nest/module/module-options.js';
 import { RedisLockService } from '../../nest/redis-lock.service.js';
 import { DEFAULT_NAME } from '../../nest/tokens.js';
-import { LocalQueues } from '../../core/acquiring/local-queues.js';
-import type { Lease } from '../../core/api/lease.js';
-import type { Grant } from '../../core/holding/hold.js';
-import { StoreLease } from '../../core/holding/store-lease.js';
-import type { SingleLease } from '../../core/lease/single-lease.js';
-import { createOwner } from '../../core/store/ask.js';
-import type { Runtime } from '../../core/holding/runtime.js';
-import type { LockOwner } from '../../core/store/lock-store.js';
+import { LocalQueues } from '../../kernel/acquiring/local-queues.js';
+import type { Lease } from '../../kernel/api/lease.js';
+import type { Grant } from '../../kernel/holding/hold.js';
+import { StoreLease } from '../../kernel/holding/store-lease.js';
+import type { SingleLease } from '../../kernel/lease/single-lease.js';
+import { createOwner } from '../../kernel/store/ask.js';
+import type { Runtime } from '../../kernel/holding/runtime.js';
+import type { LockOwner } from '../../kernel/store/lock-store.js';
 import { MemoryLockStore } from '../../memory/memory-lock-store.js';
 import { MemoryServer } from '../../memory/memory-server.js';
-import { type Clock, type Random, SystemRandom, type Timer } from '../../core/util/clock.js';
+import { type Clock, type Random, SystemRandom, type Timer } from '../../kernel/util/clock.js';
 
 /**
  * Those options of `RedisLockModule.forRoot` that decide which calls are refused, and what a call tells. Pass what your

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { HANDED_ON } from '../../../lib/core/api/holder.js';
-import type { LockOwner, LockStore, QueuedPlace } from '../../../lib/core/store/lock-store.js';
-import type { LockState } from '../../../lib/core/store/lock-state.js';
+import { HANDED_ON } from '../../../lib/kernel/api/holder.js';
+import type { LockOwner, LockStore, QueuedPlace } from '../../../lib/kernel/store/lock-store.js';
+import type { LockState } from '../../../lib/kernel/store/lock-state.js';
 import { assertAtMost, assertEquals, assertLacks, assertMatches } from '../asserts.js';
 import type { Peer, QueueSuite } from '../queue-world.js';
 import {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Holder } from '../../../lib/core/api/holder.js';
+import type { Holder } from '../../../lib/kernel/api/holder.js';
 import { assertAtLeast, assertAtMost, assertBelow, assertEquals } from '../asserts.js';
 import type { QueueSuite } from '../queue-world.js';
 import { EXCLUSIVE, everyMode, LONG_MS, PATIENT, permits, SHORT_MS, take, WRITE } from '../requests.js';

@@ -1,4 +1,4 @@
-import { ACQUIRE_MODES } from '../../../lib/core/api/lock-mode.js';
+import { ACQUIRE_MODES } from '../../../lib/kernel/api/lock-mode.js';
 import assert from 'node:assert/strict';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertContains, assertEquals, assertMatches } from '../asserts.js';
 import type { QueueSuite } from '../queue-world.js';

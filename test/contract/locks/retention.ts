@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { LockOwner } from '../../../lib/core/store/lock-store.js';
+import type { LockOwner } from '../../../lib/kernel/store/lock-store.js';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertEquals, assertMatches } from '../asserts.js';
 import { eventually } from '../../support/expect/eventually.js';
 import type { QueueSuite } from '../queue-world.js';

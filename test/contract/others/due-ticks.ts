@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { TickClaim, TickReply } from '../../../lib/core/store/job-claims.js';
+import type { TickClaim, TickReply } from '../../../lib/features/jobs/core/job-claims.js';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertBelow, assertEquals, assertMatches } from '../asserts.js';
 import { newOwner, SHORT_MS, take } from '../requests.js';
 import type { Base, Suite } from '../suite.js';

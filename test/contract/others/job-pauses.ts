@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { MOST_TIMED_PAUSES } from '../../../lib/core/store/job-store.js';
+import { MOST_TIMED_PAUSES } from '../../../lib/features/jobs/core/job-store.js';
 import { ANY_NUMBER, assertAtLeast, assertEquals, assertMatches } from '../asserts.js';
 import { SHORT_MS } from '../requests.js';
 import type { Base, Suite } from '../suite.js';

@@ -1,6 +1,6 @@
-import type { JobState, JobStore, MissedNote, RunEnd } from '../../../lib/core/store/job-store.js';
-import type { LockOwner, LockStore } from '../../../lib/core/store/lock-store.js';
-import type { Tick, TickClaim, TickReply, JobNote } from '../../../lib/core/store/job-claims.js';
+import type { JobState, JobStore, MissedNote, RunEnd } from '../../../lib/features/jobs/core/job-store.js';
+import type { LockOwner, LockStore } from '../../../lib/kernel/store/lock-store.js';
+import type { Tick, TickClaim, TickReply, JobNote } from '../../../lib/features/jobs/core/job-claims.js';
 import { LONG_MS, newOwner } from '../requests.js';
 import type { Base } from '../suite.js';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { catchUpTick } from '../../../lib/core/store/job-store.js';
-import type { TickReply } from '../../../lib/core/store/job-claims.js';
+import { catchUpTick } from '../../../lib/features/jobs/core/job-store.js';
+import type { TickReply } from '../../../lib/features/jobs/core/job-claims.js';
 import { ANY_NUMBER, assertContains, assertEquals, assertExcludes, assertMatches } from '../asserts.js';
 import { LONG_MS, SHORT_MS } from '../requests.js';
 import type { Base, Suite } from '../suite.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { OperatorRequest } from '../../../lib/core/store/hearing.js';
-import type { JobStore, OperatorRequestChange } from '../../../lib/core/store/job-store.js';
+import type { OperatorRequest } from '../../../lib/kernel/store/hearing.js';
+import type { JobStore, OperatorRequestChange } from '../../../lib/features/jobs/core/job-store.js';
 import { assertEquals } from '../asserts.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { LONG_MS, SHORT_MS } from '../requests.js';

@@ -1,6 +1,6 @@
-import type { LockOwner } from '../../../lib/core/store/lock-store.js';
-import type { Tick, TickClaim } from '../../../lib/core/store/job-claims.js';
-import type { JobClaims } from '../../../lib/core/store/job-store.js';
+import type { LockOwner } from '../../../lib/kernel/store/lock-store.js';
+import type { Tick, TickClaim } from '../../../lib/features/jobs/core/job-claims.js';
+import type { JobClaims } from '../../../lib/features/jobs/core/job-store.js';
 import { LONG_MS, newOwner } from '../requests.js';
 import type { Base } from '../suite.js';
 

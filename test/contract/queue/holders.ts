@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Holder, Holders } from '../../../lib/core/api/holder.js';
-import type { AcquireReply } from '../../../lib/core/store/lock-store.js';
+import type { Holder, Holders } from '../../../lib/kernel/api/holder.js';
+import type { AcquireReply } from '../../../lib/kernel/store/lock-store.js';
 import {
   ANY_NUMBER,
   assertAbove,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { KEPT_AT_ONCE, type KeepReply, type LockOwner } from '../../../lib/core/store/lock-store.js';
-import { LockStoreError } from '../../../lib/core/store/store-error.js';
+import { KEPT_AT_ONCE, type KeepReply, type LockOwner } from '../../../lib/kernel/store/lock-store.js';
+import { LockStoreError } from '../../../lib/kernel/store/store-error.js';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertEquals, assertMatches } from '../asserts.js';
 import type { Peer, QueueSuite } from '../queue-world.js';
 import {

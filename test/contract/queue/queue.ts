@@ -5,7 +5,7 @@ import {
   type Queueing,
   SUPERSEDES,
   YIELDS,
-} from '../../../lib/core/store/lock-store.js';
+} from '../../../lib/kernel/store/lock-store.js';
 import { ANY_NUMBER, ANY_VALUE, assertAbove, assertEquals, assertMatches } from '../asserts.js';
 import { eventually } from '../../support/expect/eventually.js';
 import type { Peer, QueueSuite } from '../queue-world.js';

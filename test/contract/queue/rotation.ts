@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { LockOwner, RotateReply } from '../../../lib/core/store/lock-store.js';
+import type { LockOwner, RotateReply } from '../../../lib/kernel/store/lock-store.js';
 import { ANY_NUMBER, ANY_VALUE, assertAbove, assertEquals, assertMatches } from '../asserts.js';
 import type { QueueSuite } from '../queue-world.js';
 import { enqueue, LONG_MS, newOwner, PATIENT, take } from '../requests.js';

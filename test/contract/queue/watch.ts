@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { LockOwner } from '../../../lib/core/store/lock-store.js';
-import type { Watcher, WatchReply } from '../../../lib/core/store/watch-store.js';
+import type { LockOwner } from '../../../lib/kernel/store/lock-store.js';
+import type { Watcher, WatchReply } from '../../../lib/kernel/store/watch-store.js';
 import { assertAbove, assertAtMost, assertEquals, assertMatches } from '../asserts.js';
 import { eventually } from '../../support/expect/eventually.js';
 import type { Peer, QueueWorld, QueueSuite } from '../queue-world.js';

@@ -4,7 +4,7 @@ import {
   raced,
   type RaceFoundError,
   type RaceKit,
-} from 'nestjs-redis-lock/testing';
+} from 'nestjs-redis-lock/races';
 
 class Stock {
   left = 1;

@@ -22,7 +22,7 @@ import {
 } from 'nestjs-redis-lock';
 import { StaleFencingTokenError } from 'nestjs-redis-lock/fence';
 import { JobNotFoundError } from 'nestjs-redis-lock/schedule';
-import type { Holders } from '../../../lib/core/api/holder.js';
+import type { Holders } from '../../../lib/kernel/api/holder.js';
 import { rejection } from '../../support/expect/eventually.js';
 import { inMemory, PLATFORMS, useApps } from '../nest-apps.js';
 

@@ -1,4 +1,4 @@
-import type { LockEvent } from '../../../lib/core/events/events.js';
+import type { LockEvent } from '../../../lib/kernel/events/events.js';
 import { runTypescript } from '../../support/process/run-typescript.js';
 
 interface Said {

@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import { ConsoleLogger, Logger } from '@nestjs/common';
-import { LockStoreError } from '../../../lib/core/store/store-error.js';
+import { LockStoreError } from '../../../lib/kernel/store/store-error.js';
 import { LockEventLog } from '../../../lib/nest/log/lock-event-log.js';
 import { loggerOf } from '../../../lib/nest/log/logger-of.js';
 import { fitting, HOSTILE_TEXTS, unsafeIn } from '../../support/expect/hostile-texts.js';

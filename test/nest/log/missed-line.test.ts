@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { jest } from '@jest/globals';
-import { LockObservers } from '../../../lib/core/events/observers.js';
+import { LockObservers } from '../../../lib/kernel/events/observers.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 import { LockEventLog } from '../../../lib/nest/log/lock-event-log.js';
 import { describeMissed, MissedLog } from '../../../lib/nest/log/missed-log.js';

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { LockEventLog } from '../../../lib/nest/log/lock-event-log.js';
-import type { Lease } from '../../../lib/core/api/lease.js';
-import { fixedInterval } from '../../../lib/core/api/retry.js';
+import type { Lease } from '../../../lib/kernel/api/lease.js';
+import { fixedInterval } from '../../../lib/kernel/api/retry.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { answered, failing, lostOnTheWay } from '../../support/world/scripted-store.js';
 import { LogBook } from '../nest-apps.js';

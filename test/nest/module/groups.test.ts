@@ -1,5 +1,5 @@
 import { Controller, type INestApplication, Injectable, Logger } from '@nestjs/common';
-import type { RegisteredGroup } from '../../../lib/core/events/observers.js';
+import type { RegisteredGroup } from '../../../lib/kernel/events/observers.js';
 import { Test } from '@nestjs/testing';
 import { ScheduleModule } from '@nestjs/schedule';
 import {

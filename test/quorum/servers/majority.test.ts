@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
-import type { LockEvent } from '../../../lib/core/events/events.js';
-import { LockUnavailableError } from '../../../lib/core/api/errors.js';
+import type { LockEvent } from '../../../lib/kernel/events/events.js';
+import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
 import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
 import { useQuorum, useServers } from '../../support/redis/quorum-servers.js';
 

@@ -1,4 +1,4 @@
-import { Deferred } from '../../../lib/core/util/promises.js';
+import { Deferred } from '../../../lib/kernel/util/promises.js';
 import { KeyOrder } from '../../../lib/redis/durability/durable-server.js';
 import { rejection } from '../../support/expect/eventually.js';
 

@@ -1,5 +1,5 @@
-import { LockUnavailableError } from '../../../lib/core/api/errors.js';
-import type { Lease } from '../../../lib/core/api/lease.js';
+import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
+import type { Lease } from '../../../lib/kernel/api/lease.js';
 import { ACQUIRE } from '../../../lib/redis/script/scripts.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { commandCounts, resetCounts, untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';

@@ -1,4 +1,4 @@
-import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
+import { RedisJobStore } from '../../../lib/features/jobs/redis/redis-job-store.js';
 import { forgetful } from '../../support/world/forgetful.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import type { LockHealth } from '../../../lib/core/health/health-checks.js';
+import type { LockHealth } from '../../../lib/features/fleet/core/health/health-checks.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { useInstances } from '../../support/redis/lock-instances.js';
 import { useRedisCluster } from '../../support/redis/redis-cluster.js';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { LockUnavailableError } from '../../../lib/core/api/errors.js';
-import type { LockHealth } from '../../../lib/core/health/health-checks.js';
+import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
+import type { LockHealth } from '../../../lib/features/fleet/core/health/health-checks.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import {
   commandCounts,

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LockOwner, LockStore } from '../../../lib/core/store/lock-store.js';
-import type { PushedGrant } from '../../../lib/core/store/hearing.js';
-import { SYSTEM_CLOCK } from '../../../lib/core/util/clock.js';
+import type { LockOwner, LockStore } from '../../../lib/kernel/store/lock-store.js';
+import type { PushedGrant } from '../../../lib/kernel/store/hearing.js';
+import { SYSTEM_CLOCK } from '../../../lib/kernel/util/clock.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RestartQuarantineError } from '../../../lib/redis/script/restart-quarantine.js';
-import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
+import { RedisJobStore } from '../../../lib/features/jobs/redis/redis-job-store.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { lockConnection } from '../../support/redis/lock-user.js';

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
-import { fixedInterval } from '../../../lib/core/api/retry.js';
-import { LockTimeoutError, LockUnavailableError } from '../../../lib/core/api/errors.js';
-import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import { fixedInterval } from '../../../lib/kernel/api/retry.js';
+import { LockTimeoutError, LockUnavailableError } from '../../../lib/kernel/api/errors.js';
+import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { instancesOf } from '../../support/redis/instances-of.js';
 import { useInstances } from '../../support/redis/lock-instances.js';

@@ -1,6 +1,6 @@
 // What replica-process.test.ts starts: a process with many calls under way while its primary becomes a replica, and back.
 import { Redis } from 'ioredis';
-import { LockClient } from '../../../lib/core/lock-client.js';
+import { LockClient } from '../../../lib/kernel/lock-client.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 
 const [url] = process.argv.slice(2) as [string];

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LockOwner } from '../../../lib/core/store/lock-store.js';
+import type { LockOwner } from '../../../lib/kernel/store/lock-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { useAdmin } from '../../support/redis/lock-instances.js';
 import { lockConnection } from '../../support/redis/lock-user.js';

@@ -1,4 +1,4 @@
-import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { CriticalSections } from '../../support/expect/critical-sections.js';
 import {
   commandCounts,

@@ -1,5 +1,5 @@
-import type { Lease } from '../../../lib/core/api/lease.js';
-import { LeaseLostError } from '../../../lib/core/api/lease-errors.js';
+import type { Lease } from '../../../lib/kernel/api/lease.js';
+import { LeaseLostError } from '../../../lib/kernel/api/lease-errors.js';
 import { untilAborted } from '../../support/expect/eventually.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useProcesses } from '../../support/process/lock-process.js';

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Lease } from '../../../lib/core/api/lease.js';
+import type { Lease } from '../../../lib/kernel/api/lease.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { useProcesses } from '../../support/process/lock-process.js';
 import {

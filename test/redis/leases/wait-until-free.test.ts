@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { LockTimeoutError, LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { LockTimeoutError, LockUnavailableError } from '../../../lib/kernel/api/errors.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { track } from '../../support/expect/tracked.js';

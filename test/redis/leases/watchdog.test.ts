@@ -1,4 +1,4 @@
-import { type Clock, SystemClock, type Timer } from '../../../lib/core/util/clock.js';
+import { type Clock, SystemClock, type Timer } from '../../../lib/kernel/util/clock.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import type { LockHealth } from '../../../lib/core/health/health-checks.js';
+import type { LockHealth } from '../../../lib/features/fleet/core/health/health-checks.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { TcpProxy } from '../../support/network/tcp-proxy.js';
 import {

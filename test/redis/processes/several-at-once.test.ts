@@ -1,4 +1,4 @@
-import type { LockUnavailableError } from '../../../lib/core/api/errors.js';
+import type { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { track } from '../../support/expect/tracked.js';
 import { TcpProxy } from '../../support/network/tcp-proxy.js';

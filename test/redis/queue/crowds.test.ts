@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { LockOwner } from '../../../lib/core/store/lock-store.js';
+import type { LockOwner } from '../../../lib/kernel/store/lock-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RELEASE } from '../../../lib/redis/script/scripts.js';
 import { eventually } from '../../support/expect/eventually.js';

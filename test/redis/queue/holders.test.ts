@@ -1,5 +1,5 @@
-import type { LockBusyError, LockTimeoutError } from '../../../lib/core/api/errors.js';
-import type { LockOwner } from '../../../lib/core/store/lock-store.js';
+import type { LockBusyError, LockTimeoutError } from '../../../lib/kernel/api/errors.js';
+import type { LockOwner } from '../../../lib/kernel/store/lock-store.js';
 import { rejection } from '../../support/expect/eventually.js';
 import {
   commandCounts,

@@ -1,4 +1,4 @@
-import { LockError } from '../../../lib/core/api/errors.js';
+import { LockError } from '../../../lib/kernel/api/errors.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { fitting, HOSTILE_TEXTS, unsafeIn } from '../../support/expect/hostile-texts.js';
 import { type LockInstance, useAdmin, useInstances } from '../../support/redis/lock-instances.js';

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import type { LockBusyError } from '../../../lib/core/api/errors.js';
-import type { LockMode, LockOptions } from '../../../lib/core/api/lock-options.js';
+import type { LockBusyError } from '../../../lib/kernel/api/errors.js';
+import type { LockMode, LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { ACQUIRE, ROTATE } from '../../../lib/redis/script/scripts.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';

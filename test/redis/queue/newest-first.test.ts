@@ -1,4 +1,4 @@
-import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { expectNothingLeft, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 import { TcpProxy } from '../../support/network/tcp-proxy.js';

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
-import { LockUnavailableError } from '../../../lib/core/api/errors.js';
-import type { LockMode } from '../../../lib/core/api/lock-options.js';
+import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
+import type { LockMode } from '../../../lib/kernel/api/lock-options.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { instancesOf } from '../../support/redis/instances-of.js';
 import { keysWithTtl, type LockInstanceOptions, useAdmin, useInstances } from '../../support/redis/lock-instances.js';

@@ -1,7 +1,7 @@
-import type { LockOwner } from '../../../lib/core/store/lock-store.js';
-import { createOwnerId } from '../../../lib/core/store/ask.js';
-import { SystemRandom } from '../../../lib/core/util/clock.js';
-import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
+import type { LockOwner } from '../../../lib/kernel/store/lock-store.js';
+import { createOwnerId } from '../../../lib/kernel/store/ask.js';
+import { SystemRandom } from '../../../lib/kernel/util/clock.js';
+import { RedisJobStore } from '../../../lib/features/jobs/redis/redis-job-store.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { instancesOf } from '../../support/redis/instances-of.js';
 import { type LockInstance, useAdmin, useInstances } from '../../support/redis/lock-instances.js';

@@ -1,5 +1,5 @@
-import type { Lease } from '../../../lib/core/api/lease.js';
-import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
+import type { Lease } from '../../../lib/kernel/api/lease.js';
+import { RedisJobStore } from '../../../lib/features/jobs/redis/redis-job-store.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { gate, track } from '../../support/expect/tracked.js';
 import { type LockInstance, untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';

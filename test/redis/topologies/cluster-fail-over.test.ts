@@ -1,4 +1,4 @@
-import { LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
 import { CriticalSections } from '../../support/expect/critical-sections.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { untilQueued, useInstances } from '../../support/redis/lock-instances.js';

@@ -1,7 +1,7 @@
 import { NestFactory } from '@nestjs/core';
 import { Cluster } from 'ioredis';
 import { RedisLockModule } from 'nestjs-redis-lock';
-import { LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
 import { slotOf } from '../../../lib/redis/topology/slot.js';
 import { LogBook } from '../../nest/nest-apps.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';

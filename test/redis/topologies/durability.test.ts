@@ -1,8 +1,8 @@
 import { jest } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { LockStoreError } from '../../../lib/core/store/store-error.js';
-import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
+import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
+import { LockStoreError } from '../../../lib/kernel/store/store-error.js';
+import { RedisJobStore } from '../../../lib/features/jobs/redis/redis-job-store.js';
 import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
 import { untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { inspect } from 'node:util';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
-import { LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
 import { findFreePort } from '../../../scripts/redis/free-port.mjs';
 import { findOnPath } from '../../../scripts/setup/programs.mjs';

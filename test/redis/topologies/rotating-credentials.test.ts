@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
 import type { RedisCredentials } from '../../../lib/redis/connection/credentials.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';

@@ -1,5 +1,5 @@
 import type { Redis, RedisOptions } from 'ioredis';
-import { LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
 import { findFreePort } from '../../../scripts/redis/free-port.mjs';
 import { type RedisServer, startRedisServer } from '../../../scripts/redis-server.mjs';
 import { connectAdmin } from '../../support/redis/admin-client.js';

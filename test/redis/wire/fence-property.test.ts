@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { StaleFencingTokenError } from '../../../lib/core/api/lease-errors.js';
+import { StaleFencingTokenError } from '../../../lib/kernel/api/lease-errors.js';
 import { fence } from '../../../lib/fence.js';
 import { useAdmin } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';

@@ -1,10 +1,10 @@
 import { inspect } from 'node:util';
 import { jest } from '@jest/globals';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { InvalidLockOptionsError, LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { FencedCommandError, StaleFencingTokenError } from '../../../lib/core/api/lease-errors.js';
+import { InvalidLockOptionsError, LockUnavailableError } from '../../../lib/kernel/api/errors.js';
+import { FencedCommandError, StaleFencingTokenError } from '../../../lib/kernel/api/lease-errors.js';
 import { fence } from '../../../lib/fence.js';
-import { MAX_COMMAND_PARTS, NOT_IN_SCRIPTS } from '../../../lib/redis/fence/fenced-commands.js';
+import { MAX_COMMAND_PARTS, NOT_IN_SCRIPTS } from '../../../lib/features/fence/redis/fenced-commands.js';
 import { GUARD } from '../../../lib/redis/script/scripts.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { commandCounts, keysWithTtl, resetCounts, useAdmin } from '../../support/redis/lock-instances.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { KEPT_AT_ONCE, type KeptPlace, type LockOwner } from '../../../lib/core/store/lock-store.js';
-import { LockStoreError } from '../../../lib/core/store/store-error.js';
+import { KEPT_AT_ONCE, type KeptPlace, type LockOwner } from '../../../lib/kernel/store/lock-store.js';
+import { LockStoreError } from '../../../lib/kernel/store/store-error.js';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { rejection } from '../../support/expect/eventually.js';

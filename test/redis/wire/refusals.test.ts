@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import type { Redis } from 'ioredis';
-import { LockUnavailableError } from '../../../lib/core/api/errors.js';
-import { LeaseLostError } from '../../../lib/core/api/lease-errors.js';
+import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
+import { LeaseLostError } from '../../../lib/kernel/api/lease-errors.js';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { keysWithTtl, useAdmin, useInstances } from '../../support/redis/lock-instances.js';

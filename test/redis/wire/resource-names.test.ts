@@ -1,4 +1,4 @@
-import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
+import { InvalidLockOptionsError } from '../../../lib/kernel/api/errors.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { instancesOf } from '../../support/redis/instances-of.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';

@@ -1,4 +1,4 @@
-import { LockUnavailableError } from '../../../lib/core/api/errors.js';
+import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
 import { ACQUIRE, RELEASE } from '../../../lib/redis/script/scripts.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { Redis } from 'ioredis';
-import type { LockEvent } from '../../../lib/core/events/events.js';
-import { SystemRandom } from '../../../lib/core/util/clock.js';
+import type { LockEvent } from '../../../lib/kernel/events/events.js';
+import { SystemRandom } from '../../../lib/kernel/util/clock.js';
 import { createLockService } from '../../../lib/nest/module/create-lock-service.js';
 import { type RedisLockModuleOptions, resolveModuleOptions } from '../../../lib/nest/module/module-options.js';
 import type { RedisLockService } from '../../../lib/nest/redis-lock.service.js';

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
-import { createOwnerId } from '../../../lib/core/store/ask.js';
-import { SystemRandom } from '../../../lib/core/util/clock.js';
-import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
+import { createOwnerId } from '../../../lib/kernel/store/ask.js';
+import { SystemRandom } from '../../../lib/kernel/util/clock.js';
+import { RedisJobStore } from '../../../lib/features/jobs/redis/redis-job-store.js';
 import { ASKING, ScriptRunner } from '../../../lib/redis/script/script-runner.js';
 import * as everyScript from '../../../lib/redis/script/scripts.js';
 import { Instruments } from '../../support/expect/instruments.js';

@@ -1,11 +1,11 @@
 import { strict as assert } from 'node:assert';
-import type { Holder, Holders } from '../../../lib/core/api/holder.js';
-import type { AcquireReply, KeepReply, LockOwner } from '../../../lib/core/store/lock-store.js';
-import type { LockState } from '../../../lib/core/store/lock-state.js';
+import type { Holder, Holders } from '../../../lib/kernel/api/holder.js';
+import type { AcquireReply, KeepReply, LockOwner } from '../../../lib/kernel/store/lock-store.js';
+import type { LockState } from '../../../lib/kernel/store/lock-state.js';
 import type { LockModel } from '../../support/simulation/lock-model.js';
 import { TokenOrder } from './matched-tokens.js';
 import { untimed } from '../../contract/requests.js';
-import { without } from '../../../lib/core/api/validation.js';
+import { without } from '../../../lib/kernel/api/validation.js';
 
 /** No lease of a history is as old as that. */
 const LONGEST_HISTORY_MS = 60 * 60_000;

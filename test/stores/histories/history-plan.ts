@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import type { LockOwner } from '../../../lib/core/store/lock-store.js';
-import { MARKS } from '../../../lib/core/store/watch-store.js';
-import type { PermitRequest } from '../../../lib/core/api/lock-options.js';
+import type { LockOwner } from '../../../lib/kernel/store/lock-store.js';
+import { MARKS } from '../../../lib/kernel/store/watch-store.js';
+import type { PermitRequest } from '../../../lib/kernel/api/lock-options.js';
 
 /** One who acts in a history: who it is, and what it wants whenever it wants something. */
 export interface ActorPlan {

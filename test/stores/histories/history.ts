@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
-import type { AcquireReply, LockOwner, LockStore } from '../../../lib/core/store/lock-store.js';
-import { LockStoreError } from '../../../lib/core/store/store-error.js';
+import type { AcquireReply, LockOwner, LockStore } from '../../../lib/kernel/store/lock-store.js';
+import { LockStoreError } from '../../../lib/kernel/store/store-error.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { GrantLog, type OwnedGrant } from '../../contract/grant-log.js';
 import { LockModel } from '../../support/simulation/lock-model.js';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
 import type { Durability } from '../../../lib/redis/durability/durable-connection.js';
-import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
+import { RedisJobStore } from '../../../lib/features/jobs/redis/redis-job-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import * as scripts from '../../../lib/redis/script/scripts.js';
 import { describeStoreModel } from '../histories/store-model.contract.js';

@@ -1,4 +1,4 @@
-import { type Clock, SystemClock, SystemRandom } from '../../../lib/core/util/clock.js';
+import { type Clock, SystemClock, SystemRandom } from '../../../lib/kernel/util/clock.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { SystemClock, SystemRandom } from '../../../lib/core/util/clock.js';
+import { SystemClock, SystemRandom } from '../../../lib/kernel/util/clock.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
 import { QuorumClaims } from '../../../lib/quorum/quorum-claims.js';
 import { createClientId, RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
-import { RedisJobStore } from '../../../lib/redis/redis-job-store.js';
+import { RedisJobStore } from '../../../lib/features/jobs/redis/redis-job-store.js';
 import { forgetful } from '../../support/world/forgetful.js';
 import { lockConnection } from '../../support/redis/lock-user.js';
 import { useServers } from '../../support/redis/quorum-servers.js';

@@ -1,5 +1,5 @@
-import type { Lease } from '../../../lib/core/api/lease.js';
-import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import type { Lease } from '../../../lib/kernel/api/lease.js';
+import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import type { LockInstance } from '../redis/lock-instances.js';
 
 /** What runs under the lock of one resource, in the order it begins, whichever instance it is in. */

@@ -1,7 +1,7 @@
-import type { Lease } from '../../../lib/core/api/lease.js';
-import type { LockClient } from '../../../lib/core/lock-client.js';
-import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import type { ResourceNames } from '../../../lib/core/api/resource.js';
+import type { Lease } from '../../../lib/kernel/api/lease.js';
+import type { LockClient } from '../../../lib/kernel/lock-client.js';
+import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
+import type { ResourceNames } from '../../../lib/kernel/api/resource.js';
 import { machineNow } from './machine-now.js';
 import { SeededRandom } from '../world/seeded-random.js';
 

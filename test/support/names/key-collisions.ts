@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { InvalidLockOptionsError } from '../../../lib/core/api/errors.js';
-import { checkResource } from '../../../lib/core/api/resource.js';
+import { InvalidLockOptionsError } from '../../../lib/kernel/api/errors.js';
+import { checkResource } from '../../../lib/kernel/api/resource.js';
 import { decodeResource, encodeResource, Keys } from '../../../lib/redis/keys.js';
 import { hashTag } from './hash-tag.js';
 import { canBeName, HOSTILE_NAMES, hostileName, keyPrefix, outerKeyPrefix, relatedNames } from './hostile-names.js';

@@ -1,5 +1,5 @@
 // Many instances in one process, each with leases and a waiting call. Says when all of them are connected.
-import { LockClient } from '../../../lib/core/lock-client.js';
+import { LockClient } from '../../../lib/kernel/lock-client.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 
 const [url, name, count, leases] = process.argv.slice(2) as [string, string, string, string];

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import type { Clock } from '../../../lib/core/util/clock.js';
-import type { LockEvent } from '../../../lib/core/events/events.js';
-import { LockClient } from '../../../lib/core/lock-client.js';
-import type { LockDefaults } from '../../../lib/core/api/lock-options.js';
+import type { Clock } from '../../../lib/kernel/util/clock.js';
+import type { LockEvent } from '../../../lib/kernel/events/events.js';
+import { LockClient } from '../../../lib/kernel/lock-client.js';
+import type { LockDefaults } from '../../../lib/kernel/api/lock-options.js';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
 import type { Durability } from '../../../lib/redis/durability/durable-connection.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';

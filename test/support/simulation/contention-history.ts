@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import type { LockEvent } from '../../../lib/core/events/events.js';
-import type { Hold } from '../../../lib/core/holding/hold.js';
-import { fencingTickOf } from '../../../lib/core/store/fencing-token.js';
-import type { LockStore } from '../../../lib/core/store/lock-store.js';
+import type { LockEvent } from '../../../lib/kernel/events/events.js';
+import type { Hold } from '../../../lib/kernel/holding/hold.js';
+import { fencingTickOf } from '../../../lib/kernel/store/fencing-token.js';
+import type { LockStore } from '../../../lib/kernel/store/lock-store.js';
 import type { CallPlan } from './contention-plan.js';
 import type { SimulatedInstance } from './contention-simulation.js';
 import type { LockWorld } from '../world/lock-world.js';

@@ -1,4 +1,4 @@
-import type { LockOptions } from '../../../lib/core/api/lock-options.js';
+import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import type { NetworkOptions } from './simulated-process.js';
 
 /** One call that the simulation makes. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { CompositeLease } from '../../../lib/core/lease/composite-lease.js';
-import type { SingleLease } from '../../../lib/core/lease/single-lease.js';
-import type { Lease, LockedWork } from '../../../lib/core/api/lease.js';
-import type { LockOptions } from '../../../lib/core/api/lock-options.js';
-import { fixedInterval, type RetryStrategy } from '../../../lib/core/api/retry.js';
+import { CompositeLease } from '../../../lib/kernel/lease/composite-lease.js';
+import type { SingleLease } from '../../../lib/kernel/lease/single-lease.js';
+import type { Lease, LockedWork } from '../../../lib/kernel/api/lease.js';
+import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
+import { fixedInterval, type RetryStrategy } from '../../../lib/kernel/api/retry.js';
 import { ContentionHistory } from './contention-history.js';
 import {
   type CallPlan,

@@ -1,5 +1,5 @@
-import type { LockEvent } from '../../../lib/core/events/events.js';
-import type { LockObservers } from '../../../lib/core/events/observers.js';
+import type { LockEvent } from '../../../lib/kernel/events/events.js';
+import type { LockObservers } from '../../../lib/kernel/events/observers.js';
 
 /**
  * What a metric keeps of the events alone, as docs/reference/events.md says: leases held, and calls that wait. By

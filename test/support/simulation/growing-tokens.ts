@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { isSharedMode, type LockMode } from '../../../lib/core/api/lock-options.js';
+import { isSharedMode, type LockMode } from '../../../lib/kernel/api/lock-options.js';
 
 /** Whether tokens grow: each lease has a larger one than all that it excludes and that were granted before. */
 export class TokenOrder {

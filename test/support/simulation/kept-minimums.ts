@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { fencingTickOf } from '../../../lib/core/store/fencing-token.js';
-import type { LockMode } from '../../../lib/core/api/lock-options.js';
+import { fencingTickOf } from '../../../lib/kernel/store/fencing-token.js';
+import type { LockMode } from '../../../lib/kernel/api/lock-options.js';
 import { isExcluding } from './valid-leases.js';
 
 const TICKS_PER_MS = 100;

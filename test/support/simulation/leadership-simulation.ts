@@ -1,4 +1,4 @@
-import type { Leadership } from '../../../lib/core/leader/leadership.js';
+import type { Leadership } from '../../../lib/features/leader/core/leadership.js';
 import { type Instance, LockWorld } from '../world/lock-world.js';
 import { lostOnTheWay } from '../world/scripted-store.js';
 import { SeededRandom } from '../world/seeded-random.js';

@@ -6,11 +6,11 @@ import type {
   Queueing,
   Retention,
   RotateReply,
-} from '../../../lib/core/store/lock-store.js';
-import type { LockState, LockWaiter } from '../../../lib/core/store/lock-state.js';
-import type { Holder, Holders, LockLabel, StoredLabel } from '../../../lib/core/api/holder.js';
-import type { PermitRequest } from '../../../lib/core/api/lock-options.js';
-import { clientOf } from '../../../lib/core/store/ask.js';
+} from '../../../lib/kernel/store/lock-store.js';
+import type { LockState, LockWaiter } from '../../../lib/kernel/store/lock-state.js';
+import type { Holder, Holders, LockLabel, StoredLabel } from '../../../lib/kernel/api/holder.js';
+import type { PermitRequest } from '../../../lib/kernel/api/lock-options.js';
+import { clientOf } from '../../../lib/kernel/store/ask.js';
 import type { OwnedGrant } from '../../contract/grant-log.js';
 
 interface ModelHolder {

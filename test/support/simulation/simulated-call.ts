@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { LockError } from '../../../lib/core/api/errors.js';
-import type { SingleLease } from '../../../lib/core/lease/single-lease.js';
+import { LockError } from '../../../lib/kernel/api/errors.js';
+import type { SingleLease } from '../../../lib/kernel/lease/single-lease.js';
 import type { ContentionHistory } from './contention-history.js';
 import { type CallPlan, SEMAPHORE } from './contention-plan.js';
 import type { SimulatedInstance } from './contention-simulation.js';

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../../lib/core/util/clock.js';
+import type { Clock, Timer } from '../../../lib/kernel/util/clock.js';
 import type { FakeClock } from '../world/fake-clock.js';
 import { failing, type Fate, type GrantFate, lostOnTheWay, type ScriptedStore } from '../world/scripted-store.js';
 import type { SeededRandom } from '../world/seeded-random.js';

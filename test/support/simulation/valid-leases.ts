@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import type { Hold } from '../../../lib/core/holding/hold.js';
+import type { Hold } from '../../../lib/kernel/holding/hold.js';
 import type { MemoryMember, MemoryServer } from '../../../lib/memory/memory-server.js';
-import { fencingTickOf } from '../../../lib/core/store/fencing-token.js';
-import { isSharedMode, type LockMode } from '../../../lib/core/api/lock-options.js';
+import { fencingTickOf } from '../../../lib/kernel/store/fencing-token.js';
+import { isSharedMode, type LockMode } from '../../../lib/kernel/api/lock-options.js';
 
 /** Whether leases in these modes are never valid at the same time. */
 export function isExcluding(one: LockMode, other: LockMode): boolean {

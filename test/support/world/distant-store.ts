@@ -1,9 +1,9 @@
-import type { Clock } from '../../../lib/core/util/clock.js';
+import type { Clock } from '../../../lib/kernel/util/clock.js';
 import { ForwardedLocks } from '../../../lib/testing/fleet/commands.js';
-import type { LockStore } from '../../../lib/core/store/lock-store.js';
-import type { StoreListener } from '../../../lib/core/store/hearing.js';
-import { LockStoreError, type StoreFailure } from '../../../lib/core/store/store-error.js';
-import type { ServerHealth, StoreProbe } from '../../../lib/core/store/store-probe.js';
+import type { LockStore } from '../../../lib/kernel/store/lock-store.js';
+import type { StoreListener } from '../../../lib/kernel/store/hearing.js';
+import { LockStoreError, type StoreFailure } from '../../../lib/kernel/store/store-error.js';
+import type { ServerHealth, StoreProbe } from '../../../lib/kernel/store/store-probe.js';
 import type { ProcessClock } from '../simulation/simulated-process.js';
 
 /** How far away a store is, and what is the matter with it. May change at any time. */

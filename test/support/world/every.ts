@@ -1,4 +1,4 @@
-import type { TickSchedule } from '../../../lib/core/jobs/watched-job.js';
+import type { TickSchedule } from '../../../lib/features/jobs/core/watched-job.js';
 
 /** A schedule with a tick at every full multiple. */
 export function every(ms: number, text = `every ${ms} ms`): TickSchedule {

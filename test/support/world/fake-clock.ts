@@ -1,2 +1,2 @@
 export { ManualClock as FakeClock } from '../../../lib/testing/fleet/manual-clock.js';
-export { settle } from '../../../lib/core/util/promises.js';
+export { settle } from '../../../lib/kernel/util/promises.js';

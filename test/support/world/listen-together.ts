@@ -1,5 +1,5 @@
-import type { StoreListener } from '../../../lib/core/store/hearing.js';
-import type { LockStore } from '../../../lib/core/store/lock-store.js';
+import type { StoreListener } from '../../../lib/kernel/store/hearing.js';
+import type { LockStore } from '../../../lib/kernel/store/lock-store.js';
 
 /** Lets a test hear the grants beside the client. To be called before the client is made: a store has one listener. */
 export function listenTogether(store: LockStore): void {

@@ -1,7 +1,7 @@
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
-import { LockClient } from '../../../lib/core/lock-client.js';
-import type { LockDefaults } from '../../../lib/core/api/lock-options.js';
+import { LockClient } from '../../../lib/kernel/lock-client.js';
+import type { LockDefaults } from '../../../lib/kernel/api/lock-options.js';
 import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
 import { type Distance, DistantStore } from './distant-store.js';
 import { FakeClock } from './fake-clock.js';

@@ -1,11 +1,11 @@
 import type { Fate, TestCommand } from '../../../lib/testing/fleet/commands.js';
 import { TestLockStore } from '../../../lib/testing/fleet/test-instance.js';
-import type { Hearing, PushedGrant, RetentionNotice, StoreListener } from '../../../lib/core/store/hearing.js';
-import type { LockStore } from '../../../lib/core/store/lock-store.js';
-import { LockStoreError, type StoreFailure } from '../../../lib/core/store/store-error.js';
+import type { Hearing, PushedGrant, RetentionNotice, StoreListener } from '../../../lib/kernel/store/hearing.js';
+import type { LockStore } from '../../../lib/kernel/store/lock-store.js';
+import { LockStoreError, type StoreFailure } from '../../../lib/kernel/store/store-error.js';
 import { LOCK_COMMANDS } from '../../../lib/testing/fleet/commands.js';
-import type { StoreProbe } from '../../../lib/core/store/store-probe.js';
-import type { FreedMessage } from '../../../lib/core/store/watch-store.js';
+import type { StoreProbe } from '../../../lib/kernel/store/store-probe.js';
+import type { FreedMessage } from '../../../lib/kernel/store/watch-store.js';
 
 export type { Fate };
 

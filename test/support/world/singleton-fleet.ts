@@ -1,10 +1,10 @@
-import type { ClaimEnd, Tick, TickClaim, TickReply } from '../../../lib/core/store/job-claims.js';
-import type { JobClaims } from '../../../lib/core/store/job-store.js';
-import type { Lease } from '../../../lib/core/api/lease.js';
-import type { LockClientOptions } from '../../../lib/core/lock-client.js';
-import type { LockOwner } from '../../../lib/core/store/lock-store.js';
-import type { SingletonRunOptions } from '../../../lib/core/singleton/singleton-run-options.js';
-import type { SingletonRuns } from '../../../lib/core/singleton/singleton-runs.js';
+import type { ClaimEnd, Tick, TickClaim, TickReply } from '../../../lib/features/jobs/core/job-claims.js';
+import type { JobClaims } from '../../../lib/features/jobs/core/job-store.js';
+import type { Lease } from '../../../lib/kernel/api/lease.js';
+import type { LockClientOptions } from '../../../lib/kernel/lock-client.js';
+import type { LockOwner } from '../../../lib/kernel/store/lock-store.js';
+import type { SingletonRunOptions } from '../../../lib/features/jobs/core/singleton-run-options.js';
+import type { SingletonRuns } from '../../../lib/features/jobs/core/singleton-runs.js';
 import { type Instance, LockWorld } from './lock-world.js';
 import { answered, type Fate, lostOnTheWay } from './scripted-store.js';
 import { forgetful, jobsOn } from './forgetful.js';

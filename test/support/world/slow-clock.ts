@@ -1,4 +1,4 @@
-import { type Clock, SystemClock, type Timer } from '../../../lib/core/util/clock.js';
+import { type Clock, SystemClock, type Timer } from '../../../lib/kernel/util/clock.js';
 
 /** Runs so many times slower than that of the machine: for bounds in lib that a busy machine would not keep. */
 export class SlowClock implements Clock {

@@ -7,8 +7,8 @@ import {
   type Sampler,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
-import { spanTelemetry } from '../../../lib/telemetry/open-telemetry/open-telemetry.js';
-import type { LockTelemetry } from '../../../lib/core/events/telemetry.js';
+import { spanTelemetry } from '../../../lib/extras/telemetry/open-telemetry/open-telemetry.js';
+import type { LockTelemetry } from '../../../lib/kernel/events/telemetry.js';
 
 /** A span as a test reads it. */
 export interface SeenSpan {

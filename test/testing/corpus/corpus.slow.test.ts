@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { RedisLockModule } from 'nestjs-redis-lock';
-import { exploreRaces, type ExploreRacesResult, raced, type RaceKit } from '../../../lib/testing.js';
+import { exploreRaces, type ExploreRacesResult, raced, type RaceKit } from '../../../lib/races.js';
 import * as crash from './crash.js';
 import * as jobs from './jobs.js';
 import * as leader from './leader.js';

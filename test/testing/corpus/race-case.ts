@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
-import type { ExploreRacesOptions } from '../../../lib/testing.js';
-import type { ActorOutcomes } from '../../../lib/testing/races/explore-options.js';
+import type { ExploreRacesOptions } from '../../../lib/races.js';
+import type { ActorOutcomes } from '../../../lib/extras/races/explore-options.js';
 
 /** What the instances share: a repository on one database. */
 export interface SharedRepository {

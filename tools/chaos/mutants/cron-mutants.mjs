@@ -16,7 +16,7 @@ export const CRON_MUTANTS = [
   {
     name: 'tick-by-now',
     what: 'a tick is known by the time at which an instance asks, not by the time it was scheduled for',
-    file: 'core/singleton/singleton-runs.js',
+    file: 'features/jobs/core/singleton-runs.js',
     find: 'const resolved = resolveSingletonRun(options, this.deps.defaults);',
     replace:
       'options = { ...options, tick: new Date().toISOString() };\n' +

@@ -51,7 +51,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'token-of-the-process',
     what: 'a token is counted by the process that is granted, not by the script that grants',
-    file: 'core/holding/store-lease.js',
+    file: 'kernel/holding/store-lease.js',
     find: 'this.token = token;',
     replace: 'this.token = StoreLease.minted = (StoreLease.minted ?? 0) + 32;',
     scenario: 'rush',
@@ -60,7 +60,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'validity-from-arrival',
     what: 'a lease is trusted from the moment its grant arrived, not from the one it was asked for',
-    file: 'core/holding/store-lease.js',
+    file: 'kernel/holding/store-lease.js',
     find: 'return sentAt + leaseMs - (leaseMs * 0.01 + 2);',
     replace: 'return performance.now() + leaseMs - (leaseMs * 0.01 + 2);',
     scenario: 'standstill',
@@ -69,7 +69,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'loss-by-flag',
     what: 'a lease is held until a timer has noted that it is lost: nobody compares its deadline',
-    file: 'core/holding/hold.js',
+    file: 'kernel/holding/hold.js',
     find: 'this.lose(this.#reasonAtDeadline());\n        return false;',
     replace: 'setTimeout(() => this.lose(this.#reasonAtDeadline()));\n        return true;',
     scenario: 'standstill',
@@ -78,7 +78,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'no-heartbeat',
     what: 'a waiter relies on the message that it is granted: its place is not kept, and it never asks again',
-    file: 'core/acquiring/store-waiter.js',
+    file: 'kernel/acquiring/store-waiter.js',
     find: 'this.askLater(Math.min(pauseMs, freeInMs), now);',
     replace: 'places.pause(this);\n        this.askLater(Infinity);',
     scenario: 'deaf',
@@ -87,7 +87,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'grant-of-the-withdrawn',
     what: 'who gives up tells nobody, and a lock that is granted to it all the same is not passed on',
-    file: 'core/store/orphan-releases.js',
+    file: 'kernel/store/orphan-releases.js',
     find: 'this.#withdrawn.set(owner, before);',
     replace: 'return;',
     scenario: 'patient',
@@ -151,7 +151,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'inner-release-frees',
     what: 'when an inner lease of a reentrant holder ends, Redis is told that all of them do',
-    file: 'core/lease/release.js',
+    file: 'kernel/lease/release.js',
     find: 'tellDepth(hold, deps);',
     replace: 'await deps.store.release(hold.owner);',
     scenario: 'rush',
@@ -161,7 +161,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'inner-release-ends-all',
     what: 'when an inner lease of a reentrant holder ends, the outer ones are over as well',
-    file: 'core/lease/single-lease.js',
+    file: 'kernel/lease/single-lease.js',
     find: 'if (hold.depth === 0)\n            return releaseHold(hold, deps);',
     replace: 'return releaseHold(hold, deps);',
     scenario: 'rush',
@@ -203,7 +203,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'gives-up-early',
     what: 'who waits gives up after half of the time it was given',
-    file: 'core/acquiring/pending-call.js',
+    file: 'kernel/acquiring/pending-call.js',
     find: 'givesUpAt(this.startedAt, this.options,',
     replace: 'givesUpAt(this.startedAt, { ...this.options, waitMs: this.options.waitMs / 2 },',
     scenario: 'rush',
@@ -213,7 +213,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'outage-told-as-busy',
     what: 'once somebody held it, the resource is busy for ever, also when Redis has died since',
-    file: 'core/places/asking.js',
+    file: 'kernel/places/asking.js',
     find: 'this.#isConcluded = true;',
     replace: "if (this.last === 'busy') return;\n        this.#isConcluded = true;",
     scenario: 'outage',
@@ -222,7 +222,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'long-outage-told-as-busy',
     what: 'the same, in waits that end before their places would be kept',
-    file: 'core/places/asking.js',
+    file: 'kernel/places/asking.js',
     find: 'this.#isConcluded = true;',
     replace: "if (this.last === 'busy') return;\n        this.#isConcluded = true;",
     scenario: 'long outage',
@@ -231,7 +231,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'line-forgets',
     what: 'whoever asks next for a line knows nothing of what the one before has heard',
-    file: 'core/acquiring/local-queue.js',
+    file: 'kernel/acquiring/local-queue.js',
     find: 'return (this.#waiter = new StoreWaiter(',
     replace: 'this.log = new AttemptLog();\n        return (this.#waiter = new StoreWaiter(',
     scenario: 'crowd',
@@ -249,7 +249,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'suspend-unnoticed',
     what: 'a monotonic clock that has stood still is believed',
-    file: 'core/util/clock.js',
+    file: 'kernel/util/clock.js',
     find: 'if (jumpMs > JUMP_MS || jumpMs < -JUMP_MS) {',
     replace: 'if (Number.isNaN(jumpMs)) {',
     scenario: 'suspended',
@@ -282,7 +282,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'refusal-is-final',
     what: 'a release that Redis has refused is not sent again',
-    file: 'core/store/ask.js',
+    file: 'kernel/store/ask.js',
     find: 'if (isRefused && (refused === undefined || refused.isClosed))',
     replace: 'if (isRefused)',
     scenario: 'refused',
@@ -292,7 +292,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'ghost-keeps-its-grant',
     what: 'who gives up while Redis refuses leaves its place, and what it is granted is given back by nobody',
-    file: 'core/store/orphan-releases.js',
+    file: 'kernel/store/orphan-releases.js',
     find: 'const send = () => (before ? this.#inOrder(before, owner) : this.#release(owner));',
     replace:
       'let isRefused = false;\n' +

@@ -2,8 +2,8 @@
 // Started by storm-fleet.ts, with StormSetup as JSON in STORM_PROCESS, and an IPC channel to the harness.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { LockError } from '../../../lib/core/api/errors.js';
-import type { Lease } from '../../../lib/core/api/lease.js';
+import { LockError } from '../../../lib/kernel/api/errors.js';
+import type { Lease } from '../../../lib/kernel/api/lease.js';
 import type { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
 import { createLockService } from '../../../lib/nest/module/create-lock-service.js';
 import { resolveModuleOptions } from '../../../lib/nest/module/module-options.js';

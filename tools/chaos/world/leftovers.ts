@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { within } from '../../../lib/core/util/promises.js';
+import { within } from '../../../lib/kernel/util/promises.js';
 import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { Leftovers } from '../history/entries.js';
 

@@ -1,6 +1,6 @@
 // What is shown is written as a tree, and the document is changed where it differs: the rest keeps focus, selection and scroll.
 // Texts become text nodes, so no name can be more than text here.
-import { escapeText } from '../../../lib/core/util/quoted.js';
+import { escapeText } from '../../../lib/kernel/util/quoted.js';
 
 type Attributes = Readonly<Record<string, unknown>>;
 export type Child = Tree | string | number | false | null | undefined | readonly Child[];

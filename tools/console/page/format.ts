@@ -1,5 +1,5 @@
 // How numbers, times and names are shown.
-import { longDuration } from '../../../lib/core/util/durations.js';
+import { longDuration } from '../../../lib/kernel/util/durations.js';
 import { type Child, h, type Tree } from './dom.js';
 
 export const count = (value: number): string => value.toLocaleString();

@@ -1,5 +1,5 @@
 // Asks the server: every two seconds, only while somebody looks, and less often where it does not answer.
-import type { ConsoleAction, ConsoleBodies, ErrorBody } from '../../../lib/console/bodies.js';
+import type { ConsoleAction, ConsoleBodies, ErrorBody } from '../../../lib/extras/console/bodies.js';
 import { here, kept } from './address.js';
 
 const EVERY_MS = 2_000;

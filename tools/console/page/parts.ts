@@ -1,5 +1,5 @@
 // What several views are made of.
-import type { Completeness, LockLife } from '../../../lib/console/bodies.js';
+import type { Completeness, LockLife } from '../../../lib/extras/console/bodies.js';
 import { but, here, to } from './address.js';
 import { type Child, h, type Tree } from './dom.js';
 import { count, name, names, plural, since, span, state } from './format.js';

@@ -1,4 +1,4 @@
-import { LockUnavailableError } from '../../../../lib/core/api/errors.js';
+import { LockUnavailableError } from '../../../../lib/kernel/api/errors.js';
 import { replyCode } from '../../../../lib/redis/script/failures.js';
 import { CriticalSections } from '../../../support/expect/critical-sections.js';
 import { rejection } from '../../../support/expect/eventually.js';

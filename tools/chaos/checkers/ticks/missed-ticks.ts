@@ -1,4 +1,4 @@
-import { SINGLETON_RUN_OPTIONS } from '../../../../lib/core/singleton/singleton-run-options.js';
+import { SINGLETON_RUN_OPTIONS } from '../../../../lib/features/jobs/core/singleton-run-options.js';
 
 /** What a fleet did not do, though it should have. */
 export interface Omission {

@@ -1,6 +1,6 @@
-import type { JobStore } from '../../../../lib/core/store/job-store.js';
-import type { ClaimEnd } from '../../../../lib/core/store/job-claims.js';
-import type { LockOwner } from '../../../../lib/core/store/lock-store.js';
+import type { JobStore } from '../../../../lib/features/jobs/core/job-store.js';
+import type { ClaimEnd } from '../../../../lib/features/jobs/core/job-claims.js';
+import type { LockOwner } from '../../../../lib/kernel/store/lock-store.js';
 import type { MemoryServer } from '../../../../lib/memory/memory-server.js';
 import type { JobSimulationOptions } from './job-simulation.js';
 import { RETRIED_JOBS, RETURNED_JOBS } from './simulated-record.js';

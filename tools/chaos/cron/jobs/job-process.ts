@@ -1,8 +1,8 @@
-import type { MissedTicks } from '../../../../lib/core/jobs/missed-ticks.js';
-import { LockStoreError } from '../../../../lib/core/store/store-error.js';
-import { type JobState, catchUpTick, type JobStore } from '../../../../lib/core/store/job-store.js';
-import type { RunPlan, SingletonRunOptions } from '../../../../lib/core/singleton/singleton-run-options.js';
-import type { SingletonRuns } from '../../../../lib/core/singleton/singleton-runs.js';
+import type { MissedTicks } from '../../../../lib/features/jobs/core/missed-ticks.js';
+import { LockStoreError } from '../../../../lib/kernel/store/store-error.js';
+import { type JobState, catchUpTick, type JobStore } from '../../../../lib/features/jobs/core/job-store.js';
+import type { RunPlan, SingletonRunOptions } from '../../../../lib/features/jobs/core/singleton-run-options.js';
+import type { SingletonRuns } from '../../../../lib/features/jobs/core/singleton-runs.js';
 import { Network, ProcessClock } from '../../../../test/support/simulation/simulated-process.js';
 import { type Instance, LockWorld } from '../../../../test/support/world/lock-world.js';
 import { type Fate, lostOnTheWay } from '../../../../test/support/world/scripted-store.js';

@@ -1,5 +1,5 @@
-import type { JobStore } from '../../../../lib/core/store/job-store.js';
-import { RedisJobStore } from '../../../../lib/redis/redis-job-store.js';
+import type { JobStore } from '../../../../lib/features/jobs/core/job-store.js';
+import { RedisJobStore } from '../../../../lib/features/jobs/redis/redis-job-store.js';
 import { MemoryLockStore } from '../../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../../lib/memory/memory-server.js';
 import { LockWorld } from '../../../../test/support/world/lock-world.js';

@@ -1,4 +1,4 @@
-import type { Watched, TickSchedule } from '../../../../lib/core/jobs/watched-job.js';
+import type { Watched, TickSchedule } from '../../../../lib/features/jobs/core/watched-job.js';
 import type { SimulatedJob } from '../simulation/simulated-job.js';
 
 /** A job that every process of the fleet schedules, and that the store remembers. */

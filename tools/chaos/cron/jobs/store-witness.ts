@@ -6,9 +6,9 @@ import {
   type MissedReply,
   type MissedNote,
   type RunEnd,
-} from '../../../../lib/core/store/job-store.js';
-import { instanceOf } from '../../../../lib/core/store/ask.js';
-import type { Tick, TickClaim, TickReply } from '../../../../lib/core/store/job-claims.js';
+} from '../../../../lib/features/jobs/core/job-store.js';
+import { instanceOf } from '../../../../lib/kernel/store/ask.js';
+import type { Tick, TickClaim, TickReply } from '../../../../lib/features/jobs/core/job-claims.js';
 import type { MemoryServer } from '../../../../lib/memory/memory-server.js';
 import type { Omission } from '../../checkers/ticks/missed-ticks.js';
 import { EverySoOften, type RememberedJob } from './simulated-record.js';

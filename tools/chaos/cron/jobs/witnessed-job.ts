@@ -1,6 +1,6 @@
-import { jobResource } from '../../../../lib/core/api/resource.js';
-import { type JobState, catchUpOf } from '../../../../lib/core/store/job-store.js';
-import type { TickReply, MissedSpan } from '../../../../lib/core/store/job-claims.js';
+import { jobResource } from '../../../../lib/kernel/api/resource.js';
+import { type JobState, catchUpOf } from '../../../../lib/features/jobs/core/job-store.js';
+import type { TickReply, MissedSpan } from '../../../../lib/features/jobs/core/job-claims.js';
 import { EverySoOften, type RememberedJob } from './simulated-record.js';
 
 type Run = JobState['runs'][number];

@@ -1,5 +1,5 @@
-import type { ClaimEnd } from '../../../../lib/core/store/job-claims.js';
-import type { JobClaims } from '../../../../lib/core/store/job-store.js';
+import type { ClaimEnd } from '../../../../lib/features/jobs/core/job-claims.js';
+import type { JobClaims } from '../../../../lib/features/jobs/core/job-store.js';
 import type { CronSimulationOptions } from './cron-simulation.js';
 import { RARE_JOBS } from './simulated-job.js';
 

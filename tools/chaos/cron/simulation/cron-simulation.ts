@@ -1,4 +1,4 @@
-import type { JobClaims } from '../../../../lib/core/store/job-store.js';
+import type { JobClaims } from '../../../../lib/features/jobs/core/job-store.js';
 import { Network, ProcessClock } from '../../../../test/support/simulation/simulated-process.js';
 import { SeededRandom } from '../../../../test/support/world/seeded-random.js';
 import { Fleet, type Member } from '../../../../test/support/world/singleton-fleet.js';

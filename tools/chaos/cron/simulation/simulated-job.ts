@@ -1,6 +1,6 @@
 import { CronTime } from 'cron';
-import { CronTicks } from '../../../../lib/nest/schedule/cron-ticks.js';
-import type { CronTimeLike, ZonedTime } from '../../../../lib/nest/schedule/next-tick.js';
+import { CronTicks } from '../../../../lib/features/jobs/nest/cron-ticks.js';
+import type { CronTimeLike, ZonedTime } from '../../../../lib/features/jobs/nest/next-tick.js';
 
 /** A job that every member of the fleet schedules. */
 export interface SimulatedJob {

@@ -1,4 +1,4 @@
-import type { ConsoleBodies } from '../../../../lib/console/bodies.js';
+import type { ConsoleBodies } from '../../../../lib/extras/console/bodies.js';
 import { to } from '../address.js';
 import { type Child, h } from '../dom.js';
 import { name, plural, took } from '../format.js';

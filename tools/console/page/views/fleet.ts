@@ -1,6 +1,6 @@
 // Who leads, and which instances there are.
-import type { ConsoleBodies, InstanceRow } from '../../../../lib/console/bodies.js';
-import type { LEADER_PREFIX } from '../../../../lib/core/api/resource.js';
+import type { ConsoleBodies, InstanceRow } from '../../../../lib/extras/console/bodies.js';
+import type { LEADER_PREFIX } from '../../../../lib/kernel/api/resource.js';
 import { to } from '../address.js';
 import { type Child, h } from '../dom.js';
 import { moment, names, span, state, took } from '../format.js';

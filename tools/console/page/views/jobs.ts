@@ -1,5 +1,5 @@
-import type { JobRun } from '../../../../lib/core/jobs/job-info.js';
-import type { ConsoleBodies } from '../../../../lib/console/bodies.js';
+import type { JobRun } from '../../../../lib/features/jobs/core/job-info.js';
+import type { ConsoleBodies } from '../../../../lib/extras/console/bodies.js';
 import { to } from '../address.js';
 import { ask, type Field, REASON } from '../dialog.js';
 import { type Child, h, type Tree } from '../dom.js';

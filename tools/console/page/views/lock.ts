@@ -1,4 +1,4 @@
-import type { ConsoleBodies, LockHolder } from '../../../../lib/console/bodies.js';
+import type { ConsoleBodies, LockHolder } from '../../../../lib/extras/console/bodies.js';
 import { to } from '../address.js';
 import { ask, REASON } from '../dialog.js';
 import { type Child, h } from '../dom.js';

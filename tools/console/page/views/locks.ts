@@ -1,4 +1,4 @@
-import type { ConsoleBodies } from '../../../../lib/console/bodies.js';
+import type { ConsoleBodies } from '../../../../lib/extras/console/bodies.js';
 import { but, here } from '../address.js';
 import { type Child, h } from '../dom.js';
 import { since } from '../format.js';

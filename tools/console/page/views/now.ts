@@ -1,4 +1,4 @@
-import type { ConsoleBodies } from '../../../../lib/console/bodies.js';
+import type { ConsoleBodies } from '../../../../lib/extras/console/bodies.js';
 import { to } from '../address.js';
 import { type Child, h, type Tree } from '../dom.js';
 import { count, name, names, plural, since, span, state, took } from '../format.js';

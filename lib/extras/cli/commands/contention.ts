@@ -1,0 +1,58 @@
+import { defineCommand } from '../frame/command.js';
+import { durationOption } from '../frame/options.js';
+import { longDuration } from '../../../kernel/util/durations.js';
+import { durationCell } from '../frame/output.js';
+import { pauseFor } from '../frame/pause.js';
+import { groupName } from '../../views/roll.js';
+import { type Blocked, blockedLately, blockedNow } from '../../views/waits.js';
+import { callRoll, tellMissing } from '../frame/roll.js';
+
+const DEFAULT_FOR_MS = 10_000;
+const MOST_ROWS = 20;
+
+export const contention = defineCommand({
+  name: 'contention',
+  summary: 'Shows which work waits for which: now, and in the last minutes.',
+  args: [],
+  options: {
+    for: durationOption(
+      `How long to count first, where no instance counts yet. ${DEFAULT_FOR_MS / 1_000}s without it.`,
+    ),
+  },
+  details: [
+    'Instances begin to count when they are asked for the first time, and stop a minute after the last time. So the',
+    'first call counts for a while; a call within the next minute shows all since then, of the last ten minutes at most.',
+  ],
+  examples: ['contention', 'contention --for 1m'],
+  async run({ options, output, terminal, session, signal }) {
+    const opened = await session();
+    let roll = await callRoll(opened);
+    const isCounting = roll.instances.some(({ lastMinute }) => lastMinute !== null);
+    const countMs = options.for ?? (isCounting ? 0 : DEFAULT_FOR_MS);
+    if (countMs > 0) {
+      terminal.progress(`The instances count for ${longDuration(countMs)} …`);
+      await pauseFor(countMs, signal);
+      roll = await callRoll(opened);
+    }
+    const now = blockedNow(roll).slice(0, MOST_ROWS);
+    const blockers = blockedLately(roll).slice(0, MOST_ROWS);
+    output.print({
+      json: { keyPrefix: opened.keyPrefix, completeness: roll.completeness, now, blockers },
+      shown: [
+        tableOf(['WAITS NOW', 'FOR', 'CALLS', 'LONGEST WAIT'], now, 'No call waits now.'),
+        tableOf(['WAITED', 'FOR', 'CALLS', 'TIME IN ALL'], blockers, 'No call has waited since the instances count.'),
+      ],
+    });
+    return tellMissing(roll, output) ? 'partial' : 'done';
+  },
+});
+
+function tableOf(columns: readonly string[], all: readonly Blocked[], ifEmpty: string) {
+  const rows = all.map(({ waiter, holder, calls, waitedMs }) => [
+    groupName(waiter),
+    groupName(holder),
+    calls,
+    durationCell(waitedMs),
+  ]);
+  return { columns, rows, ifEmpty };
+}

@@ -1,0 +1,120 @@
+import { jobResource } from '../../../kernel/api/resource.js';
+import type { JobInfo } from '../../../features/jobs/core/job-info.js';
+import { quote } from '../../../kernel/util/quoted.js';
+import { defineCommand } from '../frame/command.js';
+import { CliError, UsageError } from '../frame/exit-codes.js';
+import { OPERATOR_OPTIONS, operatorOf } from '../frame/operator.js';
+import { durationOption, flagOption } from '../frame/options.js';
+import { longDuration } from '../../../kernel/util/durations.js';
+import { type CellValue, durationCell, timeCell } from '../frame/output.js';
+import { NO_OWN_JOBS, outcomeOf, scheduleCell, stateOf } from './jobs.js';
+import { askForRun } from './run-job.js';
+
+const MOST_RUNS = 100;
+
+function pauseRows({ pause }: JobInfo, now: number): CellValue[][] {
+  if (!pause) return [];
+  return [
+    ['paused by', pause.by],
+    ['paused until', pause.until === undefined ? 'it is resumed' : timeCell(pause.until, now)],
+    ['reason', pause.reason],
+  ];
+}
+
+export const job = defineCommand({
+  name: 'job',
+  summary: 'Shows one job and its instances; runs it now; pauses it for the whole fleet, or ends the pause.',
+  args: [{ name: 'name', isRequired: true }],
+  options: {
+    history: flagOption(`Lists its newest runs, at most ${MOST_RUNS}, and the ticks that were missed.`),
+    pause: durationOption('No instance runs its ticks for this long. A run that has begun is not stopped.'),
+    resume: flagOption('Ends the pause. Ticks that were due meanwhile do not run.'),
+    run: flagOption('Asks the instances that have the job: one of them runs it now, also while it is paused.'),
+    wait: durationOption('With --run: how long to wait for its end, 10 min by default. The run goes on after it.'),
+    ...OPERATOR_OPTIONS,
+  },
+  examples: [
+    'job nightly-report',
+    'job nightly-report --history',
+    'job nightly-report --pause 2h --by ann',
+    'job nightly-report --run --by ann --reason OPS-17',
+  ],
+  isWriting: true,
+  async run({ args, options, output, terminal, signal, session }) {
+    const [name] = args as [string];
+    const { history, pause, resume, run } = options;
+    if ([history, pause !== undefined, resume, run].filter(Boolean).length > 1) {
+      throw new UsageError('State one of --history, --pause, --resume and --run.');
+    }
+    jobResource(name);
+    const opened = await session();
+    const { jobs: records, keyPrefix } = opened;
+    const now = Date.now();
+    if (history) {
+      const runs = await records.history(name, NO_OWN_JOBS, MOST_RUNS);
+      output.print({
+        json: { keyPrefix, job: name, runs },
+        shown: [
+          {
+            columns: ['TICK', 'STARTED', 'TOOK', 'ENDED', 'INSTANCE', 'BY'],
+            rows: runs.map((each) => [
+              each.tick,
+              timeCell(each.startedAt, now),
+              durationCell(each.endedAt === undefined ? undefined : each.endedAt - each.startedAt),
+              outcomeOf(each),
+              each.instanceId,
+              each.by,
+            ]),
+            ifEmpty: 'It has no history.',
+          },
+        ],
+      });
+      return 'done';
+    }
+    const operator = operatorOf(options);
+    if (run) return askForRun({ name, operator, output, terminal, signal, session: opened }, options.wait);
+    if (pause !== undefined) {
+      const until = now + pause;
+      const before = await records.pause(name, NO_OWN_JOBS, { ...operator, until });
+      records.tell(name, { command: 'pause', ...operator, until });
+      output.print({
+        json: { keyPrefix, job: name, paused: { until, ...operator }, before },
+        shown: [`Paused for ${longDuration(pause)}, until ${new Date(until).toISOString()}: ${name}.`],
+      });
+      return 'done';
+    }
+    if (resume) {
+      const before = await records.resume(name, NO_OWN_JOBS);
+      if (before === undefined) throw new CliError('refused', `The job ${quote(name)} is not paused.`);
+      records.tell(name, { command: 'resume', ...operator });
+      output.print({ json: { keyPrefix, job: name, resumed: true, before }, shown: [`Resumed: ${name}.`] });
+      return 'done';
+    }
+    const info = await records.get(name, NO_OWN_JOBS);
+    output.print({
+      json: { keyPrefix, job: info },
+      shown: [
+        {
+          columns: ['JOB', name],
+          rows: [
+            ['state', stateOf(info)],
+            ...pauseRows(info, now),
+            ['schedule', scheduleCell(info)],
+            ['next', timeCell(info.nextDueAt, now)],
+            ['runs on', info.running?.instanceId],
+            ['last run', timeCell(info.lastRun?.startedAt, now)],
+            ['ended', outcomeOf(info.lastRun)],
+            ['last success', timeCell(info.lastSuccessAt, now)],
+            ['missed', info.missed],
+          ],
+        },
+        {
+          columns: ['INSTANCE', 'SEEN'],
+          rows: info.instances.map(({ instanceId, seenAt }) => [instanceId, timeCell(seenAt, now)]),
+          ifEmpty: 'No instance has it now.',
+        },
+      ],
+    });
+    return 'done';
+  },
+});

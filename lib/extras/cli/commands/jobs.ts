@@ -1,0 +1,76 @@
+import type { JobInfo, JobRun } from '../../../features/jobs/core/job-info.js';
+import { quote } from '../../../kernel/util/quoted.js';
+import { defineCommand } from '../frame/command.js';
+import { longDuration } from '../../../kernel/util/durations.js';
+import { type CellValue, timeCell } from '../frame/output.js';
+
+/** In a line of the list. `job` shows all of it. */
+const LONGEST_REASON = 40;
+
+export const NO_OWN_JOBS: ReadonlySet<string> = new Set();
+
+export const jobs = defineCommand({
+  name: 'jobs',
+  summary: 'Lists the singleton jobs: the next run, how the last one ended, what was missed, what is paused.',
+  args: [],
+  options: {},
+  examples: ['jobs'],
+  async run({ output, session }) {
+    const { jobs: records, keyPrefix } = await session();
+    const found = await records.list(NO_OWN_JOBS);
+    const now = Date.now();
+    output.print({
+      json: { keyPrefix, jobs: found },
+      shown: [
+        {
+          columns: ['JOB', 'STATE', 'NEXT', 'LAST RUN', 'ENDED', 'MISSED', 'INSTANCES', 'SCHEDULE'],
+          rows: found.map((info) => [
+            info.name,
+            stateCell(info, now),
+            timeCell(info.nextDueAt, now),
+            timeCell(info.lastRun?.startedAt, now),
+            outcomeOf(info.lastRun),
+            info.missed,
+            info.instanceCount,
+            scheduleCell(info),
+          ]),
+          ifEmpty: 'There are no jobs.',
+        },
+      ],
+    });
+    return 'done';
+  },
+});
+
+export function stateOf({ pause, running }: JobInfo): string {
+  return running ? 'running' : pause ? 'paused' : 'waits';
+}
+
+export function scheduleCell({ otherSchedule: other, ...schedule }: JobInfo): string {
+  const here = scheduleText(schedule);
+  return other ? `${here}, but ${scheduleText(other)} on ${other.instanceId}` : here;
+}
+
+function scheduleText({ cron, timeZone }: Pick<JobInfo, 'cron' | 'timeZone'>): string {
+  return [cron, timeZone].filter(Boolean).join(' ');
+}
+
+function stateCell(info: JobInfo, now: number): CellValue {
+  const { pause, running } = info;
+  const shown: string[] = [];
+  if (running) shown.push(`runs for ${longDuration(now - running.startedAt)}`);
+  if (pause) {
+    const by = pause.by === undefined ? '' : ` by ${pause.by}`;
+    const time = pause.until === undefined ? '' : ` for ${longDuration(pause.until - now)}`;
+    const reason = pause.reason === undefined ? '' : `: ${quote(pause.reason, LONGEST_REASON)}`;
+    shown.push(`paused${by}${time}${reason}`);
+  }
+  const raw = stateOf(info);
+  return { shown: shown.join(', ') || raw, raw };
+}
+
+export function outcomeOf(run: JobRun | undefined): string {
+  if (!run) return '';
+  const { outcome = 'runs', errorName, errorCode, attempt = 1 } = run;
+  return [outcome, errorName, errorCode, attempt > 1 && `(attempt ${attempt})`].filter(Boolean).join(' ');
+}

@@ -1,0 +1,142 @@
+import type { Holder } from '../../../kernel/api/holder.js';
+import type { LockState } from '../../../kernel/store/lock-state.js';
+import { LockUnavailableError } from '../../../kernel/api/errors.js';
+import { defineCommand } from '../frame/command.js';
+import { flagOption, integerOption, textOption } from '../frame/options.js';
+import { type CellValue, durationCell, type Found, type Output } from '../frame/output.js';
+import { labelText, type LeaseLife, locksOf, type SeenLock } from '../../views/locks.js';
+import { type Roll, workOf } from '../../views/roll.js';
+import { callRoll, LIFE_WORDS, tellMissing } from '../frame/roll.js';
+import type { Session } from '../frame/session.js';
+
+const DEFAULT_LIMIT = 100;
+
+interface Wanted {
+  readonly prefix: string;
+  readonly waiting: boolean;
+  readonly group: string | undefined;
+  readonly limit: number;
+  readonly scan: boolean;
+}
+
+export const ls = defineCommand({
+  name: 'ls',
+  summary: 'Lists what is held and waited for: by whom, for how long, and what is left of the lease.',
+  args: [{ name: 'prefix' }],
+  options: {
+    waiting: flagOption('Lists only what is waited for.'),
+    group: textOption('group', 'Lists only what a call of this group holds or waits for.'),
+    scan: flagOption('Looks through all keys, too: it finds dead holders that no call waits for.'),
+    limit: integerOption('number', `How many rows to list at most. ${DEFAULT_LIMIT} without it.`),
+  },
+  details: [
+    'The prefix is that of the names of resources: ls order: lists order:7. It is plain text, not a pattern.',
+    'The instances are asked, and each answers from its memory. A holder that no instance names, of a resource that a',
+    'call waits for, is looked up in Redis: STATE says that it is dead. --scan goes through all keys of the database, a',
+    'thousand at a time, and blocks no other client.',
+    'A lease that was ended by release shows until its holder hears of it, at its next renewal: until then, it works on.',
+  ],
+  examples: ['ls', 'ls order: --waiting', 'ls --scan', 'ls --json'],
+  async run({ args, options, output, session }) {
+    const opened = await session();
+    const { waiting, group, scan, limit = DEFAULT_LIMIT } = options;
+    const wanted = { prefix: args[0] ?? '', waiting, group, limit, scan };
+    const roll = await callRoll(opened, {
+      prefix: wanted.prefix,
+      scan,
+      ...(group !== undefined && { group }),
+    }).catch((error: unknown) => {
+      if (!(error instanceof LockUnavailableError)) throw error;
+      output.note(`The instances cannot be asked (${error.message}), so all keys are looked through.`);
+      return undefined;
+    });
+    return roll ? listRoll(opened, roll, wanted, output) : listKeys(opened, wanted, output);
+  },
+});
+
+const COLUMNS = ['RESOURCE', 'MODE', 'HOLDER', 'WORK', 'TOKEN', 'HELD FOR', 'LEFT', 'WAITERS', 'OLDEST WAIT', 'STATE'];
+const NOTHING = 'Nothing is held, and nothing is waited for.';
+
+/** A holder, or a resource that is free and waited for. */
+interface Lock {
+  readonly resource: string;
+  readonly mode: string;
+  readonly holder?: string;
+  readonly work?: string;
+  readonly fencingToken?: number;
+  readonly heldMs?: number;
+  readonly leftMs?: number;
+  readonly waiters: number;
+  readonly oldestWaitMs?: number;
+  readonly state?: string;
+}
+
+function listRoll({ keyPrefix }: Session, roll: Roll, wanted: Wanted, output: Output): 'done' | 'partial' {
+  const found = locksOf(roll).filter(({ waiters }) => !wanted.waiting || waiters > 0);
+  const locks = found.slice(0, wanted.limit).map(rowOf);
+  const { completeness } = roll;
+  output.print(shown({ keyPrefix, completeness, locks }, locks));
+  const isPartial = tellMissing(roll, output, wanted.scan ? null : ' ls --scan lists all that is held.');
+  return tellMore(found.length, wanted, output) || isPartial ? 'partial' : 'done';
+}
+
+function rowOf({ resource, mode, lease, ...waits }: SeenLock): Lock {
+  if (!lease) return { resource, mode: 'free', ...waits, state: 'no holder was found' };
+  const { instanceId, life, fencingToken, heldMs, leftMs, holder, work: named } = lease;
+  const work = named ? workOf(named) : labelText(holder!);
+  return { resource, mode, holder: instanceId, work, fencingToken, heldMs, leftMs, ...waits, state: STATES[life] };
+}
+
+const STATES: Readonly<Record<LeaseLife, string>> = {
+  ...LIFE_WORDS,
+  alive: 'alive',
+  notRenewed: 'alive, does not renew',
+  released: 'released',
+};
+
+async function listKeys({ client, keyPrefix }: Session, wanted: Wanted, output: Output): Promise<'done' | 'partial'> {
+  const { prefix, waiting, group, limit } = wanted;
+  // One more than is shown: then it is known that there are more.
+  const states = await client.operators.list({ prefix, limit: Math.min(limit + 1, 10_000) });
+  const isOfGroup = ({ holders, waiters }: LockState): boolean =>
+    group === undefined || [...holders, ...waiters].some(({ label }) => label?.group === group);
+  const found = states.filter((state) => isOfGroup(state) && !(waiting && state.waiters.length === 0));
+  const locks = found.slice(0, limit).flatMap(locksIn);
+  output.print(shown({ keyPrefix, completeness: 'partial', locks }, locks));
+  tellMore(states.length, wanted, output);
+  return 'partial';
+}
+
+/** A lock for each holder; one without a holder where it is free and waited for. */
+function locksIn({ resource, mode, holders, waiters }: LockState): Lock[] {
+  if (holders.length === 0) return [{ resource, mode: mode ?? 'free', waiters: waiters.length }];
+  return holders.map((holder) => ({ ...lockOf(resource, holder), waiters: waiters.length }));
+}
+
+/** A holder as Redis knows it. */
+function lockOf(resource: string, holder: Holder): Omit<Lock, 'waiters'> {
+  const { mode, instanceId, fencingToken, heldMs, ttlMs } = holder;
+  return { resource, mode, holder: instanceId, work: labelText(holder), fencingToken, heldMs, leftMs: ttlMs };
+}
+
+function shown(json: object, locks: readonly Lock[]): Found {
+  const rows = locks.map((lock): CellValue[] => [
+    lock.resource,
+    lock.mode,
+    lock.holder,
+    lock.work,
+    lock.fencingToken,
+    durationCell(lock.heldMs),
+    durationCell(lock.leftMs),
+    lock.waiters,
+    durationCell(lock.oldestWaitMs),
+    lock.state,
+  ]);
+  return { json, shown: [{ columns: COLUMNS, rows, ifEmpty: NOTHING }] };
+}
+
+function tellMore(found: number, { limit }: Wanted, output: Output): boolean {
+  if (found <= limit) return false;
+  output.note(`There are more than ${limit} rows. State a prefix, or a larger --limit.`);
+  return true;
+}

@@ -1,0 +1,126 @@
+import type { JobRun } from '../../../features/jobs/core/job-info.js';
+import type { Operator, OperatorRequests } from '../../../features/jobs/core/operator-requests.js';
+import { commandLine, plainOrQuoted, quote } from '../../../kernel/util/quoted.js';
+import { notTaken, untilTaken } from '../../views/asked-run.js';
+import type { CommandContext } from '../frame/command.js';
+import { CliError, type ExitName } from '../frame/exit-codes.js';
+import { longDuration } from '../../../kernel/util/durations.js';
+import { pauseFor } from '../frame/pause.js';
+import { lifeOf, withoutAnswers } from '../../views/roll.js';
+import { callRoll } from '../frame/roll.js';
+import type { Session } from '../frame/session.js';
+import { NO_OWN_JOBS } from './jobs.js';
+
+/** How often the end of the run is looked for. */
+const END_LOOK_MS = 500;
+/** An instance tells the end with the class of the error right after the history has it. One that dies in between never does. */
+const LOOKS_AFTER_END = 4;
+/** How long to wait for the end of the run. */
+const DEFAULT_WAIT_MS = 10 * 60_000;
+/** How often an instance that has not begun is looked for, and how often in a row it has to be missing. */
+const LIFE_LOOK_MS = 2_000;
+const MISSING_LOOKS = 2;
+/** So many newer runs there may be of the job. */
+const MOST_RUNS = 100;
+
+interface Asking extends Pick<CommandContext, 'output' | 'terminal' | 'signal'> {
+  readonly session: Session;
+  readonly name: string;
+  readonly operator: Operator;
+}
+
+/** Asks the instances to run a job, and waits for its end. The code of a job is in the instances. */
+export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promise<ExitName> {
+  const { name, operator, session, output, terminal } = asking;
+  const { jobs, keyPrefix } = session;
+  const { instances } = await jobs.get(name, NO_OWN_JOBS);
+  const asked = jobs.requests.create(name, operator);
+  terminal.progress(`Asking the instances to run ${quote(name)} …`);
+  const taken = await untilTaken(jobs.requests, asked, asking.signal);
+  if (taken.state === 'asked' || taken.state === 'gone') {
+    throw new CliError('refused', notTaken(name, instances));
+  }
+  const { instanceId } = taken;
+  const where = plainOrQuoted(instanceId);
+  const ended = await untilEnded(asking, asked, taken, waitMs);
+  terminal.endProgress();
+  const { state, run, isMissing } = ended;
+  if (isMissing) {
+    throw new CliError(
+      'refused',
+      `${where} has taken the request to run the job ${quote(name)}, and has not begun. It is not connected any more: ` +
+        `most likely its process is dead, and no other instance runs it for this request. See if it has run, and ask ` +
+        `again: ${commandLine('job', name, '--history')}`,
+    );
+  }
+  const isOver = state.state === 'ended' || run?.outcome !== undefined;
+  if (!isOver) {
+    const history = commandLine('job', name, '--history');
+    output.note(
+      run
+        ? `${where} runs the job ${quote(name)}, and has not ended within ${longDuration(waitMs)}. It goes on. See its end: ${history}`
+        : `${where} has taken the request to run the job ${quote(name)}, and has not begun within ${longDuration(waitMs)}: ` +
+            `an earlier run goes on, or it is frozen. It may begin later. See if it has: ${history}`,
+    );
+    return 'partial';
+  }
+  if (state.state === 'ended' && state.outcome === 'refused') {
+    throw new CliError(
+      'refused',
+      `${where} did not run the job ${quote(name)}: ${state.message ?? 'no reason is known'}`,
+    );
+  }
+  const outcome = state.state === 'ended' && run?.outcome === undefined ? state.outcome : run!.outcome!;
+  const tookMs = run?.endedAt === undefined ? undefined : run.endedAt - run.startedAt;
+  const message = state.state === 'ended' ? state.message : undefined;
+  const took = tookMs === undefined ? '' : ` after ${longDuration(tookMs)}`;
+  const by = operator.by === undefined ? {} : { by: operator.by };
+  output.print({
+    json: { keyPrefix, job: name, ran: { instanceId, outcome, tookMs, error: message, ...by } },
+    shown: [`Ran on ${where}: ${name}, ended ${outcome}${message === undefined ? '' : ` (${message})`}${took}.`],
+  });
+  return outcome === 'ok' ? 'done' : 'refused';
+}
+
+type RequestState = Awaited<ReturnType<OperatorRequests['read']>>;
+
+/**
+ * The end is told by the instance. Of one that has died during the run, the history has it. Of one that has died before,
+ * nothing has: then it is missing among those that are connected.
+ */
+async function untilEnded(
+  { session, terminal, signal, name }: Asking,
+  asked: ReturnType<OperatorRequests['create']>,
+  taken: RequestState & { readonly instanceId: string },
+  waitMs: number,
+): Promise<{ readonly state: RequestState; readonly run: JobRun | undefined; readonly isMissing: boolean }> {
+  const { jobs } = session;
+  const since = performance.now();
+  let missing = 0;
+  let looksAfterEnd = 0;
+  let lookedAt = since;
+  for (let state: RequestState = taken; ;) {
+    const runs = await jobs.history(name, NO_OWN_JOBS, MOST_RUNS);
+    const run = runs.find(({ manual, tick }) => manual && tick.split(' ')[0]!.endsWith(`:${asked.tickId}`));
+    const waitedMs = performance.now() - since;
+    if (run?.outcome !== undefined) looksAfterEnd++;
+    const isOver = state.state === 'ended' || looksAfterEnd > LOOKS_AFTER_END;
+    // It was missing before this look at the history.
+    const isMissing = !run && missing >= MISSING_LOOKS;
+    if (isOver || isMissing || waitedMs >= waitMs || signal.aborted) return { state, run, isMissing };
+    if (!run && performance.now() - lookedAt >= LIFE_LOOK_MS) {
+      missing = (await isGone(taken.instanceId, session)) ? missing + 1 : 0;
+      lookedAt = performance.now();
+    }
+    const does = run ? 'runs it' : 'has taken it, and has not begun it,';
+    terminal.progress(`${name}: ${plainOrQuoted(taken.instanceId)} ${does} for ${longDuration(waitedMs)} …`);
+    await pauseFor(Math.min(END_LOOK_MS, waitMs - waitedMs), signal);
+    state = await jobs.requests.read(asked);
+  }
+}
+
+/** Where the instances cannot be asked, it may live. */
+async function isGone(instanceId: string, session: Session): Promise<boolean> {
+  const roll = await callRoll(session).catch(withoutAnswers);
+  return roll !== undefined && lifeOf(instanceId, roll) === 'gone';
+}

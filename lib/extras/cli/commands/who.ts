@@ -1,0 +1,101 @@
+import { plainOrQuoted, quote, quoteSome } from '../../../kernel/util/quoted.js';
+import { defineCommand } from '../frame/command.js';
+import { CliError } from '../frame/exit-codes.js';
+import { longDuration } from '../../../kernel/util/durations.js';
+import { durationCell } from '../frame/output.js';
+import { type Instance, workOf } from '../../views/roll.js';
+import { labelText } from '../../views/locks.js';
+import { callRoll } from '../frame/roll.js';
+
+const MOST_LEASES = 1_000;
+
+export const who = defineCommand({
+  name: 'who',
+  summary: 'Shows what one instance holds and waits for, and where in its code.',
+  args: [{ name: 'instance', isRequired: true }],
+  options: {},
+  details: [
+    'A part of the id is enough where only one instance has it: the host, or the process id.',
+    'Of an instance that does not answer, it shows what it holds as Redis knows it.',
+  ],
+  examples: ['who api-3:4711', 'who 4711'],
+  async run({ args, output, session }) {
+    const [asked] = args as [string];
+    const opened = await session();
+    const { client, keyPrefix } = opened;
+    const roll = await callRoll(opened);
+    const ids = [...roll.instances.map(({ instanceId }) => instanceId), ...roll.silent];
+    const matching = ids.includes(asked) ? [asked] : [...new Set(ids.filter((id) => id.includes(asked)))];
+    if (matching.length > 1) throw new CliError('usage', `Which one? ${quoteSome(matching, 10)}.`);
+    const [instanceId = asked] = matching;
+    const instance = roll.instances.find((each) => each.instanceId === instanceId);
+    if (instance) {
+      output.print({ json: { keyPrefix, ...instance }, shown: shownOf(instance) });
+      const { held, waiting } = instance.more;
+      if (held + waiting === 0) return 'done';
+      output.note(`It does not list all: ${held} more held, ${waiting} more waiting.`);
+      return 'partial';
+    }
+    const states = await client.operators.list({ limit: MOST_LEASES });
+    const held = states.flatMap(({ resource, holders }) =>
+      holders.filter((each) => each.instanceId === instanceId).map((each) => ({ resource, ...each })),
+    );
+    const isSilent = roll.silent.includes(instanceId);
+    if (!isSilent && held.length === 0) {
+      const known = ids.length === 0 ? 'No instance has answered.' : `There are: ${quoteSome(ids, 10)}.`;
+      throw new CliError('refused', `No instance ${quote(asked)} is connected, and it holds nothing. ${known}`);
+    }
+    output.print({
+      json: { keyPrefix, instanceId, isSilent, held },
+      shown: [heldTable(held.map((each) => ({ ...each, leftMs: each.ttlMs, work: labelText(each) })))],
+    });
+    const name = plainOrQuoted(instanceId);
+    output.note(
+      isSilent
+        ? `${name} is connected, and does not answer: frozen, too busy, deaf or of an older version.`
+        : `${name} is dead: no such process is connected.`,
+    );
+    return 'partial';
+  },
+});
+
+function shownOf(instance: Instance) {
+  const { held, waiting, leaderships, jobs } = instance;
+  const leads = leaderships.map(({ name, isLeader }) => `${name}${isLeader ? ' (leads)' : ''}`);
+  const about = [
+    `${plainOrQuoted(instance.instanceId)}: version ${instance.version}, up for ${longDuration(instance.uptimeMs)}`,
+    `${instance.hearing ? 'hears' : 'does not hear'} messages`,
+    ...(leads.length > 0 ? [`campaigns for ${leads.join(', ')}`] : []),
+    ...(jobs.length > 0 ? [`has the jobs ${jobs.join(', ')}`] : []),
+  ];
+  return [
+    `${about.join('; ')}.`,
+    heldTable(held.map((each) => ({ ...each, work: workOf(each) }))),
+    {
+      columns: ['WAITS FOR', 'MODE', 'WAITED', 'PLACE', 'WORK', 'HOLDS MEANWHILE'],
+      rows: waiting.map((each) => [
+        each.resource,
+        each.mode,
+        durationCell(each.waitedMs),
+        each.place,
+        workOf(each),
+        each.holds.map(({ resource }) => resource).join(' '),
+      ]),
+      ifEmpty: 'It waits for nothing.',
+    },
+  ];
+}
+
+type Held = Pick<Instance['held'][number], 'resource' | 'mode' | 'fencingToken' | 'heldMs' | 'leftMs'>;
+
+function heldTable(all: readonly (Held & { readonly work: string })[]) {
+  const rows = all.map(({ resource, mode, fencingToken, heldMs, leftMs, work }) => [
+    resource,
+    mode,
+    fencingToken,
+    durationCell(heldMs),
+    durationCell(leftMs),
+    work,
+  ]);
+  return { columns: ['HOLDS', 'MODE', 'TOKEN', 'HELD FOR', 'LEFT', 'WORK'], rows, ifEmpty: 'It holds nothing.' };
+}

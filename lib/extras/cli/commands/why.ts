@@ -1,0 +1,63 @@
+import { renewedMsAgo } from '../../../kernel/api/holder.js';
+import type { LockState } from '../../../kernel/store/lock-state.js';
+import { longDuration } from '../../../kernel/util/durations.js';
+import { lifeOf, type Roll, withoutAnswers } from '../../views/roll.js';
+import { conclusionsOf, sentencesOf, SLACK_MS } from '../../views/why.js';
+import { defineCommand } from '../frame/command.js';
+import { flagOption } from '../frame/options.js';
+import { pauseFor } from '../frame/pause.js';
+import { callRoll } from '../frame/roll.js';
+
+/** Between two looks. A renewal that is due soon is waited for. */
+const LOOK_AGAIN_MS = 1_000;
+/** A third of the default lease, and more. */
+const MOST_WAITED_MS = 11_000;
+const WATCH_EVERY_MS = 2_000;
+
+export const why = defineCommand({
+  name: 'why',
+  summary: 'Says why a call cannot get a resource: who holds it, whether the holder lives, and what to do.',
+  args: [{ name: 'resource', isRequired: true }],
+  options: { watch: flagOption('Goes on looking, every two seconds, until Ctrl-C.') },
+  details: [
+    'It looks twice, a moment apart: a lease that is renewed in between has a living holder. And it asks the process of',
+    'the holder whether it answers.',
+  ],
+  examples: ['why order:7', 'why cron:nightly-report --watch'],
+  async run({ args, options, output, terminal, session, signal }) {
+    const [resource] = args as [string];
+    const opened = await session();
+    const { client, keyPrefix } = opened;
+    // Where the instances cannot be asked, the leases alone say it.
+    const rollFor = ({ holders }: LockState): Promise<Roll | undefined> =>
+      holders.length === 0 ? Promise.resolve(undefined) : callRoll(opened).catch(withoutAnswers);
+    let seen = await client.operators.explain(resource);
+    let roll = await rollFor(seen.state);
+    do {
+      const waitMs = options.watch ? WATCH_EVERY_MS : untilNextLook(seen.state, roll);
+      if (seen.state.holders.length > 0) terminal.progress(`Looks again in ${longDuration(waitMs)} …`);
+      if (seen.state.holders.length > 0 || options.watch) await pauseFor(waitMs, signal);
+      const again = await client.operators.explain(resource);
+      roll = await rollFor(again.state);
+      const conclusions = conclusionsOf(seen.state, again.state, roll);
+      const sentences = sentencesOf(again, roll);
+      const { cause, state } = again;
+      output.print({
+        json: { keyPrefix, resource, cause, conclusions, sentences, state },
+        shown: [...conclusions, ...sentences],
+      });
+      seen = again;
+    } while (options.watch && !signal.aborted);
+    return 'done';
+  },
+});
+
+/** So long that the next renewal shows, if that is soon, or if nothing else says whether the holder lives. */
+function untilNextLook({ holders }: LockState, roll: Roll | undefined): number {
+  const dueMs = holders.map((holder) => {
+    const ms = holder.leaseMs / 3 - renewedMsAgo(holder) + SLACK_MS;
+    const isHeard = roll !== undefined && lifeOf(holder.instanceId, roll) === 'answers';
+    return ms <= (isHeard ? LOOK_AGAIN_MS : MOST_WAITED_MS) ? ms : 0;
+  });
+  return Math.max(LOOK_AGAIN_MS, ...dueMs);
+}

@@ -1,0 +1,139 @@
+import { formatDuration } from '../../../kernel/util/durations.js';
+import { count } from '../../../kernel/util/plurals.js';
+import { plainOrQuoted } from '../../../kernel/util/quoted.js';
+import { failing, type Finding, note, ok, unknown, warning } from './finding.js';
+import { evictionOf } from '../../../redis/health/eviction.js';
+import { writesBeforeItAnswers } from '../../../redis/script/pairs.js';
+import type { ServerFacts } from './server-facts.js';
+
+const LEAST_VERSION = [6, 2] as const;
+/** Cron ticks of the default `maxClockSkewMs` still run, and labels are about right. */
+const CLOCK_MS = 1_000;
+/** A lock costs two round trips. */
+const SLOW_MS = 50;
+/** How full Redis may be. */
+const FULL = 0.9;
+const SURVIVE_RESTART =
+  'Set restartQuarantineMs in the module to the longest lease, or use appendonly yes and appendfsync always.';
+
+/** What the facts of one server mean for locks. */
+export function findingsOf(facts: ServerFacts): Finding[] {
+  return [
+    version(facts),
+    role(facts),
+    eviction(facts),
+    memory(facts),
+    persistence(facts),
+    replicas(facts),
+    clock(facts),
+    roundTrip(facts),
+  ].filter((finding) => finding !== undefined);
+}
+
+function version({ name, version }: ServerFacts): Finding {
+  if (name === undefined || version === undefined)
+    return unknown('version', 'Redis does not tell its version.', '+info');
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isOld = major < LEAST_VERSION[0] || (major === LEAST_VERSION[0] && minor < LEAST_VERSION[1]);
+  const named = `${name} ${plainOrQuoted(version)}`;
+  if (!isOld) return ok('version', `${named}.`);
+  return failing(
+    'version',
+    `${named} is too old: scripts of the locks fail.`,
+    `Use Redis ${LEAST_VERSION.join('.')} or later, or Valkey.`,
+  );
+}
+
+/** A replica refuses to write, but the reason of the refusal names no remedy. */
+function role({ info }: ServerFacts): Finding | undefined {
+  if (info.get('role') !== 'slave') return undefined;
+  const fix = 'Connect to the primary, or write the connection by { sentinels, name } or { cluster }.';
+  return failing('role', 'This server is a replica, and refuses to write.', fix);
+}
+
+function eviction({ info }: ServerFacts): Finding {
+  const { policy, isPossible, evictedKeys } = evictionOf(info) ?? {};
+  if (policy === undefined) return unknown('eviction', 'Redis does not tell its maxmemory-policy.', '+info');
+  if (policy === 'noeviction') return ok('eviction', 'maxmemory-policy is noeviction.');
+  const fix = 'CONFIG SET maxmemory-policy noeviction, or keep locks in a Redis of their own.';
+  const found = `maxmemory-policy is ${policy}: Redis may remove locks when memory is short`;
+  if (!isPossible) return note('eviction', `${found}. It has no maxmemory, so it never is.`, fix);
+  const already = evictedKeys ? ` It has removed ${count(evictedKeys, 'key')} since it started.` : '';
+  return warning('eviction', `${found}, and then two processes hold the same one.${already}`, fix);
+}
+
+function memory({ info }: ServerFacts): Finding | undefined {
+  const [used, most] = [Number(info.get('used_memory')), Number(info.get('maxmemory'))];
+  if (!(most > 0)) return undefined;
+  const share = `${Math.round((100 * used) / most)} % of maxmemory is used`;
+  if (used < FULL * most) return ok('memory', `${share}.`);
+  return warning(
+    'memory',
+    `${share}: when it is full, Redis ${evictionOf(info)?.isPossible ? 'removes keys' : 'refuses new locks'}.`,
+    'Raise maxmemory, or remove other data.',
+  );
+}
+
+function persistence({ info, save, fsync }: ServerFacts): Finding {
+  const check = 'persistence';
+  if (!info.has('aof_enabled')) return unknown(check, 'Redis does not tell how it keeps its data.', '+info');
+  if (info.get('rdb_last_bgsave_status') === 'err' || info.get('aof_last_write_status') === 'err') {
+    const fix = 'See the log of Redis, and its disk. With stop-writes-on-bgsave-error, it refuses locks meanwhile.';
+    return warning(check, 'Redis could not save its data the last time.', fix);
+  }
+  if (info.get('aof_enabled') !== '1') {
+    const how = save === undefined || save !== '' ? 'There is no append-only file' : 'Nothing is kept over a restart';
+    return note(check, `${how}: after a restart, Redis grants locks that are still held.`, SURVIVE_RESTART);
+  }
+  if (writesBeforeItAnswers(fsync)) return ok(check, 'An append-only file has each lock before it is granted.');
+  const policy = fsync.get('appendfsync');
+  const lost =
+    policy === undefined
+      ? 'unless appendfsync is always, which it does not tell this user (+config|get)'
+      : policy === 'always'
+        ? 'with no-appendfsync-on-rewrite yes'
+        : `with appendfsync ${policy}`;
+  const found = `An append-only file keeps locks over a restart, but a crash of the machine loses the last ones ${lost}.`;
+  return note(check, found, SURVIVE_RESTART);
+}
+
+function replicas({ info, save }: ServerFacts): Finding | undefined {
+  if (info.get('role') !== 'master') return undefined;
+  const connected = Number(info.get('connected_slaves') ?? 0);
+  if (connected === 0) return note('replicas', 'It has none: while this server is down, no lock can be had.');
+  if (save === '' && info.get('aof_enabled') === '0') {
+    const found = `${count(connected, 'replica')}, and nothing on disk: if this server restarts before a fail-over, `;
+    const fix =
+      'Have it write an append-only file, or not restart by itself; or set restartQuarantineMs in the module.';
+    return note('replicas', `${found}they copy its empty data, and durability does not save a lock.`, fix);
+  }
+  const fix = 'Set durability in the module, so that a lock counts only when replicas have it.';
+  return note('replicas', `${count(connected, 'replica')}: a fail-over loses what they do not have yet.`, fix);
+}
+
+function clock({ clock: seen }: ServerFacts): Finding {
+  if (seen === undefined)
+    return failing('clock', 'Redis does not tell its time, which scripts need.', 'Add +time to the Redis user.');
+  const { aheadMs, uncertaintyMs } = seen;
+  const awayMs = Math.abs(aheadMs);
+  if (awayMs <= CLOCK_MS + uncertaintyMs) {
+    return ok('clock', `Redis and this machine agree, up to ${formatDuration(Math.max(awayMs, uncertaintyMs))}.`);
+  }
+  return warning(
+    'clock',
+    `The clock of Redis is ${formatDuration(awayMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine.`,
+    'Set both by NTP. Leases do not depend on it, but cron ticks are refused beyond maxClockSkewMs.',
+  );
+}
+
+function roundTrip({ clock: seen }: ServerFacts): Finding | undefined {
+  if (seen === undefined) return undefined;
+  const { medianMs, slowestMs } = seen.roundTrips;
+  const found = `${medianMs.toFixed(1)} ms, the slowest ${slowestMs.toFixed(1)} ms`;
+  if (medianMs <= SLOW_MS) return ok('round trip', `${found}.`);
+  return warning(
+    'round trip',
+    `${found}: a lock costs two.`,
+    'Run Redis nearer, or look at its load: SLOWLOG GET, INFO commandstats.',
+  );
+}

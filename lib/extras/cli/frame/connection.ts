@@ -1,0 +1,144 @@
+import { userInfo } from 'node:os';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { describeThrown, quote, quoteSome } from '../../../kernel/util/quoted.js';
+import type { Connection } from '../../../redis/connection/connection.js';
+import type { RedisConnectionOption } from '../../../redis/connection/connection-options.js';
+import { CliError, UsageError } from './exit-codes.js';
+import { durationOption, flagOption, type OptionValues, textOption } from './options.js';
+import type { CliProcess } from './terminal.js';
+
+/** Taken by every command. */
+export const COMMON_OPTIONS = {
+  url: textOption('url', 'Where Redis is. Without it: REDIS_URL of the environment.'),
+  config: textOption('file', 'A module that exports your connection as default: Sentinel, Cluster, TLS.'),
+  prefix: textOption('prefix', 'The keyPrefix of the application. Without it, it is looked for.'),
+  timeout: durationOption('How long Redis may take to connect and to answer. 5s without it.'),
+  json: flagOption('Prints JSON, with schemaVersion.'),
+} as const;
+
+export type CommonOptions = OptionValues<typeof COMMON_OPTIONS>;
+
+/** The option of a command that takes locks. */
+export const RESTART_QUARANTINE = 'restart-quarantine';
+
+const PREFIX = /^[^{}\s\p{C}]{1,100}$/u;
+
+/** Where to connect to, as the command line, the environment or a module says. */
+export interface Target {
+  readonly connection: RedisConnectionOption;
+  /** Not set: it has to be looked for. */
+  readonly keyPrefix: string | undefined;
+  /** That of the application. Not set: this process leaves it to the application to grant what it frees. */
+  readonly restartQuarantineMs?: number | undefined;
+}
+
+/**
+ * Reads where Redis is. Nothing is connected yet.
+ *
+ * @param warn told of a password that others can see
+ * @throws UsageError
+ */
+export async function readTarget(
+  options: CommonOptions,
+  { env, load }: Pick<CliProcess, 'env' | 'load'>,
+  warn: (line: string) => void,
+): Promise<Target> {
+  const { url, config, prefix } = options;
+  if (url !== undefined && config !== undefined) throw new UsageError('State one of the two: --url or --config.');
+  if (prefix !== undefined && !PREFIX.test(prefix)) {
+    throw new UsageError('--prefix must be 1 to 100 characters without braces or white space.');
+  }
+  if (config !== undefined) {
+    const { connection, keyPrefix } = await readConfig(config, load);
+    return { connection, keyPrefix: prefix ?? keyPrefix };
+  }
+  if (url !== undefined && /:\/\/[^/?#]*:[^@]*@/.test(url)) {
+    warn('--url has a password in it, which every user of this machine can see. Use REDIS_URL or --config.');
+  }
+  const connection = url ?? env['REDIS_URL'];
+  if (connection === undefined || connection === '') {
+    throw new UsageError('Say where Redis is: by --url, by REDIS_URL in the environment, or by --config.');
+  }
+  return { connection, keyPrefix: prefix };
+}
+
+async function readConfig(path: string, load: CliProcess['load']): Promise<Target> {
+  let exported: { readonly default?: unknown; readonly keyPrefix?: unknown };
+  try {
+    exported = await load(pathToFileURL(resolve(path)).href);
+  } catch (error) {
+    throw new UsageError(`--config ${quote(path)} cannot be loaded: ${describeThrown(error)}`);
+  }
+  const { default: connection, keyPrefix } = exported;
+  if (connection === undefined || connection === null) {
+    throw new UsageError(`--config ${quote(path)} has no default export. Export the connection as default.`);
+  }
+  if (keyPrefix !== undefined && typeof keyPrefix !== 'string') {
+    throw new UsageError(`keyPrefix of --config ${quote(path)} must be a string.`);
+  }
+  return { connection: connection as RedisConnectionOption, keyPrefix };
+}
+
+/** How many keys are looked at on each server, in steps of a thousand. */
+const MOST_KEYS = 200_000;
+const FENCE = /^(.+?)(?::\{[0-9a-z]+\})?:fence$/s;
+
+export interface FoundPrefixes {
+  readonly prefixes: readonly string[];
+  /** Whether all keys were looked at. */
+  readonly isComplete: boolean;
+}
+
+/**
+ * Looks for the prefixes of applications: each leaves a key `<prefix>:fence` when it first grants a lock.
+ *
+ * @param outerKeyPrefix the `keyPrefix` of the client of the user
+ * @throws LockStoreError
+ */
+export async function findPrefixes(connection: Pick<Connection, 'servers' | 'outerKeyPrefix'>): Promise<FoundPrefixes> {
+  const { outerKeyPrefix } = connection;
+  const found = new Set<string>();
+  let isComplete = true;
+  for (const server of connection.servers()) {
+    let steps = 0;
+    const pattern = `${outerKeyPrefix.replace(/[*?[\]\\]/g, '\\$&')}*:fence`;
+    for await (const keys of server.scan(pattern)) {
+      for (const key of keys) {
+        const [, prefix] = FENCE.exec(key) ?? [];
+        const inner = prefix?.slice(outerKeyPrefix.length);
+        if (inner !== undefined && PREFIX.test(inner)) found.add(inner);
+      }
+      if (++steps * 1_000 < MOST_KEYS) continue;
+      isComplete = false;
+      break;
+    }
+  }
+  return { prefixes: [...found].sort(), isComplete };
+}
+
+export const DEFAULT_PREFIX = 'lock';
+
+/** @throws CliError where it cannot be known which application is meant */
+export function onlyPrefix(found: FoundPrefixes): string {
+  const { prefixes } = found;
+  if (prefixes.length === 1) return prefixes[0]!;
+  if (prefixes.length === 0) return DEFAULT_PREFIX;
+  const named = quoteSome(prefixes, 20) + perhapsMore(found);
+  throw new CliError('usage', `Several applications keep locks there. Choose one by --prefix: ${named}.`);
+}
+
+/** That there may be others. */
+export function perhapsMore({ isComplete }: FoundPrefixes): string {
+  return isComplete ? '' : `, and perhaps more: only ${MOST_KEYS} keys of each server were looked at`;
+}
+
+/** Who asks, where the command line does not say it. */
+export function userName(): string | undefined {
+  try {
+    return userInfo().username.slice(0, 100) || undefined;
+  } catch {
+    // A user id without a name, as containers have it.
+    return undefined;
+  }
+}

@@ -1,0 +1,16 @@
+import { OPERATOR } from '../../../features/fleet/core/operators.js';
+import { textOption } from './options.js';
+import { userName } from './connection.js';
+
+/** Who asks for a change, and why. */
+export const OPERATOR_OPTIONS = {
+  by: textOption('name', 'Who asks for it. Without it, the name of the user of this machine.'),
+  reason: textOption('text', 'Why, for those who read the log.'),
+} as const;
+
+/** What is told of the operator. @throws InvalidLockOptionsError where it is too long */
+export function operatorOf({ by = userName(), reason }: { by: string | undefined; reason: string | undefined }) {
+  if (by !== undefined) OPERATOR.by.check('--by', by);
+  if (reason !== undefined) OPERATOR.reason.check('--reason', reason);
+  return { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
+}

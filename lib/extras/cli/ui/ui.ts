@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto';
+import { describeThrown } from '../../../kernel/util/quoted.js';
+import { ConsoleAnswers } from '../../console/answers/console-answers.js';
+import { type ConsoleSource, redisAway } from '../../console/answers/source.js';
+import { findAway } from '../doctor/doctor.js';
+import { type CommandContext, defineCommand } from '../frame/command.js';
+import { CliError } from '../frame/exit-codes.js';
+import { integerOption } from '../frame/options.js';
+import { pauseFor } from '../frame/pause.js';
+import type { Session } from '../frame/session.js';
+import { PageServer } from './page-server.js';
+
+const TRY_AGAIN_MS = 2_000;
+const NO_OWN_JOBS: ReadonlySet<string> = new Set();
+
+export const ui = defineCommand({
+  name: 'ui',
+  summary: 'Serves the console on this machine, read-only: locks, waits, jobs and leaders on one page.',
+  args: [],
+  options: { port: integerOption('number', 'Where it listens. Without it, any port that is free.') },
+  details: [
+    'It listens on 127.0.0.1 under a random path, and prints the address. Ctrl-C ends it.',
+    'Where Redis cannot be reached, it says what to look at, and goes on trying.',
+  ],
+  examples: ['ui', 'ui --url redis://localhost:6379'],
+  async run({ options, output, session, signal }) {
+    const opening = new Opening(session);
+    if (!(await opening.open())) {
+      const { message, fix } = findAway(opening.trouble);
+      output.note(message);
+      output.note(`→ ${fix}`);
+    }
+    const answers = new ConsoleAnswers({
+      get title() {
+        return opening.opened ? `Locks of ${opening.opened.keyPrefix}` : 'Locks';
+      },
+      sources: [opening],
+      actions: [],
+      onError: (error) => output.note(describeThrown(error, true)),
+    });
+    const server = new PageServer(answers, `/${randomBytes(18).toString('base64url')}/`);
+    const url = await server.listen(options.port ?? 0).catch((error: unknown) => {
+      throw new CliError('usage', `It cannot listen there: ${describeThrown(error)}.`);
+    });
+    try {
+      output.print({ json: { url }, shown: [url] });
+      while (!signal.aborted) {
+        await pauseFor(opening.opened ? 60_000 : TRY_AGAIN_MS, signal);
+        if (!opening.opened && !signal.aborted && (await opening.open())) output.note('Redis answers now.');
+      }
+    } finally {
+      await server.close();
+    }
+    return 'done';
+  },
+});
+
+/** The locks of the application, once Redis can be reached. */
+class Opening implements ConsoleSource {
+  readonly service = 'default';
+  readonly leaseMs = null;
+  opened: Session | undefined;
+  trouble = '';
+
+  constructor(private readonly session: CommandContext['session']) {}
+
+  /** @throws CliError that is not about Redis */
+  async open(): Promise<boolean> {
+    try {
+      this.opened = await this.session();
+      return true;
+    } catch (error) {
+      if (!(error instanceof CliError) || error.exit !== 'redis') throw error;
+      this.trouble = error.message;
+      return false;
+    }
+  }
+
+  ownJobs(): ReadonlySet<string> {
+    return NO_OWN_JOBS;
+  }
+
+  get client(): Session['client'] {
+    return this.#session.client;
+  }
+
+  get jobs(): Session['jobs'] {
+    return this.#session.jobs;
+  }
+
+  mayOnlyLook(): Promise<boolean> {
+    return this.#session.mayOnlyLook();
+  }
+
+  /** @throws Refusal */
+  get #session(): Session {
+    if (this.opened) return this.opened;
+    throw redisAway();
+  }
+}

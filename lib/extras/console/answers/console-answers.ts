@@ -1,0 +1,145 @@
+import type { Clock } from '../../../kernel/util/clock.js';
+import { VERSION } from '../../../features/fleet/core/roll/own-answer.js';
+import { quote } from '../../../kernel/util/quoted.js';
+import { CONSOLE_ACTIONS, CONSOLE_VIEWS, type ConsoleAction, type ConsoleView } from '../bodies.js';
+import { PAGE } from '../page/page.generated.js';
+import { ACTS } from './actions.js';
+import { type Content, showBlockers, showInstances, showNow } from './fleet-views.js';
+import { type HeaderOf, refuseForged } from './forgery.js';
+import { showJob, showJobs } from './job-views.js';
+import { showLeaders, showLock, showLocks } from './lock-views.js';
+import { Query } from './query.js';
+import { doneReply, errorReply, fileReply, Refusal, type Reply, viewReply } from './reply.js';
+import { type ConsoleSource, Looks, refusalOf } from './source.js';
+
+/** What a console shows, and what it allows. */
+interface ConsoleSettings {
+  readonly title: string;
+  /** At least one. */
+  readonly sources: readonly ConsoleSource[];
+  readonly actions: readonly ConsoleAction[];
+  readonly allowedOrigins?: readonly string[] | undefined;
+  /** Told of an error that is none of the locks. */
+  readonly onError: (error: unknown) => void;
+  /** By which an answer is late. @default the system clock */
+  readonly clock?: Clock;
+}
+
+/** A request to do something. */
+interface ActionRequest {
+  readonly query: URLSearchParams;
+  readonly header: HeaderOf;
+  /** Reads the body. @throws Refusal where it is too large, or no JSON */
+  readonly body: () => Promise<unknown>;
+  /** Who asks. */
+  readonly who: () => Promise<unknown>;
+}
+
+const LONGEST_BY = 100;
+const FILES: Readonly<Record<string, readonly [type: string, content: string]>> = {
+  '': ['text/html', PAGE.shell],
+  'console.js': ['text/javascript', PAGE.script],
+  'console.css': ['text/css', PAGE.style],
+};
+
+type Views = { readonly [K in ConsoleView]: (looks: Looks, query: Query) => Promise<Content<K>> };
+
+/** Answers the requests of the page, behind any server. It never throws. */
+export class ConsoleAnswers {
+  readonly #looks: ReadonlyMap<string, Looks>;
+  readonly #views: Views = {
+    session: (looks) => Promise.resolve(this.#session(looks)),
+    now: showNow,
+    locks: showLocks,
+    lock: showLock,
+    blockers: showBlockers,
+    jobs: showJobs,
+    job: showJob,
+    leaders: showLeaders,
+    instances: showInstances,
+  };
+
+  constructor(private readonly settings: ConsoleSettings) {
+    this.#looks = new Map(settings.sources.map((source) => [source.service, new Looks(source, settings.clock)]));
+  }
+
+  /** The page and its parts. @param name empty for the page */
+  file(name: string, ifNoneMatch: string | undefined): Reply {
+    const file = Object.hasOwn(FILES, name) ? FILES[name] : undefined;
+    if (file) return fileReply(...file, ifNoneMatch);
+    return errorReply(new Refusal('NOT_FOUND', `The console has no file ${quote(name)}.`), Date.now());
+  }
+
+  async view(name: string, query: URLSearchParams, ifNoneMatch: string | undefined): Promise<Reply> {
+    let looks: Looks | undefined;
+    try {
+      looks = this.#looksAt(query);
+      if (!(CONSOLE_VIEWS as readonly string[]).includes(name)) {
+        throw new Refusal('NOT_FOUND', `The console has no view ${quote(name)}.`);
+      }
+      const answer = await this.#views[name as ConsoleView](looks, new Query(query));
+      return viewReply({ service: looks.source.service, ...answer }, looks.now(), ifNoneMatch);
+    } catch (error) {
+      return this.#failed(error, looks);
+    }
+  }
+
+  async act(name: string, { query, header, body, who }: ActionRequest): Promise<Reply> {
+    const { actions, allowedOrigins } = this.settings;
+    let looks: Looks | undefined;
+    try {
+      refuseForged(header, allowedOrigins);
+      looks = this.#looksAt(query);
+      if (!(CONSOLE_ACTIONS as readonly string[]).includes(name)) {
+        throw new Refusal('NOT_FOUND', `The console has no action ${quote(name)}.`);
+      }
+      const action = name as ConsoleAction;
+      if (!actions.includes(action)) {
+        throw new Refusal(
+          'NOT_ALLOWED',
+          `This application does not allow ${action} here: it is not among the actions of its console.`,
+        );
+      }
+      const answer = await ACTS[action](looks, await body(), nameOf(await who()));
+      return doneReply({ service: looks.source.service, ...answer }, looks.now());
+    } catch (error) {
+      return this.#failed(error, looks);
+    } finally {
+      looks?.forget();
+    }
+  }
+
+  #looksAt(query: URLSearchParams): Looks {
+    const service = query.get('service') ?? this.settings.sources[0]!.service;
+    const looks = this.#looks.get(service);
+    if (looks) return looks;
+    throw new Refusal('UNKNOWN_SERVICE', `The console shows no lock service ${quote(service)}.`);
+  }
+
+  #failed(error: unknown, looks: Looks | undefined): Reply {
+    const seen = refusalOf(error);
+    if (!(seen instanceof Refusal)) this.settings.onError(error);
+    const refusal =
+      seen instanceof Refusal
+        ? seen
+        : new Refusal('FAILED', 'The console failed. The log of the application says why.');
+    return errorReply(refusal, looks?.now() ?? Date.now());
+  }
+
+  #session(looks: Looks): Content<'session'> {
+    const { title, sources, actions } = this.settings;
+    const { leaseMs } = looks.source;
+    const services = sources.map(({ service }) => service);
+    return { at: looks.now(), version: VERSION, title, services, actions, leaseMs };
+  }
+}
+
+/** @throws Refusal where the application does not say who asks */
+function nameOf(who: unknown): string {
+  const name = typeof who === 'string' ? who.trim() : '';
+  if (name !== '') return name.slice(0, LONGEST_BY);
+  throw new Refusal(
+    'WHO_UNKNOWN',
+    'The application did not say who asks, so nothing was done: see who of its console.',
+  );
+}

@@ -1,0 +1,43 @@
+import type { JobInfo } from '../../../features/jobs/core/job-info.js';
+import type { ConsoleBodies } from '../bodies.js';
+import type { Content } from './fleet-views.js';
+import { contains, listed, type Query } from './query.js';
+import type { Looks } from './source.js';
+
+const MOST_RUNS = 100;
+const MOST_INSTANCES = 20;
+const FAILED: readonly unknown[] = ['error', 'lost', 'crashed'];
+
+export async function showJobs(looks: Looks, query: Query): Promise<Content<'jobs'>> {
+  const filter = query.text('filter').toLowerCase();
+  const state = query.oneOf('state', ['all', 'running', 'paused', 'failed', 'missed']);
+  const { by, isDescending } = query.sort(['name', 'next', 'last', 'missed']);
+  const limit = query.limit(200);
+  const found = await looks.jobs();
+  const rows = found.filter((each) => contains(filter, each.job.name) && isIn(state, each.job));
+  const keys = {
+    name: ({ name }: JobInfo) => name,
+    next: ({ nextDueAt }: JobInfo) => nextDueAt,
+    last: ({ lastRun }: JobInfo) => lastRun?.startedAt,
+    missed: ({ missed }: JobInfo) => missed,
+  };
+  const order = { by: (each: (typeof found)[number]) => keys[by](each.job), isDescending };
+  return { at: looks.now(), ...listed(rows, order, limit, ({ job, runs }) => ({ ...rowOf(job), history: runs })) };
+}
+
+export async function showJob(looks: Looks, query: Query): Promise<Content<'job'>> {
+  const name = query.name('name');
+  const { job: info, runs } = await looks.job(name, MOST_RUNS);
+  return { at: looks.now(), job: rowOf(info), instances: info.instances.slice(0, MOST_INSTANCES), runs };
+}
+
+function isIn(state: string, { running, pause, lastRun, missed }: JobInfo): boolean {
+  if (state === 'running') return running !== undefined;
+  if (state === 'paused') return pause !== undefined;
+  if (state === 'failed') return FAILED.includes(lastRun?.outcome);
+  return state === 'all' || missed > 0;
+}
+
+function rowOf({ isHere: _isHere, instances: _instances, ...info }: JobInfo): ConsoleBodies['job']['job'] {
+  return { ...info, state: info.running ? 'running' : info.pause ? 'paused' : 'waits' };
+}

@@ -1,0 +1,207 @@
+import type { Holder } from '../../../kernel/api/holder.js';
+import { groupName, lifeOf, type Roll } from '../../views/roll.js';
+import { labelText, locksOf, type SeenLock } from '../../views/locks.js';
+import { conclusionOn, sentencesOf } from '../../views/why.js';
+import { fencingTickOf } from '../../../kernel/store/fencing-token.js';
+import type { ConsoleBodies, LockHolder, LockLife, LockRow, LockWaiting } from '../bodies.js';
+import { type Content, rollBody } from './fleet-views.js';
+import { contains, listed, type Query } from './query.js';
+import type { Looks } from './source.js';
+
+const MOST_GROUPS = 200;
+const MOST_LISTED = 100;
+
+/** The rows of a roll call are made once, for all viewers. */
+const rowsOfRoll = new WeakMap<Roll, readonly LockRow[]>();
+
+export async function showLocks(looks: Looks, query: Query): Promise<Content<'locks'>> {
+  const text = query.text('filter');
+  const group = query.text('group', '', 512);
+  const state = query.oneOf('state', ['all', 'held', 'waited', 'trouble']);
+  const { by, isDescending } = query.sort(['resource', 'since', 'until', 'waiters', 'wait', 'instance', 'group']);
+  const limit = query.limit(100);
+  const roll = await looks.roll();
+  const filter = text.toLowerCase();
+  const rows = (await rowsFor(looks, roll, text)).filter(
+    (row) =>
+      contains(filter, row.resource, row.instanceId, row.group, row.callSite, row.label) &&
+      (group === '' || row.group === group) &&
+      isIn(state, row),
+  );
+  const { rows: shown, total } = listed(rows, { by: KEYS[by], isDescending }, limit, (row) => row);
+  return { ...rollBody(roll), rows: shown, total, groups: groupsOf(rowsOf(roll)) };
+}
+
+const KEYS = {
+  resource: ({ resource }: LockRow) => resource,
+  since: ({ since }: LockRow) => since,
+  until: ({ until }: LockRow) => until,
+  waiters: ({ waiters }: LockRow) => waiters,
+  wait: ({ oldestWaitSince }: LockRow) => oldestWaitSince,
+  instance: ({ instanceId }: LockRow) => instanceId,
+  group: ({ group }: LockRow) => group,
+} as const;
+
+function isIn(state: 'all' | 'held' | 'waited' | 'trouble', { life, waiters, fencingToken }: LockRow): boolean {
+  if (state === 'held') return fencingToken !== undefined;
+  if (state === 'waited') return waiters > 0;
+  return state === 'all' || (life !== 'alive' && life !== 'released');
+}
+
+/** Where the instances have more than they can list, they are asked once more, for names that begin with the filter. */
+async function rowsFor(looks: Looks, roll: Roll, filter: string): Promise<readonly LockRow[]> {
+  const rows = rowsOf(roll);
+  const about = await looks.rollAbout(filter);
+  if (about === roll) return rows;
+  const found = rowsOf(about);
+  const names = new Set(found.map(({ key }) => key));
+  return [...found, ...rows.filter(({ key }) => !names.has(key))];
+}
+
+function rowsOf(roll: Roll): readonly LockRow[] {
+  const known = rowsOfRoll.get(roll);
+  if (known) return known;
+  const rows = locksOf(roll).map((lock) => rowOf(lock, roll.askedAt));
+  rowsOfRoll.set(roll, rows);
+  return rows;
+}
+
+function rowOf({ resource, mode, lease, waiters, oldestWaitMs }: SeenLock, at: number): LockRow {
+  const waits = { waiters, ...(oldestWaitMs !== undefined && { oldestWaitSince: at - oldestWaitMs }) };
+  if (!lease) return { key: resource, resource, mode: 'free', life: 'noHolder', ...waits };
+  const { instanceId, life, fencingToken, heldMs, leftMs, work, holder } = lease;
+  const label = holder ? labelText(holder) : '';
+  return {
+    key: `${fencingTickOf(fencingToken)} ${resource}`,
+    resource,
+    mode,
+    life: life === 'answers' ? 'alive' : life,
+    instanceId,
+    ...(work && { group: groupName(work.group) }),
+    ...(work?.callSite !== undefined && { callSite: work.callSite }),
+    ...(label !== '' && { label }),
+    fencingToken,
+    since: at - heldMs,
+    until: at + leftMs,
+    ...waits,
+  };
+}
+
+function groupsOf(rows: readonly LockRow[]): string[] {
+  const groups = new Set(rows.flatMap(({ group }) => (group === undefined ? [] : [group])));
+  return [...groups].sort().slice(0, MOST_GROUPS);
+}
+
+export async function showLock(looks: Looks, query: Query): Promise<Content<'lock'>> {
+  const resource = query.name('resource');
+  const [roll, { at, seen, before }] = await Promise.all([looks.rollAbout(resource), looks.explain(resource)]);
+  const { state, cause } = seen;
+  const calls = callsFor(resource, roll);
+  const holders = state.holders.slice(0, MOST_LISTED).map((holder): LockHolder => {
+    const shown = holderOf(holder, resource, roll, at);
+    return before ? { ...shown, conclusion: conclusionOn(holder, before.state, resource, roll) } : shown;
+  });
+  return {
+    ...rollBody(roll),
+    at,
+    resource,
+    mode: state.mode ?? 'free',
+    cause,
+    sentences: sentencesOf(seen, roll),
+    holders,
+    holderCount: state.holders.length,
+    queue: state.waiters.slice(0, MOST_LISTED).map((waiter, index) => {
+      const { instanceId, mode, permits } = waiter;
+      const label = labelText(waiter);
+      const first = calls.find((each) => each.instanceId === instanceId);
+      return {
+        ...(first?.since !== undefined && { since: first.since }),
+        ...(first?.group !== undefined && { group: first.group }),
+        ...(first?.callSite !== undefined && { callSite: first.callSite }),
+        key: `${instanceId} ${index}`,
+        instanceId,
+        mode,
+        ...(permits !== undefined && { permits }),
+        ...(label !== '' && { label }),
+      };
+    }),
+    queueCount: state.waiters.length,
+    calls: calls.slice(0, MOST_LISTED),
+    callCount: calls.length,
+    ...(state.permits && { permits: state.permits }),
+  };
+}
+
+function holderOf(holder: Holder, resource: string, roll: Roll, at: number): LockHolder {
+  const { instanceId, mode, fencingToken, heldMs, ttlMs, leaseMs, depth, permits } = holder;
+  const instance = roll.instances.find((each) => each.instanceId === instanceId);
+  const tick = fencingTickOf(fencingToken);
+  const listing = instance?.held.find(
+    (each) => each.resource === resource && fencingTickOf(each.fencingToken) === tick,
+  );
+  const label = labelText(holder);
+  return {
+    key: `${tick} ${instanceId}`,
+    instanceId,
+    life: lifeOfHolder(holder, roll, listing?.isRenewed),
+    mode,
+    fencingToken,
+    since: at - heldMs,
+    until: at + ttlMs,
+    leaseMs,
+    depth,
+    ...(permits !== undefined && { permits }),
+    ...(listing && { group: groupName(listing.group) }),
+    ...(listing?.callSite !== undefined && { callSite: listing.callSite }),
+    ...(label !== '' && { label }),
+  };
+}
+
+function lifeOfHolder({ instanceId, isKept }: Holder, roll: Roll, isRenewed = true): LockLife {
+  if (isKept) return 'released';
+  const life = lifeOf(instanceId, roll);
+  if (life !== 'answers') return life;
+  return isRenewed ? 'alive' : 'notRenewed';
+}
+
+/** The oldest first. */
+function callsFor(resource: string, { instances, askedAt }: Roll): LockWaiting[] {
+  const calls = instances.flatMap(({ instanceId, waiting }) =>
+    waiting
+      .filter((wait) => wait.resource === resource)
+      .map(({ call, mode, waitedMs, group, callSite, holds }) => ({
+        key: `${instanceId} ${call}`,
+        instanceId,
+        mode,
+        since: askedAt - waitedMs,
+        group: groupName(group),
+        ...(callSite !== undefined && { callSite }),
+        ...(holds.length > 0 && { holds: holds.map((each) => each.resource) }),
+      })),
+  );
+  return calls.sort((a, b) => a.since - b.since);
+}
+
+export async function showLeaders(looks: Looks, query: Query): Promise<Content<'leaders'>> {
+  const filter = query.text('filter').toLowerCase();
+  const limit = query.limit(200);
+  const [roll, { at, all }] = await Promise.all([looks.roll(), looks.leaderships()]);
+  const rows = all
+    .filter(({ name, leader }) => contains(filter, name, leader))
+    .map(({ name, leader, life, fencingToken, leadsForMs, ttlMs, candidates, transitions, lookedAtSince }) => ({
+      name,
+      ...(leader !== undefined && { instanceId: leader }),
+      ...(life !== undefined && { life: life === 'answers' ? 'alive' : life }),
+      ...(fencingToken !== undefined && { fencingToken }),
+      ...(leadsForMs !== undefined && { since: at - leadsForMs }),
+      ...(ttlMs !== undefined && { until: at + ttlMs }),
+      candidates,
+      transitions,
+      lookedAtSince,
+    })) satisfies ConsoleBodies['leaders']['rows'];
+  return {
+    ...rollBody(roll),
+    at,
+    ...listed(rows, { by: ({ name }) => name, isDescending: false }, limit, (row) => row),
+  };
+}

@@ -1,0 +1,74 @@
+import { describeValue } from '../../../kernel/api/validation.js';
+import { quote, quoteSome } from '../../../kernel/util/quoted.js';
+import { Refusal } from './reply.js';
+
+const MOST_ROWS = 1_000;
+const LONGEST_TEXT = 200;
+const LONGEST_NAME = 1_024;
+
+/** Reads the query of an address. A value that cannot be is refused, so that a link never shows something else. */
+export class Query {
+  constructor(private readonly values: URLSearchParams) {}
+
+  /** @throws Refusal where it is too long */
+  text(name: string, fallback = '', longest = LONGEST_TEXT): string {
+    const value = this.values.get(name) ?? fallback;
+    if (value.length > longest) throw new Refusal('BAD_REQUEST', `${name} has more than ${longest} characters.`);
+    return value;
+  }
+
+  /** A name that has to be there. @throws Refusal */
+  name(name: string): string {
+    const value = this.text(name, '', LONGEST_NAME);
+    if (value === '') throw new Refusal('BAD_REQUEST', `${name} is missing: ?${name}=…`);
+    return value;
+  }
+
+  /** One of a few words. @throws Refusal */
+  oneOf<T extends string>(name: string, allowed: readonly [T, ...T[]]): T {
+    const value = this.values.get(name) ?? '';
+    if (value === '') return allowed[0];
+    if ((allowed as readonly string[]).includes(value)) return value as T;
+    throw new Refusal('BAD_REQUEST', `${name} must be one of ${quoteSome(allowed, 20)}, not ${quote(value)}.`);
+  }
+
+  /** What to sort by, the first one without it; with `-` before it, from the last to the first. @throws Refusal */
+  sort<T extends string>(allowed: readonly [T, ...T[]]): { readonly by: T; readonly isDescending: boolean } {
+    const text = this.text('sort');
+    const isDescending = text.startsWith('-');
+    const by = new Query(new URLSearchParams({ sort: isDescending ? text.slice(1) : text })).oneOf('sort', allowed);
+    return { by, isDescending };
+  }
+
+  /** @throws Refusal */
+  limit(fallback: number): number {
+    const text = this.values.get('limit');
+    if (text === null || text === '') return fallback;
+    const limit = Number(text);
+    if (Number.isInteger(limit) && limit >= 1 && limit <= MOST_ROWS) return limit;
+    throw new Refusal('BAD_REQUEST', `limit must be 1 to ${MOST_ROWS}, not ${describeValue(text)}.`);
+  }
+}
+
+/** The rows that fit, sorted and cut. What is not set comes last, in both directions. */
+export function listed<Row, Shown = Row>(
+  rows: readonly Row[],
+  { by, isDescending }: { readonly by: (row: Row) => string | number | undefined; readonly isDescending: boolean },
+  limit: number,
+  show: (row: Row) => Shown,
+): { readonly rows: readonly Shown[]; readonly total: number } {
+  const sign = isDescending ? -1 : 1;
+  const keyed = rows.map((row) => ({ row, key: by(row) }));
+  keyed.sort((a, b) => {
+    if (a.key === b.key) return 0;
+    if (a.key === undefined) return 1;
+    if (b.key === undefined) return -1;
+    return a.key < b.key ? -sign : sign;
+  });
+  return { rows: keyed.slice(0, limit).map(({ row }) => show(row)), total: rows.length };
+}
+
+/** Whether one of the texts contains the filter, in small letters or large ones. */
+export function contains(filter: string, ...texts: readonly (string | undefined)[]): boolean {
+  return filter === '' || texts.some((text) => text?.toLowerCase().includes(filter));
+}

@@ -1,0 +1,412 @@
+/** What the console answers: each JSON body. The page reads these, and so may a script of yours. */
+import type { LockMode } from '../../kernel/api/lock-mode.js';
+import type { LockFleet } from '../../features/fleet/core/roll/lock-fleet.js';
+import type { JobInfo, JobRun } from '../../features/jobs/core/job-info.js';
+
+/** Raised where a field changes its meaning, or is gone. A new field does not raise it. */
+export const CONSOLE_SCHEMA = 1;
+
+/** What may be done by the page, where the application allows it. Also the last part of its address: `POST api/release`. */
+export const CONSOLE_ACTIONS = ['release', 'runJob', 'pauseJob', 'resumeJob'] as const;
+export type ConsoleAction = (typeof CONSOLE_ACTIONS)[number];
+
+/** The views of the page, and the last part of their addresses: `GET api/locks`. */
+export const CONSOLE_VIEWS = [
+  'session',
+  'now',
+  'locks',
+  'lock',
+  'blockers',
+  'jobs',
+  'job',
+  'leaders',
+  'instances',
+] as const;
+export type ConsoleView = (typeof CONSOLE_VIEWS)[number];
+
+/** Every body that is no error has these. All times (`at`, `since`, `until` …) are epoch milliseconds by the clock of Redis. */
+interface Body {
+  readonly schemaVersion: typeof CONSOLE_SCHEMA;
+  /** The lock service that was asked. */
+  readonly service: string;
+  /** When it was seen. */
+  readonly at: number;
+}
+
+/** Every body of an error, with a status of 400 and more. A guard, a proxy or a parser of the application may answer otherwise. */
+export interface ErrorBody {
+  readonly error: {
+    readonly code: ConsoleErrorCode;
+    /** One or two sentences for a person. They name no secret and no address of Redis. */
+    readonly message: string;
+  };
+}
+
+export type ConsoleErrorCode =
+  /** 400: a query or a body that cannot be. */
+  | 'BAD_REQUEST'
+  /** 403: the request may come from another site. */
+  | 'FORGED'
+  /** 403: the application does not allow this action here. */
+  | 'NOT_ALLOWED'
+  /** 403: `who` did not say who asks. */
+  | 'WHO_UNKNOWN'
+  /** 404: no such view, action or file. */
+  | 'NOT_FOUND'
+  /** 404: the console shows no such lock service. */
+  | 'UNKNOWN_SERVICE'
+  /** 404 */
+  | 'UNKNOWN_JOB'
+  /** 404: nothing holds the resource now. */
+  | 'GONE'
+  /** 409: it is held, by another lease than the one that was seen. */
+  | 'OUT_OF_DATE'
+  /** 409: the job is not paused. */
+  | 'NOT_PAUSED'
+  /** 409: no instance has taken the request to run the job; none will. */
+  | 'NOT_TAKEN'
+  /** 413 */
+  | 'TOO_LARGE'
+  /** 415: the body is not declared as JSON. */
+  | 'NOT_JSON'
+  /** 501: this store cannot be asked for it, as a quorum has no roll calls and no records of jobs. */
+  | 'NOT_SUPPORTED'
+  /** 503: the application shuts down. */
+  | 'SHUTTING_DOWN'
+  /** 503: Redis cannot be reached, does not answer, or refuses. */
+  | 'REDIS_AWAY'
+  /** 500 */
+  | 'FAILED';
+
+/** How much of the fleet the answer is made of. */
+export interface Completeness {
+  /** `unknown`: Redis could not say how many instances there are, as a cluster cannot. */
+  readonly completeness: 'complete' | 'partial' | 'unknown';
+  /** How many instances have answered. */
+  readonly heard: number;
+  /** How many were asked; `null` if Redis could not count them. */
+  readonly asked: number | null;
+  /** Connected, and have not answered: at most 20 of them, where their names are known, and how many there are. */
+  readonly silent: readonly string[];
+  readonly silentCount: number;
+  /** How many answers could not be read: of a newer version, or forged. */
+  readonly unreadable: number;
+  /** How many leases and waiting calls the instances did not list, because an answer has 4 kB at most. */
+  readonly unlistedHeld: number;
+  readonly unlistedWaiting: number;
+}
+
+/** A body that is made of a roll call. */
+interface RollBody extends Body {
+  readonly fleet: Completeness;
+}
+
+/** A list that the server has filtered, sorted and cut. */
+interface ListBody<Row> {
+  readonly rows: readonly Row[];
+  /** How many rows fit the filter, with those that are not in `rows`. */
+  readonly total: number;
+}
+
+/** Calls that wait for each other in a circle. */
+export interface DeadlockSeen {
+  readonly sentence: string;
+  /** In their order: each waits for what the next one holds. */
+  readonly resources: readonly string[];
+}
+
+/** What a lease is, or a process that has it. The page has a word and a mark for each. */
+export type LockLife =
+  /** Its process answers, and renews it. */
+  | 'alive'
+  /** Its process answers. It does not renew this lease. */
+  | 'notRenewed'
+  /** Released, and stays taken until its `minHoldMs` is over. */
+  | 'released'
+  /** Its process is connected, and does not answer. */
+  | 'silent'
+  /** No such process is connected: most likely dead. */
+  | 'gone'
+  /** It is not known whether its process is connected. */
+  | 'unheard'
+  /** Calls wait, and no holder was found. */
+  | 'noHolder';
+
+export interface LockRow {
+  /** The same lease has the same key in the next answer. */
+  readonly key: string;
+  readonly resource: string;
+  readonly mode: LockMode | 'free';
+  readonly life: LockLife;
+  readonly instanceId?: string;
+  /** The group of the call; `everything else` for calls without one. */
+  readonly group?: string;
+  readonly callSite?: string;
+  /** What the holder says of itself, in words, where its process has not answered. */
+  readonly label?: string;
+  readonly fencingToken?: number;
+  readonly since?: number;
+  /** When the lease ends unless it is renewed. A later answer with a later time: it was renewed. */
+  readonly until?: number;
+  readonly waiters: number;
+  readonly oldestWaitSince?: number;
+}
+
+export interface LockHolder {
+  readonly key: string;
+  readonly instanceId: string;
+  readonly life: LockLife;
+  readonly mode: LockMode;
+  readonly fencingToken: number;
+  readonly since: number;
+  readonly until: number;
+  /** How long the lease was when it was last granted or renewed; 0 where that is not known. */
+  readonly leaseMs: number;
+  readonly depth: number;
+  readonly permits?: number;
+  readonly group?: string;
+  readonly callSite?: string;
+  readonly label?: string;
+  /** What two looks, some seconds apart, say of it. Not set before the second look. */
+  readonly conclusion?: string;
+}
+
+export interface LockWaiting {
+  readonly key: string;
+  readonly instanceId: string;
+  readonly mode: LockMode;
+  readonly permits?: number;
+  readonly label?: string;
+  /** Known where its process has answered. */
+  readonly since?: number;
+  readonly group?: string;
+  readonly callSite?: string;
+  /** Names of resources that its caller holds meanwhile. */
+  readonly holds?: readonly string[];
+}
+
+interface LeaderRow {
+  readonly name: string;
+  /** None leads where these are not set. */
+  readonly instanceId?: string;
+  readonly life?: LockLife;
+  readonly fencingToken?: number;
+  readonly since?: number;
+  readonly until?: number;
+  readonly candidates: number;
+  /** How often another term began since this process looks, and since when that is. */
+  readonly transitions: number;
+  readonly lookedAtSince: number;
+}
+
+export interface InstanceRow {
+  readonly instanceId: string;
+  /** `silent`: connected, and has not answered. Then nothing else is known of it. */
+  readonly state: 'up' | 'renewalsFail' | 'shuttingDown' | 'silent';
+  readonly version?: string;
+  readonly startedAt?: number;
+  readonly loopDelayMs?: number;
+  /** The longest standstill of the last minute. */
+  readonly stoodStillMs?: number;
+  readonly hearing?: boolean;
+  readonly held?: number;
+  readonly waiting?: number;
+  /** What it leads. */
+  readonly leads?: readonly string[];
+  /** How many singleton jobs it has the code of. */
+  readonly jobs?: number;
+  /** How many leases were granted there in the last minute. */
+  readonly acquired?: number;
+}
+
+/** The answer of each view and of each action. */
+export interface ConsoleBodies {
+  /** `GET api/session` */
+  readonly session: Body & {
+    /** The version of this package. */
+    readonly version: string;
+    /** Of the application, for the head of the page. */
+    readonly title: string;
+    /** Those that the console shows, for a choice where there are several. */
+    readonly services: readonly string[];
+    /** What the application allows. */
+    readonly actions: readonly ConsoleAction[];
+    /** How long a lease is where a call does not say it, in milliseconds; `null` if that is not known. */
+    readonly leaseMs: number | null;
+  };
+  /** `GET api/now` */
+  readonly now: RollBody & {
+    readonly redis: {
+      /** Whether locks can be had. `notTried`: the user of the command line may only look. */
+      readonly status: 'up' | 'degraded' | 'down' | 'notTried';
+      readonly topology: string;
+      readonly roundTripMs: number | null;
+      readonly problems: readonly { readonly code: string; readonly message: string }[];
+    };
+    readonly held: number;
+    readonly waiting: number;
+    /** Since when the oldest call waits, of those that are listed; `null` if none waits. */
+    readonly oldestWaitSince: number | null;
+    /** In the last minute, of all instances; `null` while they have only begun to count. `forMs` is their shortest time. */
+    readonly lastMinute: LockFleet['instances'][number]['lastMinute'];
+    /** Instances that hear no messages: at most 20. */
+    readonly deaf: readonly string[];
+    readonly deafCount: number;
+    /** The five groups that made others wait longest. */
+    readonly blockers: readonly {
+      readonly holder: string;
+      readonly waitedMs: number;
+      readonly calls: number;
+      /** Which groups waited for it, the longest first: at most five. */
+      readonly waiters: readonly string[];
+    }[];
+    /** The five oldest waits. */
+    readonly longestWaits: readonly {
+      readonly key: string;
+      readonly resource: string;
+      readonly since: number;
+      readonly instanceId: string;
+      readonly group: string;
+      readonly callSite?: string;
+      readonly heldBy?: string;
+    }[];
+    /** Holders that do not answer, of resources that calls wait for: at most five, and how many there are. */
+    readonly deadHolders: readonly {
+      readonly key: string;
+      readonly resource: string;
+      readonly instanceId: string;
+      readonly until: number;
+    }[];
+    readonly deadHolderCount: number;
+    readonly deadlocks: readonly DeadlockSeen[];
+    readonly leaders: number;
+    /** `null`: they cannot be asked for. */
+    readonly jobs: {
+      readonly known: number;
+      readonly running: number;
+      readonly paused: number;
+      readonly missed: number;
+    } | null;
+  };
+  /** `GET api/locks?filter=&group=&state=&sort=&limit=` */
+  readonly locks: RollBody &
+    ListBody<LockRow> & {
+      /** The groups that the listed locks have, for the choice: at most 200. */
+      readonly groups: readonly string[];
+    };
+  /** `GET api/lock?resource=` of one resource, which may be free. */
+  readonly lock: RollBody & {
+    readonly resource: string;
+    readonly mode: LockMode | 'free';
+    /** See `LOCK_CAUSES` of `locks.explain()`. */
+    readonly cause: string;
+    /** What `locks.explain()` says. */
+    readonly sentences: readonly string[];
+    /** At most 100, in the order of their tokens. */
+    readonly holders: readonly LockHolder[];
+    readonly holderCount: number;
+    /** In the order of the queue in Redis: one for each process. At most 100. */
+    readonly queue: readonly LockWaiting[];
+    /** All calls that wait, as their processes list them, the oldest first. At most 100. */
+    readonly calls: readonly LockWaiting[];
+    readonly queueCount: number;
+    readonly callCount: number;
+    /** Of a semaphore. */
+    readonly permits?: { readonly total: number; readonly available: number };
+  };
+  /** `GET api/blockers`. Groups have their names here: `everything else` for calls without one. */
+  readonly blockers: RollBody & {
+    /** Who has waited for whom, in the last ten minutes at most, while it was counted: at most 50, those with the longest waits first. */
+    readonly cells: LockFleet['instances'][number]['blockers'];
+    readonly cellCount: number;
+    /** Who waits now. `waitedMs` is the longest wait of them. */
+    readonly now: LockFleet['instances'][number]['blockers'];
+    /** Whether the instances count. They begin when they are first asked, and stop a minute after the last time. */
+    readonly isCounting: boolean;
+    readonly deadlocks: readonly DeadlockSeen[];
+  };
+  /** `GET api/jobs?filter=&state=&sort=&limit=` */
+  readonly jobs: Body &
+    ListBody<
+      ConsoleBodies['job']['job'] & {
+        /** The newest 14 entries, the newest first. */
+        readonly history: readonly JobRun[];
+      }
+    >;
+  /** `GET api/job?name=` */
+  readonly job: Body & {
+    readonly job: Omit<JobInfo, 'isHere' | 'instances'> & { readonly state: 'waits' | 'running' | 'paused' };
+    /** Those that have it, the last seen first: at most 20. */
+    readonly instances: JobInfo['instances'];
+    /** The newest first: at most 100. `errorMessage` only of jobs with `historyMessages`: Redis has no other. */
+    readonly runs: readonly JobRun[];
+  };
+  /** `GET api/leaders` */
+  readonly leaders: RollBody & ListBody<LeaderRow>;
+  /** `GET api/instances?filter=&state=&sort=&limit=` */
+  readonly instances: RollBody & ListBody<InstanceRow>;
+  /** To `POST api/release` */
+  readonly release: Body & {
+    readonly resource: string;
+    readonly fencingToken: number;
+    /** Which process had it. */
+    readonly holder: string;
+    readonly by: string;
+    readonly reason: string;
+    /** When the holder hears of it, at its next renewal. */
+    readonly heardAt: number;
+  };
+  /** To `POST api/runJob` */
+  readonly runJob: Body & {
+    readonly job: string;
+    /** Which instance runs it. */
+    readonly instanceId: string;
+    /** `taken`: it runs now. The others: it has ended already. */
+    readonly state: 'taken' | 'ok' | 'error' | 'refused';
+    /** Why it was refused, or the name of the error. */
+    readonly message?: string;
+    readonly by: string;
+  };
+  /** To `POST api/pauseJob` */
+  readonly pauseJob: Body & {
+    readonly job: string;
+    readonly pause: NonNullable<JobInfo['pause']>;
+    /** The pause that stood before. */
+    readonly before?: NonNullable<JobInfo['pause']>;
+  };
+  /** To `POST api/resumeJob` */
+  readonly resumeJob: Body & {
+    readonly job: string;
+    /** The pause that stood. */
+    readonly before: NonNullable<JobInfo['pause']>;
+  };
+}
+
+/** The JSON that is sent with each action. */
+export interface ConsoleRequests {
+  /** `POST api/release` */
+  readonly release: {
+    readonly resource: string;
+    /** As it was seen. A later lease is left alone. */
+    readonly fencingToken: number;
+    /** 1 to 200 characters. */
+    readonly reason: string;
+  };
+  /** `POST api/runJob`. An answer may take some five seconds: until an instance has taken the request. */
+  readonly runJob: {
+    readonly job: string;
+    readonly reason?: string;
+  };
+  /** `POST api/pauseJob` */
+  readonly pauseJob: {
+    readonly job: string;
+    /** For how long, in milliseconds: at most a year. Not set: until it is resumed. */
+    readonly forMs?: number;
+    readonly reason?: string;
+  };
+  /** `POST api/resumeJob` */
+  readonly resumeJob: {
+    readonly job: string;
+    readonly reason?: string;
+  };
+}

@@ -1,0 +1,167 @@
+import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
+import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
+import { callback, checked, describeValue, type OptionsOf, OptionTable, text } from '../../../kernel/api/validation.js';
+import { quote, quoteSome } from '../../../kernel/util/quoted.js';
+import { DEFAULT_NAME } from '../../../nest/tokens.js';
+import { CONSOLE_ACTIONS, type ConsoleAction } from '../bodies.js';
+
+/** What `RedisLockConsoleModule.forRoot()` takes. */
+export interface RedisLockConsoleOptions {
+  /**
+   * The path of the page, below the global prefix of the application.
+   *
+   * @allowed segments of `A-Z a-z 0-9 _ . ~ -`, with `/` between them
+   * @default 'locks'
+   */
+  path?: string;
+  /**
+   * The guards of the page, as for `@UseGuards`. Nest creates the classes among them and injects from `imports`. Set
+   * either this or `unguarded`.
+   *
+   * @allowed one or more classes or instances with `canActivate`
+   * @default none
+   */
+  guards?: readonly (CanActivate | Type<CanActivate>)[];
+  /**
+   * Confirms that every caller who reaches the path may see it, because a global guard, a proxy or the network decides.
+   *
+   * @allowed `'I know'`
+   * @default none
+   */
+  unguarded?: 'I know';
+  /**
+   * The actions to allow. `release` ends one lease by its token; `runJob`, `pauseJob` and `resumeJob` are those of
+   * `SingletonJobs`, for the whole fleet.
+   *
+   * @allowed `'release'`, `'runJob'`, `'pauseJob'`, `'resumeJob'`
+   * @default none: the page only shows
+   */
+  actions?: readonly ConsoleAction[];
+  /**
+   * Returns the name of the user for the log and the event, given the request of Express or Fastify after the guards.
+   * Without a name, the action is rejected. Required with `actions`.
+   *
+   * @allowed a function that returns a name of 1 to 100 characters, or a promise of one
+   * @default none
+   */
+  // oxlint-disable-next-line typescript/no-explicit-any -- the request is that of the platform, with what guards have put there
+  who?: (request: any) => string | undefined | null | Promise<string | undefined | null>;
+  /**
+   * The lock services to show, by the `service` of their registrations; the first one is selected.
+   *
+   * @allowed names that were given to `RedisLockModule.forRoot`
+   * @default the registration without a name
+   */
+  services?: readonly string[];
+  /**
+   * The origins from which browsers may request an action, such as `https://ops.example.com`. Only needed if the
+   * application allows other origins its headers (CORS) and runs without TLS.
+   *
+   * @allowed origins
+   * @default not looked at: `Sec-Fetch-Site` says whether it is the same one
+   */
+  allowedOrigins?: readonly string[];
+  /**
+   * The title of the page.
+   *
+   * @allowed 1 to 100 characters
+   * @default 'Locks'
+   */
+  title?: string;
+  /**
+   * The modules that provide what the guards inject.
+   *
+   * @allowed modules, as `imports` of `@Module` takes them
+   * @default none
+   */
+  imports?: ModuleMetadata['imports'];
+}
+
+export const CONSOLE_OPTIONS = new OptionTable({
+  path: text(
+    /^\/?[\w~-][\w.~-]*(?:\/[\w~-][\w.~-]*)*\/?$/,
+    'segments of letters, digits, _ . ~ and -, with / between them, such as ops/locks',
+  ).default('locks'),
+  guards: checked(checkGuards),
+  unguarded: checked(checkUnguarded),
+  actions: checked(checkActions),
+  who: callback<NonNullable<RedisLockConsoleOptions['who']>>(),
+  services: checked(checkNames),
+  allowedOrigins: checked(checkOrigins),
+  title: text(/^[^]{1,100}$/, '1 to 100 characters').default('Locks'),
+  imports: checked(() => {}),
+} satisfies OptionsOf<RedisLockConsoleOptions>);
+
+/** The options with what was left out. */
+export interface ResolvedConsoleOptions extends RedisLockConsoleOptions {
+  /** Without slashes around it. */
+  readonly path: string;
+  readonly guards: readonly (CanActivate | Type<CanActivate>)[];
+  readonly actions: readonly ConsoleAction[];
+  readonly services: readonly string[];
+  readonly title: string;
+}
+
+/** @throws InvalidLockOptionsError */
+export function resolveConsoleOptions(options: RedisLockConsoleOptions): ResolvedConsoleOptions {
+  CONSOLE_OPTIONS.check('RedisLockConsoleModule.forRoot', options);
+  const { guards = [], actions = [], services = [DEFAULT_NAME], unguarded, who } = options;
+  const { path = CONSOLE_OPTIONS.defaults.path, title = CONSOLE_OPTIONS.defaults.title } = options;
+  if (guards.length === 0 && unguarded === undefined) {
+    throw wrong(
+      'guards',
+      "is missing: without it, each caller who reaches the path sees every lock. Pass guards of yours, or unguarded: 'I know' " +
+        'where a global guard, a proxy or the network decides who gets there.',
+    );
+  }
+  if (guards.length > 0 && unguarded !== undefined) throw wrong('unguarded', 'is for a console without guards.');
+  if (actions.length > 0 && who === undefined) {
+    throw wrong('who', 'is missing: actions need a name for the log, such as who: (request) => request.user?.email.');
+  }
+  return { ...options, path: path.replace(/^\/|\/$/g, ''), title, guards, actions, services };
+}
+
+function checkGuards(option: string, value: unknown): void {
+  const isGuard = (each: unknown): boolean =>
+    typeof each === 'function' || typeof (each as CanActivate | null)?.canActivate === 'function';
+  if (Array.isArray(value) && value.every(isGuard)) return;
+  throw wrong(option, `must be a list of guards, as @UseGuards() takes them, not ${describeValue(value)}.`);
+}
+
+function checkUnguarded(option: string, value: unknown): void {
+  if (value !== 'I know') throw wrong(option, `must be 'I know', not ${describeValue(value)}.`);
+}
+
+function checkActions(option: string, value: unknown): void {
+  const known: readonly unknown[] = CONSOLE_ACTIONS;
+  if (Array.isArray(value) && value.every((each) => known.includes(each))) return;
+  const unknown = Array.isArray(value) ? value.find((each) => !known.includes(each)) : value;
+  throw wrong(option, `must be a list of ${quoteSome(CONSOLE_ACTIONS)}, not ${describeValue(unknown)}.`);
+}
+
+function checkNames(option: string, value: unknown): void {
+  const isName = (each: unknown): boolean => typeof each === 'string' && each !== '';
+  const names = Array.isArray(value) ? value : [];
+  if (names.length > 0 && names.every(isName) && new Set(names).size === names.length) return;
+  throw wrong(option, `must be a list of one or more names, each once, not ${describeValue(value)}.`);
+}
+
+function checkOrigins(option: string, value: unknown): void {
+  const origins: unknown[] = Array.isArray(value) ? value : [value];
+  const bad = origins.find((each) => typeof each !== 'string' || originOf(each) !== each);
+  if (Array.isArray(value) && bad === undefined) return;
+  const shown = typeof bad === 'string' ? quote(bad) : describeValue(bad);
+  throw wrong(option, `must be a list of origins such as https://ops.example.com, without a path, not ${shown}.`);
+}
+
+function originOf(text: string): string | undefined {
+  try {
+    return new URL(text).origin;
+  } catch {
+    return undefined;
+  }
+}
+
+function wrong(option: string, what: string): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(`${option} of RedisLockConsoleModule.forRoot ${what}`, option);
+}

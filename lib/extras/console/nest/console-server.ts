@@ -1,0 +1,119 @@
+import { Logger, type OnModuleInit } from '@nestjs/common';
+import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
+import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
+import { quote } from '../../../kernel/util/quoted.js';
+import { partsOf } from '../../../nest/service-parts.js';
+import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from '../../../nest/tokens.js';
+import { ConsoleAnswers } from '../answers/console-answers.js';
+import { Refusal, redirectReply, type Reply } from '../answers/reply.js';
+import type { ConsoleSource } from '../answers/source.js';
+import type { ResolvedConsoleOptions } from './console-options.js';
+import { readBody, type WithBody } from './request-body.js';
+
+/** What requests of Express and of Fastify have. */
+export interface PlatformRequest extends WithBody {
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** Answers the requests of one console, by the HTTP adapter of the application. */
+export class ConsoleServer implements OnModuleInit {
+  #answers: ConsoleAnswers | undefined;
+  readonly #logger = new Logger('RedisLockConsole');
+
+  constructor(
+    private readonly options: ResolvedConsoleOptions,
+    private readonly host: HttpAdapterHost,
+    private readonly modules: ModuleRef,
+  ) {}
+
+  /** @throws InvalidLockOptionsError where a lock service is not there */
+  onModuleInit(): void {
+    const { title, actions, services, allowedOrigins, guards, path } = this.options;
+    this.#answers = new ConsoleAnswers({
+      title,
+      sources: services.map((name) => this.#source(name)),
+      actions,
+      allowedOrigins,
+      onError: (error) => this.#logger.error(error),
+    });
+    if (guards.length === 0)
+      this.#logger.warn(`The console at ${path} has no guards of its own (unguarded: 'I know').`);
+  }
+
+  async file(name: string, request: PlatformRequest, response: unknown): Promise<void> {
+    const { pathname, search } = this.#address(request);
+    const isPage = name === '';
+    const reply =
+      isPage && !pathname.endsWith('/')
+        ? redirectReply(pathname.slice(pathname.lastIndexOf('/') + 1), search)
+        : this.#answers!.file(name, headerOf(request, 'if-none-match'));
+    return this.#send(reply, response);
+  }
+
+  async view(name: string, request: PlatformRequest, response: unknown): Promise<void> {
+    const { searchParams } = this.#address(request);
+    const reply = await this.#answers!.view(name, searchParams, headerOf(request, 'if-none-match'));
+    return this.#send(reply, response);
+  }
+
+  async act(name: string, request: PlatformRequest, response: unknown): Promise<void> {
+    const { who } = this.options;
+    const reply = await this.#answers!.act(name, {
+      query: this.#address(request).searchParams,
+      header: (header) => headerOf(request, header),
+      body: () => readBody(request),
+      who: async () => who?.(request),
+    });
+    return this.#send(reply, response);
+  }
+
+  #address(request: PlatformRequest): URL {
+    const url = this.host.httpAdapter.getRequestUrl(request) as string;
+    // Two slashes at the beginning would be the name of a host.
+    return new URL(url.replace(/^\/+/, '/'), 'http://console');
+  }
+
+  async #send({ status, headers, body }: Reply, response: unknown): Promise<void> {
+    const { httpAdapter } = this.host;
+    // An interceptor with a time limit has answered.
+    if (httpAdapter.isHeadersSent(response)) return;
+    for (const [name, value] of Object.entries(headers)) httpAdapter.setHeader(response, name, value);
+    await httpAdapter.reply(response, body, status);
+  }
+
+  #source(name: string): ConsoleSource {
+    const parts = partsOf(this.#find(getRedisLockToken(name), name));
+    const { defaults } = this.#find(getRedisLockOptionsToken(name), name) as {
+      readonly defaults: { readonly leaseMs: number };
+    };
+    return {
+      service: name,
+      leaseMs: defaults.leaseMs,
+      // A test may exchange it.
+      get client() {
+        if (parts) return parts.client;
+        throw new Refusal('NOT_SUPPORTED', 'These locks are the stand-in of a test, which remembers nothing.');
+      },
+      jobs: parts?.jobs && parts.jobs.refusal === undefined ? parts.jobs.records : null,
+      ownJobs: () => parts?.ownJobs?.() ?? new Set(),
+    };
+  }
+
+  #find(token: string, name: string): object {
+    try {
+      return this.modules.get<object>(token, { strict: false });
+    } catch {
+      const which = name === DEFAULT_NAME ? 'without a service of its own' : `with the service ${quote(name)}`;
+      throw new InvalidLockOptionsError(
+        `RedisLockConsoleModule finds no lock service: no RedisLockModule ${which} is registered. Pass the service that ` +
+          'was given to forRoot, as services: [...].',
+        'services',
+      );
+    }
+  }
+}
+
+function headerOf({ headers }: PlatformRequest, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value.join(', ') : value;
+}

@@ -1,0 +1,182 @@
+import { createHash } from 'node:crypto';
+import {
+  atLeast,
+  callback,
+  checked,
+  checkOneOf,
+  flag,
+  milliseconds,
+  oneOf,
+  type OptionsOf,
+  OptionTable,
+  wrongValue,
+} from '../../kernel/api/validation.js';
+import type { FaultKind } from './locks/race-kit.js';
+import type { Choice } from './schedule/schedule.js';
+
+/** One of the processes, requests or jobs that run at the same time. */
+export type RaceActor<World> = (world: World) => unknown;
+
+/** How an actor of a schedule ended. `killed` by a fault. */
+export interface ActorOutcome {
+  readonly status: 'returned' | 'threw' | 'killed';
+  readonly value?: unknown;
+  readonly error?: unknown;
+}
+
+/** How each actor ended, by its name. */
+export type ActorOutcomes = Readonly<Record<string, ActorOutcome>>;
+
+/** Options of {@link exploreRaces}. */
+export interface ExploreRacesOptions<World> {
+  /**
+   * Checks what must be true once all actors of a schedule have ended. It fails by throwing, like any assertion, or by
+   * returning `false` or a text that describes the problem.
+   */
+  readonly invariant: (world: World, outcomes: ActorOutcomes) => unknown;
+  /**
+   * How many schedules to run. `'all'`: one of each set of equal orders. With a number, all of them if half of it is
+   * enough; otherwise half of it, chosen at random by the `seed`.
+   *
+   * @allowed `'all'`, or 1 and more
+   * @default 'all'
+   */
+  readonly schedules?: 'all' | number;
+  /**
+   * A number seeds the random schedules. The text of a {@link RaceFoundError} replays that schedule.
+   *
+   * @allowed a whole number, or the text of a failure
+   * @default 1
+   */
+  readonly seed?: number | string;
+  /**
+   * The faults to inject, at every point of every actor in turn. `'kill'`: the actor stops, as if its process died.
+   * `'stall'`: it is paused until its leases have expired, then continues without noticing. `'lose'`: its locks are
+   * lost, and it is notified.
+   *
+   * @allowed a list of `'kill'`, `'stall'`, `'lose'`
+   * @default nothing
+   */
+  readonly faults?: readonly FaultKind[];
+  /**
+   * The maximum number of faults per schedule.
+   *
+   * @allowed 1 and more
+   * @default 1
+   */
+  readonly maxFaults?: number;
+  /**
+   * What unnamed code may touch: an actor before its first point, and after a lock call. `'anything'` tries it in every
+   * order. `'named'` promises that actors only share locks, `raced` objects and what a `racePoint` names, which leaves
+   * far fewer orders. If that is wrong, races are missed.
+   *
+   * @default 'anything'
+   */
+  readonly shares?: 'anything' | 'named';
+  /**
+   * Returns true if an actor may end with this error. The invariant sees it as an outcome; every other error is a race.
+   *
+   * @default a `LockBusyError` with the code `LOCK_BUSY`, and every error of this package once a fault has happened
+   */
+  readonly mayThrow?: (error: unknown, actor: string) => boolean;
+  /**
+   * The maximum number of schedules with `schedules: 'all'`.
+   *
+   * @allowed 1 and more
+   * @default 20000
+   */
+  readonly maxSchedules?: number;
+  /**
+   * The maximum number of steps in a schedule. A longer one counts as a race, because it may never end.
+   *
+   * @allowed 1 and more
+   * @default 500
+   */
+  readonly maxSteps?: number;
+  /**
+   * How long to wait, in milliseconds, for code outside the tool's control, such as a file or your own timer. If no
+   * actor moves for this long, the schedule is stuck.
+   *
+   * @allowed 1 ms and more
+   * @default 1000
+   */
+  readonly patienceMs?: number;
+  /**
+   * `true` throws a race as a {@link RaceFoundError}. Otherwise it is the `failure` of the result.
+   *
+   * @default true
+   */
+  readonly throws?: boolean;
+}
+
+const FAULTS: readonly FaultKind[] = ['kill', 'stall', 'lose'];
+
+type Options = ExploreRacesOptions<object>;
+
+export const EXPLORE_OPTIONS = new OptionTable({
+  invariant: callback<Options['invariant']>().required(),
+  schedules: checked<'all' | number>(checkSchedules).default('all'),
+  seed: checked<number | string>(checkSeed).default(1),
+  faults: checked<readonly FaultKind[]>(checkFaults),
+  maxFaults: atLeast(1, 'faults').default(1),
+  shares: oneOf<'anything' | 'named'>(['anything', 'named']).default('anything'),
+  mayThrow: callback<NonNullable<Options['mayThrow']>>(),
+  maxSchedules: atLeast(1, 'schedules').default(20_000),
+  maxSteps: atLeast(1, 'steps').default(500),
+  patienceMs: milliseconds(1).default(1_000),
+  throws: flag().default(true),
+} satisfies OptionsOf<Options>);
+
+export function resolveExploreOptions<World>(options: ExploreRacesOptions<World>) {
+  EXPLORE_OPTIONS.check('the third argument of exploreRaces', options);
+  return EXPLORE_OPTIONS.filled(options);
+}
+
+export type ResolvedExploreOptions<World> = ReturnType<typeof resolveExploreOptions<World>>;
+
+function checkSchedules(option: string, value: unknown): void {
+  if (value === 'all' || (Number.isSafeInteger(value) && (value as number) >= 1)) return;
+  throw wrongValue(option, "'all', or an integer of 1 or more", value);
+}
+
+function checkSeed(option: string, value: unknown): void {
+  if (typeof value === 'string') readSeed(value);
+  else if (!Number.isSafeInteger(value)) {
+    throw wrongValue(option, 'an integer, or the text in `seed` of a RaceFoundError', value);
+  }
+}
+
+function checkFaults(option: string, value: unknown): void {
+  if (!Array.isArray(value))
+    throw wrongValue(option, `an array of ${FAULTS.map((kind) => `'${kind}'`).join(', ')}`, value);
+  value.forEach((kind, index) => checkOneOf(`${option}[${index}]`, kind, FAULTS));
+}
+
+/** Writes down the schedule that is run, so that it can be run again. */
+export class ScheduleRecord {
+  readonly numbers: number[] = [];
+  readonly #names: string[] = [];
+
+  add(choices: readonly Choice[], chosen: Choice): void {
+    if (choices.length > 1) this.numbers.push(choices.indexOf(chosen));
+    this.#names.push(`${chosen.id} ${chosen.text}`);
+  }
+
+  get check(): string {
+    return createHash('sha1').update(this.#names.join('\n')).digest('hex').slice(0, 6);
+  }
+
+  /** The text of the option `seed`. */
+  get seed(): string {
+    return `${this.numbers.map((number) => number.toString(36)).join('.')}-${this.check}`;
+  }
+}
+
+/** The numbers of the choices of a schedule, where there was a choice, and a check of the names of its steps. */
+export function readSeed(text: string) {
+  const [, digits, check] = /^([0-9a-z.]*)-([0-9a-f]{6})$/.exec(text) ?? [];
+  if (digits === undefined || check === undefined) {
+    throw wrongValue('seed', 'an integer, or the text in `seed` of a RaceFoundError', text);
+  }
+  return { numbers: digits === '' ? [] : digits.split('.').map((digit) => parseInt(digit, 36)), check };
+}

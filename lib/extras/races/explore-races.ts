@@ -1,0 +1,63 @@
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
+import { checkFunction } from '../../kernel/api/validation.js';
+import { type ExploreRacesOptions, type RaceActor, resolveExploreOptions } from './explore-options.js';
+import { Exploration, type ExploreRacesResult } from './exploration.js';
+import { RaceFoundError, type FoundRace } from './schedule/race-errors.js';
+import type { RaceKit } from './locks/race-kit.js';
+import { tellInLines } from './schedule/story.js';
+
+/**
+ * Looks for a race: runs the actors again and again, each time in another order, and checks the invariant after each
+ * run. Only one actor runs at a time, from one point to its next. Points are the calls of {@link racePoint} and of
+ * {@link raced} objects, and the commands and messages of the lock services of its {@link RaceKit}. Other awaits run as
+ * they come.
+ *
+ * @param setup makes the world of a schedule: what the actors share. It runs before each schedule, and must leave
+ *   nothing of the one before. Its argument has the locks of the schedule
+ * @param actors what runs at the same time. Actors of a list are called A, B, C; those of an object by their keys
+ * @throws RaceFoundError with the shortest story that it finds
+ * @throws RaceToolError when there are more schedules than `maxSchedules`, and when the same order does not lead to the
+ *   same steps
+ * @throws InvalidLockOptionsError when an argument is invalid
+ */
+export async function exploreRaces<World>(
+  setup: (kit: RaceKit) => World | Promise<World>,
+  actors: readonly RaceActor<World>[] | Readonly<Record<string, RaceActor<World>>>,
+  options: ExploreRacesOptions<World>,
+): Promise<ExploreRacesResult> {
+  const resolved = resolveExploreOptions(options);
+  checkFunction('the setup of exploreRaces', setup);
+  const result = await new Exploration(setup, named(actors), resolved).run();
+  const { failure, schedules } = result;
+  if (failure === undefined || !resolved.throws) return result;
+  throw new RaceFoundError(messageOf(failure, schedules), failure, schedules);
+}
+
+function named<World>(
+  actors: readonly RaceActor<World>[] | Readonly<Record<string, RaceActor<World>>>,
+): [string, RaceActor<World>][] {
+  const list: [string, RaceActor<World>][] = Array.isArray(actors)
+    ? actors.map((actor: RaceActor<World>, index) => [letter(index), actor])
+    : Object.entries(actors ?? {});
+  if (list.length === 0) {
+    throw new InvalidLockOptionsError('exploreRaces needs at least one actor, as a list or as an object.', 'actors');
+  }
+  for (const [name, actor] of list) checkFunction(`actor ${name} of exploreRaces`, actor);
+  return list;
+}
+
+/** A, B, ... Z, A1, B1, ... */
+function letter(index: number): string {
+  const round = Math.floor(index / 26);
+  return String.fromCharCode(65 + (index % 26)) + (round > 0 ? String(round) : '');
+}
+
+function messageOf({ reason, steps, switches, seed }: FoundRace, schedules: number): string {
+  const story = tellInLines(steps);
+  const order =
+    switches === 0
+      ? 'It fails though each actor runs until it waits or ends, so no order is to blame.'
+      : `It takes ${switches} ${switches === 1 ? 'switch' : 'switches'} between actors.`;
+  const found = `Found in ${schedules} ${schedules === 1 ? 'schedule' : 'schedules'}.`;
+  return `${reason}\n${story}\n${order} ${found} To run it again: seed: '${seed}'`;
+}

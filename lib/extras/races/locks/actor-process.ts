@@ -1,0 +1,255 @@
+import { LockClient, type LockClientOptions } from '../../../kernel/lock-client.js';
+import { inRootContext } from '../../../kernel/util/async-contexts.js';
+import type { Clock, Timer } from '../../../kernel/util/clock.js';
+import { instanceOf } from '../../../kernel/store/ask.js';
+import type { MemoryServer } from '../../../memory/memory-server.js';
+import type { ForwardedTo } from '../../../nest/service-parts.js';
+import type { Gate, TestCommand, Verb } from '../../../testing/fleet/commands.js';
+import { SeededRandom } from '../../../testing/fleet/seeded-random.js';
+import { TestInstance } from '../../../testing/fleet/test-instance.js';
+import { type Access, type Actor, type ActorTurns, ANYTHING, currentActor, NOTHING } from '../schedule/race-context.js';
+
+/** How the story tells a command. */
+const TOLD: Partial<Record<Verb, string>> = {
+  acquire: 'asks for',
+  keep: 'keeps its places for',
+  rotate: 'passes on',
+  renew: 'renews',
+  release: 'releases',
+  retain: 'releases',
+  claim: 'claims the tick of',
+  finish: 'finishes the tick of',
+  giveBack: 'gives back the tick of',
+  verify: 'verifies',
+  inspect: 'inspects',
+  forceRelease: 'force-releases',
+  watch: 'watches',
+  job: 'asks for the job',
+};
+
+/** Commands that change nothing. */
+const READS: readonly Verb[] = ['verify', 'inspect', 'list'];
+
+const NEVER = new Promise<never>(() => {});
+
+/** The time of a schedule, and whose turn it is. */
+interface Timing {
+  readonly clock: Clock;
+  readonly turns: () => ActorTurns | undefined;
+  /** Whether time passes, and what is sent now was sent by a timer. */
+  readonly isTimerTurn: () => boolean;
+}
+
+/** What a lock service forwards to while a schedule runs: a lock client for each actor, as if each were a process. */
+export class ActorProcess {
+  readonly clock: ProcessClock;
+  readonly parts: ForwardedTo;
+  readonly #instance: TestInstance;
+  readonly #client: LockClient;
+  /** How often a reentrant lock is entered, by owner id. */
+  readonly #depths = new Map<string, number>();
+
+  constructor(
+    readonly name: string,
+    readonly service: string,
+    private readonly server: MemoryServer,
+    private readonly timing: Timing,
+    options: Partial<LockClientOptions>,
+  ) {
+    this.clock = new ProcessClock(timing.clock);
+    const random = new SeededRandom(Buffer.from(name).reduce((sum, byte) => (sum * 31 + byte) | 0, 7));
+    const surroundings = { clock: this.clock, isDown: false, sent: () => {}, left: () => {} };
+    this.#instance = new TestInstance(name, service, server, surroundings, random);
+    this.#instance.gate = this.#gate;
+    const { locks, jobs } = this.#instance.stores;
+    this.#client = new LockClient({ ...options, service, store: locks, clock: this.clock, random });
+    const singletonRuns = this.#client.singletonRuns(jobs);
+    this.parts = { client: this.#client, singletonRuns };
+  }
+
+  /** What it holds, as the server knows it. */
+  held(): { resource: string; fencingToken: number; ttlMs: number }[] {
+    const { server } = this;
+    return server.held().flatMap((resource) => {
+      const own = server.members(resource).filter(({ owner }) => instanceOf(owner) === this.name && !isKept(owner));
+      return own.map(({ fencingToken, ttlMs }) => ({ resource, fencingToken, ttlMs }));
+    });
+  }
+
+  /** Its lease is over in the store. It is not told. */
+  async expire(resource: string, fencingToken: number): Promise<void> {
+    await this.#instance.stores.locks.forceRelease(resource, fencingToken);
+  }
+
+  /** The store loses its lease, and it is told at once. */
+  async lose(resource: string, fencingToken: number): Promise<void> {
+    await this.expire(resource, fencingToken);
+    for (const holder of this.#client.deps.watchdog.holdersOf(resource)) holder.lose('takenOver');
+  }
+
+  readonly #gate: Gate = async (verb, resource, execute, command) => {
+    const turns = this.timing.turns();
+    const actor = turns?.actors.find(({ name }) => name === this.name);
+    if (turns === undefined || actor === undefined) return execute();
+    if (turns.isOver || actor.state === 'killed') return NEVER;
+    if (verb === 'grant') return this.#hear(turns, actor, resource, execute);
+    // A timer has sent it, such as a renewal: there is no choice in it.
+    if (currentActor()?.actor !== actor && !this.#isOwnAccord(verb))
+      return this.#sendByTimer(turns, actor, resource, verb, execute);
+    return this.#send(turns, actor, command, execute);
+  };
+
+  /** There is no choice in it, but the story tells that the actor has the lock then. */
+  async #sendByTimer<T>(
+    turns: ActorTurns,
+    actor: Actor,
+    resource: string,
+    verb: Verb,
+    execute: () => Promise<T>,
+  ): Promise<T> {
+    const answer = await execute();
+    if (verb !== 'acquire' || (answer as { status?: unknown } | undefined)?.status !== 'granted') return answer;
+    this.#noteTokens(turns, actor, resource);
+    turns.tell(actor, `gets ${resource}`);
+    return answer;
+  }
+
+  #noteTokens(turns: ActorTurns, actor: Actor, resource: string): void {
+    for (const each of this.held()) if (each.resource === resource) turns.granted(actor, each.fencingToken);
+  }
+
+  #told({ verb, resource, owner = '', depth }: TestCommand): string {
+    if (depth === undefined || verb !== 'setDepth') return `${TOLD[verb] ?? verb} ${resource}`;
+    const isDeeper = depth > (this.#depths.get(owner) ?? 1);
+    this.#depths.set(owner, depth);
+    return isDeeper ? `enters ${resource} again` : `leaves ${resource}, which it entered again`;
+  }
+
+  /** A campaign asks and releases outside of the code that began it, and the order of that matters. */
+  #isOwnAccord(verb: Verb): boolean {
+    return (verb === 'acquire' || verb === 'release') && !this.timing.isTimerTurn();
+  }
+
+  /** The store has a message for it. */
+  async #hear<T>(turns: ActorTurns, actor: Actor, resource: string, execute: () => Promise<T>): Promise<T> {
+    // Never in the context of the actor that has set off the message.
+    if (turns.waits.get(actor) !== waitFor(resource)) return inRootContext(execute);
+    const isGranted = this.held().some((each) => each.resource === resource);
+    if (isGranted) this.#noteTokens(turns, actor, resource);
+    const text = isGranted ? `gets ${resource}` : `hears of ${resource}`;
+    await turns.point(actor, text, turns.onlyNamed ? NOTHING : ANYTHING);
+    return inRootContext(execute);
+  }
+
+  /** The command is a step, and that the actor hears the answer is another one. */
+  async #send<T>(turns: ActorTurns, actor: Actor, command: TestCommand, execute: () => Promise<T>): Promise<T> {
+    const { verb, resource } = command;
+    const access: Access = {
+      object: `${this.service} ${resource}`,
+      writes: !READS.includes(verb),
+      isCommand: true,
+    };
+    const note = await turns.point(actor, this.#told(command), access);
+    const answer = await execute();
+    this.#noteTokens(turns, actor, resource);
+    const { text, next } = readAnswer(verb, answer);
+    note.add(text);
+    // Code of the actor comes next, and what that touches is not known.
+    if (next !== 'waits' && !turns.onlyNamed) await turns.unnamedPoint(actor, 'hears the answer');
+    if (next !== 'goesOn') turns.waits.set(actor, waitFor(resource));
+    return answer;
+  }
+}
+
+/** Whether an owner has released it, and it stays taken: see retain.lua. */
+function isKept(owner: string): boolean {
+  return /\/[0-9a-f]{40}$/.test(owner);
+}
+
+function waitFor(resource: string): string {
+  return `the lock ${resource}`;
+}
+
+/** What an answer means for the story, and whether the actor goes on, or waits for a message, or either. */
+function readAnswer(verb: Verb, answer: unknown): { text: string; next: 'goesOn' | 'waits' | 'mayWait' } {
+  const { status } = (answer ?? {}) as { status?: unknown };
+  if (verb === 'watch') return { text: '', next: 'mayWait' };
+  if (verb === 'claim')
+    return {
+      text: status === 'granted' ? ' and gets it' : `: ${String(status)}`,
+      next: status === 'granted' ? 'goesOn' : 'mayWait',
+    };
+  if (verb !== 'acquire') return { text: '', next: 'goesOn' };
+  if (status === 'granted') return { text: ' and gets it', next: 'goesOn' };
+  return { text: ' and finds it held', next: status === 'queued' ? 'waits' : 'mayWait' };
+}
+
+/** A timer of a process, by its own time. */
+interface ProcessTimer {
+  readonly dueAt: number;
+  readonly callback: () => void;
+  timer: Timer | undefined;
+}
+
+/**
+ * The clock of one process among several. The process can stand still: for the others no time passes meanwhile. When it
+ * goes on, more time has passed for it, and the timers that fell due fire late.
+ */
+export class ProcessClock implements Clock {
+  /** How much longer it is for this process. */
+  #aheadMs = 0;
+  #isStanding = false;
+  readonly #timers = new Set<ProcessTimer>();
+
+  constructor(private readonly clock: Clock) {}
+
+  now(): number {
+    return this.clock.now() + this.#aheadMs;
+  }
+
+  wallNow(): number {
+    return this.clock.wallNow() + this.#aheadMs;
+  }
+
+  setTimer(callback: () => void, delayMs: number): Timer {
+    const timer: ProcessTimer = { dueAt: this.now() + delayMs, callback, timer: undefined };
+    this.#timers.add(timer);
+    if (!this.#isStanding) this.#arm(timer);
+    return { cancel: () => this.#disarm(timer) };
+  }
+
+  #arm(timer: ProcessTimer): void {
+    const fire = (): void => {
+      this.#disarm(timer);
+      timer.callback();
+    };
+    timer.timer = this.clock.setTimer(fire, timer.dueAt - this.now());
+  }
+
+  #disarm(timer: ProcessTimer): void {
+    this.#timers.delete(timer);
+    timer.timer?.cancel();
+  }
+
+  standStill(ms: number): void {
+    this.#isStanding = true;
+    this.#aheadMs += ms;
+    for (const { timer } of this.#timers) timer?.cancel();
+  }
+
+  /** Fires what has fallen due while it stood still. */
+  goOn(): void {
+    if (!this.#isStanding) return;
+    this.#isStanding = false;
+    const timers = [...this.#timers].sort((one, other) => one.dueAt - other.dueAt);
+    for (const timer of timers) {
+      // One that was fired may have cancelled it.
+      if (!this.#timers.has(timer)) continue;
+      if (timer.dueAt > this.now()) this.#arm(timer);
+      else {
+        this.#disarm(timer);
+        timer.callback();
+      }
+    }
+  }
+}

@@ -1,0 +1,226 @@
+import { entryOf } from '../../../kernel/util/objects.js';
+import type { LockDefaults } from '../../../kernel/api/lock-options.js';
+import { byResource, findCircles } from '../../../kernel/deadlocks/circles.js';
+import type { LockClientOptions } from '../../../kernel/lock-client.js';
+import { MemoryServer, readLockState } from '../../../memory/memory-server.js';
+import type { ResolvedModuleOptions } from '../../../nest/module/module-options.js';
+import { RedisLockService } from '../../../nest/redis-lock.service.js';
+import { type ForwardedTo, partsOf } from '../../../nest/service-parts.js';
+import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from '../../../nest/tokens.js';
+import { ManualClock } from '../../../testing/fleet/manual-clock.js';
+import { type ActorTurns, ANYTHING, currentActor, EVERYTHING, NOTHING } from '../schedule/race-context.js';
+import { RaceToolError } from '../schedule/race-errors.js';
+import type { Fault, SteppedTime } from '../schedule/schedule.js';
+import { ActorProcess } from './actor-process.js';
+
+/** What can go wrong with an actor: it dies; it stands still for longer than its lease; its lock is lost. */
+export type FaultKind = 'kill' | 'stall' | 'lose';
+
+/** The process that code runs in that belongs to no actor: the setup and the invariant. */
+const OUTSIDE = 'outside';
+
+/** An application, or a `TestingModule`. */
+export interface AppWithLocks {
+  get<T>(token: string, options: { strict: false }): T;
+}
+
+/** The time and the locks of one schedule. The setup gets a new one before each schedule. */
+export class RaceKit implements SteppedTime {
+  readonly #clock = new ManualClock();
+  readonly #servers = new Map<string, MemoryServer>();
+  readonly #processes: ActorProcess[] = [];
+  readonly #undo: (() => void)[] = [];
+  #turns: ActorTurns | undefined;
+  #isTimerTurn = false;
+  /** Who waited for whom, when time had to pass because actors wait for each other. */
+  deadlock: string | undefined;
+  #names = 0;
+
+  /** The milliseconds since the Unix epoch, by the clock of the schedule. It moves only where nothing else can happen. */
+  now(): number {
+    return this.#clock.wallNow();
+  }
+
+  /**
+   * A new lock service on the locks of this schedule. Each actor that uses it counts as a process of its own: it gets a
+   * lock client, a clock and a place in the queue for itself.
+   *
+   * @param defaults options of locks whose call states none
+   */
+  locks(defaults: Partial<LockDefaults> = {}): RedisLockService {
+    const name = this.#names++ === 0 ? DEFAULT_NAME : `service${this.#names}`;
+    return new RedisLockService({ ...this.#parts(name, { defaults }), drainMs: 0 });
+  }
+
+  /**
+   * Puts the lock service of an application on the locks of this schedule, until the schedule ends. So the services of
+   * an application can be tried that was started once: nothing is held, and the time is new. Its other options stay.
+   *
+   * @param app the application, or the `TestingModule`
+   * @param name the `service` of the registration; without it, the default one
+   * @throws RaceToolError if it has no lock service of this name
+   */
+  use(app: AppWithLocks, name: string = DEFAULT_NAME): RedisLockService {
+    const [service, options] = found(app, name);
+    const { defaults, group, labelGroups, unclearNames, transactions } = options;
+    const parts = partsOf(service)!;
+    const { client, singletonRuns } = parts;
+    Object.assign(parts, this.#parts(name, { defaults, group, labelGroups, unclearNames, transactions }));
+    this.#undo.push(() => void Object.assign(parts, { client, singletonRuns }));
+    return service;
+  }
+
+  /**
+   * Waits by the clock of the schedule, such as for the next poll. Time passes where no actor can go on.
+   *
+   * @param ms how many milliseconds
+   */
+  async sleep(ms: number): Promise<void> {
+    const context = currentActor();
+    const elapsed = new Promise<void>((resolve) => this.#clock.setTimer(resolve, ms));
+    if (context === undefined) {
+      throw new RaceToolError(
+        'OUTSIDE_AN_ACTOR',
+        'sleep() is for actors: no time passes in the setup or the invariant',
+      );
+    }
+    context.schedule.waits.set(context.actor, `${ms} ms to pass`);
+    await elapsed;
+    await context.schedule.point(context.actor, `has slept for ${ms} ms`, ANYTHING);
+  }
+
+  #server(name: string): MemoryServer {
+    return entryOf(this.#servers, name, () => new MemoryServer(this.#clock));
+  }
+
+  /** Parts that lead to those of the actor that uses them. */
+  #parts(service: string, options: Partial<LockClientOptions>): ForwardedTo {
+    const byActor = new Map<string, ActorProcess>();
+    const own = (): ForwardedTo => {
+      const name = currentActor()?.actor.name ?? OUTSIDE;
+      return entryOf(byActor, name, () => this.#process(name, service, options)).parts;
+    };
+    const first = own();
+    return {
+      client: leadingTo(first.client, () => own().client),
+      singletonRuns: leadingTo(first.singletonRuns, () => own().singletonRuns),
+    };
+  }
+
+  #process(name: string, service: string, options: Partial<LockClientOptions>): ActorProcess {
+    const timing = { clock: this.#clock, turns: () => this.#turns, isTimerTurn: () => this.#isTimerTurn };
+    const process = new ActorProcess(name, service, this.#server(service), timing, options);
+    this.#processes.push(process);
+    return process;
+  }
+
+  /** The schedule begins. */
+  begin(turns: ActorTurns): void {
+    this.#turns = turns;
+  }
+
+  /** The schedule has ended: the applications get back what they had. */
+  end(): void {
+    for (const undo of this.#undo.splice(0)) undo();
+  }
+
+  nextInMs(): number | undefined {
+    return this.#clock.nextTimerMs;
+  }
+
+  async step(): Promise<void> {
+    this.deadlock ??= findDeadlock(this.#servers);
+    this.#isTimerTurn = true;
+    await this.#clock.advance(this.#clock.nextTimerMs ?? 0);
+    this.#isTimerTurn = false;
+  }
+
+  /** An actor that stood still goes on: what fell due meanwhile happens after its first step. */
+  afterStep(actor: string): void {
+    for (const process of this.#processes) if (process.name === actor) process.clock.goOn();
+  }
+
+  /** What can go wrong now with an actor at a point. */
+  faults(kinds: readonly FaultKind[], actors: Iterable<string>): Fault[] {
+    return [...actors].flatMap((actor) => kinds.flatMap((kind) => this.#fault(kind, actor) ?? []));
+  }
+
+  #fault(kind: FaultKind, actor: string): Fault | undefined {
+    const own = this.#processes.filter(({ name }) => name === actor);
+    const id = `${kind} ${actor}`;
+    if (kind === 'kill') {
+      const happen = (): void => this.#turns!.kill(actor);
+      return { id, actor, text: 'is killed', access: NOTHING, happen };
+    }
+    const held = own.flatMap((process) => process.held().map((lease) => ({ ...lease, process })));
+    if (held.length === 0) return undefined;
+    if (kind === 'lose') {
+      const happen = async (): Promise<void> => {
+        for (const { process, resource, fencingToken } of held) await process.lose(resource, fencingToken);
+      };
+      const text = `loses ${held.map(({ resource }) => resource).join(', ')}`;
+      return { id, actor, text, access: EVERYTHING, happen };
+    }
+    const longestMs = Math.ceil(Math.max(...held.map(({ ttlMs }) => ttlMs))) + 1;
+    const happen = async (): Promise<void> => {
+      for (const { clock } of own) clock.standStill(longestMs);
+      for (const { process, resource, fencingToken } of held) await process.expire(resource, fencingToken);
+    };
+    return { id, actor, text: `stands still for ${longestMs} ms`, access: EVERYTHING, happen };
+  }
+}
+
+/** An object that leads every call to another one. */
+function leadingTo<T extends object>(first: T, current: () => T): T {
+  return new Proxy(first, {
+    get(_, property) {
+      const target = current();
+      const value: unknown = Reflect.get(target, property, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+function found(app: AppWithLocks, name: string): [RedisLockService, ResolvedModuleOptions] {
+  const strict = { strict: false } as const;
+  try {
+    const options = app.get<ResolvedModuleOptions>(getRedisLockOptionsToken(name), strict);
+    return [app.get<RedisLockService>(getRedisLockToken(name), strict), options];
+  } catch (cause) {
+    throw new RaceToolError(
+      'NO_LOCK_SERVICE',
+      `use(app): the application has no lock service called "${name}". Import RedisLockModule, or ` +
+        'RedisLockTestingModule, and name the registration if it has a name',
+      { cause },
+    );
+  }
+}
+
+/**
+ * Looks for actors that wait for each other in a circle. Their waits end by their `waitMs` only.
+ *
+ * @param servers by the names of their lock services
+ * @returns what each of them waits for, for the story
+ */
+function findDeadlock(servers: ReadonlyMap<string, MemoryServer>): string | undefined {
+  const states = [...servers].flatMap(([service, server]) =>
+    server.held().map((name) => ({ ...readLockState(server, name, ''), name, resource: `${service} ${name}` })),
+  );
+  // Whatever the mode: time passes only where no actor can go on.
+  const mode = 'exclusive' as const;
+  const waits = states.flatMap(({ name, resource, waiters }) =>
+    waiters.map(({ instanceId }) => {
+      const held = states.filter(({ holders }) => holders.some((holder) => holder.instanceId === instanceId));
+      const holds = held.map((state) => ({ resource: state.resource, mode }));
+      return { instanceId, isThisProcess: true, group: '', name, resource, mode, holds };
+    }),
+  );
+  const alone = waits.find(({ resource, holds }) => holds.some((hold) => hold.resource === resource));
+  const [circle] = alone ? [[alone]] : findCircles(byResource(waits));
+  return circle
+    ?.map(({ instanceId, name }, index) => {
+      const next = circle[index + 1] ?? circle[0]!;
+      return `${instanceId} waits for ${name}, which ${next.instanceId} holds`;
+    })
+    .join('; ');
+}

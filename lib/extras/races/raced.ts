@@ -1,0 +1,168 @@
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
+import {
+  callback,
+  checked,
+  checkIsObject,
+  describeValue,
+  flag,
+  type OptionsOf,
+  OptionTable,
+  text,
+  wrongValue,
+} from '../../kernel/api/validation.js';
+import { type Access, ANYTHING, currentActor } from './schedule/race-context.js';
+import { brief } from './schedule/story.js';
+
+/** What a {@link racePoint} says of the code behind it. */
+export interface RacePointOptions {
+  /**
+   * What the code from this point to the actor's next one touches. You promise that it touches nothing else that other
+   * actors see. Orders that only differ in steps on other objects then run once.
+   *
+   * @allowed text that is not empty
+   * @default it may touch anything, so it is tried in every order
+   */
+  readonly object?: string;
+  /**
+   * `true` if that code may change the object. Two steps that only read it can be swapped.
+   *
+   * @default true
+   */
+  readonly writes?: boolean;
+}
+
+export const RACE_POINT_OPTIONS = new OptionTable({
+  object: text(/[^]/, 'text that is not empty'),
+  writes: flag().default(true),
+} satisfies OptionsOf<RacePointOptions>);
+
+/**
+ * A place in the code of an actor where another actor may come first. {@link exploreRaces} tries the orders of the
+ * steps between such points. Everywhere else it resolves at once.
+ *
+ * @param name what the code behind it does, as the story of a race should tell it: `'read the stock'`
+ * @throws InvalidLockOptionsError when an option is invalid, and a race is explored
+ */
+export async function racePoint(name: string, options?: RacePointOptions): Promise<void> {
+  const context = currentActor();
+  if (context === undefined) return;
+  await context.schedule.point(context.actor, name, accessOf(name, options));
+}
+
+function accessOf(name: string, options: RacePointOptions = {}): Access {
+  RACE_POINT_OPTIONS.check(`racePoint(${JSON.stringify(name)})`, options);
+  const { object, writes = RACE_POINT_OPTIONS.defaults.writes } = options;
+  return object === undefined ? ANYTHING : { object, writes };
+}
+
+/** Options of {@link raced}. */
+export interface RacedOptions<T> {
+  /**
+   * The name in the story of a race.
+   *
+   * @allowed text that is not empty
+   * @default the name of its class
+   */
+  readonly name?: string;
+  /**
+   * The methods that change nothing. Two of them can be swapped.
+   *
+   * @allowed names of methods
+   * @default none
+   */
+  readonly reads?: readonly (keyof T & string)[];
+  /**
+   * Returns the part that a call touches, such as one row: calls for other parts can be swapped. `undefined` means all
+   * of it, so the order always matters.
+   *
+   * @default the whole object, as one part
+   */
+  readonly object?: (method: keyof T & string, args: readonly unknown[]) => string | undefined;
+}
+
+export const RACED_OPTIONS = new OptionTable({
+  name: text(/[^]/, 'text that is not empty'),
+  reads: checked<readonly never[]>(),
+  object: callback<NonNullable<RacedOptions<object>['object']>>(),
+} satisfies OptionsOf<RacedOptions<object>>);
+
+/**
+ * Wraps a dependency, such as a repository, so that each call of a method is a point of {@link exploreRaces}: another
+ * actor may come first. The story of a race tells the arguments and the result. Where no race is explored, a call goes
+ * through as it is. Properties that are not functions are passed through.
+ *
+ * A call promises that the code behind it, up to the actor's next point, touches nothing else that other actors see.
+ * Where that is wrong, such as with a cache in a field, return `undefined` from `object`.
+ *
+ * @throws InvalidLockOptionsError when it is no object, or an option is invalid
+ */
+export function raced<T extends object>(target: T, options: RacedOptions<T> = {}): T {
+  check(target, options);
+  const { reads = [] } = options;
+  const name = options.name ?? nameOf(target);
+  const accessOf = (method: string, args: readonly unknown[]): Access => {
+    const object = options.object ? options.object(method as keyof T & string, args) : '';
+    if (object === undefined) return ANYTHING;
+    return { object: object === '' ? name : `${name} ${object}`, writes: !reads.includes(method as keyof T & string) };
+  };
+  const methods = new Map<unknown, unknown>();
+  const wrap = (method: string, original: (...args: unknown[]) => unknown): unknown => {
+    const known = methods.get(original);
+    if (known) return known;
+    const wrapped = function (this: unknown, ...args: unknown[]): unknown {
+      const self = this === proxy ? target : this;
+      const context = currentActor();
+      if (context === undefined) return original.apply(self, args);
+      return callAtPoint(context, `${name}.${method}(${args.map(brief).join(', ')})`, accessOf(method, args), () =>
+        original.apply(self, args),
+      );
+    };
+    methods.set(original, wrapped);
+    return wrapped;
+  };
+  const proxy: T = new Proxy(target, {
+    get(object, property) {
+      const value: unknown = Reflect.get(object, property, object);
+      const isMethod = typeof value === 'function' && typeof property === 'string' && property !== 'constructor';
+      return isMethod ? wrap(property, value as (...args: unknown[]) => unknown) : value;
+    },
+  });
+  return proxy;
+}
+
+async function callAtPoint(
+  { schedule, actor }: NonNullable<ReturnType<typeof currentActor>>,
+  text: string,
+  access: Access,
+  call: () => unknown,
+): Promise<unknown> {
+  const note = await schedule.point(actor, text, access);
+  try {
+    const result = await call();
+    if (result !== undefined) note.add(` -> ${brief(result)}`);
+    return result;
+  } catch (error) {
+    note.add(` threw ${brief(error)}`);
+    throw error;
+  }
+}
+
+function nameOf(target: object): string {
+  const { name } = target.constructor ?? {};
+  return name === undefined || name === '' || name === 'Object' ? 'object' : name;
+}
+
+function check<T extends object>(target: T, options: RacedOptions<T>): void {
+  checkIsObject('the first argument of raced', target);
+  RACED_OPTIONS.check('raced', options);
+  const { reads = [] } = options;
+  if (!Array.isArray(reads)) {
+    throw wrongValue('reads', 'an array of names of methods', reads);
+  }
+  const other = reads.find((method) => typeof (target as Record<string, unknown>)[method] !== 'function');
+  if (other === undefined) return;
+  throw new InvalidLockOptionsError(
+    `reads must name methods of the ${nameOf(target)}, and ${describeValue(other)} is none.`,
+    'reads',
+  );
+}

@@ -1,0 +1,216 @@
+import type { LeaseLossReason } from '../../kernel/api/lease-errors.js';
+import type { AcquireOutcome } from '../../kernel/events/events.js';
+import { DURATION_BUCKETS_MS } from '../../kernel/util/durations.js';
+
+/** The names of the metrics. Times are in seconds. */
+export enum LockMetric {
+  WaitTime = 'nestjs_redis_lock.wait_time',
+  HoldTime = 'nestjs_redis_lock.hold_time',
+  BlockedTime = 'nestjs_redis_lock.blocked_time',
+  Waiting = 'nestjs_redis_lock.waiting',
+  Held = 'nestjs_redis_lock.held',
+  Acquire = 'nestjs_redis_lock.acquire',
+  Lost = 'nestjs_redis_lock.lost',
+  RenewalFailures = 'nestjs_redis_lock.renewal.failures',
+  ReleaseFailures = 'nestjs_redis_lock.release.failures',
+  HandOvers = 'nestjs_redis_lock.hand_overs',
+  HeldLong = 'nestjs_redis_lock.held_long',
+  Leaked = 'nestjs_redis_lock.leaked',
+  SlowLoops = 'nestjs_redis_lock.slow_loops',
+  JobRuns = 'nestjs_redis_lock.job.runs',
+  JobDuration = 'nestjs_redis_lock.job.duration',
+  JobStartDelay = 'nestjs_redis_lock.job.start_delay',
+  JobSkipped = 'nestjs_redis_lock.job.skipped',
+  JobMissed = 'nestjs_redis_lock.job.missed',
+  JobLastSuccess = 'nestjs_redis_lock.job.last_success',
+  LeaderState = 'nestjs_redis_lock.leader.state',
+}
+
+/** The names of the attributes that the metrics have. */
+export enum LockAttribute {
+  /** The name of the lock service: `default`, or the `service` of its module. */
+  Service = 'lock.service',
+  /** `exclusive`, `reentrant`, `read`, `write` or `semaphore`. */
+  Mode = 'lock.mode',
+  /** The group of the lock: `Class.method` of a decorated method, otherwise what the option `group` says. */
+  Group = 'lock.group',
+  /** The group of the holder that a call waits for. `_unknown` where its lease has no label, in another process. */
+  HolderGroup = 'lock.holder.group',
+  /** The name of a singleton job. */
+  Job = 'lock.job',
+  /** The name of a leadership. */
+  Leadership = 'lock.leadership',
+  /** How it ended. */
+  Outcome = 'outcome',
+  /** Why. */
+  Reason = 'reason',
+  /** The `code` of the error. */
+  ErrorType = 'error.type',
+}
+
+export type LockMetricKind = 'histogram' | 'counter' | 'upDownCounter' | 'gauge';
+
+/** What a metric is. */
+export interface LockMetricDefinition {
+  readonly kind: LockMetricKind;
+  /** In the notation of UCUM: `s` for seconds, `{lease}` for a count. */
+  readonly unit: string;
+  readonly description: string;
+  readonly attributes: readonly LockAttribute[];
+  /** The values of an attribute that has only these. */
+  readonly values?: Readonly<Partial<Record<LockAttribute, readonly string[]>>>;
+}
+
+/** The upper limits of the buckets of a histogram, in seconds. `contention()` has the same. */
+export const LOCK_METRIC_BUCKETS: readonly number[] = DURATION_BUCKETS_MS.map((ms) => ms / 1_000);
+
+const { Service, Mode, Group, HolderGroup, Job, Leadership, Outcome, Reason, ErrorType } = LockAttribute;
+const OF_LOCK = [Service, Mode, Group];
+const OF_JOB = [Service, Job];
+const OUTCOMES: readonly AcquireOutcome[] = [
+  'acquired',
+  'busy',
+  'timeout',
+  'queue_full',
+  'aborted',
+  'unavailable',
+  'shutdown',
+  'refused',
+];
+const LOSSES: readonly LeaseLossReason[] = ['expired', 'takenOver', 'notRenewed', 'maxHold', 'shutdown'];
+
+/** The name of a metric as Prometheus has it. */
+export function prometheusNameOf(metric: LockMetric): string {
+  const name = metric.replaceAll('.', '_');
+  return LOCK_METRICS[metric].kind === 'counter' ? `${name}_total` : name;
+}
+
+/** Every metric. The reference and both exporters are made of this table. */
+export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = {
+  [LockMetric.WaitTime]: {
+    kind: 'histogram',
+    unit: 's',
+    description: 'How long a call waited until it took the lock, or until it gave up waiting.',
+    attributes: OF_LOCK,
+  },
+  [LockMetric.HoldTime]: {
+    kind: 'histogram',
+    unit: 's',
+    description: 'How long a lease was held: until its release or loss.',
+    attributes: OF_LOCK,
+  },
+  [LockMetric.BlockedTime]: {
+    kind: 'counter',
+    unit: 's',
+    description: 'How long calls of a group waited for the holders of another group, or of their own, in all.',
+    attributes: [Service, Group, HolderGroup],
+  },
+  [LockMetric.Waiting]: {
+    kind: 'upDownCounter',
+    unit: '{call}',
+    description: 'Calls of this process that wait for a lock now.',
+    attributes: OF_LOCK,
+  },
+  [LockMetric.Held]: {
+    kind: 'upDownCounter',
+    unit: '{lease}',
+    description: 'Leases that this process holds now.',
+    attributes: OF_LOCK,
+  },
+  [LockMetric.Acquire]: {
+    kind: 'counter',
+    unit: '{call}',
+    description: 'Calls to acquire that have ended, by their outcome.',
+    attributes: [...OF_LOCK, Outcome, ErrorType],
+    values: { [Outcome]: OUTCOMES },
+  },
+  [LockMetric.Lost]: {
+    kind: 'counter',
+    unit: '{lease}',
+    description: 'Leases that ended while they were held.',
+    attributes: [...OF_LOCK, Reason],
+    values: { [Reason]: LOSSES },
+  },
+  [LockMetric.RenewalFailures]: {
+    kind: 'counter',
+    unit: '{renewal}',
+    description: 'Renewals that were not confirmed. Each is tried again until the lease ends.',
+    attributes: [...OF_LOCK, ErrorType],
+  },
+  [LockMetric.ReleaseFailures]: {
+    kind: 'counter',
+    unit: '{release}',
+    description: 'Releases that were not confirmed in time. Each is sent again until the lock has expired.',
+    attributes: [...OF_LOCK, ErrorType],
+  },
+  [LockMetric.HandOvers]: {
+    kind: 'counter',
+    unit: '{lease}',
+    description: 'Leases that passed to the next call of this process in memory.',
+    attributes: OF_LOCK,
+  },
+  [LockMetric.HeldLong]: {
+    kind: 'counter',
+    unit: '{lease}',
+    description: 'Leases that were held for longer than warnAfterMs.',
+    attributes: OF_LOCK,
+  },
+  [LockMetric.Leaked]: {
+    kind: 'counter',
+    unit: '{lease}',
+    description: 'Leases that were not released, and that nothing in this process refers to any more.',
+    attributes: OF_LOCK,
+  },
+  [LockMetric.SlowLoops]: {
+    kind: 'counter',
+    unit: '{stall}',
+    description: 'Times that the event loop stood still for longer than a quarter of the shortest lease held.',
+    attributes: [Service],
+  },
+  [LockMetric.JobRuns]: {
+    kind: 'counter',
+    unit: '{run}',
+    description: 'Runs of a singleton job that have ended on this instance, by their outcome.',
+    attributes: [...OF_JOB, Outcome],
+    values: { [Outcome]: ['ok', 'error', 'lost'] },
+  },
+  [LockMetric.JobDuration]: {
+    kind: 'histogram',
+    unit: 's',
+    description: 'How long a run of a singleton job took.',
+    attributes: OF_JOB,
+  },
+  [LockMetric.JobStartDelay]: {
+    kind: 'histogram',
+    unit: 's',
+    description: 'How long after its due time a run of a singleton job began.',
+    attributes: OF_JOB,
+  },
+  [LockMetric.JobSkipped]: {
+    kind: 'counter',
+    unit: '{tick}',
+    description: 'Ticks of a singleton job that did not run on this instance, by the reason.',
+    attributes: [...OF_JOB, Reason],
+    values: { [Reason]: ['claimed', 'overlap', 'paused', 'late', 'early', 'otherDate', 'crashed', 'failed'] },
+  },
+  [LockMetric.JobMissed]: {
+    kind: 'counter',
+    unit: '{tick}',
+    description:
+      'Ticks of a singleton job that no instance claimed. Each is counted by one instance: the one that noticed.',
+    attributes: OF_JOB,
+  },
+  [LockMetric.JobLastSuccess]: {
+    kind: 'gauge',
+    unit: 's',
+    description:
+      'When a run of a singleton job last succeeded on this instance, in Unix time. 0: not since it started.',
+    attributes: OF_JOB,
+  },
+  [LockMetric.LeaderState]: {
+    kind: 'gauge',
+    unit: '{leader}',
+    description: '1 while this instance leads, 0 while it campaigns or has stepped down.',
+    attributes: [Service, Leadership],
+  },
+};

@@ -1,0 +1,232 @@
+import { entryOf } from '../../../kernel/util/objects.js';
+import {
+  type Attributes as OpenTelemetryAttributes,
+  createNoopMeter,
+  diag,
+  type Histogram,
+  type Meter,
+  type MeterProvider,
+  type MetricOptions,
+  metrics,
+  type ObservableResult,
+  ROOT_CONTEXT,
+  type TracerProvider,
+  ValueType,
+} from '@opentelemetry/api';
+import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
+import {
+  checked,
+  describeValue,
+  flag,
+  type Option,
+  type OptionsOf,
+  OptionTable,
+} from '../../../kernel/api/validation.js';
+import type { LockTelemetry } from '../../../kernel/events/telemetry.js';
+import { LockSpans } from '../spans/lock-spans.js';
+import { LockMetrics } from '../lock-metrics.js';
+import { LOCK_METRIC_BUCKETS, LOCK_METRICS, LockMetric } from '../names.js';
+import type { Attributes, MetricSink } from '../series.js';
+
+const SCOPE = 'nestjs-redis-lock';
+
+/** What {@link openTelemetry} takes. */
+export interface OpenTelemetryOptions {
+  /**
+   * `true` records metrics.
+   *
+   * @default true
+   * @see docs/reference/telemetry.md
+   */
+  metrics?: boolean;
+  /**
+   * The provider of the meter.
+   *
+   * @allowed a `MeterProvider` of OpenTelemetry
+   * @default the one that is registered when the lock service starts
+   */
+  meterProvider?: MeterProvider;
+  /**
+   * `true` records waits, holds and runs of jobs as spans.
+   *
+   * @default true
+   */
+  traces?: boolean;
+  /**
+   * The provider of the tracer.
+   *
+   * @allowed a `TracerProvider` of OpenTelemetry
+   * @default the one that is registered, also if that happens after the start
+   */
+  tracerProvider?: TracerProvider;
+  /**
+   * `true` records renewals as spans, one per third of a lease. Those of the watchdog are traces of their own that link
+   * to the hold.
+   *
+   * @default false
+   */
+  renewalSpans?: boolean;
+}
+
+export const OPEN_TELEMETRY_OPTIONS = new OptionTable({
+  metrics: flag().default(true),
+  meterProvider: provider<MeterProvider>('getMeter'),
+  traces: flag().default(true),
+  tracerProvider: provider<TracerProvider>('getTracer'),
+  renewalSpans: flag().default(false),
+} satisfies OptionsOf<OpenTelemetryOptions>);
+
+/**
+ * Reports what happens to locks by the API of OpenTelemetry, for the module option `telemetry`. The SDK and its
+ * exporters are those of the application.
+ *
+ * @throws InvalidLockOptionsError
+ */
+export function openTelemetry(options: OpenTelemetryOptions = {}): LockTelemetry {
+  OPEN_TELEMETRY_OPTIONS.check('openTelemetry', options);
+  const { metrics, traces, renewalSpans, meterProvider, tracerProvider } = OPEN_TELEMETRY_OPTIONS.filled(options);
+  if (!metrics && !traces) {
+    const what = 'openTelemetry() with metrics: false and traces: false reports nothing. Leave it out instead.';
+    throw new InvalidLockOptionsError(what, 'traces');
+  }
+  const telemetries: LockTelemetry[] = [];
+  if (metrics) telemetries.push(metricTelemetry(meterProvider));
+  if (traces) telemetries.push(spanTelemetry(tracerProvider, renewalSpans));
+  return together(telemetries);
+}
+
+/** One telemetry of several. Where one of them throws at the start, none of them is left half started. */
+function together(telemetries: readonly LockTelemetry[]): LockTelemetry {
+  return {
+    start(source) {
+      const stops: (() => void)[] = [];
+      const stop = (): void => {
+        for (const each of stops.splice(0)) each();
+      };
+      try {
+        for (const telemetry of telemetries) stops.push(telemetry.start(source) ?? (() => {}));
+      } catch (error) {
+        stop();
+        throw error;
+      }
+      return stop;
+    },
+  };
+}
+
+/** A provider of an SDK, known by its method. */
+function provider<T>(method: string): Option<T> {
+  return checked<T>((option, value) => {
+    if (typeof (value as Record<string, unknown> | null)?.[method] === 'function') return;
+    throw new InvalidLockOptionsError(
+      `${option} of openTelemetry() must be a provider of an OpenTelemetry SDK, with the method ${method}(), ` +
+        `not ${describeValue(value)}.`,
+      option,
+    );
+  });
+}
+
+/**
+ * Makes spans of acquisitions, holds and runs of jobs.
+ *
+ * @param provider default: the one that is registered, also if that happens later
+ * @param renewalSpans whether renewals are spans, too
+ */
+export function spanTelemetry(provider?: TracerProvider, renewalSpans = false): LockTelemetry {
+  return { start: (source) => source.trace(new LockSpans(provider, renewalSpans)) };
+}
+
+/** Values of histograms that wait until they are given to the SDK. */
+const MOST_WAITING = 1_000;
+
+/** Our metrics in each meter: lock services that report to the same one share its series. */
+const inMeters = new WeakMap<Meter, LockMetrics<OpenTelemetryAttributes>>();
+
+/** Measures lock services. @param provider default: the one that is registered when a lock service starts */
+function metricTelemetry(provider?: MeterProvider): LockTelemetry {
+  return {
+    start(source) {
+      // Not before: an application may register its provider after the module was configured.
+      const meter = (provider ?? metrics.getMeterProvider()).getMeter(SCOPE);
+      if (meter !== createNoopMeter()) return entryOf(inMeters, meter, () => createMetrics(meter)).start(source);
+      diag.warn(`${SCOPE}: no MeterProvider is registered, so locks are not measured. Start the SDK before Nest.`);
+    },
+  };
+}
+
+function createMetrics(meter: Meter): LockMetrics<OpenTelemetryAttributes> {
+  const sink = new HistogramSink(meter);
+  const ours = new LockMetrics(sink);
+  for (const metric of Object.values(LockMetric)) {
+    const instrument = createObservable(meter, metric);
+    // Read when a reader collects: an SDK takes a microsecond to find a series by its attributes, for each value.
+    instrument?.addCallback((result: ObservableResult) => {
+      sink.flush();
+      for (const { value, attributes } of ours.seriesOf(metric)) result.observe(value, attributes);
+    });
+  }
+  return ours;
+}
+
+function createObservable(meter: Meter, metric: LockMetric) {
+  const { kind, unit, description } = LOCK_METRICS[metric];
+  const options: MetricOptions = { unit, description, valueType: unit === 's' ? ValueType.DOUBLE : ValueType.INT };
+  switch (kind) {
+    case 'counter':
+      return meter.createObservableCounter(metric, options);
+    case 'upDownCounter':
+      return meter.createObservableUpDownCounter(metric, options);
+    case 'gauge':
+      return meter.createObservableGauge(metric, options);
+    case 'histogram':
+      return undefined;
+  }
+}
+
+/**
+ * Takes the values of histograms, which an SDK wants one by one. It gets them when this process has nothing better to do,
+ * mostly while a command is on its way to Redis: an SDK takes a microsecond for each.
+ */
+class HistogramSink implements MetricSink<OpenTelemetryAttributes> {
+  readonly #histograms = new Map<LockMetric, Histogram>();
+  #waiting: { readonly histogram: Histogram; readonly value: number; readonly attributes: OpenTelemetryAttributes }[] =
+    [];
+  #error: { readonly thrown: unknown } | undefined;
+
+  constructor(meter: Meter) {
+    for (const metric of Object.values(LockMetric)) {
+      const { kind, unit, description } = LOCK_METRICS[metric];
+      if (kind !== 'histogram') continue;
+      const advice = { explicitBucketBoundaries: [...LOCK_METRIC_BUCKETS] };
+      const options = { unit, description, valueType: ValueType.DOUBLE, advice };
+      this.#histograms.set(metric, meter.createHistogram(metric, options));
+    }
+  }
+
+  attributesOf(attributes: Attributes): OpenTelemetryAttributes {
+    return Object.freeze({ ...attributes });
+  }
+
+  record(metric: LockMetric, value: number, attributes: OpenTelemetryAttributes): void {
+    if (this.#waiting.length === 0) setImmediate(() => this.flush());
+    this.#waiting.push({ histogram: this.#histograms.get(metric)!, value, attributes });
+    if (this.#waiting.length >= MOST_WAITING) this.flush();
+    if (this.#error === undefined) return;
+    const { thrown } = this.#error;
+    this.#error = undefined;
+    throw thrown;
+  }
+
+  /** Also before a reader collects. */
+  flush(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    try {
+      // An SDK that filters attributes would look for the active context, and there is none.
+      for (const { histogram, value, attributes } of waiting) histogram.record(value, attributes, ROOT_CONTEXT);
+    } catch (thrown) {
+      // The lock service learns of it with the next value: here, it would end the process.
+      this.#error ??= { thrown };
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import { type SpanContext, TraceFlags } from '@opentelemetry/api';
+import type { TracedLock } from '../../../kernel/events/lock-tracer.js';
+import { escapeText } from '../../../kernel/util/quoted.js';
+import { LockAttribute } from '../names.js';
+
+/** What the names of the spans begin with. The group of the lock follows, or the name of the job. */
+export enum LockSpan {
+  /** From the call until the lock is granted or refused. */
+  Acquire = 'acquire',
+  /** From the grant until the lease is released or lost. The work under the lock is below it. */
+  Hold = 'hold',
+  /** A renewal of a lease, with a link to its hold. */
+  Renew = 'renew',
+  /** A run of a singleton job, in a trace of its own. */
+  Tick = 'tick',
+}
+
+/** The events of an `acquire` span. */
+export enum LockSpanEvent {
+  /** The call begins to wait. */
+  Queued = 'queued',
+  Granted = 'granted',
+}
+
+/**
+ * The attributes that only spans have. Their values can be different in each call, so they do not belong in a metric.
+ * Times are in seconds.
+ */
+export enum LockSpanAttribute {
+  /** What is locked. */
+  Resource = 'lock.resource',
+  FencingToken = 'lock.fencing_token',
+  /** How long the call has waited. */
+  WaitTime = 'lock.wait_time',
+  /** How long the lease was held. */
+  HoldTime = 'lock.hold_time',
+  /** How many times Redis was asked for the call; 0 if it only waited behind other calls of its process. */
+  Attempts = 'lock.attempts',
+  /** What became of the call, the lease or the run. */
+  Outcome = 'lock.outcome',
+  /** The tick of a job. */
+  Tick = 'lock.tick',
+  /** Whether an earlier run of the tick has died. */
+  Rerun = 'lock.rerun',
+  /** The group of a holder that the call has waited for, from its label. */
+  HolderGroup = 'lock.holder.group',
+  /** The instance of that holder. */
+  HolderInstance = 'lock.holder.instance',
+  HolderFencingToken = 'lock.holder.fencing_token',
+  /** How long the call has waited for this holder, as far as its process knows. */
+  HolderWaitTime = 'lock.holder.wait_time',
+}
+
+/** What every span says of its lock. */
+export function attributesOf({ service, resource, mode, group }: TracedLock): Record<string, string> {
+  return {
+    [LockAttribute.Service]: escapeText(service),
+    [LockAttribute.Group]: group,
+    [LockAttribute.Mode]: mode,
+    [LockSpanAttribute.Resource]: escapeText(resource),
+  };
+}
+
+/** Version 00 of W3C Trace Context, in lower case, without ids of zeros only. */
+const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
+
+/** The span as other processes name it; `undefined` where its trace is not recorded. */
+export function formatTraceparent({ traceId, spanId, traceFlags }: SpanContext): string | undefined {
+  return traceFlags & TraceFlags.SAMPLED ? `00-${traceId}-${spanId}-01` : undefined;
+}
+
+/** Reads what another process has written. Any other form is ignored: every client of Redis can write there. */
+export function parseTraceparent(text: unknown): SpanContext | undefined {
+  if (typeof text !== 'string' || text.length !== 55) return undefined;
+  const [, traceId, spanId, flags] = TRACEPARENT.exec(text) ?? [];
+  if (traceId === undefined || spanId === undefined) return undefined;
+  return { traceId, spanId, traceFlags: Number.parseInt(flags!, 16) & TraceFlags.SAMPLED, isRemote: true };
+}

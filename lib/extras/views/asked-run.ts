@@ -1,0 +1,43 @@
+import type { OperatorRequests } from '../../features/jobs/core/operator-requests.js';
+import { SYSTEM_CLOCK } from '../../kernel/util/clock.js';
+import { longDuration } from '../../kernel/util/durations.js';
+import { pause } from '../../kernel/util/promises.js';
+import { quote, quoteSome } from '../../kernel/util/quoted.js';
+
+/** How long the instances have to take a request, how often it is looked for, and how often they are told again. */
+const TAKEN_WITHIN_MS = 5_000;
+const LOOK_MS = 100;
+const TELL_AGAIN_MS = 1_000;
+
+/**
+ * Sends a request to run a job, until an instance has taken it. After five seconds it is taken back, so none will.
+ *
+ * @throws LockUnavailableError
+ */
+export async function untilTaken(
+  requests: OperatorRequests,
+  asked: ReturnType<OperatorRequests['create']>,
+  signal?: AbortSignal,
+): ReturnType<OperatorRequests['read']> {
+  const since = performance.now();
+  let state = await requests.tell(asked);
+  for (let toldAt = since; state.state === 'asked';) {
+    await pause(SYSTEM_CLOCK, LOOK_MS, signal);
+    const now = performance.now();
+    if (signal?.aborted || now - since >= TAKEN_WITHIN_MS) return requests.withdraw(asked);
+    const isTold = now - toldAt < TELL_AGAIN_MS;
+    if (!isTold) toldAt = now;
+    state = await (isTold ? requests.read(asked) : requests.tell(asked));
+  }
+  return state;
+}
+
+/** Why no instance has taken it. @param instances those that have the job, as far as that is known */
+export function notTaken(job: string, instances: readonly { readonly instanceId: string }[]): string {
+  const seen = instances.map(({ instanceId }) => instanceId);
+  const where = seen.length === 0 ? 'No instance has it now' : `Seen lately with it: ${quoteSome(seen)}`;
+  return (
+    `No instance has taken the request to run the job ${quote(job)} within ${longDuration(TAKEN_WITHIN_MS)}. It was ` +
+    `taken back, so none will run it. ${where}. Instances that are frozen, deaf or of an older version take none.`
+  );
+}

@@ -1,0 +1,47 @@
+import { LEADER_PREFIX } from '../../kernel/api/resource.js';
+import type { LockClient } from '../../kernel/lock-client.js';
+import type { LockState } from '../../kernel/store/lock-state.js';
+import { type InstanceLife, lifeOf, type Roll } from './roll.js';
+
+const MOST_LEADERS = 1_000;
+const LOOKS_AT_ONCE = 20;
+
+/** A leadership: who leads, if a process does, and how many wait to. */
+export interface SeenLeadership {
+  readonly name: string;
+  readonly leader?: string;
+  readonly life?: InstanceLife;
+  readonly fencingToken?: number;
+  readonly leadsForMs?: number;
+  readonly ttlMs?: number;
+  readonly candidates: number;
+}
+
+/** @throws LockUnavailableError */
+export async function leadershipsOf(client: LockClient, roll: Roll): Promise<SeenLeadership[]> {
+  const states = await leaderStates(client, roll);
+  return states.map(({ resource, holders: [holder], waiters }) => ({
+    name: resource.slice(LEADER_PREFIX.length),
+    ...(holder && {
+      leader: holder.instanceId,
+      life: lifeOf(holder.instanceId, roll),
+      fencingToken: holder.fencingToken,
+      leadsForMs: holder.heldMs,
+      ttlMs: holder.ttlMs,
+    }),
+    candidates: waiters.length,
+  }));
+}
+
+/** Of what instances campaign for. Only where some do not answer, all keys are looked through. */
+async function leaderStates({ operators }: LockClient, roll: Roll): Promise<LockState[]> {
+  const isWhole = roll.completeness === 'complete' && roll.instances.every(({ more }) => more.leaderships === 0);
+  if (!isWhole) return operators.list({ prefix: LEADER_PREFIX, limit: MOST_LEADERS });
+  const names = [...new Set(roll.instances.flatMap((each) => each.leaderships.map(({ name }) => name)))].sort();
+  const states: LockState[] = [];
+  for (let from = 0; from < names.length; from += LOOKS_AT_ONCE) {
+    const some = names.slice(from, from + LOOKS_AT_ONCE);
+    states.push(...(await Promise.all(some.map((name) => operators.inspect(LEADER_PREFIX + name)))));
+  }
+  return states;
+}

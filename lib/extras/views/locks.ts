@@ -1,0 +1,76 @@
+import { type Holder, OTHER_GROUP } from '../../kernel/api/holder.js';
+import { type InstanceLife, lifeOf, type Roll } from './roll.js';
+
+/** What is known of a lease: its instance lists it, Redis alone knows it, or it is kept by `minHoldMs`. */
+export type LeaseLife = 'alive' | 'notRenewed' | 'released' | InstanceLife;
+
+/** A lease, or a resource without a holder that calls wait for. */
+export interface SeenLock {
+  readonly resource: string;
+  readonly lease?: SeenLease;
+  /** The mode of the lease, or of the calls that wait. */
+  readonly mode: Holder['mode'];
+  readonly waiters: number;
+  readonly oldestWaitMs?: number;
+}
+
+interface SeenLease {
+  readonly instanceId: string;
+  readonly life: LeaseLife;
+  readonly fencingToken: number;
+  readonly heldMs: number;
+  readonly leftMs: number;
+  /** What its instance says of it. */
+  readonly work?: { readonly group: string; readonly callSite?: string };
+  /** What Redis says of it, where no instance lists it. */
+  readonly holder?: Holder;
+}
+
+/** What all instances hold and wait for, and the holders that none of them names, by resource. */
+export function locksOf(roll: Roll): SeenLock[] {
+  const waits = new Map<string, { waiters: number; oldestWaitMs: number; mode: Holder['mode'] }>();
+  for (const { waiting } of roll.instances) {
+    for (const { resource, waitedMs, mode } of waiting) {
+      const { waiters = 0, oldestWaitMs = 0 } = waits.get(resource) ?? {};
+      waits.set(resource, { waiters: waiters + 1, oldestWaitMs: Math.max(oldestWaitMs, waitedMs), mode });
+    }
+  }
+  const waitsFor = (resource: string) => {
+    const { waiters = 0, oldestWaitMs } = waits.get(resource) ?? {};
+    return { waiters, ...(oldestWaitMs !== undefined && { oldestWaitMs }) };
+  };
+  const locks: SeenLock[] = [];
+  for (const { instanceId, held } of roll.instances) {
+    for (const { resource, mode, fencingToken, heldMs, leftMs, group, callSite, isRenewed } of held) {
+      const life = isRenewed ? 'alive' : 'notRenewed';
+      const work = { group, ...(callSite !== undefined && { callSite }) };
+      const lease = { instanceId, life, fencingToken, heldMs, leftMs, work } as const;
+      locks.push({ resource, mode, lease, ...waitsFor(resource) });
+    }
+  }
+  for (const holder of roll.unlisted) {
+    const { resource, mode, instanceId, fencingToken, heldMs, ttlMs: leftMs, isKept } = holder;
+    const life = isKept ? 'released' : lifeOf(instanceId, roll);
+    locks.push({
+      resource,
+      mode,
+      lease: { instanceId, life, fencingToken, heldMs, leftMs, holder },
+      ...waitsFor(resource),
+    });
+  }
+  const names = new Set(locks.map(({ resource }) => resource));
+  for (const [resource, { mode }] of waits) {
+    if (!names.has(resource)) locks.push({ resource, mode, ...waitsFor(resource) });
+  }
+  return locks.sort((a, b) => (a.resource < b.resource ? -1 : 1));
+}
+
+/** What a holder says of itself, in words. */
+export function labelText({ label, isKept, isHandedOn }: Pick<Holder, 'label' | 'isKept' | 'isHandedOn'>): string {
+  if (isKept) return 'released, kept by minHoldMs';
+  if (isHandedOn) return 'handed on inside that process';
+  if (!label) return '';
+  const { group, traceparent: _, ...others } = label;
+  const texts = Object.entries(others).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
+  return [...(group === undefined || group === OTHER_GROUP ? [] : [group]), ...texts].join(', ');
+}

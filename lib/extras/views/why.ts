@@ -1,0 +1,68 @@
+import { type Holder, renewedMsAgo } from '../../kernel/api/holder.js';
+import type { LockExplanation } from '../../features/fleet/core/explain/explanation.js';
+import { fencingTickOf } from '../../kernel/store/fencing-token.js';
+import type { LockState } from '../../kernel/store/lock-state.js';
+import { longDuration } from '../../kernel/util/durations.js';
+import { plainOrQuoted } from '../../kernel/util/quoted.js';
+import { type InstanceLife, lifeOf, type Roll } from './roll.js';
+
+/** A renewal that is due, and may be on its way. */
+export const SLACK_MS = 300;
+const MOST_NAMED = 3;
+/** The times of a look are whole milliseconds. */
+const ROUNDED_MS = 5;
+
+/** The leases alone say that nothing is wrong, until a renewal is overdue. The process may say that something is. */
+export function sentencesOf({ sentences, cause, state }: LockExplanation, roll: Roll | undefined): readonly string[] {
+  const isAlive = ({ instanceId }: Holder): boolean => {
+    const life = roll && lifeOf(instanceId, roll);
+    return life === undefined || life === 'answers' || life === 'unheard';
+  };
+  return cause === 'inUse' && !state.holders.every(isAlive) ? sentences.slice(0, -1) : sentences;
+}
+
+/** What two looks, and the processes themselves, say of the first holders. */
+export function conclusionsOf(first: LockState, second: LockState, roll: Roll | undefined): string[] {
+  return second.holders.slice(0, MOST_NAMED).map((holder) => {
+    return `${plainOrQuoted(holder.instanceId)}: ${conclusionOn(holder, first, second.resource, roll)}`;
+  });
+}
+
+/** What two looks, and the process itself, say of one holder. @param first the earlier look */
+export function conclusionOn(holder: Holder, first: LockState, resource: string, roll: Roll | undefined): string {
+  const { instanceId, fencingToken } = holder;
+  const before = first.holders.find((each) => fencingTickOf(each.fencingToken) === fencingTickOf(fencingToken));
+  const life = roll && lifeOf(instanceId, roll);
+  const place = roll && callSiteIn(roll, instanceId, resource);
+  return `${conclusionOf(before, holder, life)}${place ? ` It was acquired at ${place}.` : ''}`;
+}
+
+function conclusionOf(before: Holder | undefined, holder: Holder, life: InstanceLife | undefined): string {
+  const left = longDuration(holder.ttlMs);
+  if (holder.isKept) return `released, and stays taken for another ${left}.`;
+  if (!before) return 'granted between two looks: the holder lives.';
+  const betweenMs = holder.heldMs - before.heldMs;
+  if (holder.ttlMs > before.ttlMs - betweenMs + ROUNDED_MS) return 'renewed between two looks: the holder lives.';
+  const agoMs = renewedMsAgo(holder);
+  const isOverdue = agoMs > holder.leaseMs / 2;
+  if (life === 'answers') {
+    return isOverdue
+      ? `not renewed for ${longDuration(agoMs)}, but its process answers: it does not renew this lease. Free in ${left}.`
+      : `its process answers: the holder lives. The lease has ${left} left.`;
+  }
+  if (life === 'silent') {
+    return `its process is connected, but does not answer: it is frozen, too busy, deaf, or of an older version. Free in ${left} unless it renews.`;
+  }
+  if (isOverdue) return `not renewed: the holder is dead, free in ${left}.`;
+  const dueMs = holder.leaseMs / 3 - agoMs;
+  const next =
+    dueMs > 0 ? `a renewal would be due in ${longDuration(dueMs)}` : `a renewal is ${longDuration(-dueMs)} late`;
+  if (life === 'gone') return `no such process is connected: the holder is most likely dead, free in ${left}; ${next}.`;
+  if (dueMs < -SLACK_MS) return `a renewal is ${longDuration(-dueMs)} late: the holder may be dead, free in ${left}.`;
+  return `no renewal was due between two looks: the next one is due in ${longDuration(Math.max(0, dueMs))}.`;
+}
+
+function callSiteIn({ instances }: Roll, instanceId: string, resource: string): string | undefined {
+  const instance = instances.find((each) => each.instanceId === instanceId);
+  return instance?.held.find((each) => each.resource === resource)?.callSite;
+}

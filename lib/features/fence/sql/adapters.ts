@@ -1,0 +1,195 @@
+import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
+import { describeValue } from '../../../kernel/api/validation.js';
+import { dialectNamed, type FenceDialect, type Execute, saysAutocommit } from './dialects.js';
+
+type Method = (...args: never[]) => unknown;
+
+/**
+ * An open transaction of the caller, of one of these libraries:
+ *
+ * - pg: a client or pool client after `BEGIN`. Also the `tx` of PGlite, and any object whose `query(text, values)`
+ *   resolves to `{ rows }` of PostgreSQL
+ * - postgres.js: the `sql` of `sql.begin()`
+ * - TypeORM: an `EntityManager` or `QueryRunner`, or the `DataSource` under `typeorm-transactional`
+ * - `@nestjs-cls/transactional`: a `TransactionHost`
+ * - Prisma: the `tx` of an interactive transaction
+ * - MikroORM: an `EntityManager` in a transaction
+ * - Drizzle, Knex, Sequelize: their transaction
+ * - mysql2: a connection after `beginTransaction()`
+ */
+export type FenceTransaction =
+  | { readonly query: Method }
+  | { readonly unsafe: Method }
+  | { readonly isTransactionActive: Method; readonly tx: unknown }
+  | { readonly $queryRawUnsafe: Method }
+  | { readonly isInTransaction: Method; readonly execute: Method }
+  | { readonly rollback: Method; readonly transaction: Method }
+  | { readonly raw: Method }
+  | { readonly rollback: Method; readonly afterCommit: Method };
+
+/** How statements are run in a transaction, whatever the library. */
+interface SqlTransaction {
+  readonly dialect: FenceDialect;
+  readonly run: Execute;
+}
+
+/** What the adapters look at. All of it may be missing. */
+type Found = { readonly [name: string]: unknown };
+type Call = (...args: readonly unknown[]) => Promise<unknown>;
+
+/** An adapter returns `undefined` for what is not of its library. */
+type Adapter = (tx: Found) => SqlTransaction | undefined;
+
+const DRIZZLE_KIND = Symbol.for('drizzle:entityKind');
+
+/** In this order: what some libraries have, others have too. */
+const ADAPTERS: readonly Adapter[] = [
+  function nestjsCls(tx) {
+    if (!has(tx, 'isTransactionActive') || !has(tx, 'withTransaction')) return undefined;
+    if (call(tx, 'isTransactionActive') !== true)
+      throw outside('@nestjs-cls/transactional', 'call it in a method with @Transactional()');
+    return adapt(tx['tx']);
+  },
+  function typeorm(tx) {
+    const isDataSource = has(tx, 'createQueryRunner') && 'manager' in tx;
+    const manager = isDataSource ? (tx['manager'] as Found) : tx;
+    const isRunner = has(manager, 'startTransaction') && 'isTransactionActive' in manager;
+    if (!isRunner && !(has(manager, 'getRepository') && has(manager, 'query'))) return undefined;
+    const runner = (isRunner ? manager : manager['queryRunner']) as Found | undefined;
+    if (runner?.['isTransactionActive'] !== true)
+      throw outside('TypeORM', 'pass the manager of dataSource.transaction()');
+    const { options } = (runner['dataSource'] ?? runner['connection']) as { options: Found };
+    const dialect = dialectNamed(options['type'], 'TypeORM');
+    const form = dialect === 'postgres' ? 'numbered' : 'marked';
+    return { dialect, run: async (statement, values) => call(runner, 'query', statement[form], values) };
+  },
+  function prisma(tx) {
+    if (!has(tx, '$queryRawUnsafe')) return undefined;
+    if (has(tx, '$connect')) throw outside('Prisma', 'pass the tx of prisma.$transaction(async (tx) => { ... })');
+    const dialect = dialectNamed(tx['_activeProvider'], 'Prisma');
+    const form = dialect === 'postgres' ? 'numbered' : 'marked';
+    return { dialect, run: async (statement, values) => call(tx, '$queryRawUnsafe', statement[form], ...values) };
+  },
+  function mikroOrm(tx) {
+    if (!has(tx, 'isInTransaction') || !has(tx, 'execute')) return undefined;
+    if (call(tx, 'isInTransaction') !== true) throw outside('MikroORM', 'pass the em of em.transactional()');
+    const platform = call(tx, 'getPlatform') as Found;
+    const isPostgres = call(platform, 'getDefaultSchemaName') === 'public';
+    const isMysql = call(platform, 'getDefaultCharset') === 'utf8mb4';
+    const dialect = isPostgres ? 'postgres' : isMysql ? 'mysql' : dialectNamed(platform.constructor.name, 'MikroORM');
+    // Its result of `run` has what MySQL replies, that of `all` has rows.
+    const method = isMysql ? 'run' : 'all';
+    return {
+      dialect,
+      run: async (statement, values) =>
+        call(tx, 'execute', statement.marked, values, values.length > 0 ? method : 'all'),
+    };
+  },
+  function drizzle(tx) {
+    const kind = (tx['dialect'] as Found | undefined)?.constructor as { [DRIZZLE_KIND]?: string } | undefined;
+    if (kind?.[DRIZZLE_KIND] === undefined) return undefined;
+    const dialect = dialectNamed(kind[DRIZZLE_KIND], 'Drizzle');
+    if (!has(tx, 'rollback')) throw outside('Drizzle', 'pass the tx of db.transaction(async (tx) => { ... })');
+    if (kind[DRIZZLE_KIND] === 'SQLiteSyncDialect') {
+      throw refused(
+        'a transaction of this driver of Drizzle is synchronous, so it has ended before anything is awaited. Use libsql',
+      );
+    }
+    const [method, form] =
+      dialect === 'sqlite'
+        ? (['all', 'marked'] as const)
+        : (['execute', dialect === 'mysql' ? 'marked' : 'numbered'] as const);
+    // What `sql` of Drizzle makes, as far as it is asked.
+    const query = (text: string, params: readonly unknown[]) => ({
+      getSQL: () => ({ toQuery: () => ({ sql: text, params: [...params] }) }),
+    });
+    return { dialect, run: async (statement, values) => call(tx, method, query(statement[form], values)) };
+  },
+  function sequelize(tx) {
+    if (has(tx, 'getQueryInterface')) throw outside('Sequelize', 'pass the transaction of sequelize.transaction()');
+    const instance = tx['sequelize'] as Found | undefined;
+    if (instance === undefined || !has(tx, 'afterCommit')) return undefined;
+    if (tx['finished'] !== undefined) throw outside('Sequelize', 'call it before the transaction ends');
+    const dialect = dialectNamed(call(instance, 'getDialect'), 'Sequelize');
+    const run: Execute = async (statement, bind) =>
+      call(instance, 'query', statement.numbered, { bind, transaction: tx, raw: true });
+    return { dialect, run };
+  },
+  function knex(tx) {
+    if (!has(tx, 'raw') || !('client' in tx)) return undefined;
+    if (tx['isTransaction'] !== true || call(tx, 'isCompleted') === true)
+      throw outside('Knex', 'pass the trx of knex.transaction()');
+    const dialect = dialectNamed((tx['client'] as Found)['dialect'], 'Knex');
+    return { dialect, run: async (statement, values) => call(tx, 'raw', statement.marked, values) };
+  },
+  function postgresJs(tx) {
+    if (!has(tx, 'unsafe')) return undefined;
+    // A connection of sql.reserve() does not say whether it is in a transaction.
+    if (!has(tx, 'savepoint') && !has(tx, 'release')) throw outside('postgres.js', 'pass the sql of sql.begin()');
+    // Prepared, unless the caller turned that off: otherwise each statement takes two round trips.
+    const options = { prepare: true };
+    return {
+      dialect: 'postgres',
+      run: async (statement, values) => call(tx, 'unsafe', statement.numbered, values, options),
+    };
+  },
+  function mysql2(tx) {
+    if (has(tx, 'getConnection')) throw outside('mysql2', 'pass a connection of the pool, after beginTransaction()');
+    if (!has(tx, 'beginTransaction') || !has(tx, 'execute')) return undefined;
+    const connection = (has(tx, 'promise') ? call(tx, 'promise') : tx) as Found;
+    const run: Execute = async (statement, values) => {
+      const result = await call(connection, 'execute', statement.marked, values);
+      if (saysAutocommit(result)) throw outside('mysql2', 'call beginTransaction() before');
+      return result;
+    };
+    return { dialect: 'mysql', run };
+  },
+  function pg(tx) {
+    if (!has(tx, 'query')) return undefined;
+    if ('idleCount' in tx) throw outside('pg', 'pass a client of the pool, after BEGIN');
+    if (has(tx, 'transaction')) throw outside('PGlite', 'pass the tx of db.transaction()');
+    const run: Execute = async (statement, values) => {
+      const result = await call(tx, 'query', statement.numbered, values);
+      // After the statement: BEGIN may have been sent just before it, without waiting.
+      if (has(tx, 'getTransactionStatus') && call(tx, 'getTransactionStatus') === 'I')
+        throw outside('pg', 'send BEGIN before');
+      return result;
+    };
+    return { dialect: 'postgres', run };
+  },
+];
+
+/**
+ * Finds out how to run statements in the transaction.
+ *
+ * @throws InvalidLockOptionsError when it is not open, or of no library that is known
+ */
+export function adapt(tx: unknown): SqlTransaction {
+  const found = (typeof tx === 'object' || typeof tx === 'function') && tx !== null ? (tx as Found) : {};
+  for (const adapter of ADAPTERS) {
+    const transaction = adapter(found);
+    if (transaction) return transaction;
+  }
+  throw refused(
+    `it needs an open transaction of pg, postgres.js, TypeORM, @nestjs-cls/transactional, Prisma, MikroORM, Drizzle, Knex, ` +
+      `Sequelize or mysql2, not ${describeValue(tx)}`,
+  );
+}
+
+function has(tx: Found, method: string): boolean {
+  return typeof tx[method] === 'function';
+}
+
+function call(tx: Found, method: string, ...args: readonly unknown[]): unknown {
+  return (tx[method] as Call).apply(tx, args as unknown[]);
+}
+
+function outside(library: string, instead: string): InvalidLockOptionsError {
+  return refused(
+    `no transaction of ${library} is open here, so the row would not stay locked until your writes are committed. Instead, ${instead}`,
+  );
+}
+
+function refused(why: string): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(`fence.guard cannot guard this: ${why}.`, 'tx');
+}

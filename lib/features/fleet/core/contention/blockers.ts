@@ -1,0 +1,163 @@
+import { MAX_GROUPS } from '../../../../kernel/events/observers.js';
+import { OTHER_GROUP } from '../../../../kernel/api/holder.js';
+import { formatDuration } from '../../../../kernel/util/durations.js';
+import { count } from '../../../../kernel/util/plurals.js';
+import { plainOrQuoted } from '../../../../kernel/util/quoted.js';
+
+/** The group of holders whose group is not known, for example because their leases have no label. */
+export const UNKNOWN_GROUP = '_unknown';
+
+/** How many groups of holders may come from labels. Another process writes those, so they must not take the place of ours. */
+const MOST_FOREIGN_GROUPS = 100;
+/** How many processes of unknown groups are told apart. */
+const MOST_INSTANCES = 200;
+/** How many call sites are told apart: of one pair, and of all. */
+const SITES_OF_A_PAIR = 4;
+const MOST_SITES = 400;
+
+/** What a call waits for: a group, or a process where its group is not known. */
+export interface HolderKey {
+  readonly group: string;
+  /** Only with the group `_unknown`, where the process is known. */
+  readonly instanceId?: string | undefined;
+  /** Whether another process has named the group. */
+  readonly isForeign?: boolean;
+}
+
+/** Where calls come from that have waited, of one call in so many. */
+export interface SampledSite {
+  readonly callSite: string;
+  readonly calls: number;
+}
+
+/** One group that has waited for another one. */
+export interface Blocker {
+  /** The group of the calls that waited. */
+  readonly waiter: string;
+  /** The group of the holders they waited for; `_unknown` where it is not known, `_other` for all that have no group of their own. */
+  readonly holder: string;
+  /** The process of those holders, where only that is known. */
+  readonly instanceId?: string;
+  /** The time that all these calls have waited for them together, in milliseconds. */
+  readonly waitedMs: number;
+  /** How many calls have waited for them. A call that has waited for two groups counts for both. */
+  readonly calls: number;
+  /** Where some of these calls came from: the sites of `acquire` and `tryAcquire`, of one call in 64. */
+  readonly callSites: readonly SampledSite[];
+  /** For people: `Orders.pay waited 3.2 s in 41 calls for NightlyReport.run`. */
+  readonly text: string;
+}
+
+export interface BlockedPair {
+  readonly waiter: string;
+  readonly holder: HolderKey;
+  waitedMs: number;
+  calls: number;
+  sites: Map<string, number> | undefined;
+}
+
+/** Which groups have waited for which, and for how long. Its size has a bound, whatever names come. */
+export class Blockers {
+  readonly #pairs = new Map<string, Map<string, BlockedPair>>();
+  readonly #waiters = new Set<string>();
+  readonly #holders = new Set<string>();
+  #foreignHolders = 0;
+  readonly #instances = new Set<string>();
+  #sites = 0;
+
+  /** Counts one call and what it has waited for, in milliseconds. @returns the pair that got most of it */
+  add(
+    waiter: string,
+    waits: readonly (readonly [HolderKey, number])[],
+    tell: (holderGroup: string, waitedMs: number) => void = () => {},
+  ): BlockedPair {
+    const from = admits(this.#waiters, waiter, MAX_GROUPS) ? waiter : OTHER_GROUP;
+    // Two holders may share a group, mostly `_other`: the call still counts once for it.
+    const counted = new Set<BlockedPair>();
+    let longest: BlockedPair | undefined;
+    let longestMs = -1;
+    for (const [holder, waitedMs] of waits) {
+      const pair = this.#pair(from, holder);
+      pair.waitedMs += waitedMs;
+      counted.add(pair);
+      tell(pair.holder.group, waitedMs);
+      if (waitedMs > longestMs) [longest, longestMs] = [pair, waitedMs];
+    }
+    for (const pair of counted) pair.calls++;
+    return longest!;
+  }
+
+  /** One of the calls of the pair came from there. */
+  addSite(pair: BlockedPair, callSite: string): void {
+    const sites = (pair.sites ??= new Map());
+    const calls = sites.get(callSite);
+    if (calls === undefined && (sites.size >= SITES_OF_A_PAIR || this.#sites >= MOST_SITES)) return;
+    if (calls === undefined) this.#sites++;
+    sites.set(callSite, (calls ?? 0) + 1);
+  }
+
+  /** The pairs with the longest waits first. */
+  top(most: number): readonly Blocker[] {
+    const all = [...this.#pairs.values()].flatMap((holders) => [...holders.values()]);
+    all.sort((a, b) => b.waitedMs - a.waitedMs);
+    return Object.freeze(all.slice(0, most).map(read));
+  }
+
+  #pair(waiter: string, holder: HolderKey): BlockedPair {
+    const group = this.#holderGroup(holder);
+    const instanceId = group === UNKNOWN_GROUP ? this.#instance(holder.instanceId) : undefined;
+    let holders = this.#pairs.get(waiter);
+    if (holders === undefined) this.#pairs.set(waiter, (holders = new Map()));
+    const key = instanceId === undefined ? `group ${group}` : `instance ${instanceId}`;
+    let pair = holders.get(key);
+    if (pair === undefined) {
+      pair = { waiter, holder: { group, instanceId }, waitedMs: 0, calls: 0, sites: undefined };
+      holders.set(key, pair);
+    }
+    return pair;
+  }
+
+  #holderGroup({ group, isForeign }: HolderKey): string {
+    if (group === UNKNOWN_GROUP || this.#holders.has(group)) return group;
+    const isLeftOut = isForeign && this.#foreignHolders >= MOST_FOREIGN_GROUPS;
+    if (isLeftOut || !admits(this.#holders, group, MAX_GROUPS)) return OTHER_GROUP;
+    if (isForeign) this.#foreignHolders++;
+    return group;
+  }
+
+  #instance(instanceId: string | undefined): string | undefined {
+    return instanceId !== undefined && admits(this.#instances, instanceId, MOST_INSTANCES) ? instanceId : undefined;
+  }
+}
+
+/** Whether a name is among those that are told apart. A new one is, while there is room. */
+function admits(known: Set<string>, name: string, most: number): boolean {
+  if (!known.has(name) && known.size < most) known.add(name);
+  return known.has(name);
+}
+
+function read({ waiter, holder, waitedMs, calls, sites }: BlockedPair): Blocker {
+  const { group, instanceId } = holder;
+  const blockedBy =
+    group === UNKNOWN_GROUP
+      ? unknownHolder(instanceId)
+      : group === OTHER_GROUP
+        ? 'other holders'
+        : plainOrQuoted(group);
+  const blocked = waiter === OTHER_GROUP ? 'Other calls' : plainOrQuoted(waiter);
+  const callSites = [...(sites ?? [])].map(([callSite, times]) => Object.freeze({ callSite, calls: times }));
+  callSites.sort((a, b) => b.calls - a.calls);
+  return Object.freeze({
+    waiter,
+    holder: group,
+    ...(instanceId !== undefined && { instanceId }),
+    waitedMs: Math.round(waitedMs),
+    calls,
+    callSites: Object.freeze(callSites),
+    text: `${blocked} waited ${formatDuration(waitedMs)} in ${count(calls, 'call')} for ${blockedBy}`,
+  });
+}
+
+function unknownHolder(instanceId: string | undefined): string {
+  return instanceId === undefined ? 'an unknown holder' : `an unknown holder of ${plainOrQuoted(instanceId)}`;
+}

@@ -1,0 +1,81 @@
+import { flag, integer, type OptionsOf, OptionTable } from '../../../../kernel/api/validation.js';
+import type { Blocker } from './blockers.js';
+import type { Durations } from './duration-histogram.js';
+
+/** The module option `contention`. */
+export type ContentionSettings = {
+  /**
+   * `true` counts from the start of the application. Otherwise counting starts, and costs something, with the first
+   * call of `locks.contention()`.
+   *
+   * @default false
+   */
+  fromStart?: boolean;
+  /**
+   * Records the call site of `acquire` or `tryAcquire` for one of this many calls that have waited; 0 for none.
+   *
+   * @allowed 0 to 1000000
+   * @default 64
+   */
+  callSiteEvery?: number;
+};
+
+export const CONTENTION_SETTINGS = new OptionTable({
+  fromStart: flag().default(false),
+  callSiteEvery: integer(0, 1_000_000, 'calls').default(64),
+} satisfies OptionsOf<ContentionSettings>);
+
+/** What `locks.contention()` takes. */
+export interface ContentionOptions {
+  /**
+   * How many groups and pairs of groups to return, those with the longest waits first.
+   *
+   * @allowed 1 to 1000
+   * @default 50
+   */
+  top?: number;
+  /**
+   * Counts again from zero after this call.
+   *
+   * @default false
+   */
+  reset?: boolean;
+}
+
+export const CONTENTION_OPTIONS = new OptionTable({
+  top: integer(1, 1_000, 'rows').default(50),
+  reset: flag().default(false),
+} satisfies OptionsOf<ContentionOptions>);
+
+/** How one group of calls of this process waits and holds. */
+export interface GroupContention {
+  /** `Class.method` of a decorated method, or a part of the resource; `_other` for all that have none of their own. */
+  readonly group: string;
+  /** How many of its calls wait at this moment. */
+  readonly waiting: number;
+  /** How many of its calls had to wait, and have ended their wait. The others were granted or refused at once. */
+  readonly waited: number;
+  /**
+   * How long its calls to acquire took: all that were granted, and those that waited in vain. A call that was refused at
+   * once, such as a busy `tryAcquire`, is left out, and so are the candidates of a leadership.
+   */
+  readonly wait: Durations;
+  /** How long it held its leases that have ended. */
+  readonly hold: Durations;
+}
+
+/** Which groups of calls of this process wait for which. Frozen, and JSON has all of it. */
+export interface Contention {
+  /** The name of the lock service. */
+  readonly service: string;
+  /** This process. */
+  readonly instanceId: string;
+  /** When counting began, by the clock of this machine, in epoch milliseconds. */
+  readonly since: number;
+  /** For how long that is, in milliseconds. */
+  readonly forMs: number;
+  /** The groups, those with the longest waits first. */
+  readonly groups: readonly GroupContention[];
+  /** Which group has waited for which, the longest waits first. */
+  readonly blockers: readonly Blocker[];
+}

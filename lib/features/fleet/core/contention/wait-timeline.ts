@@ -1,0 +1,81 @@
+import { OTHER_GROUP } from '../../../../kernel/api/holder.js';
+import { type HolderKey, UNKNOWN_GROUP } from './blockers.js';
+
+/** The holders from one moment on. */
+interface Stretch {
+  readonly from: number;
+  readonly holders: readonly HolderKey[];
+}
+
+/** How many stretches are kept of one resource. A call that has waited through more of them has waited for too many to name. */
+const MOST_STRETCHES = 256;
+
+const UNKNOWN: HolderKey = { group: UNKNOWN_GROUP };
+const TOO_MANY: readonly HolderKey[] = [{ group: OTHER_GROUP }];
+
+/** Which groups held one resource, and when, for as long as calls of this process wait for it. */
+export class WaitTimeline {
+  /** How many calls wait. */
+  waiting = 0;
+  /** The token of the one holder, where that is a lease of this process. */
+  ownToken: number | undefined;
+  readonly #stretches: Stretch[] = [];
+  /** When the last holders stopped holding it, if that is known. */
+  #endedAt: number | undefined;
+
+  /** These have held the resource since then. A time before the last change counts as the time of that change. */
+  heldBy(holders: readonly HolderKey[], since: number): void {
+    const stretches = this.#stretches;
+    const last = stretches.at(-1);
+    const from = last ? Math.max(this.#endedAt ?? since, last.from) : since;
+    this.#endedAt = undefined;
+    // What begins at the same moment replaces it.
+    if (last?.from === from) stretches.pop();
+    const before = stretches.at(-1);
+    if (before && areSame(before.holders, holders)) return;
+    stretches.push({ from, holders });
+    if (stretches.length > MOST_STRETCHES) {
+      stretches.splice(0, MOST_STRETCHES / 2, { from: stretches[0]!.from, holders: TOO_MANY });
+    }
+  }
+
+  /**
+   * The holders have ended. The time until the next ones are known counts for those: the next one in the queue is granted
+   * at once, and an answer of Redis says a moment later which one that is.
+   */
+  ended(at: number): void {
+    this.#endedAt ??= at;
+  }
+
+  /**
+   * Which holders a call has waited for that began to wait at `startedAt`. The parts add up to its whole wait. If several
+   * hold the resource at the same time, each of them counts for an equal part.
+   */
+  share(startedAt: number, endedAt: number): readonly (readonly [HolderKey, number])[] {
+    const parts: [HolderKey, number][] = [];
+    const add = (holder: HolderKey, ms: number): void => {
+      const known = parts.find(([other]) => isSame(other, holder));
+      if (known) known[1] += ms;
+      else parts.push([holder, ms]);
+    };
+    let until = endedAt;
+    for (let index = this.#stretches.length - 1; index >= 0 && until > startedAt; index--) {
+      const { from, holders } = this.#stretches[index]!;
+      if (from >= until) continue;
+      // The first ones that are known count for the time before them as well: an answer comes a moment after the question.
+      const begin = index === 0 ? startedAt : Math.max(from, startedAt);
+      for (const holder of holders) add(holder, (until - begin) / holders.length);
+      until = begin;
+    }
+    if (parts.length === 0) add(this.#stretches[0]?.holders[0] ?? UNKNOWN, Math.max(0, until - startedAt));
+    return parts;
+  }
+}
+
+function areSame(some: readonly HolderKey[], others: readonly HolderKey[]): boolean {
+  return some.length === others.length && some.every((holder, index) => isSame(holder, others[index]!));
+}
+
+function isSame(one: HolderKey, other: HolderKey): boolean {
+  return one.group === other.group && one.instanceId === other.instanceId;
+}

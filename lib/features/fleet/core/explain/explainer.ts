@@ -1,0 +1,134 @@
+import { type DeadlockedCall, InvalidLockOptionsError } from '../../../../kernel/api/errors.js';
+import { ACQUIRE_MODES, type AcquireMode } from '../../../../kernel/api/lock-mode.js';
+import { atLeast, oneOf, type OptionsOf, OptionTable } from '../../../../kernel/api/validation.js';
+import { checkResource, JOB_PREFIX } from '../../../../kernel/api/resource.js';
+import type { Hold } from '../../../../kernel/holding/hold.js';
+import type { LeaseDeps } from '../../../../kernel/lease/lease-deps.js';
+import { isKeptByTransaction } from '../../../../kernel/lease/transaction-leases.js';
+import { withTimeout } from '../../../../kernel/store/ask.js';
+import type { LockState } from '../../../../kernel/store/lock-state.js';
+import { type JobOverlap, type LockCause, LockExplanation, type OwnHold, type OwnPart } from './explanation.js';
+import { likelyCause, seenLease, silentWaiters, type Wanted } from './likely-cause.js';
+import { describeCause, describeCircle, describeHolding, describeOverlap, describeWaiting } from './sentences.js';
+
+/** What `locks.explain()` takes: what you know of a call that was refused. */
+export interface ExplainOptions {
+  /**
+   * The mode of a rejected call, to check whether it fits.
+   *
+   * @default none
+   */
+  mode?: AcquireMode;
+  /**
+   * The permits of a rejected call, to check whether there are as many.
+   *
+   * @allowed 1 and more
+   * @default none
+   */
+  permits?: number;
+}
+
+export const EXPLAIN_OPTIONS = new OptionTable({
+  mode: oneOf(ACQUIRE_MODES),
+  permits: atLeast(1, 'permits'),
+} satisfies OptionsOf<ExplainOptions>);
+
+/** Only where the holders live, they may wait for others. */
+const MAY_BE_DEADLOCK: readonly LockCause[] = ['inUse', 'holderSlow', 'heldByThisProcess'];
+/** A roll call takes up to 300 ms, and Redis may be slow. */
+const ASKED_MS = 1_000;
+
+export class Explainer {
+  constructor(
+    private readonly deps: LeaseDeps,
+    private readonly inspect: (resource: string) => Promise<LockState>,
+    private readonly overlapOf: (resource: string) => Promise<JobOverlap | undefined>,
+  ) {}
+
+  async explain(resource: string, options: ExplainOptions = {}): Promise<LockExplanation> {
+    const name = checkResource(resource, 'explain');
+    EXPLAIN_OPTIONS.check('explain', options);
+    if (options.mode !== undefined && options.permits !== undefined) {
+      throw new InvalidLockOptionsError(
+        'permits are for a semaphore, which has no mode: state one of the two.',
+        'permits',
+      );
+    }
+    const state = await this.inspect(name);
+    const own = this.#ownPart(name);
+    const seen = explainState(state, own, options);
+    if (seen.cause === 'inUse' && name.startsWith(JOB_PREFIX)) {
+      const overlap = await this.#answerOf(this.overlapOf(name));
+      return overlap ? explainState(state, own, options, { overlap }) : seen;
+    }
+    if (!MAY_BE_DEADLOCK.includes(seen.cause) || state.mode === 'semaphore') return seen;
+    // Calls that wait in a process which holds it have no place in the queue of Redis: a roll call finds them.
+    const isOwn = state.holders.every(({ isThisProcess }) => isThisProcess);
+    if (isOwn && state.waiters.length === 0 && own.waiting === 0) return seen;
+    const { deadlocks } = this.deps;
+    const deadlock = deadlocks && (await this.#answerOf(deadlocks.circleOn(name)));
+    return deadlock === undefined ? seen : explainState(state, own, options, { deadlock });
+  }
+
+  /** Where this cannot be asked, or is not answered in time, the look at Redis says what it says. */
+  async #answerOf<T>(asked: Promise<T>): Promise<T | undefined> {
+    const answer = await withTimeout(this.deps.alarms, asked, ASKED_MS);
+    return answer.outcome === 'answered' ? answer.value : undefined;
+  }
+
+  #ownPart(resource: string): OwnPart {
+    const { store, clock, localQueues, watchdog } = this.deps;
+    const waiting = localQueues.waitingFor(resource);
+    return {
+      instanceId: store.instanceId,
+      holds: watchdog.holdersOf(resource).map((holder) => this.#ownHold(holder as Hold)),
+      waiting: waiting?.calls ?? 0,
+      longestWaitMs: waiting ? clock.now() - waiting.first.startedAt : 0,
+      wanted: waiting?.first.options,
+    };
+  }
+
+  #ownHold(hold: Hold): OwnHold {
+    const { clock, context, observers } = this.deps;
+    const { owner, options } = hold;
+    return {
+      fencingToken: hold.fencingToken,
+      group: observers.groups.of(owner.resource, options.group),
+      heldMs: clock.now() - hold.acquiredAt,
+      isRenewed: hold.renewable,
+      isOfThisCall: context.has(hold),
+      isKeptByTransaction: isKeptByTransaction(hold),
+    };
+  }
+}
+
+/** Explains a look at a resource, with what this process knows of its own part. */
+export function explainState(
+  state: LockState,
+  own: OwnPart,
+  wanted: Wanted = {},
+  { deadlock, overlap }: { readonly deadlock?: readonly DeadlockedCall[]; readonly overlap?: JobOverlap } = {},
+): LockExplanation {
+  const leases = state.holders.map((holder) => seenLease(holder, own));
+  const silent = silentWaiters(state.waiters, own);
+  const cause = deadlock ? 'deadlock' : overlap ? 'overlap' : likelyCause(state, leases, own, wanted, silent);
+  const sentences = [
+    ...describeHolding(state, leases),
+    ...describeWaiting(state, own, silent),
+    ...(deadlock
+      ? describeCircle(deadlock)
+      : overlap
+        ? describeOverlap(overlap, leases)
+        : describeCause(cause, state, leases, wanted)),
+  ];
+  return new LockExplanation(state.resource, cause, Object.freeze(sentences), frozen(state));
+}
+
+/** The same, so that no reader changes what another one reads. */
+function frozen(state: LockState): LockState {
+  for (const each of [...state.holders, ...state.waiters]) Object.freeze(each);
+  Object.freeze(state.holders);
+  Object.freeze(state.waiters);
+  if (state.permits) Object.freeze(state.permits);
+  return Object.freeze(state);
+}

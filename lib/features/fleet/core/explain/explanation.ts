@@ -1,0 +1,88 @@
+import type { LockState } from '../../../../kernel/store/lock-state.js';
+
+/** The likely cause that {@link LockExplanation} names. */
+const LOCK_CAUSES = [
+  /** No process holds it, and none waits for it. */
+  'free',
+  /** It is held or is about to be granted, and nothing that is seen is wrong. */
+  'inUse',
+  /** The holder has it for 5 s or longer, no renewal is overdue, and other calls wait. */
+  'holderSlow',
+  /** The lease runs out and was not renewed when it was due: the holder has died, stands still or cannot reach Redis. */
+  'holderDead',
+  /** The lease is never renewed: it was acquired with `watchdog: false`. */
+  'fixedLease',
+  /** Calls wait for each other in a circle: each holds what the next one waits for. All instances were asked. */
+  'deadlock',
+  /** The run of a job holds it, and later ticks were skipped or wait, because it has not ended. */
+  'overlap',
+  /** Its holder leads, and keeps it for as long as it leads. The others are candidates. */
+  'leadership',
+  /** The processes in the queue do not keep their places any more. */
+  'deadWaiters',
+  /** Its holder has released it, but it stays taken until `minHoldMs` is over. */
+  'kept',
+  /** It is in use in another mode than it is asked for, or as a semaphore of another size. */
+  'mismatch',
+  /** A database transaction of this process keeps it until it ends. */
+  'transaction',
+  /** The async context that asks holds it itself. */
+  'heldByThisCall',
+  /** Another call of this process holds it, and calls of this process wait. */
+  'heldByThisProcess',
+] as const;
+export type LockCause = (typeof LOCK_CAUSES)[number];
+
+/** What `locks.explain()` resolves to: frozen, and JSON says all of it. */
+export class LockExplanation {
+  /** All sentences in one text. */
+  readonly text: string;
+
+  constructor(
+    readonly resource: string,
+    /** The likely cause of what is seen. */
+    readonly cause: LockCause,
+    /** What a person should know, the most important first: the holders, the waiters, the cause, and what to do. Names are escaped. */
+    readonly sentences: readonly string[],
+    /** What Redis has answered, as `locks.inspect()` shows it. */
+    readonly state: LockState,
+  ) {
+    this.text = sentences.join(' ');
+    Object.freeze(this);
+  }
+
+  /** The text. */
+  toString(): string {
+    return this.text;
+  }
+}
+
+/** A lease of this process on the resource that is explained. */
+export interface OwnHold {
+  readonly fencingToken: number;
+  readonly group: string;
+  readonly heldMs: number;
+  readonly isRenewed: boolean;
+  /** Whether the async context that asks holds it. */
+  readonly isOfThisCall: boolean;
+  /** Whether its work has ended, and a database transaction keeps it. */
+  readonly isKeptByTransaction: boolean;
+}
+
+/** A run of a job that has kept later ticks from running. */
+export interface JobOverlap {
+  readonly ranMs: number;
+  /** When the last of these ticks was due, in milliseconds since the Unix epoch. */
+  readonly lastAt: number;
+}
+
+/** What this process knows of a resource without asking. */
+export interface OwnPart {
+  readonly instanceId: string;
+  readonly holds: readonly OwnHold[];
+  readonly waiting: number;
+  /** How long the call that waits longest has waited. */
+  readonly longestWaitMs: number;
+  /** Whether the lease that its first waiting call asks for is renewed. */
+  readonly wanted: { readonly watchdog: boolean } | undefined;
+}

@@ -1,0 +1,159 @@
+import type { LockMode } from '../../../../kernel/api/lock-mode.js';
+import { LEADER_PREFIX } from '../../../../kernel/api/resource.js';
+import type { LockState, LockWaiter } from '../../../../kernel/store/lock-state.js';
+import type { LockCause, OwnHold, OwnPart } from './explanation.js';
+import { type Holder, renewedMsAgo } from '../../../../kernel/api/holder.js';
+import { fencingTickOf } from '../../../../kernel/store/fencing-token.js';
+import { keepPeriodMs } from '../../../../kernel/places/place.js';
+
+/** The watchdog renews a lease after a third of it. One that is not renewed after half of it is overdue. */
+const OVERDUE_PART = 2;
+/** Clocks and answers are not exact. */
+const SLACK_MS = 100;
+/** A living waiter keeps its place in each period, and up to a quarter of it later. */
+const LATE_KEEP = 1.5;
+/** A machine may be slow, and a first try may fail. */
+const KEEP_SLACK_MS = 1_000;
+
+/** What can be said of the lease of one holder. */
+export interface SeenLease {
+  readonly holder: Holder;
+  /** Of this process. */
+  readonly own: OwnHold | undefined;
+  /** How long ago it was renewed, or granted. */
+  readonly renewedMsAgo: number;
+  /** Whether it was never renewed. */
+  readonly isFirst: boolean;
+  /** `renewing`: in time, or not due yet. `overdue`: not renewed in time. `fixed`: never renewed. */
+  readonly status: 'renewing' | 'overdue' | 'fixed';
+}
+
+export function seenLease(holder: Holder, own: OwnPart): SeenLease {
+  const mine = holder.isThisProcess ? ownHoldOf(holder, own) : undefined;
+  const agoMs = renewedMsAgo(holder);
+  const isOverdue = agoMs > holder.leaseMs / OVERDUE_PART;
+  return {
+    holder,
+    own: mine,
+    renewedMsAgo: agoMs,
+    isFirst: agoMs >= holder.heldMs - SLACK_MS,
+    status: mine && !mine.isRenewed ? 'fixed' : isOverdue ? 'overdue' : 'renewing',
+  };
+}
+
+/** How long after the last one a holder should renew its lease. */
+export function renewalDueMs({ leaseMs }: Pick<Holder, 'leaseMs'>): number {
+  return leaseMs / 3;
+}
+
+/** How long a renewal has been due. Negative or 0 before that, and for a moment after it. */
+export function renewalLateMs({ holder, renewedMsAgo: agoMs }: SeenLease): number {
+  return agoMs - renewalDueMs(holder) - SLACK_MS;
+}
+
+/** In what time the lease is overdue if its process has died since it last renewed it. */
+export function overdueInMs({ holder, renewedMsAgo: agoMs }: SeenLease): number {
+  return Math.max(0, holder.leaseMs / OVERDUE_PART - agoMs);
+}
+
+/** Leases that this process passes on in memory count up from the token that Redis has. */
+function ownHoldOf({ fencingToken }: Holder, { holds }: OwnPart): OwnHold | undefined {
+  const tick = fencingTickOf(fencingToken);
+  const meant = holds.filter((hold) => fencingTickOf(hold.fencingToken) === tick);
+  return meant.find((hold) => hold.fencingToken === fencingToken) ?? meant[0];
+}
+
+/** After this time without a keep, the waiter has most likely died. */
+export function overdueKeepMs(leaseMs: number): number {
+  return LATE_KEEP * keepPeriodMs(leaseMs) + KEEP_SLACK_MS;
+}
+
+/** The waiters of other processes that do not keep their places in time. */
+export interface SilentWaiters {
+  readonly count: number;
+  /** How long ago each of them kept its place, at least. */
+  readonly keptMsAgo: number;
+  /** How often a living waiter with such a lease keeps its place. */
+  readonly periodMs: number;
+}
+
+/** @returns undefined if there is none */
+export function silentWaiters(waiters: readonly LockWaiter[], { instanceId }: OwnPart): SilentWaiters | undefined {
+  const silent = waiters.flatMap((waiter) => {
+    const { leaseMs, placeMs } = waiter;
+    if (waiter.instanceId === instanceId || leaseMs === undefined || placeMs === undefined) return [];
+    const keptMsAgo = leaseMs - placeMs;
+    return keptMsAgo > overdueKeepMs(leaseMs) ? [{ keptMsAgo, periodMs: keepPeriodMs(leaseMs) }] : [];
+  });
+  if (silent.length === 0) return undefined;
+  return {
+    count: silent.length,
+    keptMsAgo: Math.min(...silent.map(({ keptMsAgo }) => keptMsAgo)),
+    periodMs: Math.max(...silent.map(({ periodMs }) => periodMs)),
+  };
+}
+
+/** A holder is slow if it has held the lock for this long, and others wait. */
+const SLOW_MS = 5_000;
+
+/** What a call wants to ask for, or asks for now. */
+export interface Wanted {
+  readonly mode?: LockMode | undefined;
+  readonly permits?: number | undefined;
+}
+
+/** The most likely reason why a call cannot get the resource: that of the first rule that fits. */
+export function likelyCause(
+  state: LockState,
+  leases: readonly SeenLease[],
+  own: OwnPart,
+  wanted: Wanted,
+  silent: SilentWaiters | undefined,
+): LockCause {
+  const { mode, waiters } = state;
+  const isSilentQueue = silent?.count === waiters.length;
+  if (mode === null) return causeOfFree(state, own, isSilentQueue);
+  if (leases.some((lease) => lease.own?.isOfThisCall)) return 'heldByThisCall';
+  if (leases.some((lease) => lease.own?.isKeptByTransaction)) return 'transaction';
+  if (isMismatch(state, wanted)) return 'mismatch';
+  // A dead holder is in the way of all calls, whatever the other holders do that share the resource with it.
+  if (leases.some(({ holder }) => holder.isKept)) return 'kept';
+  const isDead = leases.some(({ status }) => status === 'overdue');
+  if (isDead && isSilentQueue) return 'deadWaiters';
+  if (isDead)
+    return leases.every((lease) => lease.status !== 'overdue' || isFixed(lease, own)) ? 'fixedLease' : 'holderDead';
+  if (leases.some((lease) => isFixed(lease, own))) return 'fixedLease';
+  if (state.resource.startsWith(LEADER_PREFIX)) return 'leadership';
+  if (waiters.length === 0 && own.waiting === 0) return 'inUse';
+  if (own.waiting > 0 && leases.some(({ holder }) => holder.isThisProcess)) return 'heldByThisProcess';
+  return leases.some(isSlow) ? 'holderSlow' : 'inUse';
+}
+
+export function isSlow({ holder }: SeenLease): boolean {
+  return holder.heldMs >= SLOW_MS;
+}
+
+/**
+ * A release grants the resource to the next one that waits. So a free resource with a queue is what a dead holder has
+ * left, or a key that was deleted. A living waiter takes it just after the lease of the holder, or when it keeps its
+ * place.
+ */
+function causeOfFree({ waiters }: LockState, { instanceId }: OwnPart, isSilentQueue: boolean): LockCause {
+  if (waiters.length === 0) return 'free';
+  if (waiters.some((waiter) => waiter.instanceId === instanceId)) return 'inUse';
+  return isSilentQueue ? 'deadWaiters' : 'inUse';
+}
+
+/** Whether a call that asks as this one does, or one that waits, can never be granted as the resource is in use now. */
+function isMismatch({ mode, permits, waiters }: LockState, wanted: Wanted): boolean {
+  const isSemaphore = mode === 'semaphore';
+  if (wanted.permits !== undefined && (!isSemaphore || wanted.permits > permits!.total)) return true;
+  if (wanted.mode !== undefined && isSemaphore) return true;
+  return isSemaphore && waiters.some((waiter) => (waiter.permits ?? 0) > permits!.total);
+}
+
+function isFixed({ status, holder, isFirst }: SeenLease, { wanted }: OwnPart): boolean {
+  if (status === 'fixed') return true;
+  // Another process has never renewed it, and the same calls of this process ask for a fixed lease.
+  return isFirst && !holder.isThisProcess && wanted?.watchdog === false;
+}

@@ -1,0 +1,278 @@
+import { type DeadlockedCall, describeDeadlock } from '../../../../kernel/api/errors.js';
+import { describeRemark, OTHER_GROUP } from '../../../../kernel/api/holder.js';
+import { LEADER_PREFIX } from '../../../../kernel/api/resource.js';
+import type { LockState, LockWaiter } from '../../../../kernel/store/lock-state.js';
+import { formatDuration } from '../../../../kernel/util/durations.js';
+import { count } from '../../../../kernel/util/plurals.js';
+import { commandLine, plainOrQuoted, quote } from '../../../../kernel/util/quoted.js';
+import type { JobOverlap, LockCause, OwnPart } from './explanation.js';
+import {
+  isSlow,
+  overdueInMs,
+  overdueKeepMs,
+  renewalDueMs,
+  renewalLateMs,
+  type SeenLease,
+  type SilentWaiters,
+  type Wanted,
+} from './likely-cause.js';
+
+/** How many holders and waiters are named. */
+const NAMED = 3;
+
+/** Which processes hold it, and how its lease is renewed. */
+export function describeHolding(state: LockState, leases: readonly SeenLease[]): string[] {
+  const name = quote(state.resource);
+  const { mode, permits, waiters } = state;
+  if (mode === null) {
+    return [waiters.length === 0 ? `${name} is free: no process holds it, and none waits for it.` : `${name} is free.`];
+  }
+  const named = leases.slice(0, NAMED);
+  const left = leases.length - named.length;
+  const shared =
+    mode === 'semaphore'
+      ? `${name} is a semaphore with ${count(permits!.total, 'permit')}, of which ${permits!.available} ${permits!.available === 1 ? 'is' : 'are'} free.`
+      : mode === 'read' && leases.length > 1
+        ? `${name} has ${leases.length} readers.`
+        : undefined;
+  const lines = named.flatMap((lease) => describeLease(shared === undefined ? name : 'It', state, lease));
+  if (shared !== undefined) lines.unshift(shared);
+  if (left > 0) lines.push(`${count(left, 'more holder')} ${left === 1 ? 'is' : 'are'} not named here.`);
+  return lines;
+}
+
+function describeLease(name: string, { mode }: LockState, lease: SeenLease): string[] {
+  const { holder, own } = lease;
+  const { fencingToken, permits, depth } = holder;
+  const who = nameOf(lease);
+  if (holder.isKept) {
+    return [
+      `${name} was released by ${who}, but stays taken for another ${formatDuration(holder.ttlMs)}: its minHoldMs is not over.`,
+    ];
+  }
+  const held = formatDuration(own?.heldMs ?? holder.heldMs);
+  const how = [`mode ${mode}`, `token ${fencingToken}`];
+  if (permits !== undefined) how.splice(1, 0, count(permits, 'permit'));
+  if (depth > 1) how.push(`entered ${depth} times`);
+  return [`${name} is held by ${who} for ${held} (${how.join(', ')}).`, describeRenewals(lease)];
+}
+
+function nameOf({ holder, own }: SeenLease): string {
+  if (own) return `${own.isOfThisCall ? 'this call' : 'a call of this process'}${describeGroup(own.group)}`;
+  if (holder.isThisProcess) return 'this process';
+  return plainOrQuoted(holder.instanceId) + (holder.isKept ? '' : describeRemark(holder));
+}
+
+function describeRenewals(lease: SeenLease): string {
+  const { holder, renewedMsAgo, isFirst, status } = lease;
+  const left = `the lease has ${formatDuration(holder.ttlMs)} left`;
+  if (status === 'fixed') return `Its lease is a fixed one, which is never renewed: ${left}.`;
+  const dueMs = renewalDueMs(holder);
+  const ago = `was last renewed ${formatDuration(renewedMsAgo)} ago`;
+  if (status === 'overdue') {
+    const process = holder.isThisProcess ? 'this process' : 'its process';
+    return `It ${isFirst ? 'was never renewed' : ago}, though ${process} should renew it every ${formatDuration(dueMs)}: ${left}.`;
+  }
+  if (!isFirst) return renewalLateMs(lease) > 0 ? `It ${ago}: ${left}.` : `It ${ago}, in time: ${left}.`;
+  const nextMs = Math.max(0, dueMs - renewedMsAgo);
+  return nextMs > 0
+    ? `It is renewed for the first time in ${formatDuration(nextMs)}: ${left}.`
+    : `It should be renewed for the first time about now: ${left}.`;
+}
+
+/** Which processes wait, and for how long. */
+export function describeWaiting(state: LockState, own: OwnPart, silent: SilentWaiters | undefined): string[] {
+  const { waiters, mode } = state;
+  const lines: string[] = [];
+  if (waiters.length > 0) {
+    const named = waiters.slice(0, NAMED).map((waiter) => nameWaiter(waiter, own));
+    const left = waiters.length - named.length;
+    const queue = `${count(waiters.length, 'waiter')} ${waiters.length === 1 ? 'is' : 'are'} in its queue`;
+    const more = left > 0 ? `, and ${left} more` : '';
+    lines.push(`${queue}${waiters.length > 1 ? ', first' : ':'} ${named.join(', ')}${more}.`);
+    if (silent) lines.push(describeSilence(silent, waiters.length));
+  }
+  if (own.waiting > 0) {
+    const calls = own.waiting === 1 ? 'One call' : `${own.waiting} calls`;
+    const since = own.waiting === 1 ? 'for' : 'the first of them for';
+    lines.push(
+      `${calls} of this process ${own.waiting === 1 ? 'waits' : 'wait'} for it, ${since} ${formatDuration(own.longestWaitMs)}.`,
+    );
+  } else if (waiters.some(({ instanceId }) => instanceId !== own.instanceId)) {
+    lines.push('Only the other processes know how long their calls have waited.');
+  } else if (waiters.length === 0 && mode !== null) {
+    // Another process may have calls of its own that wait: they are in no queue of Redis.
+    const isOwn = state.holders.every(({ isThisProcess }) => isThisProcess);
+    lines.push(isOwn ? 'No call waits for it.' : 'No other process waits for it.');
+  }
+  return lines;
+}
+
+function describeSilence({ count: silent, keptMsAgo, periodMs }: SilentWaiters, all: number): string {
+  const ago = formatDuration(keptMsAgo);
+  const sentence =
+    all === 1
+      ? `It has not kept its place for ${ago}.`
+      : silent === all
+        ? `None of them has kept its place for ${ago}.`
+        : silent === 1
+          ? `One of them has not kept its place for ${ago}.`
+          : `${silent} of them have not kept their places for ${ago} or longer.`;
+  return `${sentence} A living waiter does so every ${formatDuration(periodMs)}, or more often.`;
+}
+
+function nameWaiter({ instanceId, mode, permits }: LockWaiter, own: OwnPart): string {
+  const name = instanceId === own.instanceId ? 'this process' : plainOrQuoted(instanceId);
+  return `${name} (${permits === undefined ? `mode ${mode}` : count(permits, 'permit')})`;
+}
+
+/** Which calls wait for each other, and what to do. */
+export function describeCircle(deadlock: readonly DeadlockedCall[]): string[] {
+  const [{ isThisProcess, instanceId, holds }] = deadlock as readonly [DeadlockedCall];
+  const first = isThisProcess ? 'A call of this process' : quote(instanceId);
+  return [
+    `Calls wait for each other, which is a deadlock: ${describeDeadlock(deadlock, first)}.`,
+    'The first of them whose waitMs ends resolves it. If all wait forever (waitMs: Infinity), end one lease, by ' +
+      `forceRelease() or ${commandLine('release', holds)}. To prevent it, take all of them in one call, or in one order ` +
+      'everywhere. See docs/guide/several-resources.md#what-can-still-deadlock.',
+  ];
+}
+
+/** Why, and what to do. */
+export function describeCause(
+  cause: LockCause,
+  state: LockState,
+  leases: readonly SeenLease[],
+  wanted: Wanted,
+): string[] {
+  const { resource, ttlMs, waiters } = state;
+  const endMs = Math.max(ttlMs, ...waiters.map(({ placeMs = 0 }) => placeMs));
+  switch (cause) {
+    case 'free':
+    case 'deadlock':
+    case 'overlap':
+      return [];
+    case 'inUse':
+      if (state.mode === null)
+        return [
+          'A living waiter takes it: mostly at once, and where the key of the lock was deleted, when it next keeps its place. ' +
+            `Nothing is wrong unless it is still free in ${formatDuration(overdueKeepMs(Infinity))}: ` +
+            'then the waiters have died, or cannot reach Redis.',
+        ];
+      return [describeHealth(leases)];
+    case 'holderSlow':
+      return [
+        `${describeSlow(leases)}: ` +
+          `it does long work under the lock, or waits for something else. ${describeDoubt(leases, ttlMs)}` +
+          'Look at that process, lock less of its work, or set maxHoldMs. ' +
+          'forceRelease() ends the lease, but not the work.',
+      ];
+    case 'holderDead':
+      return [
+        'The holder has most likely died, stands still, or cannot reach Redis. ' +
+          `The lock is free in ${formatDuration(ttlMs)} unless it renews its lease. ` +
+          'Look again: if what is left goes up, the holder lives. ' +
+          'If it is a fixed lease (watchdog: false), this is as it should be.',
+      ];
+    case 'fixedLease':
+      return [`The lease ends by itself in ${formatDuration(ttlMs)}, or earlier if its holder releases it.`];
+    case 'leadership':
+      return [
+        `${quote(resource.slice(LEADER_PREFIX.length))} is a leadership: its holder leads for as long as it lives, and the waiters are ` +
+          `the other candidates. ${describeHealth(leases)}`,
+      ];
+    case 'deadWaiters':
+      return [
+        'The processes in the queue have most likely died, or cannot reach Redis. ' +
+          'Until its place ends, each of them may be granted the lock before a living waiter. ' +
+          `The last place ends in ${formatDuration(endMs)} unless it is kept. ` +
+          'Look again: if placeMs of a waiter goes up, it lives. ' +
+          'If none does, nothing has to be done; forceRelease() shortens each of these leases.',
+      ];
+    case 'kept':
+      return ['That is what minHoldMs is for. Only forceRelease() ends it earlier.'];
+    case 'mismatch':
+      return [describeMismatch(state, wanted)];
+    case 'transaction':
+      return [
+        'Its work has ended, and a database transaction of this process keeps the lock until its commit or rollback. ' +
+          'Look for what delays that. See docs/guide/with-transactions.md.',
+      ];
+    case 'heldByThisCall':
+      return [
+        `The call that asks holds it itself. A second lock of the same resource would wait for itself, ` +
+          `so it is refused with LockReentryError, unless both have the mode reentrant.`,
+      ];
+    case 'heldByThisProcess': {
+      const group = leases.find(({ own }) => own)?.own?.group;
+      return [
+        `The holder is another call of this process${describeGroup(group)}, and calls of this process wait for it. ` +
+          'If its work waits for one of them, for example because it calls acquire() for the same resource again, none of them goes on: ' +
+          'use using() or a decorator with the mode reentrant.',
+      ];
+    }
+  }
+}
+
+/** Which run keeps the ticks of its job from running, and what to do. */
+export function describeOverlap({ ranMs, lastAt }: JobOverlap, leases: readonly SeenLease[]): string[] {
+  const others = leases.filter(({ holder }) => !holder.isThisProcess);
+  const inMs = Math.max(...others.map(overdueInMs));
+  return [
+    `This run of the job has lasted ${formatDuration(ranMs)}. Later ticks were skipped, or wait for its end: the last one ` +
+      `was due at ${new Date(lastAt).toISOString()}. If the run should have ended, look for a promise that never settles ` +
+      'in its process, and set maxHoldMs.',
+    ...(others.length > 0
+      ? [`If its process has died since it last renewed the lease, that shows in ${formatDuration(inMs)}.`]
+      : []),
+  ];
+}
+
+/** A holder that has renewed its lease in time may have died since. Of this process, that is known. */
+function describeHealth(leases: readonly SeenLease[]): string {
+  const others = leases.filter(({ holder }) => !holder.isThisProcess);
+  if (others.length === 0) return 'Nothing is wrong.';
+  const inMs = Math.max(...others.map(overdueInMs));
+  return `Nothing is wrong: if a holder has died since it last renewed its lease, that shows in ${formatDuration(inMs)}.`;
+}
+
+function describeSlow(leases: readonly SeenLease[]): string {
+  const slow = leases.filter(isSlow);
+  if (slow.some(({ holder }) => holder.isThisProcess)) return 'The holder is alive and slow';
+  const renewed = slow.filter(({ isFirst }) => !isFirst);
+  if (renewed.length === 0) return 'It is not known yet whether the holder is alive. If it is, it is slow';
+  const latest = renewed.reduce((a, b) => (b.renewedMsAgo < a.renewedMsAgo ? b : a));
+  const ago = formatDuration(latest.renewedMsAgo);
+  const lateMs = renewalLateMs(latest);
+  if (lateMs <= 0) return `The holder was alive ${ago} ago. If it still is, it is slow`;
+  return (
+    `The holder was alive ${ago} ago, and should have renewed its lease ${formatDuration(lateMs)} ago: ` +
+    'it may have died, or stand still. If it is alive, it is slow'
+  );
+}
+
+/** Of a holder that has renewed its lease, it is known only that it was alive then. */
+function describeDoubt(leases: readonly SeenLease[], ttlMs: number): string {
+  const slow = leases.filter(isSlow);
+  if (slow.some(({ holder }) => holder.isThisProcess)) return '';
+  const inMs = Math.max(...slow.map(overdueInMs));
+  return `If it has died, that shows in ${formatDuration(inMs)}, and the lock is free in ${formatDuration(ttlMs)}. `;
+}
+
+function describeGroup(group: string | undefined): string {
+  return group === undefined || group === OTHER_GROUP ? '' : ` (${plainOrQuoted(group)})`;
+}
+
+function describeMismatch({ mode, permits, waiters }: LockState, wanted: Wanted): string {
+  if (mode !== 'semaphore') {
+    return `It is in use as a lock (mode ${mode}), and a call that takes it for a semaphore is refused. Give one of the two another name.`;
+  }
+  if (wanted.mode !== undefined) {
+    return `It is in use as a semaphore, and a call that takes it for a lock (mode ${wanted.mode}) is refused. Give one of the two another name.`;
+  }
+  const most = Math.max(wanted.permits ?? 0, ...waiters.map((waiter) => waiter.permits ?? 0));
+  return (
+    `A call that asks for ${count(most, 'permit')} at once can never be granted: there are ${permits!.total} in all. ` +
+    'Ask for fewer, or resize the semaphore.'
+  );
+}

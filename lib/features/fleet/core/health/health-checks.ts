@@ -1,0 +1,162 @@
+import { LATE_MS } from '../../../../kernel/util/alarms.js';
+import type { LocalQueues } from '../../../../kernel/acquiring/local-queues.js';
+import type { Watchdog } from '../../../../kernel/holding/watchdog.js';
+import type { Runtime } from '../../../../kernel/holding/runtime.js';
+import {
+  type HealthProblem,
+  type LockTopology,
+  orTooSlow,
+  type ServerHealth,
+  type StoreProbe,
+  type StoreProblem,
+} from '../../../../kernel/store/store-probe.js';
+import { milliseconds, type OptionsOf, OptionTable } from '../../../../kernel/api/validation.js';
+
+/** What `locks.health()` takes. */
+export interface HealthOptions {
+  /**
+   * How long to wait for Redis before it counts as down. The default is below Kubernetes' timeout of one second.
+   *
+   * @allowed 1 ms to 60 s
+   * @default 800
+   */
+  timeoutMs?: number;
+}
+
+export const HEALTH_OPTIONS = new OptionTable({
+  timeoutMs: milliseconds(1, 60_000).default(800),
+} satisfies OptionsOf<HealthOptions>);
+
+/** One leadership that this process campaigns for. */
+export interface LeadershipHealth {
+  readonly name: string;
+  /** Whether this process leads. */
+  readonly isLeader: boolean;
+}
+
+/** What `locks.health()` resolves to. It has no addresses, no names of resources and no credentials. */
+export interface LockHealth {
+  /**
+   * `up`: a lock could be taken now. `degraded`: so too, but something is wrong, and `problems` says what. `down`: no
+   * lock, or not every lock, could be taken now.
+   */
+  readonly status: 'up' | 'degraded' | 'down';
+  readonly topology: LockTopology;
+  /**
+   * How long a script that writes took, in milliseconds: on the slowest server that was needed. `null` if too few
+   * servers have answered.
+   */
+  readonly roundTripMs: number | null;
+  /** How many servers there are, how many must be up, and how many are. */
+  readonly servers: { readonly total: number; readonly needed: number; readonly up: number };
+  /** What is wrong. Empty when `status` is `up`. */
+  readonly problems: readonly HealthProblem[];
+  /** How many leases this process holds, those of leaderships and jobs among them. */
+  readonly held: number;
+  /** How many calls of this process wait for a lock. Candidates for a leadership are not counted. */
+  readonly waiting: number;
+  /** How long the oldest of those calls has waited, in milliseconds; 0 if none waits. */
+  readonly oldestWaitMs: number;
+  /** How long ago a renewal failed last, in milliseconds; `null` if none has failed. */
+  readonly lastRenewalFailureMs: number | null;
+  /** The leaderships that this process campaigns for. */
+  readonly leaderships: readonly LeadershipHealth[];
+}
+
+interface HealthDeps extends Runtime {
+  readonly localQueues: LocalQueues;
+  readonly watchdog: Watchdog;
+  readonly leaderships: () => readonly LeadershipHealth[];
+}
+
+const SHUTTING_DOWN: StoreProblem = {
+  code: 'SHUTDOWN',
+  message: 'The application shuts down, and takes no new locks.',
+  isFatal: true,
+};
+
+/**
+ * Says whether a lock could be taken now. Keeps nothing between two checks: a store sends no second probe to a server
+ * that has not answered the first one, so checks at the same time share one.
+ */
+export class HealthChecks {
+  constructor(private readonly deps: HealthDeps) {}
+
+  /** @throws InvalidLockOptionsError */
+  async check(options: HealthOptions = {}): Promise<LockHealth> {
+    HEALTH_OPTIONS.check('health', options);
+    const { timeoutMs = HEALTH_OPTIONS.defaults.timeoutMs } = options;
+    const probe = this.deps.store.probe();
+    const answers = await this.#answersTo(probe, timeoutMs);
+    return { ...judge(probe, answers, this.deps.closing.aborted), ...this.#ownState() };
+  }
+
+  /** The answer of each server; a problem where there is none in time. */
+  async #answersTo({ servers }: StoreProbe, timeoutMs: number): Promise<readonly ServerHealth[]> {
+    const { clock, defaults } = this.deps;
+    const answers: (ServerHealth | undefined)[] = servers.map(() => undefined);
+    await new Promise<void>((resolve) => {
+      let pending = servers.length;
+      if (pending === 0) return resolve();
+      const giveUpAt = clock.now() + timeoutMs;
+      const isOver = (): void => {
+        if (clock.now() - giveUpAt > LATE_MS) timer = clock.setTimer(resolve, LATE_MS);
+        else resolve();
+      };
+      let timer = clock.setTimer(isOver, timeoutMs);
+      const answered = (answer: ServerHealth, index: number): void => {
+        answers[index] = orTooSlow(answer, defaults.attemptTimeoutMs, 'attemptTimeoutMs');
+        if (--pending > 0) return;
+        timer.cancel();
+        resolve();
+      };
+      servers.forEach((server, index) => void server.then((answer) => answered(answer, index)));
+    });
+    const silent = { code: 'TIMEOUT', message: `Redis has not answered within ${timeoutMs} ms.`, isFatal: true };
+    return answers.map((answer) => answer ?? { problems: [silent] });
+  }
+
+  #ownState(): Pick<LockHealth, 'held' | 'waiting' | 'oldestWaitMs' | 'lastRenewalFailureMs' | 'leaderships'> {
+    const { clock, localQueues, watchdog, leaderships } = this.deps;
+    const now = clock.now();
+    const failedAt = watchdog.lastFailureAt;
+    let oldestWaitAt = now;
+    for (const { startedAt } of localQueues.waits()) oldestWaitAt = Math.min(oldestWaitAt, startedAt);
+    return {
+      held: watchdog.size,
+      waiting: localQueues.countWaiting(),
+      oldestWaitMs: Math.round(now - oldestWaitAt),
+      lastRenewalFailureMs: failedAt === undefined ? null : Math.round(now - failedAt),
+      leaderships: leaderships(),
+    };
+  }
+}
+
+function judge(
+  { topology, needed, problems }: StoreProbe,
+  answers: readonly ServerHealth[],
+  isClosing: boolean,
+): Pick<LockHealth, 'status' | 'topology' | 'roundTripMs' | 'servers' | 'problems'> {
+  const well = answers.filter((answer) => !answer.problems.some(({ isFatal }) => isFatal));
+  const general = isClosing && problems.length === 0 ? [SHUTTING_DOWN] : problems;
+  const found = [...general.map((problem) => asShown(problem)), ...answers.flatMap(problemsOf)];
+  const isDown = well.length < needed || general.some(({ isFatal }) => isFatal);
+  const times = well.flatMap(({ roundTripMs }) => (roundTripMs === undefined ? [] : [roundTripMs]));
+  const slowest = times.sort((a, b) => a - b)[needed - 1];
+  return {
+    status: isDown ? 'down' : found.length > 0 ? 'degraded' : 'up',
+    topology,
+    roundTripMs: slowest === undefined ? null : Math.round(slowest * 100) / 100,
+    servers: { total: answers.length, needed, up: well.length },
+    problems: found,
+  };
+}
+
+function problemsOf({ problems }: ServerHealth, index: number, { length }: readonly ServerHealth[]): HealthProblem[] {
+  // The only server needs no number.
+  return problems.map((problem) => asShown(problem, length === 1 ? undefined : index + 1));
+}
+
+function asShown({ code, message }: StoreProblem, server?: number): HealthProblem {
+  return server === undefined ? { code, message } : { code, message, server };
+}

@@ -1,0 +1,292 @@
+import { InvalidLockOptionsError } from '../../../../kernel/api/errors.js';
+import { circlesAmong, type NestedWaits } from '../../../../kernel/deadlocks/deadlock-watch.js';
+import { ask, instanceOf } from '../../../../kernel/store/ask.js';
+import { fencingTickOf } from '../../../../kernel/store/fencing-token.js';
+import {
+  ANSWERS_KEEP_MS,
+  ROLL_CALL_EVERY_MS,
+  type RollCall,
+  type RollCalls,
+  type StandingRollCall,
+} from '../../../../kernel/store/hearing.js';
+import type { LockState } from '../../../../kernel/store/lock-state.js';
+import type { Timer } from '../../../../kernel/util/clock.js';
+import { chunks } from '../../../../kernel/util/objects.js';
+import { pause, settle } from '../../../../kernel/util/promises.js';
+import { readAnswer, writeAnswer } from './answer.js';
+import { FLEET_OPTIONS, type FleetAnswer, type FleetOptions, type LockFleet } from './lock-fleet.js';
+import { OwnAnswer, type OwnSources } from './own-answer.js';
+import { Scope } from './scope.js';
+
+/** Where a roll call about something else stands, it is over in a second. So often another turn is waited for. */
+const MOST_TURNS = 10;
+/** Messages of other programs may come in between. It is less than an asking process waits. */
+const LOOK_EVERY_MS = 250;
+/** The first and the longest pause between two looks at how many have answered. */
+const LOOK_MS = { first: 5, longest: 40 };
+/** So many resources are looked at for holders that no instance has listed, and so many at once. */
+const MOST_LOOKS = 100;
+const LOOKS_AT_ONCE = 20;
+const MOST_SCANNED = 10_000;
+
+interface FleetDeps extends OwnSources {
+  readonly inspect: (resource: string) => Promise<LockState>;
+  readonly list: (options: { readonly prefix: string; readonly limit: number }) => Promise<readonly LockState[]>;
+}
+
+/** The answers to one roll call. */
+interface Answers {
+  readonly call: StandingRollCall;
+  readonly instances: readonly FleetAnswer[];
+  readonly unreadable: number;
+  readonly silent: readonly string[];
+  /** When they were read, on the monotonic clock, and within which time before they were given. */
+  readonly readAt: number;
+  readonly withinMs: number;
+}
+
+/** A roll call, and since when it stands, at the earliest. */
+interface BegunRollCall {
+  readonly call: StandingRollCall;
+  readonly since: number;
+}
+
+/** Asks all instances what they hold and wait for, and answers when this one is asked. */
+export class FleetView {
+  readonly #deps: FleetDeps;
+  readonly #own: OwnAnswer;
+  /** The roll calls of the last second, by what they ask. Calls of this process share them. */
+  readonly #shared = new Map<string, { readonly at: number; readonly answers: Promise<Answers> }>();
+  #answeredAt = -Infinity;
+  /** The last one that came too soon after another one. */
+  #next: RollCall | undefined;
+  #timer: Timer | undefined;
+
+  constructor(deps: FleetDeps) {
+    this.#deps = deps;
+    this.#own = new OwnAnswer(deps);
+  }
+
+  /**
+   * Answers to the roll call that stands, which is one a second at most. A program that may publish must not keep this
+   * process busy: so it looks at few messages.
+   */
+  called(call: RollCall): void {
+    const { clock, store } = this.#deps;
+    if (!store.rollCalls) return;
+    const waitMs = this.#answeredAt + LOOK_EVERY_MS - clock.now();
+    if (waitMs <= 0) return void this.#answer(call, store.rollCalls);
+    this.#next = call;
+    const answerNext = (): void => {
+      this.#timer = undefined;
+      void this.#answer(this.#next!, store.rollCalls!);
+    };
+    this.#timer ??= clock.setTimer(answerNext, waitMs, { background: true });
+  }
+
+  async #answer({ nonce, scope }: RollCall, rollCalls: RollCalls): Promise<void> {
+    const { clock } = this.#deps;
+    const heardAt = (this.#answeredAt = clock.now());
+    await settle();
+    const answer = this.#own.read(Scope.read(scope), clock.now() - heardAt);
+    // Where the store does not take it, the asking process tells that this one is silent.
+    await rollCalls.answer(nonce, writeAnswer(answer)).catch(() => {});
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#own.stop();
+  }
+
+  /**
+   * @throws InvalidLockOptionsError
+   * @throws LockUnavailableError
+   */
+  async fleet(options: FleetOptions = {}): Promise<LockFleet> {
+    FLEET_OPTIONS.check('fleet', options);
+    const { prefix, group, limit, timeoutMs, scan } = { ...FLEET_OPTIONS.defaults, ...options };
+    const { store, observers } = this.#deps;
+    const { rollCalls, noRollCalls = 'the store has no roll calls' } = store;
+    if (!rollCalls) throw new InvalidLockOptionsError(`fleet() cannot be used: ${noRollCalls}.`, 'store');
+    const scope = new Scope(prefix, group);
+    const answers = await this.#answersTo(scope, timeoutMs, rollCalls);
+    const { call, instances, unreadable, silent } = answers;
+    const shown = instances.map((each) => shownOf(each, scope, limit, store.instanceId));
+    const { asked } = call;
+    const isWhole = unreadable === 0 && silent.length === 0 && instances.length >= (asked ?? 0);
+    return {
+      service: observers.service,
+      askedAt: call.askedAt,
+      completeness: !isWhole ? 'partial' : asked === undefined ? 'unknown' : 'complete',
+      asked: asked ?? null,
+      instances: shown,
+      silent,
+      unreadable,
+      unlisted: await this.#unlisted(instances, scope, scan),
+      deadlocks: circlesAmong(this.#nestedWaitsIn(answers)),
+    };
+  }
+
+  /** The client ids of all that have an inbox; nothing where that cannot be known. @throws LockUnavailableError */
+  async connected(): Promise<readonly string[] | undefined> {
+    const { rollCalls } = this.#deps.store;
+    return rollCalls && (await this.#ask(() => rollCalls.connected()));
+  }
+
+  /** What calls of all instances wait for while they hold something; nothing where they cannot be asked. */
+  nestedWaits(): Promise<NestedWaits> | undefined {
+    const { rollCalls } = this.#deps.store;
+    return rollCalls && this.#nestedWaits(rollCalls);
+  }
+
+  async #nestedWaits(rollCalls: RollCalls): Promise<NestedWaits> {
+    return this.#nestedWaitsIn(await this.#answersTo(new Scope(), FLEET_OPTIONS.defaults.timeoutMs, rollCalls));
+  }
+
+  #nestedWaitsIn({ instances, readAt, withinMs }: Answers): NestedWaits {
+    const { instanceId } = this.#deps.store;
+    return { waits: instances.flatMap((each) => nestedWaitsOf(each, instanceId)), readAt, withinMs };
+  }
+
+  /** All callers of this process share one roll call a second, as processes do. */
+  #answersTo(scope: Scope, timeoutMs: number, rollCalls: RollCalls): Promise<Answers> {
+    const now = this.#deps.clock.now();
+    for (const [key, { at }] of this.#shared) if (now >= at + ROLL_CALL_EVERY_MS) this.#shared.delete(key);
+    const key = `${timeoutMs} ${scope.text}`;
+    const shared = this.#shared.get(key);
+    if (shared) return shared.answers;
+    const answers = this.#rollCall(scope, timeoutMs, rollCalls);
+    this.#shared.set(key, { at: now, answers });
+    answers.catch(() => this.#shared.delete(key));
+    return answers;
+  }
+
+  async #rollCall(scope: Scope, timeoutMs: number, rollCalls: RollCalls): Promise<Answers> {
+    const { clock } = this.#deps;
+    for (let isLast = false; ; isLast = true) {
+      const begun = await this.#callFor(scope, rollCalls);
+      const { call } = begun;
+      const askedAt = clock.now();
+      await this.#untilAnswered(call, askedAt + timeoutMs, rollCalls);
+      const texts = await this.#ask(() => rollCalls.read(call.nonce));
+      // This process stood still until the answers were gone.
+      if (clock.now() - askedAt > ANSWERS_KEEP_MS - ROLL_CALL_EVERY_MS && !isLast) continue;
+      return this.#read(begun, texts, scope, rollCalls);
+    }
+  }
+
+  /** Begins a roll call, or joins the one that stands, once that is about the same. */
+  async #callFor(scope: Scope, rollCalls: RollCalls): Promise<BegunRollCall> {
+    const { clock, random, closing } = this.#deps;
+    for (let turn = 1; ; turn++) {
+      const call = { nonce: random.id(), scope: scope.text };
+      const sentAt = clock.now();
+      const standing = await this.#ask(() => rollCalls.call(call));
+      const begun = { call: standing, since: sentAt - standing.ageMs };
+      // What is about all has all of it, unless there is more than an answer can list.
+      if (standing.scope === call.scope || (turn >= MOST_TURNS && standing.scope === '')) return begun;
+      const waitMs = ROLL_CALL_EVERY_MS - standing.ageMs + random.fraction() * LOOK_MS.longest;
+      if (turn < 2 * MOST_TURNS && (await pause(clock, waitMs, closing)) === 'time') continue;
+      return begun;
+    }
+  }
+
+  async #untilAnswered({ nonce, asked }: StandingRollCall, until: number, rollCalls: RollCalls): Promise<void> {
+    const { clock, closing } = this.#deps;
+    // In one process, all have answered by then.
+    for (let turn = 0; turn < 4; turn++) await settle();
+    for (let pauseMs = LOOK_MS.first; ; pauseMs = Math.min(2 * pauseMs, LOOK_MS.longest)) {
+      if (asked !== undefined && (await this.#ask(() => rollCalls.count(nonce))) >= asked) return;
+      const leftMs = until - clock.now();
+      if (leftMs <= 0 || (await pause(clock, Math.min(leftMs, pauseMs), closing)) === 'aborted') return;
+    }
+  }
+
+  async #read(
+    { call, since }: BegunRollCall,
+    texts: ReadonlyMap<string, string>,
+    scope: Scope,
+    rollCalls: RollCalls,
+  ): Promise<Answers> {
+    const { clientId: own } = this.#deps.store;
+    const read = [...texts].map(([clientId, text]) => readAnswer(text, clientId));
+    const instances = read.filter((answer) => answer !== undefined);
+    const unreadable = read.length - instances.length;
+    // This process may not hear messages, and can tell all the same.
+    if (!texts.has(own)) instances.push(this.#own.read(scope, 0));
+    const readAt = this.#deps.clock.now();
+    instances.sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
+    let silent: string[] = [];
+    if (call.asked === undefined || instances.length < call.asked) {
+      const connected = (await this.#ask(() => rollCalls.connected())) ?? [];
+      const unheard = connected.filter((clientId) => clientId !== own && !texts.has(clientId));
+      silent = unheard.map(instanceOf);
+    }
+    return { call, instances, unreadable, silent: silent.sort(), readAt, withinMs: readAt - since };
+  }
+
+  /** Holders that no answer lists, of what a listed call waits for; with `scan`, of all that is held. */
+  async #unlisted(instances: readonly FleetAnswer[], scope: Scope, scan: boolean): Promise<LockFleet['unlisted']> {
+    const listed = new Set(
+      instances.flatMap(({ held }) => held.map(({ resource, fencingToken }) => leaseKey(resource, fencingToken))),
+    );
+    const answered = new Set(instances.map(({ instanceId }) => instanceId));
+    const unlistedIn = ({ resource, holders }: LockState): LockFleet['unlisted'] =>
+      holders
+        .filter(({ fencingToken, isKept }) => !isKept && !listed.has(leaseKey(resource, fencingToken)))
+        .map((holder) => ({ ...holder, resource, hasAnswered: answered.has(holder.instanceId) }));
+    if (scan) {
+      const states = await this.#deps.list({ prefix: scope.prefix, limit: MOST_SCANNED });
+      return states.flatMap(unlistedIn);
+    }
+    const held = new Set(instances.flatMap((each) => each.held.map(({ resource }) => resource)));
+    const waiting = instances.flatMap((each) => each.waiting);
+    const wanted = waiting.filter(({ resource, group }) => scope.has(resource, () => group) && !held.has(resource));
+    const open = [...new Set(wanted.map(({ resource }) => resource))];
+    const found: LockFleet['unlisted'][] = [];
+    for (const some of chunks(open.slice(0, MOST_LOOKS), LOOKS_AT_ONCE)) {
+      found.push(...(await Promise.all(some.map(async (resource) => unlistedIn(await this.#deps.inspect(resource))))));
+    }
+    return found.flat();
+  }
+
+  /** @throws LockUnavailableError */
+  #ask<T>(send: () => Promise<T>): Promise<T> {
+    return ask(this.#deps, send, 'ask the fleet', '');
+  }
+}
+
+/** Leases that one process passes on in memory have tokens of one tick, and Redis knows the first of them. */
+function leaseKey(resource: string, fencingToken: number): string {
+  return `${fencingTickOf(fencingToken)} ${resource}`;
+}
+
+/** The calls of an instance that wait while they hold something, as far as it lists them. @param own the one that asks */
+function nestedWaitsOf({ instanceId, waiting, held }: FleetAnswer, own: string): NestedWaits['waits'] {
+  const modes = new Map(held.map(({ resource, fencingToken, mode }) => [`${fencingToken} ${resource}`, mode]));
+  return waiting.flatMap((wait) => {
+    if (wait.holds.length === 0) return [];
+    const holds = wait.holds.map(({ resource, fencingToken }) => {
+      return { resource, mode: modes.get(`${fencingToken} ${resource}`) };
+    });
+    return [{ ...wait, instanceId, isThisProcess: instanceId === own, holds }];
+  });
+}
+
+/** What the caller wants to see of an answer, which may be one to another question. */
+function shownOf(answer: FleetAnswer, scope: Scope, limit: number, instanceId: string): LockFleet['instances'][number] {
+  const held = answer.held.filter(({ resource, group }) => scope.has(resource, () => group));
+  const waiting = answer.waiting.filter(({ resource, group }) => scope.has(resource, () => group));
+  const more = {
+    ...answer.more,
+    held: answer.more.held + Math.max(0, held.length - limit),
+    waiting: answer.more.waiting + Math.max(0, waiting.length - limit),
+  };
+  return {
+    ...answer,
+    isThisInstance: answer.instanceId === instanceId,
+    held: held.slice(0, limit),
+    waiting: waiting.slice(0, limit),
+    more,
+  };
+}

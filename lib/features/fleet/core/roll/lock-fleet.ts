@@ -1,0 +1,195 @@
+import type { DeadlockedCall } from '../../../../kernel/api/errors.js';
+import type { Holder } from '../../../../kernel/api/holder.js';
+import type { LockMode } from '../../../../kernel/api/lock-mode.js';
+import { flag, integer, milliseconds, type OptionsOf, OptionTable, text } from '../../../../kernel/api/validation.js';
+
+/** What `locks.fleet()` takes. */
+export interface FleetOptions {
+  /**
+   * Lists only leases and waiting calls of resources whose names start with this; an empty text lists all.
+   *
+   * @allowed 0 to 512 characters
+   * @default ''
+   */
+  prefix?: string;
+  /**
+   * Lists only leases and waiting calls of this group.
+   *
+   * @allowed 1 to 512 characters
+   * @default none
+   */
+  group?: string;
+  /**
+   * How many leases and waiting calls to list per instance, the oldest first. An answer has at most 4 kB, so it may
+   * list fewer.
+   *
+   * @allowed 1 to 100
+   * @default 100
+   */
+  limit?: number;
+  /**
+   * How long to wait for answers. Ends sooner once all instances that Redis knows have answered.
+   *
+   * @allowed 10 ms to 4 s
+   * @default 300
+   */
+  timeoutMs?: number;
+  /**
+   * Also finds holders that no instance lists, by `locks.list()`, which scans the database. By default only for
+   * resources that a listed call waits for.
+   *
+   * @default false
+   */
+  scan?: boolean;
+}
+
+export const FLEET_OPTIONS = new OptionTable({
+  prefix: text(/^[^]{0,512}$/, '0 to 512 characters').default(''),
+  group: text(/^[^]{1,512}$/, '1 to 512 characters'),
+  limit: integer(1, 100, 'entries').default(100),
+  timeoutMs: milliseconds(10, 4_000).default(300),
+  scan: flag().default(false),
+} satisfies OptionsOf<FleetOptions>);
+
+/** A lease that an instance holds. */
+interface FleetLease {
+  readonly resource: string;
+  readonly mode: LockMode;
+  readonly fencingToken: number;
+  /** For how long this call has held it, in milliseconds. */
+  readonly heldMs: number;
+  /** What is left of the lease unless it is renewed, as that process trusts it, in milliseconds. */
+  readonly leftMs: number;
+  /** The group of the call, as events and metrics have it. */
+  readonly group: string;
+  /** Whether that process renews it. */
+  readonly isRenewed: boolean;
+  /** Where `acquire` was called, for a lease that has been held for more than half a second. */
+  readonly callSite?: string;
+}
+
+/** A call of an instance that waits for a resource. */
+interface FleetWait {
+  /** Which call of that process it is. The same call has the same number in the next roll call. */
+  readonly call: number;
+  readonly resource: string;
+  readonly mode: LockMode;
+  /** How long it has waited, in milliseconds. */
+  readonly waitedMs: number;
+  /** Its place in the queue of Redis, counted from 1. Only known of the first call of an instance. */
+  readonly place?: number;
+  readonly group: string;
+  /** Where the call was made, for calls inside of work under a lease. Not known of all. */
+  readonly callSite?: string;
+  /**
+   * The leases that its caller holds meanwhile: by the work that it is part of, and the parts that a call for several
+   * resources has already. The same resource and token stand in `held` of that
+   * instance, unless they are among those that it does not list.
+   */
+  readonly holds: readonly { readonly resource: string; readonly fencingToken: number }[];
+}
+
+/** What one instance says of itself: one lock service of one process. */
+interface FleetInstance {
+  readonly instanceId: string;
+  /** Whether it is the instance that has asked. */
+  readonly isThisInstance: boolean;
+  readonly host: string;
+  readonly pid: number;
+  /** The version of this package. */
+  readonly version: string;
+  /** For how long its lock service has existed, in milliseconds. */
+  readonly uptimeMs: number;
+  /** How long one turn of its event loop took when it was asked, in milliseconds. */
+  readonly loopDelayMs: number;
+  /** The longest time within the last minute for which it stood still, as its renewals have noticed, in milliseconds. */
+  readonly stoodStillMs: number;
+  /** Whether messages of grants are known to arrive there. If not, its waiting calls ask every second. */
+  readonly hearing: boolean;
+  /** `renewalsFail`: a renewal has failed within the last minute. `shuttingDown`: it takes no new locks. */
+  readonly health: 'up' | 'renewalsFail' | 'shuttingDown';
+  /** Its leases, those that are held for the longest time first. */
+  readonly held: readonly FleetLease[];
+  /** Its waiting calls: those that hold something first, and of each kind those that have waited for the longest time. */
+  readonly waiting: readonly FleetWait[];
+  /** The leaderships that it campaigns for. */
+  readonly leaderships: readonly { readonly name: string; readonly isLeader: boolean }[];
+  /** The singleton jobs whose code it has. */
+  readonly jobs: readonly string[];
+  /**
+   * What has happened there within the last minute. Counting begins with the first roll call, and ends a minute after
+   * the last one: `null` in the first answer. `forMs` says for how long it has counted.
+   */
+  readonly lastMinute: {
+    readonly forMs: number;
+    /** How many leases were granted. */
+    readonly acquired: number;
+    /** How many calls were not granted what they wanted. */
+    readonly notAcquired: number;
+    readonly lost: number;
+  } | null;
+  /**
+   * Which groups its calls have waited for, those with the longest waits first: five at most, of the last five to ten
+   * minutes. Counted as `lastMinute` is.
+   */
+  readonly blockers: readonly {
+    /** The group of the calls that waited. */
+    readonly waiter: string;
+    /** The group of the holders. */
+    readonly holder: string;
+    readonly waitedMs: number;
+    readonly calls: number;
+  }[];
+  /** How many of each it does not list. */
+  readonly more: {
+    readonly held: number;
+    readonly waiting: number;
+    readonly leaderships: number;
+    readonly jobs: number;
+  };
+}
+
+/** A holder that no instance has listed. */
+interface UnlistedHolder extends Holder {
+  readonly resource: string;
+  /** Whether its instance has answered, and so is alive. Its list may have been too long. */
+  readonly hasAnswered: boolean;
+}
+
+/** What `locks.fleet()` resolves to: what each instance said of itself. It has no secrets, and JSON has all of it. */
+export interface LockFleet {
+  /** The name of the lock service that has asked. */
+  readonly service: string;
+  /** When the question was sent, by the clock of Redis, in epoch milliseconds. Callers within a second share it. */
+  readonly askedAt: number;
+  /**
+   * `complete`: all instances have answered that Redis knew of. `partial`: some have not, or an answer could not be read.
+   * `unknown`: Redis could not say how many there are, as a cluster cannot.
+   */
+  readonly completeness: 'complete' | 'partial' | 'unknown';
+  /** How many instances were asked, as Redis has counted; `null` if it could not. */
+  readonly asked: number | null;
+  /** Those that have answered, by their ids. */
+  readonly instances: readonly FleetInstance[];
+  /**
+   * The ids of instances that are connected and have not answered: frozen, too busy, not able to hear, or of an old
+   * version. On a cluster, and without the right `+pubsub|channels`, not all of them are known.
+   */
+  readonly silent: readonly string[];
+  /** How many answers could not be read: forged, too long, or of a newer version. */
+  readonly unreadable: number;
+  /**
+   * Holders that no instance has listed: dead ones, above all. Found of resources that a listed call waits for, at most
+   * 100, and with `scan` of all.
+   */
+  readonly unlisted: readonly UnlistedHolder[];
+  /**
+   * Calls that wait for each other in a circle: each wants what the next one holds. Found among the calls that are
+   * listed, so a question about some resources finds fewer of them. Only waits count that had begun before the first
+   * instance answered.
+   */
+  readonly deadlocks: readonly (readonly DeadlockedCall[])[];
+}
+
+/** What one instance says of itself, before it is known who has asked. */
+export type FleetAnswer = Omit<FleetInstance, 'isThisInstance'>;

@@ -1,0 +1,163 @@
+import { hostname } from 'node:os';
+import type { LocalQueues } from '../../../../kernel/acquiring/local-queues.js';
+import type { WaitingNow } from '../../../../kernel/acquiring/waits.js';
+import type { BlockedTime } from '../../../../kernel/events/telemetry.js';
+import type { LocalHolder } from '../../../../kernel/holding/store-lease.js';
+import type { Runtime } from '../../../../kernel/holding/runtime.js';
+import type { Watchdog } from '../../../../kernel/holding/watchdog.js';
+import { applicationSiteOf, callSiteOf, type Origin } from '../../../../kernel/util/call-site.js';
+import type { FleetAnswer } from './lock-fleet.js';
+import { RecentBlockers, RecentCounts } from './recent-counts.js';
+import type { Scope } from './scope.js';
+
+/** The version of this package. A test compares it with package.json. */
+export const VERSION = '0.1.0';
+/** So many leases, and so many waiting calls, are looked at closely. More have no room in an answer. */
+const MOST_ENTRIES = 100;
+/** More than any call has waited. */
+const AGES_MS = 1e12;
+/** For how long a failed renewal and a standstill are told. */
+const LATELY_MS = 60_000;
+
+/** What is told of this process. */
+export interface OwnSources extends Runtime {
+  readonly localQueues: LocalQueues;
+  readonly watchdog: Watchdog;
+  readonly leaderships: () => readonly { readonly name: string; readonly isLeader: boolean }[];
+  readonly jobs: () => readonly string[];
+  readonly onBlocked: (listener: (blocked: BlockedTime) => void) => () => void;
+}
+
+/** What this process says of itself, out of what it has in memory. */
+export class OwnAnswer {
+  readonly #startedAt: number;
+  readonly #host = hostname();
+  readonly #counts: RecentCounts;
+  readonly #blockers: RecentBlockers;
+  readonly #calls = new WeakMap<object, number>();
+  #lastCall = 0;
+
+  constructor(private readonly deps: OwnSources) {
+    this.#startedAt = deps.clock.now();
+    this.#counts = new RecentCounts(deps);
+    this.#blockers = new RecentBlockers(deps);
+  }
+
+  /** @param loopDelayMs how long a turn of the event loop took just now */
+  read(scope: Scope, loopDelayMs: number): FleetAnswer {
+    const { store, clock, watchdog, localQueues, observers, leaderships, jobs } = this.deps;
+    const now = clock.now();
+    const groupOf = (resource: string, group?: string): string => observers.groups.of(resource, group);
+    const held = oldest(
+      watchdog.holders().filter((holder) => scope.has(resourceOf(holder), () => groupOfHolder(holder, groupOf))),
+      ({ acquiredAt }) => acquiredAt,
+    );
+    const waiting = oldest(
+      [...localQueues.waits()].filter(({ resource, options }) =>
+        scope.has(resource, () => groupOf(resource, options.group)),
+      ),
+      // Those that hold something first: they may be part of a deadlock.
+      ({ startedAt, holds }) => (holds.length > 0 ? startedAt - AGES_MS : startedAt),
+    );
+    const leading = leaderships();
+    const names = jobs();
+    return {
+      instanceId: store.instanceId,
+      host: this.#host,
+      pid: process.pid,
+      version: VERSION,
+      uptimeMs: now - this.#startedAt,
+      loopDelayMs,
+      stoodStillMs: watchdog.stoodStillMs(now - LATELY_MS),
+      hearing: (store.hearing?.quietMs ?? 0) > 0,
+      health: this.#health(now),
+      held: held.first.map((holder) => leaseOf(holder, groupOfHolder(holder, groupOf), now)),
+      waiting: waiting.first.map((wait) => this.#waitOf(wait, groupOf(wait.resource, wait.options.group), now)),
+      leaderships: leading.slice(0, MOST_ENTRIES),
+      jobs: names.slice(0, MOST_ENTRIES),
+      lastMinute: this.#counts.read(),
+      blockers: this.#blockers.read(),
+      more: {
+        held: held.more,
+        waiting: waiting.more,
+        leaderships: Math.max(0, leading.length - MOST_ENTRIES),
+        jobs: Math.max(0, names.length - MOST_ENTRIES),
+      },
+    };
+  }
+
+  /** Counts no more. */
+  stop(): void {
+    this.#counts.stop();
+    this.#blockers.stop();
+  }
+
+  #health(now: number): FleetAnswer['health'] {
+    const { closing, watchdog } = this.deps;
+    if (closing.aborted) return 'shuttingDown';
+    return (watchdog.lastFailureAt ?? -Infinity) > now - LATELY_MS ? 'renewalsFail' : 'up';
+  }
+
+  #waitOf(wait: WaitingNow, group: string, now: number): FleetAnswer['waiting'][number] {
+    const { call, resource, options, startedAt, place, holds, origin } = wait;
+    const callSite = applicationSiteOf(origin);
+    return {
+      call: this.#numberOf(call),
+      resource,
+      mode: options.mode,
+      waitedMs: Math.max(0, now - startedAt),
+      ...(place !== undefined && { place }),
+      group,
+      ...(callSite !== undefined && { callSite }),
+      holds: holds.map(({ owner, fencingToken }) => ({ resource: owner.resource, fencingToken })),
+    };
+  }
+
+  /** Made when it is first asked for: most calls are never asked about. */
+  #numberOf(call: object): number {
+    const number = this.#calls.get(call) ?? ++this.#lastCall;
+    this.#calls.set(call, number);
+    return number;
+  }
+}
+
+function resourceOf({ storeLease }: LocalHolder): string {
+  return storeLease.owner.resource;
+}
+
+function groupOfHolder(holder: LocalHolder, groupOf: (resource: string, group?: string) => string): string {
+  return groupOf(resourceOf(holder), holder.options.group);
+}
+
+function leaseOf(holder: LocalHolder, group: string, now: number): FleetAnswer['held'][number] {
+  const { storeLease, fencingToken, acquiredAt, deadline, renewable } = holder;
+  const { origin } = holder as { readonly origin?: Origin };
+  const callSite = holder.callSite ?? callSiteOf(origin);
+  return {
+    resource: resourceOf(holder),
+    mode: storeLease.mode,
+    fencingToken,
+    heldMs: Math.max(0, now - acquiredAt),
+    leftMs: Math.max(0, deadline - now),
+    group,
+    isRenewed: renewable,
+    ...(callSite !== undefined && { callSite }),
+  };
+}
+
+/** The first of them, and how many others there are. In one pass: there may be a hundred thousand. */
+function oldest<T>(
+  all: readonly T[],
+  since: (each: T) => number,
+): { readonly first: readonly T[]; readonly more: number } {
+  const first: { readonly each: T; readonly at: number }[] = [];
+  for (const each of all) {
+    const at = since(each);
+    if (first.length === MOST_ENTRIES && at >= first.at(-1)!.at) continue;
+    let index = first.length;
+    while (index > 0 && first[index - 1]!.at > at) index--;
+    first.splice(index, 0, { each, at });
+    if (first.length > MOST_ENTRIES) first.pop();
+  }
+  return { first: first.map(({ each }) => each), more: all.length - first.length };
+}

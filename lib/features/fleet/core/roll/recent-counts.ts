@@ -1,0 +1,127 @@
+import type { BlockedTime } from '../../../../kernel/events/telemetry.js';
+import type { LockObservers } from '../../../../kernel/events/observers.js';
+import type { Clock } from '../../../../kernel/util/clock.js';
+import type { FleetAnswer } from './lock-fleet.js';
+
+/** Counts go back a minute, in parts of this length. */
+const PART_MS = 10_000;
+const PARTS = 6;
+/** Blockers go back ten minutes, in two parts. */
+const BLOCKERS_PART_MS = 5 * 60_000;
+/** How many pairs of groups are counted in one part, and how many are told. */
+const MOST_PAIRS = 500;
+const MOST_TOLD = 5;
+
+const COUNTED = ['acquired', 'notAcquired', 'lost'] as const;
+type Counted = (typeof COUNTED)[number];
+type Counts = Record<Counted, number>;
+type Blocker = FleetAnswer['blockers'][number];
+
+interface RecentDeps {
+  readonly clock: Clock;
+  readonly observers: LockObservers;
+  /** See `OperatorsView.onBlocked`. */
+  readonly onBlocked: (listener: (blocked: BlockedTime) => void) => () => void;
+}
+
+/**
+ * What has happened in this process lately. It begins to count with the first question and stops when no question has
+ * come for as long as it looks back: so it costs nothing between questions, and it needs no timer.
+ */
+export class RecentCounts {
+  #stop: (() => void) | undefined;
+  #startedAt = 0;
+  #askedAt = -Infinity;
+  #parts: { from: number; readonly counts: Counts }[] = [];
+
+  constructor(private readonly deps: RecentDeps) {}
+
+  /** @returns `null` where counting begins only now */
+  read(): FleetAnswer['lastMinute'] {
+    const now = this.deps.clock.now();
+    if (now - this.#askedAt > PART_MS * PARTS) this.stop();
+    this.#askedAt = now;
+    if (this.#stop === undefined) {
+      this.#startedAt = now;
+      this.#stop = this.deps.observers.add((event) => this.#count(event.type), COUNTED);
+      return null;
+    }
+    const since = now - PART_MS * PARTS;
+    const sum: Counts = { acquired: 0, notAcquired: 0, lost: 0 };
+    for (const { from, counts } of this.#parts) {
+      if (from > since) for (const type of COUNTED) sum[type] += counts[type];
+    }
+    return { forMs: Math.min(now - this.#startedAt, PART_MS * PARTS), ...sum };
+  }
+
+  #count(type: Counted): void {
+    const now = this.deps.clock.now();
+    if (now - this.#askedAt > PART_MS * PARTS) return this.stop();
+    let part = this.#parts.at(-1);
+    if (part === undefined || now >= part.from + PART_MS) {
+      part = { from: now, counts: { acquired: 0, notAcquired: 0, lost: 0 } };
+      if (this.#parts.push(part) > PARTS) this.#parts.shift();
+    }
+    part.counts[type]++;
+  }
+
+  stop(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+    this.#parts = [];
+  }
+}
+
+/** For which groups the calls of this process have waited lately. Counts as {@link RecentCounts} do. */
+export class RecentBlockers {
+  #stop: (() => void) | undefined;
+  #partFrom = 0;
+  #askedAt = -Infinity;
+  #now = new Map<string, Blocker>();
+  #before = new Map<string, Blocker>();
+
+  constructor(private readonly deps: RecentDeps) {}
+
+  read(): readonly Blocker[] {
+    const now = this.deps.clock.now();
+    if (now - this.#askedAt > 2 * BLOCKERS_PART_MS) this.stop();
+    this.#askedAt = now;
+    if (this.#stop === undefined) {
+      this.#partFrom = now;
+      this.#stop = this.deps.onBlocked((blocked) => this.#count(blocked));
+    }
+    this.#turn(now);
+    const sum = new Map(this.#before);
+    for (const [key, blocker] of this.#now) sum.set(key, added(sum.get(key), blocker));
+    return [...sum.values()].sort((a, b) => b.waitedMs - a.waitedMs).slice(0, MOST_TOLD);
+  }
+
+  stop(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+    this.#now = new Map();
+    this.#before = new Map();
+  }
+
+  #count({ group: waiter, holderGroup: holder, waitedMs }: BlockedTime): void {
+    const now = this.deps.clock.now();
+    if (now - this.#askedAt > 2 * BLOCKERS_PART_MS) return this.stop();
+    this.#turn(now);
+    const key = `${waiter}\n${holder}`;
+    const known = this.#now.get(key);
+    if (known === undefined && this.#now.size >= MOST_PAIRS) return;
+    this.#now.set(key, added(known, { waiter, holder, waitedMs, calls: 1 }));
+  }
+
+  #turn(now: number): void {
+    if (now < this.#partFrom + BLOCKERS_PART_MS) return;
+    this.#before = now < this.#partFrom + 2 * BLOCKERS_PART_MS ? this.#now : new Map();
+    this.#now = new Map();
+    this.#partFrom = now;
+  }
+}
+
+function added(before: Blocker | undefined, { waiter, holder, waitedMs, calls }: Blocker): Blocker {
+  if (before === undefined) return { waiter, holder, waitedMs, calls };
+  return { waiter, holder, waitedMs: before.waitedMs + waitedMs, calls: before.calls + calls };
+}

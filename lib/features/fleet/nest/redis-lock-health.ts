@@ -1,0 +1,98 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
+import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
+import { describeValue, type OptionsOf, OptionTable, text } from '../../../kernel/api/validation.js';
+import { HEALTH_OPTIONS, type HealthOptions, type LockHealth } from '../core/health/health-checks.js';
+import { quote } from '../../../kernel/util/quoted.js';
+import type { RedisLockService } from '../../../nest/redis-lock.service.js';
+import { DEFAULT_NAME, getRedisLockToken } from '../../../nest/tokens.js';
+
+/** What `RedisLockHealth.isHealthy()` takes. */
+export interface RedisLockHealthOptions extends HealthOptions {
+  /**
+   * The `service` of the registration to check.
+   *
+   * @allowed a name that was given to `forRoot` or `forRootAsync`
+   * @default the registration without a name
+   */
+  service?: string;
+}
+
+export const HEALTH_INDICATOR_OPTIONS = new OptionTable({
+  ...HEALTH_OPTIONS.options,
+  service: text(/./s, 'the name of a registration'),
+} satisfies OptionsOf<RedisLockHealthOptions>);
+
+/** What an answer of {@link RedisLockHealth} has beside `status`: no addresses, no resources, no credentials. */
+export type LockHealthData = Omit<LockHealth, 'status'> & {
+  /** Whether something is wrong, although a lock could be taken. Then `problems` says what. */
+  readonly degraded: boolean;
+};
+
+/**
+ * A health indicator for `@nestjs/terminus`. List it as a provider, in a module that imports `TerminusModule`.
+ *
+ * In a method with `@Get('ready')` and `@HealthCheck()`:
+ *
+ * ```ts
+ * return this.health.check([() => this.locks.isHealthy('locks', { timeoutMs: 500 })]);
+ * ```
+ *
+ * For readiness, not for liveness: a restart mends no Redis, and ends what the process holds.
+ */
+@Injectable()
+export class RedisLockHealth {
+  readonly #indicators: HealthIndicatorService;
+  readonly #modules: ModuleRef;
+
+  constructor(
+    @Inject(HealthIndicatorService) indicators: HealthIndicatorService,
+    @Inject(ModuleRef) modules: ModuleRef,
+  ) {
+    this.#indicators = indicators;
+    this.#modules = modules;
+  }
+
+  /**
+   * Resolves to `up` if a lock could be taken now, else to `down`, never later than `timeoutMs`. See
+   * `RedisLockService.health()`. Where that says `degraded`, the status is `up`, and `degraded` is `true`.
+   *
+   * @param key the name of the locks in the answer
+   * @throws InvalidLockOptionsError when the key or an option is invalid, or no registration has this `service`
+   */
+  async isHealthy<const Key extends string>(
+    key: Key,
+    options: RedisLockHealthOptions = {},
+  ): Promise<HealthIndicatorResult<Key, 'up' | 'down', LockHealthData>> {
+    checkKey(key);
+    HEALTH_INDICATOR_OPTIONS.check('isHealthy', options);
+    const { service: name, timeoutMs } = options;
+    const { status, ...health } = await this.#service(name).health({ timeoutMs });
+    const data: LockHealthData = { degraded: status === 'degraded', ...health };
+    const indicator = this.#indicators.check(key);
+    return status === 'down' ? indicator.down(data) : indicator.up(data);
+  }
+
+  #service(name = DEFAULT_NAME): RedisLockService {
+    try {
+      return this.#modules.get<RedisLockService>(getRedisLockToken(name), { strict: false });
+    } catch {
+      const which = name === DEFAULT_NAME ? 'without a service of its own' : `with the service ${quote(name)}`;
+      throw new InvalidLockOptionsError(
+        `RedisLockHealth finds no lock service: no RedisLockModule ${which} is registered. ` +
+          'Pass the service that was given to forRoot, as the option service.',
+        'service',
+      );
+    }
+  }
+}
+
+/** A forgotten key would be `undefined` or `[object Object]` in the answer, and its options would be ignored. */
+function checkKey(key: unknown): void {
+  if (typeof key === 'string' && key !== '') return;
+  throw new InvalidLockOptionsError(
+    `key of isHealthy() must be a name for the answer, such as 'locks', not ${describeValue(key)}.`,
+    'key',
+  );
+}

@@ -1,0 +1,109 @@
+import type { JobState, JobPause } from './job-store.js';
+import { brand } from '../../../kernel/util/objects.js';
+import { quote, quoteSome } from '../../../kernel/util/quoted.js';
+import { LockError } from '../../../kernel/api/errors.js';
+import { nearest } from '../../../kernel/api/nearest.js';
+
+type Run = JobState['runs'][number];
+
+/** One run in the history of a job, or one tick that was missed. */
+export interface JobRun extends Run {
+  /** Of a manual run: who asked for it, as `runNow` was told. */
+  readonly by?: string;
+}
+
+/** A singleton job, as the fleet knows it. All times are in milliseconds since the Unix epoch, by the clock of Redis. */
+export interface JobInfo {
+  readonly name: string;
+  /** Whether this instance has the job, so that `runNow` can run it. */
+  readonly isHere: boolean;
+  /** The cron expression. Not set for intervals, time-outs and single dates. */
+  readonly cron?: string;
+  /** The time zone of the expression: the job's, or else the one of the process that registered it. */
+  readonly timeZone?: string;
+  /**
+   * Another schedule by which an instance comes to the job, and has done so for more than an hour. Each schedule runs the
+   * job. Not set while a deployment may be under way, and once no instance came by it for two days.
+   */
+  readonly otherSchedule?: {
+    readonly cron: string;
+    readonly timeZone?: string;
+    readonly instanceId: string;
+    readonly seenAt: number;
+  };
+  /**
+   * When the next tick is due; of an interval, when it may run next. Not set for time-outs and single dates, and where no
+   * instance has the job now.
+   */
+  readonly nextDueAt?: number;
+  /** The run that has not ended yet, and its `instanceId`. */
+  readonly running?: JobRun;
+  /** The newest entry of the history: it may run still, or be a tick that was missed. */
+  readonly lastRun?: JobRun;
+  /** When the last run that succeeded ended. */
+  readonly lastSuccessAt?: number;
+  /** Set where the job is paused for the whole fleet. */
+  readonly pause?: JobPause;
+  /** How many ticks were missed since the record of the job began. */
+  readonly missed: number;
+  /**
+   * The instances that have the job and were seen lately, the last seen first: at most 1,000 in the answer of `get`, at
+   * most 10 in that of `list`.
+   */
+  readonly instances: JobState['instances'];
+  /** How many instances have the job and were seen lately. At most about 1,000. */
+  readonly instanceCount: number;
+}
+
+/** Reads the text of a schedule: its expression, and its zone. */
+export function scheduleOf(text: string): Pick<JobInfo, 'timeZone'> & { readonly cron: string } {
+  const end = text.lastIndexOf(' ');
+  const timeZone = text.slice(end + 1);
+  return { cron: text.slice(0, end), ...(timeZone !== '' && { timeZone }) };
+}
+
+/**
+ * No singleton job has this name, or its code is in another application.
+ *
+ * @remedy Fix the name. If `instances` has some, run the job there.
+ */
+export class JobNotFoundError extends LockError {
+  override readonly code = 'JOB_NOT_FOUND';
+
+  /** @internal */
+  constructor(
+    message: string,
+    /** The name that was asked for. */
+    readonly job: string,
+    /** The instances of other applications that have the job, as far as that is known; at most 1,000. */
+    readonly instances: readonly string[] = [],
+  ) {
+    super(message, '');
+  }
+
+  /**
+   * @internal
+   * @param known the names of the jobs that there are
+   */
+  static unknown(job: string, where: string, known: readonly string[], more = ''): JobNotFoundError {
+    const near = nearest(job, known);
+    const hint =
+      near !== undefined
+        ? `Did you mean ${quote(near)}?`
+        : known.length > 0
+          ? `There are: ${quoteSome([...known].sort())}.`
+          : 'There are no jobs.';
+    return new JobNotFoundError(`${where} has no job called ${quote(job)}. ${hint}${more}`, job);
+  }
+
+  /** @internal */
+  static elsewhere(job: string, instances: readonly string[]): JobNotFoundError {
+    const these = `These instances have it: ${quoteSome(instances)}. Run it there.`;
+    const message =
+      `This instance has no code for the job ${quote(job)}: it is of another application, or it was removed here. ` +
+      (instances.length > 0 ? these : 'No other instance has it now.');
+    return new JobNotFoundError(message, job, instances);
+  }
+}
+
+brand({ JobNotFoundError });

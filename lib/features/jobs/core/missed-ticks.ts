@@ -1,0 +1,348 @@
+import { jobResource } from '../../../kernel/api/resource.js';
+import { ask } from '../../../kernel/store/ask.js';
+import type { JobState, JobStore, MissedReply } from './job-store.js';
+import type { ScheduleOfOther } from './job-claims.js';
+import type { Runtime } from '../../../kernel/holding/runtime.js';
+import type { Timer } from '../../../kernel/util/clock.js';
+import { quote, quoteSome } from '../../../kernel/util/quoted.js';
+import { JobLook, type Question } from './job-look.js';
+import { scheduleOf } from './job-info.js';
+import { MissedNotes } from './missed-notes.js';
+import { isChanged, isDue, type TickSchedule, type Watched } from './watched-job.js';
+
+/** The first look comes within this time of the start, so that a fleet that starts at once does not ask at once. */
+const FIRST_LOOK_MS = 1_000;
+/** The scheduler of an application that starts slowly comes later. After so many looks, a job is one that is disabled. */
+const MOST_UNSCHEDULED = 30;
+/** While Redis does not answer, the pauses between two tries. */
+const RETRY_MS = { first: 1_000, longest: 30_000 };
+/** After so many schedules, whose next ticks take some milliseconds to compute, the event loop has a turn. */
+const SCHEDULES_PER_TURN = 4;
+/** The first tick of an interval comes at a random moment of the first tenth of it, and within this time. */
+const FIRST_WITHIN = { part: 10, ms: 30_000 };
+/** Instances that start within this time of each other have one date for a job, that of the first. */
+const START_MS = 10 * 60_000;
+/** How often a job that runs for missed ticks asks whether a run is owed. */
+const ASK_AGAIN_MS = 5 * 60_000;
+
+/**
+ * Makes the jobs of this process known to the store, and finds ticks that were due and that no instance claimed. Each
+ * of them is told by one instance of the fleet. Nothing is asked while this process sees all ticks of its jobs itself.
+ *
+ * Works in the background: it never throws. While Redis does not answer, it tries again.
+ */
+export class MissedTicks {
+  readonly #jobs = new Map<string, Watched>();
+  readonly #notes: MissedNotes;
+  #timer: Timer | undefined;
+  #isStarted = false;
+  #isLooking = false;
+  #failures = 0;
+  /** When the jobs that Redis did not answer for are asked for again, on the monotonic clock, and how often they were. */
+  #wrongAgainAt = 0;
+  #wrongTries = 0;
+
+  /** @param warn is told once when Redis does not answer, for all jobs or for some, until it does */
+  constructor(
+    private readonly runtime: Runtime,
+    private readonly store: JobStore,
+    private readonly warn: (line: string) => void = () => {},
+  ) {
+    this.#notes = new MissedNotes(runtime, store);
+    runtime.closing.addEventListener('abort', () => this.#leave(), { once: true });
+  }
+
+  add(job: Watched['job']): void {
+    this.#jobs.set(job.job, {
+      job,
+      resource: jobResource(job.job),
+      text: undefined,
+      isRegistered: false,
+      since: this.runtime.clock.now(),
+      isTimed: false,
+      unscheduled: 0,
+      last: 0,
+      next: undefined,
+      askAgainAt: 0,
+      isRunningOwed: false,
+      unanswered: undefined,
+    });
+    if (this.#isStarted) this.#lookIn(0);
+  }
+
+  /** Stops watching a job. Its record stays in the store for as long as it lasts. */
+  remove(job: string): void {
+    this.#jobs.delete(job);
+  }
+
+  get names(): string[] {
+    return [...this.#jobs.keys()];
+  }
+
+  /** Begins to look, when the application is up. */
+  start(): void {
+    this.#isStarted = true;
+    this.#lookIn(FIRST_LOOK_MS * this.runtime.random.fraction());
+  }
+
+  /** Tells the store that this instance is shut down. If it does not hear of it, that counts as a crash. */
+  #leave(): void {
+    this.#timer?.cancel();
+    const resources = [...this.#jobs.values()].map(({ resource }) => resource);
+    if (this.#isStarted && resources.length > 0) this.store.leave?.(resources).catch(() => {});
+  }
+
+  /** This process has asked for a tick and was answered, so the tick is accounted. */
+  accounted(job: string, tick: number, next: number | undefined): void {
+    const watched = this.#jobs.get(job);
+    if (watched) Object.assign(watched, { last: tick, next });
+  }
+
+  /** The store had no record of the job. At the next look, the job is registered again. */
+  unknown(job: string): void {
+    const watched = this.#jobs.get(job);
+    if (!watched?.isRegistered) return;
+    watched.isRegistered = false;
+    this.#lookIn(FIRST_LOOK_MS * this.runtime.random.fraction());
+  }
+
+  /** Whether this process has registered the date of the job. */
+  hasDate(job: string, at: number): boolean {
+    return this.#jobs.get(job)?.text === dateText(at);
+  }
+
+  /** Another instance comes to the job by another schedule, and no deployment is under way. */
+  differs(job: string, schedule: TickSchedule, { schedule: text, instanceId }: ScheduleOfOther): void {
+    this.warn(
+      `The job ${quote(job)} is scheduled as ${quoteSchedule(schedule.text)} here, and as ${quoteSchedule(text)} on ` +
+        `${quote(instanceId)}. Each runs the ticks of its own schedule, so the job runs too often. Give it the same expression ` +
+        'on all instances, and a timeZone. See docs/operations/logs.md#instances-disagree-about-a-job.',
+    );
+  }
+
+  /** Accounts the ticks before this one, which may be claimed after that. @returns whether the store was asked */
+  async close(job: string, after: number, tick: number, schedule: TickSchedule): Promise<boolean> {
+    const watched = this.#jobs.get(job);
+    if (!watched) return false;
+    if (watched.unanswered) await this.#notes.send(watched, watched.unanswered);
+    const reply = await this.#notes.note(watched, schedule, after, tick - 1);
+    // After the tick itself: a run that is under way would make it skipped.
+    if (reply?.owed && watched.job.onMissed === 'runOnce') watched.askAgainAt = 0;
+    return reply !== undefined;
+  }
+
+  #lookIn(delayMs: number): void {
+    const { clock, closing } = this.runtime;
+    if (closing.aborted || this.#isLooking || this.#jobs.size === 0 || this.store.refusal !== undefined) return;
+    if (delayMs === Infinity) return;
+    this.#timer?.cancel();
+    this.#timer = clock.setTimer(() => void this.#look(), delayMs, { background: true });
+  }
+
+  async #look(): Promise<void> {
+    this.#isLooking = true;
+    try {
+      await this.#lookAtAll();
+      this.#failures = 0;
+    } catch (error) {
+      if (++this.#failures === 1) this.#warnOf('jobs', error);
+    } finally {
+      this.#isLooking = false;
+    }
+    this.#lookIn(this.#pauseMs());
+  }
+
+  #warnOf(what: string, error: unknown): void {
+    if (this.runtime.closing.aborted) return;
+    const why = error instanceof Error ? error.message : String(error);
+    this.warn(
+      `Missed ticks of ${what} cannot be looked for: ${why}. It is tried again until Redis answers. ` +
+        'See docs/operations/logs.md#ticks-are-missed.',
+    );
+  }
+
+  #pauseMs(): number {
+    let pauseMs = this.#failures > 0 ? retryMs(this.#failures - 1) : Infinity;
+    const wrongMs = this.#failures > 0 ? Infinity : this.#wrongAgainAt - this.runtime.clock.now();
+    for (const { job, isRegistered, unscheduled, wrongAt } of this.#jobs.values()) {
+      const isSoon = this.#failures === 0 && !isRegistered && unscheduled < MOST_UNSCHEDULED;
+      const forJobMs = isSoon ? FIRST_LOOK_MS : job.graceMs;
+      pauseMs = Math.min(pauseMs, wrongAt === undefined ? forJobMs : wrongMs);
+    }
+    return pauseMs;
+  }
+
+  /** @throws LockUnavailableError where the store answers for no job */
+  async #lookAtAll(): Promise<void> {
+    const { clock, random } = this.runtime;
+    const jobs = [...this.#jobs.values()];
+    const look = new JobLook((watched, state) => this.#answered(watched, state), random);
+    await look.ask(this.#questions(jobs.filter(({ wrongAt }) => wrongAt === undefined)));
+    const isTurnOfWrong = clock.now() >= this.#wrongAgainAt;
+    if (isTurnOfWrong) await look.askAgain(this.#questions(jobs.filter(({ wrongAt }) => wrongAt !== undefined)));
+    const isOneMore = this.#noteWrong(look.failed);
+    if (!isOneMore && !isTurnOfWrong) return;
+    this.#wrongTries = isOneMore ? 0 : this.#wrongTries + 1;
+    this.#wrongAgainAt = clock.now() + retryMs(this.#wrongTries);
+  }
+
+  #questions(jobs: readonly Watched[]): Question[] {
+    const now = this.runtime.clock.now();
+    const wallNow = this.runtime.clock.wallNow();
+    const unknown = jobs.filter((watched) => {
+      if (watched.isRegistered && !isChanged(watched)) return false;
+      // Registered without its schedule, the record would begin anew with it.
+      const isReady = watched.job.graceMs === Infinity || watched.job.schedule() !== undefined;
+      if (!isReady) watched.unscheduled++;
+      return isReady;
+    });
+    const due = jobs.filter((watched) => !unknown.includes(watched) && isDue(watched, now, wallNow));
+    return [
+      { jobs: unknown, askFor: (some) => this.#register(some) },
+      { jobs: due, askFor: (some) => this.#lookAt(some) },
+    ];
+  }
+
+  async #answered(watched: Watched, state: JobState): Promise<void> {
+    if (this.runtime.closing.aborted) return;
+    this.#timeFirst(watched, state);
+    await this.#account(watched, state);
+    watched.wrongAt = undefined;
+  }
+
+  /**
+   * The timer of an interval begins anew with each process. Where processes live shorter than that, none would ever run
+   * it. So its first tick comes as long after the last one of the fleet, and not in the first moments of the process.
+   */
+  #timeFirst(watched: Watched, { now, statedAt }: JobState): void {
+    const { interval } = watched.job;
+    if (!interval || watched.isTimed || statedAt === undefined) return;
+    watched.isTimed = true;
+    const { clock, random } = this.runtime;
+    const { ms, fire } = interval;
+    const startMs = random.fraction() * Math.min(ms / FIRST_WITHIN.part, FIRST_WITHIN.ms);
+    const firesIn = Math.max(watched.since + startMs - clock.now(), statedAt + ms - now);
+    const timerFiresIn = watched.since + ms - clock.now();
+    let tries = 0;
+    const fireOnce = (): void => {
+      const isOver = this.runtime.closing.aborted || ++tries > MOST_UNSCHEDULED;
+      if (!isOver && !fire()) clock.setTimer(fireOnce, FIRST_LOOK_MS, { background: true });
+    };
+    if (firesIn < timerFiresIn) clock.setTimer(fireOnce, firesIn, { background: true });
+  }
+
+  /** They are asked for by themselves from now on. @returns whether one of them was right until now */
+  #noteWrong(failed: ReadonlyMap<Watched, unknown>): boolean {
+    const added = [...failed].filter(([{ wrongAt }]) => wrongAt === undefined);
+    for (const watched of failed.keys()) watched.wrongAt = this.runtime.clock.now();
+    if (added.length === 0) return false;
+    const names = added.map(([{ job }]) => job.job);
+    const what = names.length === 1 ? `the job ${quote(names[0]!)}` : `${names.length} jobs (${quoteSome(names)})`;
+    this.#warnOf(what, added[0]![1]);
+    return true;
+  }
+
+  async #register(some: readonly Watched[]): Promise<readonly JobState[]> {
+    const now = this.runtime.clock.wallNow();
+    const schedules = some.map(({ job }) => job.schedule());
+    void prepareTicks(new Set(schedules), now);
+    const dates = some.map(({ job }) => job.date?.at());
+    const registrations = some.map(({ resource, job, text }, index) => {
+      const [schedule, at] = [schedules[index], dates[index]];
+      const isFirst = text === undefined && job.date?.isOfClass;
+      const date = at === undefined ? undefined : { at, staysMs: isFirst ? START_MS : 0 };
+      return { resource, schedule: schedule?.text, next: schedule?.after(now), date };
+    });
+    const states = await this.#send('register', some, () => this.store.register(registrations));
+    some.forEach((watched, index) => {
+      watched.isRegistered = true;
+      const at = dates[index];
+      watched.text = at === undefined ? schedules[index]?.text : dateText(at);
+    });
+    return states;
+  }
+
+  #lookAt(some: readonly Watched[]): Promise<readonly JobState[]> {
+    const resources = some.map(({ resource }) => resource);
+    return this.#send('look at', some, () => this.store.look(resources, 0));
+  }
+
+  async #account(watched: Watched, state: JobState): Promise<void> {
+    const { job } = watched;
+    const { clock } = this.runtime;
+    const schedule = job.schedule();
+    if (!schedule || schedule.text !== watched.text) return;
+    // An instance whose clock is behind comes to its ticks later.
+    const until = Math.min(state.now, clock.wallNow()) - job.graceMs;
+    const isOther = state.schedule !== schedule.text;
+    if (state.last === undefined || (isOther && (state.next ?? 0) <= until)) {
+      // Redis has lost its data, or no instance is left that has the other schedule. At the next look it is registered again.
+      watched.isRegistered = false;
+      return;
+    }
+    const { unanswered } = watched;
+    if (isOther) {
+      // An instance of another release has registered later. Registered again, this schedule would take its place.
+      if (unanswered) await this.#notes.send(watched, unanswered);
+      const askAgainAt = job.onMissed === 'runOnce' ? this.#askAgainAt() : Infinity;
+      Object.assign(watched, { last: state.last, next: schedule.after(until), askAgainAt });
+      return;
+    }
+    let reply: MissedReply | undefined;
+    if (unanswered) reply = await this.#notes.send(watched, unanswered);
+    else if (until > state.last) reply = await this.#notes.note(watched, schedule, state.last, until);
+    const through = unanswered ? unanswered.ticks.at(-1)! : until;
+    const last = reply?.status === 'noted' ? through : state.last;
+    if (reply?.status !== 'stale') Object.assign(watched, { last, next: schedule.after(last) });
+    watched.askAgainAt = job.onMissed === 'runOnce' ? this.#askAgainAt() : Infinity;
+    const owed = reply ? reply.owed : state.owed;
+    if (owed && job.onMissed === 'runOnce') this.#runOwed(watched, owed, state.running !== undefined);
+  }
+
+  #askAgainAt(): number {
+    const { clock, random } = this.runtime;
+    return clock.now() + ASK_AGAIN_MS * (0.5 + random.fraction());
+  }
+
+  /** Every instance that knows of the run tries, so that it runs although one of them dies. */
+  #runOwed(watched: Watched, owed: NonNullable<JobState['owed']>, isBusy: boolean): void {
+    // An earlier run has to end first.
+    watched.askAgainAt = 0;
+    if (watched.isRunningOwed || isBusy) return;
+    watched.isRunningOwed = true;
+    const over = (): void => {
+      watched.isRunningOwed = false;
+    };
+    // Its errors are those of the job, which the run has told.
+    watched.job.runOwed(owed).then(over, over);
+  }
+
+  #send<T>(what: string, some: readonly Watched[], send: () => Promise<T>): Promise<T> {
+    const [operation, resource] = some.length === 1 ? [what, some[0]!.resource] : [`${what} jobs`, ''];
+    return ask(this.runtime, send, operation, resource, () => !this.runtime.closing.aborted);
+  }
+}
+
+/** Asks now for what the claims of the next ticks need. Then nothing is left to compute when many jobs are due at once. */
+async function prepareTicks(schedules: ReadonlySet<TickSchedule | undefined>, now: number): Promise<void> {
+  let asked = 0;
+  for (const schedule of schedules) {
+    const next = schedule?.after(now);
+    if (next === undefined) continue;
+    schedule!.around(next);
+    if (++asked % SCHEDULES_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+function dateText(at: number): string {
+  return `at ${at}`;
+}
+
+function quoteSchedule(text: string): string {
+  const { cron, timeZone } = scheduleOf(text);
+  return `${quote(cron)}${timeZone === undefined ? '' : ` in ${timeZone}`}`;
+}
+
+function retryMs(failures: number): number {
+  return Math.min(RETRY_MS.first * 2 ** failures, RETRY_MS.longest);
+}

@@ -1,0 +1,251 @@
+import {
+  type LockOptions,
+  type ResolvedDefaults,
+  type ResolvedLockOptions,
+  resolveLockOptions,
+} from '../../../kernel/api/lock-options.js';
+import type { Lease } from '../../../kernel/api/lease.js';
+import { checkResource, jobResource } from '../../../kernel/api/resource.js';
+import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
+import {
+  LONGEST_EARLY_MS,
+  LONGEST_SPREAD_MS,
+  LONGEST_TRY_MS,
+  type DueWindow,
+  windowMs,
+  type Tick,
+  type JobNote,
+  type ScheduleOfOther,
+  type MissedSpan,
+} from './job-claims.js';
+import {
+  atLeast,
+  checked,
+  flag,
+  milliseconds,
+  oneOf,
+  type OptionsOf,
+  OptionTable,
+} from '../../../kernel/api/validation.js';
+
+/** How the ticks of one singleton job run. */
+export interface SingletonRunOptions {
+  /**
+   * The name of the job, the same on every instance. Its runs hold the resource `cron:<job>`.
+   *
+   * @allowed 1 to 200 characters
+   */
+  readonly job: string;
+  /**
+   * The tick of the job, the same text on every instance.
+   *
+   * @allowed text
+   */
+  readonly tick: string;
+  /**
+   * What happens to a tick that is due before an earlier run has ended, on any instance. `'skip'` drops it; `'wait'`
+   * runs it afterwards.
+   */
+  readonly overlap: 'skip' | 'wait';
+  /**
+   * What happens to a run whose process dies. `'skip'` leaves it unfinished; `'retry'` lets another instance rerun the
+   * tick within a lease.
+   */
+  readonly onCrash: 'skip' | 'retry';
+  /**
+   * With `onCrash: 'retry'`: how often to rerun an unfinished tick. After that the tick has crashed: it emits
+   * `tickSkipped` (reason `crashed`) and logs an error.
+   *
+   * @allowed 1 to 100
+   * @default 2
+   */
+  readonly maxReruns?: number | undefined;
+  /**
+   * How long a claim is remembered. With `onCrash: 'retry'`, at least two leases. If instances differ for a tick
+   * without `due`, the smaller value applies once its instance asks.
+   *
+   * @allowed 1 ms and more
+   */
+  readonly keepMs: number;
+  /** When the tick is due by its schedule. @default none */
+  readonly due?:
+    | {
+        /**
+         * For a tick that is a time: when it is due, in epoch milliseconds. Redis's clock decides whether it may still
+         * start, and no tick older than the job's last claimed one starts. The claim is remembered for as long as that
+         * takes.
+         *
+         * @allowed 0 and more
+         */
+        readonly at: number;
+        /**
+         * How far an instance's clock may differ from Redis's. A tick due further ahead is rejected, and so is one due
+         * longer ago than this, `spreadMs` and `waitMs` (at most an hour of it) together.
+         *
+         * @allowed 1 s to 24 h
+         */
+        readonly maxClockSkewMs: number;
+      }
+    | undefined;
+  /**
+   * How many runs to keep in the job's history in Redis. With 0, a job that no instance has registered leaves no key
+   * once its claim is forgotten. There is no history on a quorum.
+   *
+   * @allowed 0 to 1,000
+   * @default 100
+   */
+  readonly historySize?: number | undefined;
+  /**
+   * `true` keeps error messages in the history, cut at 200 bytes, in addition to names and codes. Messages may contain
+   * user data.
+   *
+   * @default false
+   */
+  readonly historyMessages?: boolean | undefined;
+  /**
+   * Waits for a random part of this time before it asks for the tick, so that all instances get a share and don't ask
+   * at once. `waitMs` starts after it.
+   *
+   * @allowed 0 ms to 1 h
+   * @default 0
+   */
+  readonly spreadMs?: number | undefined;
+  /**
+   * `true` for a run that a person or program requests instead of the schedule. It has its own `tick` and no `due`. If
+   * an earlier run has not ended, or the application shuts down, it fails with an error.
+   *
+   * @default false
+   */
+  readonly manual?: boolean | undefined;
+  /**
+   * The lock of the run. `waitMs`: how long to retry claiming the tick while Redis doesn't answer.
+   *
+   * @allowed `leaseMs`, `waitMs`, `maxHoldMs`, `attemptTimeoutMs`
+   */
+  readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'>;
+}
+
+/** One run of one tick, as the job sees it. */
+export interface SingletonRun {
+  readonly job: string;
+  /** Which tick; of a cron job the time it was scheduled for, as an ISO string. A rerun has the same tick. */
+  readonly tick: string;
+  /** Whether the run was granted to another instance before, which may have begun it and did not finish it. */
+  readonly rerun: boolean;
+  /** The attempt at the tick: 1 for the first run, 2 for the first rerun. */
+  readonly attempt: number;
+  /** Set of the one run for all ticks that were missed: which ones. `tick` is then a text of its own. */
+  readonly missed?: MissedSpan;
+  /** Whether the schedule has nothing to do with this run: a person or a program asked for it. */
+  readonly manual: boolean;
+  /** The lease of the job's lock: its `signal` and its `fencingToken`. */
+  readonly lease: Lease;
+}
+
+/** When the ticks of a job are due, in milliseconds since the Unix epoch. */
+export interface JobTicks {
+  /** The first tick after a time; `undefined` if there is none any more. */
+  after(time: number): number | undefined;
+  /** Counts the ticks after a time and not after another. */
+  between(after: number, until: number, most: number): Promise<{ readonly count: number }>;
+}
+
+/** What the schedule of a job says of one of its ticks, for the record of the job. */
+export interface RunPlan extends Pick<JobNote, 'schedule' | 'previous' | 'next' | 'isDate'> {
+  /** @default 'tick', or 'manual' */
+  readonly kind?: JobNote['kind'];
+  /**
+   * Accounts ticks that were missed after this one; `false` if there are none. Then the tick is claimed again. Where
+   * the store did not account them, it is tried again within `waitMs`, and then the tick is not claimed.
+   */
+  readonly onGap?: (after: number) => Promise<boolean>;
+  /** Called when the claim of a tick that is a time was answered: no instance misses this tick any more. */
+  readonly onAccounted?: () => void;
+  /** The ticks of the job. A run that keeps some from running for `warnAfterMs` is reported. @default not reported */
+  readonly ticks?: JobTicks | undefined;
+  /** @default that of the module */
+  readonly warnAfterMs?: number | undefined;
+  /** Called when instances have come to the job by another schedule for longer than a deployment takes. */
+  readonly onOther?: (other: ScheduleOfOther) => void;
+  /** Called when a claim found no record of the job: the store has lost it, or no instance has registered it yet. */
+  readonly onUnknown?: () => void;
+}
+
+/** The work of one run. */
+export type SingletonWork<T> = (lease: Lease, run: SingletonRun) => T | Promise<T>;
+
+type Due = NonNullable<SingletonRunOptions['due']>;
+
+export const OVERLAP = oneOf(['skip', 'wait'] as const);
+export const ON_CRASH = oneOf(['skip', 'retry'] as const);
+export const MAX_RERUNS = atLeast(1, 'reruns', 100).default(2);
+export const HISTORY_SIZE = atLeast(0, 'runs', 1_000);
+export const SPREAD = milliseconds(0, LONGEST_SPREAD_MS);
+export const MAX_CLOCK_SKEW = milliseconds(1_000, LONGEST_EARLY_MS);
+
+const DUE_OPTIONS = new OptionTable({
+  at: atLeast(0, 'milliseconds since 1970').required(),
+  maxClockSkewMs: MAX_CLOCK_SKEW.required(),
+} satisfies OptionsOf<Due>);
+
+/** What names a resource, and `lock`, are checked where they are resolved. */
+export const SINGLETON_RUN_OPTIONS = new OptionTable({
+  job: checked<string>(),
+  tick: checked<string>(),
+  overlap: OVERLAP.required(),
+  onCrash: ON_CRASH.required(),
+  maxReruns: MAX_RERUNS,
+  keepMs: milliseconds(1).required(),
+  due: checked<Due>((option, value) => DUE_OPTIONS.check('runSingleton as its due', value as object, `${option}.`)),
+  historySize: HISTORY_SIZE.default(100),
+  historyMessages: flag().default(false),
+  spreadMs: SPREAD.default(0),
+  manual: flag().default(false),
+  lock: checked<SingletonRunOptions['lock']>(),
+} satisfies OptionsOf<SingletonRunOptions>);
+
+export function resolveSingletonRun(options: SingletonRunOptions, defaults: ResolvedDefaults) {
+  SINGLETON_RUN_OPTIONS.check('runSingleton', options);
+  const { job, tick, onCrash, keepMs, due: time, spreadMs = 0 } = options;
+  if (options.manual && time !== undefined) {
+    throw new InvalidLockOptionsError(
+      'A run with manual: true has no due: no schedule says when. Leave due out.',
+      'due',
+    );
+  }
+  checkReruns(options, onCrash, 'runSingleton');
+  const target: Tick = { resource: jobResource(job), tick: checkResource(tick, 'runSingleton as its tick') };
+  // Not longer than a store that has lost its locks grants none.
+  const leaseMs = Math.min(defaults.runLeaseMs, defaults.restartQuarantineMs ?? Infinity);
+  // A run may be long, whatever the module default: only maxHoldMs limits it.
+  const lock: ResolvedLockOptions = {
+    ...resolveLockOptions(options.lock, { ...defaults, leaseMs }),
+    // Its waitMs is that time.
+    unavailableMs: Infinity,
+    watchdog: true,
+    group: job,
+    warnAfterMs: Infinity,
+  };
+  const due = time === undefined ? undefined : resolveDue(time, lock.waitMs, spreadMs);
+  // A claim that is forgotten before its lock expires could never be taken over.
+  const leastMs = Math.max(onCrash === 'retry' ? 2 * lock.leaseMs : 0, due ? windowMs(due) : 0);
+  return { options, lock, keepMs: Math.max(keepMs, leastMs), target, due };
+}
+
+/** @param where for messages */
+export function checkReruns(
+  { maxReruns }: Pick<SingletonRunOptions, 'maxReruns'>,
+  onCrash: SingletonRunOptions['onCrash'],
+  where: string,
+): void {
+  if (maxReruns === undefined || onCrash === 'retry') return;
+  throw new InvalidLockOptionsError(
+    `maxReruns in ${where} limits how often a tick is run again after a crash, but onCrash is 'skip', so none is. Set ` +
+      `onCrash: 'retry', or leave maxReruns out.`,
+    'maxReruns',
+  );
+}
+
+function resolveDue({ at, maxClockSkewMs }: Due, waitMs: number, spreadMs: number): DueWindow {
+  return { at, earlyMs: maxClockSkewMs, lateMs: maxClockSkewMs + spreadMs + Math.min(waitMs, LONGEST_TRY_MS) };
+}

@@ -1,0 +1,92 @@
+import type { JobState, MissedNote } from './job-store.js';
+import { LONGEST_EARLY_MS } from './job-claims.js';
+
+/** When the ticks of a job are due. Times are in milliseconds since the Unix epoch. */
+export interface TickSchedule {
+  /** What it says, with its time zone. Another text is another schedule. */
+  readonly text: string;
+  /** The ticks before and after this one, where there are some. Cheap for a process that asks for every tick in turn. */
+  around(tick: number): { readonly before: number | undefined; readonly after: number | undefined };
+  /** The first tick after a time; `undefined` if there is none any more. */
+  after(time: number): number | undefined;
+  /**
+   * Finds the ticks after a time and not after another. Gives the event loop a turn from time to time.
+   *
+   * @param most how many of the newest to return; the others are only counted
+   * @returns how many there were, the first of all of them if there are some, and the newest, oldest first
+   */
+  between(
+    after: number,
+    until: number,
+    most: number,
+  ): Promise<{ readonly count: number; readonly first?: number; readonly ticks: readonly number[] }>;
+}
+
+/** A job of this process, that is watched for missed ticks. */
+interface WatchedJob {
+  readonly job: string;
+  readonly historySize: number;
+  /**
+   * A tick that was due this long ago, and that no instance has claimed, was missed. `Infinity` for a job whose ticks
+   * have no order.
+   */
+  readonly graceMs: number;
+  readonly onMissed: 'skip' | 'runOnce';
+  /** A run for missed ticks is owed if the newest of them was due within this time. */
+  readonly missedWithinMs: number;
+  /** Of a job that is due once: its date. `isOfClass`: it is in the code, so that it cannot change while the process runs. */
+  readonly date?: { readonly isOfClass: boolean; at(): number | undefined } | undefined;
+  /** When its ticks are due; `undefined` while it is not scheduled here, and if its ticks have no order. */
+  schedule(): TickSchedule | undefined;
+  /**
+   * Of an interval: what fires its first tick before its timer does, because the last run of the fleet was long ago. It
+   * returns false as long as there is no timer.
+   */
+  readonly interval?: { readonly ms: number; fire(): boolean } | undefined;
+  /** Tries to run the one run for all ticks that were missed. Another instance may have it. */
+  runOwed(owed: NonNullable<JobState['owed']>): Promise<unknown>;
+}
+
+/** What this process knows of one of its jobs. */
+export interface Watched {
+  readonly job: WatchedJob;
+  readonly resource: string;
+  /** The schedule or the date that the store knows, as far as this process knows. */
+  text: string | undefined;
+  isRegistered: boolean;
+  /** When this process has the job since, on the monotonic clock. */
+  readonly since: number;
+  /** Whether its first tick was timed. */
+  isTimed: boolean;
+  /** How often it had no schedule yet. */
+  unscheduled: number;
+  /** The last tick that is accounted, as far as this process knows, and the one after it. */
+  last: number;
+  next: number | undefined;
+  /** When to ask the store all the same, on the monotonic clock: it may owe a run that its instance never began. */
+  askAgainAt: number;
+  isRunningOwed: boolean;
+  /** When the store last did not answer for it, on the monotonic clock, while it answered for other jobs. */
+  wrongAt?: number | undefined;
+  /** What it told the store, as long as it does not know the answer. */
+  unanswered: MissedNote | undefined;
+  /** The last missed ticks that its observers were told of. */
+  told?: string;
+}
+
+/** Whether the job has another schedule than the store knows. */
+export function isChanged({ job, text }: Watched): boolean {
+  return (job.schedule()?.text ?? text) !== text;
+}
+
+/** Whether a tick may have been missed, or a run may be owed. */
+export function isDue(
+  { job, last, next = Infinity, askAgainAt, unanswered }: Watched,
+  now: number,
+  wallNow: number,
+): boolean {
+  if (!job.schedule()) return false;
+  // The clock of this machine was far ahead, and was set back.
+  const isUnlikely = last > wallNow + LONGEST_EARLY_MS;
+  return unanswered !== undefined || now >= askAgainAt || next + job.graceMs < wallNow || isUnlikely;
+}

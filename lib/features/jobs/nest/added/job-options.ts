@@ -1,0 +1,243 @@
+import type { CronOptions } from '@nestjs/schedule';
+import { InvalidLockOptionsError } from '../../../../kernel/api/errors.js';
+import {
+  checked,
+  checkIsObject,
+  describeValue,
+  integer,
+  milliseconds,
+  type OptionsOf,
+  OptionTable,
+  text,
+  without,
+} from '../../../../kernel/api/validation.js';
+import {
+  JOB_OPTIONS,
+  type SingletonJobOptions,
+  type SingletonTickOptions,
+  TICK_OPTIONS,
+} from '../singleton-options.js';
+import { INTERVAL_RANGE } from '../job-ticks.js';
+import { OPERATOR } from '../../../fleet/core/operators.js';
+import { describeTime, timeOf } from '../job-schedules.js';
+
+/** A job on a cron expression, for `SingletonJobs.add`. It is like `@SingletonCron`. */
+export interface AddedCronJob extends Omit<SingletonTickOptions, 'name' | 'service'> {
+  /**
+   * The name of the job, the same on every instance and unique among jobs. The `SchedulerRegistry` uses it too.
+   *
+   * @allowed 1 to 200 characters
+   */
+  name: string;
+  /**
+   * The schedule.
+   *
+   * @allowed what `@Cron` takes: a cron expression, a Date, or a DateTime of luxon
+   */
+  cron: CronOptions extends { cronTime: infer T } ? T : string | Date;
+  /**
+   * The time zone of the expression.
+   *
+   * @allowed the name of a zone, such as `Europe/Vienna`
+   * @default that of the process
+   */
+  timeZone?: string;
+  /**
+   * The offset from UTC in minutes, instead of a time zone.
+   *
+   * @allowed -1,439 to 1,439
+   * @default none
+   */
+  utcOffset?: number;
+  intervalMs?: never;
+  at?: never;
+}
+
+/** A job that runs once in an interval, for `SingletonJobs.add`. It is like `@SingletonInterval`. */
+interface AddedIntervalJob extends Omit<SingletonJobOptions, 'name' | 'service'> {
+  /** See {@link AddedCronJob.name}. @allowed 1 to 200 characters */
+  name: string;
+  /** The time between two runs. @allowed 100 ms to 2147483647 ms */
+  intervalMs: number;
+  cron?: never;
+  at?: never;
+}
+
+/** A job that runs once, for `SingletonJobs.add`. After its run, it is removed; on the other instances, at its date. */
+interface AddedDateJob extends Omit<SingletonTickOptions, 'name' | 'service'> {
+  /** See {@link AddedCronJob.name}. @allowed 1 to 200 characters */
+  name: string;
+  /** When it runs. @allowed a Date that is not over, or a DateTime of luxon */
+  at: Date | { toMillis(): number };
+  cron?: never;
+  intervalMs?: never;
+}
+
+/** A job that is added while the application runs: with `cron`, `intervalMs` or `at`. */
+export type AddedJob = AddedCronJob | AddedIntervalJob | AddedDateJob;
+
+const KINDS = ['cron', 'intervalMs', 'at'] as const;
+
+const name = JOB_OPTIONS.options.name.required();
+
+export const ADDED_CRON_OPTIONS = new OptionTable({
+  ...without(TICK_OPTIONS.options, 'name', 'service'),
+  name,
+  cron: checked<AddedCronJob['cron']>(),
+  timeZone: text(/./su, 'the name of a time zone'),
+  utcOffset: integer(-1_439, 1_439, 'minutes'),
+  intervalMs: checked<never>(),
+  at: checked<never>(),
+} satisfies OptionsOf<AddedCronJob>);
+
+export const ADDED_INTERVAL_OPTIONS = new OptionTable({
+  ...without(JOB_OPTIONS.options, 'name', 'service'),
+  name,
+  intervalMs: milliseconds(INTERVAL_RANGE[1], INTERVAL_RANGE[2]).required(),
+  cron: checked<never>(),
+  at: checked<never>(),
+} satisfies OptionsOf<AddedIntervalJob>);
+
+export const ADDED_DATE_OPTIONS = new OptionTable({
+  ...without(TICK_OPTIONS.options, 'name', 'service'),
+  name,
+  at: checked<AddedDateJob['at']>(),
+  cron: checked<never>(),
+  intervalMs: checked<never>(),
+} satisfies OptionsOf<AddedDateJob>);
+
+const TABLES = { cron: ADDED_CRON_OPTIONS, intervalMs: ADDED_INTERVAL_OPTIONS, at: ADDED_DATE_OPTIONS };
+const WHERE = 'SingletonJobs.add';
+
+/**
+ * Checks the options of a job that is added.
+ *
+ * @returns how its time is stated
+ */
+export function checkAddedJob(job: AddedJob): (typeof KINDS)[number] {
+  checkIsObject(WHERE, job);
+  const stated = KINDS.filter((kind) => job[kind] !== undefined);
+  const [kind] = stated;
+  if (kind === undefined || stated.length > 1) {
+    const what = kind === undefined ? 'none of them' : stated.join(' and ');
+    throw new InvalidLockOptionsError(
+      `${WHERE} needs one of cron, intervalMs and at, and has ${what}: it says when the job ${describeValue(job.name)} runs.`,
+      stated[1] ?? 'cron',
+    );
+  }
+  TABLES[kind].check(WHERE, job);
+  return kind;
+}
+
+/** The options of the fleet, without those of the schedule. */
+export function fleetOptionsOf(job: AddedJob): SingletonTickOptions {
+  return without(job as AddedCronJob, 'cron', 'timeZone', 'utcOffset', 'intervalMs', 'at');
+}
+
+/** What `SingletonJobs.runNow` takes. */
+export interface RunNowOptions {
+  /**
+   * Who requests it, for the job's history.
+   *
+   * @allowed 1 to 100 characters
+   * @default none
+   */
+  by?: string;
+  /**
+   * Why, for the log and the event.
+   *
+   * @allowed 1 to 200 characters
+   * @default none
+   */
+  reason?: string;
+}
+
+/** What `SingletonJobs.resume` takes. */
+export interface ResumeOptions {
+  /**
+   * Who requests it, for the log and the event.
+   *
+   * @allowed 1 to 100 characters
+   * @default none
+   */
+  by?: string;
+  /**
+   * Why, for the log and the event.
+   *
+   * @allowed 1 to 200 characters
+   * @default none
+   */
+  reason?: string;
+}
+
+/** What `SingletonJobs.history` takes. */
+export interface HistoryOptions {
+  /**
+   * How many runs to return, the newest first.
+   *
+   * @allowed 1 to 1,000
+   * @default 100
+   */
+  limit?: number;
+}
+
+/** What `SingletonJobs.pause` takes. */
+export interface PauseOptions {
+  /**
+   * Who requests it, shown by `list` and `get` and in the event `tickSkipped`.
+   *
+   * @allowed 1 to 100 characters
+   * @default none
+   */
+  by?: string;
+  /**
+   * Why, shown by `list`, `get` and the log, and in the events `jobCommand` and `tickSkipped`.
+   *
+   * @allowed 1 to 200 characters
+   * @default none
+   */
+  reason?: string;
+  /**
+   * When the pause ends. Without it, the pause lasts until `resume`.
+   *
+   * @allowed a Date that is not over, or its milliseconds since 1970
+   * @default none
+   */
+  until?: Date | number;
+}
+
+export const HISTORY_OPTIONS = new OptionTable({
+  limit: integer(1, 1_000, 'runs').default(100),
+} satisfies OptionsOf<HistoryOptions>);
+export const PAUSE_OPTIONS = new OptionTable({
+  ...OPERATOR,
+  until: checked<Date | number>(checkUntil),
+} satisfies OptionsOf<PauseOptions>);
+export const RUN_NOW_OPTIONS = new OptionTable(OPERATOR satisfies OptionsOf<RunNowOptions>);
+export const RESUME_OPTIONS = new OptionTable(OPERATOR satisfies OptionsOf<ResumeOptions>);
+
+/** The last millisecond that a Date can say. */
+const LATEST_DATE = 8.64e15;
+
+function checkUntil(option: string, until: unknown): void {
+  const ms = typeof until === 'number' ? until : timeOf(until);
+  if (ms === undefined || !Number.isInteger(ms) || ms > LATEST_DATE) throw refuseUntil(until, option);
+}
+
+/**
+ * Checks the options of `pause`.
+ *
+ * @param now milliseconds since 1970, by the clock of the lock service
+ */
+export function checkPauseOptions(options: PauseOptions, now: number): void {
+  PAUSE_OPTIONS.check('pause', options);
+  const { until } = options;
+  if (until !== undefined && Number(until) <= now) throw refuseUntil(until, 'until');
+}
+
+function refuseUntil(until: unknown, option: string): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    `${option} must be a Date that is not over, or its milliseconds, not ${describeTime(until)}.`,
+    option,
+  );
+}

@@ -1,0 +1,368 @@
+import { Logger, type OnApplicationBootstrap, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import type { DiscoveryService } from '@nestjs/core';
+import type { SchedulerRegistry } from '@nestjs/schedule';
+import { InvalidLockOptionsError, LockError, LockShutdownError } from '../../../../kernel/api/errors.js';
+import { type JobInfo, JobNotFoundError, type JobRun } from '../../core/job-info.js';
+import type { JobRecords } from '../../core/job-records.js';
+import type { AskedEnding, Operator } from '../../core/operator-requests.js';
+import { jobResource } from '../../../../kernel/api/resource.js';
+import type { JobPause } from '../../core/job-store.js';
+import { checkFunction } from '../../../../kernel/api/validation.js';
+import { quote } from '../../../../kernel/util/quoted.js';
+import { addInjected } from '../../../../nest/tokens.js';
+import type { RedisLockService } from '../../../../nest/redis-lock.service.js';
+import { clockOf, groupsOf, partsOf } from '../../../../nest/service-parts.js';
+import {
+  checkMissedIsKept,
+  type Job,
+  type JobMethod,
+  jobRecordsOf,
+  manually,
+  type Occasion,
+  watchJob,
+} from '../run-job.js';
+import type { SingletonJobExplorer } from '../singleton-job.explorer.js';
+import {
+  type AddedCronJob,
+  type AddedJob,
+  checkPauseOptions,
+  HISTORY_OPTIONS,
+  type HistoryOptions,
+  type PauseOptions,
+  RESUME_OPTIONS,
+  type ResumeOptions,
+  RUN_NOW_OPTIONS,
+  type RunNowOptions,
+} from './job-options.js';
+import { AddedJobs, type SchedulerParts } from './added-jobs.js';
+import { cronJobClass, type CronJobLike, setCronTime } from '../job-schedules.js';
+
+/** The jobs of one application, for a test. */
+interface JobsUnderTest {
+  readonly service: RedisLockService;
+  names(): string[];
+  find(name: string): Job | undefined;
+}
+
+export function jobsUnderTestOf(service: object): JobsUnderTest | undefined {
+  return partsOf(service)?.jobsUnderTest as JobsUnderTest | undefined;
+}
+
+/** What the jobs of an application are found with. */
+interface JobsDeps {
+  readonly service: RedisLockService;
+  readonly explorer: SingletonJobExplorer;
+  readonly discovery: DiscoveryService;
+}
+
+/**
+ * The singleton jobs of this application: those of `@SingletonCron`, `@SingletonInterval` and `@SingletonTimeout`, and
+ * those that are added while it runs. One for each lock service.
+ *
+ * ```ts
+ * constructor(private readonly jobs: SingletonJobs) {}
+ * await this.jobs.runNow('nightly-report', { by: 'ann' });
+ * this.jobs.add({ name: `digest-${id}`, cron: '0 7 * * *', timeZone }, () => this.sendDigest(id));
+ * ```
+ */
+export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+  readonly #deps: JobsDeps;
+  readonly #added = new AddedJobs();
+  /** As `@nestjs/schedule` logs the errors of its jobs. */
+  readonly #logger = new Logger('Scheduler');
+  #state: 'starting' | 'running' | 'closed' = 'starting';
+  #registry: SchedulerRegistry | undefined;
+
+  constructor(deps: JobsDeps) {
+    this.#deps = deps;
+    const { service } = deps;
+    const parts = partsOf(service);
+    if (parts) parts.ownJobs = () => new Set(this.#names());
+    if (!parts?.place) return;
+    parts.jobsUnderTest = {
+      service,
+      names: () => this.#names(),
+      find: (name) => this.#find(name),
+    } satisfies JobsUnderTest;
+  }
+
+  /**
+   * Adds a job while the application runs. It is like a decorated one: each tick runs on one instance of those that have
+   * added it. It stands in the `SchedulerRegistry` of `@nestjs/schedule` under its name, so that its methods see it.
+   * An error of the work is logged, as that of a decorated job is. A job with `at` is removed after its run.
+   *
+   * @param work is called with its run
+   * @throws InvalidLockOptionsError when an option is invalid, a job has this name already, the application has not
+   *   started yet, or there is no `ScheduleModule`; then nothing was changed
+   * @throws LockShutdownError when the application shuts down
+   */
+  add(job: AddedJob, work: JobMethod): void {
+    this.#checkRuns('add');
+    checkFunction('work of SingletonJobs.add', work);
+    const parts = this.#schedulerParts();
+    const decorated = this.#deps.explorer.jobs.get(job?.name);
+    if (decorated) {
+      throw new InvalidLockOptionsError(
+        `A job called ${quote(job.name)} is declared by a decorator on ${decorated.where}. Give this one another name.`,
+        'name',
+      );
+    }
+    const { onMissed } = (job ?? {}) as Partial<AddedCronJob>;
+    checkMissedIsKept(this.#deps.service, onMissed, `The job ${quote(String(job?.name))}`);
+    const added = this.#added.add(job, work, parts);
+    groupsOf(this.#deps.service)?.register('job', added.name);
+    // One on a single date misses no tick, and leaves no trace.
+    if (added.schedule || job.intervalMs !== undefined) watchJob(this.#deps.service, added);
+  }
+
+  /**
+   * Removes a job that {@link add} has added on this instance: it fires no more. A run goes on to its end, and so does
+   * a tick that has fired.
+   *
+   * @throws JobNotFoundError when there is no such job on this instance
+   * @throws InvalidLockOptionsError when a decorator declares the job
+   */
+  remove(name: string): void {
+    this.#checkAdded('remove', name);
+    this.#added.remove(this.#scheduler(), name);
+    partsOf(this.#deps.service)?.jobs?.missed.remove(name);
+  }
+
+  /**
+   * Gives a cron job another schedule on this instance, from its next tick on. Do so on every instance: each fires by
+   * its own. A decorated job needs a `name` for it. A run goes on to its end.
+   *
+   * @param cron a cron expression, in the time zone that the job has, or a date. A job with `at` takes dates only
+   * @throws JobNotFoundError when there is no such job on this instance: one with `at` is gone where another instance
+   *   claimed its tick
+   * @throws InvalidLockOptionsError when it cannot be scheduled, or the job has no expression; then it keeps its schedule
+   */
+  reschedule(name: string, cron: AddedCronJob['cron']): void {
+    this.#checkRuns('reschedule');
+    jobResource(name);
+    const registry = this.#scheduler();
+    if (!this.#find(name)) throw JobNotFoundError.unknown(name, 'This instance', this.#names(), GONE_AFTER_DATE);
+    if (!registry.doesExist('cron', name)) {
+      throw new InvalidLockOptionsError(
+        `The job ${quote(name)} has no cron expression in the SchedulerRegistry. Remove it and add it again, or give ` +
+          `its @SingletonCron a name.`,
+        'name',
+      );
+    }
+    this.#added.checkReschedule(registry, name, cron);
+    const job = registry.getCronJob(name) as unknown as CronJobLike;
+    const { timeZone, utcOffset } = job.cronTime;
+    const place = { where: `SingletonJobs.reschedule(${quote(name)})`, option: 'cron' };
+    setCronTime(job, { cronTime: cron, timeZone, utcOffset }, place);
+    // At its next look, this instance tells the fleet the new schedule.
+    partsOf(this.#deps.service)?.jobs?.missed.unknown(name);
+  }
+
+  /**
+   * Runs a job now, on this instance, under the lock of the job. It takes no tick of the schedule. The run has
+   * `manual: true`. Where an earlier run has not ended, on any instance, `overlap` of the job decides: with `'wait'` it
+   * runs after that one, else it is refused. A pause does not stop it, and no instance runs it again after a crash.
+   *
+   * @returns what the job returned
+   * @throws LockBusyError when it is refused because an earlier run has not ended
+   * @throws JobNotFoundError when this instance has no such job; `instances` names those that have it
+   * @throws LockUnavailableError when Redis does not answer within `waitMs` of the job
+   * @throws LockShutdownError when the application shuts down
+   * @throws the error of the job
+   */
+  async runNow(name: string, options: RunNowOptions = {}): Promise<unknown> {
+    this.#checkRuns('runNow');
+    RUN_NOW_OPTIONS.check('runNow', options);
+    jobResource(name);
+    const job = this.#find(name);
+    const records = jobRecordsOf(this.#deps.service);
+    if (!job) throw await records.notHere(name, new Set(this.#names()));
+    records.tell(name, { ...options, command: 'runNow' });
+    return this.#run(job, manually(clockOf(this.#deps.service).wallNow(), options.by));
+  }
+
+  async #run(job: Job, occasion: Occasion): Promise<unknown> {
+    const { result, isTaken } = await job.run(occasion);
+    if (isTaken) return result;
+    throw new InvalidLockOptionsError(
+      `${job.where} was called, but the job did not run: a decorator above it has returned without it, as ` +
+        '@LeaderOnly does on an instance that does not lead, or has replaced the method. Ask the instance that leads, or ' +
+        'put that decorator below.',
+      'decorator',
+    );
+  }
+
+  /**
+   * Returns all jobs with the `keyPrefix` of this lock service, by name: those of this application, and those of others
+   * that Redis knows. A job of `runSingleton` is not listed until it is paused, because no instance registers it. The
+   * other methods know it by its name.
+   *
+   * @throws LockUnavailableError when Redis cannot be reached; on a quorum, which keeps no records of jobs
+   * @throws InvalidLockOptionsError when the application has not started yet, as all methods of this class
+   */
+  async list(): Promise<JobInfo[]> {
+    this.#checkStarted('list');
+    return jobRecordsOf(this.#deps.service).list(new Set(this.#names()));
+  }
+
+  /**
+   * Returns what the fleet knows of a job.
+   *
+   * @throws JobNotFoundError when there is no such job
+   * @throws LockUnavailableError as {@link list} does
+   */
+  async get(name: string): Promise<JobInfo> {
+    return this.#recordsFor('get', name).get(name, new Set(this.#names()));
+  }
+
+  /**
+   * Returns the newest runs of a job, the newest first, and the ticks that were missed. A run whose process died shows
+   * as `crashed` once its lease is over. Redis keeps `historySize` of them.
+   *
+   * @throws JobNotFoundError when there is no such job
+   * @throws LockUnavailableError as {@link list} does
+   */
+  async history(name: string, options: HistoryOptions = {}): Promise<JobRun[]> {
+    HISTORY_OPTIONS.check('history', options);
+    const { limit } = HISTORY_OPTIONS.filled(options);
+    return this.#recordsFor('history', name).history(name, new Set(this.#names()), limit);
+  }
+
+  /**
+   * Stops a job for the whole fleet: no instance runs its ticks until {@link resume}, or until `until`. A run goes on to
+   * its end, and {@link runNow} still runs it. A tick that is due meanwhile is skipped with the reason `paused`; it is
+   * not missed. A pause of a paused job takes the place of the earlier one.
+   *
+   * @returns the pause that stood before, if there was one
+   * @throws JobNotFoundError when there is no such job
+   * @throws LockUnavailableError as {@link list} does
+   */
+  async pause(name: string, options: PauseOptions = {}): Promise<JobPause | undefined> {
+    checkPauseOptions(options, clockOf(this.#deps.service).wallNow());
+    const records = this.#recordsFor('pause', name);
+    const { until, ...operator } = options;
+    const pause = { ...operator, ...(until !== undefined && { until: Number(until) }) };
+    const before = await records.pause(name, new Set(this.#names()), pause);
+    records.tell(name, { command: 'pause', ...pause });
+    return before;
+  }
+
+  /**
+   * Ends a pause: the ticks that are due from now on run. Those that were due during the pause do not.
+   *
+   * @returns the pause that stood, or `undefined` where the job was not paused
+   * @throws JobNotFoundError when there is no such job
+   * @throws LockUnavailableError as {@link list} does
+   */
+  async resume(name: string, options: ResumeOptions = {}): Promise<JobPause | undefined> {
+    RESUME_OPTIONS.check('resume', options);
+    const records = this.#recordsFor('resume', name);
+    const before = await records.resume(name, new Set(this.#names()));
+    if (before !== undefined) records.tell(name, { ...options, command: 'resume' });
+    return before;
+  }
+
+  /** Called by Nest. */
+  onModuleInit(): void {
+    const found = this.#deps.discovery.getProviders().find((provider) => provider.name === 'SchedulerRegistry');
+    this.#registry = found?.instance as SchedulerRegistry | undefined;
+  }
+
+  /** Called by Nest. From now on jobs can be added. */
+  onApplicationBootstrap(): void {
+    this.#state = 'running';
+    partsOf(this.#deps.service)?.jobs?.records.requests.serve({
+      has: (name) => this.#state === 'running' && this.#find(name) !== undefined,
+      run: (name, operator, id) => this.#runAsked(name, operator, id),
+    });
+  }
+
+  /** Runs a job as {@link runNow} does, for another process. */
+  async #runAsked(name: string, operator: Operator, id: string): Promise<AskedEnding> {
+    const { service } = this.#deps;
+    let isBegun = false;
+    const begins = (): void => void (isBegun = true);
+    try {
+      const job = this.#find(name);
+      if (!job) throw JobNotFoundError.unknown(name, 'This instance', this.#names());
+      jobRecordsOf(service).tell(name, { ...operator, command: 'runNow' });
+      await this.#run(job, { ...manually(clockOf(service).wallNow(), operator.by, id), begins });
+      return { outcome: 'ok' };
+    } catch (error) {
+      const kind = error instanceof Error ? error.name : typeof error;
+      if (!isBegun) return { outcome: 'refused', message: error instanceof LockError ? error.message : kind };
+      this.#logger.error(error);
+      return { outcome: 'error', message: kind };
+    }
+  }
+
+  /** Called by Nest. No job can be added any more. The scheduler ends the timers of all jobs. */
+  onModuleDestroy(): void {
+    this.#state = 'closed';
+  }
+
+  #recordsFor(method: string, name: string): JobRecords {
+    this.#checkStarted(method);
+    jobResource(name);
+    return jobRecordsOf(this.#deps.service);
+  }
+
+  #schedulerParts(): SchedulerParts {
+    const { service, discovery } = this.#deps;
+    const registry = this.#scheduler();
+    return { registry, cronJobs: cronJobClass(registry, discovery), service };
+  }
+
+  #scheduler(): SchedulerRegistry {
+    if (this.#registry) return this.#registry;
+    throw new InvalidLockOptionsError(
+      'SingletonJobs finds no SchedulerRegistry. Import ScheduleModule.forRoot() of @nestjs/schedule in the root module.',
+      'imports',
+    );
+  }
+
+  #checkRuns(method: string): void {
+    if (this.#state === 'closed') throw new LockShutdownError('', `SingletonJobs.${method} was refused`);
+    this.#checkStarted(method);
+  }
+
+  /** Before that, the decorated jobs are not known yet. */
+  #checkStarted(method: string): void {
+    if (this.#state !== 'starting') return;
+    throw new InvalidLockOptionsError(
+      `SingletonJobs.${method} was called before the application has started. Call it in onApplicationBootstrap() or ` +
+        'later. In a test, call app.init() first.',
+      method,
+    );
+  }
+
+  #checkAdded(method: string, name: string): void {
+    this.#checkRuns(method);
+    jobResource(name);
+    if (this.#added.find(this.#scheduler(), name)) return;
+    const decorated = this.#deps.explorer.jobs.get(name);
+    if (!decorated) throw JobNotFoundError.unknown(name, 'This instance', this.#names());
+    throw new InvalidLockOptionsError(
+      `The job ${quote(name)} is declared by a decorator on ${decorated.where}, so it cannot be removed. Pause it ` +
+        'instead, or stop it in the SchedulerRegistry.',
+      'name',
+    );
+  }
+
+  #find(name: string): Job | undefined {
+    return (this.#registry && this.#added.find(this.#registry, name)) ?? this.#deps.explorer.jobs.get(name);
+  }
+
+  /** The names of the jobs that this instance can run. */
+  #names(): string[] {
+    const added = this.#registry ? this.#added.names(this.#registry) : [];
+    return [...this.#deps.explorer.jobs.keys(), ...added];
+  }
+}
+
+/** Where another instance claimed the tick, that is before the run has ended. */
+const GONE_AFTER_DATE =
+  ' A job that was added with at is removed from an instance when its tick has run there, or was claimed by another ' +
+  'instance. Add it again for another date.';
+
+addInjected({ SingletonJobs });

@@ -1,0 +1,247 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomUUID } from 'node:crypto';
+import { Logger } from '@nestjs/common';
+import { InvalidLockOptionsError, LockUnavailableError } from '../../../kernel/api/errors.js';
+import type { JobRecords } from '../core/job-records.js';
+import { isUnclaimed } from '../core/tick-claims.js';
+import type { TickSchedule } from '../core/watched-job.js';
+import type { JobTicks, SingletonRun, SingletonRunOptions, SingletonWork } from '../core/singleton-run-options.js';
+import type { JobNote } from '../core/job-claims.js';
+import type { RedisLockService } from '../../../nest/redis-lock.service.js';
+import { sharedByCopies } from '../../../kernel/util/objects.js';
+import { clockOf, partsOf } from '../../../nest/service-parts.js';
+import type { resolveJobOptions } from './singleton-options.js';
+import { jobTurn } from './turns.js';
+
+/** As `@nestjs/schedule` logs the errors of its jobs. */
+const SCHEDULER_LOG = new Logger('Scheduler');
+
+/** The method of a job. It is called with its run. */
+export type JobMethod = (run: SingletonRun) => unknown;
+
+/** A job of this process: a decorated method, or one that was added while the application runs. */
+export interface Job {
+  /** The name of the job in the fleet. */
+  readonly name: string;
+  /** Of a decorated one: the class and the method, for messages. */
+  readonly where?: string;
+  readonly options: ReturnType<typeof resolveJobOptions>;
+  /** When its ticks are due, as it is scheduled at the moment. Not set where ticks have no order. */
+  readonly schedule: (() => TickSchedule | undefined) | undefined;
+  /** The time between two ticks of an interval. */
+  readonly intervalMs?: number | undefined;
+  /** The timer of an interval; `undefined` while it is not scheduled. */
+  readonly timer?: (() => Pick<NodeJS.Timeout, 'refresh'> | undefined) | undefined;
+  /** The tick that fires at a time. @param wallNow milliseconds since the Unix epoch */
+  tickAt(wallNow: number): JobTick;
+  /**
+   * Runs it, with all decorators that its method has, if this instance gets the tick.
+   *
+   * @returns its result, and whether the decorator of the job was reached
+   */
+  run(occasion: Occasion): Promise<{ readonly result: unknown; readonly isTaken: boolean }>;
+}
+
+/** Which tick is asked for. `spreadMs`: the longest delay of this one. */
+interface JobTick extends Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due' | 'spreadMs'> {
+  /** Where it is not that of the job. */
+  readonly overlap?: SingletonRunOptions['overlap'];
+  /** The schedule that the tick belongs to. Not set where ticks have no order. */
+  readonly schedule?: TickSchedule | undefined;
+  /** When the next tick is due, if the schedule does not tell. */
+  readonly next?: number | undefined;
+}
+
+/** Why a job runs now: a timer fires, an operator asks for it, or ticks were missed. */
+export interface Occasion {
+  readonly kind: JobNote['kind'];
+  readonly tick: JobTick;
+  /** Called when this instance has the tick, before the work. */
+  readonly begins?: (() => void) | undefined;
+}
+
+/** Runs a job if this instance gets the tick. Every run of every job comes this way. */
+export async function runJob(
+  service: RedisLockService,
+  { name, options, work, ...job }: Pick<Job, 'name' | 'options' | 'schedule' | 'intervalMs'> & { work: JobMethod },
+  { kind, tick, begins }: Occasion,
+): Promise<unknown> {
+  const isTick = kind === 'tick';
+  if (isTick) await jobTurn();
+  const { overlap, spreadMs, history, lock, warnAfterMs } = options;
+  const { schedule, next: nextAt, ...target } = tick;
+  const at = target.due?.at;
+  const { before: previous, after: next } =
+    isTick && schedule && at !== undefined ? schedule.around(at) : { before: undefined, after: nextAt };
+  // No other instance knows the tick of a manual run, so none could run it again after a crash.
+  const onCrash = kind === 'manual' ? 'skip' : options.onCrash;
+  const run = {
+    job: name,
+    overlap,
+    onCrash,
+    ...(onCrash === 'retry' && { maxReruns: options.maxReruns }),
+    ...(isTick && { spreadMs: spreadBefore(next, at, spreadMs) }),
+    ...history,
+    lock,
+    ...target,
+  };
+  const doWork: SingletonWork<unknown> = (_lease, singletonRun) => {
+    begins?.();
+    return work(singletonRun);
+  };
+  const parts = partsOf(service);
+  const runs = parts?.singletonRuns;
+  const ticks = job.intervalMs === undefined ? job.schedule?.() : everyMs(job.intervalMs);
+  const watched = { ticks, warnAfterMs };
+  if (kind === 'manual') {
+    const manual = { ...run, manual: true };
+    return runs ? runs.run(manual, doWork, watched) : service.runSingleton(manual, doWork);
+  }
+  const watch = parts?.jobs;
+  // Without a store that remembers jobs, no tick is known to be missed.
+  if (!runs || !watch) {
+    if (!isTick) return undefined;
+    return runs ? runs.run(run, doWork, watched) : service.runSingleton(run, doWork);
+  }
+  const plan = { kind, schedule: schedule?.text, previous, next, ...watched };
+  if (!isTick) return runs.run(run, doWork, plan);
+  const onUnknown = (): void => watch.missed.unknown(name);
+  if (!schedule || at === undefined) {
+    const isDate = at !== undefined && watch.missed.hasDate(name, at);
+    return runs.run(run, doWork, { next, isDate, ...watched, onUnknown });
+  }
+  return runs.run(run, doWork, {
+    ...plan,
+    onGap: (after) => watch.missed.close(name, after, at, schedule),
+    onAccounted: () => watch.missed.accounted(name, at, next),
+    onOther: (other) => watch.missed.differs(name, schedule, other),
+    onUnknown,
+  });
+}
+
+/** The ticks of an interval, counted from any time. */
+function everyMs(ms: number): JobTicks {
+  return {
+    after: (time) => time + ms,
+    between: async (after, until) => ({ count: Math.max(0, Math.floor((until - after) / ms)) }),
+  };
+}
+
+/** The claim of the next tick makes this one late, so it must not come first. */
+function spreadBefore(next: number | undefined, at: number | undefined, spreadMs: number): number {
+  return next === undefined || at === undefined ? spreadMs : Math.min(spreadMs, Math.floor((next - at) / 2));
+}
+
+/** How long the claim of a run that has a text of its own is remembered: for an answer that is lost, and the same command again. */
+const OWN_KEEP_MS = 60_000;
+
+/** A manual run. The text of its tick says when, and by whom. */
+export function manually(now: number, by: string | undefined, id = randomUUID().slice(0, 8)): Occasion {
+  const text = `manual:${new Date(now).toISOString()}:${id}`;
+  return { kind: 'manual', tick: { tick: by === undefined ? text : `${text} by ${by}`, keepMs: OWN_KEEP_MS } };
+}
+
+/**
+ * The one run for all ticks that were missed. The record of the job in the store grants it once, however long a claim is
+ * remembered.
+ */
+function forMissed(service: RedisLockService, job: Pick<Job, 'schedule'>, tick: string): Occasion {
+  const schedule = job.schedule?.();
+  const next = schedule?.after(clockOf(service).wallNow());
+  return { kind: 'catchUp', tick: { tick, keepMs: OWN_KEEP_MS, schedule, next } };
+}
+
+/** A call of a decorated method for a reason that the method cannot know, on its way through the decorators above. */
+interface Errand {
+  readonly job: string;
+  readonly occasion: Occasion;
+  isTaken: boolean;
+}
+
+/** One copy of this package may have decorated the method that another one calls. */
+const errands = sharedByCopies('manual-runs:2', () => new AsyncLocalStorage<Errand>());
+
+/**
+ * Calls a decorated method for an occasion. It is called by its name, so other decorators above do their part.
+ *
+ * @returns its result, and whether the decorator of the job was reached
+ */
+export async function callFor(job: string, occasion: Occasion, call: () => unknown): ReturnType<Job['run']> {
+  const errand: Errand = { job, occasion, isTaken: false };
+  const result = await errands.run(errand, call);
+  return { result, isTaken: errand.isTaken };
+}
+
+/** What this call of the job's method is for; `undefined` where its timer calls it, or the user. What it calls is none. */
+export function takeOccasion(job: string): Occasion | undefined {
+  const errand = errands.getStore();
+  if (errand?.job !== job || errand.isTaken) return undefined;
+  errand.isTaken = true;
+  return errand.occasion;
+}
+
+/**
+ * What the store of a lock service knows of jobs.
+ *
+ * @throws LockUnavailableError for the mock of a test
+ */
+export function jobRecordsOf(service: object): JobRecords {
+  const watch = partsOf(service)?.jobs;
+  if (watch) return watch.records;
+  throw new LockUnavailableError('', 'find jobs', 'failed', new Error('this lock service is a mock'));
+}
+
+/** Checks that the store remembers what a run for missed ticks needs. */
+export function checkMissedIsKept(service: object, onMissed: unknown, what: string): void {
+  const refusal = partsOf(service)?.jobs?.refusal;
+  if (onMissed !== 'runOnce' || refusal === undefined) return;
+  throw new InvalidLockOptionsError(
+    `${what} has onMissed: 'runOnce', but ${refusal}. Or leave onMissed out.`,
+    'onMissed',
+  );
+}
+
+/** Runs a job when it is due. An error is logged as `@nestjs/schedule` logs those of its jobs. */
+export async function fireJob(service: RedisLockService, job: Job): Promise<void> {
+  try {
+    await job.run({ kind: 'tick', tick: job.tickAt(clockOf(service).wallNow()) });
+  } catch (error) {
+    // That a tick could not be claimed is in the log of the lock service, which counts such failures.
+    if (!isUnclaimed(error)) SCHEDULER_LOG.error(error);
+  }
+}
+
+/** Fires an interval before its timer does, which begins anew. @returns false if there is no timer: it was deleted */
+function fireFirst(service: RedisLockService, job: Job): boolean {
+  const timer = job.timer?.();
+  timer?.refresh();
+  if (timer) void fireJob(service, job);
+  return timer !== undefined;
+}
+
+/** The date of a job that is due once. */
+function dateOf(service: RedisLockService, job: Job): number | undefined {
+  const { due, schedule } = job.tickAt(clockOf(service).wallNow());
+  return schedule ? undefined : due?.at;
+}
+
+/** Watches a job from now on, and runs it for ticks that were missed. */
+export function watchJob(service: RedisLockService, job: Job): void {
+  const { name, options, schedule, intervalMs } = job;
+  const { graceMs, onMissed, missedWithinMs } = options.missed;
+  partsOf(service)?.jobs?.missed.add({
+    job: name,
+    historySize: options.history.historySize ?? 0,
+    // An instance may still be waiting for its random part of spreadMs.
+    graceMs: schedule ? graceMs + options.spreadMs : Infinity,
+    onMissed,
+    missedWithinMs,
+    date:
+      schedule || intervalMs !== undefined
+        ? undefined
+        : { isOfClass: job.where !== undefined, at: () => dateOf(service, job) },
+    schedule: schedule ?? (() => undefined),
+    interval: intervalMs === undefined ? undefined : { ms: intervalMs, fire: () => fireFirst(service, job) },
+    runOwed: ({ tick }) => job.run(forMissed(service, job, tick)).catch((error: unknown) => SCHEDULER_LOG.error(error)),
+  });
+}

@@ -1,0 +1,168 @@
+import { SetMetadata } from '@nestjs/common';
+import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
+import type { TickSchedule } from '../core/watched-job.js';
+import type { SingletonRun } from '../core/singleton-run-options.js';
+import {
+  copyMetadata,
+  declareLockService,
+  describeMethod,
+  overridingRun,
+  runMethod,
+  skippingDecoratorOf,
+  wrapMethod,
+} from '../../../nest/decorators/method.js';
+import type { IsAny, Mistake, ResultMistake } from '../../../nest/decorators/method-types.js';
+import { clockOf } from '../../../nest/service-parts.js';
+import { type Job, type Occasion, type JobMethod, runJob, takeOccasion } from './run-job.js';
+
+/**
+ * Decorates the method of a job: async, or without a result. TypeScript refuses a method that has other parameters, or
+ * whose result type hides that a call returns a promise of `undefined` where another instance runs the job.
+ */
+export interface JobMethodDecorator {
+  <M extends JobMethod, K extends string | symbol>(
+    target: object,
+    propertyKey: K,
+    descriptor: TypedPropertyDescriptor<M> & (JobMistake<ReturnType<M>, K> extends void ? unknown : never),
+  ): void;
+  // Accepts nothing else, but returns why not.
+  <M, K extends string | symbol>(
+    target: object,
+    propertyKey: K,
+    descriptor: TypedPropertyDescriptor<M>,
+  ): IsAny<M> extends true
+    ? void
+    : M extends JobMethod
+      ? JobMistake<ReturnType<M>, K>
+      : Mistake<'A job is called with no parameter but its SingletonRun'>;
+}
+
+/** The mistake of a job with the name `K`, or whose result type `R` hides what a call returns; otherwise `void`. */
+type JobMistake<R, K> =
+  IsSymbol<K> extends true
+    ? Mistake<'@nestjs/schedule finds no method whose name is a symbol'>
+    : unknown extends R
+      ? void
+      : [R] extends [void | PromiseLike<unknown>]
+        ? ResultMistake<undefined, R>
+        : Mistake<'A job that returns a result must be async'>;
+
+type IsSymbol<K> = IsAny<K> extends true ? false : K extends symbol ? true : false;
+
+/** The metadata key of a singleton job, on the method. */
+export const SINGLETON_JOB = 'nestjs-redis-lock:singleton-job';
+
+/** A method that is a singleton job. */
+export interface SingletonJob {
+  /** The name of the job, if it has one. */
+  readonly name: string | undefined;
+  readonly method: string;
+  readonly lockService: string | undefined;
+  readonly options: Job['options'];
+  readonly ticks: {
+    /** The tick that fires now. @param wallNow milliseconds since the Unix epoch */
+    now(instance: object, wallNow: number): Occasion['tick'];
+    /** When ticks are due, as the job is scheduled at the moment. Not set where ticks have no order. */
+    schedule?(instance: object): TickSchedule | undefined;
+    /** The time between two ticks of an interval. */
+    readonly intervalMs?: number;
+    /** Called for each object that is scheduled, before the scheduler makes its job. @throws InvalidLockOptionsError */
+    mount?(instance: object): void;
+  };
+  /** The name of the decorator, for messages. */
+  readonly decorator: string;
+  /** What the scheduler was told of the method. */
+  readonly scheduling: ReadonlyMap<unknown, unknown>;
+}
+
+/** Returns the name of the job in the fleet: its own, or class and method. */
+export function jobName({ name, method }: Pick<SingletonJob, 'name' | 'method'>, instance: object): string {
+  return name ?? `${instance.constructor.name}.${method}`;
+}
+
+/** What decorators of `@nestjs/schedule` have left on a method, by metadata key. */
+export function schedulingOf(method: object): ReadonlyMap<unknown, unknown> {
+  const keys = Reflect.getMetadataKeys(method).filter((key) => String(key).startsWith('SCHEDULE'));
+  return new Map(keys.map((key: unknown) => [key, Reflect.getMetadata(key, method)]));
+}
+
+/**
+ * Wraps the method of a job so that each tick runs on one instance of the fleet, and schedules it. The wrapper of a
+ * method that is not async returns a promise, as the scheduler expects.
+ *
+ * @param planOf checks the options, once for each method; `where` is the method, for its errors
+ */
+export function singletonMethod(
+  decorator: string,
+  planOf: (where: string, prototype: object) => Pick<SingletonJob, 'options' | 'ticks'> & { schedule: MethodDecorator },
+): JobMethodDecorator {
+  return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor) => {
+    const where = describeMethod(target, propertyKey);
+    checkIsOnlyJob(target, propertyKey, descriptor, { where, decorator });
+    const { options, schedule, ticks } = planOf(where, target);
+    const lockServiceOf = declareLockService(target, options.lockService);
+    const { name: ownName, lockService } = options;
+    const own = { name: ownName, target, method: String(propertyKey), where, lockService, options, ticks, decorator };
+    wrapMethod(
+      descriptor,
+      where,
+      (original) =>
+        async function (this: object) {
+          const service = lockServiceOf(this, where);
+          const overriding = overridingRun(this, own);
+          if (overriding) return original.call(this, overriding);
+          const name = jobName(own, this);
+          const work = (run: SingletonRun): unknown => runMethod(this, own, run, () => original.call(this, run));
+          const tickNow = () => ticks.now(this, clockOf(service).wallNow());
+          const { intervalMs } = ticks;
+          const schedule = ticks.schedule && (() => ticks.schedule!(this));
+          const occasion = takeOccasion(name) ?? { kind: 'tick' as const, tick: tickNow() };
+          return runJob(service, { name, options, work, schedule, intervalMs }, occasion);
+        },
+    );
+    const wrapped = descriptor.value as object;
+    schedule(target, propertyKey, descriptor);
+    // Sentry replaces that decorator by one that replaces the method.
+    if (descriptor.value !== wrapped) copyMetadata(wrapped, descriptor.value as object);
+    const job: SingletonJob = { ...own, scheduling: schedulingOf(descriptor.value as object) };
+    SetMetadata(SINGLETON_JOB, job)(target, propertyKey, descriptor);
+    Reflect.defineMetadata(SINGLETON_JOB, job, target, propertyKey);
+  };
+}
+
+/**
+ * Two schedules on one method would take each other's ticks, and a method that may return without running would be told
+ * as run.
+ */
+function checkIsOnlyJob(
+  target: object,
+  propertyKey: string | symbol,
+  descriptor: PropertyDescriptor | undefined,
+  { where, decorator }: { readonly where: string; readonly decorator: string },
+): void {
+  const refuse = (why: string): never => {
+    throw new InvalidLockOptionsError(`${where}: ${why}`, 'decorator');
+  };
+  if (typeof propertyKey === 'symbol') {
+    refuse('its name is a symbol. @nestjs/schedule finds methods whose name is a text only. Give it such a name.');
+  }
+  const below = Reflect.getOwnMetadata(SINGLETON_JOB, target, propertyKey) as SingletonJob | undefined;
+  if (below) {
+    refuse(
+      `@${decorator} stands above @${below.decorator}. The scheduler has one schedule for a method, and each tick would ` +
+        'be claimed twice. Leave one of them out, or call one method from two that have a schedule each.',
+    );
+  }
+  const value: unknown = descriptor?.value;
+  if (typeof value !== 'function') return;
+  if (schedulingOf(value).size > 0) {
+    refuse(`@${decorator} stands above another decorator of @nestjs/schedule. Leave that one out.`);
+  }
+  const skipping = skippingDecoratorOf(value);
+  if (skipping !== undefined) {
+    refuse(
+      `@${decorator} stands above ${skipping}, which may return without running the method. The tick would then be ` +
+        `claimed, and told as run, where nothing ran. Write ${skipping} above @${decorator}.`,
+    );
+  }
+}

@@ -1,0 +1,257 @@
+import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
+import { LEASE_LENGTH, LOCK_OPTIONS, type LockOptions, RUN_LEASE_MS } from '../../../kernel/api/lock-options.js';
+import { jobResource } from '../../../kernel/api/resource.js';
+import {
+  checked,
+  checkText,
+  describeValue,
+  flag,
+  milliseconds,
+  oneOf,
+  type OptionsOf,
+  OptionTable,
+  pick,
+} from '../../../kernel/api/validation.js';
+import { quote } from '../../../kernel/util/quoted.js';
+import {
+  checkReruns,
+  HISTORY_SIZE,
+  MAX_CLOCK_SKEW,
+  MAX_RERUNS,
+  ON_CRASH,
+  OVERLAP,
+  SPREAD,
+} from '../core/singleton-run-options.js';
+import { checkIsFilledIn, LOCK_SERVICE } from '../../../nest/decorators/lock-plan.js';
+
+/**
+ * The options of all singleton jobs. The lock of a run has no label: one command claims the tick and takes the lock, and
+ * it carries none. `inspect` and errors show the job by the name of its lock, `cron:<name>`.
+ */
+export interface SingletonJobOptions extends Pick<
+  LockOptions,
+  'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'warnAfterMs'
+> {
+  /**
+   * The name of the job, the same on every instance and unique among jobs.
+   *
+   * @allowed 1 to 200 characters
+   * @default class and method
+   */
+  name?: string;
+  /**
+   * What happens to a tick that is due before an earlier run has ended, on any instance. `'skip'` drops it; `'wait'`
+   * runs it afterwards. Jobs on a single date default to `'wait'`, because they have no next tick.
+   *
+   * @default 'skip'
+   */
+  overlap?: 'skip' | 'wait';
+  /**
+   * The `service` of the registration to use.
+   *
+   * @allowed text
+   * @default the default one
+   */
+  service?: string;
+  /**
+   * The lease of a run, renewed while the job runs, so it may be much shorter than the run. If the process dies, the
+   * next run waits for this long. Defaults to the module's `leaseMs` if that is set.
+   *
+   * @allowed 50 ms to 24 h
+   * @default 30000
+   */
+  leaseMs?: number;
+  /**
+   * How long to retry claiming a tick while Redis doesn't answer.
+   *
+   * @allowed 0 ms and more, or `Infinity`
+   * @default 18000
+   */
+  waitMs?: number;
+  /**
+   * How long a run may keep its lock before it is lost.
+   *
+   * @allowed 50 ms and more
+   * @default no limit
+   */
+  maxHoldMs?: number;
+  /**
+   * Reports a run that blocks later ticks of its job for this long, once, by the event `overlapLong` and a warning.
+   * Counts from the due time of the first of them. `Infinity` disables it.
+   *
+   * @allowed 1 ms and more, or `Infinity`
+   * @default 60000
+   * @see docs/operations/logs.md#a-run-does-not-end
+   */
+  warnAfterMs?: number;
+  /**
+   * Each instance waits for a random part of this time before it claims a tick, so that all instances get a share and
+   * don't ask at once. Capped at half the time to the next tick (cron), or half the interval or timeout.
+   *
+   * @allowed 0 ms to 1 h
+   * @default 0
+   * @see docs/operations/jobs.md#which-instance-runs-a-tick
+   */
+  spreadMs?: number;
+  /**
+   * How many runs to keep in the job's history in Redis; 0 for none. There is no history on a quorum.
+   *
+   * @allowed 0 to 1,000
+   * @default 100
+   * @see docs/operations/jobs.md
+   */
+  historySize?: number;
+  /**
+   * `true` keeps error messages in the history, cut at 200 bytes, in addition to names and codes. Messages may contain
+   * user data.
+   *
+   * @default false
+   */
+  historyMessages?: boolean;
+}
+
+/** The options of singleton jobs that `@SingletonCron` takes. */
+export interface SingletonTickOptions extends SingletonJobOptions {
+  /**
+   * What happens to a run whose process dies. `'skip'` leaves it unfinished; `'retry'` lets another instance rerun the
+   * tick within a lease.
+   *
+   * @default 'skip'
+   */
+  onCrash?: 'skip' | 'retry';
+  /**
+   * With `onCrash: 'retry'`: how often to rerun an unfinished tick. After that the tick has crashed: it emits
+   * `tickSkipped` (reason `crashed`) and logs an error.
+   *
+   * @allowed 1 to 100
+   * @default 2
+   * @see docs/guide/cron.md#when-the-runner-dies
+   */
+  maxReruns?: number;
+  /**
+   * How far an instance's clock may differ from Redis's. By Redis's clock, a tick due further ahead is rejected, and
+   * one due longer ago than this plus `waitMs` (at most an hour of it) is skipped as late.
+   *
+   * @allowed 1 s to 24 h
+   * @default 600000
+   */
+  maxClockSkewMs?: number;
+  /**
+   * A tick that no instance has claimed this long (plus `spreadMs`) after its due time was missed, and never starts.
+   * Choose longer than a process may be blocked. Ticks before a claimed one are missed at once.
+   *
+   * @allowed 1 s to 24 h
+   * @default 60000
+   * @see docs/operations/jobs.md#missed-ticks-misfire-catch-up-downtime
+   */
+  graceMs?: number;
+  /**
+   * What happens if ticks were missed because no instance was up or Redis didn't answer. `'runOnce'` runs the job once
+   * for all of them, on one instance; that run has `missed`. Not on a quorum, and not for a Date.
+   *
+   * @default 'skip'
+   * @see docs/operations/jobs.md#missed-ticks-misfire-catch-up-downtime
+   */
+  onMissed?: 'skip' | 'runOnce';
+  /**
+   * With `onMissed: 'runOnce'`: runs the job only if the newest missed tick was due within this time.
+   *
+   * @allowed 1 s to 366 days
+   * @default 604800000
+   */
+  missedWithinMs?: number;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+const { waitMs, maxHoldMs, attemptTimeoutMs, warnAfterMs } = LOCK_OPTIONS.options;
+
+export const JOB_OPTIONS = new OptionTable({
+  name: checked<string>(checkName),
+  overlap: OVERLAP.default('skip'),
+  service: LOCK_SERVICE,
+  leaseMs: LEASE_LENGTH.default(RUN_LEASE_MS),
+  waitMs,
+  maxHoldMs,
+  attemptTimeoutMs,
+  warnAfterMs,
+  spreadMs: SPREAD.default(0),
+  historySize: HISTORY_SIZE.default(100),
+  historyMessages: flag().default(false),
+} satisfies OptionsOf<SingletonJobOptions>);
+
+export const TICK_OPTIONS = new OptionTable({
+  ...JOB_OPTIONS.options,
+  onCrash: ON_CRASH.default('skip'),
+  maxReruns: MAX_RERUNS,
+  maxClockSkewMs: MAX_CLOCK_SKEW.default(10 * 60 * 1000),
+  graceMs: milliseconds(1_000, DAY_MS).default(60_000),
+  onMissed: oneOf(['skip', 'runOnce'] as const).default('skip'),
+  missedWithinMs: milliseconds(1_000, 366 * DAY_MS).default(7 * DAY_MS),
+} satisfies OptionsOf<SingletonTickOptions>);
+
+/**
+ * Checks the options of a singleton decorator, when the class is defined.
+ *
+ * @param table the options of this decorator
+ */
+export function resolveJobOptions(options: SingletonTickOptions, where: string, table: Pick<OptionTable, 'check'>) {
+  if (typeof options === 'string') {
+    throw new InvalidLockOptionsError(
+      `The schedule of ${where} must be an object, not a text. For the name of the job, write { name: ${describeValue(options)} }.`,
+      'name',
+    );
+  }
+  table.check(`The schedule of ${where}`, options);
+  const filled = TICK_OPTIONS.filled(options);
+  const { name, service: lockService, overlap, onCrash, maxReruns, maxClockSkewMs, spreadMs } = filled;
+  if (name !== undefined) checkIsFilledIn('name', name, `the schedule of ${where}`);
+  checkReruns(options, onCrash, `the schedule of ${where}`);
+  if (options.missedWithinMs !== undefined && filled.onMissed === 'skip') {
+    throw new InvalidLockOptionsError(
+      `missedWithinMs in the schedule of ${where} says when the job runs for missed ticks, but onMissed is 'skip'. ` +
+        `Set onMissed: 'runOnce', or leave missedWithinMs out.`,
+      'missedWithinMs',
+    );
+  }
+  return {
+    name,
+    lockService,
+    overlap,
+    /** `overlap` of a tick on a single date. */
+    overlapOnDate: options.overlap ?? 'wait',
+    onCrash,
+    maxReruns,
+    maxClockSkewMs,
+    spreadMs,
+    history: pick(filled, 'historySize', 'historyMessages'),
+    missed: pick(filled, 'graceMs', 'onMissed', 'missedWithinMs'),
+    // What is left out has the defaults of the module.
+    lock: pick(options, 'leaseMs', 'waitMs', 'maxHoldMs', 'attemptTimeoutMs'),
+    warnAfterMs: options.warnAfterMs,
+  };
+}
+
+/**
+ * Checks that the claims of one interval or time-out do not meet those of the next.
+ *
+ * @param option what the time is called
+ */
+export function checkSpread({ spreadMs }: { readonly spreadMs: number }, option: string, ms: number): void {
+  if (spreadMs <= ms / 2) return;
+  throw new InvalidLockOptionsError(
+    `spreadMs must be at most half of ${option}: ${Math.floor(ms / 2)}, not ${spreadMs}. The runs of two instances ` +
+      'could meet otherwise.',
+    'spreadMs',
+  );
+}
+
+/** A job, for messages. @param where the class and the method */
+export function describeJob(name: string | undefined, where: string): string {
+  return name === undefined ? where : `the job ${quote(name)} (${where})`;
+}
+
+function checkName(option: string, name: unknown): void {
+  checkText(option, name, /^[^]{1,200}$/, '1 to 200 characters');
+  jobResource(name as string);
+}

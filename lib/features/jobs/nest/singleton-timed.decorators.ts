@@ -1,0 +1,124 @@
+import { Interval, Timeout } from '@nestjs/schedule';
+import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
+import {
+  checkInteger,
+  describeValue,
+  milliseconds,
+  type OptionsOf,
+  OptionTable,
+} from '../../../kernel/api/validation.js';
+import { INTERVAL_RANGE, intervalTick, resolveIntervalOptions } from './job-ticks.js';
+import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
+import { checkSpread, JOB_OPTIONS, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';
+
+/**
+ * What a job with a time in milliseconds takes: as in `@nestjs/schedule` the time, or a name and the time, and then its
+ * options.
+ */
+type TimedJobArguments<N extends string | number, O extends SingletonJobOptions> = N extends string
+  ? [milliseconds: number, options?: Omit<O, 'name'>]
+  : [options?: O];
+
+/**
+ * Reads the arguments of a job with a time in milliseconds. Options that are no object are refused later, when the
+ * method is known for the message.
+ *
+ * @param range what the time is called in a message, the shortest and the longest one
+ * @throws InvalidLockOptionsError when the time is out of range, or the name is stated twice
+ */
+function readTimedJob<O extends SingletonJobOptions>(
+  nameOrMs: string | number,
+  rest: readonly unknown[],
+  range: readonly [option: string, min: number, max: number],
+): { readonly ms: number; readonly options: O } {
+  const [given, options = {}] = typeof nameOrMs === 'string' ? rest : [nameOrMs, ...rest];
+  const [option, min, max] = range;
+  checkInteger(option, given, min, max);
+  const job = { ms: given as number, options: options as O };
+  if (typeof nameOrMs !== 'string' || options === null || typeof options !== 'object') return job;
+  const { name } = job.options;
+  if (name === undefined) return { ...job, options: { ...job.options, name: nameOrMs } };
+  throw new InvalidLockOptionsError(
+    `The name of a job is stated twice: ${describeValue(nameOrMs)} and ${describeValue(name)}. ` +
+      'Leave it out of the options.',
+    'name',
+  );
+}
+
+/** The options of `@SingletonInterval`. */
+export type SingletonIntervalOptions = SingletonJobOptions;
+
+/**
+ * `@Interval`, but the fleet as a whole runs the method once per interval. The timers of the instances are out of step,
+ * so a run has no nominal time. The first instance whose timer fires runs the method, and then no instance runs it for
+ * most of an interval, by the clock of Redis. An instance that starts runs it an interval after the last run of the
+ * fleet, and not an interval after its own start. Needs `ScheduleModule.forRoot()`.
+ *
+ * - `@SingletonInterval(30_000)`
+ * - `@SingletonInterval(30_000, { name: 'poll', overlap: 'wait' })`
+ * - `@SingletonInterval('poll', 30_000, { overlap: 'wait' })`
+ *
+ * The method may be sync, as with `@Interval`. A call of it then returns a promise all the same.
+ *
+ * @param nameOrMs milliseconds between runs, 100 to 2147483647; or the name of the job, before the milliseconds
+ * @throws InvalidLockOptionsError when the class is defined, if an option is invalid
+ */
+export function SingletonInterval<N extends string | number>(
+  nameOrMs: N,
+  ...rest: TimedJobArguments<N, SingletonIntervalOptions>
+): JobMethodDecorator {
+  const { ms, options } = readTimedJob<SingletonIntervalOptions>(nameOrMs, rest, INTERVAL_RANGE);
+  const schedule = options?.name === undefined ? Interval(ms) : Interval(options.name, ms);
+  return singletonMethod('SingletonInterval', (where) => ({
+    options: resolveIntervalOptions(options, ms, where),
+    schedule,
+    ticks: { now: (_instance, wallNow) => intervalTick(ms, wallNow), intervalMs: ms },
+  }));
+}
+
+/** The options of `@SingletonTimeout`. */
+export interface SingletonTimeoutOptions extends SingletonJobOptions {
+  /**
+   * After a run, no other instance runs the job for this long. Choose longer than a deployment takes, and shorter than
+   * the time between two.
+   *
+   * @allowed 1 s to 24 h
+   * @default 600000
+   */
+  onceWithinMs?: number;
+}
+
+const TIMEOUT_RANGE = ['timeoutMs', 0, 2 ** 31 - 1] as const;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+export const TIMEOUT_OPTIONS = new OptionTable({
+  ...JOB_OPTIONS.options,
+  onceWithinMs: milliseconds(1_000, DAY_MS).default(10 * 60 * 1000),
+} satisfies OptionsOf<SingletonTimeoutOptions>);
+
+/**
+ * `@Timeout`, but of the instances that start together, within `onceWithinMs`, only one runs the method. Needs
+ * `ScheduleModule.forRoot()`.
+ *
+ * - `@SingletonTimeout(5_000)`
+ * - `@SingletonTimeout('warm-cache', 5_000, { onceWithinMs: 60_000 })`
+ *
+ * The method may be sync, as with `@Timeout`. A call of it then returns a promise all the same.
+ *
+ * @param nameOrMs milliseconds after the start of the application, 0 to 2147483647; or the name of the job, before the
+ *   milliseconds
+ * @throws InvalidLockOptionsError when the class is defined, if an option is invalid
+ */
+export function SingletonTimeout<N extends string | number>(
+  nameOrMs: N,
+  ...rest: TimedJobArguments<N, SingletonTimeoutOptions>
+): JobMethodDecorator {
+  const { ms, options } = readTimedJob<SingletonTimeoutOptions>(nameOrMs, rest, TIMEOUT_RANGE);
+  const keepMs = options?.onceWithinMs ?? TIMEOUT_OPTIONS.defaults.onceWithinMs;
+  const schedule = options?.name === undefined ? Timeout(ms) : Timeout(options.name, ms);
+  return singletonMethod('SingletonTimeout', (where) => {
+    const resolved = resolveJobOptions(options, where, TIMEOUT_OPTIONS);
+    checkSpread(resolved, 'onceWithinMs', keepMs);
+    return { options: resolved, schedule, ticks: { now: () => ({ tick: 'timeout', keepMs }) } };
+  });
+}

@@ -1,0 +1,350 @@
+import { chunks } from '../../../kernel/util/objects.js';
+import type { OperatorRequest } from '../../../kernel/store/hearing.js';
+import {
+  catchUpOf,
+  DIFFER_MS,
+  JOB_KEEP_MS,
+  type JobPause,
+  type JobRegistration,
+  type JobState,
+  type JobStore,
+  type MissedReply,
+  type MissedNote,
+  MOST_TIMED_PAUSES,
+  readHistory,
+  type RunEnd,
+  type OperatorRequestChange,
+} from '../core/job-store.js';
+import {
+  type ClaimChange,
+  type ClaimEnd,
+  type ClaimNode,
+  LAST_TICK_KEEP_MS,
+  type Tick,
+  type TickClaim,
+  type DueWindow,
+  type TickReply,
+  type JobNote,
+  type ScheduleOfOther,
+} from '../core/job-claims.js';
+import type { LockOwner } from '../../../kernel/store/lock-store.js';
+import { sealOfOwner } from '../../../redis/grant-seal.js';
+import {
+  encodeField,
+  readOperator,
+  readOwed,
+  readPause,
+  readRun,
+  readSpan,
+  readTimedPauses,
+  writeOperator,
+} from './job-entries.js';
+import { encodeResource, type Keys } from '../../../redis/keys.js';
+import type { ScriptLockStore } from '../../../redis/script-lock-store.js';
+import {
+  CLAIM_TICK,
+  type ClaimReply,
+  END_RUN,
+  EXCHANGE_CLAIM,
+  FINISH_TICK,
+  INDEX_JOBS,
+  LOOK_JOBS,
+  NOTE_MISSED,
+  PAUSE_JOB,
+  REGISTER_JOB,
+  CHANGE_REQUEST,
+} from '../../../redis/script/scripts.js';
+
+/** See lua/note-missed.lua. */
+type NotedReply = [
+  status: string,
+  count: number,
+  first: number,
+  last: number,
+  owed: string,
+  ticks: number[],
+  isDown: number | undefined,
+];
+
+/** How long the index of all jobs outlives the last registration. */
+const INDEX_KEEP_MS = 400 * 24 * 60 * 60 * 1000;
+/** So many jobs one script reads, where they can be in one. */
+const JOBS_PER_SCRIPT = 50;
+/** So many names are added to the index, or dropped from it, by one script. */
+const NAMES_PER_SCRIPT = 1_000;
+/** So many texts the reply has for each job; see lua/look-jobs.lua. */
+const TEXTS_PER_JOB = 4;
+
+/**
+ * What Redis knows of jobs. Beside the lock of each: a key for each tick that is claimed, and a few for what is
+ * remembered; and an index of all. They expire by themselves.
+ */
+export class RedisJobStore implements JobStore, ClaimNode {
+  constructor(private readonly store: ScriptLockStore) {}
+
+  async claim({ resource, tick }: Tick, claim: TickClaim): Promise<TickReply> {
+    const { keys } = this.store;
+    const { owner, leaseMs, keepMs, overlap, takeOver, maxReruns = '', due, note } = claim;
+    const lock = keys.lock(resource);
+    const known = [lock, keys.tick(resource, tick), keys.fence(lock), keys.lastTick(resource)];
+    const args = [owner.id, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due), maxReruns];
+    const [status, value, flag, text, isNew, other] = await this.store.run<ClaimReply>(
+      CLAIM_TICK,
+      note ? [...known, ...jobKeys(keys, resource)] : known,
+      note ? [...args, ...noteArgs(note, tick)] : args,
+    );
+    switch (status) {
+      case 'granted':
+        return {
+          status,
+          fencingToken: value,
+          attempt: flag,
+          ...(text && { missed: readSpan(text) }),
+          ...(isNew === 1 && { isNew: true }),
+          ...(other && { other: readOther(other) }),
+        };
+      case 'claimed':
+        return { status, ttlMs: value };
+      case 'otherDate':
+        return { status, registered: value };
+      case 'crashed':
+        return { status, attempts: value };
+      case 'taken':
+        return { status, ttlMs: value, isBegun: flag === 1 };
+      case 'late':
+      case 'early':
+        return { status, lateMs: value };
+      case 'paused':
+        return { status, ...readOperator(text ?? ''), ...(value > 0 && { until: value }) };
+      case 'gap':
+        return { status, last: value, lateMs: flag };
+      default:
+        return { status };
+    }
+  }
+
+  async end(
+    owner: LockOwner,
+    { claim, run }: { readonly claim?: ClaimEnd; readonly run?: RunEnd },
+    lazily?: boolean,
+  ): Promise<boolean> {
+    if (claim) await this.#endClaim(owner, claim);
+    return run ? this.#endRun(owner, run, lazily) : true;
+  }
+
+  async #endClaim({ resource, id }: LockOwner, { tick, to, keepMs }: ClaimEnd): Promise<void> {
+    const { keys } = this.store;
+    const claim = keys.tick(resource, tick);
+    // A run that was granted and never began is taken out of the history.
+    const own = to === 'returned' ? [claim, keys.jobRuns(resource), keys.jobRecord(resource)] : [claim];
+    const entry = to === 'returned' ? [encodeField(tick), catchUpOf(tick) ?? ''] : [];
+    await this.store.run(FINISH_TICK, own, [id, keepMs, to, ...entry]);
+  }
+
+  #endRun({ resource, id }: LockOwner, run: RunEnd, lazily?: boolean): Promise<boolean> {
+    const { keys } = this.store;
+    const { fencingToken, outcome, errorName, errorCode, errorMessage } = run;
+    const texts = [errorName, errorCode, errorMessage].map(encodeField).join(' ');
+    const own = [keys.jobRuns(resource), keys.jobRecord(resource)];
+    return this.store.passOn(END_RUN, resource, [id, fencingToken, outcome, texts], lazily, own);
+  }
+
+  async exchange({ resource, tick }: Tick, change: ClaimChange): Promise<string | null> {
+    const { keys } = this.store;
+    const { owner, to = '', from = '', force, drop = '', keepMs = '', mostMs = '', due, isJudged } = change;
+    const standing = await this.store.run<string | null>(
+      EXCHANGE_CLAIM,
+      [keys.tick(resource, tick), keys.lastTick(resource)],
+      [to, from, force ? 1 : 0, drop, keepMs, ...dueArgs(due), due && isJudged ? 1 : 0, mostMs],
+    );
+    const seal = sealOfOwner(owner);
+    return standing?.startsWith(seal) ? owner + standing.slice(seal.length) : standing;
+  }
+
+  async note(missed: MissedNote): Promise<MissedReply> {
+    const { keys, clientId } = this.store;
+    const { resource, schedule, after, ticks, earlier, historySize, runWithinMs = '', next = '' } = missed;
+    const terms = [schedule, after, historySize, runWithinMs, next, JOB_KEEP_MS, LAST_TICK_KEEP_MS, clientId];
+    const reply = await this.store.run<unknown>(
+      NOTE_MISSED,
+      [keys.lastTick(resource), ...jobKeys(keys, resource)],
+      [...terms, earlier?.count ?? 0, earlier?.first ?? '', earlier?.last ?? '', ...ticks],
+    );
+    const [status, count, first, last, text, counted, isDown] = reply as NotedReply;
+    const owed = readOwed(text);
+    if (status === 'stale') return { status, ...(owed && { owed }) };
+    return {
+      status: 'noted',
+      ...(count > 0 && { missed: { count, first, last, ticks: counted } }),
+      ...(isDown === 1 && { afterStop: true }),
+      ...(owed && { owed }),
+    };
+  }
+
+  async look(resources: readonly string[], limit: number, instances = 0): Promise<JobState[]> {
+    const { keys } = this.store;
+    const size = this.store.isCluster ? 1 : JOBS_PER_SCRIPT;
+    const states = chunks(resources, size).map(async (some) => {
+      const all = some.flatMap((resource) => keys.ofJob(resource));
+      const reply = (await this.store.run<unknown>(LOOK_JOBS, all, [limit, instances])) as [number, ...string[]];
+      const looked = some.map((resource, index) => readState(resource, reply, 1 + index * TEXTS_PER_JOB, limit));
+      this.#forget(looked.filter(({ isKnown }) => !isKnown));
+      return looked;
+    });
+    return (await Promise.all(states)).flat();
+  }
+
+  async pause(resource: string, { until, ...operator }: Omit<JobPause, 'at'>): Promise<JobPause | undefined> {
+    return this.#pause(resource, 'pause', until, writeOperator(operator));
+  }
+
+  resume(resource: string): Promise<JobPause | undefined> {
+    return this.#pause(resource, 'resume');
+  }
+
+  async #pause(resource: string, what: string, until = 0, operator = ''): Promise<JobPause | undefined> {
+    const { keys } = this.store;
+    const own = [keys.jobPause(resource), keys.jobRecord(resource), keys.lastTick(resource)];
+    const terms = [what, until, operator, JOB_KEEP_MS, MOST_TIMED_PAUSES];
+    const standing = readPause((await this.store.run(PAUSE_JOB, own, terms)) as string);
+    if (what === 'pause') await this.#index('add', INDEX_KEEP_MS, [resource]);
+    return standing;
+  }
+
+  async request({ resource, id }: OperatorRequest, change: OperatorRequestChange): Promise<string> {
+    const { keys, database } = this.store;
+    const { from = '', to = '', keepMs = 1, tells } = change;
+    const message = `request ${id} ${encodeResource(resource)}`;
+    const args = [from, to, keepMs, tells ? keys.rollChannel(database) : '', message];
+    return (await this.store.run(CHANGE_REQUEST, [keys.request(resource, id)], args)) as string;
+  }
+
+  async register(jobs: readonly JobRegistration[]): Promise<JobState[]> {
+    const { keys, clientId } = this.store;
+    const names = jobs.map(({ resource }) => resource);
+    await Promise.all(
+      jobs.map(({ resource, schedule = '', next = '', date }) => {
+        const args = [clientId, schedule, next, JOB_KEEP_MS, '', date?.at ?? '', date?.staysMs ?? ''];
+        return this.store.run(REGISTER_JOB, registeredKeys(keys, resource), args);
+      }),
+    );
+    // Not before: a name in the index whose job is not known is dropped from it.
+    await this.#index('add', INDEX_KEEP_MS, names);
+    return this.look(names, 0);
+  }
+
+  async leave(resources: readonly string[]): Promise<void> {
+    const { keys, clientId } = this.store;
+    // By a script that Redis knows: no time is left to send the text of another one.
+    const send = (resource: string): Promise<unknown> =>
+      this.store.run(REGISTER_JOB, registeredKeys(keys, resource), [clientId, '', '', JOB_KEEP_MS, 'leave']);
+    await Promise.all(resources.map(send));
+  }
+
+  async list(): Promise<string[]> {
+    return (await this.store.run(INDEX_JOBS, [this.store.keys.jobIndex()], ['list'])) as string[];
+  }
+
+  /** Drops names from the index of which nothing is left. No caller waits for it. */
+  #forget(states: readonly JobState[]): void {
+    if (states.length === 0) return;
+    const names = states.map(({ resource }) => resource);
+    this.#index('drop', states[0]!.now, names).catch(() => {});
+  }
+
+  async #index(what: 'add' | 'drop', number: number, names: readonly string[]): Promise<void> {
+    const index = this.store.keys.jobIndex();
+    const sent = chunks(names, NAMES_PER_SCRIPT).map((some) =>
+      this.store.run(INDEX_JOBS, [index], [what, number, ...some]),
+    );
+    await Promise.all(sent);
+  }
+}
+
+/** @param at where the texts of this job begin in the reply */
+function readState(resource: string, reply: readonly [number, ...string[]], at: number, limit: number): JobState {
+  const [now] = reply;
+  const facts = (reply[at] as string).split('\n');
+  const number = (index: number): number | undefined => finite(facts[index]);
+  const pause = readPause(reply[at + 1] as string);
+  const stored = readRuns(reply[at + 2] as string);
+  const { runs, running } = readHistory(stored, number(2), limit);
+  const [last, next, lastSuccessAt, statedAt] = [number(1), number(4), number(5), number(10)];
+  const owed = facts[7] ? readOwed(facts[8]!) : undefined;
+  const other = /^(\d+) (\d+) \d (.*)$/s.exec(facts[11] ?? '');
+  const schedule = facts.slice(12).join('\n');
+  // One by one: a list has a thousand of these, and spreads take far more memory.
+  const state: { -readonly [K in keyof JobState]: JobState[K] } = {
+    resource,
+    isKnown: facts[0] !== '' || pause !== undefined || stored.length > 0,
+    now,
+    missed: number(6) ?? 0,
+    runs,
+    instances: readInstances(reply[at + 3] as string),
+    instanceCount: number(3) ?? 0,
+  };
+  if (schedule !== '') state.schedule = schedule;
+  if (next !== undefined) state.next = next;
+  if (other) state.other = { since: Number(other[1]), seenAt: Number(other[2]), ...readOther(other[3]!) };
+  if (last !== undefined) state.last = last;
+  if (statedAt !== undefined) state.statedAt = statedAt;
+  if (lastSuccessAt !== undefined) state.lastSuccessAt = lastSuccessAt;
+  if (owed && owed.until >= now) state.owed = owed;
+  if (pause) state.pause = pause;
+  if (facts[9]) state.timedPauses = readTimedPauses(facts[9]);
+  if (running) state.running = running;
+  return state;
+}
+
+/** @param text the instance and its schedule */
+function readOther(text: string): ScheduleOfOther {
+  const end = text.indexOf(' ');
+  return { instanceId: text.slice(0, end), schedule: text.slice(end + 1) };
+}
+
+function readRuns(text: string): JobState['runs'] {
+  if (text === '') return [];
+  return text
+    .split('\n')
+    .map(readRun)
+    .filter((run) => run !== undefined);
+}
+
+function readInstances(text: string): JobState['instances'] {
+  if (text === '') return [];
+  const lines = text.split('\n');
+  return Array.from({ length: lines.length >> 1 }, (_, index) => {
+    return { instanceId: lines[2 * index]!, seenAt: Number(lines[2 * index + 1]) };
+  });
+}
+
+function finite(text: string | undefined): number | undefined {
+  return text && /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function dueArgs(due: DueWindow | undefined): readonly (string | number)[] {
+  return due ? [due.at, due.earlyMs, due.lateMs, LAST_TICK_KEEP_MS] : ['', '', '', ''];
+}
+
+function registeredKeys(keys: Keys, resource: string): string[] {
+  return [keys.jobRecord(resource), keys.lastTick(resource), keys.jobInstances(resource), keys.jobRuns(resource)];
+}
+
+function jobKeys(keys: Keys, resource: string): string[] {
+  return [keys.jobRuns(resource), keys.jobRecord(resource), keys.jobPause(resource), keys.jobInstances(resource)];
+}
+
+function noteArgs({ kind, historySize, schedule, previous, next, isDate }: JobNote, tick: string): (string | number)[] {
+  const before = kind === 'catchUp' ? catchUpOf(tick) : schedule === undefined ? undefined : previous;
+  return [
+    kind,
+    historySize,
+    schedule ?? '',
+    before ?? '',
+    next ?? '',
+    JOB_KEEP_MS,
+    encodeField(tick),
+    DIFFER_MS,
+    isDate ? 1 : 0,
+  ];
+}

@@ -1,0 +1,311 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { RUN_LEASE_MS } from '../../../kernel/api/lock-options.js';
+import { checkResource, jobResource } from '../../../kernel/api/resource.js';
+import { atLeast, checked, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
+import { nearest } from '../../../kernel/api/nearest.js';
+import { quote, quoteSome } from '../../../kernel/util/quoted.js';
+import { settle } from '../../../kernel/util/promises.js';
+import { jobsUnderTestOf } from '../nest/added/singleton-jobs.js';
+import type { Job } from '../nest/run-job.js';
+import { DEFAULT_NAME, getRedisLockToken } from '../../../nest/tokens.js';
+import type { FleetPlace } from '../../../testing/fleet/test-fleet.js';
+import type { TestInstance } from '../../../testing/fleet/test-instance.js';
+import { TestKitError } from '../../../testing/fleet/test-kit-error.js';
+import {
+  account,
+  type Ending,
+  fire,
+  type FiredJob,
+  firedTicksOf,
+  KEEP_MS,
+  nextTick,
+  type WhySkipped,
+} from './firing.js';
+import { createOwnerId } from '../../../kernel/store/ask.js';
+import type { LockOwner } from '../../../kernel/store/lock-store.js';
+import type { Tick } from '../core/job-claims.js';
+import { SystemRandom } from '../../../kernel/util/clock.js';
+import { memoryStores } from '../../../memory/memory-lock-store.js';
+import type { MemoryServer } from '../../../memory/memory-server.js';
+
+/** A job, on one application. */
+interface JobHere {
+  readonly instance: TestInstance;
+  readonly jobs: NonNullable<ReturnType<typeof jobsUnderTestOf>>;
+  readonly job: Job;
+}
+
+/** The singleton jobs of a fleet, under the control of a test. No time passes: a tick may be due in the future. */
+export class TestJobs {
+  readonly #place: FleetPlace;
+
+  constructor(place: FleetPlace) {
+    this.#place = place;
+  }
+
+  /**
+   * Runs a job once on one application, as the fleet would: through the claim of the tick, and all decorators of the
+   * method. Without `tick`, each call runs the next one.
+   *
+   * @returns what the method returned
+   * @throws the error of the job
+   * @throws TestKitError with the code `notRun` if the tick did not run, and says why; `unknownJob`; `invalid`
+   * @throws InvalidLockOptionsError if an option is invalid
+   */
+  async run(name: string, options: RunJobOptions = {}): Promise<unknown> {
+    RUN_JOB_OPTIONS.check('jobs.run', options);
+    const { tick: given, attempt = 1, as } = options;
+    const here = this.#found(name, this.#instance(as));
+    const tick = given === undefined ? this.#next(name, here.job) : this.#noted(name, tickText(name, here.job, given));
+    if (attempt > 1) await this.#crash(name, here, tick, attempt);
+    const ending = await this.#fire(name, here, tick);
+    if ('error' in ending) throw ending.error;
+    if (ending.ran) return ending.result;
+    throw notRun(name, tick, here.instance.instanceId, ending.reason);
+  }
+
+  /**
+   * Fires the next tick of a job on all applications of the fleet that have it, as their timers would: one of them runs
+   * it. Each call is another tick.
+   *
+   * @returns which application ran it, and what the others did
+   * @throws the error of the job
+   * @throws TestKitError with the code `unknownJob`
+   */
+  async tick(name: string): Promise<FiredJob> {
+    const fleet = this.#fleet();
+    const all = fleet.flatMap((instance) => this.#find(name, instance) ?? []);
+    const [first] = all;
+    if (!first) throw this.#unknownJob(name, 'The fleet', fleet);
+    const tick = this.#next(name, first.job);
+    const endings = new Map<TestInstance, Ending>();
+    let hasRun = (): void => {};
+    const ran = new Promise<void>((resolve) => (hasRun = resolve));
+    const fired = all.map(async (here) => {
+      const ending = await this.#fire(name, here, tick);
+      endings.set(here.instance, ending);
+      if (ending.ran) hasRun();
+    });
+    // With onCrash: 'retry', the others wait for time: they take the tick over if its runner dies.
+    await Promise.race([Promise.all(fired), ran]);
+    await settle();
+    const failed = [...endings.values()].find((ending) => 'error' in ending);
+    if (failed) throw failed.error;
+    return outcomeOf(tick, all, endings);
+  }
+
+  async #fire(name: string, { instance, jobs, job }: JobHere, tick: string): Promise<Ending> {
+    const ending = await fire(jobs.service, name, job, tick);
+    // Once its time has passed, it is no missed tick.
+    if (ending.ran && job.schedule) account(instance.server, jobResource(name), tick);
+    return ending;
+  }
+
+  #fleet(): TestInstance[] {
+    const { fleet, instance } = this.#place;
+    return fleet.instances.filter(({ service }) => service === instance.service);
+  }
+
+  #find(name: string, instance: TestInstance): JobHere | undefined {
+    const jobs = instance.injected && jobsUnderTestOf(instance.injected);
+    const job = jobs?.find(name);
+    return jobs && job && { instance, jobs, job };
+  }
+
+  #found(name: string, instance: TestInstance): JobHere {
+    const found = this.#find(name, instance);
+    if (found) return found;
+    throw this.#unknownJob(name, `The application ${quote(instance.instanceId)}`, [instance]);
+  }
+
+  #unknownJob(name: string, where: string, instances: readonly TestInstance[]): TestKitError {
+    const { fleet, instance } = this.#place;
+    const other = fleet.instances.find((each) => each.service !== instance.service && this.#find(name, each));
+    return other ? ofOtherService(name, other.service) : unknownJob(name, where, instances);
+  }
+
+  #instance(as: RunJobOptions['as']): TestInstance {
+    if (as === undefined) return this.#place.instance;
+    const fleet = this.#fleet();
+    const meant = typeof as === 'string' ? undefined : serviceOf(as, this.#place.instance.service);
+    const isMeant = (each: TestInstance): boolean =>
+      meant === undefined ? each.instanceId === as : each.injected === meant;
+    const found = fleet.find(isMeant);
+    if (found) return found;
+    const what = typeof as === 'string' ? quote(as) : 'an application that is not of this fleet';
+    const names = fleet.map(({ instanceId }) => instanceId);
+    throw new TestKitError('invalid', `as of jobs.run is ${what}. The fleet has these: ${quoteSome(names, 20)}.`);
+  }
+
+  #next(name: string, job: Job): string {
+    const { fleet } = this.#place;
+    return this.#noted(name, nextTick(this.#ticks(name), job, fleet.clock.wallNow()));
+  }
+
+  #noted(name: string, tick: string): string {
+    this.#ticks(name).texts.add(tick);
+    return tick;
+  }
+
+  #ticks(name: string): ReturnType<typeof firedTicksOf> {
+    const { fleet, instance } = this.#place;
+    return firedTicksOf(fleet, JSON.stringify([instance.service, name]));
+  }
+
+  async #crash(name: string, { instance, job }: JobHere, tick: string, attempt: number): Promise<void> {
+    if (job.options.onCrash !== 'retry') {
+      throw new TestKitError(
+        'invalid',
+        `jobs.run(${quote(name)}, { attempt: ${attempt} }) needs a job with onCrash: 'retry'. This one has 'skip', so ` +
+          'no instance runs a tick again after a crash.',
+      );
+    }
+    if (attempt > job.options.maxReruns + 1) throw notRun(name, tick, instance.instanceId, 'crashed');
+    const refused = await crash(instance.server, { resource: jobResource(name), tick }, attempt);
+    if (refused === 'finished') throw notRun(name, tick, instance.instanceId, 'claimed');
+    if (refused !== undefined) throw notRun(name, tick, instance.instanceId, 'overlap');
+  }
+}
+
+function serviceOf(app: Pick<INestApplicationContext, 'get'>, name: string): object | undefined {
+  try {
+    return app.get<object>(getRedisLockToken(name), { strict: false });
+  } catch {
+    return undefined;
+  }
+}
+
+function outcomeOf(tick: string, all: readonly JobHere[], endings: ReadonlyMap<TestInstance, Ending>): FiredJob {
+  let ranOn: string | undefined;
+  let result: unknown;
+  const skipped: FiredJob['skipped'][number][] = [];
+  for (const { instance } of all) {
+    const ending = endings.get(instance);
+    const { instanceId } = instance;
+    if (ending === undefined) skipped.push({ instanceId: instanceId, reason: 'standsBy' });
+    else if ('reason' in ending) skipped.push({ instanceId: instanceId, reason: ending.reason });
+    else if ('result' in ending) [ranOn, result] = [instanceId, ending.result];
+  }
+  return { tick, ranOn, result, skipped };
+}
+
+/** Of a cron job, each form of a time is one tick. */
+function tickText(name: string, job: Job, given: string): string {
+  const text = checkResource(given, 'jobs.run as its tick');
+  if (!job.schedule) return text;
+  const at = Date.parse(text);
+  if (!Number.isNaN(at)) return new Date(at).toISOString();
+  throw new TestKitError(
+    'invalid',
+    `tick of jobs.run(${quote(name)}) must be a time of ISO 8601, as run.tick has it, not ${quote(text)}.`,
+  );
+}
+
+function ofOtherService(name: string, service: string): TestKitError {
+  const call = service === DEFAULT_NAME ? 'testLocks(app).jobs' : `testLocks(app, ${quote(service)}).jobs`;
+  return new TestKitError(
+    'unknownJob',
+    `The job ${quote(name)} uses the lock service ${quote(service)}: call ${call}.`,
+  );
+}
+
+function unknownJob(name: string, where: string, instances: readonly TestInstance[]): TestKitError {
+  const known = instances.flatMap(({ injected }) => (injected && jobsUnderTestOf(injected)?.names()) ?? []);
+  const near = nearest(name, known);
+  const hint =
+    near !== undefined
+      ? `Did you mean ${quote(near)}?`
+      : known.length > 0
+        ? `It has: ${quoteSome(known.toSorted())}.`
+        : 'It has no jobs. Call app.init() first: the jobs of an application are found when it starts.';
+  return new TestKitError('unknownJob', `${where} has no job called ${quote(name)}. ${hint}`);
+}
+
+const WHY: Readonly<Record<WhySkipped, string>> = {
+  claimed: 'it has run already, or another instance runs it. Leave tick out: then each call runs the next one.',
+  overlap: 'an earlier run of the job has not ended. Let it end first.',
+  paused: 'the job is paused. Call resume() of SingletonJobs first.',
+  crashed: 'its job allows fewer attempts. Raise maxReruns of the job, or lower attempt.',
+  otherDate: 'the job is registered for another date. Give the job the same date on all applications.',
+  late: 'it is too late. Leave tick out.',
+  early: 'it is due too far ahead. Leave tick out.',
+  standsBy: 'another instance runs it. Let that one end first.',
+  notReached: 'a decorator above that of the job did not call the method. Look at what that decorator does.',
+  closed: 'the application closes. Run jobs before app.close().',
+};
+
+function notRun(name: string, tick: string, instance: string, reason: WhySkipped): TestKitError {
+  return new TestKitError(
+    'notRun',
+    `The tick ${quote(tick)} of ${quote(name)} did not run on ${quote(instance)}: ${WHY[reason]}`,
+  );
+}
+
+/** How a test runs a job once. */
+interface RunJobOptions {
+  /**
+   * The tick; for a cron job, an ISO time like `run.tick`.
+   *
+   * @allowed text
+   * @default the next tick of the job that this fleet has not had
+   */
+  tick?: string;
+  /**
+   * The attempt at the tick. With 2, another instance started the tick before, and died. The job needs
+   * `onCrash: 'retry'`.
+   *
+   * @allowed 1 to one more than `maxReruns` of the job
+   * @default 1
+   */
+  attempt?: number;
+  /**
+   * The application of the fleet that runs it.
+   *
+   * @allowed its `instanceId`, or the application
+   * @default the application of these locks
+   */
+  as?: string | Pick<INestApplicationContext, 'get'>;
+}
+
+export const RUN_JOB_OPTIONS = new OptionTable({
+  tick: checked<string>(),
+  attempt: atLeast(1, 'runs', 101).default(1),
+  as: checked<string | Pick<INestApplicationContext, 'get'>>(),
+} satisfies OptionsOf<RunJobOptions>);
+
+/**
+ * Instances that no longer live began this tick: the next one that claims it reruns it. No lease has to end
+ * first.
+ *
+ * @param attempt which run the next one is
+ * @returns the status of the claim that was refused, if one was
+ */
+export async function crash(server: MemoryServer, tick: Tick, attempt: number): Promise<string | undefined> {
+  const { locks, jobs } = memoryStores({ instanceId: 'crashed', server });
+  const returned = { claim: { tick: tick.tick, to: 'returned', keepMs: KEEP_MS } } as const;
+  const random = new SystemRandom();
+  try {
+    let owner: LockOwner | undefined;
+    // The last one gives back what the next one runs.
+    for (let begun = 1; begun <= attempt; begun++) {
+      const takeOver = begun === 1 ? 'nothing' : 'unfinished';
+      owner = { resource: tick.resource, id: createOwnerId(locks.clientId, random), mode: 'exclusive' };
+      const reply = await jobs.claim(tick, {
+        owner,
+        leaseMs: RUN_LEASE_MS,
+        keepMs: KEEP_MS,
+        overlap: 'wait',
+        takeOver,
+      });
+      if (reply.status !== 'granted') {
+        if (reply.status === 'claimed') await jobs.end(owner, returned);
+        return reply.status;
+      }
+      await locks.release(owner);
+    }
+    await jobs.end(owner!, returned);
+    return undefined;
+  } finally {
+    await locks.close();
+  }
+}

@@ -1,0 +1,100 @@
+import type { LeaseLostError, NotLeaderError } from '../../../kernel/api/lease-errors.js';
+import type { Lease } from '../../../kernel/api/lease.js';
+import { LOCK_OPTIONS } from '../../../kernel/api/lock-options.js';
+import { abortSignal, callback, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
+
+/** Why a term ended: its lease was lost, or this instance steps down. */
+export type DemotionReason = LeaseLostError | NotLeaderError;
+
+/**
+ * The time for which an instance leads: the lease of the leadership, with a fencing token of its own. `isHeld()` says whether
+ * the lease is valid, also while this instance steps down and its work ends.
+ */
+export interface Term extends Lease {
+  /**
+   * Aborts when this instance must stop leading: with a `LeaseLostError` no later than the moment another instance may lead; with
+   * a `NotLeaderError` when it steps down, and then no other instance leads before the work has ended.
+   */
+  readonly signal: AbortSignal;
+  /**
+   * Ends this term like `resign()`, but this instance campaigns again, behind the others. Inside the work of this term, it does
+   * not wait for that work to end.
+   */
+  release(): Promise<void>;
+}
+
+/** Work that only the leader does. */
+export type LeaderWork<T> = (term: Term) => T | Promise<T>;
+
+/** The campaign of this instance for a leadership. Of all instances that campaign for it, one leads at a time. */
+export interface Leadership {
+  /** The name passed to `campaign`. */
+  readonly name: string;
+  /** The lock that the leader holds, `leader:<name>`: the name for `inspect`, `list`, `forceRelease` and `current`. */
+  readonly resource: string;
+  /** Whether this instance leads at this moment, by this process's own monotonic clock; no round trip. */
+  isLeader(): boolean;
+  /** The signal of the term, see {@link Term}. An aborted one while this instance does not lead. */
+  readonly signal: AbortSignal;
+  /** The token of the term: grows from term to term over all instances. `undefined` while this instance does not lead. */
+  readonly fencingToken: number | undefined;
+  /**
+   * The term that runs, or the next one.
+   *
+   * @throws NotLeaderError when the campaign has ended, or ends before it is elected
+   */
+  whenElected(): Promise<Term>;
+  /**
+   * Calls the work if this instance leads, and resolves to what it returns; otherwise resolves to `undefined` without a call.
+   * Inside, `locks.current(leadership.resource)` is the term. A term that steps down waits for the work to end.
+   *
+   * @throws InvalidLockOptionsError when the work is no function
+   * @throws LeaseLostError if the term is lost before the work settles. An error of the work itself is thrown instead
+   */
+  run<T>(work: LeaderWork<T>): Promise<T | undefined>;
+  /**
+   * Steps down, if this instance leads, and ends the campaign. The signal aborts, `isLeader()` is false and no new work starts.
+   * Once callbacks and running work have ended, the next candidate is told. Resolves then; inside the work or a callback of the
+   * term, it does not wait for them. A release that fails is reported to the observers, and never thrown.
+   */
+  resign(): Promise<void>;
+}
+
+/** What a term's beginning and end call. What they throw, or reject with, is told to the observers (`callbackFailed`). */
+export interface CampaignCallbacks {
+  /**
+   * Called with the term when this instance is elected, or at once if it leads already. It may run as long as the term,
+   * and should end when `term.signal` aborts.
+   *
+   * @default none
+   */
+  onElected?: (term: Term) => unknown;
+  /**
+   * Called with the reason and the term, once per term, when it ends. Until it returns (or its promise settles), this
+   * instance isn't elected again; unless the lease was lost, no other is either.
+   *
+   * @default none
+   */
+  onDemoted?: (reason: DemotionReason, term: Term) => unknown;
+}
+
+/** What one call to `campaign` may choose. */
+export interface CampaignOptions extends CampaignCallbacks {
+  /**
+   * The lease of the leadership, renewed while this instance leads. If the leader dies, there is no leader for this
+   * long. Use the same value on every instance.
+   *
+   * @allowed 50 ms to 24 h
+   * @default 15000
+   */
+  leaseMs?: number;
+  /** Resigns when it aborts. @default none */
+  signal?: AbortSignal;
+}
+
+export const CAMPAIGN_OPTIONS = new OptionTable({
+  leaseMs: LOCK_OPTIONS.options.leaseMs,
+  onElected: callback<NonNullable<CampaignOptions['onElected']>>(),
+  onDemoted: callback<NonNullable<CampaignOptions['onDemoted']>>(),
+  signal: abortSignal(),
+} satisfies OptionsOf<CampaignOptions>);

@@ -1,0 +1,117 @@
+import { LeaseLostError } from '../../../kernel/api/lease-errors.js';
+import { LOCK_OPTIONS, type OnLost } from '../../../kernel/api/lock-options.js';
+import { checked, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
+import { leaderResource } from '../../../kernel/api/resource.js';
+import { checkIsFilledIn, LOCK_SERVICE } from '../../../nest/decorators/lock-plan.js';
+import type { LockedMethodDecorator } from '../../../nest/decorators/method-types.js';
+import {
+  declareLockService,
+  describeMethod,
+  markAsSkipping,
+  mayBeSkipped,
+  wrapMethod,
+} from '../../../nest/decorators/method.js';
+import { addLeaderOnlyMethod, sharedLeadership } from './leaderships.js';
+
+/**
+ * Decorates an async method that may return `undefined`. TypeScript refuses a method that is not async, or whose return
+ * type does not include `undefined`.
+ */
+export type LeaderOnlyMethodDecorator = LockedMethodDecorator<[], undefined>;
+
+/**
+ * Runs the method on the instance that leads. On the others, it returns `undefined` without running. Each instance
+ * campaigns from the start of the application. All methods with the same name share one campaign.
+ *
+ * - `@Interval(1_000)` above `@LeaderOnly('mailer')` above `async sendMails(): Promise<void> {}`
+ *
+ * The method's own errors pass through untouched. The term is `locks.current('leader:mailer')`.
+ *
+ * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the application starts, if
+ *   two methods with the same name have a different `leaseMs`
+ * @throws LeaseLostError if the term is lost before the method has ended (see `onLost`)
+ * @throws LockModuleMissingError when Nest did not create the object
+ */
+export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodDecorator {
+  return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor) => {
+    const where = describeMethod(target, propertyKey);
+    const { name, leaseMs, onLost, lockService } = resolveLeaderOnly(given, where);
+    const lockServiceOf = declareLockService(target, lockService);
+    wrapMethod(
+      descriptor,
+      where,
+      (original) =>
+        async function (this: object, ...args: unknown[]) {
+          const leadership = sharedLeadership(lockServiceOf(this, where), name, leaseMs);
+          const runs = mayBeSkipped(this, target, propertyKey, '@LeaderOnly');
+          let finished: { readonly value: unknown } | undefined;
+          const ran = leadership.run(async () => {
+            runs();
+            const value: unknown = await original.apply(this, args);
+            finished = { value };
+            return value;
+          });
+          if (onLost === 'throw') return ran;
+          return ran.catch((error: unknown) => {
+            if (finished && error instanceof LeaseLostError) return finished.value;
+            throw error;
+          });
+        },
+    );
+    markAsSkipping(descriptor.value as object, '@LeaderOnly');
+    addLeaderOnlyMethod(target, { where, name, leaseMs, lockService });
+  };
+}
+
+/** What `@LeaderOnly` takes instead of a name. */
+export interface LeaderOnlyOptions {
+  /**
+   * The leadership to campaign for. All methods with the same name run on the same instance. Its lock is
+   * `leader:<name>`.
+   *
+   * @allowed text of 1 to 505 bytes
+   */
+  name: string;
+  /**
+   * The lease of the leadership. If the leader dies, there is none for this long. Use one value for all methods with
+   * the same name.
+   *
+   * @allowed 50 ms to 24 h
+   * @default 15000
+   */
+  leaseMs?: number;
+  /**
+   * What the call does if the term is lost before the method has ended. `'throw'`: it then rejects with
+   * `LeaseLostError`, which has the result if the method finished; errors of the method win. `'ignore'`: it resolves to
+   * the result. The `signal` of the term aborts at the loss in both cases.
+   *
+   * @allowed `'throw'`, `'ignore'`
+   * @default 'throw'
+   */
+  onLost?: OnLost;
+  /**
+   * The `service` of the registration to use.
+   *
+   * @allowed text
+   * @default the default one
+   */
+  service?: string;
+}
+
+/** The name is checked with the decorated method, for the message. */
+export const LEADER_ONLY_OPTIONS = new OptionTable({
+  name: checked<string>(),
+  leaseMs: LOCK_OPTIONS.options.leaseMs,
+  onLost: LOCK_OPTIONS.options.onLost,
+  service: LOCK_SERVICE,
+} satisfies OptionsOf<LeaderOnlyOptions>);
+
+/** Checks the options of the decorator, when the class is defined. */
+export function resolveLeaderOnly(given: string | LeaderOnlyOptions, where: string) {
+  const options = typeof given === 'string' ? { name: given } : given;
+  LEADER_ONLY_OPTIONS.check(`The leadership of ${where}`, options);
+  const { name, leaseMs, onLost = LEADER_ONLY_OPTIONS.defaults.onLost, service: lockService } = options;
+  leaderResource(name, `the leadership of ${where}`);
+  checkIsFilledIn('name', name, `the leadership of ${where}`);
+  return { name, leaseMs, onLost, lockService };
+}

@@ -1,0 +1,93 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
+import type { TransactionHooks } from '../../../kernel/api/transactions.js';
+import { checkFunction, describeValue } from '../../../kernel/api/validation.js';
+
+interface ScopedTransaction {
+  readonly callbacks: (() => Promise<void>)[];
+  hasEnded: boolean;
+}
+
+/** An adapter of `@nestjs-cls/transactional`, as far as {@link TransactionScope.follow} changes it. */
+export interface TransactionalAdapterLike {
+  optionsFactory: (...args: never[]) => object;
+}
+
+/**
+ * The module option `transactions` for every library whose transaction is a function that resolves after the commit:
+ * a lock that is acquired inside of it is released when it has settled, by a commit or a rollback.
+ *
+ * ```ts
+ * export const transactions = new TransactionScope();
+ * RedisLockModule.forRoot({ connection, transactions });
+ * transactions.run(() => prisma.$transaction(async (tx) => { ... }));
+ * new ClsPluginTransactional({ adapter: transactions.follow(new TransactionalAdapterTypeOrm({ ... })) });
+ * ```
+ */
+export class TransactionScope implements TransactionHooks {
+  readonly #storage = new AsyncLocalStorage<ScopedTransaction>();
+
+  /**
+   * Calls a function that opens a transaction, and resolves after its end. Inside of another `run`, the leases last
+   * until the end of the outer one.
+   *
+   * @returns what the function returns; it has released the leases before
+   */
+  async run<T>(transaction: () => PromiseLike<T>): Promise<T> {
+    checkFunction('transaction', transaction);
+    return this.current() ? transaction() : this.#runNew(transaction);
+  }
+
+  /**
+   * Makes an adapter of `@nestjs-cls/transactional` tell this scope of its transactions. It changes the adapter.
+   *
+   * @returns the adapter
+   * @throws InvalidLockOptionsError if it is no such adapter
+   */
+  follow<A extends TransactionalAdapterLike>(adapter: A): A {
+    const optionsFactory = (adapter as Partial<TransactionalAdapterLike> | null)?.optionsFactory;
+    if (typeof optionsFactory !== 'function') throw noAdapter(adapter);
+    adapter.optionsFactory = (...args) => {
+      const options = optionsFactory.apply(adapter, args) as {
+        wrapWithTransaction?: (...args: unknown[]) => Promise<unknown>;
+      };
+      const wrapWithTransaction = options.wrapWithTransaction;
+      if (typeof wrapWithTransaction !== 'function') throw noAdapter(adapter);
+      return {
+        ...options,
+        // A transaction of its own. A nested one, which is a savepoint, belongs to the outer one.
+        wrapWithTransaction: (...rest: unknown[]) => this.#runNew(() => wrapWithTransaction.apply(options, rest)),
+      };
+    };
+    return adapter;
+  }
+
+  /** The transaction that the running async context is in. The lock service asks for it. */
+  current(): object | undefined {
+    const transaction = this.#storage.getStore();
+    return transaction?.hasEnded === false ? transaction : undefined;
+  }
+
+  /** The lock service calls it. */
+  runOnEnd(transaction: object, callback: () => Promise<void>): void {
+    (transaction as ScopedTransaction).callbacks.push(callback);
+  }
+
+  async #runNew<T>(work: () => PromiseLike<T>): Promise<T> {
+    const transaction: ScopedTransaction = { callbacks: [], hasEnded: false };
+    try {
+      return await this.#storage.run(transaction, work);
+    } finally {
+      transaction.hasEnded = true;
+      for (const callback of transaction.callbacks) await callback();
+    }
+  }
+}
+
+function noAdapter(value: unknown): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    `follow() takes an adapter of @nestjs-cls/transactional, with optionsFactory() and wrapWithTransaction(), not ` +
+      `${describeValue(value)}. For another library, use run().`,
+    'adapter',
+  );
+}

@@ -1,0 +1,83 @@
+import type { TransactionHooks } from '../../../kernel/api/transactions.js';
+import { callback, checked, type OptionsOf, OptionTable, wrongValue } from '../../../kernel/api/validation.js';
+
+/** The functions of `typeorm-transactional` that {@link typeormTransactional} needs. */
+export interface TypeormTransactionalOptions {
+  /**
+   * From `typeorm-transactional`: calls back when a transaction has ended.
+   *
+   * @allowed a function
+   */
+  runOnTransactionComplete: (callback: () => void) => void;
+  /**
+   * From `typeorm-transactional`: returns the data source with this name.
+   *
+   * @allowed a function
+   */
+  getDataSourceByName: (name: string) => TransactionalDataSource | undefined;
+  /**
+   * The names of the data sources. A lease lasts until the innermost transaction ends.
+   *
+   * @allowed an array of names
+   * @default ['default']
+   */
+  dataSources?: readonly string[];
+}
+
+/** A data source of TypeORM, as far as the lock service looks at it. */
+export interface TransactionalDataSource {
+  readonly manager: { readonly queryRunner?: { readonly isTransactionActive: boolean } | undefined };
+}
+
+export const TYPEORM_TRANSACTIONAL_OPTIONS = new OptionTable({
+  runOnTransactionComplete: callback<TypeormTransactionalOptions['runOnTransactionComplete']>().required(),
+  getDataSourceByName: callback<TypeormTransactionalOptions['getDataSourceByName']>().required(),
+  dataSources: checked<readonly string[]>(checkNames).default(['default']),
+} satisfies OptionsOf<TypeormTransactionalOptions>);
+
+/**
+ * The module option `transactions` for `typeorm-transactional`: a lock that is acquired inside of its transaction is
+ * released after the commit or the rollback.
+ *
+ * ```ts
+ * import { getDataSourceByName, runOnTransactionComplete } from 'typeorm-transactional';
+ * RedisLockModule.forRoot({ transactions: typeormTransactional({ getDataSourceByName, runOnTransactionComplete }) });
+ * ```
+ *
+ * @throws InvalidLockOptionsError if an option is invalid
+ */
+export function typeormTransactional(options: TypeormTransactionalOptions): TransactionHooks {
+  TYPEORM_TRANSACTIONAL_OPTIONS.check('typeormTransactional', options);
+  const { runOnTransactionComplete, getDataSourceByName, dataSources } = TYPEORM_TRANSACTIONAL_OPTIONS.filled(options);
+  // TypeORM has one query runner for all transactions on SQLite. So each transaction has an object of its own here.
+  const open = new WeakMap<object, OpenTransaction>();
+  return {
+    current() {
+      for (const name of dataSources) {
+        // In a transaction, the manager is that of the transaction.
+        const runner = getDataSourceByName(name)?.manager.queryRunner;
+        if (!runner?.isTransactionActive) continue;
+        const transaction = open.get(runner) ?? { runner };
+        open.set(runner, transaction);
+        return transaction;
+      }
+      return undefined;
+    },
+    runOnEnd(transaction, callback) {
+      runOnTransactionComplete(() => {
+        open.delete((transaction as OpenTransaction).runner);
+        void callback();
+      });
+    },
+  };
+}
+
+interface OpenTransaction {
+  readonly runner: object;
+}
+
+function checkNames(option: string, names: unknown): void {
+  const isList = Array.isArray(names) && names.length > 0 && names.every((name) => typeof name === 'string');
+  if (isList) return;
+  throw wrongValue(option, 'an array with the names of data sources', names);
+}

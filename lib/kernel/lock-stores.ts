@@ -1,0 +1,19 @@
+import type { Clock, Random } from './util/clock.js';
+import type { JobStore } from '../features/jobs/core/job-store.js';
+import type { LockStore } from './store/lock-store.js';
+
+/** Where a lock service keeps its locks and jobs. */
+export interface LockStores {
+  /** The lock service closes it when the application shuts down. */
+  readonly locks: LockStore;
+  readonly jobs: JobStore;
+  /** The time by which this process counts leases, waits and renewals. @default the system's */
+  readonly clock?: Clock | undefined;
+  /** @default the system's */
+  readonly random?: Random | undefined;
+  /**
+   * Called when the application has started: from then on, the connections keep the process alive. Not before, because
+   * Nest does not report a start that fails, and such a process must be able to exit.
+   */
+  readonly keepAlive?: (() => void) | undefined;
+}

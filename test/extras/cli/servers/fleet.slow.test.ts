@@ -1,0 +1,169 @@
+import { describeOnMachine } from '../../../support/redis/describe-on-machine.js';
+import { TcpProxy } from '../../../support/network/tcp-proxy.js';
+import { useAdmin, useInstances } from '../../../support/redis/lock-instances.js';
+import { useProcesses } from '../../../support/process/lock-process.js';
+import { useRedis } from '../../../support/redis/redis-server.js';
+import { eventually } from '../../../support/expect/eventually.js';
+import { type CliSurroundings, runHere } from '../run-cli.js';
+
+const TERMINAL = { isTerminal: true, env: { NO_COLOR: '1' } };
+const TEN_MINUTES_MS = 600_000;
+
+describeOnMachine('a fleet at night', () => {
+  const redis = useRedis();
+  const full = useRedis({ args: ['--maxmemory', '1'] });
+  useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+  const startProcess = useProcesses(() => redis().url);
+  const run = (argv: readonly string[], surroundings: CliSurroundings = TERMINAL) =>
+    runHere([...argv, '--prefix', 'lock'], { ...surroundings, env: { REDIS_URL: redis().url, ...surroundings.env } });
+
+  it('ls says which holder is alive, and how long the oldest call waits', async () => {
+    const holder = await start();
+    const waiter = await start();
+    const lease = await holder.locks.acquire('order:7', { group: 'Orders.pay' });
+    const waits = waiter.locks.acquire('order:7');
+    await eventually(async () => expect((await run(['ls', '--waiting'])).stdout).toContain('order:7'));
+    const { code, stdout, stderr } = await run(['ls']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const [head, row, ...more] = stdout.trimEnd().split('\n');
+    expect(more).toEqual([]);
+    expect(head).toMatch(/^RESOURCE +MODE +HOLDER +WORK +TOKEN +HELD FOR +LEFT +WAITERS +OLDEST WAIT +STATE$/);
+    expect(row).toMatch(/^order:7 +exclusive +test-\w+ +Orders\.pay +\d+ +\d+ ms +[\d.]+ s +1 +\d+ ms +alive$/);
+    await lease.release();
+    await (await waits).release();
+  });
+
+  it('the dead holder of a lease of ten minutes is named', async () => {
+    const dead = await startProcess(TEN_MINUTES_MS);
+    await dead.ask('acquire', 'order:7');
+    await dead.kill();
+    const alive = await start();
+    const unseen = await run(['ls']);
+    expect(unseen.stdout).not.toContain('order:7');
+    expect((await run(['ls', '--scan'])).stdout).toMatch(/^order:7 .+ not connected: most likely dead$/m);
+
+    const waits = alive.locks.acquire('order:7', { waitMs: 60_000 }).catch(() => undefined);
+    await eventually(async () =>
+      expect((await run(['ls'])).stdout).toMatch(/^order:7 .+ 1 +[\d.]+ m?s +not connected: most likely dead$/m),
+    );
+    expect((await run(['why', 'order:7'])).stdout.split('\n')[0]).toMatch(
+      /^process-\d+: no such process is connected: the holder is most likely dead, free in 9 min \d+ s; a renewal would be due in/,
+    );
+    const status = await run(['status']);
+    expect(status.stdout).toMatch(new RegExp(`^no answer +${dead.instanceId} holds "order:7": free in 9 min`, 'm'));
+    const who = await run(['who', dead.instanceId]);
+    expect(who).toMatchObject({ code: 5, stderr: `${dead.instanceId} is dead: no such process is connected.\n` });
+    expect(who.stdout).toMatch(/^order:7 +exclusive +/m);
+    await alive.locks.shutdown(0);
+    await waits;
+  });
+
+  it('a frozen instance is named, and what it holds', async () => {
+    const frozen = await startProcess(TEN_MINUTES_MS);
+    await frozen.ask('acquire', 'order:9');
+    const alive = await start();
+    await alive.locks.acquire('a');
+    frozen.suspend();
+    const instances = await run(['instances']);
+    expect(instances.code).toBe(5);
+    expect(instances.stdout).toMatch(new RegExp(`^${frozen.instanceId} +silent`, 'm'));
+    expect(instances.stdout).toMatch(new RegExp(`^${alive.instanceId} +up +\\d`, 'm'));
+    expect(instances.stderr).toContain(`Connected, and silent (frozen, too busy, deaf or of an older version)`);
+    expect((await run(['who', frozen.instanceId])).stdout).toMatch(/^order:9 +exclusive/m);
+    const { code, stdout } = await run(['status']);
+    expect(code).toBe(5);
+    expect(stdout).toMatch(new RegExp(`^instances +1 heard, 1 silent: "${frozen.instanceId}"$`, 'm'));
+    frozen.resume();
+  });
+
+  it('a frozen leader is named', async () => {
+    const frozen = await startProcess(TEN_MINUTES_MS);
+    await frozen.ask('campaign', 'mailer');
+    const candidate = await start();
+    candidate.locks.campaign('mailer');
+    await eventually(async () => expect((await run(['leaders'])).stdout).toMatch(/ alive +.* 1$/m));
+    frozen.suspend();
+    // The roll call from before may stand for a second.
+    await eventually(async () => {
+      const { code, stdout } = await run(['leaders']);
+      expect(stdout).toMatch(new RegExp(`^mailer +${frozen.instanceId} +does not answer +`, 'm'));
+      expect(code).toBe(5);
+    });
+    frozen.resume();
+  });
+
+  it('a deaf instance is named', async () => {
+    await using proxy = await TcpProxy.start(redis().port);
+    const deaf = await start({ connection: proxy.url });
+    const alive = await start();
+    await Promise.all([deaf, alive].map(({ locks, instanceId }) => locks.acquire(`of:${instanceId}`)));
+    proxy.blackHole('toClient', 'subscriber');
+    const { code, stdout } = await run(['status']);
+    expect(code).toBe(5);
+    expect(stdout).toMatch(new RegExp(`^instances +1 heard, 1 silent: "${deaf.instanceId}"$`, 'm'));
+    expect((await run(['instances'])).stdout).toMatch(new RegExp(`^${deaf.instanceId} +silent`, 'm'));
+  });
+
+  it('status is one look, and who names the place in the code', async () => {
+    const holder = await start();
+    const waiter = await start();
+    const lease = await holder.locks.acquire('order:7');
+    const waits = waiter.locks.acquire('order:7', { group: 'Orders.pay' });
+    await eventually(async () => expect((await run(['status'])).stdout).toMatch(/^waiting +1, the oldest for/m));
+    const { code, stdout } = await run(['status']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^STATUS +up$/m);
+    expect(stdout).toMatch(/^redis +standalone at (127\.0\.0\.1|localhost):\d+, prefix lock$/m);
+    expect(stdout).toMatch(/^locks +can be had, a write took [\d.]+ ms$/m);
+    expect(stdout).toMatch(/^instances +2 heard, 0 silent$/m);
+    expect(stdout).toMatch(
+      new RegExp(`^order:7 +[\\d.]+ m?s +${waiter.instanceId} +Orders\\.pay +${holder.instanceId}$`, 'm'),
+    );
+    const who = await run(['who', holder.instanceId.slice(5)]);
+    expect(who.code).toBe(0);
+    expect(who.stdout).toMatch(/^order:7 +exclusive +\d+ +/m);
+    expect((await run(['who', 'test-'])).code).toBe(2);
+    expect(await run(['who', 'nobody'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There are: "test-'),
+    });
+    const contention = await run(['contention', '--for', '10ms']);
+    expect(contention).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Orders\.pay +order +1 +/m) });
+    await lease.release();
+    await (await waits).release();
+  });
+
+  it('a deadlock of three processes is named', async () => {
+    const [a, b, c] = [await start(), await start(), await start()];
+    const hold = (instance: typeof a, held: string, wanted: string) =>
+      instance.locks
+        .using(held, { group: `Of.${held}` }, () => instance.locks.acquire(wanted, { waitMs: 50_000 }))
+        .catch(() => undefined);
+    const all = [hold(a, 'x', 'y'), hold(b, 'y', 'z'), hold(c, 'z', 'x')];
+    let lines: string[] = [];
+    await eventually(async () => {
+      const { stdout } = await run(['status']);
+      lines = stdout.split('\n').filter((line) => line.startsWith('DEADLOCK'));
+      expect(lines).toHaveLength(1);
+    });
+    for (const [{ instanceId }, held, wanted] of [
+      [a, 'x', 'y'],
+      [b, 'y', 'z'],
+      [c, 'z', 'x'],
+    ] as const) {
+      expect(lines[0]).toContain(`"${instanceId}" holds "${held}" and wants "${wanted}" (acquire (`);
+    }
+    await Promise.all([a, b, c].map(({ locks }) => locks.shutdown(0)));
+    await Promise.all(all);
+  });
+
+  it('status ends with 3 where locks cannot be had', async () => {
+    const { code, stdout } = await runHere(['status', '--prefix', 'lock'], {
+      ...TERMINAL,
+      env: { ...TERMINAL.env, REDIS_URL: full().url },
+    });
+    expect(code).toBe(3);
+    expect(stdout).toMatch(/^locks +cannot be had$/m);
+  });
+});

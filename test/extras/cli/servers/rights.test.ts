@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs';
+import { useAdmin, useInstances } from '../../../support/redis/lock-instances.js';
+import { documentedUser } from '../../../support/redis/lock-user.js';
+import { useRedis } from '../../../support/redis/redis-server.js';
+import { runHere } from '../run-cli.js';
+
+const PAGE = new URL('../../../../docs/operations/acl.md', import.meta.url);
+
+/** The rules of the user who may look, of docs/operations/acl.md. */
+function viewerRules(): string[] {
+  const [, line] = /<!-- acl: look -->\s+```text\nuser locks-viewer (.+)\n```/.exec(readFileSync(PAGE, 'utf8')) ?? [];
+  if (line === undefined) throw new Error('docs/operations/acl.md has no line for people who look');
+  // What stands in brackets is one rule.
+  return line.match(/\([^)]*\)|\S+/g)!;
+}
+
+describe('the command line', () => {
+  const redis = useRedis();
+  const admin = useAdmin(() => redis().url);
+  const start = useInstances(() => redis().url);
+  const denied = async () => ((await admin().call('ACL', 'LOG')) as unknown[][]).map((entry) => entry.join(' '));
+  const runAs = (name: string, rules: readonly string[]) => {
+    const password = rules.find((rule) => rule.startsWith('>'))!.slice(1);
+    const url = redis().url.replace('://', `://${name}:${password}@`);
+    return (...argv: string[]) => runHere(argv, { env: { REDIS_URL: url }, isTerminal: true });
+  };
+  const fleet = async () => {
+    const one = await start();
+    const { fencingToken } = (await one.locks.acquire('order:7')) as { fencingToken: number };
+    await one.locks.campaign('mailer').whenElected();
+    return { ...one, fencingToken };
+  };
+  beforeEach(() => admin().call('ACL', 'LOG', 'RESET'));
+
+  it('needs no more than the locks themselves', async () => {
+    const { rules } = documentedUser();
+    await admin().call('ACL', 'SETUSER', 'app', 'reset', ...rules);
+    const run = runAs('app', rules);
+    const { fencingToken } = await fleet();
+    for (const argv of [
+      ['status'],
+      ['ls'],
+      ['ls', '--scan'],
+      ['why', 'order:7'],
+      ['leaders'],
+      ['jobs'],
+      ['instances'],
+    ]) {
+      expect([argv, await run(...argv)]).toEqual([argv, expect.objectContaining({ code: 0, stderr: '' })]);
+    }
+    expect((await run('release', 'order:7', '--token', `${fencingToken}`, '--yes')).code).toBe(0);
+    expect(await denied()).toEqual([]);
+  });
+
+  it('looks at all with the rights of a person who looks, and changes nothing', async () => {
+    const rules = viewerRules();
+    await admin().call('ACL', 'SETUSER', 'viewer', 'reset', ...rules);
+    const run = runAs('viewer', rules);
+    const { fencingToken, instanceId } = await fleet();
+    for (const argv of [
+      ['ls'],
+      ['ls', '--scan'],
+      ['why', 'order:7'],
+      ['who', instanceId],
+      ['leaders'],
+      ['jobs'],
+      ['instances'],
+      ['contention', '--for', '1ms'],
+      ['watch', '--for', '1ms'],
+    ]) {
+      expect([argv, await run(...argv)]).toEqual([argv, expect.objectContaining({ code: 0 })]);
+    }
+    expect(await denied()).toEqual([]);
+    const status = await run('status');
+    expect(status).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^locks +not tried: this user may only look$/m),
+    });
+
+    const released = await run('release', 'order:7', '--token', `${fencingToken}`, '--yes');
+    expect(released).toMatchObject({ code: 3, stdout: '', stderr: expect.stringContaining('The ACL user needs') });
+    const executed = await run('exec', 'order:8', '--prefix', 'lock', '--wait', '10ms', '--', 'true');
+    expect(executed.code).toBe(3);
+    expect((await run('job', 'nightly', '--pause', '1h')).code).not.toBe(0);
+    expect(await admin().exists('lock:{order:7}', 'lock:{order:8}')).toBe(1);
+  });
+
+  it('says which right is missing, and no password', async () => {
+    const rules = ['on', '>pw-5ecret', '~lock:*', '&lock:*', '+subscribe', '+client|setname'];
+    await admin().call('ACL', 'SETUSER', 'nobody', 'reset', ...rules);
+    const { code, stdout, stderr } = await runAs('nobody', rules)('ls', '--prefix', 'lock');
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+    expect(stderr).toMatch(/NOPERM|may not/);
+    expect(stderr).not.toContain('5ecret');
+  });
+});

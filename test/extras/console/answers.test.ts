@@ -1,0 +1,191 @@
+import type { Clock } from '../../../lib/kernel/util/clock.js';
+import { ManualClock } from '../../../lib/testing/fleet/manual-clock.js';
+import { track } from '../../support/expect/tracked.js';
+import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
+import { ConsoleAnswers } from '../../../lib/extras/console/answers/console-answers.js';
+import type { ConsoleBodies } from '../../../lib/extras/console/bodies.js';
+import { fleetInstance, FleetSource, heldLease, largeFleet, waitingCall } from './fleet-source.js';
+
+const answersOf = (source: FleetSource, clock?: Clock) =>
+  new ConsoleAnswers({
+    title: 'Orders',
+    sources: [source],
+    actions: [],
+    onError: (error) => {
+      throw error;
+    },
+    ...(clock && { clock }),
+  });
+
+const viewed = async <B>(answers: ConsoleAnswers, view: string, query: Record<string, string> = {}): Promise<B> => {
+  const { body, status } = await answers.view(view, new URLSearchParams(query), undefined);
+  expect(status).toBe(200);
+  return JSON.parse(body!) as B;
+};
+const failed = async (answers: ConsoleAnswers, view: string, query: Record<string, string> = {}) => {
+  const { body, status } = await answers.view(view, new URLSearchParams(query), undefined);
+  return [status, JSON.parse(body!) as { error: { code: string; message: string } }] as const;
+};
+
+const shop = () =>
+  new FleetSource([
+    fleetInstance('api-1', {
+      held: [
+        heldLease('order:7', 64, { group: 'Stock.sync', callSite: 'stock.ts:17' }),
+        heldLease('Order:8', 96, { isRenewed: false, heldMs: 90_000 }),
+      ],
+    }),
+    fleetInstance('api-2', { waiting: [waitingCall(1, 'order:7'), waitingCall(2, 'order:9', { waitedMs: 9_000 })] }),
+  ]);
+
+it('20 viewers of every view cost one roll call a second', async () => {
+  const source = shop();
+  const answers = answersOf(source);
+  const views = ['now', 'locks', 'blockers', 'leaders', 'instances', 'lock'];
+  await Promise.all(
+    Array.from({ length: 20 }, (_, viewer) => {
+      return viewed(answers, views[viewer % views.length]!, { resource: 'order:7', filter: 'order', sort: '' });
+    }),
+  );
+  expect(source.asked).toEqual(['']);
+});
+
+it('a poll after which nothing but the time has changed is answered 304', async () => {
+  const source = shop();
+  const first = await answersOf(source).view('locks', new URLSearchParams(), undefined);
+  const { etag } = first.headers;
+  source.at += 2_000;
+  source.instances = source.instances.map((each) => ({
+    ...each,
+    uptimeMs: each.uptimeMs + 2_000,
+    held: each.held.map((lease) => ({ ...lease, heldMs: lease.heldMs + 2_000, leftMs: lease.leftMs - 2_000 })),
+    waiting: each.waiting.map((wait) => ({ ...wait, waitedMs: wait.waitedMs + 2_000 })),
+  }));
+  const second = await answersOf(source).view('locks', new URLSearchParams(), etag);
+  expect([second.status, second.body]).toEqual([304, undefined]);
+  expect(Number(second.headers['x-lock-console-now'])).toBeGreaterThan(0);
+
+  source.instances = source.instances.map((each) => ({
+    ...each,
+    held: each.held.map((lease) => ({ ...lease, leftMs: 30_000 })),
+  }));
+  const renewed = await answersOf(source).view('locks', new URLSearchParams(), etag);
+  expect(renewed.status).toBe(200);
+});
+
+it('locks are filtered, sorted and cut by the server', async () => {
+  const answers = answersOf(shop());
+  const names = async (query: Record<string, string>) => {
+    const { rows, total } = await viewed<ConsoleBodies['locks']>(answers, 'locks', query);
+    return [rows.map(({ resource }) => resource), total];
+  };
+  expect(await names({})).toEqual([['Order:8', 'order:7', 'order:9'], 3]);
+  expect(await names({ sort: '-resource', limit: '2' })).toEqual([['order:9', 'order:7'], 3]);
+  expect(await names({ filter: 'STOCK' })).toEqual([['order:7'], 1]);
+  expect(await names({ state: 'waited', sort: 'wait' })).toEqual([['order:9', 'order:7'], 2]);
+  expect(await names({ state: 'trouble' })).toEqual([['Order:8', 'order:9'], 2]);
+  expect(await names({ group: 'Orders.pay' })).toEqual([['Order:8'], 1]);
+  const { rows, groups } = await viewed<ConsoleBodies['locks']>(answers, 'locks', { filter: 'order:9' });
+  expect(rows).toMatchObject([{ mode: 'free', life: 'noHolder', waiters: 1 }]);
+  expect(groups).toEqual(['Orders.pay', 'Stock.sync']);
+});
+
+it('where the lists of instances are cut, they are asked for what begins with the filter', async () => {
+  const source = new FleetSource([
+    fleetInstance('api-1', { more: { held: 900, waiting: 0, leaderships: 0, jobs: 0 } }),
+  ]);
+  const body = await viewed<ConsoleBodies['locks']>(answersOf(source), 'locks', { filter: 'order:777' });
+  expect(source.asked).toEqual(['', 'order:777']);
+  expect(body.fleet.unlistedHeld).toBe(900);
+});
+
+it('now names the oldest waits, and says what is missing', async () => {
+  const source = shop();
+  source.silent = ['api-3'];
+  const body = await viewed<ConsoleBodies['now']>(answersOf(source), 'now');
+  expect(body).toMatchObject({
+    fleet: { completeness: 'partial', heard: 2, asked: 3, silent: ['api-3'], silentCount: 1 },
+    redis: { status: 'up' },
+    held: 2,
+    waiting: 2,
+    oldestWaitSince: source.at - 9_000,
+    lastMinute: null,
+    jobs: null,
+  });
+  expect(body.longestWaits.map(({ resource, heldBy }) => [resource, heldBy])).toEqual([
+    ['order:9', undefined],
+    ['order:7', 'api-1'],
+  ]);
+});
+
+it('lock lists the calls that wait, the oldest first', async () => {
+  const source = new FleetSource([
+    fleetInstance('api-1', { waiting: [waitingCall(1, 'order:7', { waitedMs: 2_000 }), waitingCall(2, 'order:8')] }),
+    fleetInstance('api-2', { waiting: [waitingCall(1, 'order:7', { waitedMs: 9_000 })] }),
+    fleetInstance('api-3', { waiting: [waitingCall(1, 'order:7', { waitedMs: 5_000 })] }),
+  ]);
+  const { calls } = await viewed<ConsoleBodies['lock']>(answersOf(source), 'lock', { resource: 'order:7' });
+  expect(calls.map(({ instanceId }) => instanceId)).toEqual(['api-2', 'api-3', 'api-1']);
+});
+
+it('now counts those that have not answered where Redis does not say who is connected', async () => {
+  const source = shop();
+  source.unnamed = 2;
+  const { fleet } = await viewed<ConsoleBodies['now']>(answersOf(source), 'now');
+  expect(fleet).toMatchObject({ completeness: 'partial', heard: 2, asked: 4, silent: [], silentCount: 2 });
+});
+
+it('10,000 locks of 1,000 instances are answered within a second of the processor', async () => {
+  const answers = answersOf(new FleetSource(largeFleet(1_000, 10)));
+  const from = process.cpuUsage();
+  const { total, rows } = await viewed<ConsoleBodies['locks']>(answers, 'locks', { sort: '-since' });
+  expect([total, rows.length]).toEqual([10_000, 100]);
+  const { user, system } = process.cpuUsage(from);
+  expect(user + system).toBeLessThan(1e6);
+});
+
+it.each([
+  ['locks', { limit: '0' }, 'BAD_REQUEST'],
+  ['locks', { limit: '5000' }, 'BAD_REQUEST'],
+  ['locks', { sort: 'colour' }, 'BAD_REQUEST'],
+  ['locks', { state: 'blue' }, 'BAD_REQUEST'],
+  ['locks', { filter: 'x'.repeat(201) }, 'BAD_REQUEST'],
+  ['lock', {}, 'BAD_REQUEST'],
+  ['jobs', {}, 'NOT_SUPPORTED'],
+  ['job', { name: 'x' }, 'NOT_SUPPORTED'],
+  ['nothing', {}, 'NOT_FOUND'],
+  ['__proto__', {}, 'NOT_FOUND'],
+  ['now', { service: 'other' }, 'UNKNOWN_SERVICE'],
+])('the view %s with %j is refused: %s', async (view, query, code) => {
+  const [status, { error }] = await failed(answersOf(shop()), view, query as Record<string, string>);
+  expect(error.code).toBe(code);
+  expect(status).toBeGreaterThanOrEqual(400);
+  expect(error.message).toMatch(/\.$|=…$/);
+});
+
+it('where Redis is away, each view says so, and names no address', async () => {
+  const source = shop();
+  source.failure = () =>
+    Promise.reject(
+      new LockUnavailableError('', 'ask the fleet', 'failed', new Error('connect ECONNREFUSED 10.1.2.3:6379')),
+    );
+  const answers = answersOf(source);
+  for (const view of ['now', 'locks', 'lock', 'blockers', 'leaders', 'instances']) {
+    const [status, { error }] = await failed(answers, view, { resource: 'x' });
+    expect([view, status, error.code]).toEqual([view, 503, 'REDIS_AWAY']);
+    expect(error.message).not.toMatch(/10\.1\.2\.3|ECONN/);
+  }
+  expect((await viewed<{ title: string }>(answers, 'session')).title).toBe('Orders');
+});
+
+it('a Redis that does not answer is away after three seconds', async () => {
+  const source = shop();
+  source.failure = () => new Promise<never>(() => {});
+  const clock = new ManualClock();
+  const answer = track(failed(answersOf(source, clock), 'now'));
+  await clock.advance(2_999);
+  expect(answer.state).toBe('pending');
+  await clock.advance(1);
+  const [status, { error }] = answer.value;
+  expect([status, error.code]).toEqual([503, 'REDIS_AWAY']);
+});

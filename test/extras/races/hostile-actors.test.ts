@@ -1,0 +1,261 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  exploreRaces,
+  type ExploreRacesOptions,
+  raced,
+  RaceFoundError,
+  racePoint,
+  RaceToolError,
+} from '../../../lib/races.js';
+
+const holds = (): void => {};
+
+async function errorOf(run: Promise<unknown>): Promise<RaceFoundError | RaceToolError> {
+  const error: unknown = await run.then(
+    () => new Error('nothing was thrown'),
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof RaceFoundError || error instanceof RaceToolError) return error;
+  throw error;
+}
+
+describe('exploreRaces with hostile actors', () => {
+  it('ends where an actor never does, and says after what it waits', async () => {
+    const hanging = async (): Promise<void> => {
+      await racePoint('asks a person');
+      await new Promise(() => {});
+    };
+
+    const race = await errorOf(exploreRaces(() => 0, { clerk: hanging }, { invariant: holds, patienceMs: 20 }));
+    expect(race).toBeInstanceOf(RaceFoundError);
+    expect(race.message).toMatch(/^no actor can go on: clerk waits for .*, after "asks a person"\n/);
+  });
+
+  it('ends where an actor goes round without a point for ever', async () => {
+    let rounds = 0;
+    const polling = async (): Promise<void> => {
+      for (const last = rounds + 100_000; rounds < last; rounds++)
+        await new Promise((resolve) => setImmediate(resolve));
+    };
+
+    const race = await errorOf(exploreRaces(() => 0, [polling], { invariant: holds, patienceMs: 20 }));
+    expect(race.message).toMatch(/^no actor can go on: A waits for /);
+    rounds = Infinity;
+  });
+
+  it.each([
+    ['an error', new TypeError('no such row'), 'A threw TypeError: no such row'],
+    ['a text', 'no such row', 'A threw "no such row"'],
+    ['undefined', undefined, 'A threw undefined'],
+    ['null', null, 'A threw null'],
+    ['an object without a prototype', Object.create(null) as object, 'A threw {}'],
+    ['a frozen error', Object.freeze(new Error('frozen')), 'A threw Error: frozen'],
+  ])('tells of an actor that throws %s', async (_, thrown, reason) => {
+    const later = async (): Promise<void> => {
+      await racePoint('looks');
+      throwIt(thrown);
+    };
+    const atOnce = (): never => throwIt(thrown);
+
+    for (const actor of [later, atOnce]) {
+      const race = (await errorOf(exploreRaces(() => 0, [actor], { invariant: holds }))) as RaceFoundError;
+      expect(race.reason).toBe(reason);
+      expect(race.cause).toBe(thrown);
+    }
+  });
+
+  it.each([
+    ['throws an error', (): never => throwIt(new Error('2 sold')), '2 sold'],
+    ['throws an error without a message', (): never => throwIt(new RangeError()), 'RangeError'],
+    ['throws a text', (): never => throwIt('2 sold'), 'the invariant threw "2 sold"'],
+    ['throws undefined', (): never => throwIt(undefined), 'the invariant threw undefined'],
+    ['rejects', (): Promise<never> => Promise.reject(new Error('2 sold')), '2 sold'],
+    ['resolves to false', async (): Promise<boolean> => false, 'the invariant does not hold'],
+    ['resolves to a text', async (): Promise<string> => '2 sold', '2 sold'],
+  ])('tells of an invariant that %s', async (_, invariant, reason) => {
+    const race = (await errorOf(exploreRaces(() => 0, [() => racePoint('sells')], { invariant }))) as RaceFoundError;
+
+    expect(race.reason).toBe(reason);
+    expect(race.story).toBe(`A sells: ${reason}`);
+  });
+
+  it.each([
+    ['throws', (): never => throwIt(new Error('no database'))],
+    ['rejects', (): Promise<never> => Promise.reject(new Error('no database'))],
+  ])('says that the setup %s, though it fails the third time only', async (_, fail) => {
+    let runs = 0;
+    const setup = (): unknown => (++runs === 3 ? fail() : 0);
+    const actor = (): Promise<void> => racePoint('works');
+
+    const error = await errorOf(exploreRaces(setup, [actor, actor, actor], { invariant: holds }));
+    expect(error).toMatchObject({
+      code: 'SETUP_FAILED',
+      cause: expect.objectContaining({ message: 'no database' }),
+      message: 'exploreRaces: the setup failed: Error: no database',
+    });
+  });
+
+  it('tells that the setup or the invariant never ends', async () => {
+    const never = (): Promise<never> => new Promise(() => {});
+    const actor = (): Promise<void> => racePoint('works');
+    const unset = await errorOf(exploreRaces(never, [actor], { invariant: holds, patienceMs: 5 }));
+    expect(unset).toMatchObject({
+      code: 'SETUP_FAILED',
+      message: expect.stringContaining('the setup has not ended within 20 ms (four times `patienceMs`)'),
+    });
+    const unchecked = await errorOf(exploreRaces(() => 0, [actor], { invariant: never, patienceMs: 5 }));
+    expect(unchecked).toMatchObject({
+      code: 'INVARIANT_STUCK',
+      message: expect.stringContaining('the invariant has not ended within 20 ms'),
+    });
+  });
+
+  it.each([[[]], [{}], [undefined as never], [null as never]])('refuses the actors %j', async (actors) => {
+    await expect(exploreRaces(() => 0, actors, { invariant: holds })).rejects.toMatchObject({
+      code: 'INVALID_LOCK_OPTIONS',
+      message: expect.stringContaining('at least one actor'),
+    });
+  });
+
+  describe('that do something else each time', () => {
+    let calls = 0;
+    /** In place of Math.random(), so that it surely differs. */
+    const chance = (): boolean => ++calls % 3 === 0;
+    const gambler = async (): Promise<void> => {
+      await racePoint('plays');
+      if (chance()) await racePoint('wins');
+      else await racePoint('loses');
+    };
+
+    it.each<[string, Partial<ExploreRacesOptions<number>>]>([
+      ['all', {}],
+      ['some', { schedules: 50 }],
+    ])('says so, with %s schedules', async (_, options) => {
+      const error = await errorOf(exploreRaces(() => 0, [gambler, gambler], { invariant: holds, ...options }));
+
+      expect(error).toMatchObject({ code: 'SCHEDULE_DIVERGED' });
+      expect(error.message).toMatch(/A loses.*Now it is: .*A wins|A wins.*Now it is: .*A loses|B (loses|wins)/);
+      expect(error.message).toContain('a random number');
+    });
+
+    it('says so, where the search for a shorter story finds it', async () => {
+      const loses = async (): Promise<void> => {
+        await gambler();
+        throw new Error('bankrupt');
+      };
+      const error = await errorOf(exploreRaces(() => 0, [gambler, loses], { invariant: holds }));
+
+      expect(['SCHEDULE_DIVERGED', 'RACE_FOUND']).toContain(error.code);
+    });
+
+    it('says so, where the seed is of another test', async () => {
+      const twoSteps = async (): Promise<void> => {
+        await racePoint('reads');
+        await racePoint('writes');
+      };
+      const found = (await errorOf(
+        exploreRaces(() => 0, [twoSteps, twoSteps], { invariant: () => false }),
+      )) as RaceFoundError;
+      const { seed } = found;
+
+      for (const actors of [[gambler, gambler], [twoSteps], [twoSteps, twoSteps, twoSteps]]) {
+        const error = await errorOf(exploreRaces(() => 0, actors, { invariant: () => false, seed }));
+        expect(error).toMatchObject({ code: 'SCHEDULE_DIVERGED' });
+      }
+    });
+  });
+
+  it('repeats the schedule of a seed exactly', async () => {
+    const trace: string[] = [];
+    const setup = (): string[] => {
+      trace.length = 0;
+      return trace;
+    };
+    const actor =
+      (name: string) =>
+      async (world: string[]): Promise<void> => {
+        for (let step = 1; step <= 4; step++) {
+          await racePoint(`step ${step}`);
+          world.push(name + step);
+        }
+      };
+    const failed: string[] = [];
+    const invariant = (world: string[]): boolean => {
+      const order = world.join();
+      if (!order.includes('A1,B1,B2,A2,B3')) return true;
+      failed.push(order);
+      return false;
+    };
+    const race = (await errorOf(exploreRaces(setup, [actor('A'), actor('B')], { invariant }))) as RaceFoundError;
+    const shortest = failed.at(-1);
+
+    for (let run = 0; run < 3; run++) {
+      const { seed } = race;
+      const again = (await errorOf(
+        exploreRaces(setup, [actor('A'), actor('B')], { invariant, seed }),
+      )) as RaceFoundError;
+      expect([again.story, again.seed]).toEqual([race.story, seed]);
+      expect(failed.at(-1)).toBe(shortest);
+    }
+    expect(failed.length).toBeGreaterThan(3);
+  });
+
+  it('refuses all schedules of something huge, and says what to do', async () => {
+    const busy = async (): Promise<void> => {
+      for (let step = 0; step < 50; step++) await racePoint('works');
+    };
+    const run = exploreRaces(() => 0, Array<typeof busy>(6).fill(busy), { invariant: holds, maxSchedules: 100 });
+
+    await expect(run).rejects.toMatchObject({
+      code: 'TOO_MANY_SCHEDULES',
+      message: expect.stringMatching(/100 schedules.*Name the object.*schedules: 1_000/),
+    });
+  });
+
+  it('runs two explorations at the same time', async () => {
+    const sell = async (stock: { left: number }): Promise<void> => {
+      await racePoint('reads');
+      const { left } = stock;
+      await racePoint('writes');
+      stock.left = left - 1;
+    };
+    const invariant = ({ left }: { left: number }): boolean => left === 0;
+    const explore = (): Promise<unknown> =>
+      exploreRaces(() => ({ left: 2 }), [sell, sell], { invariant, throws: false });
+    const alone = await explore();
+
+    expect(await Promise.all([explore(), explore(), explore()])).toEqual([alone, alone, alone]);
+  });
+
+  it('runs an exploration inside of an actor', async () => {
+    const inner = (): Promise<unknown> => exploreRaces(() => 0, [() => racePoint('inner')], { invariant: holds });
+    const result = await exploreRaces(() => 0, [inner, () => racePoint('outer')], { invariant: holds });
+
+    expect(result).toMatchObject({ exhausted: true });
+  });
+
+  it('has no effect on what an actor of an earlier schedule still does', async () => {
+    class Ledger {
+      readonly lines: string[] = [];
+      async add(line: string): Promise<void> {
+        this.lines.push(line);
+      }
+    }
+    const ledgers: Ledger[] = [];
+    const setup = (): Ledger => {
+      ledgers.push(new Ledger());
+      return raced(ledgers.at(-1)!);
+    };
+    const late = (ledger: Ledger): void => {
+      setTimeout(() => void ledger.add('late'), 300);
+    };
+    await exploreRaces(setup, [late, (ledger) => ledger.add('B')], { invariant: holds });
+    await new Promise((resolve) => setTimeout(resolve, 350));
+
+    for (const { lines } of ledgers) expect(lines).toEqual(['B']);
+  });
+});
+
+function throwIt(value: unknown): never {
+  throw value;
+}

@@ -1,0 +1,249 @@
+import { describe, expect, it } from '@jest/globals';
+import type { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
+import type { ActorOutcomes } from '../../../lib/extras/races/explore-options.js';
+import { exploreRaces } from '../../../lib/extras/races/explore-races.js';
+import type { RaceKit } from '../../../lib/extras/races/locks/race-kit.js';
+import { raced, racePoint } from '../../../lib/extras/races/raced.js';
+
+class Stock {
+  constructor(private left: number) {}
+
+  async read(): Promise<number> {
+    return this.left;
+  }
+
+  async write(left: number): Promise<void> {
+    this.left = left;
+  }
+}
+
+interface Shop {
+  readonly locks: RedisLockService;
+  readonly stock: Stock;
+  sold: number;
+}
+
+const shop = (kit: RaceKit): Shop => ({
+  locks: kit.locks(),
+  stock: raced(new Stock(1), { name: 'stock', reads: ['read'] }),
+  sold: 0,
+});
+
+async function sell(world: Shop): Promise<void> {
+  const left = await world.stock.read();
+  if (left === 0) return;
+  await world.stock.write(left - 1);
+  world.sold++;
+}
+
+const lockedBy = (resource: string) => (world: Shop) => world.locks.using(resource, () => sell(world));
+const locked = lockedBy('order:7');
+const soldOnce = ({ sold }: Shop): string | undefined => (sold === 1 ? undefined : `sold ${sold} times`);
+
+type Actors = Parameters<typeof exploreRaces<Shop>>[1];
+
+async function storyOf(actors: Actors, invariant: (world: Shop) => unknown = soldOnce): Promise<string | undefined> {
+  return (await exploreRaces(shop, actors, { invariant, throws: false })).failure?.story;
+}
+
+describe('exploreRaces with locks', () => {
+  it.each(['anything', 'named'] as const)('finds nothing where the work is locked (shares: %s)', async (shares) => {
+    const result = await exploreRaces(shop, [locked, locked], { invariant: soldOnce, shares });
+
+    expect(result.exhausted).toBe(true);
+    expect(result.schedules).toBeGreaterThan(1);
+  });
+
+  it('finds a check outside of the lock', async () => {
+    const early = async (world: Shop): Promise<void> => {
+      if ((await world.stock.read()) === 0) return;
+      await world.locks.using('order:7', async () => {
+        await world.stock.write(0);
+        world.sold++;
+      });
+    };
+
+    expect(await storyOf([early, early])).toBe(
+      'A stock.read() -> 1; A asks for order:7 and gets it; B stock.read() -> 1; B asks for order:7 and finds it held; ' +
+        'A stock.write(0); A releases order:7; B gets order:7; B stock.write(0); B releases order:7: sold 2 times',
+    );
+  });
+
+  it('finds a lock on another key', async () => {
+    expect(await storyOf([locked, lockedBy('order:8')])).toContain(
+      'B asks for order:8 and gets it; B stock.read() -> 1',
+    );
+  });
+
+  it('finds state in memory that is changed after the release, though no point names it', async () => {
+    const late = async (world: Shop): Promise<void> => {
+      const sold = await world.locks.using('order:7', () => world.sold);
+      world.sold = sold + 1;
+    };
+
+    expect(await storyOf([late, late], ({ sold }) => sold === 2)).toBe(
+      'A asks for order:7 and gets it; A releases order:7; B asks for order:7 and gets it; B releases order:7: ' +
+        'the invariant does not hold',
+    );
+  });
+
+  it('tries both where a caller does not wait', async () => {
+    const results = new Set<string>();
+    const once = (world: Shop): Promise<unknown> =>
+      world.locks.tryUsing('order:7', async () => racePoint('works', { object: 'order' }));
+    await exploreRaces(shop, [once, once], {
+      invariant: (_, { A, B }) => void results.add(JSON.stringify([A?.value, B?.value])),
+    });
+
+    expect(results.size).toBe(3);
+  });
+
+  it('finds actors that lock in different orders, and wait for each other', async () => {
+    const both = (first: string, second: string) => (world: Shop) =>
+      world.locks.using(first, { waitMs: Infinity }, () => world.locks.using(second, { waitMs: Infinity }, () => {}));
+
+    const story = await storyOf([both('a', 'b'), both('b', 'a')], () => {});
+    expect(story).toMatch(/ m?s pass: deadlock: B waits for a, which A holds; A waits for b, which B holds$/);
+  });
+
+  it('counts a wait that ends without the lock as a race, but not that a lock is busy', async () => {
+    const both = (first: string, second: string) => (world: Shop) =>
+      world.locks.using(first, () => world.locks.using(second, () => {}));
+    const stays = async ({ locks }: Shop): Promise<void> => void (await locks.acquire('a'));
+    const busy = (world: Shop): Promise<void> => world.locks.using('order:7', { waitMs: 0 }, () => racePoint('works'));
+
+    expect(await storyOf([both('a', 'b'), both('b', 'a')], () => {})).toMatch(
+      / m?s pass; .*: deadlock: B waits for a, which A holds; A waits for b, which B holds$/,
+    );
+    expect(await storyOf([stays, ({ locks }) => locks.using('a', () => {})], () => {})).toMatch(
+      / m?s pass: B threw LockTimeoutError: "a" is held by A /,
+    );
+    expect(await storyOf([busy, busy], () => {})).toBeUndefined();
+  });
+
+  it('tries every order of what a campaign sends', async () => {
+    const lead = async (world: Shop): Promise<void> => {
+      const leadership = world.locks.campaign('seller');
+      await leadership.whenElected();
+      await racePoint('reads', { object: 'stock' });
+      const { sold } = world;
+      await racePoint('writes', { object: 'stock' });
+      world.sold = sold + 1;
+      await leadership.resign();
+    };
+    const invariant = ({ sold }: Shop, { A, B }: ActorOutcomes): boolean =>
+      sold === 2 || A?.status !== 'returned' || B?.status !== 'returned';
+
+    const options = { invariant, shares: 'named', throws: false } as const;
+    expect(await exploreRaces(shop, [lead, lead], options)).toMatchObject({ exhausted: true });
+    const { failure } = await exploreRaces(shop, [lead, lead], { ...options, faults: ['stall'] });
+    expect(failure?.story).toMatch(
+      /^A asks for leader:seller and gets it; A reads; A stands still.*B asks for leader:seller and gets it; B reads;/,
+    );
+  });
+
+  it('runs a tick of a job on one instance', async () => {
+    const job = (world: Shop): Promise<unknown> =>
+      world.locks.runSingleton(
+        { job: 'nightly', tick: '2026-01-01', overlap: 'skip', onCrash: 'skip', keepMs: 60_000, lock: {} },
+        async () => {
+          await racePoint('counts');
+          world.sold++;
+        },
+      );
+
+    expect(await storyOf([job, job])).toBeUndefined();
+  });
+
+  it('lets time pass where no actor can go on', async () => {
+    const waits: number[] = [];
+    const slow = async ({ kit, locks }: { kit: RaceKit; locks: RedisLockService }): Promise<void> => {
+      await locks.using('order:7', async () => {
+        const before = kit.now();
+        await kit.sleep(90_000);
+        waits.push(kit.now() - before);
+      });
+    };
+    await exploreRaces((kit) => ({ kit, locks: kit.locks({ waitMs: 600_000 }) }), [slow, slow], {
+      invariant: () => {},
+    });
+
+    expect(new Set(waits)).toEqual(new Set([90_000]));
+  });
+
+  it('refuses to sleep where no time passes', async () => {
+    const setup = async (kit: RaceKit): Promise<void> => kit.sleep(5);
+
+    await expect(exploreRaces(setup, [() => {}], { invariant: () => {} })).rejects.toThrow('sleep() is for actors');
+  });
+});
+
+describe('faults', () => {
+  const explore = async (fault: 'kill' | 'lose' | 'stall', actor: (world: Shop) => unknown): Promise<string> => {
+    const invariant = ({ sold }: Shop): unknown => sold < 2;
+    const result = await exploreRaces(shop, [actor, actor], {
+      invariant,
+      faults: [fault],
+      shares: 'named',
+      throws: false,
+    });
+    return result.failure?.story ?? 'nothing';
+  };
+
+  it('lets the other actor have the lock when a process has died', async () => {
+    const ends = new Set<string>();
+    const brief = (kit: RaceKit): Shop => ({ ...shop(kit), locks: kit.locks({ leaseMs: 2_000 }) });
+    await exploreRaces(brief, [locked, locked], {
+      invariant: ({ sold }, { A, B }) => void ends.add(`${A?.status} ${B?.status} ${sold}`),
+      faults: ['kill'],
+      shares: 'named',
+    });
+
+    expect([...ends].toSorted()).toEqual(['killed returned 1', 'returned killed 1', 'returned returned 1']);
+  });
+
+  it('finds work that goes on after its lease, which nothing but a fencing token stops', async () => {
+    expect(await explore('stall', locked)).toBe(
+      'A asks for order:7 and gets it; A stock.read() -> 1; A stands still for 15001 ms; B asks for order:7 and gets ' +
+        'it; B stock.read() -> 1; B stock.write(0); B releases order:7; A stock.write(0); A releases order:7; A ends ' +
+        'with LeaseLostError: the invariant does not hold',
+    );
+  });
+
+  it('finds work that does not look at its signal, and not that which does', async () => {
+    const looking = (world: Shop): Promise<void> =>
+      world.locks.using('order:7', async ({ signal }) => {
+        const left = await world.stock.read();
+        if (left === 0 || signal.aborted) return;
+        world.sold++;
+        await world.stock.write(left - 1);
+      });
+    const blind = (world: Shop): Promise<void> =>
+      world.locks.using('order:7', async () => {
+        const left = await world.stock.read();
+        await racePoint('pays', { object: 'payment' });
+        if (left === 1) world.sold++;
+        await world.stock.write(0);
+      });
+
+    expect(await explore('lose', blind)).toContain('A loses order:7; B asks for order:7 and gets it');
+    expect(await explore('lose', looking)).toMatch(/A stock.read\(\) -> 1; A loses order:7|nothing/);
+  });
+
+  it('happen as often as they may', async () => {
+    const most = async (maxFaults: number): Promise<number> => {
+      let killed = 0;
+      await exploreRaces(shop, [locked, locked], {
+        invariant: (_, { A, B }) => {
+          killed = Math.max(killed, [A, B].filter((end) => end?.status === 'killed').length);
+        },
+        faults: ['kill'],
+        maxFaults,
+        shares: 'named',
+      });
+      return killed;
+    };
+
+    expect([await most(1), await most(2)]).toEqual([1, 2]);
+  });
+});

@@ -1,0 +1,86 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LockOptions } from '../../../lib/index.js';
+import { exploreRaces, raced, racePoint, type RaceKit } from '../../../lib/races.js';
+import { nameTokens, tellTime } from '../../../lib/extras/races/schedule/story.js';
+
+class Bids {
+  async raise(_bid: number, token: number): Promise<{ token: number }> {
+    return { token };
+  }
+}
+
+const setup = (kit: RaceKit) => ({ kit, locks: kit.locks(), bids: raced(new Bids()) });
+type World = ReturnType<typeof setup>;
+
+async function storyOf(actors: ((world: World) => unknown)[]): Promise<string> {
+  const options = { invariant: () => 'told', throws: false, shares: 'named' } as const;
+  return (await exploreRaces(setup, actors, options)).failure!.story;
+}
+
+const keeps = async ({ locks }: World): Promise<void> => {
+  await locks.acquire('a', { leaseMs: 5_000, watchdog: false });
+};
+
+describe('the story of a race', () => {
+  it('tells that an actor gets a lock after time has passed', async () => {
+    const waits = (world: World): Promise<void> => world.locks.using('a', { waitMs: 60_000 }, () => racePoint('works'));
+
+    expect(await storyOf([keeps, waits])).toMatch(
+      /B asks for a and finds it held; [\d.]+ m?s pass; B gets a; B works; B releases a: told$/,
+    );
+  });
+
+  it('tells that an actor ends with an error that it may throw', async () => {
+    const busy = (world: World): Promise<void> => world.locks.using('a', { waitMs: 0 }, () => racePoint('works'));
+
+    expect(await storyOf([keeps, busy])).toBe(
+      'A asks for a and gets it; B asks for a and finds it held; B ends with LockBusyError: told',
+    );
+  });
+
+  it('tells whether a reentrant lock is entered or left', async () => {
+    const options: LockOptions = { mode: 'reentrant' };
+    const again = ({ locks }: World): Promise<void> =>
+      locks.using('a', options, () => locks.using('a', options, () => racePoint('works')));
+
+    expect(await storyOf([again])).toBe(
+      'A asks for a and gets it; A enters a again; A works; A leaves a, which it entered again; A releases a: told',
+    );
+  });
+
+  it('names fencing tokens', async () => {
+    const raises = async ({ locks, bids }: World): Promise<void> => {
+      for (const bid of [1, 2]) {
+        await locks.using('a', async ({ fencingToken }) => void (await bids.raise(bid, fencingToken)));
+      }
+    };
+
+    const story = await storyOf([raises]);
+    expect(story).toContain(`A Bids.raise(1, A's token) -> {"token":A's token}`);
+    expect(story).toContain(`A Bids.raise(2, A's 2nd token) -> {"token":A's 2nd token}`);
+  });
+
+  it('names no number that may mean something else', () => {
+    const names = nameTokens(
+      new Map([
+        [7, new Set(['A'])],
+        [606044160000001, new Set(['A', 'B'])],
+        [606044160000002, new Set(['B'])],
+      ]),
+    );
+
+    expect(names('7 606044160000001 1.606044160000002 6060441600000021 606044160000002')).toBe(
+      "7 606044160000001 1.606044160000002 6060441600000021 B's token",
+    );
+  });
+
+  it.each([
+    [10_000, '10 s pass'],
+    [1_000, '1 s passes'],
+    [5_015, '5015 ms pass'],
+    [0, '0 ms pass'],
+    [1, '1 ms passes'],
+  ])('tells %d ms', (ms, text) => {
+    expect(tellTime(ms)).toBe(text);
+  });
+});

@@ -1,0 +1,87 @@
+import { conclusionsOf } from '../../../lib/extras/views/why.js';
+import type { Roll } from '../../../lib/extras/views/roll.js';
+import type { Holder } from '../../../lib/kernel/api/holder.js';
+import type { LockState } from '../../../lib/kernel/store/lock-state.js';
+
+const TEN_MINUTES = 600_000;
+
+function conclusion(first: Partial<Holder> | undefined, second: Partial<Holder>, life?: 'answers' | 'silent' | 'gone') {
+  const holder = (seen: Partial<Holder>): Holder => ({
+    instanceId: 'api-3:4711',
+    isThisProcess: false,
+    mode: 'exclusive',
+    fencingToken: 7,
+    ttlMs: TEN_MINUTES,
+    leaseMs: TEN_MINUTES,
+    heldMs: 0,
+    depth: 1,
+    ...seen,
+  });
+  const state = (...holders: Holder[]): LockState => ({
+    resource: 'x',
+    mode: 'exclusive',
+    holders,
+    ttlMs: 1,
+    waiters: [],
+  });
+  const roll = {
+    instances: life === 'answers' ? [{ instanceId: 'api-3:4711', held: [] }] : [],
+    silent: life === 'silent' ? ['api-3:4711'] : [],
+    knowsAll: true,
+    connected: undefined,
+  } as unknown as Roll;
+  const [text] = conclusionsOf(first ? state(holder(first)) : state(), state(holder(second)), life && roll);
+  return text;
+}
+
+const at = (heldMs: number, ttlMs: number) => ({ heldMs, ttlMs });
+
+it.each<[string, string, Parameters<typeof conclusion>]>([
+  ['a renewal', 'renewed between two looks: the holder lives.', [at(9_000, 591_000), at(10_000, TEN_MINUTES), 'gone']],
+  [
+    'a renewal that leaves less than the first look saw',
+    'renewed between two looks: the holder lives.',
+    [at(10, 599_990), at(1_000, 599_700)],
+  ],
+  ['a grant', 'granted between two looks: the holder lives.', [undefined, at(1, TEN_MINUTES)]],
+  [
+    'no renewal for more than half of the lease',
+    'not renewed: the holder is dead, free in 4 min 10 s.',
+    [at(349_000, 251_000), at(350_000, 250_000)],
+  ],
+  [
+    'a process that is not connected, before a renewal is due',
+    'no such process is connected: the holder is most likely dead, free in 9 min 51 s; a renewal would be due in 3 min 11 s.',
+    [at(8_000, 592_000), at(9_000, 591_000), 'gone'],
+  ],
+  [
+    'a process that answers',
+    'its process answers: the holder lives. The lease has 9 min 51 s left.',
+    [at(8_000, 592_000), at(9_000, 591_000), 'answers'],
+  ],
+  [
+    'a process that answers, and does not renew',
+    'not renewed for 5 min 50 s, but its process answers: it does not renew this lease. Free in 4 min 10 s.',
+    [at(349_000, 251_000), at(350_000, 250_000), 'answers'],
+  ],
+  [
+    'a process that is frozen',
+    'its process is connected, but does not answer: it is frozen, too busy, deaf, or of an older version. Free in 9 min 51 s unless it renews.',
+    [at(8_000, 592_000), at(9_000, 591_000), 'silent'],
+  ],
+  [
+    'nothing but the leases, before a renewal is due',
+    'no renewal was due between two looks: the next one is due in 3 min 11 s.',
+    [at(8_000, 592_000), at(9_000, 591_000)],
+  ],
+  [
+    'a renewal that is late',
+    'a renewal is 10 s late: the holder may be dead, free in 6 min 30 s.',
+    [at(209_000, 391_000), at(210_000, 390_000)],
+  ],
+  [
+    'a lease that was released',
+    'released, and stays taken for another 10 min.',
+    [undefined, { ...at(1, TEN_MINUTES), isKept: true }],
+  ],
+])('%s: %s', (_, text, args) => expect(conclusion(...args)).toBe(`api-3:4711: ${text}`));

@@ -1,0 +1,206 @@
+import { InvalidLockOptionsError } from '../../../../lib/kernel/api/errors.js';
+import { Deferred } from '../../../../lib/kernel/util/promises.js';
+import { executedWhen, repliedWhen } from '../../../support/world/scripted-store.js';
+import { settle } from '../../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../../support/world/lock-world.js';
+import { track } from '../../../support/expect/tracked.js';
+
+/** What each instance says, by its id. */
+async function fleetOf(world: LockWorld, { locks }: Instance, options = {}) {
+  const asked = track(locks.fleet(options));
+  for (let turn = 0; turn < 5; turn++) await settle();
+  for (let ms = 0; ms < 500 && asked.state === 'pending'; ms += 20) await world.clock.advance(20);
+  const fleet = asked.value;
+  return { fleet, ...Object.fromEntries(fleet.instances.map((each) => [each.instanceId, each])) } as {
+    fleet: typeof fleet;
+    a: (typeof fleet.instances)[number];
+    b: (typeof fleet.instances)[number];
+  };
+}
+
+describe('a roll call', () => {
+  it('says of every instance what it holds, and what waits there for what', async () => {
+    const world = new LockWorld();
+    const [a, b] = [world.instance('a'), world.instance('b')];
+    const stock = await a.locks.acquire('stock', { group: 'Stock.move' });
+    await world.clock.advance(2_000);
+    const waiting = track(b.locks.acquire('stock', { waitMs: 60_000, group: 'Orders.pay' }));
+    await world.clock.advance(1_000);
+
+    const { fleet, a: first, b: second } = await fleetOf(world, a);
+    expect(fleet).toMatchObject({ completeness: 'complete', asked: 2, silent: [], unreadable: 0, unlisted: [] });
+    expect(first).toMatchObject({ isThisInstance: true, pid: process.pid, health: 'up', hearing: true });
+    expect(first.held).toEqual([
+      {
+        resource: 'stock',
+        mode: 'exclusive',
+        fencingToken: stock.fencingToken,
+        heldMs: 3_000,
+        leftMs: expect.any(Number),
+        group: 'Stock.move',
+        isRenewed: true,
+      },
+    ]);
+    expect(second).toMatchObject({ isThisInstance: false, held: [] });
+    expect(second.waiting).toMatchObject([
+      { call: 1, resource: 'stock', mode: 'exclusive', waitedMs: 1_000, place: 1, group: 'Orders.pay', holds: [] },
+    ]);
+    await stock.release();
+    await settle();
+    await waiting.value.release();
+  });
+
+  it('says what a waiting call holds meanwhile, by the tokens that stand among the leases of its instance', async () => {
+    const world = new LockWorld();
+    const [a, b] = [world.instance('a'), world.instance('b')];
+    const crossing = (one: Instance, first: string, then: string) =>
+      track(
+        one.locks.using(first, undefined, async () => {
+          await world.clock.advance(0);
+          await one.locks.acquire(then, { waitMs: 5_000 });
+        }),
+      );
+    const both = [crossing(a, 'x', 'y'), crossing(b, 'y', 'x')];
+    await settle();
+    await world.clock.advance(1_000);
+    const { fleet, a: first, b: second } = await fleetOf(world, a);
+    for (const [each, held, wanted] of [
+      [first, 'x', 'y'],
+      [second, 'y', 'x'],
+    ] as const) {
+      const [lease] = each.held.filter(({ resource }) => resource === held);
+      expect(each.waiting).toMatchObject([
+        { resource: wanted, holds: [{ resource: held, fencingToken: lease!.fencingToken }] },
+      ]);
+    }
+    expect(fleet.deadlocks).toMatchObject([
+      [
+        { instanceId: 'a', isThisProcess: true, holds: 'x', wants: 'y' },
+        { instanceId: 'b', isThisProcess: false, holds: 'y', wants: 'x' },
+      ],
+    ]);
+    await world.clock.advance(6_000);
+    expect(both.map(({ state }) => state).toSorted()).toEqual(['fulfilled', 'rejected']);
+  });
+});
+
+describe('an instance that stands still', () => {
+  it('asks anew where the answers were gone by then', async () => {
+    const world = new LockWorld();
+    const [a] = [world.instance('a'), world.instance('b')];
+    const asked = track(a.locks.fleet());
+    await Promise.resolve();
+    // Both clocks go on, and no timer of the process runs.
+    const gate = new Deferred<void>();
+    a.store.next('roll', repliedWhen(gate.promise));
+    await settle();
+    await world.clock.advance(6_000);
+    gate.resolve();
+    for (let turn = 0; turn < 20 && asked.state === 'pending'; turn++) await settle();
+    expect(asked.value).toMatchObject({ completeness: 'complete', asked: 2 });
+    expect(a.store.sent('roll').length).toBeGreaterThan(4);
+  });
+
+  it('answers late, and what it says is kept nowhere', async () => {
+    const world = new LockWorld();
+    const [a, b] = [world.instance('a'), world.instance('b')];
+    const gate = new Deferred<void>();
+    b.store.next('roll', executedWhen(gate.promise));
+    const { fleet } = await fleetOf(world, a);
+    expect(fleet).toMatchObject({ completeness: 'partial', asked: 2, silent: ['b'] });
+    await world.clock.advance(6_000);
+    gate.resolve();
+    await settle();
+    expect(world.server.redis.keys().filter((key) => key.includes('roll'))).toEqual([]);
+  });
+
+  it('says of itself what it knows, also where it hears no message', async () => {
+    const world = new LockWorld();
+    const a = world.instance('a');
+    await a.locks.acquire('stock');
+    a.store.isDeaf = true;
+    const { fleet, a: own } = await fleetOf(world, a);
+    expect(fleet).toMatchObject({ asked: 1, silent: [], unreadable: 0 });
+    expect(own.held).toHaveLength(1);
+  });
+});
+
+describe('what an instance answers', () => {
+  it('is the oldest of what it holds and waits for, in 4 kB, and how much more there is', async () => {
+    const world = new LockWorld();
+    const [a, b] = [world.instance('a'), world.instance('b')];
+    const leases = [];
+    for (let index = 0; index < 300; index++) {
+      leases.push(await b.locks.acquire(`stock:${index}`));
+      await world.clock.advance(1);
+    }
+    const waits = Array.from({ length: 150 }, (_, index) => track(b.locks.acquire(`stock:${index}`)));
+    await settle();
+    await fleetOf(world, a);
+    const key = world.server.redis.keys().find((name) => name.startsWith('memory:roll:'))!;
+    for (const text of world.server.redis.hgetall(key)) expect(Buffer.byteLength(text)).toBeLessThanOrEqual(4_096);
+    const { b: told } = await fleetOf(world, a);
+    expect(told.held[0]!.resource).toBe('stock:0');
+    expect([told.held.length + told.more.held, told.waiting.length + told.more.waiting]).toEqual([300, 150]);
+    expect(told.held.length).toBeGreaterThan(15);
+    expect(told.waiting.length).toBeGreaterThan(15);
+    const { b: few } = await fleetOf(world, a, { limit: 3 });
+    expect(few.held.map(({ resource }) => resource)).toEqual(['stock:0', 'stock:1', 'stock:2']);
+    expect(few.held.length + few.more.held).toBe(300);
+    expect(waits).toHaveLength(150);
+  });
+
+  it('is refused with the reason where the store has no roll calls', async () => {
+    const world = new LockWorld();
+    const { locks, store } = world.instance('a');
+    Object.assign(store, { rollCalls: undefined, noRollCalls: 'a quorum has no roll calls' });
+    await expect(locks.fleet()).rejects.toThrow('fleet() cannot be used: a quorum has no roll calls.');
+  });
+
+  it.each([{ prefix: 7 }, { limit: 0 }, { limit: 101 }, { timeoutMs: 5_000 }, { scan: 1 }, { group: '' }, { top: 1 }])(
+    'is not asked for with wrong options: %j',
+    async (options) => {
+      const world = new LockWorld();
+      const { locks, store } = world.instance('a');
+      await expect(locks.fleet(options as never)).rejects.toThrow(InvalidLockOptionsError);
+      expect(store.sent('roll')).toEqual([]);
+    },
+  );
+});
+
+describe('what an answer tells of the time before', () => {
+  it('is counted from the first roll call on, and no more when no process has asked for a while', async () => {
+    const world = new LockWorld();
+    const [a, b] = [world.instance('a', { observers: [] }), world.instance('b', { observers: [] })];
+    const wants = () => b.locks.observers.wants('acquired') || b.locks.observers.wants('waiting');
+    expect(wants()).toBe(false);
+    expect((await fleetOf(world, a)).b).toMatchObject({ lastMinute: null, blockers: [] });
+    expect(wants()).toBe(true);
+    expect(b.locks.observers.onAnswer).toBeUndefined();
+
+    const lease = await a.locks.acquire('stock', { label: { group: 'Stock.move' } });
+    const waiting = track(b.locks.acquire('stock', { group: 'Orders.pay' }));
+    await world.clock.advance(3_000);
+    await lease.release();
+    await settle();
+    await waiting.value.release();
+    await world.clock.advance(2_000);
+    const { b: told } = await fleetOf(world, a);
+    expect(told.lastMinute).toEqual({ forMs: 5_000, acquired: 1, notAcquired: 0, lost: 0 });
+    expect(told.blockers).toEqual([{ waiter: 'Orders.pay', holder: 'Stock.move', waitedMs: 3_000, calls: 1 }]);
+
+    await world.clock.advance(70_000);
+    expect((await fleetOf(world, a)).b.lastMinute).toBeNull();
+    expect((await fleetOf(world, a)).b.blockers).toHaveLength(1);
+    await world.clock.advance(11 * 60_000);
+    await (await b.locks.acquire('other')).release();
+    expect(b.locks.observers.wants('acquired')).toBe(true); // the profile of blockers hears the next wait, and then stops
+    const held = await a.locks.acquire('stock');
+    const last = track(b.locks.acquire('stock'));
+    await settle();
+    await held.release();
+    await settle();
+    await last.value.release();
+    expect(wants()).toBe(false);
+  });
+});

@@ -1,0 +1,625 @@
+import type { JobState } from '../../../../lib/features/jobs/core/job-store.js';
+import { LockClient } from '../../../../lib/kernel/lock-client.js';
+import { LockUnavailableError } from '../../../../lib/kernel/api/errors.js';
+import type { MissedTicks } from '../../../../lib/features/jobs/core/missed-ticks.js';
+import type { Watched, TickSchedule } from '../../../../lib/features/jobs/core/watched-job.js';
+import { ProcessClock } from '../../../support/simulation/simulated-process.js';
+import { every } from '../../../support/world/every.js';
+import { eventsOf, type Instance, LockWorld } from '../../../support/world/lock-world.js';
+import { JobRecords } from './job-records.js';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const RESOURCE = 'cron:report';
+
+interface Process {
+  readonly instance: Instance;
+  readonly missed: MissedTicks;
+  readonly warnings: string[];
+  /** The runs for missed ticks that it began. */
+  readonly ran: NonNullable<JobState['owed']>[];
+  isDead: boolean;
+}
+
+let world: LockWorld;
+let records: JobRecords;
+
+beforeEach(() => {
+  world = new LockWorld();
+  records = new JobRecords(() => world.clock.wallNow());
+});
+
+/** A process that has the job, and is up. */
+function start(
+  name: string,
+  changes: Partial<Watched['job']> = {},
+  clock = world.clock as LockWorld['clock'],
+): Process {
+  const warnings: string[] = [];
+  const instance = world.instance(name, { clock, warn: (line) => warnings.push(line) });
+  const ran: NonNullable<JobState['owed']>[] = [];
+  const process: { isDead: boolean } = { isDead: false };
+  const missed = (instance.locks as LockClient).missedTicks(records.client(process));
+  const job = changes.job ?? 'report';
+  missed.add({
+    job,
+    historySize: 100,
+    graceMs: MINUTE,
+    onMissed: 'skip',
+    missedWithinMs: 7 * DAY,
+    schedule: () => every(HOUR),
+    async runOwed(owed) {
+      if (!process.isDead && records.takeOwed(`cron:${job}`, owed.tick)) ran.push(owed);
+    },
+    ...changes,
+  });
+  missed.start();
+  return Object.assign(process, { instance, missed, warnings, ran });
+}
+
+function toldBy(...processes: Process[]) {
+  return processes.flatMap(({ instance }) => eventsOf(instance, 'tickMissed'));
+}
+
+/** The process sees this tick: it or another one runs it. */
+function claim({ missed }: Process, at: number, job = 'report'): void {
+  records.claim(`cron:${job}`, at);
+  missed.accounted(job, at, at + HOUR);
+}
+
+/** A night off: all processes that had the job are gone, and so many hours pass. */
+async function nightOff(hours: number): Promise<void> {
+  const before = start('before');
+  await world.clock.advance(1_000);
+  before.isDead = true;
+  await before.instance.locks.shutdown(0);
+  await world.clock.advance(hours * HOUR + 2 * MINUTE);
+  records.commands.length = 0;
+}
+
+describe('one job that the store refuses, of many that are looked at together', () => {
+  const names = Array.from({ length: 20 }, (_, index) => `job-${index}`);
+  const caughtUp = new Set<string>();
+
+  beforeEach(() => caughtUp.clear());
+
+  /** The process has many jobs beside the one of every process here. */
+  function startMany(name: string, jobs = names): Process {
+    const process = start(name);
+    for (const job of jobs) add(process, job);
+    return process;
+  }
+
+  function add({ missed }: Process, job: string, schedule: () => TickSchedule = () => every(HOUR)): void {
+    missed.add({
+      job,
+      historySize: 100,
+      graceMs: MINUTE,
+      onMissed: 'runOnce',
+      missedWithinMs: DAY,
+      schedule,
+      async runOwed(owed) {
+        if (records.takeOwed(`cron:${job}`, owed.tick)) caughtUp.add(job);
+      },
+    });
+  }
+
+  /** @param wrong what becomes wrong in that night */
+  async function nightOffOfMany(jobs = names, wrong: readonly string[] = []): Promise<Process> {
+    const before = startMany('before', jobs);
+    await world.clock.advance(1_000);
+    for (const job of wrong) records.away.add(`cron:${job}`);
+    before.isDead = true;
+    await before.instance.locks.shutdown(0);
+    await world.clock.advance(3 * HOUR);
+    return startMany('anna', jobs);
+  }
+
+  const many = (count: number): string[] => Array.from({ length: count }, (_, index) => `job-${index}`);
+  const wrongs = { refused: () => records.refused, 'on a server that is away': () => records.away };
+
+  it.each(['at its start', 'when ticks are due'])('is told by its name, and the others catch up: %s', async (when) => {
+    if (when === 'at its start') records.refused.add('cron:job-7');
+    const process = await nightOffOfMany();
+    if (when === 'when ticks are due') {
+      await world.clock.advance(10_000);
+      records.refused.add('cron:job-7');
+      caughtUp.clear();
+      await world.clock.advance(HOUR + 2 * MINUTE);
+    }
+    await world.clock.advance(2 * MINUTE);
+    expect([...caughtUp].sort()).toEqual(names.filter((name) => name !== 'job-7').sort());
+    expect(process.warnings).toHaveLength(1);
+    expect(process.warnings[0]).toMatch(/^Missed ticks of the job "job-7" cannot be looked for: .*"cron:job-7"/);
+  });
+
+  it('is asked for by itself, now and then, and goes on when the store answers', async () => {
+    records.refused.add('cron:job-7');
+    const process = await nightOffOfMany();
+    await world.clock.advance(10_000);
+    const before = records.refusals;
+    await world.clock.advance(MINUTE);
+    expect(records.refusals - before).toBeLessThan(4);
+    records.refused.clear();
+    await world.clock.advance(MINUTE);
+    records.refused.add('cron:job-7');
+    await world.clock.advance(HOUR + 2 * MINUTE);
+    expect(process.warnings).toHaveLength(2);
+  });
+
+  it.each(Object.entries(wrongs))('does not stop the others where it is added later, %s', async (_what, wrong) => {
+    const process = await nightOffOfMany();
+    await world.clock.advance(10_000);
+    wrong().add('cron:late');
+    add(process, 'late');
+    caughtUp.clear();
+    await world.clock.advance(HOUR + 3 * MINUTE);
+    expect([...caughtUp].sort()).toEqual([...names].sort());
+    expect(process.warnings).toEqual([expect.stringMatching(/^Missed ticks of the job "late" cannot be looked for: /)]);
+  });
+
+  it.each(Object.entries(wrongs))('does not stop them where its schedule changes, %s', async (_what, wrong) => {
+    const process = await nightOffOfMany();
+    let schedule = every(HOUR);
+    add(process, 'changes', () => schedule);
+    await world.clock.advance(10_000);
+    wrong().add('cron:changes');
+    schedule = every(7 * MINUTE);
+    caughtUp.clear();
+    await world.clock.advance(HOUR + 3 * MINUTE);
+    expect([...caughtUp].sort()).toEqual([...names].sort());
+  });
+
+  it.each([
+    ['is the last of 101, and asked for alone', 101, ['job-99', 'job-100']],
+    ['are all that are asked for together', 201, many(100)],
+    ['are all but one', 150, many(149)],
+  ])('does not stop them where those that are wrong %s', async (_what, count, wrongNames) => {
+    for (const job of wrongNames) records.refused.add(`cron:${job}`);
+    const process = await nightOffOfMany(many(count));
+    await world.clock.advance(MINUTE);
+    expect([...caughtUp].sort()).toEqual(
+      many(count)
+        .filter((job) => !wrongNames.includes(job))
+        .sort(),
+    );
+    expect(process.warnings).toHaveLength(1);
+  });
+
+  it('are told in one line, which names some of them, and each gets its turn to be asked for again', async () => {
+    const jobs = many(60);
+    const process = await nightOffOfMany(jobs, jobs.slice(20));
+    await world.clock.advance(MINUTE);
+    expect([...caughtUp].sort()).toEqual(jobs.slice(0, 20).sort());
+    expect(process.warnings).toHaveLength(1);
+    expect(process.warnings[0]).toMatch(
+      /^Missed ticks of 40 jobs \(("job-\d+", ){4}"job-\d+" and 35 more\) cannot be looked for: .*no answer/,
+    );
+    records.commands.length = 0;
+    await world.clock.advance(3 * MINUTE);
+    // Each half minute a few of them.
+    expect(records.commands.filter((command) => command === 'register').length).toBeLessThan(60);
+    expect(process.warnings).toHaveLength(1);
+    records.away.delete('cron:job-59');
+    await world.clock.advance(4 * MINUTE);
+    expect(caughtUp).toContain('job-59');
+    records.away.clear();
+    await world.clock.advance(MINUTE);
+    expect([...caughtUp].sort()).toEqual([...jobs].sort());
+    expect(process.warnings).toHaveLength(1);
+  });
+
+  it('whose answer is lost after it was looked at, is asked for by itself as well', async () => {
+    const process = await nightOffOfMany();
+    records.unnoted.add('cron:job-7');
+    await world.clock.advance(2 * MINUTE);
+    expect([...caughtUp].sort()).toEqual(names.filter((name) => name !== 'job-7').sort());
+    expect(process.warnings).toEqual([
+      expect.stringMatching(/^Missed ticks of the job "job-7" cannot be looked for: /),
+    ]);
+  });
+});
+
+it('a Redis that is away is asked little, however many jobs there are', async () => {
+  records.isAway = true;
+  const process = start('anna');
+  for (const job of Array.from({ length: 1_000 }, (_, index) => `job-${index}`)) {
+    process.missed.add({ ...jobOf(process), job, schedule: () => every(HOUR) });
+  }
+  await world.clock.advance(900);
+  // One for all, and a few.
+  expect(records.commands.length).toBeLessThan(10);
+  expect(process.warnings).toHaveLength(1);
+});
+
+describe('ticks that no instance claimed', () => {
+  it('are told by an instance that starts afterwards', async () => {
+    await nightOff(3);
+    const process = start('anna');
+    await world.clock.advance(1_000);
+    expect(toldBy(process)).toEqual([
+      {
+        type: 'tickMissed',
+        service: 'default',
+        group: 'report',
+        job: 'report',
+        count: 3,
+        first: Date.UTC(2026, 0, 1, 1),
+        last: Date.UTC(2026, 0, 1, 3),
+        ticks: [1, 2, 3].map((hour) => Date.UTC(2026, 0, 1, hour)),
+        catchUp: false,
+      },
+    ]);
+    expect(records.commands).toEqual(['register', 'note']);
+    await world.clock.advance(30 * MINUTE);
+    expect(toldBy(process)).toHaveLength(1);
+  });
+
+  it('are told once where ten instances start at the same moment', async () => {
+    await nightOff(3);
+    const fleet = Array.from({ length: 10 }, (_, index) => start(`p${index}`));
+    await world.clock.advance(5 * MINUTE);
+    expect(toldBy(...fleet)).toMatchObject([{ count: 3 }]);
+  });
+
+  it('are told once where an instance finds them at its start and before several late ticks, all at the same moment', async () => {
+    await nightOff(3);
+    const process = start('anna');
+    const last = records.byResource.get(RESOURCE)!.last!;
+    const claimed = Date.UTC(2026, 0, 1, 4);
+    const closings = () => Array.from({ length: 3 }, () => process.missed.close('report', last, claimed, every(HOUR)));
+    const closed = closings();
+    await world.clock.advance(5 * MINUTE);
+    await Promise.all([...closed, ...closings()]);
+    expect(toldBy(process)).toMatchObject([{ count: 3 }]);
+  });
+
+  it('are told by an instance that is up and whose Redis was away, graceMs after they were due', async () => {
+    const process = start('anna');
+    await world.clock.advance(HOUR - 10 * MINUTE);
+    records.isAway = true;
+    await world.clock.advance(10 * MINUTE + 30_000);
+    records.isAway = false;
+    await world.clock.advance(20_000);
+    expect(toldBy(process)).toHaveLength(0);
+    await world.clock.advance(2 * MINUTE);
+    expect(toldBy(process)).toMatchObject([{ count: 1, first: Date.parse('2026-01-01T01:00:00.000Z') }]);
+  });
+
+  it('are not told where an instance claimed them', async () => {
+    const [anna, ben] = [start('anna'), start('ben')];
+    for (let hour = 0; hour < 24; hour++) {
+      await world.clock.advance(HOUR);
+      claim(anna, Math.floor(world.clock.wallNow() / HOUR) * HOUR);
+    }
+    // Ben has not seen them himself, so he looks.
+    expect(toldBy(anna, ben)).toEqual([]);
+    expect(records.noted).toEqual([]);
+  });
+
+  it('cost no command while an instance sees every tick of its jobs', async () => {
+    const process = start('anna');
+    await world.clock.advance(1_000);
+    records.commands.length = 0;
+    for (let hour = 0; hour < 24; hour++) {
+      await world.clock.advance(HOUR - (hour === 0 ? 1_000 : 0));
+      claim(process, Math.floor(world.clock.wallNow() / HOUR) * HOUR);
+    }
+    expect(records.commands).toEqual([]);
+  });
+
+  it('are not told before graceMs is over, by the clock of Redis', async () => {
+    await nightOff(1);
+    const process = start('anna', { graceMs: 10 * MINUTE });
+    await world.clock.advance(7 * MINUTE);
+    expect(toldBy(process)).toHaveLength(0);
+    await world.clock.advance(12 * MINUTE);
+    expect(toldBy(process)).toHaveLength(1);
+  });
+
+  it('are not told by an instance whose clock is behind, and that still comes to them', async () => {
+    const clock = new ProcessClock(world.clock, 0, 1);
+    clock.wallSkewMs = -5 * MINUTE;
+    const process = start('late', {}, clock as never);
+    for (let minute = 0; minute < 65; minute++) {
+      await world.clock.advance(MINUTE);
+      expect(toldBy(process)).toEqual([]);
+    }
+    claim(process, Date.UTC(2026, 0, 1, 1));
+    await world.clock.advance(30 * MINUTE);
+    expect(toldBy(process)).toEqual([]);
+  });
+
+  it('are counted, and the newest named, where there are thousands', async () => {
+    const schedule = (): TickSchedule => every(1_000);
+    const before = start('before', { schedule });
+    await world.clock.advance(1_000);
+    before.isDead = true;
+    await before.instance.locks.shutdown(0);
+    await world.clock.advance(3 * DAY);
+    const process = start('anna', { schedule });
+    await world.clock.advance(1_000);
+    const [event] = toldBy(process);
+    expect(event!.count).toBeGreaterThan(3 * 86_400 - 65);
+    expect(event!.ticks).toHaveLength(100);
+    expect(event!.ticks.at(-1)).toBe(event!.last);
+    expect(records.noted[0]!.ticks).toHaveLength(1_000);
+    expect(records.noted[0]!.earlier!.count + 1_000).toBe(event!.count);
+  });
+
+  it('are counted without those of pauses, where there are more than can be named', async () => {
+    await nightOff(2);
+    const from = world.clock.wallNow() - HOUR;
+    records.byResource.get(RESOURCE)!.pause = { at: from, until: from + 30 * MINUTE };
+    const earlier = [50 * MINUTE, 30 * MINUTE].map((ago) => ({ from: from - ago, until: from - ago + 10 * MINUTE }));
+    records.byResource.get(RESOURCE)!.timedPauses = earlier;
+    records.byResource.get(RESOURCE)!.schedule = 'each second';
+    const a = start('a', { schedule: () => every(1_000, 'each second') });
+    await world.clock.advance(2_000);
+    const [told] = toldBy(a);
+    const { after, ticks } = records.noted[0]!;
+    const inPauses = [{ from, until: from + 30 * MINUTE }, ...earlier].map(
+      (pause) => Math.floor(pause.until / 1_000) - Math.ceil(pause.from / 1_000) + 1,
+    );
+    const all = (ticks.at(-1)! - Math.floor(after / 1_000) * 1_000) / 1_000;
+    expect(told!.count).toBe(all - inPauses.reduce((sum, count) => sum + count));
+    expect(records.commands).toEqual(['register', 'look', 'note']);
+  });
+
+  it('are told though the answer of the store was lost', async () => {
+    await nightOff(3);
+    records.losesAnswer = true;
+    const a = start('a');
+    await world.clock.advance(5_000);
+    expect(toldBy(a)).toMatchObject([{ count: 3 }]);
+    const b = start('b');
+    await world.clock.advance(5_000);
+    expect(toldBy(a, b)).toHaveLength(1);
+  });
+
+  it('are told where the scheduler comes late: the job is made known only with its schedule', async () => {
+    await nightOff(3);
+    let isMounted = false;
+    const process = start('anna', { schedule: () => (isMounted ? every(HOUR) : undefined) });
+    await world.clock.advance(5_000);
+    expect(records.commands).toEqual([]);
+    isMounted = true;
+    await world.clock.advance(1_000);
+    expect(toldBy(process)).toMatchObject([{ count: 3 }]);
+  });
+
+  it('are told of each job of its own', async () => {
+    await nightOff(2);
+    records.byResource.set('cron:other', { ...records.byResource.get(RESOURCE)! });
+    const process = start('anna');
+    process.missed.add({
+      job: 'other',
+      historySize: 100,
+      graceMs: MINUTE,
+      onMissed: 'skip',
+      missedWithinMs: DAY,
+      schedule: () => every(HOUR),
+      runOwed: async () => {},
+    });
+    await world.clock.advance(5_000);
+    expect(toldBy(process).map(({ job, count }) => [job, count])).toEqual([
+      ['report', 2],
+      ['other', 2],
+    ]);
+    // Both were registered by one command.
+    expect(records.commands.filter((command) => command === 'register')).toHaveLength(1);
+  });
+});
+
+describe('no tick is missed', () => {
+  it('of a job that is new', async () => {
+    const process = start('anna');
+    await world.clock.advance(30 * MINUTE);
+    expect(toldBy(process)).toEqual([]);
+    expect(records.byResource.get(RESOURCE)).toMatchObject({ schedule: every(HOUR).text });
+  });
+
+  it('of a job for which another release has registered another schedule, which stays', async () => {
+    start('anna', { onMissed: 'runOnce' });
+    await world.clock.advance(10 * MINUTE);
+    const other = start('bert', { schedule: () => every(DAY) });
+    await world.clock.advance(5_000);
+    other.isDead = true;
+    records.commands.length = 0;
+    await world.clock.advance(5 * HOUR);
+    expect(records.byResource.get(RESOURCE)).toMatchObject({ schedule: every(DAY).text });
+    expect(new Set(records.commands)).toEqual(new Set(['look']));
+    // Not at each look of the process: after its own ticks, and every few minutes for a run that may be owed.
+    expect(records.commands.length).toBeLessThan(5 + 5 * 24);
+  });
+
+  it('of a job whose other release is gone: it is registered again', async () => {
+    const process = start('anna');
+    await world.clock.advance(10 * MINUTE);
+    const other = start('bert', { schedule: () => every(90 * MINUTE) });
+    await world.clock.advance(5_000);
+    other.isDead = true;
+    await world.clock.advance(3 * HOUR);
+    expect(records.byResource.get(RESOURCE)).toMatchObject({ schedule: every(HOUR).text });
+    expect(toldBy(process)[0]).toMatchObject({ first: Date.parse('2026-01-01T03:00:00.000Z') });
+  });
+
+  it('of a job whose schedule was changed while the application runs', async () => {
+    let current = every(HOUR);
+    const process = start('anna', { schedule: () => current });
+    await world.clock.advance(50 * MINUTE);
+    current = every(7 * MINUTE);
+    await world.clock.advance(5 * MINUTE);
+    expect(toldBy(process)).toEqual([]);
+    expect(records.byResource.get(RESOURCE)).toMatchObject({ schedule: current.text });
+  });
+
+  it('after Redis has lost its data while the application runs', async () => {
+    const process = start('anna');
+    await world.clock.advance(55 * MINUTE);
+    records.byResource.clear();
+    await world.clock.advance(10 * MINUTE);
+    expect(toldBy(process)).toEqual([]);
+    expect(records.byResource.has(RESOURCE)).toBe(true);
+    await world.clock.advance(HOUR);
+    expect(toldBy(process)).toMatchObject([{ count: 1, first: Date.parse('2026-01-01T02:00:00.000Z') }]);
+  });
+
+  it('and no timer runs, without jobs', async () => {
+    const before = world.clock.timers;
+    world.instance('anna').locks.missedTicks(records.client()).start();
+    expect(world.clock.timers).toBe(before);
+  });
+});
+
+function jobOf(_process: Process): Watched['job'] {
+  return {
+    job: 'another',
+    historySize: 1,
+    graceMs: MINUTE,
+    onMissed: 'skip',
+    missedWithinMs: DAY,
+    schedule: () => undefined,
+    runOwed: async () => {},
+  };
+}
+
+describe("the run for missed ticks (onMissed: 'runOnce')", () => {
+  const runOnce = { onMissed: 'runOnce' } as const;
+
+  it('is told to follow where another instance has begun it before a lost answer is sent again', async () => {
+    await nightOff(3);
+    records.losesAnswer = true;
+    const fleet = [start('a', runOnce), start('b', runOnce)];
+    await world.clock.advance(10_000);
+    expect(fleet.flatMap(({ ran }) => ran)).toMatchObject([{ count: 3 }]);
+    expect(toldBy(...fleet)).toMatchObject([{ count: 3, catchUp: true }]);
+  });
+
+  it('is one for all of them, though ten instances start at the same moment', async () => {
+    await nightOff(3);
+    const fleet = Array.from({ length: 10 }, (_, index) => start(`p${index}`, runOnce));
+    await world.clock.advance(30 * MINUTE);
+    expect(fleet.flatMap(({ ran }) => ran)).toMatchObject([{ count: 3, tick: 'catch-up:2026-01-01T03:00:00.000Z' }]);
+    expect(toldBy(...fleet)).toMatchObject([{ count: 3, catchUp: true }]);
+  });
+
+  it('comes although the instance that told them dies before it begins', async () => {
+    await nightOff(3);
+    const dies: Process = start('dies', { ...runOnce, runOwed: async () => void (dies.isDead = true) });
+    await world.clock.advance(1_000);
+    expect([toldBy(dies).length, dies.isDead]).toEqual([1, true]);
+    const [up, comes] = [start('up', runOnce), start('comes', runOnce)];
+    await world.clock.advance(MINUTE);
+    expect([...up.ran, ...comes.ran]).toHaveLength(1);
+    expect(toldBy(up, comes)).toEqual([]);
+  });
+
+  it('waits for the run that is under way', async () => {
+    await nightOff(3);
+    records.byResource.get(RESOURCE)!.isRunning = true;
+    const process = start('anna', runOnce);
+    await world.clock.advance(1_000);
+    const attempts = process.ran.length;
+    records.byResource.get(RESOURCE)!.isRunning = false;
+    await world.clock.advance(2 * MINUTE);
+    expect([attempts, process.ran.length]).toEqual([0, 1]);
+  });
+
+  it('does not come where the newest of them was due too long ago', async () => {
+    await nightOff(3);
+    const process = start('anna', { ...runOnce, missedWithinMs: 0, graceMs: 1_000 });
+    await world.clock.advance(MINUTE);
+    expect(process.ran).toEqual([]);
+    expect(toldBy(process)).toMatchObject([{ count: 3, catchUp: false }]);
+  });
+});
+
+describe('a gap before a tick', () => {
+  it('is accounted, and the ticks in it are told', async () => {
+    await nightOff(0);
+    const process = start('anna');
+    await world.clock.advance(3 * HOUR);
+    const { last } = records.byResource.get(RESOURCE)!;
+    records.noted.length = 0;
+    // The next tick is due now, and its claim was answered so.
+    expect(await process.missed.close('report', last!, Date.UTC(2026, 0, 1, 5), every(HOUR))).toBe(true);
+    expect(records.noted).toHaveLength(1);
+    expect(records.byResource.get(RESOURCE)!.last).toBeLessThan(Date.UTC(2026, 0, 1, 5));
+  });
+
+  it('of a job that is not watched is left as it is', async () => {
+    const process = start('anna');
+    expect(await process.missed.close('unheard-of', 0, HOUR + 1, every(HOUR))).toBe(false);
+    expect(records.noted).toEqual([]);
+  });
+
+  it('is told by the schedule of the tick, though the job has another one, or none, by now', async () => {
+    let current: TickSchedule | undefined = every(HOUR);
+    const process = start('anna', { schedule: () => current });
+    await world.clock.advance(10_000);
+    const { last } = records.byResource.get(RESOURCE)!;
+    current = undefined;
+    expect(await process.missed.close('report', last!, Date.UTC(2026, 0, 1, 3), every(HOUR))).toBe(true);
+    current = every(DAY);
+    expect(await process.missed.close('report', Date.UTC(2026, 0, 1, 2), Date.UTC(2026, 0, 1, 5), every(HOUR))).toBe(
+      true,
+    );
+    expect(records.noted).toMatchObject([
+      { schedule: every(HOUR).text },
+      { ticks: [3, 4].map((hour) => hour * HOUR + Date.UTC(2026, 0, 1)) },
+    ]);
+  });
+
+  it('is none where the schedule has no tick in it', async () => {
+    const process = start('anna');
+    await world.clock.advance(10_000);
+    const { last } = records.byResource.get(RESOURCE)!;
+    expect(await process.missed.close('report', last!, Date.UTC(2026, 0, 1, 1), every(HOUR))).toBe(false);
+    expect(records.noted).toEqual([]);
+  });
+
+  it('is an error while the store does not answer', async () => {
+    const process = start('anna');
+    await world.clock.advance(10_000);
+    records.isAway = true;
+    const closed = process.missed
+      .close('report', 0, Date.UTC(2026, 0, 1, 5), every(HOUR))
+      .catch((error: unknown) => error);
+    await world.clock.advance(10_000);
+    expect(await closed).toBeInstanceOf(LockUnavailableError);
+  });
+});
+
+describe('while Redis does not answer', () => {
+  it('the look is tried again, there is one line, and nothing is thrown', async () => {
+    await nightOff(3);
+    records.isAway = true;
+    const process = start('anna');
+    await world.clock.advance(30 * MINUTE);
+    expect(process.warnings).toHaveLength(1);
+    expect(process.warnings[0]).toMatch(
+      /Missed ticks of jobs cannot be looked for: .*not connected to Redis.* See docs\/operations\/logs\.md#ticks-are-missed\.$/,
+    );
+    const tries = records.commands.length;
+    expect(tries).toBeGreaterThan(50);
+    expect(tries).toBeLessThan(100);
+    records.isAway = false;
+    await world.clock.advance(MINUTE);
+    expect(toldBy(process)).toHaveLength(1);
+    records.isAway = true;
+    await world.clock.advance(2 * HOUR);
+    expect(process.warnings).toHaveLength(2);
+  });
+
+  it('nothing is asked once the application shuts down', async () => {
+    const process = start('anna');
+    await world.clock.advance(10_000);
+    await process.instance.locks.shutdown(0);
+    records.commands.length = 0;
+    await world.clock.advance(5 * HOUR);
+    expect(records.commands).toEqual([]);
+    expect(world.clock.timers).toBe(0);
+  });
+});

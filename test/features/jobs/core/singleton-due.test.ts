@@ -1,0 +1,213 @@
+import { InvalidLockOptionsError } from '../../../../lib/kernel/api/errors.js';
+import { windowMs } from '../../../../lib/features/jobs/core/job-claims.js';
+import { eventsOf } from '../../../support/world/lock-world.js';
+import { answered, executedWhen, failing, lostOnTheWay } from '../../../support/world/scripted-store.js';
+import { ProcessClock } from '../../../support/simulation/simulated-process.js';
+import { Fleet, LEASE_MS, type Member, WAIT_MS } from '../../../support/world/singleton-fleet.js';
+import { gate } from '../../../support/expect/tracked.js';
+
+const MAX_CLOCK_SKEW_MS = 60_000;
+const LATE_MS = MAX_CLOCK_SKEW_MS + WAIT_MS;
+
+let fleet: Fleet;
+let anna: Member;
+let ben: Member;
+
+function start(changes: ConstructorParameters<typeof Fleet>[0] = {}) {
+  fleet = new Fleet({ keepMs: MAX_CLOCK_SKEW_MS, ...changes });
+  [anna, ben] = fleet.members('anna', 'ben') as [Member, Member];
+}
+
+/** What a decorator asks for when the job's schedule says that this time is due. */
+function dueAt(at: number): [string, { due: { at: number; maxClockSkewMs: number } }] {
+  return [new Date(at).toISOString(), { due: { at, maxClockSkewMs: MAX_CLOCK_SKEW_MS } }];
+}
+
+function fire(member: Member, at: number, lastingMs = 5) {
+  const [tick, changes] = dueAt(at);
+  return member.fire(tick, lastingMs, changes);
+}
+
+describe('a tick that is a time of a schedule', () => {
+  let now: number;
+
+  beforeEach(() => {
+    start();
+    now = fleet.clock.wallNow();
+  });
+
+  it.each([1, 2, 60, 24 * 60])('is not run again by a process that stood still for %d minutes', async (minutes) => {
+    fire(anna, now);
+    await fleet.clock.advance(minutes * 60_000);
+    const late = fire(ben, now);
+    await fleet.clock.advance(1_000);
+    expect(fleet.runs.map(({ on }) => on)).toEqual(['anna']);
+    expect(late).toMatchObject({ state: 'fulfilled', value: undefined });
+  });
+
+  it('is not run again when the command was held up for longer than the tick is remembered', async () => {
+    const { opened, open } = gate();
+    ben.tickStore.next('claim', executedWhen(opened));
+    const lock = { ...fleet.job.lock, attemptTimeoutMs: 60_000, waitMs: 0 };
+    const due = { at: now, maxClockSkewMs: 1_000 };
+    for (const member of [ben, anna]) member.fire('09:00', 5, { due, lock, keepMs: 1_000 });
+    await fleet.clock.advance(50_000);
+    open();
+    await fleet.clock.advance(1_000);
+    expect(fleet.runs.map(({ on }) => on)).toEqual(['anna']);
+    expect(eventsOf(ben.instance, 'tickSkipped')).toMatchObject([{ reason: 'late', lateMs: 50_000 }]);
+  });
+
+  it.each([
+    ['one process', 1],
+    ['each of two processes', 2],
+  ])(
+    'starts in its order, and none is late, where several waited in %s for Redis to come back',
+    async (_, processes) => {
+      start({ overlap: 'wait' });
+      const members = [anna, ben].slice(0, processes);
+      for (const { tickStore } of members) tickStore.fates.claim = failing('notExecuted');
+      const ticks = [now, now + 1_020, now + 2_010];
+      for (const at of ticks) {
+        await fleet.clock.advance(at - fleet.clock.wallNow());
+        for (const member of members) fire(member, at);
+      }
+      // The newest one would ask first.
+      await fleet.clock.advance(now + 2_051 - fleet.clock.wallNow());
+      for (const { tickStore } of members) tickStore.fates.claim = answered;
+      await fleet.clock.advance(2_000);
+      expect(fleet.runs.map(({ tick }) => tick)).toEqual(ticks.map((at) => new Date(at).toISOString()));
+    },
+  );
+
+  it('has at least one try of its own, however long the tick before it is tried', async () => {
+    anna.tickStore.next('claim', lostOnTheWay, lostOnTheWay, lostOnTheWay, lostOnTheWay);
+    const lock = { leaseMs: LEASE_MS, waitMs: 500, attemptTimeoutMs: 10_000 };
+    const [first, second] = [now, now + 1].map((at) => {
+      const [tick, changes] = dueAt(at);
+      return anna.fire(tick, 5, { ...changes, lock });
+    });
+    await fleet.clock.advance(600);
+    expect(anna.tickStore.claims).toHaveLength(2);
+    expect([first!.state, second!.state]).toEqual(['pending', 'pending']);
+    await fleet.clock.advance(20_000);
+    expect([first!.state, second!.state]).toEqual(['rejected', 'rejected']);
+  });
+
+  it('is skipped as late where no instance has run it in time: an event says by how much', async () => {
+    await fleet.clock.advance(LATE_MS + 1);
+    const late = fire(anna, now);
+    await fleet.clock.advance(1_000);
+    expect(late).toMatchObject({ state: 'fulfilled', value: undefined });
+    const [tick] = dueAt(now);
+    expect(eventsOf(anna.instance, 'tickSkipped')).toMatchObject([
+      { type: 'tickSkipped', job: 'report', tick, reason: 'late', lateMs: LATE_MS + 1 },
+    ]);
+    expect(fleet.runs).toHaveLength(0);
+  });
+
+  it('runs as late as clocks may be wrong and its claim is tried', async () => {
+    await fleet.clock.advance(LATE_MS - 1_000);
+    fire(anna, now);
+    await fleet.clock.advance(1_000);
+    expect(fleet.runs).toHaveLength(1);
+  });
+
+  it('runs when Redis comes back within waitMs, also on an instance whose clock is as late as it may be', async () => {
+    await fleet.clock.advance(MAX_CLOCK_SKEW_MS);
+    anna.tickStore.fates.claim = failing('notExecuted');
+    fire(anna, now);
+    await fleet.clock.advance(WAIT_MS - 100);
+    anna.tickStore.fates.claim = (execute) => execute();
+    await fleet.clock.advance(90);
+    expect(fleet.runs).toHaveLength(1);
+  });
+
+  it('is refused as early by a clock in 2030, which stops the job for no other instance', async () => {
+    const wrong = fire(anna, Date.UTC(2030, 0, 1));
+    await fleet.clock.advance(1_000);
+    fire(ben, now);
+    await fleet.clock.advance(1_000);
+    expect(wrong).toMatchObject({ state: 'fulfilled', value: undefined });
+    expect(eventsOf(anna.instance, 'tickSkipped')).toMatchObject([{ reason: 'early', lateMs: now - Date.UTC(2030) }]);
+    expect(fleet.runs.map(({ on }) => on)).toEqual(['ben']);
+  });
+
+  it('is not run after a later one of its job', async () => {
+    fire(anna, now);
+    await fleet.clock.advance(1_000);
+    fire(ben, now - 5_000);
+    await fleet.clock.advance(1_000);
+    expect(fleet.runs.map(({ on }) => on)).toEqual(['anna']);
+    expect(eventsOf(ben.instance, 'tickSkipped')).toMatchObject([{ reason: 'late', lateMs: 6_000 }]);
+  });
+
+  it('says so where the clock of the process is wrong, and not where the process stood still', async () => {
+    const clock = new ProcessClock(fleet.clock, 0, 1);
+    clock.wallSkewMs = -2 * LATE_MS;
+    const carl = fleet.member('carl', { clock });
+    fire(carl, now - 2 * LATE_MS);
+    fire(anna, now - 2 * LATE_MS);
+    await fleet.clock.advance(1_000);
+    expect(eventsOf(carl.instance, 'tickSkipped')).toMatchObject([{ reason: 'late', clockBehindMs: 2 * LATE_MS }]);
+    expect(eventsOf(anna.instance, 'tickSkipped')[0]).not.toHaveProperty('clockBehindMs');
+  });
+
+  it('that was claimed in time runs however long it waits for the run before it', async () => {
+    start({ overlap: 'wait' });
+    fire(anna, now, 20 * LATE_MS);
+    await fleet.clock.advance(1_000);
+    fire(ben, now + 1_000);
+    await fleet.clock.advance(21 * LATE_MS);
+    expect(fleet.runs.map(({ on }) => on)).toEqual(['anna', 'ben']);
+  });
+
+  it("is run again when its runner dies, however late that is (onCrash: 'retry')", async () => {
+    start({ onCrash: 'retry' });
+    for (const member of [anna, ben]) fire(member, now, 20 * LATE_MS);
+    await fleet.clock.advance(10 * LATE_MS);
+    anna.kill();
+    await fleet.clock.advance(2 * LEASE_MS);
+    expect(fleet.runs.map(({ on }) => on)).toEqual(['anna', 'ben']);
+    expect(eventsOf(ben.instance, 'tickStarted')).toMatchObject([{ rerun: true }]);
+  });
+
+  it('waits an hour at most for Redis, where waitMs is Infinity', async () => {
+    const [tick, changes] = dueAt(now);
+    const lock = { ...fleet.job.lock, waitMs: Infinity };
+    anna.fire(tick, 5, { ...changes, lock });
+    await fleet.clock.advance(1_000);
+    const { due, keepMs } = anna.tickStore.claims[0]!.claim;
+    expect(due).toEqual({ at: now, earlyMs: MAX_CLOCK_SKEW_MS, lateMs: MAX_CLOCK_SKEW_MS + 3_600_000 });
+    expect(keepMs).toBe(windowMs(due!));
+  });
+
+  it.each([
+    ['no time', { at: undefined, maxClockSkewMs: 1_000 }],
+    ['a time that is a Date', { at: new Date(), maxClockSkewMs: 1_000 }],
+    ['no skew', { at: 1 }],
+    ['a skew of more than a day', { at: 1, maxClockSkewMs: 86_400_001 }],
+    ['an option that there is not', { at: 1, maxClockSkewMs: 1_000, lateMs: 5 }],
+    ['a number', 5],
+    ['null', null],
+  ])('is refused before anything is sent with %s', async (_, due) => {
+    const run = anna.singletons.run({ ...fleet.job, tick: '09:00', due: due as never }, async () => 'ran');
+    await expect(run).rejects.toBeInstanceOf(InvalidLockOptionsError);
+    expect(anna.tickStore.claims).toHaveLength(0);
+  });
+});
+
+describe('a tick that is any text', () => {
+  it('may be older than the last one, and is forgotten after keepMs: backfills go backwards', async () => {
+    start();
+    for (const tick of ['2026-01-03', '2026-01-02', '2026-01-01']) {
+      anna.fire(tick);
+      await fleet.clock.advance(1_000);
+    }
+    expect(fleet.runs.map(({ tick }) => tick)).toEqual(['2026-01-03', '2026-01-02', '2026-01-01']);
+    await fleet.clock.advance(MAX_CLOCK_SKEW_MS);
+    ben.fire('2026-01-02');
+    await fleet.clock.advance(1_000);
+    expect(fleet.runsOf('2026-01-02')).toHaveLength(2);
+  });
+});

@@ -1,0 +1,304 @@
+import { SetMetadata } from '@nestjs/common';
+import { Cron, Interval, ScheduleModule, Timeout } from '@nestjs/schedule';
+import {
+  DistributedLock,
+  DistributedSemaphore,
+  InvalidLockOptionsError,
+  LeaderOnly,
+  type LockEvent,
+  ReadLock,
+  RedisLockService,
+} from 'nestjs-redis-lock';
+import {
+  SingletonCron,
+  SingletonInterval,
+  SingletonJobs,
+  type SingletonRun,
+  SingletonTimeout,
+} from 'nestjs-redis-lock/schedule';
+import { eventually, rejection } from '../../../support/expect/eventually.js';
+import { inMemory, useApps } from '../../../nest/nest-apps.js';
+
+const YEARLY = '0 0 0 1 1 *';
+
+type Decorate = () => MethodDecorator;
+const JOBS: [string, Decorate][] = [
+  ['SingletonCron', () => SingletonCron(YEARLY, { name: 'one' }) as MethodDecorator],
+  ['SingletonInterval', () => SingletonInterval('one', 60_000) as MethodDecorator],
+  ['SingletonTimeout', () => SingletonTimeout('one', 60_000) as MethodDecorator],
+];
+const PLAIN: [string, Decorate][] = [
+  ['Cron', () => Cron(YEARLY)],
+  ['Interval', () => Interval(60_000)],
+  ['Timeout', () => Timeout(60_000)],
+];
+
+describe.each(JOBS)('@%s', (decorator, decorate) => {
+  const start = useApps();
+  const define = (...decorators: MethodDecorator[]) => {
+    class Jobs {
+      async run(): Promise<void> {}
+    }
+    const descriptor = Object.getOwnPropertyDescriptor(Jobs.prototype, 'run')!;
+    for (const each of decorators.reverse()) each(Jobs.prototype, 'run', descriptor);
+    Object.defineProperty(Jobs.prototype, 'run', descriptor);
+    return Jobs;
+  };
+  const refusal = (...decorators: MethodDecorator[]): string => {
+    try {
+      define(...decorators);
+    } catch (error) {
+      expect(error).toBeInstanceOf(InvalidLockOptionsError);
+      return (error as Error).message;
+    }
+    throw new Error('not refused');
+  };
+
+  it.each(JOBS)('is refused above @%s when the class is defined: they would take each others ticks', (below, other) => {
+    const message = refusal(decorate(), SetMetadata('note', 'between'), other());
+    expect(message).toContain(`Jobs.run: @${decorator} stands above @${below}.`);
+  });
+
+  it.each(PLAIN)('is refused above @%s when the class is defined', (_, plain) => {
+    expect(refusal(decorate(), plain())).toContain(`@${decorator} stands above another decorator of @nestjs/schedule`);
+  });
+
+  it.each(PLAIN)('is refused below @%s when the application starts: that would win', async (_, plain) => {
+    const boot = start({
+      imports: [ScheduleModule.forRoot(), inMemory()],
+      providers: [define(plain(), DistributedLock('between') as MethodDecorator, decorate())],
+    });
+    expect((await rejection(boot)).message).toBe(
+      `Jobs.run: another decorator of @nestjs/schedule stands above @${decorator}, and takes the place of its ` +
+        'schedule. Leave one of them out.',
+    );
+  });
+
+  it.each<[string, MethodDecorator]>([
+    ['@LeaderOnly', LeaderOnly('mailer') as MethodDecorator],
+    ["@DistributedLock with onBusy: 'skip'", DistributedLock({ key: 'x', onBusy: 'skip' }) as MethodDecorator],
+    ["@ReadLock with onBusy: 'skip'", ReadLock({ key: 'x', onBusy: 'skip' }) as MethodDecorator],
+    [
+      "@DistributedSemaphore with onBusy: 'skip'",
+      DistributedSemaphore({ key: 'x', permits: 1, onBusy: 'skip' }) as MethodDecorator,
+    ],
+  ])('is refused above %s, whose skipped calls would be runs', (name, skipping) => {
+    for (const decorators of [[skipping], [DistributedLock('y') as MethodDecorator, skipping]]) {
+      expect(refusal(decorate(), ...decorators)).toContain(
+        `Jobs.run: @${decorator} stands above ${name}, which may return without running the method.`,
+      );
+    }
+    expect(() => define(skipping, decorate())).not.toThrow();
+  });
+
+  it('is refused on a method whose name is a symbol: it would never be scheduled', () => {
+    const run = Symbol('run');
+    const method = { value: async () => {}, configurable: true };
+    expect(() => decorate()({}, run, method)).toThrow(InvalidLockOptionsError);
+    expect(() => decorate()({}, run, method)).toThrow('Object.Symbol(run): its name is a symbol.');
+  });
+});
+
+describe('a job below @LeaderOnly', () => {
+  const start = useApps();
+
+  it('runs on the leader; a run by hand says why it does not run elsewhere', async () => {
+    const ran: string[] = [];
+    class Jobs {
+      @LeaderOnly('mailer')
+      @SingletonCron(YEARLY, { name: 'mails' })
+      async run({ job }: SingletonRun): Promise<string | undefined> {
+        ran.push(job);
+        return 'ran';
+      }
+    }
+    const { app } = await start({ imports: [ScheduleModule.forRoot(), inMemory()], providers: [Jobs] });
+    const leadership = app.get(RedisLockService).leadership('mailer')!;
+    await leadership.whenElected();
+    const jobs = app.get(SingletonJobs);
+    expect(await jobs.runNow('mails')).toBe('ran');
+    await leadership.resign();
+    const error = await rejection(jobs.runNow('mails'));
+    expect(error.message).toMatch(/^Jobs\.run was called, but the job did not run: .*@LeaderOnly/);
+    expect(ran).toEqual(['mails']);
+  });
+});
+
+/** A decorator of anybody's, which copies no metadata: what stands below is hidden. */
+const Wrapped: MethodDecorator = (_target, _key, descriptor) => {
+  const original = descriptor.value as unknown as (...args: unknown[]) => unknown;
+  descriptor.value = function (this: unknown, ...args: unknown[]) {
+    return original.apply(this, args);
+  } as never;
+};
+
+describe('a job whose method a decorator below did not run', () => {
+  const start = useApps();
+
+  const startJobs = async (Jobs: new () => object) => {
+    const outcomes: string[] = [];
+    const observers = [(event: LockEvent) => void (event.type === 'tickFinished' && outcomes.push(event.outcome))];
+    const { app } = await start({ imports: [ScheduleModule.forRoot(), inMemory({ observers })], providers: [Jobs] });
+    return { jobs: app.get(SingletonJobs), locks: app.get(RedisLockService), outcomes };
+  };
+
+  it('is told as an error where @LeaderOnly does not lead, hidden by a decorator in between', async () => {
+    let ran = 0;
+    class Jobs {
+      @SingletonCron(YEARLY, { name: 'mails' })
+      @Wrapped
+      @LeaderOnly('mailer')
+      async run(): Promise<void> {
+        ran++;
+      }
+    }
+    const { jobs, locks, outcomes } = await startJobs(Jobs);
+    const leadership = locks.leadership('mailer')!;
+    await leadership.whenElected();
+    await jobs.runNow('mails');
+    await leadership.resign();
+    const error = await rejection(jobs.runNow('mails'));
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect(error.message).toBe(
+      'Jobs.run did not run for this tick: @LeaderOnly, which stands below @SingletonCron, has returned without it. ' +
+        'Write it above @SingletonCron, also above the decorators between them. Then such a call claims no tick.',
+    );
+    expect([ran, ...outcomes]).toEqual([1, 'ok', 'error']);
+  });
+
+  it.each<[string, { onBusy: 'skip' | (() => undefined) }]>([
+    ["@DistributedLock with onBusy: 'skip'", { onBusy: 'skip' }],
+    ['@DistributedLock with a function as onBusy', { onBusy: () => undefined }],
+  ])('is told as an error where %s skips it', async (name, options) => {
+    let ran = 0;
+    class Jobs {
+      @SingletonCron(YEARLY, { name: 'mails' })
+      @Wrapped
+      @DistributedLock({ key: 'stock', waitMs: 0, ...options })
+      async run(): Promise<undefined> {
+        ran++;
+      }
+    }
+    const { jobs, locks, outcomes } = await startJobs(Jobs);
+    const lease = await locks.acquire('stock');
+    expect((await rejection(jobs.runNow('mails'))).message).toContain(`Jobs.run did not run for this tick: ${name}, `);
+    await lease.release();
+    await jobs.runNow('mails');
+    expect([ran, ...outcomes]).toEqual([1, 'error', 'ok']);
+  });
+
+  it('has run where a decorator in between has tried again, and where another method was skipped', async () => {
+    const done: string[] = [];
+    const release: (() => Promise<unknown>)[] = [];
+    const Again: MethodDecorator = (_target, _key, descriptor) => {
+      const original = descriptor.value as unknown as (...args: unknown[]) => Promise<unknown>;
+      descriptor.value = async function (this: unknown, ...args: unknown[]) {
+        const first = await original.apply(this, args);
+        await release.pop()?.();
+        return first ?? original.apply(this, args);
+      } as never;
+    };
+    class Base {
+      @DistributedLock({ key: 'orders', onBusy: 'skip' })
+      async other(): Promise<undefined> {
+        done.push('other');
+      }
+
+      @DistributedLock({ key: 'orders', onBusy: 'skip' })
+      async run(): Promise<string | undefined> {
+        done.push('base');
+        return 'of base';
+      }
+    }
+    class Jobs extends Base {
+      @SingletonCron(YEARLY, { name: 'mails' })
+      @Again
+      @DistributedLock({ key: 'stock', onBusy: 'skip' })
+      override async run(): Promise<string | undefined> {
+        await this.other();
+        await super.run();
+        done.push('job');
+        return 'ran';
+      }
+    }
+    const { jobs, locks, outcomes } = await startJobs(Jobs);
+    await locks.acquire('orders');
+    const lease = await locks.acquire('stock');
+    release.push(() => lease.release());
+    expect(await jobs.runNow('mails')).toBe('ran');
+    expect([...done, ...outcomes]).toEqual(['job', 'ok']);
+  });
+});
+
+describe('a job that overrides a job', () => {
+  const start = useApps();
+  let ran: string[] = [];
+  let events: LockEvent[] = [];
+  beforeEach(() => {
+    ran = [];
+    events = [];
+  });
+  const startJobs = async (...providers: (new () => object)[]) => {
+    const observers = [(event: LockEvent) => void events.push(event)];
+    const { app } = await start({ imports: [ScheduleModule.forRoot(), inMemory({ observers })], providers });
+    return { app, jobs: app.get(SingletonJobs) };
+  };
+
+  it.each([undefined, 'report'])('and calls super runs the base method in its own run (name %s)', async (name) => {
+    class Base {
+      @SingletonCron(YEARLY, { ...(name !== undefined && { name }) })
+      async run(run: SingletonRun): Promise<string | undefined> {
+        ran.push(`base ${run.tick} ${run.lease.isHeld()}`);
+        return 'of base';
+      }
+    }
+    class Middle extends Base {
+      @SingletonCron(YEARLY, { name: name ?? 'middle' })
+      override async run(run: SingletonRun): Promise<string | undefined> {
+        ran.push('middle');
+        return super.run(run);
+      }
+    }
+    class Sub extends Middle {
+      @SingletonCron(YEARLY, { ...(name !== undefined && { name }) })
+      override async run(run: SingletonRun): Promise<string | undefined> {
+        ran.push('sub');
+        return `${await super.run(run)}, ${await super.run(run)}`;
+      }
+    }
+    const { jobs } = await startJobs(Sub);
+    expect(await jobs.runNow(name ?? 'Sub.run', { by: 'ann' })).toBe('of base, of base');
+    const base = expect.stringMatching(/^base manual:.* by ann true$/);
+    expect(ran).toEqual(['sub', 'middle', base, 'middle', base]);
+    expect(events.filter(({ type }) => type.startsWith('tick')).map(({ type }) => type)).toEqual([
+      'tickStarted',
+      'tickFinished',
+    ]);
+  });
+
+  it('and calls itself asks for a tick; what it started may call super after the run, which does too', async () => {
+    let late: (() => Promise<unknown>) | undefined;
+    class Base {
+      @SingletonTimeout(0)
+      async run(): Promise<string | undefined> {
+        ran.push(`base of ${this.constructor.name}`);
+        return 'ran';
+      }
+    }
+    class Sub extends Base {
+      @SingletonTimeout('sub', 0)
+      override async run(): Promise<string | undefined> {
+        late = () => super.run();
+        return undefined;
+      }
+    }
+    const { app } = await startJobs(Sub);
+    await eventually(() => expect(events.map(({ type }) => type)).toContain('tickFinished'));
+    expect(ran).toEqual([]);
+    // A job of its own, called by hand.
+    expect(await late!()).toBe('ran');
+    expect(await late!()).toBeUndefined();
+    expect(await app.get(Sub).run()).toBeUndefined();
+    expect(ran).toEqual(['base of Sub']);
+  });
+});

@@ -1,0 +1,362 @@
+import { Inject, Injectable, Scope, SetMetadata } from '@nestjs/common';
+import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { Test } from '@nestjs/testing';
+import {
+  DistributedLock,
+  InvalidLockOptionsError,
+  LockModuleMissingError,
+  RedisLockModule,
+  RedisLockService,
+} from 'nestjs-redis-lock';
+import { SingletonCron, SingletonInterval, type SingletonRun, SingletonTimeout } from 'nestjs-redis-lock/schedule';
+import { singletonMethod } from '../../../../lib/features/jobs/nest/singleton-method.js';
+import { resolveJobOptions, TICK_OPTIONS } from '../../../../lib/features/jobs/nest/singleton-options.js';
+import { eventually, rejection } from '../../../support/expect/eventually.js';
+import { inMemory, LogBook, useApps } from '../../../nest/nest-apps.js';
+
+const YEARLY = '0 0 0 1 1 *';
+const EVERY_SECOND = '* * * * * *';
+
+/** Sentry replaces `Cron`, so that it wraps the method first, and copies the name alone. */
+const replacingSchedule = singletonMethod('SingletonCron', (where) => ({
+  options: resolveJobOptions({ name: 'report' }, where, TICK_OPTIONS),
+  schedule: (target, name, descriptor: PropertyDescriptor) => {
+    const original = descriptor.value as (...args: unknown[]) => unknown;
+    descriptor.value = function (...args: unknown[]): unknown {
+      return original.apply(this, args);
+    };
+    Cron(YEARLY)(target, name, descriptor);
+  },
+  ticks: { now: () => ({ tick: 'once', keepMs: 1_000 }) },
+}));
+
+describe('the method of a singleton job', () => {
+  const start = useApps();
+
+  async function startJobs<T extends object>(...providers: (new (...args: never[]) => T)[]) {
+    const { app, log } = await start({ imports: [ScheduleModule.forRoot(), inMemory()], providers });
+    return { app, log, jobs: app.get(providers[0]!), registry: app.get(SchedulerRegistry) };
+  }
+
+  it.each([
+    ['SingletonCron', (options: never) => SingletonCron(YEARLY, options)],
+    ['SingletonInterval', (options: never) => SingletonInterval(200, options)],
+    ['SingletonTimeout', (options: never) => SingletonTimeout(200, options)],
+  ])('has options that are an object, or is refused when the class is defined: %s', (_, decorate) => {
+    for (const options of [null, 'nightly', 5]) {
+      const define = () => {
+        class Jobs {
+          @decorate(options as never)
+          async run(): Promise<void> {}
+        }
+        return Jobs;
+      };
+      expect(define).toThrow(InvalidLockOptionsError);
+      expect(define).toThrow('The schedule of Jobs.run must be an object');
+    }
+  });
+
+  it('looks as before to who reflects on it, and decorators work above and below', async () => {
+    const ran: string[] = [];
+    @Injectable()
+    class Jobs {
+      constructor(readonly locks: RedisLockService) {}
+
+      @SingletonCron(EVERY_SECOND, { name: 'above' })
+      @SetMetadata('note', 'below it')
+      @DistributedLock('report')
+      async above(): Promise<void> {
+        ran.push(`above ${this.locks.current('report')?.resource} ${this.locks.current('cron:above')?.resource}`);
+      }
+
+      @DistributedLock('report')
+      @SetMetadata('note', 'above it')
+      @SingletonInterval(200, { name: 'below' })
+      async below(): Promise<void> {
+        ran.push(`below ${this.locks.current('report')?.resource} ${this.locks.current('cron:below')?.resource}`);
+      }
+    }
+    const { registry, log } = await startJobs(Jobs);
+    expect(registry.getCronJobs().size).toBe(1);
+    expect(registry.getIntervals()).toEqual(['below']);
+    for (const [name, note] of [
+      ['above', 'below it'],
+      ['below', 'above it'],
+    ] as const) {
+      const method = Jobs.prototype[name];
+      expect([method.name, method.length, Reflect.getMetadata('note', method)]).toEqual([name, 0, note]);
+    }
+    await eventually(() => {
+      expect(new Set(ran)).toEqual(new Set(['above report cron:above', 'below report cron:below']));
+    });
+    expect(log.at('error')).toEqual([]);
+  });
+
+  it('keeps its metadata where the decorator of the scheduler replaces the method, as under Sentry', async () => {
+    class Jobs {
+      readonly runs: string[] = [];
+
+      @replacingSchedule
+      @SetMetadata('note', 'below it')
+      async report(): Promise<void> {
+        this.runs.push('report');
+      }
+
+      @replacingSchedule
+      async again(): Promise<void> {}
+    }
+    expect(Reflect.getMetadata('note', Jobs.prototype.report)).toBe('below it');
+    // Its explorer still finds the jobs, and that two have one name.
+    expect((await rejection(startJobs(Jobs))).message).toContain('Two singleton jobs are called "report"');
+  });
+
+  it('is told which run it is: job, tick, and the lease that it works under', async () => {
+    const dueAt = new Date(Math.floor(Date.now() / 1_000) * 1_000);
+    const runs: SingletonRun[] = [];
+    class Jobs {
+      @SingletonCron(dueAt, { name: 'report' })
+      async report(run: SingletonRun): Promise<void> {
+        expect(run.lease.isHeld()).toBe(true);
+        runs.push(run);
+      }
+    }
+    const { app } = await start({ imports: [inMemory()], providers: [Jobs] });
+    // By hand, as the scheduler would call it: without an argument.
+    await (app.get(Jobs) as unknown as { report(): Promise<void> }).report();
+    expect(runs).toEqual([
+      { job: 'report', tick: dueAt.toISOString(), rerun: false, attempt: 1, manual: false, lease: expect.anything() },
+    ]);
+    expect(runs[0]!.lease.resource).toBe('cron:report');
+  });
+
+  it('called by hand counts as the tick that was due last: it runs once', async () => {
+    const now = new Date();
+    class Jobs {
+      runs = 0;
+
+      // It was due within the last minute.
+      @SingletonCron(`0 ${now.getUTCMinutes()} ${now.getUTCHours()} * * *`, { timeZone: 'UTC' })
+      async daily(): Promise<number | undefined> {
+        return ++this.runs;
+      }
+    }
+    const { jobs } = await startJobs(Jobs);
+    expect(await jobs.daily()).toBe(1);
+    expect(await jobs.daily()).toBeUndefined();
+    expect(jobs.runs).toBe(1);
+  });
+
+  it('called by hand long after the tick that was due last does not run: that tick may have run and be forgotten', async () => {
+    class Jobs {
+      @SingletonCron(YEARLY, { name: 'yearly' })
+      async yearly(): Promise<string | undefined> {
+        return 'ran';
+      }
+    }
+    const { jobs, log } = await startJobs(Jobs);
+    expect(await jobs.yearly()).toBeUndefined();
+    expect(log.at('debug')).toEqual([
+      expect.stringMatching(
+        /^Tick \S+ of job "yearly" is skipped: it is \d+ ms late by the clock of Redis, later than maxClockSkewMs/,
+      ),
+    ]);
+    expect(log.at('warn')).toEqual([]);
+  });
+
+  it('works on a class without the ScheduleModule, where nothing fires', async () => {
+    class Jobs {
+      @SingletonCron(YEARLY)
+      async yearly(): Promise<string | undefined> {
+        return 'ran';
+      }
+    }
+    const { app } = await start({ imports: [inMemory()], providers: [Jobs] });
+    expect(await app.get(Jobs).yearly()).toBe('ran');
+  });
+
+  it('needs the lock module, and an object that Nest made', async () => {
+    class Jobs {
+      @SingletonCron(YEARLY)
+      async yearly(): Promise<void> {}
+    }
+    expect(await rejection(new Jobs().yearly())).toBeInstanceOf(LockModuleMissingError);
+    const boot = start({ imports: [ScheduleModule.forRoot()], providers: [Jobs] });
+    expect((await rejection(boot)).message).toContain('import RedisLockModule.forRoot(');
+  });
+
+  it('is registered nowhere on a request-scoped provider: Nest warns', async () => {
+    @Injectable({ scope: Scope.REQUEST })
+    class Jobs {
+      @SingletonCron(EVERY_SECOND)
+      async run(): Promise<void> {}
+
+      @SingletonInterval(1_000)
+      async often(): Promise<void> {}
+
+      @SingletonTimeout(1_000)
+      async once(): Promise<void> {}
+    }
+    const { app, log } = await start({ imports: [ScheduleModule.forRoot(), inMemory()], providers: [Jobs] });
+    const registry = app.get(SchedulerRegistry);
+    expect([registry.getCronJobs().size, registry.getIntervals(), registry.getTimeouts()]).toEqual([0, [], []]);
+    expect(log.at('warn')).toEqual([
+      expect.stringContaining('Cannot register cron job "Jobs@run"'),
+      expect.stringContaining('Cannot register interval "Jobs@often"'),
+      expect.stringContaining('Cannot register timeout "Jobs@once"'),
+    ]);
+  });
+
+  it('that fails is logged by the scheduler, with its own error', async () => {
+    class Jobs {
+      @SingletonTimeout(0)
+      async fail(): Promise<void> {
+        throw new TypeError('no toner');
+      }
+    }
+    const { log } = await startJobs(Jobs);
+    await eventually(() => expect(log.at('error')).toEqual(['TypeError: no toner']));
+  });
+
+  it('may be sync: it runs under its lock, and its error is logged by the scheduler', async () => {
+    const ran: unknown[] = [];
+    class Jobs {
+      constructor(readonly locks: RedisLockService) {}
+
+      @SingletonTimeout('sync', 0)
+      run(run: SingletonRun): void {
+        ran.push([run.job, this.locks.current('cron:sync')?.isHeld()]);
+      }
+
+      @SingletonTimeout('fails', 0)
+      fail(): void {
+        throw new TypeError('no toner');
+      }
+    }
+    Inject(RedisLockService)(Jobs, undefined, 0);
+    const { jobs, log } = await startJobs(Jobs);
+    await eventually(() => expect(log.at('error')).toEqual(['TypeError: no toner']));
+    await eventually(() => expect(ran).toEqual([['sync', true]]));
+    // A call by hand returns a promise, of nothing, as the tick has run.
+    const call = (jobs as unknown as { run(): unknown }).run();
+    expect(call).toBeInstanceOf(Promise);
+    expect(await call).toBeUndefined();
+    expect(ran).toHaveLength(1);
+  });
+
+  it('is a job of its own in a subclass, which may override it and call super', async () => {
+    const ran: string[] = [];
+    class Base {
+      @SingletonTimeout(0)
+      async inherited(): Promise<void> {
+        ran.push(`inherited by ${this.constructor.name}`);
+      }
+
+      @SingletonTimeout(0)
+      async overridden(): Promise<void> {
+        ran.push(`overridden in ${this.constructor.name}`);
+      }
+    }
+    class Sub extends Base {
+      override async overridden(): Promise<void> {
+        await super.overridden();
+        ran.push('after super');
+      }
+    }
+    const { app } = await startJobs(Base, Sub);
+    await eventually(() => expect(ran.sort()).toEqual(['inherited by Base', 'inherited by Sub', 'overridden in Base']));
+    // Without a decorator of its own it is no job for the scheduler, but still one when it is called.
+    await app.get(Sub).overridden();
+    await app.get(Sub).overridden();
+    expect(ran.filter((entry) => /Sub$|super/.test(entry))).toEqual([
+      'inherited by Sub',
+      'overridden in Sub',
+      'after super',
+      'after super',
+    ]);
+  });
+});
+
+describe('two singleton jobs of one name', () => {
+  const start = useApps();
+  const boot = (...providers: (new () => object)[]) =>
+    start({ imports: [ScheduleModule.forRoot(), inMemory()], providers });
+
+  class Reports {
+    @SingletonCron(YEARLY, { name: 'nightly' })
+    async cron(): Promise<void> {}
+  }
+
+  it('are refused at boot: they would take each others ticks', async () => {
+    class Draws {
+      @SingletonInterval(60_000, { name: 'nightly' })
+      async interval(): Promise<void> {}
+    }
+    const error = await rejection(boot(Reports, Draws));
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect(error.message).toContain('Two singleton jobs are called "nightly". The second one is Draws.interval');
+  });
+
+  it('are refused before Redis is waited for', async () => {
+    class Draws {
+      @SingletonInterval(60_000, { name: 'nightly' })
+      async interval(): Promise<void> {}
+    }
+    const log = new LogBook();
+    const away = RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:1' });
+    const metadata = { imports: [ScheduleModule.forRoot(), away], providers: [Reports, Draws] };
+    await expect(Test.createTestingModule(metadata).setLogger(log).compile()).rejects.toThrow(
+      'Two singleton jobs are called "nightly"',
+    );
+    expect(log.at('warn')).toEqual([]);
+    // It looks for Redis all the same, and what it says then is nothing for the log of another test.
+    await eventually(() => expect(log.at('warn')).toEqual([expect.stringContaining('not connected to Redis')]));
+  });
+
+  it('are refused at boot where two classes are called alike', async () => {
+    const twin = (): new () => object => {
+      class Twins {
+        @SingletonCron(YEARLY)
+        async run(): Promise<void> {}
+      }
+      return Twins;
+    };
+    await expect(boot(twin(), twin())).rejects.toThrow('Two singleton jobs are called "Twins.run"');
+  });
+
+  it.each([
+    ['behind it', (job: new () => object, plain: new () => object) => [job, plain]],
+    ['before it', (job: new () => object, plain: new () => object) => [plain, job]],
+  ])('are refused at boot where one is a plain @Cron %s: both methods are named', async (_, order) => {
+    class Plain {
+      @Cron(YEARLY, { name: 'nightly' })
+      async sum(): Promise<void> {}
+    }
+    const error = await rejection(boot(...order(Reports, Plain)));
+    expect(error).toBeInstanceOf(InvalidLockOptionsError);
+    expect(error.message).toMatch(
+      /^Reports\.\w+ is a singleton job called "nightly", and Plain\.sum is a @Cron of the same name\. .*Give one of them another name\./,
+    );
+  });
+
+  it('are no matter where the scheduler tells them apart: a job and an interval', async () => {
+    class Plain {
+      @Interval('nightly', 60_000)
+      sum(): void {}
+    }
+    const { log } = await boot(Reports, Plain);
+    expect(log.at('error')).toEqual([]);
+  });
+
+  it('are no matter where one is a plain @Cron without a name, or nothing but the class is the same', async () => {
+    class Plain {
+      @Cron(YEARLY)
+      async cron(): Promise<void> {}
+    }
+    class Other {
+      @SingletonCron(YEARLY)
+      async cron(): Promise<void> {}
+    }
+    const { log } = await boot(Reports, Plain, Other);
+    expect(log.at('error')).toEqual([]);
+  });
+});

@@ -1,0 +1,194 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { CronTime } from 'cron';
+import { DateTime } from 'luxon';
+import type { LockEvent } from 'nestjs-redis-lock';
+import { SingletonCron } from 'nestjs-redis-lock/schedule';
+import { eventually } from '../../../support/expect/eventually.js';
+import { inMemory, useApps } from '../../../nest/nest-apps.js';
+import { useRedis } from '../../../support/redis/redis-server.js';
+
+const SECOND = 1_000;
+type TickEvent = Extract<LockEvent, { tick: string }>;
+
+/** The next full second that is at least this far away: long enough for two applications to start, or what is said. */
+function inAWhile(ms = 4_000): Date {
+  return new Date(Math.ceil((Date.now() + ms) / SECOND) * SECOND);
+}
+
+/** A cron expression for this moment of each day, as the clocks of a zone show it. */
+function dailyAt(time: Date, zone: string): string {
+  const { hour, minute, second } = DateTime.fromJSDate(time, { zone });
+  return `${second} ${minute} ${hour} * * *`;
+}
+
+describe('a @SingletonCron in two applications', () => {
+  const redis = useRedis();
+  const start = useApps();
+  let keyPrefix: string;
+  let prefixes = 0;
+
+  beforeEach(() => {
+    keyPrefix = `schedules-${++prefixes}`;
+  });
+
+  async function startApp(provider: new () => object) {
+    const events: TickEvent[] = [];
+    const observers = [(event: LockEvent) => 'tick' in event && events.push(event)];
+    const { app, log } = await start({
+      imports: [ScheduleModule.forRoot(), inMemory({ connection: redis().url, keyPrefix, observers })],
+      providers: [provider],
+    });
+    const ticks = (type: TickEvent['type'], job: string): string[] =>
+      events.filter((event) => event.type === type && event.job === job).map(({ tick }) => tick);
+    return { log, ticks, registry: app.get(SchedulerRegistry) };
+  }
+
+  it('fires once for the fleet at the time of its zone, its offset, or its date, and at another time that it is given', async () => {
+    const first = inAWhile();
+    const date = new Date(first.getTime() + 123);
+    const ran: string[] = [];
+    class Jobs {
+      @SingletonCron(dailyAt(first, 'Asia/Tokyo'), { name: 'zone', timeZone: 'Asia/Tokyo' })
+      async zone(): Promise<void> {
+        ran.push('zone');
+      }
+
+      // Without a name of its own: the schedule is read again as the scheduler reads it.
+      @SingletonCron(dailyAt(first, 'UTC-03:30'), { utcOffset: -210 })
+      async offset(): Promise<void> {
+        ran.push('offset');
+      }
+
+      @SingletonCron(date, { name: 'date' })
+      async date(): Promise<void> {
+        ran.push('date');
+      }
+
+      // A DateTime of the luxon that `cron` knows.
+      @SingletonCron(new CronTime(date).source as DateTime)
+      async luxon(): Promise<void> {
+        ran.push('luxon');
+      }
+
+      @SingletonCron('0 0 0 1 1 *', { name: 'yearly' })
+      async yearly(): Promise<void> {}
+    }
+    const apps = [await startApp(Jobs), await startApp(Jobs)];
+    const decided = (job: string): number[] =>
+      apps.map(({ ticks }) => ticks('tickFinished', job).length + ticks('tickSkipped', job).length);
+    const started = (job: string): string[] => apps.flatMap(({ ticks }) => ticks('tickStarted', job)).sort();
+    const all = ['zone', 'Jobs.offset', 'date', 'Jobs.luxon'];
+    await eventually(() => expect(all.map(decided)).toEqual(all.map(() => [1, 1])));
+    expect(all.map(started)).toEqual([
+      [first.toISOString()],
+      [first.toISOString()],
+      [date.toISOString()],
+      [date.toISOString()],
+    ]);
+    expect(ran.sort()).toEqual(['date', 'luxon', 'offset', 'zone']);
+
+    const next = inAWhile(1_000);
+    for (const { registry } of apps) {
+      registry.getCronJob('yearly').setTime(new CronTime(dailyAt(next, 'UTC'), 'UTC'));
+      const once = registry.getCronJob('date');
+      once.setTime(new CronTime(next));
+      once.start();
+    }
+    await eventually(() =>
+      expect(['yearly', 'date'].map(decided)).toEqual([
+        [1, 1],
+        [2, 2],
+      ]),
+    );
+    expect(['yearly', 'date'].map(started)).toEqual([[next.toISOString()], [date.toISOString(), next.toISOString()]]);
+    expect(apps.flatMap(({ log }) => [...log.at('error'), ...log.at('warn')])).toEqual([]);
+  });
+
+  it('does not fire where it is disabled or stopped, and fires where it is started again', async () => {
+    class Jobs {
+      @SingletonCron('* * * * * *', { name: 'off', disabled: true })
+      async off(): Promise<void> {}
+
+      @SingletonCron('* * * * * *', { name: 'on' })
+      async on(): Promise<void> {}
+    }
+    const [one, two] = [await startApp(Jobs), await startApp(Jobs)];
+    await eventually(() =>
+      expect(one.ticks('tickFinished', 'on').length + two.ticks('tickFinished', 'on').length).toBeGreaterThan(0),
+    );
+    void one.registry.getCronJob('on').stop();
+    // What was fired before is decided by then.
+    await eventually(() => expect(two.ticks('tickStarted', 'on').length).toBeGreaterThan(0));
+    const seen = [one.ticks('tickStarted', 'on').length, two.ticks('tickStarted', 'on').length] as const;
+    await eventually(() => expect(two.ticks('tickFinished', 'on').length).toBeGreaterThan(seen[1] + 1));
+    expect(one.ticks('tickStarted', 'on')).toHaveLength(seen[0]);
+
+    expect([...one.ticks('tickStarted', 'off'), ...two.ticks('tickStarted', 'off')]).toEqual([]);
+    one.registry.getCronJob('off').start();
+    await eventually(() => expect(one.ticks('tickFinished', 'off').length).toBeGreaterThan(0));
+    expect(two.ticks('tickStarted', 'off')).toEqual([]);
+  });
+});
+
+describe('singleton jobs without a name', () => {
+  const redis = useRedis();
+  const start = useApps();
+
+  class Reports {
+    @SingletonCron('0 0 0 1 1 *')
+    async yearly(): Promise<void> {}
+
+    @SingletonCron('0 0 0 1 1 *', { name: 'named' })
+    async named(): Promise<void> {}
+
+    @SingletonCron('0 0 0 1 1 *', { service: 'billing' })
+    async elsewhere(): Promise<void> {}
+  }
+
+  async function warnings(keyPrefix: string | undefined, connection = redis().url): Promise<string[]> {
+    const billing = inMemory({ service: 'billing', connection, keyPrefix: 'billing' });
+    const imports = [ScheduleModule.forRoot(), inMemory({ connection, keyPrefix }), billing];
+    const { log } = await start({ imports, providers: [Reports] });
+    return log.at('warn').filter((line) => line.includes('no name'));
+  }
+
+  it('are a warning, once for an application, where others may be called alike: with the default keyPrefix', async () => {
+    expect(await warnings(undefined)).toEqual([
+      expect.stringMatching(/^A singleton job has no name: "Reports\.yearly"\. .* name, or .* keyPrefix of its own\.$/),
+    ]);
+  });
+
+  it('are none with a keyPrefix of its own, or without a Redis', async () => {
+    expect(await warnings('shop')).toEqual([]);
+    expect(await warnings(undefined, 'memory:')).toEqual([]);
+  });
+});
+
+describe("a @SingletonCron with connection: 'memory:'", () => {
+  const start = useApps();
+
+  it('runs every tick, one after another, and waits for a run at the shutdown', async () => {
+    let running = 0;
+    let most = 0;
+    let ended = 0;
+    @Injectable()
+    class Jobs {
+      @SingletonCron('* * * * * *', { overlap: 'wait' })
+      async run(): Promise<void> {
+        most = Math.max(most, ++running);
+        await sleep(1_200);
+        running--;
+        ended++;
+      }
+    }
+    const imports = [ScheduleModule.forRoot(), inMemory({ shutdown: { drainMs: 10_000 } })];
+    const { app, log } = await start({ imports, providers: [Jobs] });
+    await eventually(() => expect([ended > 0, running]).toEqual([true, 1]));
+    const endedBefore = ended;
+    await app.close();
+    expect([running, most, ended]).toEqual([0, 1, endedBefore + 1]);
+    expect(log.at('error')).toEqual([]);
+  });
+});

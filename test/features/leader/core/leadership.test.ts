@@ -1,0 +1,463 @@
+import { inspect } from 'node:util';
+import { jest } from '@jest/globals';
+import type { CampaignOptions, Term } from '../../../../lib/features/leader/core/leadership.js';
+import { InvalidLockOptionsError } from '../../../../lib/kernel/api/errors.js';
+import { LeaseLostError } from '../../../../lib/kernel/api/lease-errors.js';
+import { settle } from '../../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../../support/world/lock-world.js';
+import { failing, lostOnTheWay } from '../../../support/world/scripted-store.js';
+import { gate, track } from '../../../support/expect/tracked.js';
+
+const LEASE_MS = 3_000;
+
+describe('a campaign', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+  const stand = (instance: Instance, options: CampaignOptions = {}) =>
+    instance.locks.campaign('mailer', { leaseMs: LEASE_MS, ...options });
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  it('elects one of two candidates, and the other one when the leader resigns: at once, with a larger token', async () => {
+    const [leader, candidate] = [stand(a), stand(b)];
+    expect(leader.isLeader()).toBe(false); // nobody waits for Redis in here
+    await settle();
+    expect([leader.isLeader(), candidate.isLeader()]).toEqual([true, false]);
+    const first = leader.fencingToken!;
+    expect(candidate.fencingToken).toBeUndefined();
+    expect((await b.locks.inspect('leader:mailer')).holders).toMatchObject([{ instanceId: 'a', fencingToken: first }]);
+    await leader.resign();
+    await settle();
+    expect([leader.isLeader(), candidate.isLeader()]).toEqual([false, true]);
+    expect(candidate.fencingToken).toBeGreaterThan(first);
+    expect(eventsOf(a, 'elected')).toMatchObject([
+      { type: 'elected', leadership: 'mailer', resource: 'leader:mailer', fencingToken: first },
+    ]);
+    expect(eventsOf(a, 'demoted')).toMatchObject([{ leadership: 'mailer', fencingToken: first, reason: 'resigned' }]);
+  });
+
+  it('elects a leader while an ordinary lock has the same name, which may come from a URL', async () => {
+    const lease = await b.locks.acquire('mailer');
+    const leader = stand(a);
+    await settle();
+    expect(leader.isLeader()).toBe(true);
+    expect(lease.isHeld()).toBe(true);
+    expect(await a.locks.tryAcquire('mailer')).toBeNull();
+  });
+
+  it('has an aborted signal as long as it is not elected', async () => {
+    stand(a);
+    await settle();
+    const candidate = stand(b);
+    expect(candidate.signal.reason).toMatchObject({ code: 'NOT_LEADER', reason: 'notElected', leadership: 'mailer' });
+    expect(candidate.signal).toBe(candidate.signal);
+  });
+
+  describe('whose leader loses its lease', () => {
+    it('is demoted with the loss as its reason, no later than the next one is elected, and stands again', async () => {
+      const story: unknown[] = [];
+      const leader = stand(a, {
+        onElected: ({ fencingToken }) => void story.push(fencingToken),
+        onDemoted: (reason, { fencingToken }) => void story.push(reason, fencingToken),
+      });
+      const candidate = stand(b);
+      await settle();
+      const { signal, fencingToken } = leader;
+      a.store.all(lostOnTheWay);
+      world.clock.onStep = () => expect(leader.isLeader() && candidate.isLeader()).toBe(false);
+      await world.clock.advance(2 * LEASE_MS);
+      expect(candidate.isLeader()).toBe(true);
+      expect(signal.reason).toBeInstanceOf(LeaseLostError);
+      expect(story).toEqual([fencingToken, signal.reason, fencingToken]);
+      a.store.all((execute) => execute());
+      await world.clock.advance(LEASE_MS);
+      await candidate.resign();
+      await world.clock.advance(LEASE_MS);
+      expect(leader.isLeader()).toBe(true);
+      expect(leader.fencingToken).toBeGreaterThan(fencingToken!);
+      expect(eventsOf(a, 'demoted')).toMatchObject([{ reason: 'notRenewed' }]);
+    });
+
+    it('sees it before any timer runs when the process stood still', async () => {
+      const leader = stand(a);
+      await settle();
+      const { signal } = leader;
+      world.clock.standStill(LEASE_MS);
+      expect(leader.isLeader()).toBe(false);
+      expect(leader.fencingToken).toBeUndefined();
+      expect(signal.aborted).toBe(true);
+      expect(await leader.run(() => 'ran')).toBeUndefined();
+      await world.clock.advance(LEASE_MS);
+      expect(leader.isLeader()).toBe(true);
+    });
+
+    it('does not wait for work that goes on', async () => {
+      const leader = stand(a);
+      await settle();
+      track(leader.run(() => new Promise(() => {})));
+      world.clock.standStill(LEASE_MS);
+      await world.clock.advance(LEASE_MS);
+      expect(leader.isLeader()).toBe(true);
+    });
+
+    it('is not elected again before its callbacks have ended: those of two terms never overlap', async () => {
+      const cleanedUp = gate();
+      const elected: Term[] = [];
+      const leader = stand(a, { onElected: (term) => void elected.push(term), onDemoted: () => cleanedUp.opened });
+      await settle();
+      world.clock.standStill(LEASE_MS);
+      await world.clock.advance(10 * LEASE_MS);
+      expect(leader.isLeader()).toBe(false);
+      expect(a.store.sent('acquire')).toHaveLength(1); // and it keeps nobody else from it
+      cleanedUp.open();
+      await settle();
+      expect(elected).toHaveLength(2);
+      expect(leader.isLeader()).toBe(true);
+    });
+
+    it('while it steps down: somebody else may lead, so it waits no longer', async () => {
+      const leader = stand(a);
+      await settle();
+      track(leader.run(() => new Promise(() => {})));
+      const resigned = track(leader.resign());
+      await settle();
+      expect(resigned.state).toBe('pending');
+      world.clock.standStill(LEASE_MS);
+      await world.clock.advance(1_000);
+      expect(resigned.state).toBe('fulfilled');
+    });
+  });
+
+  describe('whose leader resigns', () => {
+    it('tells it first, then waits for callbacks and work, and then lets the next one in', async () => {
+      const story: string[] = [];
+      const [workEnds, cleanedUp, loopEnds] = [gate(), gate(), gate()];
+      const leader = stand(a, {
+        async onElected({ signal }) {
+          signal.addEventListener('abort', () => story.push(`told, leader: ${leader.isLeader()}`));
+          await loopEnds.opened;
+          story.push('loop ended');
+        },
+        async onDemoted(reason, term) {
+          story.push(`demoted: ${reason.reason}, held: ${term.isHeld()}`);
+          await cleanedUp.opened;
+          story.push('cleaned up');
+        },
+      });
+      const candidate = stand(b, { onElected: () => void story.push('next') });
+      await settle();
+      const work = track(
+        leader.run(async () => {
+          await workEnds.opened;
+          story.push('work ended');
+          return 'result';
+        }),
+      );
+      const resigned = track(leader.resign());
+      expect(story).toEqual(['told, leader: false']);
+      expect(await leader.run(() => 'ran')).toBeUndefined();
+      for (const { open } of [cleanedUp, workEnds, loopEnds]) {
+        await world.clock.advance(3 * LEASE_MS); // the lease is renewed meanwhile
+        expect(resigned.state).toBe('pending');
+        expect(candidate.isLeader()).toBe(false);
+        open();
+      }
+      await settle();
+      expect(story.slice(1)).toEqual([
+        'demoted: resigned, held: true',
+        'cleaned up',
+        'work ended',
+        'loop ended',
+        'next',
+      ]);
+      expect([resigned.state, work.value]).toEqual(['fulfilled', 'result']);
+      expect(leader.signal.reason).toMatchObject({ code: 'NOT_LEADER', reason: 'resigned' });
+      await world.clock.advance(10 * LEASE_MS);
+      expect(candidate.isLeader()).toBe(true); // and the one that resigned does not stand
+    });
+
+    it.each(['work', 'onElected', 'onDemoted'] as const)('does not wait for itself in its own %s', async (where) => {
+      let resigned = false;
+      const resign = async (): Promise<void> => {
+        await leader.resign();
+        resigned = true;
+      };
+      const leader = stand(a, where === 'work' ? {} : { [where]: resign });
+      await settle();
+      if (where === 'work') await leader.run(resign);
+      if (where === 'onDemoted') await leader.resign();
+      await settle();
+      expect(resigned).toBe(true);
+      expect(world.server.isEmpty).toBe(true);
+    });
+
+    it('in onDemoted after a loss: does not wait for itself either', async () => {
+      const ended = gate();
+      const leader = stand(a, {
+        async onDemoted() {
+          await leader.resign();
+          ended.open();
+        },
+      });
+      await settle();
+      world.clock.standStill(LEASE_MS);
+      leader.isLeader();
+      await ended.opened;
+      await world.clock.advance(10 * LEASE_MS);
+      expect(world.server.isEmpty).toBe(true);
+    });
+
+    it('in the moment of its election: it does not lead, and the lease is given back', async () => {
+      for (let ticks = 0; ticks < 12; ticks++) {
+        const leader = stand(a);
+        for (let i = 0; i < ticks; i++) await Promise.resolve();
+        await leader.resign();
+        await settle();
+        expect(leader.isLeader()).toBe(false);
+        expect(world.server.isEmpty).toBe(true);
+      }
+    });
+
+    it('and Redis does not answer: it is not the leader here, and the observers hear of the release', async () => {
+      const leader = stand(a);
+      await settle();
+      a.store.fates.release = lostOnTheWay;
+      const resigned = track(leader.resign());
+      await world.clock.advance(1_000);
+      expect(resigned.state).toBe('fulfilled');
+      expect(eventsOf(a, 'releaseFailed')).toHaveLength(1);
+    });
+
+    it('by its signal', async () => {
+      const controller = new AbortController();
+      const leader = stand(a, { signal: controller.signal });
+      await settle();
+      controller.abort();
+      expect(leader.isLeader()).toBe(false);
+      await settle();
+      expect(world.server.isEmpty).toBe(true);
+      expect(stand(b, { signal: AbortSignal.abort() }).signal.reason).toMatchObject({ reason: 'resigned' });
+      await settle();
+      expect(b.store.commands).toEqual([]);
+    });
+
+    it('may stand again while its work has not ended, and leads after that', async () => {
+      const work = gate();
+      const first = stand(a);
+      await settle();
+      const { fencingToken } = first;
+      track(first.run(() => work.opened));
+      track(first.resign());
+      const second = stand(a);
+      await settle();
+      expect(second).not.toBe(first);
+      expect(second.isLeader()).toBe(false); // its predecessor still works
+      work.open();
+      await settle();
+      expect(second.isLeader()).toBe(true);
+      expect(second.fencingToken).toBeGreaterThan(fencingToken!);
+    });
+  });
+
+  describe('that Redis', () => {
+    it('refuses goes on, with pauses that grow to half a minute, and says so each time', async () => {
+      a.store.fates.acquire = failing('refused', 'NOPERM');
+      const leader = stand(a);
+      await world.clock.advance(10 * 60_000);
+      const failed = eventsOf(a, 'campaignFailed');
+      expect(failed.length).toBeGreaterThan(15);
+      expect(failed.length).toBeLessThan(30);
+      expect(failed[0]).toMatchObject({ leadership: 'mailer', error: { code: 'LOCK_UNAVAILABLE' } });
+      expect(eventsOf(a, 'notAcquired')).toHaveLength(failed.length);
+      delete a.store.fates.acquire;
+      await world.clock.advance(40_000);
+      expect(leader.isLeader()).toBe(true);
+    });
+
+    it('refuses ends its pause when it resigns', async () => {
+      a.store.fates.acquire = failing('refused');
+      const leader = stand(a);
+      await world.clock.advance(60_000);
+      await leader.resign();
+      await settle();
+      expect(world.clock.timers).toBeLessThanOrEqual(1);
+    });
+
+    it('does not answer goes on without a word', async () => {
+      a.store.all(lostOnTheWay);
+      const leader = stand(a);
+      await world.clock.advance(10 * 60_000);
+      expect(eventsOf(a, 'campaignFailed')).toEqual([]);
+      a.store.all((execute) => execute());
+      await world.clock.advance(2_000);
+      expect(leader.isLeader()).toBe(true);
+    });
+  });
+
+  describe('with callbacks', () => {
+    it('that throw: the observers are told, and nothing else happens', async () => {
+      const leader = stand(a, {
+        onElected: () => {
+          throw new Error('elected');
+        },
+        onDemoted: () => Promise.reject(new Error('demoted')),
+      });
+      await settle();
+      expect(leader.isLeader()).toBe(true);
+      await leader.resign();
+      expect(eventsOf(a, 'callbackFailed')).toMatchObject([
+        { callback: 'onElected', error: { message: 'elected' } },
+        { callback: 'onDemoted', error: { message: 'demoted' } },
+      ]);
+      expect(world.server.isEmpty).toBe(true);
+    });
+
+    it('that end at the signal as Node does: that is no failure', async () => {
+      const leader = stand(a, {
+        onElected: ({ signal }) =>
+          new Promise((_, reject) => {
+            signal.addEventListener('abort', () => reject(signal.reason as Error));
+          }),
+      });
+      await settle();
+      await leader.resign();
+      expect(eventsOf(a, 'callbackFailed')).toEqual([]);
+    });
+
+    it('runs them in the context of the term, and of nothing that its caller held', async () => {
+      const seen: unknown[] = [];
+      const look = (): unknown => seen.push([a.locks.current()?.resource, a.locks.current('order') === undefined]);
+      await a.locks.using('order', undefined, async () => {
+        const leader = stand(a, { onElected: look, onDemoted: look });
+        await leader.whenElected();
+        stand(a, { onElected: look });
+        await leader.resign();
+      });
+      expect(seen).toEqual(Array(3).fill(['leader:mailer', true]));
+    });
+  });
+
+  describe('of one instance that is asked for twice', () => {
+    it('is one candidate; whoever comes later is told of the term that runs', async () => {
+      const story: string[] = [];
+      const first = stand(a, {
+        onElected: () => void story.push('first'),
+        onDemoted: () => void story.push('first ends'),
+      });
+      await settle();
+      const second = a.locks.campaign('mailer', {
+        // Not before campaign() has returned.
+        onElected: () => void (second.isLeader() && story.push('second')),
+        onDemoted: () => void story.push('second ends'),
+      });
+      expect(second).toBe(first);
+      expect(a.locks.leadership('mailer')).toBe(first);
+      await settle();
+      await second.resign();
+      expect(story).toEqual(['first', 'second', 'first ends', 'second ends']);
+      expect(a.locks.leadership('mailer')).toBeUndefined();
+    });
+  });
+
+  describe('with work', () => {
+    it('does it on the leader only, with the term as the lease of its context', async () => {
+      const [leader, candidate] = [stand(a), stand(b)];
+      await settle();
+      const seen = await leader.run((term) => {
+        expect(a.locks.current('leader:mailer')).toBe(term);
+        return term.fencingToken;
+      });
+      expect(seen).toBe(leader.fencingToken);
+      expect(await candidate.run(() => 'ran')).toBeUndefined();
+      expect(leader.isLeader()).toBe(true); // its end releases nothing
+    });
+
+    it('that throws: the error passes through', async () => {
+      const leader = stand(a);
+      await settle();
+      const error = new Error('of the work');
+      await expect(leader.run(() => Promise.reject(error))).rejects.toBe(error);
+      await expect(leader.run('work' as never)).rejects.toBeInstanceOf(InvalidLockOptionsError);
+    });
+
+    it('may take an ordinary lock of the same name, which has a lease of its own', async () => {
+      const leader = stand(a);
+      await settle();
+      const tokens = await leader.run((term) =>
+        a.locks.using('mailer', undefined, (lease) => [
+          lease.resource,
+          term.resource,
+          a.locks.current('mailer')?.fencingToken === lease.fencingToken,
+          a.locks.current('leader:mailer') === term,
+        ]),
+      );
+      expect(tokens).toEqual(['mailer', 'leader:mailer', true, true]);
+      expect([leader.name, leader.resource, leader.isLeader()]).toEqual(['mailer', 'leader:mailer', true]);
+    });
+
+    it('that releases the term gives the others their turn, once it has ended', async () => {
+      const [leader, candidate] = [stand(a), stand(b)];
+      await settle();
+      await leader.run(async () => {
+        await a.locks.current('leader:mailer')!.release();
+        await settle();
+        expect(candidate.isLeader()).toBe(false);
+      });
+      await settle();
+      expect(candidate.isLeader()).toBe(true);
+      await candidate.resign();
+      await settle();
+      expect(leader.isLeader()).toBe(true);
+    });
+  });
+
+  it.each<[string, unknown]>([
+    ['leaseMs', { leaseMs: 1 }],
+    ['onElected', { onElected: 'x' }],
+    ['onDemoted', { onDemoted: 1 }],
+    ['signal', { signal: {} }],
+    ['waitMs', { waitMs: 1 }],
+  ])('refuses a bad %s before anything is sent', async (option, options) => {
+    expect(() => a.locks.campaign('mailer', options as CampaignOptions)).toThrow(InvalidLockOptionsError);
+    expect(() => a.locks.campaign('mailer', options as CampaignOptions)).toThrow(option);
+    expect(() => a.locks.campaign('')).toThrow(InvalidLockOptionsError);
+    await settle();
+    expect(a.store.commands).toEqual([]);
+  });
+
+  it('shows no secret', async () => {
+    const leader = stand(a);
+    const term = await leader.whenElected();
+    const shown = inspect([leader, term, leader.signal, eventsOf(a, 'elected')], { depth: 10, showHidden: true });
+    expect(shown).not.toContain('secret');
+    expect(JSON.stringify([leader, term])).not.toContain('secret');
+  });
+
+  it('says which callback keeps it from standing again', async () => {
+    stand(a, { onElected: () => new Promise(() => {}) });
+    await settle();
+    await a.locks.operators.forceRelease('leader:mailer', { fencingToken: eventsOf(a, 'elected')[0]!.fencingToken });
+    await world.clock.advance(3 * LEASE_MS);
+    const failed = eventsOf(a, 'callbackFailed');
+    expect(failed).toMatchObject([{ leadership: 'mailer', callback: 'onElected' }]);
+    expect(String((failed[0] as { error: Error }).error)).toContain('campaigns again only when it has ended');
+    expect((await b.locks.inspect('leader:mailer')).waiters).toEqual([]);
+  });
+
+  it('keeps nothing of those who only look at it', async () => {
+    const onElected = jest.fn();
+    const { signal } = new AbortController();
+    const listen = jest.spyOn(signal, 'addEventListener');
+    for (let times = 0; times < 100; times++) stand(a, { signal });
+    stand(a, { onElected });
+    await settle();
+    expect(stand(a).isLeader()).toBe(true);
+    expect(onElected).toHaveBeenCalledTimes(1);
+    expect(listen).toHaveBeenCalledTimes(1);
+  });
+});

@@ -1,0 +1,122 @@
+import type { LockTimeoutError } from '../../../lib/kernel/api/errors.js';
+import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { track, type Tracked } from '../../support/expect/tracked.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+
+const HELP = 'docs/guide/several-resources.md#what-can-still-deadlock';
+
+describe('a call that waits in vain inside of work under a lease', () => {
+  let world: LockWorld;
+  let a: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+  });
+
+  /** Takes them one inside the other. */
+  const nested = (names: readonly string[], options: LockOptions = {}, { locks } = a): Promise<unknown> => {
+    const [name, ...rest] = names;
+    return locks.using(name!, options, async () => {
+      await settle();
+      if (rest.length > 0) await nested(rest, options, { locks } as Instance);
+    });
+  };
+  const errorOf = ({ error }: Tracked<unknown>) => error as LockTimeoutError;
+
+  it('names what it holds itself, and says that the holder may wait for that', async () => {
+    const b = world.instance('b');
+    await b.locks.acquire('account:y');
+    const call = track(nested(['account:x', 'account:y'], { waitMs: 4_000 }));
+    await world.clock.advance(10);
+    await world.clock.advance(4_000);
+    expect(errorOf(call).heldMeanwhile).toEqual({ resources: ['account:x'] });
+    expect(errorOf(call).message).toBe(
+      '"account:y" is held by b for 4 s; waited 4 s (1st in line). This call holds "account:x" meanwhile. ' +
+        `If the holder waits for that, it is a deadlock: see ${HELP}. Otherwise raise waitMs, shorten the work done under ` +
+        'the lock, or try again later.',
+    );
+  });
+
+  it('says deadlock where the holder is another call of its process that waits for it, to both of them', async () => {
+    const calls = [
+      track(nested(['account:x', 'account:y'], { waitMs: 4_000 })),
+      track(nested(['account:y', 'account:x'], { waitMs: 4_000 })),
+    ];
+    await world.clock.advance(10);
+    await world.clock.advance(4_000);
+    const error = errorOf(calls[0]!);
+    expect(error.message).toMatch(
+      new RegExp(
+        '^"account:y" is held by another call of this process for 4 s; waited 4 s behind other calls of this process\\. This ' +
+          'call holds "account:x" meanwhile, and the holder waits for that: a deadlock, which no longer wait ends\\. This ' +
+          'call holds "account:x" and wants "account:y" \\(.*deadlocks\\.test\\.ts:\\d+:\\d+\\)?\\); another call of this process ' +
+          'holds "account:y" and wants "account:x" \\(.*deadlocks\\.test\\.ts:\\d+:\\d+\\)?\\)\\. Take all of them in one call, ' +
+          `outside: \\["account:x", "account:y"\\]\\. See ${HELP}\\.$`,
+      ),
+    );
+    const site = expect.stringContaining('deadlocks.test.ts');
+    const of = { instanceId: 'a', isThisProcess: true, group: 'account', callSite: site };
+    const deadlock = [
+      { ...of, holds: 'account:x', wants: 'account:y' },
+      { ...of, holds: 'account:y', wants: 'account:x' },
+    ];
+    expect(error.heldMeanwhile).toEqual({ resources: ['account:x'], deadlock });
+    expect(error.cause).toMatchObject({ name: 'Deadlock', calls: deadlock });
+    expect((error.cause as Error).message).toMatch(
+      /^"a" holds "account:x" and wants "account:y" .*; another call of this/,
+    );
+    expect(errorOf(calls[1]!).heldMeanwhile).toEqual({
+      resources: ['account:y'],
+      deadlock: deadlock.toReversed(),
+    });
+  });
+
+  it('says nothing of a lease that is over, or that the call did not take inside of', async () => {
+    const b = world.instance('b');
+    await b.locks.acquire('y');
+    await a.locks.acquire('x');
+    const outside = track(a.locks.acquire('y', { waitMs: 1_000 }));
+    const fixed = track(
+      a.locks.using('w', { watchdog: false, leaseMs: 500 }, () => a.locks.acquire('y', { waitMs: 1_000 })),
+    );
+    await world.clock.advance(1_100);
+    for (const call of [outside, fixed]) expect(errorOf(call).message).not.toContain('This call holds');
+  });
+
+  it('says it of several resources, too', async () => {
+    const b = world.instance('b');
+    await b.locks.acquire('z');
+    const call = track(a.locks.using('x', {}, () => a.locks.acquire(['y', 'z'], { waitMs: 2_000 })));
+    await world.clock.advance(2_100);
+    expect(errorOf(call).code).toBe('LOCK_TIMEOUT');
+    expect(errorOf(call).heldMeanwhile).toEqual({ resources: ['x'] });
+  });
+
+  it('counts what a call for several resources has, though it is made inside of nothing', async () => {
+    void nested(['y', 'x'], { waitMs: 9_000 });
+    const composite = track(a.locks.acquire(['x', 'y'], { waitMs: 4_000 }));
+    await world.clock.advance(5_000);
+    expect(errorOf(composite).heldMeanwhile).toEqual({ resources: ['x'], deadlock: expect.any(Array) });
+  });
+
+  it('says it of a call that polls by a retry strategy', async () => {
+    const retry = { next: () => 100 };
+    const polling = track(nested(['x', 'y'], { waitMs: 3_000, retry }));
+    void nested(['y', 'x'], { waitMs: 9_000 });
+    await world.clock.advance(4_000);
+    expect(errorOf(polling).heldMeanwhile).toEqual({ resources: ['x'], deadlock: expect.any(Array) });
+  });
+
+  it('takes the permits of a semaphore for no deadlock: others may give theirs back', async () => {
+    const permits = (work: () => Promise<unknown>) =>
+      a.locks.semaphore('s', { permits: 1 }).using({ waitMs: 2_000 }, work);
+    const calls = [
+      track(permits(() => a.locks.acquire('x', { waitMs: 2_000 }))),
+      track(a.locks.using('x', {}, () => permits(async () => {}))),
+    ];
+    await world.clock.advance(3_000);
+    expect(calls.map((call) => errorOf(call).heldMeanwhile)).toEqual([{ resources: ['s'] }, { resources: ['x'] }]);
+  });
+});

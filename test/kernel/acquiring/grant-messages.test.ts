@@ -1,0 +1,261 @@
+import { Deferred } from '../../../lib/kernel/util/promises.js';
+import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import {
+  answered,
+  deliveredWhen,
+  executedWhen,
+  grantLost,
+  lostOnTheWay,
+  repliedWhen,
+} from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
+
+const LEASE_MS = 3_000;
+const DEADLINE_MS = LEASE_MS - 32;
+
+describe('a message that grants', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  const terms: LockOptions = { leaseMs: LEASE_MS, waitMs: Infinity };
+  const wait = (options: LockOptions = {}) => track(b.locks.acquire('stock', { ...terms, ...options }));
+  const verbs = ({ store }: Instance) => store.commands.map(({ verb }) => verb);
+
+  it('starts the lease at once: no command, and it is valid from the stamp of the command that stood for it', async () => {
+    const holder = await a.locks.acquire('stock');
+    const waiting = wait();
+    await world.clock.advance(600);
+    await holder.release();
+    await settle();
+    expect(verbs(b)).toEqual(['acquire']);
+    expect(waiting.value.remainingMs()).toBe(DEADLINE_MS - 600);
+    expect(waiting.value.fencingToken).toBe(b.store.grants[0]!.fencingToken);
+    expect(eventsOf(b, 'acquired')).toMatchObject([{ waitedMs: 600, attempts: 1 }]);
+  });
+
+  it('counts from the last heartbeat, and the first renewal comes a third of the lease after that', async () => {
+    const holder = await a.locks.acquire('stock');
+    const waiting = wait();
+    await world.clock.advance(1_900);
+    const { sentAt } = b.store.sent('keep').at(-1)!;
+    await holder.release();
+    await settle();
+    expect(b.store.grants[0]!.sentAt).toBe(Math.floor(sentAt));
+    expect(waiting.value.remainingMs()).toBe(Math.floor(sentAt) + DEADLINE_MS - world.clock.now());
+    await world.clock.advance(1_000);
+    expect(b.store.sent('renew')[0]!.sentAt).toBe(Math.floor(sentAt) + 1_000);
+  });
+
+  it('never makes the lease longer than the lock in the store', async () => {
+    const holder = await a.locks.acquire('stock');
+    const stalled = gate();
+    b.store.next('acquire', executedWhen(stalled.opened));
+    const waiting = wait({ attemptTimeoutMs: 2_000 });
+    await world.clock.advance(700);
+    stalled.open(); // sent 700 ms ago
+    await settle();
+    await holder.release();
+    await settle();
+    expect(waiting.value.remainingMs()).toBe(DEADLINE_MS - 700);
+    expect((await a.locks.inspect('stock')).ttlMs).toBe(LEASE_MS);
+  });
+
+  it('is heard before the reply of its own command', async () => {
+    const holder = await a.locks.acquire('stock');
+    const reply = gate();
+    b.store.next('acquire', repliedWhen(reply.opened));
+    const waiting = wait();
+    await settle();
+    await holder.release();
+    await settle();
+    expect(waiting.state).toBe('fulfilled');
+    reply.open();
+    await world.clock.advance(500);
+    expect(verbs(b)).toEqual(['acquire']);
+    expect(waiting.value.isHeld()).toBe(true);
+  });
+
+  describe('asks again in place of starting a lease', () => {
+    it.each([
+      ['when less than half of it is left', 1_490],
+      ['when all of it is over', DEADLINE_MS],
+      ['when the lock in the store is over', LEASE_MS + 10],
+    ])('%s', async (_, lateMs) => {
+      const holder = await a.locks.acquire('stock');
+      const waiting = wait();
+      await settle();
+      const message = gate();
+      b.store.nextGrants(deliveredWhen(message.opened));
+      b.store.fates.acquire = lostOnTheWay; // a heartbeat would find it
+      await holder.release();
+      await world.clock.advance(lateMs);
+      expect(waiting.state).toBe('pending');
+      const commands = b.store.sent('acquire').length;
+      b.store.fates.acquire = answered;
+      message.open();
+      await settle();
+      expect(b.store.sent('acquire').length).toBe(commands + 1);
+      await world.clock.advance(3_000);
+      expect(waiting.value.isHeld()).toBe(true);
+      expect(b.store.sent('acquire').at(-1)!.owner).toBe(b.store.sent('acquire')[0]!.owner);
+    });
+
+    it('when the lease is a fixed one, so that it is as long as was asked for', async () => {
+      const holder = await a.locks.acquire('stock');
+      const waiting = wait({ watchdog: false });
+      await world.clock.advance(600);
+      await holder.release();
+      await settle();
+      expect(verbs(b)).toEqual(['acquire', 'acquire']);
+      expect(waiting.value.remainingMs()).toBe(DEADLINE_MS);
+      expect(waiting.value.fencingToken).toBe(b.store.grants[0]!.fencingToken);
+    });
+
+    it('when its stamp is from the future', async () => {
+      const holder = await a.locks.acquire('stock');
+      const waiting = wait();
+      await settle();
+      b.store.nextGrants(grantLost);
+      await holder.release();
+      await settle();
+      b.store.deliver({ ...b.store.grants[0]!, sentAt: world.clock.now() + 1 });
+      await settle();
+      expect(verbs(b)).toEqual(['acquire', 'acquire']);
+      expect(waiting.value.remainingMs()).toBe(DEADLINE_MS);
+    });
+  });
+
+  it('is found by the next heartbeat when it is lost', async () => {
+    const holder = await a.locks.acquire('stock');
+    const waiting = wait();
+    await settle();
+    b.store.nextGrants(grantLost);
+    await holder.release();
+    await world.clock.advance(1_250);
+    expect(waiting.value.isHeld()).toBe(true);
+    expect(b.store.sent('acquire')).toHaveLength(2);
+  });
+
+  it('asks once, however often it comes', async () => {
+    const holder = await a.locks.acquire('stock');
+    const waiting = wait({ watchdog: false });
+    await settle();
+    const reply = new Deferred<void>();
+    b.store.next('acquire', repliedWhen(reply.promise));
+    await holder.release();
+    for (let i = 0; i < 100; i++) b.store.deliver(b.store.grants[0]!);
+    await settle();
+    expect(verbs(b)).toEqual(['acquire', 'acquire']);
+    reply.resolve();
+    await settle();
+    expect(waiting.value.isHeld()).toBe(true);
+  });
+
+  describe('to one that gave up', () => {
+    /** Its question is on its way still, and reaches the store after the withdrawal; the reply never comes. */
+    async function departed() {
+      const holder = await a.locks.acquire('stock');
+      const arrival = new Deferred<void>();
+      b.store.next('acquire', (execute) => arrival.promise.then(execute).then(() => new Promise<never>(() => {})));
+      const waiting = wait({ waitMs: 500 });
+      await world.clock.advance(600);
+      expect(waiting.state).toBe('rejected');
+      arrival.resolve();
+      await settle();
+      expect(world.server.listWaiters('stock')).toEqual(['b']);
+      const released = b.store.sent('release').length;
+      return { holder, released };
+    }
+
+    it('is given back, once', async () => {
+      const { holder, released } = await departed();
+      const next = track(a.locks.acquire('stock', { waitMs: 10_000, strictOrder: true }));
+      await settle();
+      await holder.release();
+      await settle();
+      for (let i = 0; i < 100; i++) b.store.deliver(b.store.grants[0]!);
+      await settle();
+      expect(b.store.sent('release')).toHaveLength(released + 1);
+      expect(next.value.isHeld()).toBe(true);
+    });
+
+    it('is not expected for ever', async () => {
+      await departed();
+      for (let i = 0; i < 40; i++) {
+        b.store.next('acquire', lostOnTheWay);
+        const call = track(b.locks.acquire(`order:${i}`, { ...terms, waitMs: 100 }));
+        await world.clock.advance(1_000);
+        expect(call.state).toBe('rejected');
+      }
+      expect(b.locks.stats().lateGrants).toBeLessThan(12);
+    });
+  });
+
+  describe('is without effect', () => {
+    it('when it comes again while the lease lasts', async () => {
+      const holder = await a.locks.acquire('stock');
+      const waiting = wait();
+      await settle();
+      await holder.release();
+      await settle();
+      b.store.deliver(b.store.grants[0]!);
+      await settle();
+      expect(waiting.value.isHeld()).toBe(true);
+      expect(verbs(b)).toEqual(['acquire']);
+    });
+
+    it('when it comes again after the lease was released', async () => {
+      const holder = await a.locks.acquire('stock');
+      const waiting = wait();
+      await settle();
+      await holder.release();
+      await settle();
+      await waiting.value.release();
+      const next = await a.locks.acquire('stock');
+      b.store.deliver(b.store.grants[0]!);
+      await settle();
+      expect(verbs(b)).toEqual(['acquire', 'release']);
+      expect(await next.verify()).toBe(true);
+    });
+
+    it('when it is for another process', async () => {
+      const holder = await world.instance('c').locks.acquire('stock');
+      const [theirs, ours] = [track(a.locks.acquire('stock')), track(b.locks.acquire('stock'))];
+      await settle();
+      await holder.release();
+      await settle();
+      const before = verbs(b);
+      // As by one who hears all channels, and writes to them.
+      for (let i = 0; i < 100; i++) b.store.deliver(a.store.grants[0]!);
+      await settle();
+      expect(verbs(b)).toEqual(before);
+      expect(await theirs.value.verify()).toBe(true);
+      expect(ours.state).toBe('pending');
+    });
+
+    it('when somebody made it up', async () => {
+      const holder = await a.locks.acquire('stock');
+      const waiting = wait();
+      await settle();
+      const { fencingToken } = holder;
+      const forged = { resource: 'stock', fencingToken, sentAt: world.clock.now(), isFor: () => false };
+      b.store.deliver(forged);
+      b.store.deliver({ ...forged, resource: 'never heard of' });
+      await world.clock.advance(500);
+      expect(waiting.state).toBe('pending');
+      expect(b.store.sent('release')).toEqual([]);
+      expect(await holder.verify()).toBe(true);
+      expect(world.server.listWaiters('stock')).toEqual(['b']);
+      expect(b.events).toMatchObject([{ type: 'waiting' }]);
+    });
+  });
+});

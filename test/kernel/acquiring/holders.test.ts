@@ -1,0 +1,128 @@
+import type { LockBusyError, LockQueueFullError, LockTimeoutError } from '../../../lib/kernel/api/errors.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { failing } from '../../support/world/scripted-store.js';
+import { track } from '../../support/expect/tracked.js';
+import { rejection } from '../../support/expect/eventually.js';
+
+/** Answers have whole milliseconds. */
+const about = (ms: number): unknown => expect.closeTo(ms, -1);
+
+describe('the holders in an error', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  it('are those of the last answer, at the end of the wait', async () => {
+    const { fencingToken } = await a.locks.acquire('stock');
+    await world.clock.advance(39_500);
+    const waiting = track(b.locks.acquire('stock', { waitMs: 2_500 }));
+    await world.clock.advance(2_500);
+    const { holders, holderCount, message } = waiting.error as LockTimeoutError;
+    expect(holderCount).toBe(1);
+    expect(holders).toEqual([
+      {
+        instanceId: 'a',
+        isThisProcess: false,
+        mode: 'exclusive',
+        fencingToken,
+        heldMs: about(42_000),
+        ttlMs: expect.any(Number),
+        leaseMs: 15_000,
+        depth: 1,
+      },
+    ]);
+    expect(message).toContain('"stock" is held by a for 42 s; waited 2.5 s');
+    // As the last heartbeat found it, less the time since.
+    expect(holders[0]!.ttlMs).toBeGreaterThan(10_000 - 1_000);
+    expect(holders[0]!.ttlMs).toBeLessThanOrEqual(15_000);
+  });
+
+  it('cost no command', async () => {
+    await a.locks.acquire('stock');
+    expect(await rejection(b.locks.acquire('stock', { waitMs: 0 }))).toMatchObject({ holders: [{ instanceId: 'a' }] });
+    expect(b.store.commands.map(({ verb }) => verb)).toEqual(['acquire']);
+  });
+
+  it('of a call that does not wait are those of its answer, also in the event of tryAcquire()', async () => {
+    const { fencingToken } = await a.locks.acquire('stock', { mode: 'reentrant' });
+    await world.clock.advance(500);
+    expect(await b.locks.tryAcquire('stock')).toBeNull();
+    const { error } = eventsOf(b, 'notAcquired')[0]!;
+    expect(error).toMatchObject({ holders: [{ instanceId: 'a', mode: 'reentrant', fencingToken, heldMs: 500 }] });
+    expect(error.message).toContain('is held by a for 500 ms (its lease has 15 s left unless renewed)');
+  });
+
+  it('say that another call of this process is the holder, with the present lease and without a command', async () => {
+    const first = await a.locks.acquire('stock');
+    const second = a.locks.acquire('stock');
+    await first.release();
+    const { fencingToken } = await second;
+    expect(fencingToken).toBe(first.fencingToken + 1);
+    a.store.commands.length = 0;
+    await world.clock.advance(1_000);
+    const waiting = track(a.locks.acquire('stock', { waitMs: 300 }));
+    await world.clock.advance(300);
+    expect(a.store.sent('acquire')).toEqual([]);
+    expect(waiting.error).toMatchObject({
+      attempts: 0,
+      holderCount: 1,
+      holders: [{ instanceId: 'a', isThisProcess: true, mode: 'exclusive', fencingToken, heldMs: 1_300 }],
+    });
+    expect((waiting.error as Error).message).toMatch(
+      /^"stock" is held by another call of this process for 1\.3 s; waited 300 ms behind other calls of this process\./,
+    );
+  });
+
+  it('are known to the calls behind the first one', async () => {
+    await a.locks.acquire('stock');
+    void b.locks.acquire('stock', { waitMs: 60_000 });
+    const second = track(b.locks.acquire('stock', { waitMs: 1_200 }));
+    await world.clock.advance(1_200);
+    expect(second.error).toMatchObject({ attempts: 0, holders: [{ instanceId: 'a', heldMs: about(1_200) }] });
+    expect((second.error as Error).message).toContain(
+      'is held by a for 1.2 s; waited 1.2 s behind other calls of this process.',
+    );
+  });
+
+  it('of several resources are those of the one that was not free', async () => {
+    await a.locks.acquire('y');
+    const waiting = track(b.locks.acquire(['x', 'y', 'z'], { waitMs: 1_000 }));
+    await world.clock.advance(1_000);
+    expect(waiting.error).toMatchObject({ resource: 'y', holders: [{ instanceId: 'a' }], holderCount: 1 });
+    expect((waiting.error as Error).message).toMatch(/^"y" is held by a for 1 s; waited 1 s/);
+  });
+
+  it('of a full queue are those that its calls wait for', async () => {
+    await a.locks.acquire('stock');
+    const first = b.locks.acquire('stock', { maxWaiters: 1 });
+    await settle();
+    const error = await rejection<LockQueueFullError>(b.locks.acquire('stock', { maxWaiters: 1 }));
+    expect(error).toMatchObject({ where: 'process', holders: [{ instanceId: 'a' }], holderCount: 1 });
+    first.catch(() => {});
+  });
+
+  it('do not hide that Redis could not be asked', async () => {
+    await a.locks.acquire('stock');
+    const waiting = track(b.locks.acquire('stock', { waitMs: 3_000 }));
+    await world.clock.advance(1_500);
+    b.store.all(failing('notExecuted'));
+    await world.clock.advance(1_500);
+    expect(waiting.error).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+  });
+
+  it('never carry the secret of the owner', async () => {
+    await a.locks.acquire('stock');
+    const { owner } = a.store.sent('acquire')[0] as { owner: string };
+    const error = await rejection<LockBusyError>(b.locks.acquire('stock', { waitMs: 0 }));
+    expect(owner).toMatch(/^a\/.+\/.+$/);
+    const secret = owner.slice(owner.lastIndexOf('/') + 1);
+    expect(JSON.stringify(error) + error.message + error.stack).not.toContain(secret);
+  });
+});

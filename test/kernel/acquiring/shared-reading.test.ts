@@ -1,0 +1,332 @@
+import type { Lease } from '../../../lib/kernel/api/lease.js';
+import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
+import type { SingleLease } from '../../../lib/kernel/lease/single-lease.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { executedWhen, failing, type Fate, lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
+
+const READ: LockOptions = { mode: 'read', waitMs: Infinity };
+const WRITE: LockOptions = { mode: 'write', waitMs: Infinity };
+
+describe('readers of one process', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a', { defaults: { leaseMs: 30_000 } });
+    b = world.instance('b');
+  });
+
+  const verbs = ({ store }: Instance) => store.commands.map(({ verb }) => verb);
+  const read = (options: LockOptions = {}) => a.locks.acquire('stock', { ...READ, ...options });
+  const size = ({ locks }: Instance) => locks['operators']['deps'].localQueues.size;
+
+  async function expectNothingLeft(): Promise<void> {
+    await world.clock.advance(60_000);
+    expect([world.server.isEmpty, world.clock.timers, size(a), size(b)]).toEqual([true, 0, 0, 0]);
+  }
+
+  it('share what the first of them has in Redis, each with a larger token', async () => {
+    const leases = await Promise.all([read(), read(), read()]);
+    const later = await read();
+    const tokens = [...leases, later].map(({ fencingToken }) => fencingToken);
+    expect(tokens).toEqual([0, 1, 2, 3].map((number) => tokens[0]! + number));
+    expect(verbs(a)).toEqual(['acquire']);
+    expect(eventsOf(a, 'acquired').map(({ mode }) => mode)).toEqual(Array(4).fill('read'));
+  });
+
+  it('release it in Redis once: the last of them does', async () => {
+    const leases = await Promise.all([read(), read(), read()]);
+    await leases[0]!.release();
+    await leases[2]!.release();
+    expect(verbs(a)).toEqual(['acquire']);
+    expect(leases[1]!.isHeld()).toBe(true);
+    await leases[1]!.release();
+    expect(verbs(a)).toEqual(['acquire', 'release']);
+    expect(eventsOf(a, 'released')).toHaveLength(3);
+    await expectNothingLeft();
+  });
+
+  it.each([0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 7, 9])(
+    'are all let in, also where the time to share ends between two looks at the clock (%s ms apart)',
+    async (lookMs) => {
+      const writer = await b.locks.acquire('stock', WRITE);
+      const waiting = Array.from({ length: 12 }, () => track(read()));
+      await settle();
+      world.clock.lookMs = lookMs;
+      await writer.release();
+      await world.clock.advance(2_000);
+      world.clock.lookMs = 0;
+      expect(waiting.map(({ state }) => state)).toEqual(Array(12).fill('fulfilled'));
+    },
+  );
+
+  it('are renewed as one, also when the one who read first has left', async () => {
+    const begin = world.clock.now();
+    const [first, second] = await Promise.all([read({ leaseMs: 3_000 }), read({ leaseMs: 3_000 })]);
+    await world.clock.advance(1_500);
+    await first!.release();
+    await world.clock.advance(2_000);
+    expect(a.store.sent('renew').map(({ sentAt }) => sentAt - begin)).toEqual([1_000, 2_000, 3_000]);
+    expect(second!.isHeld()).toBe(true);
+  });
+
+  it('renew again after a failure, also when the one who would have has left', async () => {
+    const [first, second] = await Promise.all([read({ leaseMs: 3_000 }), read({ leaseMs: 3_000 })]);
+    a.store.next('renew', failing('notExecuted'));
+    await world.clock.advance(1_001);
+    await first!.release();
+    await world.clock.advance(10_000);
+    expect(second!.isHeld()).toBe(true);
+  });
+
+  it.each<[string, LockOptions]>([
+    ['with watchdog: false', { watchdog: false }],
+    ['with a maxHoldMs', { maxHoldMs: 60_000 }],
+    ['with another leaseMs', { leaseMs: 20_000 }],
+    ['with strictOrder', { strictOrder: true }],
+  ])('read each for themselves %s', async (_, other) => {
+    const [one, two] = [await read(), await read(other)];
+    const three = await a.locks.acquire('other', { ...READ, ...other });
+    const four = await a.locks.acquire('other', READ);
+    expect(a.store.sent('acquire')).toHaveLength(4);
+    expect((await b.locks.inspect('stock')).holders).toHaveLength(2);
+    await one.release();
+    expect(await two.verify()).toBe(true);
+    await Promise.all([two.release(), three.release(), four.release()]);
+    await expectNothingLeft();
+  });
+
+  it.each([
+    [9, 1],
+    [10, 2],
+  ])('share for 10 ms: one who comes %i ms later makes it %i in Redis', async (laterMs, members) => {
+    await read();
+    await world.clock.advance(laterMs);
+    await read();
+    expect((await b.locks.inspect('stock')).holders).toHaveLength(members);
+  });
+
+  it('share up to the size of a cohort', async () => {
+    const tokens = (await Promise.all(Array.from({ length: 34 }, () => read()))).map((lease) => lease.fencingToken);
+    expect(new Set(tokens.map((token) => Math.floor(token / 32))).size).toBe(2);
+    expect(new Set(tokens).size).toBe(34);
+    expect(a.store.sent('acquire')).toHaveLength(2);
+  });
+
+  it('who ask without queueing read each for themselves', async () => {
+    const leases = [await read(), await a.locks.tryAcquire('stock', { ...READ, waitMs: 0 })];
+    expect((await b.locks.inspect('stock')).holders).toHaveLength(2);
+    for (const lease of leases) await lease!.release();
+    await expectNothingLeft();
+  });
+
+  describe('lose it together', () => {
+    it('when Redis says that it is gone', async () => {
+      const leases = await Promise.all([read(), read(), read()]);
+      const signals = leases.map(({ signal }) => signal);
+      await b.locks.operators.forceRelease('stock', { fencingToken: leases[1]!.fencingToken });
+      await world.clock.advance(10_000);
+      expect(signals.map(({ reason }) => (reason as { reason: string }).reason)).toEqual(Array(3).fill('takenOver'));
+      expect(eventsOf(a, 'lost')).toHaveLength(3);
+      await Promise.all(leases.map((lease) => lease.release()));
+      await expectNothingLeft();
+    });
+
+    it('when it is not renewed in time', async () => {
+      const leases = await Promise.all([read(), read(), read()]);
+      const signals = leases.map(({ signal }) => signal);
+      a.store.fates.renew = lostOnTheWay;
+      await world.clock.advance(29_697);
+      expect(signals.map(({ aborted }) => aborted)).toEqual([false, false, false]);
+      await world.clock.advance(1);
+      expect(signals.map(({ reason }) => (reason as { reason: string }).reason)).toEqual(Array(3).fill('notRenewed'));
+      await Promise.all(leases.map((lease) => lease.release()));
+      await expectNothingLeft();
+    });
+
+    it('when the process stood still, whoever notices first; and the next ones ask Redis', async () => {
+      const [one, two] = await Promise.all([read(), read()]);
+      world.clock.standStill(40_000);
+      expect(one!.isHeld()).toBe(false);
+      expect(two!.remainingMs()).toBe(0);
+      const next = await read();
+      expect(a.store.sent('acquire')).toHaveLength(2);
+      await Promise.all([one!.release(), two!.release()]);
+      expect(await next.verify()).toBe(true);
+      await next.release();
+      await expectNothingLeft();
+    });
+
+    it('at a shutdown; and Redis keeps the lock until the last of them has ended its work', async () => {
+      const [one, two] = await Promise.all([read(), read()]);
+      const signals = [one!.signal, two!.signal];
+      const down = track(a.locks.shutdown(1_000));
+      await world.clock.advance(1_000);
+      expect(signals.map(({ reason }) => (reason as { reason: string }).reason)).toEqual(Array(2).fill('shutdown'));
+      await one!.release();
+      expect((await b.locks.inspect('stock')).holders).toHaveLength(1);
+      await two!.release();
+      await world.clock.advance(1);
+      expect([down.state, world.server.isEmpty]).toEqual(['fulfilled', true]);
+      expect(a.store.sent('release')).toHaveLength(1);
+    });
+  });
+
+  describe('go on when one of them is leaked, and ends alone (onLeak)', () => {
+    /** `attempted` may be answered late. */
+    async function leak(attempted?: Fate): Promise<Lease> {
+      if (attempted) a.store.next('acquire', attempted);
+      const readers = [1, 2].map(() => track(read({ attemptTimeoutMs: 100 })));
+      await world.clock.advance(150);
+      const leaked: Lease = readers[0]!.value;
+      const other: Lease = readers[1]!.value;
+      (leaked as SingleLease).hold.renewNoMore();
+      await world.clock.advance(60_000);
+      expect([leaked.isHeld(), other.isHeld()]).toEqual([false, true]);
+      expect(eventsOf(a, 'lost')).toHaveLength(1);
+      return other;
+    }
+
+    it('and release it in Redis', async () => {
+      const other = await leak();
+      await other.release();
+      expect([world.server.isEmpty, size(a)]).toEqual([true, 0]);
+      await expectNothingLeft();
+    });
+
+    it('and keep it when an attempt to acquire it is answered late', async () => {
+      const late = gate();
+      const other = await leak(repliedWhen(late.opened));
+      late.open();
+      await settle();
+      expect(await other.verify()).toBe(true); // or a writer would be granted beside it
+      await other.release();
+      await expectNothingLeft();
+    });
+  });
+
+  describe('beside a local writer', () => {
+    it('make it queue in Redis at once', async () => {
+      await read();
+      const writer = track(a.locks.acquire('stock', WRITE));
+      await settle();
+      expect([writer.state, world.server.listWaiters('stock')]).toEqual(['pending', ['a']]);
+    });
+
+    it('are not joined by those who come after it', async () => {
+      const first = await read();
+      const writer = track(a.locks.acquire('stock', WRITE));
+      const later = track(read());
+      await settle();
+      expect([writer.state, later.state]).toEqual(['pending', 'pending']);
+      await first.release();
+      await settle();
+      expect([writer.state, later.state]).toEqual(['fulfilled', 'pending']);
+      await writer.value.release();
+      await settle();
+      expect(later.value.fencingToken).toBeGreaterThan(writer.value.fencingToken);
+      await later.value.release();
+      await expectNothingLeft();
+    });
+
+    it.each(['aborts', 'runs out of time'])('are let in, all of them, when it %s', async (how) => {
+      const first = await read();
+      const controller = new AbortController();
+      const given = how === 'aborts' ? { signal: controller.signal } : { waitMs: 50 };
+      const writer = track(a.locks.acquire('stock', { ...WRITE, ...given }));
+      const later = [track(read()), track(read())];
+      await settle();
+      if (how === 'aborts') controller.abort();
+      else await world.clock.advance(50);
+      await settle();
+      expect([writer.state, ...later.map(({ state }) => state)]).toEqual(['rejected', 'fulfilled', 'fulfilled']);
+      expect(world.server.listWaiters('stock')).toEqual([]);
+      await Promise.all([first.release(), ...later.map(({ value }) => value.release())]);
+      await expectNothingLeft();
+    });
+
+    it('are let in by a shutdown of its process, not of theirs', async () => {
+      const first = await b.locks.acquire('stock', READ);
+      const writer = track(a.locks.acquire('stock', WRITE));
+      const later = track(b.locks.acquire('stock', { ...READ, strictOrder: true }));
+      await settle();
+      expect(later.state).toBe('pending');
+      void a.locks.shutdown(0);
+      await world.clock.advance(10);
+      expect(writer.error).toMatchObject({ code: 'LOCK_SHUTDOWN' });
+      expect(later.state).toBe('fulfilled');
+      await Promise.all([first.release(), later.value.release()]);
+      await expectNothingLeft();
+    });
+
+    it('count with it for maxWaiters', async () => {
+      await read();
+      const options = { ...READ, maxWaiters: 2 };
+      const waiting = [track(a.locks.acquire('stock', WRITE)), track(a.locks.acquire('stock', options))];
+      await expect(a.locks.acquire('stock', options)).rejects.toMatchObject({ code: 'LOCK_QUEUE_FULL' });
+      expect(waiting.map(({ state }) => state)).toEqual(['pending', 'pending']);
+    });
+  });
+
+  it('are each granted by the one message, when a writer elsewhere leaves', async () => {
+    const writer = await b.locks.acquire('stock', WRITE);
+    const readers = [track(read()), track(read()), track(read())];
+    await settle();
+    expect(world.server.listWaiters('stock')).toEqual(['a']);
+    await writer.release();
+    await settle();
+    expect(readers.map(({ state }) => state)).toEqual(Array(3).fill('fulfilled'));
+    expect(a.store.grants).toHaveLength(1);
+    expect(a.store.sent('acquire')).toHaveLength(1);
+  });
+
+  it('give back a grant that comes when the last of them has given up', async () => {
+    const late = gate();
+    a.store.next('acquire', executedWhen(late.opened));
+    const controller = new AbortController();
+    const reading = track(read({ signal: controller.signal }));
+    await settle();
+    controller.abort();
+    await settle();
+    late.open();
+    await settle();
+    expect(reading.state).toBe('rejected');
+    await expectNothingLeft();
+  });
+
+  describe('and extend()', () => {
+    it('never cuts the leases of the others', async () => {
+      const [one, two] = await Promise.all([read(), read()]);
+      const before = two!.remainingMs();
+      await one!.extend(1_000);
+      expect(two!.remainingMs()).toBeGreaterThanOrEqual(before);
+      await world.clock.advance(20_000);
+      expect([one!.isHeld(), two!.isHeld()]).toEqual([true, true]);
+    });
+
+    it('cuts nobody who comes while it is on its way', async () => {
+      const one = await read();
+      const reply = gate();
+      a.store.next('renew', repliedWhen(reply.opened));
+      const extending = track(one.extend(1_000));
+      const two = await read();
+      reply.open();
+      await settle();
+      expect(extending.state).toBe('fulfilled');
+      expect(two.remainingMs()).toBe(30_000 - 302);
+      await world.clock.advance(60_000);
+      expect([one.isHeld(), two.isHeld()]).toEqual([true, true]);
+    });
+
+    it('cuts the lease of one who reads alone', async () => {
+      const [one, two] = await Promise.all([read(), read()]);
+      await two!.release();
+      await one!.extend(1_000);
+      expect(one!.remainingMs()).toBe(1_000 - 12);
+    });
+  });
+});

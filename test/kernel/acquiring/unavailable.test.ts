@@ -1,0 +1,202 @@
+import { LockStoreError } from '../../../lib/kernel/store/store-error.js';
+import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
+import { fixedInterval } from '../../../lib/kernel/api/retry.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { QuorumWorld } from '../../support/world/quorum-world.js';
+import { answered, failing, lostOnTheWay } from '../../support/world/scripted-store.js';
+import { track, type Tracked } from '../../support/expect/tracked.js';
+
+const DOWN = 'not connected to Redis (connect ECONNREFUSED)';
+
+describe('a Redis that is not connected (unavailableMs)', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  const goAway = ({ store } = b) => {
+    store.all(failing('notExecuted', DOWN));
+    store.trouble = () => new LockStoreError('notExecuted', DOWN);
+    store.unprove();
+  };
+  const comeBack = ({ store } = b) => {
+    store.all(answered);
+    store.trouble = () => undefined;
+    store.reconnect();
+  };
+  const wait = (options: LockOptions = {}, locks = b.locks) => track(locks.acquire('stock', options));
+  const code = ({ error }: Pick<Tracked<unknown>, 'error'>) => (error as { code?: string } | undefined)?.code;
+
+  const WAYS = [
+    ['queues', {}],
+    ['polls', { retry: fixedInterval({ intervalMs: 50 }) }],
+    ['wants several', { several: true }],
+  ] as const;
+
+  it.each(WAYS)('ends a call that %s after 2 s, long before waitMs, and says so', async (_, how) => {
+    goAway();
+    const names = 'several' in how ? ['stock', 'table'] : 'stock';
+    const call = track(b.locks.acquire(names as string, { waitMs: 20_000, ...('retry' in how ? how : {}) }));
+    await world.clock.advance(1_999);
+    expect(call.state).toBe('pending');
+    await world.clock.advance(1);
+    expect(call.error).toMatchObject({
+      code: 'LOCK_UNAVAILABLE',
+      lastAttempt: 'failed',
+      message: `Redis could not acquire "stock": ${DOWN}. The call waited 2 s for it (unavailableMs)`,
+    });
+  });
+
+  it.each([
+    [0, 20_000, 0],
+    [300, 20_000, 300],
+    [300, 200, 200],
+    [60_000, 7_000, 7_000],
+    [Infinity, 7_000, 7_000],
+  ])('%d with waitMs %d: the call fails after %d ms', async (unavailableMs, waitMs, afterMs) => {
+    goAway();
+    const call = wait({ unavailableMs, waitMs });
+    await world.clock.advance(Math.max(0, afterMs - 1));
+    if (afterMs > 0) expect(call.state).toBe('pending');
+    await world.clock.advance(1);
+    expect(code(call)).toBe('LOCK_UNAVAILABLE');
+    const isNamed = (call.error as Error).message.includes('unavailableMs');
+    expect(isNamed).toBe(unavailableMs < waitMs);
+  });
+
+  it('is counted by the module option, and by that of the call where both are set', async () => {
+    const c = world.instance('c', { defaults: { unavailableMs: 500 } });
+    goAway(c);
+    const [own, called] = [wait({}, c.locks), wait({ unavailableMs: 700 }, c.locks)];
+    await world.clock.advance(500);
+    expect([code(own), code(called)]).toEqual(['LOCK_UNAVAILABLE', undefined]);
+    await world.clock.advance(200);
+    expect(code(called)).toBe('LOCK_UNAVAILABLE');
+  });
+
+  it.each(WAYS)('that is back in time lets a call that %s go on', async (_, how) => {
+    goAway();
+    const names = 'several' in how ? ['stock', 'table'] : 'stock';
+    const call = track(b.locks.acquire(names as string, { waitMs: 20_000, ...('retry' in how ? how : {}) }));
+    await world.clock.advance(1_900);
+    comeBack();
+    await world.clock.advance(500);
+    expect(call.value.isHeld()).toBe(true);
+  });
+
+  it('that is connected again, but has not answered yet, is no reason to give up', async () => {
+    goAway();
+    const calls = [wait(), wait(), wait({ retry: fixedInterval({ intervalMs: 400 }) })];
+    await world.clock.advance(1_950);
+    b.store.all(lostOnTheWay);
+    b.store.trouble = () => undefined;
+    await world.clock.advance(1_000);
+    expect(calls.map(({ state }) => state)).toEqual(['pending', 'pending', 'pending']);
+    comeBack();
+    await world.clock.advance(100);
+    expect(calls.filter(({ state }) => state === 'fulfilled')).toHaveLength(1);
+  });
+
+  it('counts from when it went away, for all calls that wait already', async () => {
+    await a.locks.acquire('stock');
+    const calls = [wait({ waitMs: 60_000 }), wait({ waitMs: 60_000 }), wait({ waitMs: 60_000, mode: 'read' })];
+    await world.clock.advance(10_000);
+    goAway();
+    await world.clock.advance(1_999);
+    expect(calls.map(code)).toEqual([undefined, undefined, undefined]);
+    await world.clock.advance(1);
+    expect(calls.map(code)).toEqual(['LOCK_UNAVAILABLE', 'LOCK_UNAVAILABLE', 'LOCK_UNAVAILABLE']);
+  });
+
+  it('is noticed within a second by a call in the queue, where no message tells of it', async () => {
+    b.store.hearing!.quietMs = 0;
+    await a.locks.acquire('stock');
+    const call = wait({ waitMs: 60_000 });
+    await world.clock.advance(10_000);
+    b.store.all(failing('notExecuted', DOWN));
+    b.store.trouble = () => new LockStoreError('notExecuted', DOWN);
+    await world.clock.advance(2_000 + 1_300);
+    expect(code(call)).toBe('LOCK_UNAVAILABLE');
+  });
+
+  it('tells a call that has waited for long, also where it was away before', async () => {
+    await a.locks.acquire('stock');
+    const calls = [wait({ waitMs: 60_000 }), wait({ waitMs: 60_000 })];
+    await world.clock.advance(1_000);
+    goAway();
+    await world.clock.advance(1_000);
+    comeBack();
+    await world.clock.advance(4_000);
+    expect(b.events.filter(({ type }) => type === 'waitingLong')).toHaveLength(2);
+    expect(calls.map(code)).toEqual([undefined, undefined]);
+  });
+
+  it('does not concern a Redis that is connected and does not answer, or not in time', async () => {
+    b.store.all(lostOnTheWay);
+    const hung = wait({ waitMs: 5_000 });
+    await world.clock.advance(4_999);
+    expect(hung.state).toBe('pending');
+    await world.clock.advance(1);
+    expect(hung.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', lastAttempt: 'timeout' });
+    expect((hung.error as Error).message).not.toContain('unavailableMs');
+  });
+
+  it('does not concern calls that wait for a holder of their own process', async () => {
+    const lease = await b.locks.acquire('stock', { leaseMs: 60_000 });
+    const next = wait({ waitMs: 10_000 });
+    await world.clock.advance(10);
+    goAway();
+    await world.clock.advance(5_000);
+    expect(next.state).toBe('pending');
+    track(lease.release()); // from now on, the call waits for Redis
+    await world.clock.advance(1_990);
+    expect(next.state).toBe('pending');
+    await world.clock.advance(10);
+    expect(code(next)).toBe('LOCK_UNAVAILABLE');
+  });
+
+  it('does not end a campaign: it goes on until Redis is back', async () => {
+    goAway();
+    const leadership = b.locks.campaign('mail');
+    await world.clock.advance(60_000);
+    comeBack();
+    await world.clock.advance(2_000);
+    expect(leadership.isLeader()).toBe(true);
+  });
+
+  it('ends what waits until a resource is free', async () => {
+    await a.locks.acquire('stock');
+    const call = track(b.locks.watches.waitUntilFree('stock', { waitMs: 60_000 }));
+    await world.clock.advance(10_000);
+    goAway();
+    await world.clock.advance(1_990);
+    expect(code(call)).toBeUndefined();
+    await world.clock.advance(1_500);
+    expect(call.error).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    expect((call.error as Error).message).toContain('unavailableMs');
+  });
+
+  it('of a quorum is one without a majority, and not one of its nodes', async () => {
+    const quorum = new QuorumWorld();
+    const { locks } = quorum.client();
+    quorum.down(0);
+    await quorum.until(locks.acquire('chair'));
+    quorum.down(0, 1);
+    const call = track(locks.acquire('stock', { waitMs: 60_000 }));
+    await quorum.clock.advance(1_990);
+    expect(call.state).toBe('pending');
+    await quorum.clock.advance(300);
+    expect(call.error).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    expect((call.error as Error).message).toContain('unavailableMs');
+    const other = track(locks.acquire('stock', { waitMs: 60_000 }));
+    await quorum.clock.advance(1_500);
+    quorum.down();
+    await quorum.clock.advance(2_000);
+    expect(other.value.isHeld()).toBe(true);
+  });
+});

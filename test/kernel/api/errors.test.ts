@@ -1,0 +1,152 @@
+import * as errors from '../../../lib/kernel/api/errors.js';
+import type { Holder, Holders } from '../../../lib/kernel/api/holder.js';
+import { LeaseLostError, LockReentryError } from '../../../lib/kernel/api/lease-errors.js';
+
+describe('errors', () => {
+  const all = [
+    new errors.LockBusyError('stock', 1, 900),
+    new errors.LockTimeoutError('stock', 500, 3, 900),
+    new errors.LockQueueFullError('stock', 8, 'redis', 1, 900),
+    new errors.LockAbortedError('stock', undefined),
+    new LeaseLostError('stock', 'expired', 32),
+    LockReentryError.waitingForItself('stock', 'exclusive', 'exclusive'),
+    LockReentryError.foreignRelease('stock'),
+    LockReentryError.upgrade('stock'),
+    LockReentryError.waitingForOwnPermits('stock', 2, 2, 3),
+    LockReentryError.sharedByOthers('stock'),
+    new errors.LockUnavailableError('stock', 'acquire', 'failed', new Error('READONLY')),
+    new errors.LockShutdownError('stock'),
+  ];
+
+  it.each(all.map((error) => [error.name, error] as const))(
+    '%s names the resource, its code and itself',
+    (name, error) => {
+      expect(error).toBeInstanceOf(errors.LockError);
+      expect(error).toBeInstanceOf(Error);
+      expect(error.resource).toBe('stock');
+      expect(error.message).toContain('"stock"');
+      expect(error.code).toMatch(/^(LOCK|LEASE)_[A-Z_]+$/);
+      expect(error.constructor.name).toBe(name);
+      expect(error.stack).toContain(name);
+    },
+  );
+
+  it('have one code for each class', () => {
+    const codes = new Map(all.map((error) => [error.code, error.name]));
+    expect(new Set(codes.values()).size).toBe(codes.size);
+  });
+
+  it('say "busy" by one class, of every call that did not get a resource which others have or wait for', () => {
+    const busy = all.filter((error) => error instanceof errors.LockBusyError);
+    expect(busy.map(({ name, code }) => [name, code])).toEqual([
+      ['LockBusyError', 'LOCK_BUSY'],
+      ['LockTimeoutError', 'LOCK_TIMEOUT'],
+      ['LockQueueFullError', 'LOCK_QUEUE_FULL'],
+    ]);
+    for (const error of busy) expect(error).toMatchObject({ lastAttempt: 'busy', retryAfterMs: 900, holderCount: 0 });
+    expect(busy.filter((error) => error instanceof errors.LockTimeoutError)).toHaveLength(1);
+    expect(busy.filter((error) => error instanceof errors.LockQueueFullError)).toHaveLength(1);
+  });
+
+  it('explain every reason of a loss', () => {
+    const reasons = ['expired', 'takenOver', 'notRenewed', 'maxHold', 'shutdown', 'released'] as const;
+    const messages = reasons.map((reason) => new LeaseLostError('stock', reason, 1).message);
+    expect(new Set(messages).size).toBe(reasons.length);
+    for (const message of messages) expect(message).not.toContain('undefined');
+  });
+
+  it('quote hostile names on one line, and cut long ones', () => {
+    const { message } = new errors.LockBusyError(`evil\n\u001b[31m${'x'.repeat(500)}`, 1, 0);
+    expect(message).not.toMatch(/[\n\u001b]/);
+    expect(message.length).toBeLessThan(300);
+  });
+
+  describe('name the holders', () => {
+    const holder = (instanceId: string, more: Partial<Holder> = {}): Holder => ({
+      instanceId,
+      isThisProcess: false,
+      mode: 'exclusive',
+      fencingToken: 32,
+      ttlMs: 27_000,
+      leaseMs: 30_000,
+      heldMs: 42_000,
+      depth: 1,
+      ...more,
+    });
+    const seen = (...holders: Holder[]) => ({ holders, holderCount: holders.length });
+    const busy = (of: Holders, attempts = 1) => new errors.LockBusyError('order:7', attempts, 27_000, of);
+    const timeout = (of: Holders, attempts = 3) => new errors.LockTimeoutError('order:7', 301, attempts, 900, of);
+
+    it('one of another process', () => {
+      expect(busy(seen(holder('api-3:4711'))).message).toBe(
+        '"order:7" is held by api-3:4711 for 42 s (its lease has 27 s left unless renewed). ' +
+          'Set waitMs to wait for it, or try again later.',
+      );
+      expect(timeout(seen(holder('api-3:4711'))).message).toBe(
+        '"order:7" is held by api-3:4711 for 42 s; waited 301 ms (asked 3 times). ' +
+          'Raise waitMs, shorten the work done under the lock, or try again later.',
+      );
+    });
+
+    it('one of this process, and a wait behind others of it', () => {
+      const own = seen(holder('api-3:4711', { isThisProcess: true, heldMs: 1_810 }));
+      expect(timeout(own, 0).message).toMatch(
+        /^"order:7" is held by another call of this process for 1\.8 s; waited 301 ms behind other calls of this process\. /,
+      );
+    });
+
+    it.each([
+      [['a', 'b'], 2, '2 holders: a and b'],
+      [['a', 'b', 'c'], 3, '3 holders: a, b and 1 more'],
+      [['a', 'b', 'c'], 30, '30 holders: a, b and 28 more'],
+      [['a', 'a', 'b'], 3, '3 holders: a (2) and b'],
+      [['a', 'a'], 2, '2 holders: a (2)'],
+      [['a'], 5, '5 holders: a and 4 more'],
+      [['this', 'b'], 2, '2 holders: this process and b'],
+    ])('several: %j of %d', (names, holderCount, text) => {
+      const holders = names.map((name) =>
+        holder(name, { mode: 'semaphore', permits: 1, isThisProcess: name === 'this' }),
+      );
+      expect(busy({ holders, holderCount }).message).toContain(`"order:7" is held by ${text}. Set waitMs`);
+      expect(timeout({ holders, holderCount }, 1).message).toContain(`"order:7" is held by ${text}; waited 301 ms.`);
+      expect(timeout({ holders, holderCount })).toMatchObject({ holders, holderCount });
+    });
+
+    it('as readers', () => {
+      const readers = [holder('a', { mode: 'read' }), holder('b', { mode: 'read' })];
+      expect(timeout(seen(...readers)).message).toContain('is held by 2 readers: a and b; waited');
+    });
+
+    it('of a full queue', () => {
+      const full = (where: 'process' | 'redis', most: number, of?: Holders) =>
+        new errors.LockQueueFullError('order:7', most, where, 1, 900, of).message.split('. ')[0];
+      expect(full('process', 1)).toBe(
+        'The queue for "order:7" is full: 1 call of this process is already waiting (maxWaiters)',
+      );
+      expect(full('process', 2, seen(holder('a')))).toBe(
+        'The queue for "order:7" is full: 2 calls of this process are already waiting (maxWaiters), ' +
+          'and the resource is held by a for 42 s',
+      );
+      expect(full('redis', 3)).toBe('The queue for "order:7" is full: 3 processes are already waiting (maxWaiters)');
+    });
+
+    it('or not, where none is known', () => {
+      const unknown = { holders: [], holderCount: 0 };
+      expect(busy(unknown, 2).message).toMatch(/^"order:7" is held by another holder \(asked 2 times\)\. Set waitMs/);
+      expect(timeout(unknown, 0).message).toMatch(
+        /^"order:7" was not free within 301 ms behind other calls of this process\. Raise/,
+      );
+      expect(timeout(unknown)).toMatchObject({ holders: [], holderCount: 0 });
+      expect(new errors.LockBusyError('order:7', 1, 0)).toMatchObject({ holders: [], holderCount: 0 });
+    });
+
+    it('quoted and cut, where another program has written the name', () => {
+      const evil = holder(`evil\n\u001b[31m\u202e${'x'.repeat(500)}`);
+      for (const { message } of [busy(seen(evil)), timeout(seen(evil, evil))]) {
+        expect(message).not.toMatch(/[\n\u001b\u202e]/);
+        expect(message.length).toBeLessThan(400);
+        expect(message).toContain('"evil\\n');
+      }
+    });
+  });
+});

@@ -1,0 +1,117 @@
+import { DeadlockWatch, type NestedWaits, type WatchedCall } from '../../../lib/kernel/deadlocks/deadlock-watch.js';
+import type { NestedWait } from '../../../lib/kernel/deadlocks/circles.js';
+import { Alarms } from '../../../lib/kernel/util/alarms.js';
+import { FakeClock } from '../../support/world/fake-clock.js';
+
+const wait = (instanceId: string, held: string, resource: string): NestedWait => ({
+  instanceId,
+  isThisProcess: instanceId === 'a',
+  group: 'g',
+  resource,
+  mode: 'exclusive',
+  holds: [{ resource: held, mode: 'exclusive' }],
+});
+
+describe('DeadlockWatch', () => {
+  let clock: FakeClock;
+  let alarms: Alarms;
+  let asked: number[];
+  let answer: () => Promise<NestedWaits>;
+  let watch: DeadlockWatch;
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    alarms = new Alarms(clock);
+    asked = [];
+    answer = async () => ({ waits: [], readAt: clock.now(), withinMs: 10 });
+    watch = new DeadlockWatch({ clock, alarms }, () => {
+      asked.push(clock.now() - beganAt);
+      return answer();
+    });
+    beganAt = clock.now();
+  });
+  let beganAt: number;
+
+  const callOf = (waitMs: number): WatchedCall => {
+    const startedAt = clock.now();
+    return { startedAt, giveUpAt: startedAt + waitMs, nestedWait: () => wait('a', 'x', 'y') };
+  };
+  const circle = async (): Promise<NestedWaits> => ({
+    waits: [{ ...wait('b', 'y', 'x'), waitedMs: 100 }],
+    readAt: clock.now(),
+    withinMs: 10,
+  });
+
+  it('asks a second before the end of a wait, or in the middle of a short one', async () => {
+    watch.watch(callOf(10_000));
+    await clock.advance(8_999);
+    expect(asked).toEqual([]);
+    await clock.advance(20_000);
+    expect(asked).toEqual([9_000]);
+    watch.watch(callOf(200));
+    await clock.advance(200);
+    expect(asked).toEqual([9_000, 29_099]);
+  });
+
+  it('tells the call what it has found', async () => {
+    answer = circle;
+    const call = callOf(1_000);
+    watch.watch(call);
+    await clock.advance(600);
+    expect(call.deadlock).toMatchObject([
+      { instanceId: 'a', holds: 'x', wants: 'y' },
+      { instanceId: 'b', holds: 'y', wants: 'x' },
+    ]);
+  });
+
+  it('asks nothing for a call that waits no more', async () => {
+    const alarm = watch.watch(callOf(1_000));
+    alarm.cancel();
+    await clock.advance(2_000);
+    expect([asked, alarms.size]).toEqual([[], 0]);
+  });
+
+  it('asks nothing where the process stood still until the wait was over', async () => {
+    watch.watch(callOf(1_000));
+    clock.standStill(1_000);
+    await clock.advance(1);
+    expect(asked).toEqual([]);
+  });
+
+  it.each([
+    ['fails', () => Promise.reject(new Error('Redis is away'))],
+    ['never ends', () => new Promise<never>(() => {})],
+  ])('leaves the call as it is where the question %s', async (_name, question) => {
+    answer = question;
+    const call = callOf(1_000);
+    watch.watch(call);
+    await clock.advance(5_000);
+    expect(call.deadlock).toBeUndefined();
+  });
+
+  it('asks once for all calls of a second', async () => {
+    const calls = Array.from({ length: 50 }, () => callOf(1_000));
+    answer = circle;
+    for (const call of calls) watch.watch(call);
+    await clock.advance(1_000);
+    expect(asked).toHaveLength(1);
+    for (const call of calls) expect(call.deadlock).toBeDefined();
+  });
+
+  it('asks less often while it finds nothing, up to a minute, and at once after it has found something', async () => {
+    for (let i = 0; i < 600; i++) {
+      watch.watch(callOf(500));
+      await clock.advance(500);
+    }
+    const pauses = asked.slice(1).map((at, index) => at - asked[index]!);
+    expect(pauses.slice(0, 6)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000]);
+    expect(Math.max(...pauses)).toBe(60_000);
+    answer = circle;
+    await clock.advance(60_000);
+    for (const waitMs of [500, 2_000]) {
+      watch.watch(callOf(waitMs));
+      await clock.advance(waitMs);
+    }
+    expect(asked.at(-1)! - asked.at(-2)!).toBeLessThan(2_000);
+  });
+});

@@ -1,0 +1,224 @@
+import { LockAbortedError } from '../../../lib/kernel/api/errors.js';
+import { LOCK_DEFAULTS } from '../../../lib/kernel/api/lock-options.js';
+import { fixedInterval } from '../../../lib/kernel/api/retry.js';
+import { EventCounts } from '../../support/simulation/event-counts.js';
+import { track } from '../../support/expect/tracked.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { brokenAfter, failing, lostOnTheWay } from '../../support/world/scripted-store.js';
+
+/** The simulation of contention has every other ending, in any order. These are the endings by name. */
+describe('what a metric counts from events comes back to 0', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+  let counts: EventCounts;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+    counts = new EventCounts(b.locks.observers);
+  });
+
+  function expectBegun(begun: EventCounts['begun']): void {
+    expect({ begun: counts.begun, left: counts.left, wrong: counts.wrong }).toEqual({ begun, left: {}, wrong: [] });
+  }
+
+  it('after a wait that times out, is aborted, is refused by a full queue, or ends by a shutdown', async () => {
+    await a.locks.acquire('order:7');
+    const { signal, abort } = abortable();
+    const calls = [
+      b.locks.acquire('order:7', { waitMs: 100 }),
+      b.locks.acquire('order:7', { signal }),
+      b.locks.acquire('order:7', { maxWaiters: 2 }),
+      b.locks.acquire('order:7', { waitMs: Infinity }),
+    ].map(track);
+    await world.clock.advance(500);
+    abort();
+    await world.clock.advance(0);
+    expect(calls.map(({ state }) => state)).toEqual(['rejected', 'rejected', 'rejected', 'pending']);
+    await b.locks.shutdown(0);
+    expect(calls[3]!.state).toBe('rejected');
+    // The one that found the queue full has waited, too: until the first one knew that the lock is taken.
+    expectBegun({ held: 0, waiting: 4 });
+  });
+
+  it('after a busy tryAcquire, and after polling', async () => {
+    const held = await a.locks.acquire('order:7');
+    expect(await b.locks.tryAcquire('order:7')).toBeNull();
+    const retry = fixedInterval({ intervalMs: 50 });
+    const polling = [1_000, 60_000].map((waitMs) => track(b.locks.acquire('order:7', { retry, waitMs })));
+    await world.clock.advance(2_000);
+    await held.release();
+    await world.clock.advance(100);
+    expect(polling[0]!.state).toBe('rejected');
+    await polling[1]!.value.release();
+    expectBegun({ held: 1, waiting: 2 });
+  });
+
+  it('after polling that ends because the retry strategy of the user throws', async () => {
+    await a.locks.acquire('order:7');
+    const fault = new TypeError('no such setting');
+    const next = ({ attempt }: { attempt: number }): number => {
+      if (attempt === 1) return 50;
+      throw fault;
+    };
+    const polling = track(b.locks.acquire('order:7', { retry: { next } }));
+    await world.clock.advance(100);
+    expect(polling.error).toBe(fault);
+    const [told] = b.events.filter(({ type }) => type === 'notAcquired');
+    expect(told).toMatchObject({ resource: 'order:7', hasWaited: true, waitedMs: 50 });
+    expect(told).toMatchObject({ error: { code: 'INVALID_LOCK_OPTIONS', option: 'retry', cause: fault } });
+    expectBegun({ held: 0, waiting: 1 });
+  });
+
+  it.each<[string, unknown]>([
+    ['an error', new TypeError('no such setting')],
+    ['a text', 'no such setting'],
+    ['nothing', undefined],
+    ['a frozen object', Object.freeze({})],
+    ['an object that cannot be read', hostile()],
+    ['an error of a lock', new LockAbortedError('order:1', undefined)],
+  ])('after polling for several resources whose retry strategy throws %s', async (_, fault) => {
+    await a.locks.acquire('b:2');
+    const next = ({ attempt }: { attempt: number }): number => {
+      if (attempt === 1) return 50;
+      throw fault;
+    };
+    const retry = { next };
+    const polling = [
+      b.locks.acquire(['a:1', 'b:2', 'c:3'], { retry }),
+      b.locks.acquire('b:2', { retry }),
+      b.locks.using('b:2', { retry }, () => {}),
+    ].map((call) =>
+      call.then(
+        () => false,
+        (thrown: unknown) => thrown === fault,
+      ),
+    );
+    await world.clock.advance(100);
+    expect(await Promise.all(polling)).toEqual([true, true, true]);
+    const told = b.events.flatMap((event) => (event.type === 'notAcquired' ? [event] : []));
+    const resources = told.map((event) => event.resources.join());
+    expect(resources.toSorted()).toEqual(['a:1,b:2,c:3', 'b:2', 'b:2']);
+    for (const event of told)
+      expect(event).toMatchObject({ resource: 'b:2', group: 'b', hasWaited: true, waitedMs: 50 });
+    expectBegun({ held: 1, waiting: 3 });
+  });
+
+  it('after polling for several resources whose retry strategy has a wrong answer, or throws at once', async () => {
+    await a.locks.acquire('b:2');
+    const wrong = track(
+      b.locks.acquire(['a:1', 'b:2'], { retry: { next: ({ attempt }) => (attempt === 1 ? 50 : -1) } }),
+    );
+    await world.clock.advance(100);
+    expect(wrong.error).toMatchObject({ code: 'INVALID_LOCK_OPTIONS', message: expect.stringContaining('not -1') });
+    const fault = new TypeError('no such setting');
+    const next = (): number => {
+      throw fault;
+    };
+    const atOnce = track(b.locks.acquire(['a:1', 'b:2'], { retry: { next } }));
+    await world.clock.advance(100);
+    expect(atOnce.error).toBe(fault);
+    expect(b.events.filter(({ type }) => type === 'notAcquired')).toMatchObject([
+      { resource: 'b:2', hasWaited: true, waitedMs: 50, error: wrong.error },
+      { resource: 'b:2', hasWaited: false, waitedMs: 0, error: { code: 'INVALID_LOCK_OPTIONS', cause: fault } },
+    ]);
+    expectBegun({ held: 2, waiting: 1 });
+  });
+
+  it('while Redis does not answer, and where it refuses', async () => {
+    b.store.fates.acquire = lostOnTheWay;
+    const silent = track(b.locks.acquire('order:7', { waitMs: 5_000 }));
+    await world.clock.advance(2_000);
+    expect(counts.left).toEqual({ 'waiting default exclusive order': 1 });
+    await world.clock.advance(4_000);
+    b.store.fates.acquire = failing('refused');
+    const refused = track(b.locks.acquire('order:8', { waitMs: 5_000 }));
+    await world.clock.advance(100);
+    expect([silent.state, refused.state]).toEqual(['rejected', 'rejected']);
+    expectBegun({ held: 0, waiting: 1 });
+  });
+
+  it('of a lease that is lost, even if its release fails then, and of one whose release is not confirmed', async () => {
+    const lost = await b.locks.acquire('order:7', { leaseMs: 1_000, watchdog: false });
+    await world.clock.advance(1_000);
+    b.store.fates.release = brokenAfter;
+    await lost.release().catch(() => {});
+    const unconfirmed = await b.locks.acquire('order:8');
+    await expect(unconfirmed.release()).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    expect(b.events.filter(({ type }) => type === 'releaseFailed')).toMatchObject([
+      { resource: 'order:8', isEnd: true },
+    ]);
+    expectBegun({ held: 2, waiting: 0 });
+  });
+
+  it('of several resources at once, where a later one is not granted', async () => {
+    await a.locks.acquire('b:2');
+    const both = track(b.locks.acquire(['a:1', 'b:2'], { waitMs: 1_000 }));
+    await world.clock.advance(1_500);
+    expect(both.state).toBe('rejected');
+    expect(b.events.filter(({ type }) => type === 'notAcquired')).toMatchObject([
+      { resource: 'b:2', group: 'b', resources: ['a:1', 'b:2'], waitedMs: 1_000, hasWaited: true },
+    ]);
+    expectBegun({ held: 1, waiting: 1 });
+  });
+
+  it('of a lease that is entered again or downgraded', async () => {
+    await b.locks.using('order:7', { mode: 'reentrant' }, () =>
+      b.locks.using('order:7', { mode: 'reentrant' }, () => {}),
+    );
+    const writer = await b.locks.acquire('order:8', { mode: 'write' });
+    await writer.downgrade();
+    await writer.release();
+    expectBegun({ held: 2, waiting: 0 });
+  });
+
+  it('of leases that are handed on in memory, which say so', async () => {
+    const leases = Array.from({ length: 5 }, () => track(b.locks.acquire('order:7')));
+    for (const lease of leases) {
+      await world.clock.advance(1);
+      await lease.value.release();
+    }
+    const acquired = b.events.flatMap((event) => (event.type === 'acquired' ? [event] : []));
+    expect(acquired.map(({ handedOn }) => handedOn)).toEqual([false, true, true, true, true]);
+    expect(acquired.map(({ hasWaited }) => hasWaited)).toEqual([false, true, true, true, true]);
+    expectBegun({ held: 5, waiting: 4 });
+  });
+
+  it('at a shutdown, also of a fixed lease that nothing renews', async () => {
+    await b.locks.acquire('order:7');
+    const fixed = await b.locks.acquire('order:8', { watchdog: false });
+    const closing = b.locks.shutdown(0);
+    await world.clock.advance(LOCK_DEFAULTS.attemptTimeoutMs);
+    await closing;
+    expect(fixed.isHeld()).toBe(true);
+    expect(counts.left).toEqual({});
+    await fixed.release().catch(() => {});
+    expectBegun({ held: 2, waiting: 0 });
+  });
+
+  it('of leaderships, whose candidates do not count as waiting', async () => {
+    a.locks.campaign('mailer');
+    const campaign = b.locks.campaign('mailer');
+    await world.clock.advance(60_000);
+    expect(counts.begun).toEqual({ held: 0, waiting: 0 });
+    await a.locks.leadership('mailer')!.resign();
+    await world.clock.advance(1_000);
+    expect(counts.left).toEqual({ 'held default exclusive leader:mailer': 1 });
+    await campaign.resign();
+    expectBegun({ held: 1, waiting: 0 });
+  });
+});
+
+function hostile(): object {
+  const trap = (): never => {
+    throw new Error('this object cannot be read');
+  };
+  return new Proxy({}, { get: trap, getPrototypeOf: () => null });
+}
+
+function abortable(): { signal: AbortSignal; abort: () => void } {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort() };
+}

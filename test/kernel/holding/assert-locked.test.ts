@@ -1,0 +1,148 @@
+import { InvalidLockOptionsError } from '../../../lib/kernel/api/errors.js';
+import { LeaseLostError, LockNotHeldError } from '../../../lib/kernel/api/lease-errors.js';
+import { gate } from '../../support/expect/tracked.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+
+let world: LockWorld;
+let a: Instance;
+
+beforeEach(() => {
+  world = new LockWorld();
+  a = world.instance('a');
+});
+
+/** What the check throws; `undefined` if it passes. */
+function refusal(check: () => unknown): unknown {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+describe('assertLocked', () => {
+  const refused = (...names: string[]) => refusal(() => a.locks.assertLocked(names));
+
+  it('passes below a lease of the resource, and sends nothing', async () => {
+    await a.locks.using('outer', undefined, () =>
+      a.locks.using(['x', 'y'], undefined, async () => {
+        await settle();
+        const sent = a.store.sent('verify').length + a.store.sent('inspect').length;
+        expect([refused('x'), refused('y', 'outer'), refused('x', 'y')]).toEqual([undefined, undefined, undefined]);
+        expect(a.store.sent('verify').length + a.store.sent('inspect').length).toBe(sent);
+      }),
+    );
+  });
+
+  it('refuses where the context holds nothing, or something else, and says what', async () => {
+    const none = refused('stock');
+    expect(none).toBeInstanceOf(LockNotHeldError);
+    expect(none).toMatchObject({ code: 'LOCK_NOT_HELD', resource: 'stock', held: [] });
+    expect((none as Error).message).toMatch(/^This async context does not hold "stock": it holds no lock\. Call this/);
+    await a.locks.using('outer', undefined, () =>
+      a.locks.using(['x', 'y'], undefined, () => {
+        expect(refused('x', 'stock')).toMatchObject({ resource: 'stock', held: ['x', 'y', 'outer'] });
+        expect((refused('stock') as Error).message).toContain(
+          'does not hold "stock": it holds "x", "y", "outer". Call',
+        );
+      }),
+    );
+  });
+
+  it('shows eight names at most', async () => {
+    const names = Array.from({ length: 10 }, (_, index) => `n${index}`);
+    await a.locks.using(names, undefined, () => {
+      const error = refused('stock') as LockNotHeldError;
+      expect(error.held).toEqual(names);
+      expect(error.message).toContain('"n7" and 2 more. Call');
+    });
+  });
+
+  it.each(['exclusive', 'reentrant', 'read', 'write'] as const)('passes for a lease of mode %s', async (mode) => {
+    await a.locks.using('stock', { mode }, () => expect(refused('stock')).toBeUndefined());
+  });
+
+  it('passes for a permit of a semaphore', async () => {
+    await a.locks.semaphore('stock', { permits: 2 }).using(() => expect(refused('stock')).toBeUndefined());
+  });
+
+  it('refuses a lease of acquire, which belongs to no context', async () => {
+    await using lease = await a.locks.acquire('stock');
+    expect(lease.isHeld()).toBe(true);
+    expect(refused('stock')).toMatchObject({ code: 'LOCK_NOT_HELD', held: [] });
+  });
+
+  it('refuses the lease of another application in the process', async () => {
+    const b = world.instance('b');
+    await b.locks.using('stock', undefined, () => expect(refused('stock')).toMatchObject({ code: 'LOCK_NOT_HELD' }));
+  });
+
+  it('refuses work that outlives its lease', async () => {
+    const over = gate();
+    let late!: Promise<unknown>;
+    await a.locks.using('stock', undefined, async () => {
+      late = over.opened.then(() => refused('stock'));
+    });
+    over.open();
+    expect(await late).toBeInstanceOf(LockNotHeldError);
+  });
+
+  it('says that a lease was lost, also that of another part of a composite lease', async () => {
+    await a.locks.using(['x', 'y'], { watchdog: false, leaseMs: 100, onLost: 'ignore' }, async () => {
+      await world.clock.advance(100);
+      expect(refused('y')).toBeInstanceOf(LeaseLostError);
+    });
+    await a.locks.using(['x', 'y'], { onLost: 'ignore' }, async () => {
+      world.server.lose('x');
+      await world.clock.advance(15_000);
+      expect(refused('y')).toMatchObject({ code: 'LEASE_LOST', resource: 'x', reason: 'takenOver' });
+    });
+  });
+
+  it.each([undefined, null, '', [], [undefined], 7, '\ud800'])('refuses %p as a name', async (name) => {
+    await a.locks.using('stock', undefined, () => {
+      expect(refusal(() => a.locks.assertLocked(name as string))).toBeInstanceOf(InvalidLockOptionsError);
+    });
+  });
+
+  it('takes the names of leaderships and jobs', () => {
+    expect(refused('leader:mailer')).toMatchObject({ code: 'LOCK_NOT_HELD', resource: 'leader:mailer' });
+    expect(refused('cron:report')).toMatchObject({ code: 'LOCK_NOT_HELD', resource: 'cron:report' });
+  });
+});
+
+describe('currentOrThrow', () => {
+  it('is what current is, where that is held', async () => {
+    await a.locks.using('outer', undefined, (outer) =>
+      a.locks.using('inner', undefined, (inner) => {
+        expect(a.locks.currentOrThrow()).toBe(inner);
+        expect(a.locks.currentOrThrow('inner')).toBe(inner);
+        expect(a.locks.currentOrThrow('outer')).toBe(outer);
+      }),
+    );
+  });
+
+  it('refuses where there is none', async () => {
+    const none = refusal(() => a.locks.currentOrThrow());
+    expect(none).toMatchObject({ code: 'LOCK_NOT_HELD', resource: '', held: [] });
+    expect((none as Error).message).toMatch(/^This async context does not hold any lock\. Call/);
+    await a.locks.using('stock', undefined, () => {
+      expect(refusal(() => a.locks.currentOrThrow('order'))).toMatchObject({ resource: 'order', held: ['stock'] });
+    });
+  });
+
+  it('refuses a lost lease', async () => {
+    await a.locks.using('stock', { watchdog: false, leaseMs: 100, onLost: 'ignore' }, async () => {
+      await world.clock.advance(100);
+      expect(refusal(() => a.locks.currentOrThrow())).toBeInstanceOf(LeaseLostError);
+    });
+  });
+
+  it('does not take a missing name for any name', async () => {
+    await a.locks.using('stock', undefined, () => {
+      expect(refusal(() => a.locks.currentOrThrow(undefined as never))).toBeInstanceOf(InvalidLockOptionsError);
+    });
+  });
+});

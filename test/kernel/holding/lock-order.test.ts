@@ -1,0 +1,204 @@
+import { jest } from '@jest/globals';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { readFileSync } from 'node:fs';
+import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
+import { LockOrder } from '../../../lib/kernel/holding/lock-order.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { settle } from '../../support/world/fake-clock.js';
+
+describe('the orders in which locks are taken inside each other', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let warnings: string[];
+
+  beforeEach(() => {
+    world = new LockWorld();
+    warnings = [];
+    a = world.instance('a', { warn: (line) => warnings.push(line) });
+  });
+
+  type Wish = string | readonly [name: string, options: LockOptions];
+
+  /** Takes them one inside the other. */
+  const nested = async (...wishes: readonly Wish[]): Promise<void> => {
+    const [first, ...rest] = wishes;
+    if (first === undefined) return;
+    const [name, options] = typeof first === 'string' ? [first, {}] : first;
+    await a.locks.using(name, options, async () => {
+      await settle();
+      await nested(...rest);
+    });
+  };
+  const circles = () =>
+    eventsOf(a, 'lockOrder').map(({ edges }) => edges.map(({ held, wanted }) => `${held} > ${wanted}`).join(', '));
+  const edges = () => a.locks.lockOrder().map(({ held, wanted }) => `${held} > ${wanted}`);
+
+  it('are told as soon as two of them make a circle, though no call has waited', async () => {
+    await nested('order:7', 'stock:1');
+    await nested('order:8', 'stock:2');
+    expect(circles()).toEqual([]);
+    await nested('stock:3', 'order:9');
+    expect(eventsOf(a, 'lockOrder')).toEqual([
+      {
+        type: 'lockOrder',
+        service: 'default',
+        edges: [
+          {
+            held: 'order',
+            heldResource: 'order:7',
+            heldMode: 'exclusive',
+            heldAt: expect.stringContaining('lock-order.test.ts'),
+            wanted: 'stock',
+            wantedResource: 'stock:1',
+            wantedMode: 'exclusive',
+            wantedAt: expect.stringContaining('lock-order.test.ts'),
+          },
+          expect.objectContaining({
+            held: 'stock',
+            heldResource: 'stock:3',
+            wanted: 'order',
+            wantedResource: 'order:9',
+          }),
+        ],
+      },
+    ]);
+  });
+
+  const lineAt = (site: string): string | undefined => {
+    const [, file, line] = /([^(]+):(\d+):\d+\)?$/.exec(site)!;
+    return readFileSync(file!, 'utf8').split('\n')[Number(line) - 1];
+  };
+
+  it('have the lines of the application that took the one and wanted the other', async () => {
+    const outer = async () => {
+      await a.locks.using('order:1', {}, () => inner());
+    };
+    const inner = async () => {
+      await settle();
+      await deeper();
+    };
+    const deeper = () => a.locks.using('stock:1', {}, () => {});
+    await outer();
+    const [edge] = a.locks.lockOrder();
+    expect(lineAt(edge!.heldAt!)).toContain("locks.using('order:1'");
+    expect(lineAt(edge!.wantedAt!)).toContain("locks.using('stock:1'");
+  });
+
+  it('are told of a circle of three, the shortest one, and once', async () => {
+    await nested('a', 'b', 'c');
+    await nested('c', 'a');
+    await nested('c', 'a');
+    expect(circles()).toEqual(['a > c, c > a']);
+    await nested('x', 'y');
+    await nested('y', 'z');
+    await nested('z', 'x');
+    expect(circles().slice(1)).toEqual(['x > y, y > z, z > x']);
+  });
+
+  it('follow from the names alone, whatever group a call states', async () => {
+    await nested(['order:1', { group: 'Orders.pay' }], ['stock:1', { group: 'Stock.take' }]);
+    await nested(['stock:1', { group: 'Stock.move' }], ['order:1', { group: 'Orders.touch' }]);
+    expect(circles()).toEqual(['order > stock, stock > order']);
+  });
+
+  describe('inside of one group', () => {
+    it('may go up or down, but not both', async () => {
+      await nested('account:1', 'account:2');
+      await nested('account:3', 'account:4');
+      expect(circles()).toEqual([]);
+      await nested('account:9', 'account:4');
+      expect(circles()).toEqual(['account > account, account > account']);
+    });
+
+    it('are none where one call takes several', async () => {
+      await a.locks.using(['account:2', 'account:1'], {}, () => {});
+      await nested('x', 'y');
+      await a.locks.using(['account:2', 'account:1'], {}, () => {});
+      await a.locks.using(['account:4', 'account:3'], {}, () => {});
+      expect(circles()).toEqual([]);
+    });
+  });
+
+  it('count those of a call for several resources, from the first nested call on', async () => {
+    await a.locks.using(['order:1', 'stock:1'], {}, () => {});
+    expect(edges()).toEqual([]);
+    await nested('stock:1', 'order:1');
+    expect(circles()).toEqual([]);
+    await a.locks.using(['order:1', 'stock:1'], {}, () => {});
+    expect(circles()).toEqual(['stock > order, order > stock']);
+  });
+
+  const READ = { mode: 'read' } as const;
+  const WRITE = { mode: 'write' } as const;
+
+  it.each([
+    ['only read', [READ, READ], [READ, READ], 0],
+    ['only read one of them', [WRITE, READ], [READ, WRITE], 0],
+    ['read in one order and write in the other', [READ, READ], [WRITE, WRITE], 1],
+    ['write one and read the other', [WRITE, READ], [WRITE, READ], 1],
+  ] as const)('make a circle where calls can wait for each other: they %s', async (_name, there, back, expected) => {
+    await nested(['x:1', there[0]], ['y:1', there[1]]);
+    await nested(['y:1', back[0]], ['x:1', back[1]]);
+    expect(circles()).toHaveLength(expected);
+  });
+
+  it('are those of writers, too, after readers were seen in the same order', async () => {
+    await nested(['x:1', READ], ['y:1', READ]);
+    await nested(['y:1', READ], ['x:1', READ]);
+    await nested(['x:1', WRITE], ['y:1', WRITE]);
+    await nested(['y:1', WRITE], ['x:1', WRITE]);
+    expect(circles()).toEqual(['y > x, x > y', 'x > y, y > x']);
+  });
+
+  it('are none of semaphores, of calls that do not wait, of re-entries, and of names without a group', async () => {
+    const permit = (work: () => Promise<unknown>) => a.locks.semaphore('s', { permits: 2 }).using({}, work);
+    await permit(() => nested('x'));
+    await nested('w', ['x', { waitMs: 0 }]);
+    await a.locks.using('x', {}, () => permit(async () => {}));
+    await nested(['r', { mode: 'reentrant' }], ['r', { mode: 'reentrant' }]);
+    await nested('1234-5678', 'x');
+    await nested('x', '1234-5678');
+    expect(a.locks.lockOrder()).toEqual([]);
+  });
+
+  it('are not recorded where nothing is nested', async () => {
+    const noted = jest.spyOn(LockOrder.prototype, 'note');
+    await Promise.all([nested('x'), nested('y'), nested('x')]);
+    await a.locks.using(['x', 'y'], {}, () => {});
+    expect(noted).not.toHaveBeenCalled();
+    noted.mockRestore();
+    expect(a.locks.lockOrder()).toEqual([]);
+  });
+
+  it('are 1,000 at most, which is said once', async () => {
+    await a.locks.using('outer', {}, async () => {
+      for (let i = 0; i < 1_005; i++) await a.locks.using(`g${i}:1`, {}, () => {});
+    });
+    expect(a.locks.lockOrder()).toHaveLength(1_000);
+    expect(warnings).toEqual([expect.stringContaining('in 1000 orders of groups')]);
+  });
+
+  it('are told in the context of no call', async () => {
+    const request = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    a.locks.observers.add(() => seen.push(request.getStore()), ['lockOrder']);
+    await request.run('request', async () => {
+      await nested('x', 'y');
+      await nested('y', 'x');
+    });
+    expect(seen).toEqual([undefined]);
+  });
+
+  it.each([0, undefined, 'frozen'])('have no lines or some where the limit of stacks is %s', async (limit) => {
+    const { stackTraceLimit } = Error;
+    if (limit === 'frozen') Object.defineProperty(Error, 'stackTraceLimit', { writable: false });
+    else Error.stackTraceLimit = limit as number;
+    try {
+      await nested('x', 'y');
+      expect(Error.stackTraceLimit).toBe(limit === 'frozen' ? stackTraceLimit : limit);
+    } finally {
+      Object.defineProperty(Error, 'stackTraceLimit', { writable: true, value: stackTraceLimit });
+    }
+    expect(edges()).toEqual(['x > y']);
+  });
+});

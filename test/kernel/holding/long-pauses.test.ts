@@ -1,0 +1,114 @@
+import type { Lease } from '../../../lib/kernel/api/lease.js';
+import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { failing, lostOnTheWay } from '../../support/world/scripted-store.js';
+import { ProcessClock } from '../../support/simulation/simulated-process.js';
+import { track } from '../../support/expect/tracked.js';
+
+const LEASE_MS = 3_000;
+const TERMS: LockOptions = { leaseMs: LEASE_MS, waitMs: Infinity };
+
+/** A pause is longer than a lease, the tries of a withdrawal, and the memory of late grants (two leases). */
+describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms', (pauseMs) => {
+  let world: LockWorld;
+  let clock: ProcessClock;
+  /** The one that stands still. */
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    clock = new ProcessClock(world.clock, 0, 1);
+    a = world.instance('a', { clock });
+    b = world.instance('b');
+    // Commands that it has sent are executed; it reads nothing until it goes on.
+    a.store.all(async (execute) => {
+      try {
+        return await execute();
+      } finally {
+        await new Promise<void>((resolve) => clock.whenAwake(resolve));
+      }
+    });
+    a.store.grantFate = (deliver) => clock.whenAwake(deliver);
+  });
+
+  /** It stops now and goes on later. Meanwhile the other one gets the lock, as soon as it is free. */
+  async function standStill(): Promise<Lease> {
+    clock.stop();
+    const waiting = track(b.locks.acquire('stock', TERMS));
+    await world.clock.advance(pauseMs);
+    clock.continue();
+    await world.clock.advance(2 * LEASE_MS);
+    return waiting.value;
+  }
+
+  async function nothingIsLeft(next: Lease): Promise<void> {
+    expect([next.isHeld(), await next.verify()]).toEqual([true, true]);
+    await next.release();
+    await world.clock.advance(2 * LEASE_MS);
+    expect([world.server.isEmpty, world.clock.timers]).toEqual([true, 0]);
+    expect(a.locks.stats().orphanReleases).toBe(0);
+  }
+
+  it('while its command is on its way: the grant is over when it is read, and is asked for again', async () => {
+    const acquiring = track(a.locks.acquire('stock', TERMS));
+    const next = await standStill();
+    expect(acquiring.state).toBe('pending');
+    await next.release();
+    await settle();
+    await acquiring.value.release();
+    expect(acquiring.value.fencingToken).toBeGreaterThan(next.fencingToken);
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('after it gave up: a grant that was made meanwhile ends with its lease, and its message changes nothing', async () => {
+    const holder = await b.locks.acquire('stock', TERMS);
+    const controller = new AbortController();
+    // Its question is executed; the withdrawal is not.
+    a.store.next('release', lostOnTheWay);
+    const waiting = track(a.locks.acquire('stock', { ...TERMS, signal: controller.signal }));
+    await settle();
+    controller.abort();
+    clock.stop();
+    await holder.release(); // grants it to the one who has given up
+    const next = await standStill();
+    expect(waiting.error).toMatchObject({ code: 'LOCK_ABORTED' });
+    expect(a.store.grants).not.toHaveLength(0);
+    await nothingIsLeft(next);
+    expect(a.locks.stats().lateGrants).toBeLessThanOrEqual(1);
+  });
+
+  it('after it gave up, with its question still on its way: what that is granted ends with its lease', async () => {
+    let arrive = (): void => {};
+    // The reply, and the message, are never read: the connection broke.
+    a.store.next('acquire', (execute) => new Promise((resolve) => (arrive = () => void execute().then(() => resolve))));
+    const controller = new AbortController();
+    const waiting = track(a.locks.acquire('stock', { ...TERMS, signal: controller.signal }));
+    await settle();
+    controller.abort();
+    await settle();
+    expect(waiting.error).toMatchObject({ code: 'LOCK_ABORTED' });
+    clock.stop();
+    await world.clock.advance(pauseMs);
+    arrive();
+    clock.continue();
+    const next = track(b.locks.acquire('stock', TERMS));
+    await world.clock.advance(LEASE_MS - 1);
+    expect(next.state).toBe('pending');
+    await world.clock.advance(1_000);
+    await nothingIsLeft(next.value);
+  });
+
+  it('while it releases again and again: it stops, because the lease has ended', async () => {
+    const lease = await a.locks.acquire('stock', TERMS);
+    a.store.fates.release = failing('unknown');
+    const releasing = track(lease.release());
+    await world.clock.advance(100);
+    const sent = a.store.sent('release').length;
+    const next = await standStill();
+    expect(releasing.state).not.toBe('pending');
+    expect(a.store.sent('release').length - sent).toBeLessThanOrEqual(2);
+    await nothingIsLeft(next);
+  });
+});

@@ -1,0 +1,118 @@
+import { LockReentryError } from '../../../lib/kernel/api/lease-errors.js';
+import type { AcquireMode } from '../../../lib/kernel/api/lock-options.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { gate, track } from '../../support/expect/tracked.js';
+
+const MODES: AcquireMode[] = ['exclusive', 'reentrant', 'read', 'write'];
+const ENTERS = new Set(['reentrant in reentrant', 'read in read', 'write in write', 'read in write']);
+
+const pairs = MODES.flatMap((held) => MODES.map((wanted) => [wanted, held] as const));
+const allowed = pairs.filter(([wanted, held]) => ENTERS.has(`${wanted} in ${held}`));
+const refused = pairs.filter(([wanted, held]) => !ENTERS.has(`${wanted} in ${held}`));
+
+describe('an async context that holds a resource already', () => {
+  let world: LockWorld;
+  let a: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+  });
+
+  afterEach(async () => {
+    await settle();
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it.each(allowed)('may enter it %s in %s: same token, and the lease around it stays', async (wanted, held) => {
+    await a.locks.using('stock', { mode: held }, async (outer) => {
+      await a.locks.using('stock', { mode: wanted }, (inner) => {
+        expect([inner.mode, inner.fencingToken]).toEqual([wanted, outer.fencingToken]);
+      });
+      const tried = await a.locks.tryAcquire('stock', { mode: wanted });
+      const both = await a.locks.acquire(['stock', 'other'], { mode: wanted });
+      expect([tried!.fencingToken, both.fencingTokenOf('stock')]).toEqual([outer.fencingToken, outer.fencingToken]);
+      await both.release();
+      await tried!.release();
+      expect([outer.isHeld(), await outer.verify(), outer.mode]).toEqual([true, true, held]);
+    });
+    expect(a.store.sent('acquire').filter(({ resource }) => resource === 'stock')).toHaveLength(1);
+  });
+
+  it.each(refused)('may not enter it %s in %s: said at once, with nothing sent', async (wanted, held) => {
+    await a.locks.using('stock', { mode: held }, async (outer) => {
+      const sent = a.store.commands.length;
+      const names = ['stock', ['other', 'stock']];
+      for (const name of names) {
+        await expect(a.locks.acquire(name, { mode: wanted })).rejects.toThrow(LockReentryError);
+        await expect(a.locks.using(name, { mode: wanted }, () => {})).rejects.toThrow(LockReentryError);
+        await expect(a.locks.tryAcquire(name, { mode: wanted })).rejects.toThrow(LockReentryError);
+      }
+      expect(a.store.commands).toHaveLength(sent);
+      expect(await outer.verify()).toBe(true);
+    });
+  });
+
+  it('is told the way out of an upgrade', async () => {
+    await a.locks.using('stock', { mode: 'read' }, async () => {
+      await expect(a.locks.acquire('stock', { mode: 'write' })).rejects.toThrow(
+        "Take mode: 'write' from the start and downgrade()",
+      );
+    });
+  });
+
+  it('cannot upgrade beneath a writer that was downgraded either', async () => {
+    await a.locks.using('stock', { mode: 'write' }, async (lease) => {
+      await lease.downgrade();
+      await expect(a.locks.acquire('stock', { mode: 'write' })).rejects.toThrow(LockReentryError);
+      await a.locks.using('stock', { mode: 'read' }, (inner) => expect(inner.fencingToken).toBe(lease.fencingToken));
+    });
+  });
+
+  it('reads again without a word to Redis, however deep', async () => {
+    const enter = async (depth: number): Promise<void> =>
+      depth === 0 ? undefined : a.locks.using('stock', { mode: 'read' }, () => enter(depth - 1));
+    await enter(20);
+    expect(a.store.commands.map(({ verb }) => verb)).toEqual(['acquire', 'release']);
+  });
+
+  it('reads again past a writer who waits: it would wait for itself', async () => {
+    const b = world.instance('b');
+    const isWaitedFor = gate();
+    const reading = a.locks.using('stock', { mode: 'read' }, async () => {
+      await isWaitedFor.opened;
+      await a.locks.using('stock', { mode: 'read' }, () => {});
+    });
+    await settle();
+    const writers = [a, b].map(({ locks }) => track(locks.acquire('stock', { mode: 'write', waitMs: Infinity })));
+    await settle();
+    isWaitedFor.open();
+    await reading;
+    for (const writer of writers) {
+      await settle();
+      expect(writer.value.mode).toBe('write');
+      await writer.value.release();
+    }
+  });
+
+  it('reads on beneath a reader whose own lease was released before', async () => {
+    let inner!: Promise<void>;
+    await a.locks.using('stock', { mode: 'read' }, async () => {
+      inner = a.locks.using('stock', { mode: 'read' }, async (lease) => {
+        await world.clock.advance(60_000);
+        expect(await lease.verify()).toBe(true);
+      });
+    });
+    await inner;
+    expect(a.store.sent('release')).toHaveLength(1);
+  });
+
+  it('is another one beside a sibling that reads: both share the storeLease, and neither may write', async () => {
+    const [one, two] = await Promise.all([0, 1].map(() => a.locks.acquire('stock', { mode: 'read' })));
+    expect(two!.fencingToken).toBe(one!.fencingToken + 1);
+    await one!.release();
+    expect(await two!.verify()).toBe(true);
+    await two!.release();
+  });
+});

@@ -1,0 +1,141 @@
+import { LockShutdownError } from '../../../lib/kernel/api/errors.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { executedWhen, lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
+import { gate, track, type Tracked } from '../../support/expect/tracked.js';
+
+describe('a shutdown turns away those who wait', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  const wait = (count: number) =>
+    Array.from({ length: count }, () => track(a.locks.acquire('stock', { waitMs: Infinity })));
+
+  async function shutDown(waiting: Tracked<unknown>[], drainMs = 5_000): Promise<Tracked<void>> {
+    const shutdown = track(a.locks.shutdown(drainMs));
+    await settle();
+    for (const { error } of waiting) expect(error).toBeInstanceOf(LockShutdownError);
+    expect(eventsOf(a, 'notAcquired')).toHaveLength(waiting.length);
+    return shutdown;
+  }
+
+  it('behind a holder of the process: its lease is released to the others, not passed on', async () => {
+    const holder = await a.locks.acquire('stock');
+    const waiting = wait(3);
+    const other = track(b.locks.acquire('stock'));
+    await settle();
+    const shutdown = await shutDown(waiting);
+    expect(shutdown.state).toBe('pending');
+    expect(holder.isHeld()).toBe(true);
+    await holder.release();
+    await settle();
+    expect(a.store.commands.map(({ verb }) => verb)).toEqual(['acquire', 'release']);
+    expect(other.state).toBe('fulfilled');
+    expect(shutdown.state).toBe('fulfilled');
+  });
+
+  it('behind a holder of the process that does not end in time', async () => {
+    const holder = await a.locks.acquire('stock', { leaseMs: 3_000 });
+    const shutdown = await shutDown(wait(2), 1_000);
+    await world.clock.advance(1_250);
+    expect(holder.signal.reason).toMatchObject({ reason: 'shutdown' });
+    expect(shutdown.state).toBe('fulfilled');
+    expect(a.store.sent('acquire')).toHaveLength(1);
+    await world.clock.advance(5_000);
+    expect(world.server.isEmpty).toBe(true);
+    expect(world.clock.timers).toBe(0);
+  });
+
+  it('in the queue of the store, which they leave', async () => {
+    const holder = await b.locks.acquire('stock', { leaseMs: 3_000 });
+    const waiting = wait(3);
+    await world.clock.advance(2_000);
+    const shutdown = await shutDown(waiting);
+    expect(world.server.listWaiters('stock')).toEqual([]);
+    expect(shutdown.state).toBe('fulfilled');
+    await holder.release();
+    await world.clock.advance(5_000);
+    expect(world.server.isEmpty).toBe(true);
+    expect(world.clock.timers).toBe(0);
+  });
+
+  it('with their first command on its way, and takes back what it brings', async () => {
+    const arrival = gate();
+    a.store.next('acquire', executedWhen(arrival.opened));
+    const waiting = wait(3);
+    await settle();
+    const shutdown = await shutDown(waiting);
+    arrival.open();
+    await settle();
+    expect(shutdown.state).toBe('fulfilled');
+    await world.clock.advance(30_000); // the store was closed before; what came after that expires
+    expect(world.server.isEmpty).toBe(true);
+    expect(world.clock.timers).toBe(0);
+  });
+
+  it('in the middle of a rotation: the release counts, and nobody is left in the queue', async () => {
+    const holder = await a.locks.acquire('stock', { strictOrder: true });
+    const waiting = wait(2);
+    const other = track(b.locks.acquire('stock'));
+    await settle();
+    const reply = gate();
+    a.store.next('rotate', repliedWhen(reply.opened));
+    const releasing = track(holder.release());
+    await settle();
+    const shutdown = await shutDown(waiting);
+    expect(shutdown.state).toBe('pending'); // for the answer to the release
+    expect(world.server.listWaiters('stock')).toEqual([]);
+    reply.open();
+    await settle();
+    expect([releasing.state, shutdown.state]).toEqual(['fulfilled', 'fulfilled']);
+    expect(eventsOf(a, 'released')).toHaveLength(1);
+    await other.value.release();
+    await settle();
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('in the middle of a rotation that is lost: the release is sent again', async () => {
+    const holder = await a.locks.acquire('stock', { strictOrder: true });
+    const waiting = wait(2);
+    a.store.next('rotate', lostOnTheWay);
+    track(holder.release());
+    await settle();
+    const shutdown = await shutDown(waiting);
+    await world.clock.advance(1_100);
+    expect(shutdown.state).toBe('fulfilled');
+    expect(world.server.isEmpty).toBe(true);
+    expect(a.store.sent('rotate')).toHaveLength(1);
+  });
+
+  it('and who were granted in that very moment: the message is answered with a release', async () => {
+    const holder = await b.locks.acquire('stock');
+    const waiting = wait(1);
+    await settle();
+    const releasing = holder.release();
+    const shutdown = track(a.locks.shutdown(1_000));
+    await releasing;
+    await settle();
+    expect(waiting[0]!.error).toBeInstanceOf(LockShutdownError);
+    expect(shutdown.state).toBe('fulfilled');
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('also while Redis hangs, and is over in time', async () => {
+    await b.locks.acquire('stock', { leaseMs: 3_000, watchdog: false });
+    const waiting = wait(2);
+    await settle();
+    a.store.all(lostOnTheWay);
+    const shutdown = await shutDown(waiting);
+    await world.clock.advance(1_000);
+    expect(shutdown.state).toBe('fulfilled');
+    expect(a.store.isClosed).toBe(true);
+    expect(world.clock.timers).toBe(1); // of b
+  });
+});

@@ -1,0 +1,225 @@
+import { LockBusyError, LockTimeoutError, LockUnavailableError } from '../../../lib/kernel/api/errors.js';
+import { fixedInterval, type RetryState } from '../../../lib/kernel/api/retry.js';
+import { settle } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { executedWhen, failing, lostOnTheWay, replyLost } from '../../support/world/scripted-store.js';
+import { gate, track } from '../../support/expect/tracked.js';
+
+describe('attempts', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  describe('with a retry strategy', () => {
+    it("asks the user's own next(), and tells it what it knows", async () => {
+      await a.locks.acquire('stock', { leaseMs: 5_000, watchdog: false });
+      const states: RetryState[] = [];
+      const next = (state: RetryState) => {
+        states.push(state);
+        return states.length < 3 ? 250 : null;
+      };
+      const polling = track(b.locks.acquire('stock', { retry: { next } }));
+      await world.clock.advance(1_000);
+      expect(states).toMatchObject([
+        { attempt: 1, elapsedMs: 0, lastAttempt: 'busy', holderTtlMs: 5_000 },
+        { attempt: 2, elapsedMs: 250, lastAttempt: 'busy', holderTtlMs: 4_750 },
+        { attempt: 3, elapsedMs: 500, lastAttempt: 'busy', holderTtlMs: 4_500 },
+      ]);
+      expect(polling.error).toBeInstanceOf(LockBusyError);
+    });
+
+    it.each([['soon'], [-1], [NaN], [Infinity], [undefined]])('refuses a pause of %p', async (pause) => {
+      await a.locks.acquire('stock');
+      const retry = { next: () => pause as number };
+      await expect(b.locks.acquire('stock', { retry })).rejects.toMatchObject({
+        code: 'INVALID_LOCK_OPTIONS',
+        option: 'retry',
+      });
+    });
+
+    it('passes on what a strategy throws, and leaves nothing behind', async () => {
+      await a.locks.acquire('stock');
+      const bug = new TypeError('bug in my strategy');
+      const retry = {
+        next(): number {
+          throw bug;
+        },
+      };
+      await expect(b.locks.acquire('stock', { retry })).rejects.toBe(bug);
+      await settle();
+      expect(b.store.sent('release')).toEqual([]);
+    });
+  });
+
+  describe('when they run out, the error says what the last one came to', () => {
+    const retry = fixedInterval({ intervalMs: 10, maxAttempts: 3 });
+
+    it('busy', async () => {
+      await a.locks.acquire('stock');
+      const polling = track(b.locks.acquire('stock', { retry }));
+      await world.clock.advance(100);
+      expect(polling.error).toBeInstanceOf(LockBusyError);
+      expect(polling.error).toMatchObject({ lastAttempt: 'busy', attempts: 3 });
+      expect((polling.error as Error).message).toContain('asked 3 times');
+    });
+
+    it('timed out', async () => {
+      b.store.fates.acquire = lostOnTheWay;
+      const polling = track(b.locks.acquire('stock', { retry, attemptTimeoutMs: 200 }));
+      await world.clock.advance(1_000);
+      expect(polling.error).toBeInstanceOf(LockUnavailableError);
+      expect(polling.error).toMatchObject({ lastAttempt: 'timeout', operation: 'acquire' });
+      expect((polling.error as Error).message).toContain('no answer within 200 ms');
+    });
+
+    it('failed', async () => {
+      b.store.fates.acquire = failing('notExecuted', 'LOADING Redis is loading');
+      const polling = track(b.locks.acquire('stock', { retry }));
+      await world.clock.advance(100);
+      expect(polling.error).toBeInstanceOf(LockUnavailableError);
+      expect(polling.error).toMatchObject({ lastAttempt: 'failed' });
+      expect((polling.error as Error).message).toContain('LOADING Redis is loading');
+    });
+  });
+
+  describe('that fail', () => {
+    it('are repeated until waitMs is over where Redis may recover', async () => {
+      a.store.next('acquire', failing('notExecuted'), failing('unknown'), failing('notExecuted'));
+      const acquiring = track(a.locks.acquire('stock'));
+      await world.clock.advance(1_000);
+      expect(acquiring.value.isHeld()).toBe(true);
+      expect(a.store.sent('acquire')).toHaveLength(4);
+    });
+
+    it('are not repeated where Redis refuses: the error is told at once', async () => {
+      a.store.fates.acquire = failing('refused', 'NOPERM no permission');
+      const acquiring = track(a.locks.acquire('stock'));
+      await settle();
+      expect(acquiring.error).toBeInstanceOf(LockUnavailableError);
+      expect((acquiring.error as Error).message).toContain('NOPERM no permission');
+      expect(a.store.sent('acquire')).toHaveLength(1);
+    });
+
+    it('become LockUnavailableError when Redis could never be asked within waitMs', async () => {
+      a.store.fates.acquire = failing('notExecuted', 'not connected');
+      const acquiring = track(a.locks.acquire('stock', { waitMs: 3_000 }));
+      await world.clock.advance(3_000);
+      expect(acquiring.error).toBeInstanceOf(LockUnavailableError);
+      expect((acquiring.error as Error).message).toContain('not connected');
+      expect(a.store.sent('acquire').length).toBeLessThan(20);
+    });
+
+    it('are what the error tells of, and not the last one that the end of waitMs cut short', async () => {
+      a.store.next('acquire', failing('notExecuted', 'READONLY it is a replica'), lostOnTheWay);
+      const acquiring = track(a.locks.acquire('stock', { waitMs: 50 }));
+      await world.clock.advance(50);
+      expect(a.store.sent('acquire')).toHaveLength(2);
+      expect(acquiring.error).toMatchObject({ lastAttempt: 'failed' });
+      expect((acquiring.error as Error).message).toContain('READONLY it is a replica');
+    });
+
+    it('do not hide that it was busy here: a call whose turn comes in the last moment is told so', async () => {
+      const held = await a.locks.acquire('stock', { leaseMs: 60_000, strictOrder: true });
+      const acquiring = track(a.locks.acquire('stock', { waitMs: 1_000, leaseMs: 60_000, strictOrder: true }));
+      await world.clock.advance(998);
+      a.store.fates.rotate = lostOnTheWay;
+      track(held.release());
+      await world.clock.advance(2);
+      expect(a.store.sent('rotate')).toHaveLength(1);
+      expect(acquiring.error).toBeInstanceOf(LockTimeoutError);
+      expect(acquiring.error).toMatchObject({ lastAttempt: 'busy' });
+    });
+
+    it('are told where there was time for an answer after the turn had come', async () => {
+      const held = await a.locks.acquire('stock', { leaseMs: 60_000, strictOrder: true });
+      const acquiring = track(a.locks.acquire('stock', { waitMs: 3_000, leaseMs: 60_000, strictOrder: true }));
+      await world.clock.advance(10);
+      a.store.fates.rotate = failing('notExecuted', 'not connected');
+      a.store.fates.acquire = failing('notExecuted', 'not connected');
+      track(held.release());
+      await world.clock.advance(3_000);
+      expect(acquiring.error).toBeInstanceOf(LockUnavailableError);
+      expect((acquiring.error as Error).message).toContain('not connected');
+    });
+
+    it('make a waiter behind the first one say the same: nobody knows that the resource is busy', async () => {
+      a.store.fates.acquire = failing('notExecuted', 'not connected');
+      const acquiring = [1, 2].map(() => track(a.locks.acquire('stock', { waitMs: 3_000 })));
+      await world.clock.advance(3_000);
+      for (const { error } of acquiring) {
+        expect(error).toBeInstanceOf(LockUnavailableError);
+        expect((error as Error).message).toContain('not connected');
+      }
+    });
+  });
+
+  describe('that time out', () => {
+    it('leave no orphan lock where the command was executed and its reply lost', async () => {
+      a.store.fates.acquire = replyLost;
+      const acquiring = track(a.locks.acquire('stock', { waitMs: 0, attemptTimeoutMs: 200 }));
+      await world.clock.advance(199);
+      expect(world.server.isEmpty).toBe(false);
+      await world.clock.advance(1);
+      expect(acquiring.state).toBe('rejected');
+      expect(world.server.isEmpty).toBe(true);
+      expect(a.store.sent('release')).toMatchObject([{ owner: a.store.sent('acquire')[0]!.owner }]);
+    });
+
+    it('keep the resource when a later attempt learns that the first one had it', async () => {
+      a.store.next('acquire', replyLost);
+      const acquiring = track(a.locks.acquire('stock', { attemptTimeoutMs: 200 }));
+      await world.clock.advance(300);
+      expect(acquiring.value.isHeld()).toBe(true);
+      expect(a.store.sent('release')).toEqual([]);
+    });
+
+    it('withdraw when the caller gives up in the middle of a command', async () => {
+      const arrival = gate();
+      a.store.next('acquire', executedWhen(arrival.opened));
+      a.store.next('release', executedWhen(arrival.opened)); // on the same connection, behind it
+      const controller = new AbortController();
+      const acquiring = track(a.locks.acquire('stock', { signal: controller.signal }));
+      await settle();
+      controller.abort();
+      await settle();
+      expect(acquiring.state).toBe('rejected');
+      arrival.open();
+      await settle();
+      expect(world.server.isEmpty).toBe(true);
+    });
+
+    it('give back what they are granted after the release that was to withdraw them', async () => {
+      const arrival = gate();
+      a.store.next('acquire', executedWhen(arrival.opened)); // the script was not loaded, and is sent once more
+      const controller = new AbortController();
+      const acquiring = track(a.locks.acquire('stock', { signal: controller.signal }));
+      await settle();
+      controller.abort();
+      await settle();
+      expect(acquiring.state).toBe('rejected');
+      expect(a.store.sent('release')).toHaveLength(1);
+      arrival.open();
+      await settle();
+      expect(a.store.sent('release')).toHaveLength(2);
+      expect(world.server.isEmpty).toBe(true);
+    });
+
+    it('do not give back the lease that a later attempt was granted', async () => {
+      const arrival = gate();
+      a.store.next('acquire', executedWhen(arrival.opened));
+      const acquiring = track(a.locks.acquire('stock', { attemptTimeoutMs: 200 }));
+      await world.clock.advance(300);
+      expect(acquiring.value.isHeld()).toBe(true);
+      arrival.open();
+      await settle();
+      expect(a.store.sent('release')).toEqual([]);
+      expect(await acquiring.value.verify()).toBe(true);
+    });
+  });
+});

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import type { Form } from './run/faults-part.js';
 
 /** What a run consists of. */
-export const PARTS = ['faults', 'topologies', 'storms', 'mutants', 'cron', 'leaks'] as const;
+export const PARTS = ['faults', 'topologies', 'mutants', 'cron'] as const;
 export type Part = (typeof PARTS)[number];
 
 export const options = `npm run chaos -- [options]

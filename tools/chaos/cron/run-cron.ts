@@ -4,8 +4,6 @@ import type { Replaced } from '../../../test/support/process/program.js';
 import { startRedis } from '../../../test/support/redis/redis-server.js';
 import { SeededRandom } from '../../../test/support/world/seeded-random.js';
 import type { Omission } from '../checkers/ticks/missed-ticks.js';
-import { longestOf, type LongestScripts, type SlowScript } from '../world/longest-script.js';
-import { ScriptWatch } from '../world/script-watch.js';
 import { CronFleet, type CronWorker } from './cron-fleet.js';
 import { type CronResult, judge, judgeTicks } from './cron-result.js';
 import { LEASE_MS, REAL_JOBS } from './real-jobs.js';
@@ -38,10 +36,6 @@ const CALM_MS = 500;
 const LONGEST_PAUSE_MS = 2.5 * LEASE_MS;
 /** For how long a tick has to look wrong. */
 const CERTAIN_AFTER_MS = 1_000;
-
-export interface CronRunResult extends CronResult {
-  readonly longestScripts: LongestScripts;
-}
 
 /**
  * What looks wrong while the fleet is at work. The records of its processes are read one after another, and that one was
@@ -123,7 +117,7 @@ export async function runCron({
   replaced,
   workers = 4,
   untilFoundOut = false,
-}: CronRunOptions): Promise<CronRunResult> {
+}: CronRunOptions): Promise<CronResult> {
   const began = performance.now();
   const random = new SeededRandom(seed);
   const server = await startRedis();
@@ -136,17 +130,11 @@ export async function runCron({
     };
     await using fleet = new CronFleet({ url: server.url, keyPrefix: 'cron' }, skewMs, replaced);
     await fleet.join(workers);
-    const scripts: SlowScript[] = [];
-    const watch = new ScriptWatch(
-      () => [redis],
-      (longest) => scripts.push(longest),
-    );
     const faults = new Faults(fleet, redis, random);
     const suspicions = new Suspicions();
     const isFoundOut = (): boolean => untilFoundOut && suspicions.last(judgeTicks(fleet.history().calls, REAL_JOBS));
     await faults.happenFor(seconds * 1_000, isFoundOut);
     await fleet.end();
-    watch.end();
     const judgement = judge(fleet.history().calls, REAL_JOBS);
     // They log errors only, and faults like these are none.
     if (fleet.output !== '') judgement.violations.push({ rule: 'unexpected output', what: fleet.output });
@@ -154,7 +142,6 @@ export async function runCron({
       seed,
       ...judgement,
       ...faults.counts,
-      longestScripts: longestOf(scripts),
       tookMs: Math.round(performance.now() - began),
     };
   } finally {

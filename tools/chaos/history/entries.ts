@@ -2,8 +2,6 @@
 // process that is killed has said everything it did. `at` is the machine's monotonic clock in milliseconds, the same for
 // all processes.
 
-import type { SlowScript } from '../world/longest-script.js';
-
 /** What every line says. */
 interface Said {
   readonly at: number;
@@ -162,12 +160,6 @@ export interface FaultSeen extends Said {
   readonly missed?: boolean;
 }
 
-/** The longest script of the workers, as Redis measured it, of those that it has executed from `from` to `at`. */
-export interface LongScript extends Said, SlowScript {
-  readonly type: 'script';
-  readonly from: number;
-}
-
 /** From `from` to `at` Redis answered none of these processes. The harness made sure of both ends. */
 export interface Unanswered extends Said {
   readonly type: 'unanswered';
@@ -230,7 +222,6 @@ export type Entry =
   | Lived
   | FaultSeen
   | Unanswered
-  | LongScript
   | Stalled
   | AnsweredLate
   | ClockSet

@@ -2,7 +2,6 @@ import { spreadOf } from '../checkers/progress/gaps.js';
 import type { Chapter } from '../run/judge-chapter.js';
 import type { FaultTargets } from '../run/faults-part.js';
 import { FAULT_RECOVERIES, gapsOf, isLate, type Recovery } from './recoveries.js';
-import { allScripts, longestScriptRow } from './longest-script-row.js';
 import { atLeast, grouped, none, type Outcome, type Row } from './row.js';
 
 /** What the chapters came to, beside what they were to come to. */
@@ -12,7 +11,6 @@ export function faultsOutcome(chapters: readonly Chapter[], targets: FaultTarget
       ...amounts(chapters, targets),
       ...verdicts(chapters, targets),
       ...recoveries(chapters, targets, FAULT_RECOVERIES),
-      longestScriptRow(allScripts(chapters)),
       ...fencing(chapters),
       // Only some of the chapters do harm.
       ...(targets.looks === false ? [] : harm(chapters)),

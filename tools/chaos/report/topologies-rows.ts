@@ -1,7 +1,6 @@
 import type { FaultTargets } from '../run/faults-part.js';
 import type { Chapter } from '../run/judge-chapter.js';
 import { amounts, complaints, fencing, recoveries, verdicts } from './faults-rows.js';
-import { allScripts, longestScriptRow } from './longest-script-row.js';
 import { TOPOLOGY_RECOVERIES } from './recoveries.js';
 import type { Outcome } from './row.js';
 
@@ -12,7 +11,6 @@ export function topologiesOutcome(chapters: readonly Chapter[], targets: FaultTa
       ...amounts(chapters, targets),
       ...verdicts(chapters, targets),
       ...recoveries(chapters, targets, TOPOLOGY_RECOVERIES),
-      longestScriptRow(allScripts(chapters)),
       ...fencing(chapters),
     ],
     complaints: complaints(chapters),

@@ -32,34 +32,4 @@ describe('what came of a chapter', () => {
     expect(rowOf(['one', 'other'], 'faults of each kind')).toMatchObject({ met: false, seen: '0 (other)' });
     expect(rowOf(['one', 'missed'], 'faults of each kind')).toMatchObject({ met: false, seen: '0 (missed)' });
   });
-
-  it('has the longest script, but for those in which Redis was stopped or its clock was moved', () => {
-    const script = (at: number, ms: number, atWorkMs: number, name: string) =>
-      ({
-        type: 'script',
-        process: 'chaos',
-        from: at - 50,
-        at,
-        ms,
-        atWorkMs,
-        script: name,
-        key: 'lock:{stock}',
-      }) as const;
-    const row = (...scripts: ReturnType<typeof script>[]) => {
-      const { history } = told()
-        .fault('Redis: SIGSTOP for a lease', { from: 100, to: 150, victims: ['a', 'b'] })
-        .fault('wall clock of Redis -60 s', { from: 200, to: 250, victims: ['a', 'b'], movesClock: true })
-        .fault('Redis: kill -9', { from: 300, to: 350, victims: ['a', 'b'] })
-        .add(...scripts);
-      const chapter = { title: 'a chapter', seed: 1, leaseMs: 300, kinds: [], unpromised: [], splitsVotes: false };
-      const { rows } = faultsOutcome([judgeChapter(chapter, history)], targets);
-      return rows.find(({ what }) => what.startsWith('the longest script'));
-    };
-    const [stopped, moved] = [script(110, 900, 900, 'renew'), script(260, 900, 900, 'renew')];
-    expect(row(stopped, moved)).toMatchObject({ seen: 'less than 1 ms' });
-    expect(row(script(60, 12.34, 3, 'keep'), stopped, moved, script(310, 8, 6, 'acquire'))).toMatchObject({
-      seen: '12.3 ms (keep); 6.0 ms (acquire)',
-    });
-    expect(row(script(60, 300, 0, 'keep'))).toMatchObject({ seen: '300.0 ms (keep); not known' });
-  });
 });

@@ -2,12 +2,10 @@ import { type Gap, gaps } from '../checkers/progress/gaps.js';
 import { BOUNDS } from '../checkers/bounds.js';
 import { ms } from '../checkers/findings.js';
 import { checkers } from '../checkers/index.js';
-import { Spans } from '../checkers/spans.js';
 import { Struck } from '../checkers/struck.js';
 import type { Verdict } from '../checkers/violation.js';
 import type { Witnessed } from '../history/entries.js';
 import type { History } from '../history/history.js';
-import { longestOf, type LongestScripts } from '../world/longest-script.js';
 
 /** What is known of a chapter beside its history. */
 export interface Judged extends Pick<Chapter, 'title' | 'seed' | 'leaseMs'> {
@@ -39,8 +37,6 @@ export interface Chapter {
   readonly losses: number;
   /** How long after the deadline, and after the loop ran, the latest loss was told. */
   readonly latestLossMs: number;
-  /** The longest scripts of which it is known that Redis was not stopped in the middle: none where all were shorter than what is noted. */
-  readonly longestScripts: LongestScripts;
   readonly leaseMs: number;
   /** When the clock of the machine was set meanwhile, and by how much: Redis ends leases by it. */
   readonly clockSets: readonly string[];
@@ -75,7 +71,6 @@ export function judgeChapter(
     staleWrites: staleWrites(witnessed),
     losses: history.of('lost').length,
     latestLossMs: latestLossMs(history),
-    longestScripts: longestScripts(history),
     leaseMs,
     clockSets: history.of('clockSet').map(({ at, byMs }) => `${ms(byMs)} at ${ms(at)}`),
     gaps: Object.fromEntries(gaps(history)),
@@ -131,15 +126,6 @@ function latestLossMs(history: History): number {
     const stillUntil = Math.max(until, ...struck.stallsOf(process, until, at).map(({ to }) => to));
     return Math.max(latest, at - stillUntil);
   }, 0);
-}
-
-/** Redis measures by a clock that these move or stop with it. Other faults of Redis make no script longer, and are where crowds are. */
-const LENGTHENS = /^(Redis|Cluster|Quorum): SIGSTOP/;
-
-function longestScripts(history: History): LongestScripts {
-  const spans = history.faults.filter(({ kind, movesClock }) => movesClock || LENGTHENS.test(kind));
-  const stopped = new Spans([...spans, ...history.of('clockSet').map(({ at }) => ({ from: at, to: at }))]);
-  return longestOf(history.of('script').filter(({ from, at }) => !stopped.touches(from, at)));
 }
 
 function countBy(names: readonly string[], expected: readonly string[] = []): Record<string, number> {

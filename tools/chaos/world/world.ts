@@ -16,7 +16,6 @@ import { WitnessProcess } from '../witness/witness-process.js';
 import { serveWitness } from '../witness/witness-server.js';
 import { AnswerWatch } from './answer-watch.js';
 import { whatIsLeft } from './leftovers.js';
-import { ScriptWatch } from './script-watch.js';
 import type { ChaosServer } from './server.js';
 import type { Slot } from './slot.js';
 import { WorkerProcess } from './worker-process.js';
@@ -174,11 +173,6 @@ export class World implements AsyncDisposable {
     this.#endings.push(() => loop.end());
     const clock = new ClockWatch(this.#log);
     this.#endings.push(() => clock.end());
-    const scripts = new ScriptWatch(
-      () => this.redis.admins,
-      (longest, from) => this.say({ type: 'script', from, ...longest }),
-    );
-    this.#endings.push(() => scripts.end());
     await this.#startWitness();
     const options = { ...this.redis.optionsAt(), keyPrefix: KEY_PREFIX, leaseMs: this.leaseMs };
     const view = await NestFactory.createApplicationContext(RedisLockModule.forRoot(options), { logger: false });

@@ -51,7 +51,9 @@ export default {
       ...project('sample-app', testsIn('sample-app/test')),
       globalSetup: '<rootDir>/sample-app/test/build-sample-app.mjs',
     },
-    project('docs', testsIn('test/docs'), `!${testsIn('test/docs/site')}`),
+    project('docs', testsIn('test/docs'), `!${testsIn('test/docs/{site,testing}')}`),
+    // The tests that docs/guide/testing.md shows.
+    project('testing-page', testsIn('test/docs/testing')),
     // What only some applications have beside the lock module: installed from lock files of their own.
     {
       ...project('stacks', testsIn('test/stacks')),

@@ -8,7 +8,7 @@ import { environmentOf } from './setup/find-redis.mjs';
 import { ensureRedis } from './setup/redis.mjs';
 
 /** Projects of Jest that only `npm run test:all` runs. */
-const OF_ALL = ['servers', 'sample-app', 'stacks', 'site', 'browser', 'chaos'];
+const OF_ALL = ['servers', 'sample-app', 'stacks', 'site', 'testing-page', 'browser', 'chaos'];
 /** What each form leaves out, unless a path names it. */
 const WITHOUT = {
   test: ['--ignoreProjects', ...OF_ALL, '--testPathIgnorePatterns', LONG, SLOW],

@@ -40,14 +40,6 @@ describe("the operators' view", () => {
     expect(JSON.stringify(states)).not.toContain('secret');
   });
 
-  it('lists by a prefix, which is no pattern, and up to a limit', async () => {
-    for (const name of ['order:1', 'order:2', 'order*', 'other']) await a.locks.acquire(name);
-    expect((await list({ prefix: 'order:' })).map(({ resource }) => resource)).toEqual(['order:1', 'order:2']);
-    expect((await list({ prefix: 'order*' })).map(({ resource }) => resource)).toEqual(['order*']);
-    expect(await list({ limit: 2 })).toHaveLength(2);
-    expect(await list({ prefix: 'nothing' })).toEqual([]);
-  });
-
   it('shows the local calls that wait for a holder of the same process as waiters', async () => {
     await a.locks.acquire('stock', { mode: 'write' });
     track(a.locks.acquire('stock', { mode: 'read' }));
@@ -98,15 +90,6 @@ describe("the operators' view", () => {
       expect(waiting.value.fencingToken).toBeGreaterThan(lease.fencingToken);
     });
 
-    it('of one reader among others, and of all who share it', async () => {
-      const one = await a.locks.acquire('stock', { mode: 'read' });
-      const sharer = await a.locks.acquire('stock', { mode: 'read' });
-      const other = await b.locks.acquire('stock', { mode: 'read' });
-      expect(await force('stock', sharer.fencingToken)).toBe(true);
-      await world.clock.advance(10_000);
-      expect([one.isHeld(), sharer.isHeld(), other.isHeld()]).toEqual([false, false, true]);
-    });
-
     it('and says so where it was called: whose lease, who asked, and why', async () => {
       const lease = await a.locks.acquire('order:7', { label: { group: 'Orders.pay' } });
       const { fencingToken } = lease;
@@ -132,15 +115,6 @@ describe("the operators' view", () => {
       const [event] = eventsOf(operator, 'forceReleased');
       expect(event).toMatchObject({ resource: 'stock', fencingToken });
       expect(event).not.toHaveProperty('holder');
-    });
-
-    it('only by its token', async () => {
-      for (const options of [{}, { fencingToken: 0 }, { fencingToken: 1.5 }, { fencingToken: 1, owner: 'a' }]) {
-        await expect(operator.locks.operators.forceRelease('stock', options as never)).rejects.toMatchObject({
-          code: 'INVALID_LOCK_OPTIONS',
-        });
-      }
-      expect(operator.store.commands).toHaveLength(0);
     });
   });
 });

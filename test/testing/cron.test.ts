@@ -53,18 +53,6 @@ describe('singleton jobs with a manual clock', () => {
     expect(history.map(({ tick }) => tick)).toEqual(['2031-05-06T03:00:00.000Z', '2031-05-05T03:00:00.000Z']);
   });
 
-  it('are paused until a date of that clock', async () => {
-    const module = await start();
-    const jobs = module.get(SingletonJobs);
-    const locks = testLocks(module);
-    const until = BEGIN.getTime() + HOUR_MS;
-    await expect(jobs.pause('nightly', { until: BEGIN })).rejects.toThrow('until must be a Date that is not over');
-    await jobs.pause('nightly', { until });
-    expect((await jobs.get('nightly')).pause).toMatchObject({ until });
-    await locks.advance(HOUR_MS);
-    expect((await jobs.get('nightly')).pause).toBeUndefined();
-  });
-
   it('run an interval again when it is over by it', async () => {
     const module = await start();
     const fire = (): Promise<void> => module.get(Reports).poll();
@@ -74,18 +62,5 @@ describe('singleton jobs with a manual clock', () => {
     await testLocks(module).advance(60_000);
     await fire();
     expect(ran).toEqual(['poll', 'poll']);
-  });
-
-  it('do not run while another instance runs the job', async () => {
-    const module = await start();
-    const locks = testLocks(module);
-    const fire = (): Promise<void> => module.get(Reports).nightly();
-    const other = await locks.holdElsewhere('cron:nightly');
-    await fire();
-    expect(ran).toEqual([]);
-    await other.release();
-    await locks.advance(24 * HOUR_MS);
-    await fire();
-    expect(ran).toEqual(['nightly']);
   });
 });

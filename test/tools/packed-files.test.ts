@@ -79,59 +79,12 @@ describe('the packed files', () => {
   });
 });
 
-describe('publishedPage', () => {
-  const publish = (page: string, text: string) =>
-    publishedPage(text, { page, published: new Set(['docs/a.md']), repository: 'shop/locks', version: '1.2.3' });
-  const page = 'https://github.com/shop/locks/blob/v1.2.3';
-  const picture = 'https://raw.githubusercontent.com/shop/locks/v1.2.3';
-
-  it.each([
-    ['README.md', '[a](docs/a.md#b)', `[a](${page}/docs/a.md#b)`],
-    ['README.md', '[![a](docs/a.svg)](docs/a.md)', `[![a](${picture}/docs/a.svg)](${page}/docs/a.md)`],
-    ['README.md', '<img src="docs/a.svg">', `<img src="${picture}/docs/a.svg">`],
-    ['docs/b.md', '[b]: ../api.md', `[b]: ${page}/api.md`],
-    ['docs/b.md', '[b](a/b.yml)', `[b](${page}/docs/a/b.yml)`],
-    ['docs/b.md', '| a    |\n| ---- |\n| `b`  |', '| a |\n| --- |\n| `b` |'],
-  ])('of %s: %s', (path, text, expected) => expect(publish(path, text)).toBe(expected));
-
-  it.each([
-    ['README.md', '[here](#install) [there](https://redis.io/docs) [mail](mailto:a@example.org)'],
-    ['README.md', '```md\n[a](docs/a.md)\n| a    |\n```'],
-    ['docs/b.md', '[a](a.md) [a](./a.md#b)'],
-  ])('leaves %s as it is: %s', (path, text) => expect(publish(path, text)).toBe(text));
-});
-
 it.each([
   ['git+https://github.com/shop/locks.git', 'shop/locks'],
   ['https://gitlab.com/shop/locks', undefined],
   [undefined, undefined],
 ])('the repository %s is %s', (url, repository) => {
   expect(repositoryOf({ ...(url !== undefined && { repository: { url } }) })).toBe(repository);
-});
-
-describe('followPackedLinks', () => {
-  const page = '# Waiting\n\n## The order of `waiters`\n\n```sh\n# no heading\n[no](link.md)\n```\n';
-  const check = (path: string, text: string) =>
-    followPackedLinks(new Map([['docs/guide/waiting.md', page]]).set(path, text)).broken;
-
-  it.each([
-    ['README.md', '[waiting](docs/guide/waiting.md#the-order-of-waiters) [other](https://redis.io/nowhere)'],
-    ['docs/reference/errors.md', '[waiting](../guide/waiting.md#waiting), [here](#errors)\n\n# Errors'],
-    ['dist/esm/a.js', 'throw new Error("See docs/guide/waiting.md#waiting.")'],
-    ['dist/esm/a.d.ts', '/** @see https://redis.io/docs/latest/commands.md */'],
-  ])('follows those of %s: %s', (path, text) => expect(check(path, text)).toEqual([]));
-
-  it.each([
-    ['README.md', '[a](docs/guide/other.md)', 'docs/guide/other.md'],
-    ['README.md', '[a](docs/guide/waiting.md#no-heading)', 'docs/guide/waiting.md#no-heading'],
-    ['README.md', '<img src="docs/demo.svg">', 'docs/demo.svg'],
-    ['docs/guide/waiting.md', '[a](../../lib/index.ts)', 'lib/index.ts'],
-    ['CONTRIBUTING.md', '[a](api.md)', 'api.md'],
-    ['dist/cjs/a.js', 'throw new Error("See docs/operations/acl.md.")', 'docs/operations/acl.md'],
-    ['dist/cjs/a.d.ts', '/** @see docs/guide/waiting.md#nowhere */', 'docs/guide/waiting.md#nowhere'],
-  ])('finds that %s leads nowhere: %s', (path, text, target) => {
-    expect(check(path, text)).toEqual([`${path}: ${target}`]);
-  });
 });
 
 it('is not published from the root, and runs nothing where it is installed', () => {

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { describe, expect, it } from '@jest/globals';
 import { exploreRaces } from '../../../lib/extras/races/explore-races.js';
 import { raced, racePoint } from '../../../lib/extras/races/raced.js';
@@ -81,37 +80,12 @@ describe('exploreRaces', () => {
     expect(result.failure?.reason).toBe('oversold');
   });
 
-  it('names actors by the keys of an object', async () => {
-    const race = await raceOf(exploreRaces(() => shop(1), { web: sell, cron: sell }, { invariant: neverOversold }));
-
-    expect(race.story).toMatch(/^web stock.read/);
-  });
-
   it('says that no order is to blame where the actors fail one after the other', async () => {
     const race = await raceOf(exploreRaces(() => shop(2), [sell, sell], { invariant: ({ stock }) => stock.now === 1 }));
 
     expect(race.switches).toBe(0);
     expect(race.message).toContain('no order is to blame');
     expect(race.reason).toBe('the invariant does not hold');
-  });
-
-  it('has the error of an assertion as its cause', async () => {
-    const race = await raceOf(
-      exploreRaces(() => shop(1), [sell, sell], { invariant: ({ sold }) => expect(sold).toBe(1) }),
-    );
-
-    expect(race.reason).toBe('expect(received).toBe(expected) // Object.is equality, Expected: 1, Received: 2');
-    expect(race.cause).toBeInstanceOf(Error);
-  });
-
-  it('tells the message of an assertion of Node, whose errors are of another realm in Jest', async () => {
-    const invariant = ({ sold }: { sold: number }): void => assert.equal(sold, 1, 'sold twice');
-    const race = await raceOf(exploreRaces(() => shop(1), [sell, sell], { invariant }));
-    expect(race.reason).toMatch(/^sold twice\b/);
-
-    const checks = (): void => assert.fail('no stock');
-    const thrown = await raceOf(exploreRaces(() => 0, [checks], { invariant: () => {} }));
-    expect(thrown.reason).toBe('A threw AssertionError: no stock');
   });
 
   it('counts an error of an actor as a race, unless it may throw it', async () => {
@@ -190,18 +164,6 @@ describe('exploreRaces', () => {
     expect(race.reason).toBe('it does not end within 20 steps');
   });
 
-  it('tells how a long schedule began and ended', async () => {
-    let round = 0;
-    const polling = async (): Promise<void> => {
-      for (;;) await racePoint(`polls ${++round}`, { object: 'poll' });
-    };
-
-    const race = await raceOf(exploreRaces(() => void (round = 0), [polling], { invariant: () => {} }));
-    expect(race.steps.length).toBeGreaterThan(400);
-    expect(race.message).toContain('\n   20. A polls 20\n  ... 459 more steps ...\n  480. A polls 480\n');
-    expect(race.story).toContain('A polls 20; ... 459 more steps ...; A polls 480; ');
-  });
-
   describe('with more orders than it may run', () => {
     const busy = async (): Promise<void> => {
       for (let step = 0; step < 8; step++) await racePoint('works');
@@ -265,20 +227,6 @@ describe('exploreRaces', () => {
 
     await expect(run).rejects.toThrow(InvalidLockOptionsError);
     await expect(run).rejects.toThrow(message);
-  });
-
-  it('says which setup failed, and refuses actors that are none', async () => {
-    const failing = (): never => {
-      throw new Error('no database');
-    };
-    const invariant = (): void => {};
-    await expect(exploreRaces(failing, [() => {}], { invariant })).rejects.toThrow(
-      'the setup failed: Error: no database',
-    );
-    await expect(exploreRaces(() => 0, [], { invariant })).rejects.toThrow('at least one actor');
-    await expect(exploreRaces(() => 0, { A: 5 as never }, { invariant })).rejects.toThrow(
-      'actor A of exploreRaces must be a function, not 5',
-    );
   });
 });
 

@@ -95,21 +95,6 @@ describe('exploreRaces with hostile actors', () => {
     });
   });
 
-  it('tells that the setup or the invariant never ends', async () => {
-    const never = (): Promise<never> => new Promise(() => {});
-    const actor = (): Promise<void> => racePoint('works');
-    const unset = await errorOf(exploreRaces(never, [actor], { invariant: holds, patienceMs: 5 }));
-    expect(unset).toMatchObject({
-      code: 'SETUP_FAILED',
-      message: expect.stringContaining('the setup has not ended within 20 ms (four times `patienceMs`)'),
-    });
-    const unchecked = await errorOf(exploreRaces(() => 0, [actor], { invariant: never, patienceMs: 5 }));
-    expect(unchecked).toMatchObject({
-      code: 'INVARIANT_STUCK',
-      message: expect.stringContaining('the invariant has not ended within 20 ms'),
-    });
-  });
-
   it.each([[[]], [{}], [undefined as never], [null as never]])('refuses the actors %j', async (actors) => {
     await expect(exploreRaces(() => 0, actors, { invariant: holds })).rejects.toMatchObject({
       code: 'INVALID_LOCK_OPTIONS',
@@ -137,79 +122,6 @@ describe('exploreRaces with hostile actors', () => {
       expect(error.message).toMatch(/A loses.*Now it is: .*A wins|A wins.*Now it is: .*A loses|B (loses|wins)/);
       expect(error.message).toContain('a random number');
     });
-
-    it('says so, where the search for a shorter story finds it', async () => {
-      const loses = async (): Promise<void> => {
-        await gambler();
-        throw new Error('bankrupt');
-      };
-      const error = await errorOf(exploreRaces(() => 0, [gambler, loses], { invariant: holds }));
-
-      expect(['SCHEDULE_DIVERGED', 'RACE_FOUND']).toContain(error.code);
-    });
-
-    it('says so, where the seed is of another test', async () => {
-      const twoSteps = async (): Promise<void> => {
-        await racePoint('reads');
-        await racePoint('writes');
-      };
-      const found = (await errorOf(
-        exploreRaces(() => 0, [twoSteps, twoSteps], { invariant: () => false }),
-      )) as RaceFoundError;
-      const { seed } = found;
-
-      for (const actors of [[gambler, gambler], [twoSteps], [twoSteps, twoSteps, twoSteps]]) {
-        const error = await errorOf(exploreRaces(() => 0, actors, { invariant: () => false, seed }));
-        expect(error).toMatchObject({ code: 'SCHEDULE_DIVERGED' });
-      }
-    });
-  });
-
-  it('repeats the schedule of a seed exactly', async () => {
-    const trace: string[] = [];
-    const setup = (): string[] => {
-      trace.length = 0;
-      return trace;
-    };
-    const actor =
-      (name: string) =>
-      async (world: string[]): Promise<void> => {
-        for (let step = 1; step <= 4; step++) {
-          await racePoint(`step ${step}`);
-          world.push(name + step);
-        }
-      };
-    const failed: string[] = [];
-    const invariant = (world: string[]): boolean => {
-      const order = world.join();
-      if (!order.includes('A1,B1,B2,A2,B3')) return true;
-      failed.push(order);
-      return false;
-    };
-    const race = (await errorOf(exploreRaces(setup, [actor('A'), actor('B')], { invariant }))) as RaceFoundError;
-    const shortest = failed.at(-1);
-
-    for (let run = 0; run < 3; run++) {
-      const { seed } = race;
-      const again = (await errorOf(
-        exploreRaces(setup, [actor('A'), actor('B')], { invariant, seed }),
-      )) as RaceFoundError;
-      expect([again.story, again.seed]).toEqual([race.story, seed]);
-      expect(failed.at(-1)).toBe(shortest);
-    }
-    expect(failed.length).toBeGreaterThan(3);
-  });
-
-  it('refuses all schedules of something huge, and says what to do', async () => {
-    const busy = async (): Promise<void> => {
-      for (let step = 0; step < 50; step++) await racePoint('works');
-    };
-    const run = exploreRaces(() => 0, Array<typeof busy>(6).fill(busy), { invariant: holds, maxSchedules: 100 });
-
-    await expect(run).rejects.toMatchObject({
-      code: 'TOO_MANY_SCHEDULES',
-      message: expect.stringMatching(/100 schedules.*Name the object.*schedules: 1_000/),
-    });
   });
 
   it('runs two explorations at the same time', async () => {
@@ -225,13 +137,6 @@ describe('exploreRaces with hostile actors', () => {
     const alone = await explore();
 
     expect(await Promise.all([explore(), explore(), explore()])).toEqual([alone, alone, alone]);
-  });
-
-  it('runs an exploration inside of an actor', async () => {
-    const inner = (): Promise<unknown> => exploreRaces(() => 0, [() => racePoint('inner')], { invariant: holds });
-    const result = await exploreRaces(() => 0, [inner, () => racePoint('outer')], { invariant: holds });
-
-    expect(result).toMatchObject({ exhausted: true });
   });
 
   it('has no effect on what an actor of an earlier schedule still does', async () => {

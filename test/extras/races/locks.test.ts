@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import type { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
-import type { ActorOutcomes } from '../../../lib/extras/races/explore-options.js';
 import { exploreRaces } from '../../../lib/extras/races/explore-races.js';
 import type { RaceKit } from '../../../lib/extras/races/locks/race-kit.js';
 import { raced, racePoint } from '../../../lib/extras/races/raced.js';
@@ -69,12 +68,6 @@ describe('exploreRaces with locks', () => {
     );
   });
 
-  it('finds a lock on another key', async () => {
-    expect(await storyOf([locked, lockedBy('order:8')])).toContain(
-      'B asks for order:8 and gets it; B stock.read() -> 1',
-    );
-  });
-
   it('finds state in memory that is changed after the release, though no point names it', async () => {
     const late = async (world: Shop): Promise<void> => {
       const sold = await world.locks.using('order:7', () => world.sold);
@@ -106,42 +99,6 @@ describe('exploreRaces with locks', () => {
     expect(story).toMatch(/ m?s pass: deadlock: B waits for a, which A holds; A waits for b, which B holds$/);
   });
 
-  it('counts a wait that ends without the lock as a race, but not that a lock is busy', async () => {
-    const both = (first: string, second: string) => (world: Shop) =>
-      world.locks.using(first, () => world.locks.using(second, () => {}));
-    const stays = async ({ locks }: Shop): Promise<void> => void (await locks.acquire('a'));
-    const busy = (world: Shop): Promise<void> => world.locks.using('order:7', { waitMs: 0 }, () => racePoint('works'));
-
-    expect(await storyOf([both('a', 'b'), both('b', 'a')], () => {})).toMatch(
-      / m?s pass; .*: deadlock: B waits for a, which A holds; A waits for b, which B holds$/,
-    );
-    expect(await storyOf([stays, ({ locks }) => locks.using('a', () => {})], () => {})).toMatch(
-      / m?s pass: B threw LockTimeoutError: "a" is held by A /,
-    );
-    expect(await storyOf([busy, busy], () => {})).toBeUndefined();
-  });
-
-  it('tries every order of what a campaign sends', async () => {
-    const lead = async (world: Shop): Promise<void> => {
-      const leadership = world.locks.campaign('seller');
-      await leadership.whenElected();
-      await racePoint('reads', { object: 'stock' });
-      const { sold } = world;
-      await racePoint('writes', { object: 'stock' });
-      world.sold = sold + 1;
-      await leadership.resign();
-    };
-    const invariant = ({ sold }: Shop, { A, B }: ActorOutcomes): boolean =>
-      sold === 2 || A?.status !== 'returned' || B?.status !== 'returned';
-
-    const options = { invariant, shares: 'named', throws: false } as const;
-    expect(await exploreRaces(shop, [lead, lead], options)).toMatchObject({ exhausted: true });
-    const { failure } = await exploreRaces(shop, [lead, lead], { ...options, faults: ['stall'] });
-    expect(failure?.story).toMatch(
-      /^A asks for leader:seller and gets it; A reads; A stands still.*B asks for leader:seller and gets it; B reads;/,
-    );
-  });
-
   it('runs a tick of a job on one instance', async () => {
     const job = (world: Shop): Promise<unknown> =>
       world.locks.runSingleton(
@@ -170,12 +127,6 @@ describe('exploreRaces with locks', () => {
 
     expect(new Set(waits)).toEqual(new Set([90_000]));
   });
-
-  it('refuses to sleep where no time passes', async () => {
-    const setup = async (kit: RaceKit): Promise<void> => kit.sleep(5);
-
-    await expect(exploreRaces(setup, [() => {}], { invariant: () => {} })).rejects.toThrow('sleep() is for actors');
-  });
 });
 
 describe('faults', () => {
@@ -200,14 +151,6 @@ describe('faults', () => {
     });
 
     expect([...ends].toSorted()).toEqual(['killed returned 1', 'returned killed 1', 'returned returned 1']);
-  });
-
-  it('finds work that goes on after its lease, which nothing but a fencing token stops', async () => {
-    expect(await explore('stall', locked)).toBe(
-      'A asks for order:7 and gets it; A stock.read() -> 1; A stands still for 15001 ms; B asks for order:7 and gets ' +
-        'it; B stock.read() -> 1; B stock.write(0); B releases order:7; A stock.write(0); A releases order:7; A ends ' +
-        'with LeaseLostError: the invariant does not hold',
-    );
   });
 
   it('finds work that does not look at its signal, and not that which does', async () => {

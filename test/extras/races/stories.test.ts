@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockOptions } from '../../../lib/index.js';
 import { exploreRaces, raced, racePoint, type RaceKit } from '../../../lib/races.js';
-import { nameTokens, tellTime } from '../../../lib/extras/races/schedule/story.js';
+import { tellTime } from '../../../lib/extras/races/schedule/story.js';
 
 class Bids {
   async raise(_bid: number, token: number): Promise<{ token: number }> {
@@ -45,32 +45,6 @@ describe('the story of a race', () => {
 
     expect(await storyOf([again])).toBe(
       'A asks for a and gets it; A enters a again; A works; A leaves a, which it entered again; A releases a: told',
-    );
-  });
-
-  it('names fencing tokens', async () => {
-    const raises = async ({ locks, bids }: World): Promise<void> => {
-      for (const bid of [1, 2]) {
-        await locks.using('a', async ({ fencingToken }) => void (await bids.raise(bid, fencingToken)));
-      }
-    };
-
-    const story = await storyOf([raises]);
-    expect(story).toContain(`A Bids.raise(1, A's token) -> {"token":A's token}`);
-    expect(story).toContain(`A Bids.raise(2, A's 2nd token) -> {"token":A's 2nd token}`);
-  });
-
-  it('names no number that may mean something else', () => {
-    const names = nameTokens(
-      new Map([
-        [7, new Set(['A'])],
-        [606044160000001, new Set(['A', 'B'])],
-        [606044160000002, new Set(['B'])],
-      ]),
-    );
-
-    expect(names('7 606044160000001 1.606044160000002 6060441600000021 606044160000002')).toBe(
-      "7 606044160000001 1.606044160000002 6060441600000021 B's token",
     );
   });
 

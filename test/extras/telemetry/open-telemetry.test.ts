@@ -156,25 +156,6 @@ describe('openTelemetry()', () => {
     expect(await count()).toBe(2_501);
   });
 
-  it('after the shutdown of the provider, locks are not measured, and nothing throws', async () => {
-    const { meterProvider } = useSdk();
-    openTelemetry({ meterProvider }).start(source);
-    await meterProvider.shutdown();
-    expect(emitAll).not.toThrow();
-  });
-
-  it('adds up what lock services of the same name report to the same meter, also by several values', async () => {
-    const { meterProvider, collect } = useSdk();
-    const others = [new FakeSource(), new FakeSource('jobs')];
-    openTelemetry({ meterProvider }).start(source);
-    for (const other of others) openTelemetry({ meterProvider }).start(other);
-    for (const each of [source, ...others]) each.emit('acquired');
-    expect(points((await collect()).get(LockMetric.Held))).toEqual([
-      'default exclusive order = 2',
-      'jobs exclusive order = 1',
-    ]);
-  });
-
   describe('without a provider of its own', () => {
     afterEach(() => {
       api.disable();
@@ -198,13 +179,6 @@ describe('openTelemetry()', () => {
       expect(warn).toHaveBeenCalledWith(expect.stringContaining('no MeterProvider is registered'));
       expect(source.isObserved).toBe(false);
     });
-  });
-
-  it('metrics: false measures nothing', async () => {
-    const { meterProvider, collect } = useSdk();
-    openTelemetry({ meterProvider, metrics: false }).start(source);
-    emitAll();
-    expect((await collect()).size).toBe(0);
   });
 
   it.each([

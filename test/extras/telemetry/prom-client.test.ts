@@ -1,6 +1,6 @@
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
-import { AggregatorRegistry, Gauge, type OpenMetricsContentType, register, Registry } from 'prom-client';
+import { AggregatorRegistry, Gauge, Registry } from 'prom-client';
 import { LeaseLostError, LockTimeoutError, LockUnavailableError } from 'nestjs-redis-lock';
 import { LOCK_METRICS, LockMetric, lockMetrics, prometheusNameOf } from 'nestjs-redis-lock/prom-client';
 import { openTelemetry } from 'nestjs-redis-lock/telemetry';
@@ -80,25 +80,6 @@ describe('lockMetrics()', () => {
     }
   });
 
-  it('prints the same again, and the same for OpenMetrics', async () => {
-    lockMetrics(registry).start(source);
-    load(source);
-    const first = await registry.metrics();
-    expect(await registry.metrics()).toBe(first);
-    const open = new Registry<OpenMetricsContentType>();
-    open.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
-    lockMetrics(open).start(source);
-    load(source);
-    expect(await open.metrics()).toContain('nestjs_redis_lock_leaked_total{lock_service="default"');
-  });
-
-  it('uses the default registry of prom-client', async () => {
-    lockMetrics().start(source);
-    source.emit('acquired');
-    expect(await register.getSingleMetricAsString(prometheusNameOf(LockMetric.Held))).toContain('} 1');
-    register.clear();
-  });
-
   it('lock services share a registry, by one call or several, and after it was cleared', async () => {
     const held = () => registry.getSingleMetricAsString(prometheusNameOf(LockMetric.Held));
     const other = new FakeSource();
@@ -109,24 +90,6 @@ describe('lockMetrics()', () => {
     lockMetrics(registry).start(source);
     source.emit('acquired');
     expect(await held()).toContain('} 1');
-  });
-
-  it('a lock service that names the same registry twice is counted once', async () => {
-    const held = () => registry.getSingleMetricAsString(prometheusNameOf(LockMetric.Held));
-    const { start } = lockMetrics(registry);
-    const stop = start(source);
-    lockMetrics(registry).start(source);
-    source.emit('acquired');
-    expect(await held()).toContain('} 1');
-    stop!();
-    expect(source.isObserved).toBe(false);
-  });
-
-  it('the counters of a registry that is reset come back', async () => {
-    lockMetrics(registry).start(source);
-    source.emit('acquired');
-    registry.resetMetrics();
-    expect(await registry.getSingleMetricAsString(prometheusNameOf(LockMetric.Acquire))).toContain('} 1');
   });
 
   it('the processes of a cluster are added up', async () => {

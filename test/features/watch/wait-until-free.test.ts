@@ -56,32 +56,6 @@ describe('waitUntilFree', () => {
     await expectNothingLeft();
   });
 
-  it('is not told by what this process hands over in memory: the store decides', async () => {
-    const first = await b.locks.acquire('stock');
-    const second = track(b.locks.acquire('stock'));
-    const waiting = track(wait());
-    await settle();
-    await first.release();
-    await settle();
-    expect([second.state, waiting.state]).toEqual(['fulfilled', 'pending']);
-    await second.value.release();
-    await settle();
-    expect(waiting.state).toBe('fulfilled');
-  });
-
-  it('ends for all of them by one message, where a resource is released and taken again at once', async () => {
-    const lease = await a.locks.acquire('stock');
-    const waits = [track(wait()), track(wait({}, a))];
-    await settle();
-    const released = lease.release();
-    const again = a.locks.acquire('stock');
-    await released;
-    const taken = await again;
-    await settle();
-    expect(waits.map(({ state }) => state)).toEqual(['fulfilled', 'fulfilled']);
-    await taken.release();
-  });
-
   describe('a message', () => {
     it('is heeded where it comes before the answer', async () => {
       const lease = await a.locks.acquire('stock');
@@ -115,19 +89,6 @@ describe('waitUntilFree', () => {
       await lease.release();
       await settle();
       expect(waiting.state).toBe('fulfilled');
-    });
-
-    it('that says nothing of when it was asked is a reason to ask, not more often than ten times a second', async () => {
-      const lease = await a.locks.acquire('stock');
-      const waiting = track(wait());
-      await settle();
-      for (let time = 0; time < 1_000; time++) {
-        b.store.deliverFreed({ resource: 'stock', mark: undefined, isFor: () => true });
-        await world.clock.advance(1);
-      }
-      expect(waiting.state).toBe('pending');
-      expect(b.store.sent('watch').length).toBeLessThan(15);
-      await lease.release();
     });
 
     it('of a time before the call is no answer to it: it may be held again since', async () => {
@@ -189,18 +150,6 @@ describe('waitUntilFree', () => {
     expect(brief.state).toBe('pending');
     await world.clock.advance(26);
     expect(brief.state).toBe('fulfilled');
-    await expectNothingLeft();
-  });
-
-  it('waits for the end of a minimum hold, too: until then the resource is taken', async () => {
-    const lease = await a.locks.acquire('stock', { minHoldMs: 3_000 });
-    const waiting = track(wait());
-    await world.clock.advance(100);
-    await lease.release();
-    await world.clock.advance(2_800);
-    expect(waiting.state).toBe('pending');
-    await world.clock.advance(100 + MOST_MS);
-    expect(waiting.state).toBe('fulfilled');
     await expectNothingLeft();
   });
 
@@ -297,30 +246,6 @@ describe('waitUntilFree', () => {
       expect(world.server.redis.keys()).not.toContain(world.server.keys.waiters('stock'));
       await lease.release();
       await expectNothingLeft();
-    });
-
-    it('LockTimeoutError at once where it only looks, without a watch', async () => {
-      const lease = await a.locks.acquire('stock');
-      expect(await rejection(wait({ waitMs: 0 }))).toMatchObject({
-        code: 'LOCK_TIMEOUT',
-        waitedMs: 0,
-        attempts: 1,
-        holderCount: 1,
-      });
-      expect(world.server.redis.keys()).not.toContain(world.server.keys.waiters('stock'));
-      await lease.release();
-      await expectNothingLeft();
-    });
-
-    it('LockTimeoutError after the waitMs of the module where it says nothing', async () => {
-      const c = world.instance('c', { defaults: { waitMs: 70 } });
-      const lease = await a.locks.acquire('stock');
-      const waiting = track(wait(undefined, c));
-      await world.clock.advance(69);
-      expect(waiting.state).toBe('pending');
-      await world.clock.advance(1);
-      expect(waiting.error).toMatchObject({ code: 'LOCK_TIMEOUT' });
-      await lease.release();
     });
 
     it('LockUnavailableError where Redis does not answer at the end, and where it refuses', async () => {

@@ -2,14 +2,7 @@ import { Deferred } from '../../../lib/kernel/util/promises.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
-import {
-  answered,
-  deliveredWhen,
-  executedWhen,
-  grantLost,
-  lostOnTheWay,
-  repliedWhen,
-} from '../../support/world/scripted-store.js';
+import { answered, deliveredWhen, executedWhen, grantLost, lostOnTheWay } from '../../support/world/scripted-store.js';
 import { gate, track } from '../../support/expect/tracked.js';
 
 const LEASE_MS = 3_000;
@@ -67,21 +60,6 @@ describe('a message that grants', () => {
     await settle();
     expect(waiting.value.remainingMs()).toBe(DEADLINE_MS - 700);
     expect((await a.locks.inspect('stock')).ttlMs).toBe(LEASE_MS);
-  });
-
-  it('is heard before the reply of its own command', async () => {
-    const holder = await a.locks.acquire('stock');
-    const reply = gate();
-    b.store.next('acquire', repliedWhen(reply.opened));
-    const waiting = wait();
-    await settle();
-    await holder.release();
-    await settle();
-    expect(waiting.state).toBe('fulfilled');
-    reply.open();
-    await world.clock.advance(500);
-    expect(verbs(b)).toEqual(['acquire']);
-    expect(waiting.value.isHeld()).toBe(true);
   });
 
   describe('asks again in place of starting a lease', () => {
@@ -145,21 +123,6 @@ describe('a message that grants', () => {
     expect(b.store.sent('acquire')).toHaveLength(2);
   });
 
-  it('asks once, however often it comes', async () => {
-    const holder = await a.locks.acquire('stock');
-    const waiting = wait({ watchdog: false });
-    await settle();
-    const reply = new Deferred<void>();
-    b.store.next('acquire', repliedWhen(reply.promise));
-    await holder.release();
-    for (let i = 0; i < 100; i++) b.store.deliver(b.store.grants[0]!);
-    await settle();
-    expect(verbs(b)).toEqual(['acquire', 'acquire']);
-    reply.resolve();
-    await settle();
-    expect(waiting.value.isHeld()).toBe(true);
-  });
-
   describe('to one that gave up', () => {
     /** Its question is on its way still, and reaches the store after the withdrawal; the reply never comes. */
     async function departed() {
@@ -211,35 +174,6 @@ describe('a message that grants', () => {
       await settle();
       expect(waiting.value.isHeld()).toBe(true);
       expect(verbs(b)).toEqual(['acquire']);
-    });
-
-    it('when it comes again after the lease was released', async () => {
-      const holder = await a.locks.acquire('stock');
-      const waiting = wait();
-      await settle();
-      await holder.release();
-      await settle();
-      await waiting.value.release();
-      const next = await a.locks.acquire('stock');
-      b.store.deliver(b.store.grants[0]!);
-      await settle();
-      expect(verbs(b)).toEqual(['acquire', 'release']);
-      expect(await next.verify()).toBe(true);
-    });
-
-    it('when it is for another process', async () => {
-      const holder = await world.instance('c').locks.acquire('stock');
-      const [theirs, ours] = [track(a.locks.acquire('stock')), track(b.locks.acquire('stock'))];
-      await settle();
-      await holder.release();
-      await settle();
-      const before = verbs(b);
-      // As by one who hears all channels, and writes to them.
-      for (let i = 0; i < 100; i++) b.store.deliver(a.store.grants[0]!);
-      await settle();
-      expect(verbs(b)).toEqual(before);
-      expect(await theirs.value.verify()).toBe(true);
-      expect(ours.state).toBe('pending');
     });
 
     it('when somebody made it up', async () => {

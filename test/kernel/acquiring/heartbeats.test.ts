@@ -79,31 +79,6 @@ describe('a waiter in the queue', () => {
     expect(world.server.listWaiters('stock')).toEqual(['b']);
   });
 
-  it('keeps its place, before those who came later', async () => {
-    const c = world.instance('c');
-    const holder = await a.locks.acquire('stock');
-    const waiting = [wait({ leaseMs: 3_000 }), wait({}, c)];
-    await world.clock.advance(60_000);
-    expect(world.server.listWaiters('stock')).toEqual(['b', 'c']);
-    await holder.release();
-    await settle();
-    expect(waiting.map(({ state }) => state)).toEqual(['fulfilled', 'pending']);
-  });
-
-  it('keeps its place although some of its commands are lost', async () => {
-    const c = world.instance('c');
-    await a.locks.acquire('stock');
-    wait({ leaseMs: 3_000, attemptTimeoutMs: 500 });
-    wait({}, c);
-    await settle();
-    b.store.next('keep', lostOnTheWay, failing('unknown'), failing('notExecuted'));
-    for (let second = 0; second < 10; second++) {
-      await world.clock.advance(1_000);
-      expect(world.server.listWaiters('stock')).toEqual(['b', 'c']);
-    }
-    expect(b.store.sent('keep').length).toBeGreaterThan(8);
-  });
-
   it('is kept at once in every line, with one command, when the connection is new', async () => {
     const names = ['one', 'two', 'three'];
     await Promise.all(names.map((name) => a.locks.acquire(name)));
@@ -148,16 +123,6 @@ describe('a waiter in the queue', () => {
     expect(b.store.sent('acquire')).toHaveLength(3);
   });
 
-  it('takes the grant in the late reply of an earlier command', async () => {
-    const late = gate();
-    b.store.next('acquire', repliedWhen(late.opened), lostOnTheWay);
-    const waiting = wait({ attemptTimeoutMs: 100, leaseMs: 3_000 });
-    await world.clock.advance(150);
-    late.open();
-    await settle();
-    expect(waiting.value.remainingMs()).toBe(3_000 - 32 - 150);
-  });
-
   it('pauses longer and longer while it is not answered, up to half a second', async () => {
     b.store.fates.acquire = failing('notExecuted');
     wait();
@@ -197,15 +162,6 @@ describe('a waiter in the queue', () => {
       for (const call of calls) expect(call.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', lastAttempt: 'failed' });
       expect(b.store.sent('acquire')).toHaveLength(count);
       expect(b.store.sent('release')).toEqual([]);
-    });
-
-    it('says that the resource is busy where that is what it heard before', async () => {
-      await a.locks.acquire('stock');
-      const calls = line({});
-      await world.clock.advance(700);
-      for (const call of calls) {
-        expect(call.error).toMatchObject({ code: 'LOCK_TIMEOUT', waitedMs: 700, lastAttempt: 'busy' });
-      }
     });
   });
 

@@ -1,12 +1,8 @@
-import type { LockBusyError, LockQueueFullError, LockTimeoutError } from '../../../lib/kernel/api/errors.js';
-import { settle } from '../../support/world/fake-clock.js';
+import type { LockBusyError } from '../../../lib/kernel/api/errors.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { failing } from '../../support/world/scripted-store.js';
 import { track } from '../../support/expect/tracked.js';
 import { rejection } from '../../support/expect/eventually.js';
-
-/** Answers have whole milliseconds. */
-const about = (ms: number): unknown => expect.closeTo(ms, -1);
 
 describe('the holders in an error', () => {
   let world: LockWorld;
@@ -17,37 +13,6 @@ describe('the holders in an error', () => {
     world = new LockWorld();
     a = world.instance('a');
     b = world.instance('b');
-  });
-
-  it('are those of the last answer, at the end of the wait', async () => {
-    const { fencingToken } = await a.locks.acquire('stock');
-    await world.clock.advance(39_500);
-    const waiting = track(b.locks.acquire('stock', { waitMs: 2_500 }));
-    await world.clock.advance(2_500);
-    const { holders, holderCount, message } = waiting.error as LockTimeoutError;
-    expect(holderCount).toBe(1);
-    expect(holders).toEqual([
-      {
-        instanceId: 'a',
-        isThisProcess: false,
-        mode: 'exclusive',
-        fencingToken,
-        heldMs: about(42_000),
-        ttlMs: expect.any(Number),
-        leaseMs: 15_000,
-        depth: 1,
-      },
-    ]);
-    expect(message).toContain('"stock" is held by a for 42 s; waited 2.5 s');
-    // As the last heartbeat found it, less the time since.
-    expect(holders[0]!.ttlMs).toBeGreaterThan(10_000 - 1_000);
-    expect(holders[0]!.ttlMs).toBeLessThanOrEqual(15_000);
-  });
-
-  it('cost no command', async () => {
-    await a.locks.acquire('stock');
-    expect(await rejection(b.locks.acquire('stock', { waitMs: 0 }))).toMatchObject({ holders: [{ instanceId: 'a' }] });
-    expect(b.store.commands.map(({ verb }) => verb)).toEqual(['acquire']);
   });
 
   it('of a call that does not wait are those of its answer, also in the event of tryAcquire()', async () => {
@@ -80,32 +45,12 @@ describe('the holders in an error', () => {
     );
   });
 
-  it('are known to the calls behind the first one', async () => {
-    await a.locks.acquire('stock');
-    void b.locks.acquire('stock', { waitMs: 60_000 });
-    const second = track(b.locks.acquire('stock', { waitMs: 1_200 }));
-    await world.clock.advance(1_200);
-    expect(second.error).toMatchObject({ attempts: 0, holders: [{ instanceId: 'a', heldMs: about(1_200) }] });
-    expect((second.error as Error).message).toContain(
-      'is held by a for 1.2 s; waited 1.2 s behind other calls of this process.',
-    );
-  });
-
   it('of several resources are those of the one that was not free', async () => {
     await a.locks.acquire('y');
     const waiting = track(b.locks.acquire(['x', 'y', 'z'], { waitMs: 1_000 }));
     await world.clock.advance(1_000);
     expect(waiting.error).toMatchObject({ resource: 'y', holders: [{ instanceId: 'a' }], holderCount: 1 });
     expect((waiting.error as Error).message).toMatch(/^"y" is held by a for 1 s; waited 1 s/);
-  });
-
-  it('of a full queue are those that its calls wait for', async () => {
-    await a.locks.acquire('stock');
-    const first = b.locks.acquire('stock', { maxWaiters: 1 });
-    await settle();
-    const error = await rejection<LockQueueFullError>(b.locks.acquire('stock', { maxWaiters: 1 }));
-    expect(error).toMatchObject({ where: 'process', holders: [{ instanceId: 'a' }], holderCount: 1 });
-    first.catch(() => {});
   });
 
   it('do not hide that Redis could not be asked', async () => {

@@ -4,7 +4,6 @@ import type { ResolvedLockOptions } from '../../../lib/kernel/api/lock-options.j
 import type { StoreLease } from '../../../lib/kernel/holding/store-lease.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { lostOnTheWay } from '../../support/world/scripted-store.js';
 import { track } from '../../support/expect/tracked.js';
 
 describe('waiters of one instance', () => {
@@ -54,24 +53,6 @@ describe('waiters of one instance', () => {
     await held.release();
     await settle();
     expect(second.state).toBe('fulfilled');
-  });
-
-  it('each wait no longer than their own waitMs', async () => {
-    await a.locks.acquire('stock');
-    const line = [
-      track(b.locks.acquire('stock', { waitMs: 3_000 })),
-      track(b.locks.acquire('stock', { waitMs: 1_000 })),
-    ];
-    await world.clock.advance(1_000);
-    expect(line.map(({ state }) => state)).toEqual(['pending', 'rejected']);
-    expect(line[1]!.error).toMatchObject({ code: 'LOCK_TIMEOUT', waitedMs: 1_000 });
-  });
-
-  it('are told when Redis has not answered the first of them', async () => {
-    b.store.fates.acquire = lostOnTheWay;
-    const line = [1, 2].map(() => track(b.locks.acquire('stock', { waitMs: 500 })));
-    await world.clock.advance(500);
-    for (const { error } of line) expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', lastAttempt: 'timeout' });
   });
 
   it('can be given up anywhere in the line, and leave the others in their order', async () => {

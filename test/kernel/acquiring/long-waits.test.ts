@@ -61,15 +61,6 @@ describe('a call that waits for long', () => {
     expect(waits(a)).toHaveLength(2);
   });
 
-  it('is told once, also when it becomes the first', async () => {
-    await a.locks.acquire('stock');
-    const first = track(b.locks.acquire('stock', { waitMs: 7_000 }));
-    void b.locks.acquire('stock', { waitMs: 60_000 }).catch(() => {});
-    await world.clock.advance(20_000);
-    expect(first.state).toBe('rejected');
-    expect(waits(b)).toHaveLength(2);
-  });
-
   it('is not told where it ends before', async () => {
     await a.locks.acquire('stock');
     const calls = [b, b, a].map(({ locks }) => track(locks.acquire('stock', { waitMs: 4_999 })));
@@ -107,14 +98,5 @@ describe('a call that waits for long', () => {
     expect(b.locks.countWaiting()).toBe(5);
     await world.clock.advance(20_000);
     expect(b.locks.countWaiting()).toBe(0);
-  });
-
-  it('adds no timer to a call that is granted earlier', async () => {
-    const lease = await a.locks.acquire('stock');
-    const next = a.locks.acquire('stock');
-    expect(a.locks.stats().alarms).toBe(1);
-    await lease.release();
-    await next;
-    expect(a.locks.stats().alarms).toBe(0);
   });
 });

@@ -2,7 +2,6 @@ import { LockQueueFullError } from '../../../lib/kernel/api/errors.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { lostOnTheWay } from '../../support/world/scripted-store.js';
 import { track } from '../../support/expect/tracked.js';
 
 describe('maxWaiters', () => {
@@ -42,16 +41,6 @@ describe('maxWaiters', () => {
       expect(calls.map(({ state }) => state)).toEqual(['fulfilled', 'pending', 'rejected']);
     });
 
-    it('counts the one that stands in the queue of the store among them', async () => {
-      await a.locks.acquire('stock', { leaseMs: 3_000 });
-      const calls = [1, 2, 3].map(() => wait(b, 2));
-      await settle();
-      expect(calls.map(({ state }) => state)).toEqual(['pending', 'pending', 'rejected']);
-      const late = wait(b, 2);
-      await settle();
-      expect(late.error).toMatchObject({ where: 'process', retryAfterMs: 3_000 });
-    });
-
     it('does not count the call that takes a free resource: in one turn, or one after the other', async () => {
       const states = async (calls: { state: string }[]) => (await settle(), calls.map(({ state }) => state));
       expect(await states([1, 2, 3].map(() => wait(a, 1)))).toEqual(['fulfilled', 'pending', 'rejected']);
@@ -73,15 +62,6 @@ describe('maxWaiters', () => {
         where: 'process',
         holders: [{ instanceId: 'a' }],
       });
-    });
-
-    it('counts the call that asks as soon as the store is known not to answer', async () => {
-      b.store.next('acquire', lostOnTheWay);
-      const calls = [wait(b, 1, { attemptTimeoutMs: 100 }), wait(b, 1)];
-      await settle();
-      expect(calls[1]!.state).toBe('pending');
-      await world.clock.advance(120);
-      expect(calls[1]!.error).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
     });
 
     it('is what each call accepts for itself', async () => {
@@ -140,38 +120,6 @@ describe('maxWaiters', () => {
       expect(b.store.sent('acquire').length).toBeGreaterThan(5);
     });
 
-    it('lets three take turns where two may wait', async () => {
-      const instances = [a, b, world.instance('c')];
-      const options = { maxWaiters: 2, leaseMs: 600, strictOrder: true, waitMs: Infinity };
-      let turns = 0;
-      const caller = async ({ locks }: Instance): Promise<void> => {
-        for (let i = 0; i < 3; i++) {
-          const lease = await locks.acquire('stock', options);
-          turns++;
-          await new Promise<void>((resolve) => world.clock.setTimer(resolve, 1_500));
-          await lease.release();
-        }
-      };
-      const callers = instances.map((instance) => track(caller(instance)));
-      await world.clock.advance(20_000);
-      expect(callers.map(({ state }) => state)).toEqual(['fulfilled', 'fulfilled', 'fulfilled']);
-      expect(turns).toBe(9);
-      expect(world.server.isEmpty).toBe(true);
-    });
-
-    it('is asked for each call of a line anew', async () => {
-      const c = world.instance('c');
-      const holder = await a.locks.acquire('stock');
-      wait(b, 1);
-      await settle();
-      const calls = [wait(c, 1, { maxWaiters: 3 }), wait(c, 3)];
-      const refused = wait(world.instance('d'), 2);
-      await settle();
-      expect(calls.map(({ state }) => state)).toEqual(['pending', 'pending']);
-      expect(refused.error).toMatchObject({ where: 'redis', maxWaiters: 2 });
-      await holder.release();
-    });
-
     it('refuses the one for whom a lease is rotated, who waited behind a holder of his process until then', async () => {
       const holder = await a.locks.acquire('stock', { strictOrder: true });
       const own = [wait(a, 1), wait(a, 5)];
@@ -185,19 +133,6 @@ describe('maxWaiters', () => {
       expect(own[1]!.state).toBe('pending');
       expect(others.map(({ state }) => state)).toEqual(['fulfilled', 'pending']);
       expect(world.server.listWaiters('stock')).toEqual(['d', 'a']);
-    });
-
-    it('leaves nothing behind of a command whose reply was lost before the queue was full', async () => {
-      const c = world.instance('c');
-      await a.locks.acquire('stock', { leaseMs: 3_000 });
-      c.store.next('acquire', lostOnTheWay);
-      const late = wait(c, 1, { attemptTimeoutMs: 100 });
-      await settle();
-      wait(b, 1);
-      await world.clock.advance(200);
-      expect(late.error).toMatchObject({ code: 'LOCK_QUEUE_FULL' });
-      expect(c.store.sent('release')).toHaveLength(1); // the first command may be executed yet
-      expect(world.server.listWaiters('stock')).toEqual(['b']);
     });
   });
 });

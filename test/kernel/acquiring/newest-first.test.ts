@@ -3,7 +3,7 @@ import type { Lease } from '../../../lib/kernel/api/lease.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { fixedInterval } from '../../../lib/kernel/api/retry.js';
 import { settle } from '../../support/world/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { QuorumWorld } from '../../support/world/quorum-world.js';
 import { failing, grantLost, lostOnTheWay, replyLost } from '../../support/world/scripted-store.js';
 import { track } from '../../support/expect/tracked.js';
@@ -73,15 +73,6 @@ describe('only the newest call counts', () => {
       );
       expect((next.error as Error).stack).toContain('was asked to stop 3 s ago');
     });
-
-    it('is told in the events, with both processes and the token', async () => {
-      const { fencingToken } = await granted(a);
-      call(newer);
-      await world.clock.advance(5_000);
-      const by = newer === a ? 'a' : 'b';
-      const told = { type: 'superseded', resource: 'page', fencingToken, holder: 'a', by, group: 'page' };
-      for (const instance of new Set([a, newer])) expect(eventsOf(instance, 'superseded')).toMatchObject([told]);
-    });
   });
 
   it('of the calls that wait in several processes, the one that came last is granted', async () => {
@@ -103,34 +94,6 @@ describe('only the newest call counts', () => {
     expect(world.server.resources()).toEqual(['page']);
   });
 
-  it('of many calls of one process, one waits', async () => {
-    const lease = await granted(a);
-    const waits = Array.from({ length: 100 }, () => call(b, { ...NEWEST, maxWaiters: 2 }));
-    await settle();
-    expect(waits.filter(({ state }) => state === 'pending')).toEqual([waits[99]]);
-    expect((await a.locks.inspect('page')).waiters).toHaveLength(1);
-    await lease.release();
-    await settle();
-    expect(waits[99]!.state).toBe('fulfilled');
-  });
-
-  it('leaves alone the calls before it that have not agreed, and comes after them', async () => {
-    const lease = await granted(a);
-    const plain = [call(b, {}), call(b, {}), call(c, {})];
-    await settle();
-    const newest = call(b);
-    await settle();
-    await lease.release();
-    // Those of one process follow one another in memory.
-    for (const each of plain) {
-      await settle();
-      expect([newest.state, each.state]).toEqual(['pending', 'fulfilled']);
-      await each.value!.release();
-    }
-    await settle();
-    expect(newest.state).toBe('fulfilled');
-  });
-
   it('is never passed on in memory before an older call of another process, which would end it then', async () => {
     const lease = await granted(a, { cancellable: true });
     const older = call(b, { onBusy: 'cancelHolder' });
@@ -143,59 +106,6 @@ describe('only the newest call counts', () => {
     await older.value!.release();
     await settle();
     expect(newer.value!.signal.aborted).toBe(false);
-  });
-
-  it('asks again within a second when the message was lost', async () => {
-    const lease = await granted(a);
-    a.store.grantFate = grantLost;
-    call(b);
-    await settle();
-    expect(lease.signal.aborted).toBe(false);
-    a.store.grantFate = (deliver) => deliver();
-    await world.clock.advance(1_300);
-    expect(lease.signal.aborted).toBe(true);
-  });
-
-  it('asks each holder that comes before it, where its message to a waiter was lost', async () => {
-    const first = await granted(a);
-    const second = call(b);
-    await settle();
-    b.store.grantFate = grantLost;
-    const newest = call(c);
-    await settle();
-    expect(second.state).toBe('pending');
-    b.store.grantFate = (deliver) => deliver();
-    await first.release();
-    await world.clock.advance(1_000);
-    // It was told while it waited, or while it held.
-    if (second.value) await second.value.release();
-    await settle();
-    expect(newest.state).toBe('fulfilled');
-  });
-
-  it('gets the resource when the lease of a holder ends that does not answer', async () => {
-    const lease = await granted(a, { ...NEWEST, leaseMs: 3_000 });
-    a.store.all(lostOnTheWay);
-    a.store.grantFate = grantLost;
-    const next = call(b);
-    await world.clock.advance(3_500);
-    expect(next.state).toBe('fulfilled');
-    expect(lease.isHeld()).toBe(false);
-  });
-
-  it('an old message ends no later call', async () => {
-    const first = await granted(a);
-    const next = call(b);
-    await settle();
-    const [old] = a.store.notices;
-    await first.release();
-    await settle();
-    await next.value!.release();
-    const second = await granted(a);
-    a.store.deliverNotice(old!);
-    b.store.deliverNotice(old!);
-    await settle();
-    expect(second.signal.aborted).toBe(false);
   });
 
   it('a forged message ends nothing', async () => {
@@ -302,15 +212,6 @@ describe('only the newest call counts', () => {
       await settle();
       expect(older.state).toBe('fulfilled');
     });
-
-    it('is granted if the newer one began so long before that older calls have given up', async () => {
-      const older = late({ ...NEWEST, waitMs: 30_000 });
-      await world.clock.advance(500);
-      await (await granted(a, { ...NEWEST, waitMs: 2_000 })).release();
-      await world.clock.advance(2_000);
-      await arrives();
-      expect(older.state).toBe('fulfilled');
-    });
   });
 
   describe('the newest call', () => {
@@ -323,20 +224,6 @@ describe('only the newest call counts', () => {
       await holder.release(); // grants it to b, which does not know
       await world.clock.advance(1_500);
       expect(newest.state).toBe('fulfilled');
-    });
-
-    it('is the one that began last, where both reach Redis late', async () => {
-      for (const { store } of [b, c]) store.fates.acquire = failing('notExecuted');
-      const older = call(b, { ...NEWEST, unavailableMs: Infinity });
-      await world.clock.advance(10);
-      const newest = call(c, { ...NEWEST, unavailableMs: Infinity });
-      await world.clock.advance(500);
-      delete c.store.fates.acquire;
-      await world.clock.advance(600);
-      delete b.store.fates.acquire;
-      await world.clock.advance(600);
-      expect([older.state, newest.state]).toEqual(['rejected', 'fulfilled']);
-      expect(newest.value!.signal.aborted).toBe(false);
     });
 
     it('is not compared with a time that is still to come: the clock of Redis was set back', async () => {
@@ -390,15 +277,6 @@ describe('only the newest call counts', () => {
         /onBusy cannot be 'cancelHolder': each node of a quorum/,
       );
       expect(locks.stats()).toMatchObject({ resources: 0 });
-    });
-
-    it('for semaphores, leaderships and other options', async () => {
-      const semaphore = a.locks.semaphore('page', { permits: 2 });
-      await expect(semaphore.acquire(NEWEST as object)).rejects.toThrow(/onBusy|cancellable/);
-      expect(() => a.locks.campaign('page', NEWEST as object)).toThrow(/onBusy|cancellable/);
-      await expect(a.locks.acquire('page', { onBusy: 'skip' as 'wait' })).rejects.toThrow(
-        "one of 'wait', 'cancelHolder'",
-      );
     });
   });
 });

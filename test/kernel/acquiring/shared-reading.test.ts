@@ -1,9 +1,7 @@
-import type { Lease } from '../../../lib/kernel/api/lease.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
-import type { SingleLease } from '../../../lib/kernel/lease/single-lease.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { executedWhen, failing, type Fate, lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
+import { executedWhen, lostOnTheWay } from '../../support/world/scripted-store.js';
 import { gate, track } from '../../support/expect/tracked.js';
 
 const READ: LockOptions = { mode: 'read', waitMs: Infinity };
@@ -64,25 +62,6 @@ describe('readers of one process', () => {
     },
   );
 
-  it('are renewed as one, also when the one who read first has left', async () => {
-    const begin = world.clock.now();
-    const [first, second] = await Promise.all([read({ leaseMs: 3_000 }), read({ leaseMs: 3_000 })]);
-    await world.clock.advance(1_500);
-    await first!.release();
-    await world.clock.advance(2_000);
-    expect(a.store.sent('renew').map(({ sentAt }) => sentAt - begin)).toEqual([1_000, 2_000, 3_000]);
-    expect(second!.isHeld()).toBe(true);
-  });
-
-  it('renew again after a failure, also when the one who would have has left', async () => {
-    const [first, second] = await Promise.all([read({ leaseMs: 3_000 }), read({ leaseMs: 3_000 })]);
-    a.store.next('renew', failing('notExecuted'));
-    await world.clock.advance(1_001);
-    await first!.release();
-    await world.clock.advance(10_000);
-    expect(second!.isHeld()).toBe(true);
-  });
-
   it.each<[string, LockOptions]>([
     ['with watchdog: false', { watchdog: false }],
     ['with a maxHoldMs', { maxHoldMs: 60_000 }],
@@ -108,20 +87,6 @@ describe('readers of one process', () => {
     await world.clock.advance(laterMs);
     await read();
     expect((await b.locks.inspect('stock')).holders).toHaveLength(members);
-  });
-
-  it('share up to the size of a cohort', async () => {
-    const tokens = (await Promise.all(Array.from({ length: 34 }, () => read()))).map((lease) => lease.fencingToken);
-    expect(new Set(tokens.map((token) => Math.floor(token / 32))).size).toBe(2);
-    expect(new Set(tokens).size).toBe(34);
-    expect(a.store.sent('acquire')).toHaveLength(2);
-  });
-
-  it('who ask without queueing read each for themselves', async () => {
-    const leases = [await read(), await a.locks.tryAcquire('stock', { ...READ, waitMs: 0 })];
-    expect((await b.locks.inspect('stock')).holders).toHaveLength(2);
-    for (const lease of leases) await lease!.release();
-    await expectNothingLeft();
   });
 
   describe('lose it together', () => {
@@ -158,53 +123,6 @@ describe('readers of one process', () => {
       await Promise.all([one!.release(), two!.release()]);
       expect(await next.verify()).toBe(true);
       await next.release();
-      await expectNothingLeft();
-    });
-
-    it('at a shutdown; and Redis keeps the lock until the last of them has ended its work', async () => {
-      const [one, two] = await Promise.all([read(), read()]);
-      const signals = [one!.signal, two!.signal];
-      const down = track(a.locks.shutdown(1_000));
-      await world.clock.advance(1_000);
-      expect(signals.map(({ reason }) => (reason as { reason: string }).reason)).toEqual(Array(2).fill('shutdown'));
-      await one!.release();
-      expect((await b.locks.inspect('stock')).holders).toHaveLength(1);
-      await two!.release();
-      await world.clock.advance(1);
-      expect([down.state, world.server.isEmpty]).toEqual(['fulfilled', true]);
-      expect(a.store.sent('release')).toHaveLength(1);
-    });
-  });
-
-  describe('go on when one of them is leaked, and ends alone (onLeak)', () => {
-    /** `attempted` may be answered late. */
-    async function leak(attempted?: Fate): Promise<Lease> {
-      if (attempted) a.store.next('acquire', attempted);
-      const readers = [1, 2].map(() => track(read({ attemptTimeoutMs: 100 })));
-      await world.clock.advance(150);
-      const leaked: Lease = readers[0]!.value;
-      const other: Lease = readers[1]!.value;
-      (leaked as SingleLease).hold.renewNoMore();
-      await world.clock.advance(60_000);
-      expect([leaked.isHeld(), other.isHeld()]).toEqual([false, true]);
-      expect(eventsOf(a, 'lost')).toHaveLength(1);
-      return other;
-    }
-
-    it('and release it in Redis', async () => {
-      const other = await leak();
-      await other.release();
-      expect([world.server.isEmpty, size(a)]).toEqual([true, 0]);
-      await expectNothingLeft();
-    });
-
-    it('and keep it when an attempt to acquire it is answered late', async () => {
-      const late = gate();
-      const other = await leak(repliedWhen(late.opened));
-      late.open();
-      await settle();
-      expect(await other.verify()).toBe(true); // or a writer would be granted beside it
-      await other.release();
       await expectNothingLeft();
     });
   });
@@ -248,28 +166,6 @@ describe('readers of one process', () => {
       await Promise.all([first.release(), ...later.map(({ value }) => value.release())]);
       await expectNothingLeft();
     });
-
-    it('are let in by a shutdown of its process, not of theirs', async () => {
-      const first = await b.locks.acquire('stock', READ);
-      const writer = track(a.locks.acquire('stock', WRITE));
-      const later = track(b.locks.acquire('stock', { ...READ, strictOrder: true }));
-      await settle();
-      expect(later.state).toBe('pending');
-      void a.locks.shutdown(0);
-      await world.clock.advance(10);
-      expect(writer.error).toMatchObject({ code: 'LOCK_SHUTDOWN' });
-      expect(later.state).toBe('fulfilled');
-      await Promise.all([first.release(), later.value.release()]);
-      await expectNothingLeft();
-    });
-
-    it('count with it for maxWaiters', async () => {
-      await read();
-      const options = { ...READ, maxWaiters: 2 };
-      const waiting = [track(a.locks.acquire('stock', WRITE)), track(a.locks.acquire('stock', options))];
-      await expect(a.locks.acquire('stock', options)).rejects.toMatchObject({ code: 'LOCK_QUEUE_FULL' });
-      expect(waiting.map(({ state }) => state)).toEqual(['pending', 'pending']);
-    });
   });
 
   it('are each granted by the one message, when a writer elsewhere leaves', async () => {
@@ -306,20 +202,6 @@ describe('readers of one process', () => {
       expect(two!.remainingMs()).toBeGreaterThanOrEqual(before);
       await world.clock.advance(20_000);
       expect([one!.isHeld(), two!.isHeld()]).toEqual([true, true]);
-    });
-
-    it('cuts nobody who comes while it is on its way', async () => {
-      const one = await read();
-      const reply = gate();
-      a.store.next('renew', repliedWhen(reply.opened));
-      const extending = track(one.extend(1_000));
-      const two = await read();
-      reply.open();
-      await settle();
-      expect(extending.state).toBe('fulfilled');
-      expect(two.remainingMs()).toBe(30_000 - 302);
-      await world.clock.advance(60_000);
-      expect([one.isHeld(), two.isHeld()]).toEqual([true, true]);
     });
 
     it('cuts the lease of one who reads alone', async () => {

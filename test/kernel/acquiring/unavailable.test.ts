@@ -102,17 +102,6 @@ describe('a Redis that is not connected (unavailableMs)', () => {
     expect(calls.filter(({ state }) => state === 'fulfilled')).toHaveLength(1);
   });
 
-  it('counts from when it went away, for all calls that wait already', async () => {
-    await a.locks.acquire('stock');
-    const calls = [wait({ waitMs: 60_000 }), wait({ waitMs: 60_000 }), wait({ waitMs: 60_000, mode: 'read' })];
-    await world.clock.advance(10_000);
-    goAway();
-    await world.clock.advance(1_999);
-    expect(calls.map(code)).toEqual([undefined, undefined, undefined]);
-    await world.clock.advance(1);
-    expect(calls.map(code)).toEqual(['LOCK_UNAVAILABLE', 'LOCK_UNAVAILABLE', 'LOCK_UNAVAILABLE']);
-  });
-
   it('is noticed within a second by a call in the queue, where no message tells of it', async () => {
     b.store.hearing!.quietMs = 0;
     await a.locks.acquire('stock');
@@ -124,18 +113,6 @@ describe('a Redis that is not connected (unavailableMs)', () => {
     expect(code(call)).toBe('LOCK_UNAVAILABLE');
   });
 
-  it('tells a call that has waited for long, also where it was away before', async () => {
-    await a.locks.acquire('stock');
-    const calls = [wait({ waitMs: 60_000 }), wait({ waitMs: 60_000 })];
-    await world.clock.advance(1_000);
-    goAway();
-    await world.clock.advance(1_000);
-    comeBack();
-    await world.clock.advance(4_000);
-    expect(b.events.filter(({ type }) => type === 'waitingLong')).toHaveLength(2);
-    expect(calls.map(code)).toEqual([undefined, undefined]);
-  });
-
   it('does not concern a Redis that is connected and does not answer, or not in time', async () => {
     b.store.all(lostOnTheWay);
     const hung = wait({ waitMs: 5_000 });
@@ -144,20 +121,6 @@ describe('a Redis that is not connected (unavailableMs)', () => {
     await world.clock.advance(1);
     expect(hung.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', lastAttempt: 'timeout' });
     expect((hung.error as Error).message).not.toContain('unavailableMs');
-  });
-
-  it('does not concern calls that wait for a holder of their own process', async () => {
-    const lease = await b.locks.acquire('stock', { leaseMs: 60_000 });
-    const next = wait({ waitMs: 10_000 });
-    await world.clock.advance(10);
-    goAway();
-    await world.clock.advance(5_000);
-    expect(next.state).toBe('pending');
-    track(lease.release()); // from now on, the call waits for Redis
-    await world.clock.advance(1_990);
-    expect(next.state).toBe('pending');
-    await world.clock.advance(10);
-    expect(code(next)).toBe('LOCK_UNAVAILABLE');
   });
 
   it('does not end a campaign: it goes on until Redis is back', async () => {

@@ -1,6 +1,5 @@
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { LockStoreError } from '../../../lib/kernel/store/store-error.js';
-import { fixedInterval } from '../../../lib/kernel/api/retry.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { QuorumWorld } from '../../support/world/quorum-world.js';
@@ -53,16 +52,6 @@ describe('what ended a wait', () => {
       expect(codes([first, last])).toEqual(['LOCK_TIMEOUT', 'LOCK_TIMEOUT']);
     });
 
-    it('for one that asks when a holder of its own process has just released', async () => {
-      const held = await b.locks.acquire('stock');
-      const [next, other] = [wait({ waitMs: 1_000 }), wait({ waitMs: 1_000, leaseMs: 1_234 })];
-      await world.clock.advance(999);
-      b.store.fates.rotate = b.store.fates.acquire = lostOnTheWay;
-      track(held.release());
-      await world.clock.advance(1);
-      expect(codes([next, other])).toEqual(['LOCK_TIMEOUT', 'LOCK_TIMEOUT']);
-    });
-
     it('for one of several resources that was had in the last moment, too late for the next one', async () => {
       const held = await a.locks.acquire('chair');
       const both = track(b.locks.acquire(['chair', 'table'], { waitMs: 1_000 }));
@@ -75,15 +64,6 @@ describe('what ended a wait', () => {
         '"table" was not acquired: the call was out of time (waitMs, 1 s) before Redis answered for it. Raise waitMs, or ' +
           'take fewer resources in one call.',
       );
-    });
-
-    it('for one behind a holder of its own process, whose lease lasts whatever became of Redis', async () => {
-      await b.locks.acquire('stock', { leaseMs: 60_000 });
-      const waiting = wait({ waitMs: 3_000 });
-      await settle();
-      die();
-      await world.clock.advance(3_000);
-      expect(codes([waiting])).toEqual(['LOCK_TIMEOUT']);
     });
 
     it('also where Redis was away for a while, and came back in time to say so', async () => {
@@ -169,17 +149,6 @@ describe('what ended a wait', () => {
       expect(codes([waiting])).toEqual(['LOCK_UNAVAILABLE']);
     });
 
-    it('hangs, while one call after another has less patience than an attempt', async () => {
-      await held();
-      const first = wait({ waitMs: 1_300, attemptTimeoutMs: 1_100 });
-      await settle();
-      b.store.all(lostOnTheWay);
-      const calls = Array.from({ length: 20 }, (_, index) => wait({ waitMs: 1_400 + index * 100 }));
-      await world.clock.advance(3_400);
-      expect(codes([first])).toEqual(['LOCK_TIMEOUT']);
-      expect(new Set(codes(calls.slice(10)))).toEqual(new Set(['LOCK_UNAVAILABLE']));
-    });
-
     it('hangs, and a holder of this process has lost its lease for that', async () => {
       await b.locks.acquire('stock', { leaseMs: 900 });
       const waiting = wait({ waitMs: 1_000 });
@@ -187,42 +156,6 @@ describe('what ended a wait', () => {
       b.store.all(lostOnTheWay);
       await world.clock.advance(1_000);
       expect(waiting.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', lastAttempt: 'timeout' });
-    });
-
-    it('dies while a call polls', async () => {
-      await held();
-      const retry = fixedInterval({ intervalMs: 300 });
-      const [during, between] = [wait({ waitMs: 1_000, retry }), wait({ waitMs: 400, retry })];
-      await world.clock.advance(350);
-      die();
-      await world.clock.advance(650);
-      for (const { error } of [during, between]) {
-        expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', cause: { message: DOWN } });
-      }
-    });
-
-    it('is down, and no further call may wait for it', async () => {
-      await held();
-      wait({ waitMs: Infinity });
-      await settle();
-      die();
-      const more = wait({ waitMs: Infinity, maxWaiters: 1 });
-      await settle();
-      expect(more.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', cause: { message: DOWN } });
-      comeBack();
-      await settle();
-      const full = wait({ waitMs: Infinity, maxWaiters: 1 });
-      await settle();
-      expect(codes([full])).toEqual(['LOCK_QUEUE_FULL']);
-    });
-
-    it('is down when permits of a semaphore are waited for', async () => {
-      await a.locks.semaphore('seats', { permits: 1 }).acquire();
-      const waiting = track(b.locks.semaphore('seats', { permits: 1 }).acquire({ waitMs: 700 }));
-      await world.clock.advance(600);
-      die();
-      await world.clock.advance(100);
-      expect(waiting.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', cause: { message: DOWN } });
     });
   });
 

@@ -64,24 +64,6 @@ describe('calls of several instances that wait for each other', () => {
     expect(Object.keys(error!)).not.toContain('cause');
   });
 
-  it('may want several resources at once, or poll by a retry strategy', async () => {
-    nested(a, 'x', ['v', 'y']);
-    nested(b, 'y', 'x', { retry: { next: () => 200 } });
-    await pass(WAIT_MS + 300);
-    expect(circleOf(errorsOf(a)[0]!)).toEqual(['a: x > y', 'b: y > x']);
-    expect(circleOf(errorsOf(b)[0]!)).toEqual(['b: y > x', 'a: x > y']);
-  });
-
-  it('are asked for by no call that holds nothing, and by none that is granted', async () => {
-    const asked = countRollCalls(a);
-    await b.locks.acquire('y');
-    const plain = track(a.locks.acquire('y', { waitMs: WAIT_MS }));
-    nested(a, 'x', 'w');
-    await pass(WAIT_MS + 100);
-    expect(plain.state).toBe('rejected');
-    expect(asked()).toBe(0);
-  });
-
   describe('and the wait ends in time', () => {
     const expectInTime = (error: LockTimeoutError | undefined, code = 'LOCK_TIMEOUT') => {
       expect(error).toMatchObject({ code });
@@ -190,11 +172,4 @@ describe('calls of several instances that wait for each other', () => {
     expect(errors.map(({ heldMeanwhile }) => heldMeanwhile)).toEqual([{ resources: ['x'] }, { resources: ['y'] }]);
     expect(errors[0]!.message).toContain('If the holder waits for that, it is a deadlock');
   });
-
-  function countRollCalls({ store }: Instance): () => number {
-    let calls = 0;
-    const { call } = store.rollCalls!;
-    store.rollCalls!.call = (...args) => (calls++, call.apply(store.rollCalls, args));
-    return () => calls;
-  }
 });

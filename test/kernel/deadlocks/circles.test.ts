@@ -23,18 +23,6 @@ const among = (all: readonly NestedWait[]) => (resource: string) => all.filter((
 const namesOf = (circle: readonly NestedWait[]) => circle.map(({ instanceId }) => instanceId).join('');
 
 describe('findCircle', () => {
-  it('begins with the call, and goes on with the one that it waits for', () => {
-    const [a, b, c] = [wait('a', ['x'], 'y'), wait('b', ['y'], 'z'), wait('c', ['z'], 'x')] as const;
-    const circle = findCircle(a, among([a, b, c]));
-    expect(namesOf(circle)).toBe('abc');
-    expect(tellCircle(circle).map(({ holds, wants }) => `${holds} > ${wants}`)).toEqual(['x > y', 'y > z', 'z > x']);
-    expect(tellCircle(circle, 2).map(({ instanceId, holds }) => `${instanceId} ${holds}`)).toEqual([
-      'c z',
-      'a x',
-      'b y',
-    ]);
-  });
-
   it('finds the shortest', () => {
     const a = wait('a', ['x'], 'y');
     expect(namesOf(findCircle(a, among([wait('b', ['z'], 'x'), wait('c', ['y'], 'z'), wait('d', ['y'], 'x')])))).toBe(
@@ -72,14 +60,6 @@ describe('findCircle', () => {
     const unknown = { ...wait('b', [], 'x'), holds: [{ resource: 'y' }] };
     expect(findCircle({ ...wait('a', ['x'], 'y'), mode: 'read' }, among([unknown]))).toEqual([]);
     expect(namesOf(findCircle(wait('a', ['x'], 'y'), among([unknown])))).toBe('ab');
-  });
-
-  it('has 32 calls at most', () => {
-    const row = (length: number) => {
-      const all = Array.from({ length }, (_, i) => wait(`${i}`, [`r${i}`], `r${(i + 1) % length}`));
-      return findCircle(all[0]!, among(all)).length;
-    };
-    expect([row(32), row(33)]).toEqual([32, 0]);
   });
 });
 

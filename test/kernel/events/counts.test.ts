@@ -1,10 +1,9 @@
 import { LockAbortedError } from '../../../lib/kernel/api/errors.js';
 import { LOCK_DEFAULTS } from '../../../lib/kernel/api/lock-options.js';
-import { fixedInterval } from '../../../lib/kernel/api/retry.js';
 import { EventCounts } from '../../support/simulation/event-counts.js';
 import { track } from '../../support/expect/tracked.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { brokenAfter, failing, lostOnTheWay } from '../../support/world/scripted-store.js';
+import { brokenAfter } from '../../support/world/scripted-store.js';
 
 /** The simulation of contention has every other ending, in any order. These are the endings by name. */
 describe('what a metric counts from events comes back to 0', () => {
@@ -23,38 +22,6 @@ describe('what a metric counts from events comes back to 0', () => {
   function expectBegun(begun: EventCounts['begun']): void {
     expect({ begun: counts.begun, left: counts.left, wrong: counts.wrong }).toEqual({ begun, left: {}, wrong: [] });
   }
-
-  it('after a wait that times out, is aborted, is refused by a full queue, or ends by a shutdown', async () => {
-    await a.locks.acquire('order:7');
-    const { signal, abort } = abortable();
-    const calls = [
-      b.locks.acquire('order:7', { waitMs: 100 }),
-      b.locks.acquire('order:7', { signal }),
-      b.locks.acquire('order:7', { maxWaiters: 2 }),
-      b.locks.acquire('order:7', { waitMs: Infinity }),
-    ].map(track);
-    await world.clock.advance(500);
-    abort();
-    await world.clock.advance(0);
-    expect(calls.map(({ state }) => state)).toEqual(['rejected', 'rejected', 'rejected', 'pending']);
-    await b.locks.shutdown(0);
-    expect(calls[3]!.state).toBe('rejected');
-    // The one that found the queue full has waited, too: until the first one knew that the lock is taken.
-    expectBegun({ held: 0, waiting: 4 });
-  });
-
-  it('after a busy tryAcquire, and after polling', async () => {
-    const held = await a.locks.acquire('order:7');
-    expect(await b.locks.tryAcquire('order:7')).toBeNull();
-    const retry = fixedInterval({ intervalMs: 50 });
-    const polling = [1_000, 60_000].map((waitMs) => track(b.locks.acquire('order:7', { retry, waitMs })));
-    await world.clock.advance(2_000);
-    await held.release();
-    await world.clock.advance(100);
-    expect(polling[0]!.state).toBe('rejected');
-    await polling[1]!.value.release();
-    expectBegun({ held: 1, waiting: 2 });
-  });
 
   it('after polling that ends because the retry strategy of the user throws', async () => {
     await a.locks.acquire('order:7');
@@ -106,40 +73,6 @@ describe('what a metric counts from events comes back to 0', () => {
     expectBegun({ held: 1, waiting: 3 });
   });
 
-  it('after polling for several resources whose retry strategy has a wrong answer, or throws at once', async () => {
-    await a.locks.acquire('b:2');
-    const wrong = track(
-      b.locks.acquire(['a:1', 'b:2'], { retry: { next: ({ attempt }) => (attempt === 1 ? 50 : -1) } }),
-    );
-    await world.clock.advance(100);
-    expect(wrong.error).toMatchObject({ code: 'INVALID_LOCK_OPTIONS', message: expect.stringContaining('not -1') });
-    const fault = new TypeError('no such setting');
-    const next = (): number => {
-      throw fault;
-    };
-    const atOnce = track(b.locks.acquire(['a:1', 'b:2'], { retry: { next } }));
-    await world.clock.advance(100);
-    expect(atOnce.error).toBe(fault);
-    expect(b.events.filter(({ type }) => type === 'notAcquired')).toMatchObject([
-      { resource: 'b:2', hasWaited: true, waitedMs: 50, error: wrong.error },
-      { resource: 'b:2', hasWaited: false, waitedMs: 0, error: { code: 'INVALID_LOCK_OPTIONS', cause: fault } },
-    ]);
-    expectBegun({ held: 2, waiting: 1 });
-  });
-
-  it('while Redis does not answer, and where it refuses', async () => {
-    b.store.fates.acquire = lostOnTheWay;
-    const silent = track(b.locks.acquire('order:7', { waitMs: 5_000 }));
-    await world.clock.advance(2_000);
-    expect(counts.left).toEqual({ 'waiting default exclusive order': 1 });
-    await world.clock.advance(4_000);
-    b.store.fates.acquire = failing('refused');
-    const refused = track(b.locks.acquire('order:8', { waitMs: 5_000 }));
-    await world.clock.advance(100);
-    expect([silent.state, refused.state]).toEqual(['rejected', 'rejected']);
-    expectBegun({ held: 0, waiting: 1 });
-  });
-
   it('of a lease that is lost, even if its release fails then, and of one whose release is not confirmed', async () => {
     const lost = await b.locks.acquire('order:7', { leaseMs: 1_000, watchdog: false });
     await world.clock.advance(1_000);
@@ -150,27 +83,6 @@ describe('what a metric counts from events comes back to 0', () => {
     expect(b.events.filter(({ type }) => type === 'releaseFailed')).toMatchObject([
       { resource: 'order:8', isEnd: true },
     ]);
-    expectBegun({ held: 2, waiting: 0 });
-  });
-
-  it('of several resources at once, where a later one is not granted', async () => {
-    await a.locks.acquire('b:2');
-    const both = track(b.locks.acquire(['a:1', 'b:2'], { waitMs: 1_000 }));
-    await world.clock.advance(1_500);
-    expect(both.state).toBe('rejected');
-    expect(b.events.filter(({ type }) => type === 'notAcquired')).toMatchObject([
-      { resource: 'b:2', group: 'b', resources: ['a:1', 'b:2'], waitedMs: 1_000, hasWaited: true },
-    ]);
-    expectBegun({ held: 1, waiting: 1 });
-  });
-
-  it('of a lease that is entered again or downgraded', async () => {
-    await b.locks.using('order:7', { mode: 'reentrant' }, () =>
-      b.locks.using('order:7', { mode: 'reentrant' }, () => {}),
-    );
-    const writer = await b.locks.acquire('order:8', { mode: 'write' });
-    await writer.downgrade();
-    await writer.release();
     expectBegun({ held: 2, waiting: 0 });
   });
 
@@ -216,9 +128,4 @@ function hostile(): object {
     throw new Error('this object cannot be read');
   };
   return new Proxy({}, { get: trap, getPrototypeOf: () => null });
-}
-
-function abortable(): { signal: AbortSignal; abort: () => void } {
-  const controller = new AbortController();
-  return { signal: controller.signal, abort: () => controller.abort() };
 }

@@ -51,21 +51,8 @@ describe('assertLocked', () => {
     );
   });
 
-  it('shows eight names at most', async () => {
-    const names = Array.from({ length: 10 }, (_, index) => `n${index}`);
-    await a.locks.using(names, undefined, () => {
-      const error = refused('stock') as LockNotHeldError;
-      expect(error.held).toEqual(names);
-      expect(error.message).toContain('"n7" and 2 more. Call');
-    });
-  });
-
   it.each(['exclusive', 'reentrant', 'read', 'write'] as const)('passes for a lease of mode %s', async (mode) => {
     await a.locks.using('stock', { mode }, () => expect(refused('stock')).toBeUndefined());
-  });
-
-  it('passes for a permit of a semaphore', async () => {
-    await a.locks.semaphore('stock', { permits: 2 }).using(() => expect(refused('stock')).toBeUndefined());
   });
 
   it('refuses a lease of acquire, which belongs to no context', async () => {
@@ -106,24 +93,9 @@ describe('assertLocked', () => {
       expect(refusal(() => a.locks.assertLocked(name as string))).toBeInstanceOf(InvalidLockOptionsError);
     });
   });
-
-  it('takes the names of leaderships and jobs', () => {
-    expect(refused('leader:mailer')).toMatchObject({ code: 'LOCK_NOT_HELD', resource: 'leader:mailer' });
-    expect(refused('cron:report')).toMatchObject({ code: 'LOCK_NOT_HELD', resource: 'cron:report' });
-  });
 });
 
 describe('currentOrThrow', () => {
-  it('is what current is, where that is held', async () => {
-    await a.locks.using('outer', undefined, (outer) =>
-      a.locks.using('inner', undefined, (inner) => {
-        expect(a.locks.currentOrThrow()).toBe(inner);
-        expect(a.locks.currentOrThrow('inner')).toBe(inner);
-        expect(a.locks.currentOrThrow('outer')).toBe(outer);
-      }),
-    );
-  });
-
   it('refuses where there is none', async () => {
     const none = refusal(() => a.locks.currentOrThrow());
     expect(none).toMatchObject({ code: 'LOCK_NOT_HELD', resource: '', held: [] });
@@ -137,12 +109,6 @@ describe('currentOrThrow', () => {
     await a.locks.using('stock', { watchdog: false, leaseMs: 100, onLost: 'ignore' }, async () => {
       await world.clock.advance(100);
       expect(refusal(() => a.locks.currentOrThrow())).toBeInstanceOf(LeaseLostError);
-    });
-  });
-
-  it('does not take a missing name for any name', async () => {
-    await a.locks.using('stock', undefined, () => {
-      expect(refusal(() => a.locks.currentOrThrow(undefined as never))).toBeInstanceOf(InvalidLockOptionsError);
     });
   });
 });

@@ -62,15 +62,4 @@ describe('a lease that is held for long', () => {
     expect(a.store.sent('renew')).toHaveLength(120);
     expect(told()).toEqual([['a', 5_000]]);
   });
-
-  it('is told of each lease that is handed on by itself', async () => {
-    const work = Promise.all([5, 150].map((ms) => a.locks.using('a', { warnAfterMs: 4 }, holdFor(ms))));
-    await world.clock.advance(1_000);
-    await work;
-    expect(a.store.sent('rotate')).toEqual([]);
-    expect(told()).toEqual([
-      ['a', 4],
-      ['a', 4],
-    ]);
-  });
 });

@@ -35,42 +35,10 @@ describe('the module option labelGroups', () => {
     expect(blockers.map(({ text }) => text)).toEqual(['Orders.pay waited 3 s in 1 call for Report.run']);
   });
 
-  it('takes the group that events have: by the function of the module, or the text before the first colon', async () => {
-    const c = world.instance('c', { labelGroups: true, group: () => 'everything' });
-    const groups = [];
-    for (const [{ locks }, resource] of [
-      [a, 'order:7'],
-      [a, 'an id'],
-      [c, 'order:8'],
-    ] as const) {
-      await using _ = await locks.acquire(resource);
-      groups.push((await b.locks.inspect(resource)).holders[0]!.label);
-    }
-    expect(groups).toEqual([{ group: 'order' }, { group: '_other' }, { group: 'everything' }]);
-  });
-
-  it('keeps what the call says of itself', async () => {
-    const lease = await a.locks.acquire('stock', { ...PAY, label: { request: '7f' } });
-    expect(await shown()).toEqual([{ group: 'Orders.pay', request: '7f' }]);
-    await lease.release();
-    await using _ = await a.locks.acquire('stock', { ...PAY, label: { group: 'mine' } });
-    expect(await shown()).toEqual([{ group: 'mine' }]);
-  });
-
   it('leaves the group out where the label of the call has no room for it', () => {
     const label = JSON.stringify({ request: 'x'.repeat(240) });
     expect(labelWithGroup(label, 'Orders.pay')).toBe(label);
     expect(labelWithGroup(undefined, '\u{1f512}'.repeat(100))).toBeUndefined();
-  });
-
-  it('names each of several resources, and permits', async () => {
-    await using _ = await a.locks.acquire(['stock:1', 'till:1']);
-    await using permit = (await a.locks.semaphore('seats:1', { permits: 2 }).acquire())!;
-    expect(permit.fencingToken).toBeGreaterThan(0);
-    const labels = ['stock:1', 'till:1', 'seats:1'].map(
-      async (name) => (await b.locks.inspect(name)).holders[0]!.label?.group,
-    );
-    expect(await Promise.all(labels)).toEqual(['stock', 'till', 'seats']);
   });
 
   it('sends nothing for a hand-over within one group', async () => {
@@ -82,18 +50,6 @@ describe('the module option labelGroups', () => {
     expect(second.state).toBe('fulfilled');
     expect(verbs(a)).toEqual(before);
     expect(await shown()).toEqual([{ group: 'Orders.pay' }]);
-    await second.value.release();
-  });
-
-  it('brings the next group after a hand-over to another one, and shows nothing false before', async () => {
-    const first = await a.locks.acquire('stock', PAY);
-    const second = track(a.locks.acquire('stock', REPORT));
-    await first.release();
-    await world.clock.advance(10);
-    expect(second.state).toBe('fulfilled');
-    expect(await shown()).toEqual([{ isHandedOn: true }]);
-    await world.clock.advance(300);
-    expect(await shown()).toEqual([{ group: 'Report.run' }]);
     await second.value.release();
   });
 

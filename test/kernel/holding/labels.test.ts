@@ -3,7 +3,7 @@ import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import type { LockBusyError, LockTimeoutError } from '../../../lib/kernel/api/errors.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { failing, lostOnTheWay } from '../../support/world/scripted-store.js';
+import { failing } from '../../support/world/scripted-store.js';
 import { track } from '../../support/expect/tracked.js';
 import { rejection } from '../../support/expect/eventually.js';
 
@@ -56,14 +56,6 @@ describe('the label of a call', () => {
     await lease.release();
   });
 
-  it('says in inspect which call waits behind the own holder', async () => {
-    const lease = await take(a, PAY);
-    const waiting = take(a, REFUND);
-    expect((await a.locks.inspect('stock')).waiters).toEqual([{ instanceId: 'a', mode: 'exclusive', label: REFUND }]);
-    await lease.release();
-    await (await waiting).release();
-  });
-
   describe('where the lease is handed on in memory', () => {
     it('is taken away at once, and that of the next holder follows with an early renewal', async () => {
       const first = await take(a, PAY);
@@ -84,24 +76,6 @@ describe('the label of a call', () => {
       await expectNothingLeft();
     });
 
-    it('is taken away once in a row of hand-overs, and brought only for the last one', async () => {
-      const leases = [take(a, PAY), ...Array.from({ length: 20 }, (_, n) => take(a, { group: 'Many', n }))];
-      for (const lease of leases) await (await lease).release();
-      expect(verbs(a)).toEqual(['acquire', 'label', 'release']);
-      await expectNothingLeft();
-    });
-
-    it('costs nothing where both calls have the same one', async () => {
-      const first = await take(a, PAY);
-      const waiting = take(a, { ...PAY });
-      await first.release();
-      const second = await waiting;
-      await world.clock.advance(1_000);
-      expect(await shown()).toEqual([PAY]);
-      await second.release();
-      expect(verbs(a)).toEqual(['acquire', 'release']);
-    });
-
     it.each([
       ['was refused', failing('refused')],
       ['was not executed', failing('notExecuted')],
@@ -116,17 +90,6 @@ describe('the label of a call', () => {
       expect(await shown()).toEqual([HANDED_ON]);
       await second.release();
       expect(eventsOf(a, 'renewalFailed')).toEqual([]);
-    });
-
-    it('never delays the hand-over, and no release, where Redis does not answer', async () => {
-      const first = await take(a, PAY);
-      const waiting = take(a, REFUND);
-      a.store.fates.label = lostOnTheWay;
-      await first.release();
-      await settle();
-      await (await waiting).release();
-      expect(await shown()).toEqual([]);
-      await expectNothingLeft();
     });
   });
 
@@ -163,42 +126,5 @@ describe('the label of a call', () => {
       await (await waiting).release();
       await expectNothingLeft();
     });
-
-    it('is that of the call which holds the lock, also if the grant comes before it was replaced', async () => {
-      const held = await take(b, PAY);
-      const gone = track(a.locks.acquire('stock', { waitMs: 100, label: PAY }));
-      const waiting = take(a, REFUND);
-      await settle();
-      a.store.next('acquire', lostOnTheWay);
-      await world.clock.advance(101);
-      expect(gone.error).toBeDefined();
-      await held.release();
-      const lease = await waiting;
-      await settle();
-      expect(await shown()).toEqual([HANDED_ON]);
-      await world.clock.advance(250);
-      expect(await shown()).toEqual([REFUND]);
-      await lease.release();
-    });
-  });
-
-  it('stays that of the first entry where a call enters again', async () => {
-    await a.locks.using('stock', { mode: 'reentrant', label: PAY }, () =>
-      a.locks.using('stock', { mode: 'reentrant', label: REFUND }, async () => {
-        await world.clock.advance(10_000);
-        expect(await shown()).toEqual([PAY]);
-      }),
-    );
-  });
-
-  it('stays with a writer that reads on, and with each of several resources', async () => {
-    const lease = await take(a, PAY, { mode: 'write' });
-    await lease.downgrade();
-    expect(await shown()).toEqual([PAY]);
-    await lease.release();
-    const both = await a.locks.acquire(['stock', 'till'], { label: REFUND });
-    expect(await shown()).toEqual([REFUND]);
-    expect((await b.locks.inspect('till')).holders).toMatchObject([{ label: REFUND }]);
-    await both.release();
   });
 });

@@ -1,8 +1,5 @@
-import { jest } from '@jest/globals';
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { readFileSync } from 'node:fs';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
-import { LockOrder } from '../../../lib/kernel/holding/lock-order.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { settle } from '../../support/world/fake-clock.js';
 
@@ -84,23 +81,6 @@ describe('the orders in which locks are taken inside each other', () => {
     expect(lineAt(edge!.wantedAt!)).toContain("locks.using('stock:1'");
   });
 
-  it('are told of a circle of three, the shortest one, and once', async () => {
-    await nested('a', 'b', 'c');
-    await nested('c', 'a');
-    await nested('c', 'a');
-    expect(circles()).toEqual(['a > c, c > a']);
-    await nested('x', 'y');
-    await nested('y', 'z');
-    await nested('z', 'x');
-    expect(circles().slice(1)).toEqual(['x > y, y > z, z > x']);
-  });
-
-  it('follow from the names alone, whatever group a call states', async () => {
-    await nested(['order:1', { group: 'Orders.pay' }], ['stock:1', { group: 'Stock.take' }]);
-    await nested(['stock:1', { group: 'Stock.move' }], ['order:1', { group: 'Orders.touch' }]);
-    expect(circles()).toEqual(['order > stock, stock > order']);
-  });
-
   describe('inside of one group', () => {
     it('may go up or down, but not both', async () => {
       await nested('account:1', 'account:2');
@@ -142,14 +122,6 @@ describe('the orders in which locks are taken inside each other', () => {
     expect(circles()).toHaveLength(expected);
   });
 
-  it('are those of writers, too, after readers were seen in the same order', async () => {
-    await nested(['x:1', READ], ['y:1', READ]);
-    await nested(['y:1', READ], ['x:1', READ]);
-    await nested(['x:1', WRITE], ['y:1', WRITE]);
-    await nested(['y:1', WRITE], ['x:1', WRITE]);
-    expect(circles()).toEqual(['y > x, x > y', 'x > y, y > x']);
-  });
-
   it('are none of semaphores, of calls that do not wait, of re-entries, and of names without a group', async () => {
     const permit = (work: () => Promise<unknown>) => a.locks.semaphore('s', { permits: 2 }).using({}, work);
     await permit(() => nested('x'));
@@ -161,32 +133,12 @@ describe('the orders in which locks are taken inside each other', () => {
     expect(a.locks.lockOrder()).toEqual([]);
   });
 
-  it('are not recorded where nothing is nested', async () => {
-    const noted = jest.spyOn(LockOrder.prototype, 'note');
-    await Promise.all([nested('x'), nested('y'), nested('x')]);
-    await a.locks.using(['x', 'y'], {}, () => {});
-    expect(noted).not.toHaveBeenCalled();
-    noted.mockRestore();
-    expect(a.locks.lockOrder()).toEqual([]);
-  });
-
   it('are 1,000 at most, which is said once', async () => {
     await a.locks.using('outer', {}, async () => {
       for (let i = 0; i < 1_005; i++) await a.locks.using(`g${i}:1`, {}, () => {});
     });
     expect(a.locks.lockOrder()).toHaveLength(1_000);
     expect(warnings).toEqual([expect.stringContaining('in 1000 orders of groups')]);
-  });
-
-  it('are told in the context of no call', async () => {
-    const request = new AsyncLocalStorage<string>();
-    const seen: unknown[] = [];
-    a.locks.observers.add(() => seen.push(request.getStore()), ['lockOrder']);
-    await request.run('request', async () => {
-      await nested('x', 'y');
-      await nested('y', 'x');
-    });
-    expect(seen).toEqual([undefined]);
   });
 
   it.each([0, undefined, 'frozen'])('have no lines or some where the limit of stacks is %s', async (limit) => {

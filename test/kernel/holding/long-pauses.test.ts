@@ -2,7 +2,7 @@ import type { Lease } from '../../../lib/kernel/api/lease.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { failing, lostOnTheWay } from '../../support/world/scripted-store.js';
+import { lostOnTheWay } from '../../support/world/scripted-store.js';
 import { ProcessClock } from '../../support/simulation/simulated-process.js';
 import { track } from '../../support/expect/tracked.js';
 
@@ -98,17 +98,5 @@ describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms'
     expect(next.state).toBe('pending');
     await world.clock.advance(1_000);
     await nothingIsLeft(next.value);
-  });
-
-  it('while it releases again and again: it stops, because the lease has ended', async () => {
-    const lease = await a.locks.acquire('stock', TERMS);
-    a.store.fates.release = failing('unknown');
-    const releasing = track(lease.release());
-    await world.clock.advance(100);
-    const sent = a.store.sent('release').length;
-    const next = await standStill();
-    expect(releasing.state).not.toBe('pending');
-    expect(a.store.sent('release').length - sent).toBeLessThanOrEqual(2);
-    await nothingIsLeft(next);
   });
 });

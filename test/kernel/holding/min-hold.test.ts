@@ -3,14 +3,7 @@ import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { gate, track } from '../../support/expect/tracked.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
-import {
-  failing,
-  grantLost,
-  lostOnTheWay,
-  repliedWhen,
-  replyLost,
-  type Verb,
-} from '../../support/world/scripted-store.js';
+import { lostOnTheWay, repliedWhen, replyLost, type Verb } from '../../support/world/scripted-store.js';
 
 const MIN = { minHoldMs: 5_000 };
 
@@ -75,19 +68,6 @@ describe('a lease with minHoldMs', () => {
       expect([waiting.state, second.state]).toEqual(['fulfilled', 'pending']);
     });
 
-    it('is found as soon as it is known that messages are lost', async () => {
-      b.store.grantFate = grantLost;
-      const lease = await a.locks.acquire('stock', { minHoldMs: 300 });
-      const waiting = wait();
-      await settle();
-      await lease.release();
-      await world.clock.advance(302);
-      expect(waiting.state).toBe('pending');
-      b.store.unprove();
-      await world.clock.advance(1_000);
-      expect(waiting.state).toBe('fulfilled');
-    });
-
     it('heeds a message that comes before the answer to the same command', async () => {
       const lease = await a.locks.acquire('stock', { minHoldMs: 300 });
       const answer = gate();
@@ -99,40 +79,6 @@ describe('a lease with minHoldMs', () => {
       answer.open();
       await world.clock.advance(201);
       expect(waiting.state).toBe('fulfilled');
-    });
-
-    it('heeds one that comes before an answer which comes when the resource is free already', async () => {
-      const lease = await a.locks.acquire('stock', { minHoldMs: 300 });
-      const answer = gate();
-      b.store.next('acquire', repliedWhen(answer.opened));
-      const waiting = wait();
-      await settle();
-      await lease.release();
-      await world.clock.advance(400);
-      answer.open();
-      await world.clock.advance(1);
-      expect(waiting.state).toBe('fulfilled');
-      expect(b.store.sent('acquire')).toHaveLength(2);
-    });
-
-    it('sends nothing for a copy of a message, and for one about another owner', async () => {
-      const lease = await a.locks.acquire('stock', { minHoldMs: 30_000 });
-      wait({ leaseMs: 30_000 });
-      await settle();
-      await lease.release();
-      await settle();
-      const [notice] = b.store.notices;
-      expect(notice).toMatchObject({ resource: 'stock', leftMs: 30_000 });
-      await world.clock.advance(5_100);
-      const { length } = b.store.commands;
-      expect(length).toBe(2);
-      // Of an earlier command than the last one; of a stranger; and of the last one, but not for this owner.
-      b.store.deliverNotice({ ...notice!, leftMs: 0 });
-      b.store.deliverNotice({ ...notice!, leftMs: 0, resource: 'other' });
-      const sentAt = Math.floor(b.store.sent('keep').at(-1)!.sentAt);
-      b.store.deliverNotice({ ...notice!, leftMs: 0, sentAt, isFor: () => false });
-      await world.clock.advance(10);
-      expect(b.store.commands).toHaveLength(length);
     });
   });
 
@@ -158,17 +104,6 @@ describe('a lease with minHoldMs', () => {
       expect(releases(a)).toEqual(['rotate']);
       expect(next.state).toBe('fulfilled');
     });
-
-    it('shares no read lock of another call, and none shares its own', async () => {
-      const options = { mode: 'read', waitMs: 100 } as const;
-      for (const each of [{}, MIN, {}]) await a.locks.acquire('stock', { ...options, ...each });
-      expect(a.store.sent('acquire')).toHaveLength(2);
-      const other = await a.locks.acquire('other', { ...options, ...MIN });
-      await a.locks.acquire('other', options);
-      expect(a.store.sent('acquire')).toHaveLength(4);
-      await other.release();
-      expect((await b.locks.inspect('other')).holders).toHaveLength(2);
-    });
   });
 
   describe('that is entered again', () => {
@@ -182,13 +117,6 @@ describe('a lease with minHoldMs', () => {
       expect(isFree()).toBe(false);
       await world.clock.advance(1);
       expect(isFree()).toBe(true);
-    });
-
-    it('has the longer of both minimums', async () => {
-      await a.locks.using('stock', { mode: 'reentrant', minHoldMs: 1_000 }, () =>
-        a.locks.using('stock', { ...MIN, mode: 'reentrant' }, async () => {}),
-      );
-      expect(a.store.sent('retain')).toMatchObject([{ retention: { minHoldMs: 5_000 } }]);
     });
   });
 
@@ -209,15 +137,6 @@ describe('a lease with minHoldMs', () => {
       await world.clock.advance(1);
       expect(isFree()).toBe(true);
     });
-
-    it('is kept also where a release was not executed at first', async () => {
-      const lease = await a.locks.acquire('stock', MIN);
-      a.store.next('retain', failing('notExecuted'));
-      const released = track(lease.release());
-      await world.clock.advance(100);
-      expect([released.state, ...releases(a)]).toEqual(['fulfilled', 'retain', 'retain']);
-      expect(isFree()).toBe(false);
-    });
   });
 
   it('is not kept where no caller got it: the call gave up, or another resource was busy', async () => {
@@ -231,25 +150,6 @@ describe('a lease with minHoldMs', () => {
     await expect(a.locks.acquire(['stock', 'there'], { ...MIN, waitMs: 0 })).rejects.toThrow('there');
     expect(isFree()).toBe(true);
     expect(a.store.sent('retain')).toEqual([]);
-  });
-
-  it('leaves no longer minimum to a lease that was entered again in vain', async () => {
-    // It is not renewed, so an entry waits for Redis.
-    const reentrant = { mode: 'reentrant', watchdog: false } as const;
-    await b.locks.acquire('there');
-    await a.locks.using('stock', reentrant, async () => {
-      const several = a.locks.acquire(['stock', 'there'], { ...reentrant, ...MIN, waitMs: 0 });
-      await expect(several).rejects.toThrow('there');
-      a.store.next('setDepth', failing('refused'));
-      await expect(a.locks.acquire('stock', { ...reentrant, ...MIN })).rejects.toThrow('refused');
-    });
-    expect(releases(a)).toEqual(['release']);
-    expect(isFree()).toBe(true);
-  });
-
-  it('is kept, each part of it, where it is of several resources', async () => {
-    await a.locks.using(['stock', 'there'], MIN, async () => {});
-    expect(a.store.sent('retain').map(({ resource }) => resource)).toEqual(['there', 'stock']);
   });
 
   it('is kept when the process shuts down, which does not wait for the end of it', async () => {

@@ -65,14 +65,6 @@ describe('a process that stands still', () => {
     expect(eventsOf(a, 'lost')).toEqual([]);
   });
 
-  it('is told with nothing left where the lease is lost by it', async () => {
-    await a.locks.acquire('fast', { leaseMs: 3_000 });
-    world.clock.standStill(5_000);
-    await world.clock.advance(1);
-    expect(told()).toMatchObject([{ resource: 'fast', stoodStillMs: 4_750, leftMs: 0 }]);
-    expect(eventsOf(a, 'lost')).toHaveLength(1);
-  });
-
   it('is not told where no lease is in danger', async () => {
     await a.locks.acquire('slow', { leaseMs: 60_000 });
     await a.locks.acquire('fixed', { leaseMs: 1_000, watchdog: false });
@@ -80,28 +72,6 @@ describe('a process that stands still', () => {
     world.clock.standStill(9_000);
     await world.clock.advance(60_000);
     expect(told()).toEqual([]);
-  });
-
-  it('does not name a lease that was granted since', async () => {
-    const fast = await a.locks.acquire('fast', { leaseMs: 1_000 });
-    await fast.release();
-    world.clock.standStill(5_000);
-    await a.locks.acquire('fast', { leaseMs: 1_000 });
-    await world.clock.advance(10);
-    expect(told()).toEqual([]);
-  });
-
-  it('is told of a lease that became the shortest, by a later call or by extend()', async () => {
-    const lease = await a.locks.acquire('order:7', { leaseMs: 60_000 });
-    await world.clock.advance(1_000);
-    await lease.extend(LEASE_MS);
-    world.clock.standStill(LEASE_MS / 3 + 1);
-    await world.clock.advance(1);
-    const later = await a.locks.acquire('order:8', { leaseMs: 3_000 });
-    world.clock.standStill(1_001);
-    await world.clock.advance(1);
-    expect(told()).toMatchObject([{ resource: 'order:7' }, { resource: 'order:8' }]);
-    await later.release();
   });
 
   it('is noticed by the one timer of the watchdog, which ends with the leases', async () => {
@@ -118,18 +88,6 @@ describe('a process that stands still', () => {
     await leases[0]!.release();
     await world.clock.advance(5_000);
     expect(world.clock.timers).toBe(0);
-  });
-
-  it('needs no more timers than renewals where no observer wants to know', async () => {
-    a = world.instance('a', { observers: [] });
-    await a.locks.acquire('slow', { leaseMs: 30_000 });
-    await world.clock.advance(1_000);
-    expect(await wakeUps(30_000)).toBe(3);
-    a.locks.observers.add((event) => a.events.push(event));
-    await world.clock.advance(30_000);
-    world.clock.standStill(10_001);
-    await world.clock.advance(1);
-    expect(told()).toHaveLength(1);
   });
 
   /** How many timers fire in this time. */

@@ -41,12 +41,6 @@ describe('the renewals of many leases', () => {
     expect(batches().map(([time]) => time)).toEqual([1_000, 1_001, 2_000, 2_001]);
   });
 
-  it('are one batch where they are as many as that', async () => {
-    await acquire(RENEWALS_AT_ONCE, { leaseMs: 3_000 });
-    await world.clock.advance(1_010);
-    expect(batches()).toEqual([[1_000, RENEWALS_AT_ONCE]]);
-  });
-
   it('go out with the nearest deadline first, of those that are late', async () => {
     await acquire(RENEWALS_AT_ONCE, { leaseMs: 30_000 }, 'long');
     await acquire(2, { leaseMs: 12_600 }, 'short');
@@ -64,32 +58,6 @@ describe('the renewals of many leases', () => {
     await world.clock.advance(17);
     const sent = a.store.sent('renew').filter(({ sentAt }) => sentAt - begin === 10_001);
     expect(sent[0]).toMatchObject({ resource: 'short:0' });
-  });
-
-  it('of leases that are released while they wait for their batch are not sent', async () => {
-    const leases = await acquire(RENEWALS_AT_ONCE + 10, { leaseMs: 3_000 });
-    await world.clock.advance(1_000);
-    const renewed = new Set(a.store.sent('renew').map(({ resource }) => resource));
-    const late = leases.filter(({ resource }) => !renewed.has(resource));
-    expect(late).toHaveLength(10);
-    for (const lease of late.slice(0, 7)) await lease.release();
-    await world.clock.advance(10);
-    expect(batches()).toEqual([
-      [1_000, RENEWALS_AT_ONCE],
-      [1_001, 3],
-    ]);
-  });
-
-  it('of a lease that is extended while it waits for its batch starts anew from there', async () => {
-    const leases = await acquire(RENEWALS_AT_ONCE + 1, { leaseMs: 3_000 });
-    await world.clock.advance(1_000);
-    const renewed = new Set(a.store.sent('renew').map(({ resource }) => resource));
-    const late = leases.find(({ resource }) => !renewed.has(resource))!;
-    await late.extend(6_000);
-    await world.clock.advance(1_999);
-    expect(a.store.sent('renew').filter(({ resource }) => resource === late.resource)).toHaveLength(1);
-    await world.clock.advance(3);
-    expect(a.store.sent('renew').filter(({ resource }) => resource === late.resource)).toHaveLength(2);
   });
 
   it('do not hold up the end of a lease that is over', async () => {

@@ -27,28 +27,6 @@ describe('the watchdog', () => {
     expect(await b.locks.tryAcquire('stock')).toBeNull();
   });
 
-  it('keeps one timer for all leases of the process', async () => {
-    for (let i = 0; i < 100; i++) await a.locks.acquire(`order:${i}`, { leaseMs: 10_000 + i });
-    await world.clock.advance(1_000); // the timer that watched over the commands is gone
-    expect(world.clock.timers).toBe(1);
-  });
-
-  it('sends renewals that are due together in one tick', async () => {
-    await Promise.all(Array.from({ length: 20 }, (_, i) => a.locks.acquire(`order:${i}`, { leaseMs: 30_000 })));
-    const begin = world.clock.now();
-    await world.clock.advance(10_000);
-    expect(renewalTimes(begin)).toEqual(Array(20).fill(10_000));
-  });
-
-  it('renews each lease by its own length', async () => {
-    await a.locks.acquire('slow', { leaseMs: 60_000 });
-    await a.locks.acquire('fast', { leaseMs: 600 });
-    await world.clock.advance(20_000);
-    const count = (name: string) => a.store.sent('renew').filter(({ resource }) => resource === name).length;
-    expect(count('slow')).toBe(1);
-    expect(count('fast')).toBe(100);
-  });
-
   it('does not spin on the shortest leases', async () => {
     const leases = await Promise.all([1, 2, 3].map((i) => a.locks.acquire(`order:${i}`, { leaseMs: 50 })));
     await world.clock.advance(1_000);
@@ -71,18 +49,6 @@ describe('the watchdog', () => {
     expect(lease.isHeld()).toBe(false);
     expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST', reason: 'expired' });
     expect(a.store.sent('renew')).toEqual([]);
-  });
-
-  it('never renews what somebody else holds', async () => {
-    const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
-    await a.store.release({ resource: 'stock', id: a.store.sent('acquire')[0]!.owner!, mode: 'exclusive' });
-    const stolen = await b.locks.acquire('stock', { leaseMs: 3_000 });
-    await world.clock.advance(1_000);
-    expect(lease.isHeld()).toBe(false);
-    expect(lease.signal.reason).toMatchObject({ reason: 'takenOver' });
-    expect(stolen.isHeld()).toBe(true);
-    await world.clock.advance(60_000);
-    expect(a.store.sent('renew')).toHaveLength(1);
   });
 
   describe('survives until the deadline', () => {

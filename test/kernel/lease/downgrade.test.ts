@@ -1,9 +1,8 @@
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
-import type { Lease } from '../../../lib/kernel/api/lease.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { executedWhen, failing, lostOnTheWay, replyLost } from '../../support/world/scripted-store.js';
-import { gate, track } from '../../support/expect/tracked.js';
+import { lostOnTheWay, replyLost } from '../../support/world/scripted-store.js';
+import { track } from '../../support/expect/tracked.js';
 
 const READ: LockOptions = { mode: 'read', waitMs: Infinity };
 const WRITE: LockOptions = { mode: 'write', waitMs: Infinity };
@@ -43,16 +42,6 @@ describe('a writer that becomes a reader', () => {
     await expectNothingLeft();
   });
 
-  it('lets readers in who waited for longer than 10 ms: they ask Redis', async () => {
-    const lease = await a.locks.acquire('stock', WRITE);
-    const reader = track(a.locks.acquire('stock', READ));
-    await world.clock.advance(50);
-    await lease.downgrade();
-    await settle();
-    expect(reader.state).toBe('fulfilled');
-    expect((await b.locks.inspect('stock')).holders).toHaveLength(2);
-  });
-
   it('lets no reader in past a local writer that waits before them', async () => {
     const lease = await a.locks.acquire('stock', WRITE);
     const writer = track(a.locks.acquire('stock', WRITE));
@@ -68,16 +57,6 @@ describe('a writer that becomes a reader', () => {
     await settle();
     await reader.value.release();
     await expectNothingLeft();
-  });
-
-  it('is done once, however often it is asked for', async () => {
-    const lease = await a.locks.acquire('stock', WRITE);
-    await lease.downgrade();
-    await lease.downgrade();
-    expect(a.store.sent('downgrade')).toHaveLength(1);
-    const reader = await b.locks.acquire('stock', READ);
-    await reader.downgrade();
-    expect(b.store.sent('downgrade')).toHaveLength(0);
   });
 
   it.each(['exclusive', 'reentrant'] as const)('is never one of mode %s', async (other) => {
@@ -116,52 +95,6 @@ describe('a writer that becomes a reader', () => {
     await expectNothingLeft();
   });
 
-  it('is one by itself when its last write lease is released and a nested reader goes on', async () => {
-    const done = gate();
-    let reading!: Promise<Lease>;
-    await a.locks.using('stock', WRITE, async () => {
-      reading = a.locks.using('stock', READ, async (lease) => {
-        await done.opened;
-        return lease;
-      });
-      await settle();
-    });
-    expect(await mode()).toBe('read');
-    const other = await b.locks.acquire('stock', READ);
-    done.open();
-    await reading;
-    expect((await b.locks.inspect('stock')).holders).toMatchObject([{ instanceId: 'b' }]);
-    await other.release();
-    await expectNothingLeft();
-  });
-
-  it('is not lost where its depth is told late, to a Redis that has it as a reader by then', async () => {
-    const [begin, end] = [gate(), gate()];
-    const work = track(
-      a.locks.using('stock', WRITE, async (outer) => {
-        await begin.opened;
-        a.store.next('setDepth', failing('notExecuted')); // sent again, a moment later
-        await a.locks.using('stock', READ, async () => {});
-        void outer.downgrade(); // after the depth
-        await end.opened;
-        return outer.isHeld();
-      }),
-    );
-    const other = track(a.locks.acquire('stock', READ));
-    await settle();
-    begin.open();
-    await settle();
-    const reading = track(other.value.downgrade()); // needs the same, and does not know of the depth
-    await world.clock.advance(1_000);
-    expect(a.store.sent('setDepth').length).toBeGreaterThan(1);
-    expect(reading.state).toBe('fulfilled');
-    await other.value.release();
-    end.open();
-    await settle();
-    expect([work.value, eventsOf(a, 'lost')]).toEqual([true, []]);
-    expect([world.server.isEmpty, size(a)]).toEqual([true, 0]);
-  });
-
   describe('without an answer', () => {
     it('never writes on: it only reads as soon as it was asked', async () => {
       const lease = await a.locks.acquire('stock', WRITE);
@@ -186,31 +119,6 @@ describe('a writer that becomes a reader', () => {
       await world.clock.advance(100_000);
       expect(downgrading.state).toBe('rejected');
       expect([lease.isHeld(), reader.isHeld()]).toEqual([true, true]);
-    });
-
-    it('does no harm when it is executed after the release', async () => {
-      const lease = await a.locks.acquire('stock', WRITE);
-      const late = gate();
-      a.store.next('downgrade', executedWhen(late.opened));
-      track(lease.downgrade());
-      await lease.release();
-      const next = await a.locks.acquire('stock', WRITE);
-      late.open();
-      await settle();
-      expect([await mode(), next.isHeld(), next.mode]).toEqual(['write', true, 'write']);
-    });
-
-    it('lets local readers in all the same, because Redis lets nobody else in', async () => {
-      const lease = await a.locks.acquire('stock', WRITE);
-      const reader = track(a.locks.acquire('stock', READ));
-      await settle();
-      a.store.next('downgrade', failing('refused'));
-      await expect(lease.downgrade()).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
-      expect(reader.state).toBe('fulfilled');
-      await lease.release();
-      expect(await reader.value.verify()).toBe(true);
-      await reader.value.release();
-      await expectNothingLeft();
     });
   });
 });

@@ -70,13 +70,6 @@ describe('an async context that holds a resource already', () => {
     });
   });
 
-  it('reads again without a word to Redis, however deep', async () => {
-    const enter = async (depth: number): Promise<void> =>
-      depth === 0 ? undefined : a.locks.using('stock', { mode: 'read' }, () => enter(depth - 1));
-    await enter(20);
-    expect(a.store.commands.map(({ verb }) => verb)).toEqual(['acquire', 'release']);
-  });
-
   it('reads again past a writer who waits: it would wait for itself', async () => {
     const b = world.instance('b');
     const isWaitedFor = gate();
@@ -94,25 +87,5 @@ describe('an async context that holds a resource already', () => {
       expect(writer.value.mode).toBe('write');
       await writer.value.release();
     }
-  });
-
-  it('reads on beneath a reader whose own lease was released before', async () => {
-    let inner!: Promise<void>;
-    await a.locks.using('stock', { mode: 'read' }, async () => {
-      inner = a.locks.using('stock', { mode: 'read' }, async (lease) => {
-        await world.clock.advance(60_000);
-        expect(await lease.verify()).toBe(true);
-      });
-    });
-    await inner;
-    expect(a.store.sent('release')).toHaveLength(1);
-  });
-
-  it('is another one beside a sibling that reads: both share the storeLease, and neither may write', async () => {
-    const [one, two] = await Promise.all([0, 1].map(() => a.locks.acquire('stock', { mode: 'read' })));
-    expect(two!.fencingToken).toBe(one!.fencingToken + 1);
-    await one!.release();
-    expect(await two!.verify()).toBe(true);
-    await two!.release();
   });
 });

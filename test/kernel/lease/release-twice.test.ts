@@ -42,39 +42,6 @@ describe('releases inside of releases', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('the lock is freed where the only one who waits gives up when it hears of the release', async () => {
-    const first = await a.locks.acquire('stock');
-    const controller = new AbortController();
-    a.locks.observers.add(({ type }) => {
-      if (type === 'released') controller.abort();
-    });
-    const leaving = track(a.locks.acquire('stock', { signal: controller.signal }));
-    await first.release();
-    await settle();
-    expect(leaving.state).toBe('rejected');
-    expect(world.server.isEmpty).toBe(true);
-    expect(eventsOf(a, 'acquired')).toHaveLength(1);
-  });
-
-  it('a release that finds the lease lost, and is called again by the signal, is sent once', async () => {
-    const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
-    lease.signal.addEventListener('abort', () => void lease.release());
-    world.clock.standStill(3_000);
-    await lease.release();
-    await settle();
-    expect(a.store.sent('release')).toHaveLength(1);
-    expect(eventsOf(a, 'releasedAfterLoss')).toHaveLength(1);
-  });
-
-  it('observers hear that a lease was released before they hear of the one that follows it in memory', async () => {
-    const first = await a.locks.acquire('stock');
-    const waiting = track(a.locks.acquire('stock'));
-    await first.release();
-    await settle();
-    expect(waiting.state).toBe('fulfilled');
-    expect(a.events.map(({ type }) => type)).toEqual(['acquired', 'waiting', 'released', 'acquired']);
-  });
-
   it('a verify() that is answered after the lease was passed on ends the lease that stands on the lock by then', async () => {
     const first = await a.locks.acquire('stock');
     const waiting = track(a.locks.acquire('stock'));

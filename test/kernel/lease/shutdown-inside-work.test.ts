@@ -1,5 +1,4 @@
 import { LockShutdownError } from '../../../lib/kernel/api/errors.js';
-import { claimsOn } from '../../support/world/forgetful.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { gate, track } from '../../support/expect/tracked.js';
@@ -62,18 +61,6 @@ describe('a call from inside of work that a shutdown drains', () => {
     expect(shutdown.state).toBe('fulfilled');
   });
 
-  it('runs a singleton job', async () => {
-    const runs = a.locks.singletonRuns(claimsOn(world.server));
-    const job = { job: 'report', overlap: 'skip', onCrash: 'retry', keepMs: 60_000, lock: {} } as const;
-    const { working, shutdown } = await drained(() =>
-      runs.run({ ...job, tick: 'one' }, async () => (await a.locks.acquire('inner')).release()),
-    );
-    expect([working.error, working.state, shutdown.state]).toEqual([undefined, 'fulfilled', 'fulfilled']);
-    expect(await b.locks.singletonRuns(claimsOn(world.server)).run({ ...job, tick: 'one' }, () => 'again')).toBe(
-      undefined,
-    );
-  });
-
   it.each([
     ['by the queue', undefined],
     ['by polling', { next: () => 100 }],
@@ -97,18 +84,6 @@ describe('a call from inside of work that a shutdown drains', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('that waits until a resource is free since before the shutdown waits on', async () => {
-    const held = await b.locks.acquire('stock');
-    const working = track(a.locks.using('outer', undefined, () => a.locks.watches.waitUntilFree('stock')));
-    await settle();
-    const shutdown = track(a.locks.shutdown(10_000));
-    await settle();
-    expect(working.state).toBe('pending');
-    await held.release();
-    await settle();
-    expect([working.state, shutdown.state]).toEqual(['fulfilled', 'fulfilled']);
-  });
-
   it.each([
     ['by the queue', undefined],
     ['by polling', { next: () => 100 }],
@@ -129,15 +104,6 @@ describe('a call from inside of work that a shutdown drains', () => {
     // Nobody else has held the lock: it expires later.
     expect([working.state, shutdown.state]).toEqual(['fulfilled', 'fulfilled']);
     expect(world.server.listWaiters('stock')).toEqual([]);
-  });
-
-  it('whose own signal aborts says so, and not that the application shuts down', async () => {
-    await b.locks.acquire('stock');
-    const own = new AbortController();
-    const { working } = await drained(() => a.locks.acquire('stock', { signal: own.signal }));
-    own.abort();
-    await settle();
-    expect(working.error).toMatchObject({ code: 'LOCK_ABORTED' });
   });
 
   it('is refused where its lease was released before, or is lost', async () => {

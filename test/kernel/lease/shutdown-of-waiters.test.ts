@@ -1,7 +1,7 @@
 import { LockShutdownError } from '../../../lib/kernel/api/errors.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { executedWhen, lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
+import { lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
 import { gate, track, type Tracked } from '../../support/expect/tracked.js';
 
 describe('a shutdown turns away those who wait', () => {
@@ -41,18 +41,6 @@ describe('a shutdown turns away those who wait', () => {
     expect(shutdown.state).toBe('fulfilled');
   });
 
-  it('behind a holder of the process that does not end in time', async () => {
-    const holder = await a.locks.acquire('stock', { leaseMs: 3_000 });
-    const shutdown = await shutDown(wait(2), 1_000);
-    await world.clock.advance(1_250);
-    expect(holder.signal.reason).toMatchObject({ reason: 'shutdown' });
-    expect(shutdown.state).toBe('fulfilled');
-    expect(a.store.sent('acquire')).toHaveLength(1);
-    await world.clock.advance(5_000);
-    expect(world.server.isEmpty).toBe(true);
-    expect(world.clock.timers).toBe(0);
-  });
-
   it('in the queue of the store, which they leave', async () => {
     const holder = await b.locks.acquire('stock', { leaseMs: 3_000 });
     const waiting = wait(3);
@@ -62,20 +50,6 @@ describe('a shutdown turns away those who wait', () => {
     expect(shutdown.state).toBe('fulfilled');
     await holder.release();
     await world.clock.advance(5_000);
-    expect(world.server.isEmpty).toBe(true);
-    expect(world.clock.timers).toBe(0);
-  });
-
-  it('with their first command on its way, and takes back what it brings', async () => {
-    const arrival = gate();
-    a.store.next('acquire', executedWhen(arrival.opened));
-    const waiting = wait(3);
-    await settle();
-    const shutdown = await shutDown(waiting);
-    arrival.open();
-    await settle();
-    expect(shutdown.state).toBe('fulfilled');
-    await world.clock.advance(30_000); // the store was closed before; what came after that expires
     expect(world.server.isEmpty).toBe(true);
     expect(world.clock.timers).toBe(0);
   });
@@ -99,19 +73,6 @@ describe('a shutdown turns away those who wait', () => {
     await other.value.release();
     await settle();
     expect(world.server.isEmpty).toBe(true);
-  });
-
-  it('in the middle of a rotation that is lost: the release is sent again', async () => {
-    const holder = await a.locks.acquire('stock', { strictOrder: true });
-    const waiting = wait(2);
-    a.store.next('rotate', lostOnTheWay);
-    track(holder.release());
-    await settle();
-    const shutdown = await shutDown(waiting);
-    await world.clock.advance(1_100);
-    expect(shutdown.state).toBe('fulfilled');
-    expect(world.server.isEmpty).toBe(true);
-    expect(a.store.sent('rotate')).toHaveLength(1);
   });
 
   it('and who were granted in that very moment: the message is answered with a release', async () => {

@@ -2,7 +2,7 @@ import { LockShutdownError } from '../../../lib/kernel/api/errors.js';
 import type { SingleLease } from '../../../lib/kernel/lease/single-lease.js';
 import type { LockClient } from '../../../lib/kernel/lock-client.js';
 import { settle } from '../../support/world/fake-clock.js';
-import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { failing, lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
 import { gate, track } from '../../support/expect/tracked.js';
 
@@ -15,14 +15,6 @@ describe('shutdown', () => {
     world = new LockWorld();
     a = world.instance('a');
     b = world.instance('b');
-  });
-
-  it('without leases is over at once, and closes the store', async () => {
-    const shutdown = track(a.locks.shutdown(10_000));
-    await settle();
-    expect(shutdown.state).toBe('fulfilled');
-    expect(a.store.isClosed).toBe(true);
-    expect(world.clock.timers).toBe(0);
   });
 
   it('takes no new locks', async () => {
@@ -65,44 +57,6 @@ describe('shutdown', () => {
     expect(lease.signal.aborted).toBe(false);
     expect(world.server.isEmpty).toBe(true);
     expect(world.clock.timers).toBe(0); // nothing that would keep the process from its end
-  });
-
-  it('does not wait for a fixed lease that somebody took to let it run out', async () => {
-    const pauseBetweenReminders = await a.locks.acquire('reminder', { leaseMs: 60_000, watchdog: false });
-    const shutdown = track(a.locks.shutdown(10_000));
-    await settle();
-    expect(shutdown.state).toBe('fulfilled');
-    expect(pauseBetweenReminders.isHeld()).toBe(true);
-    expect(eventsOf(a, 'lost')).toEqual([]);
-    expect(await b.locks.tryAcquire('reminder')).toBeNull();
-  });
-
-  it('waits for work under a fixed lease', async () => {
-    const end = gate();
-    const work = track(a.locks.using('stock', { leaseMs: 60_000, watchdog: false }, () => end.opened));
-    await settle();
-    const shutdown = track(a.locks.shutdown(10_000));
-    await settle();
-    expect(shutdown.state).toBe('pending');
-    end.open();
-    await settle();
-    expect([work.state, shutdown.state]).toEqual(['fulfilled', 'fulfilled']);
-  });
-
-  it('lets work that is draining enter its reentrant lock again', async () => {
-    const begin = gate();
-    const work = track(
-      a.locks.using('stock', { mode: 'reentrant' }, async () => {
-        await begin.opened;
-        return a.locks.using('stock', { mode: 'reentrant' }, async () => 'entered again');
-      }),
-    );
-    await settle();
-    const shutdown = track(a.locks.shutdown(10_000));
-    begin.open();
-    await settle();
-    expect(work.value).toBe('entered again');
-    expect(shutdown.state).toBe('fulfilled');
   });
 
   it('aborts the signals of work that does not end in time; it may still release', async () => {
@@ -159,38 +113,6 @@ describe('shutdown', () => {
       ]);
       expect(shutdown.state).toBe('fulfilled');
     });
-
-    it('but not of one that is over within a quarter of a second', async () => {
-      const lease = await a.locks.acquire('stock');
-      const shutdown = track(a.locks.shutdown(10_000));
-      await world.clock.advance(249);
-      await lease.release();
-      await settle();
-      expect(shutdown.state).toBe('fulfilled');
-      expect(waits()).toEqual([]);
-    });
-
-    it('but not where drainMs is 0', async () => {
-      await a.locks.acquire('stock');
-      track(a.locks.shutdown(0));
-      await world.clock.advance(1_000);
-      expect(waits()).toEqual([]);
-    });
-
-    it('and of one with a short drainMs only that it did not suffice', async () => {
-      await a.locks.acquire('stock');
-      track(a.locks.shutdown(100));
-      await world.clock.advance(1_000);
-      expect(waits()).toMatchObject([{ type: 'drained', resources: ['stock'], waitedMs: 100 }]);
-    });
-  });
-
-  it('does not wait for a lease that was lost before', async () => {
-    await a.locks.acquire('stock', { watchdog: false, leaseMs: 100 });
-    await world.clock.advance(100);
-    const shutdown = track(a.locks.shutdown(10_000));
-    await settle();
-    expect(shutdown.state).toBe('fulfilled');
   });
 
   it('ends also while Redis hangs', async () => {
@@ -216,13 +138,6 @@ describe('shutdown', () => {
     await settle();
     expect(shutdown.state).toBe('fulfilled');
     expect(world.server.isEmpty).toBe(true);
-  });
-
-  it('is one, however often it is asked for', async () => {
-    await a.locks.acquire('stock', { leaseMs: 3_000 });
-    expect(a.locks.shutdown(1_000)).toBe(a.locks.shutdown(5_000));
-    await world.clock.advance(5_000);
-    expect(eventsOf(a, 'lost')).toMatchObject([{ reason: 'shutdown' }]);
   });
 
   it.each<[string, (lease: SingleLease, locks: LockClient) => Promise<unknown>]>([

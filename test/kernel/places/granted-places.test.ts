@@ -77,20 +77,6 @@ describe('a place whose waiter is granted', () => {
     expect(kept.slice(1)).toEqual([[2 * PERIOD_MS, 'a/waits']]);
   });
 
-  it('leaves the alarm alone though it was set for that place: it rings too soon, and again in time', async () => {
-    const granted = enter('a/granted');
-    await clock.advance(100);
-    const waits = enter('a/waits');
-    alarms.noted.length = 0;
-    keeper.leave(granted);
-    expect(alarms.noted).toEqual([]);
-    await clock.advance(PERIOD_MS - 100);
-    expect(kept).toEqual([]);
-    expect(keeper.keeps(waits)).toBe(true);
-    await clock.advance(100);
-    expect(kept).toEqual([[PERIOD_MS + 100, 'a/waits']]);
-  });
-
   it('leaves its group to the next waiter, with an alarm that rings for that one alone', async () => {
     keeper.leave(enter('a/granted'));
     const [alarm] = alarms.noted;
@@ -107,21 +93,6 @@ describe('a place whose waiter is granted', () => {
     expect(alarms.size).toBe(0);
     await clock.advance(10 * PERIOD_MS);
     expect(kept).toHaveLength(1);
-  });
-
-  it('takes its group along where there is another one: there may be one for each resource', async () => {
-    enter('a/waits');
-    keeper.leave(enter('b/granted'));
-    const before = new Set(alarms.noted);
-    alarms.noted.length = 0;
-    enter('b/next');
-    expect(alarms.noted).toHaveLength(1);
-    expect(before).not.toContain(alarms.noted[0]);
-    await clock.advance(PERIOD_MS);
-    expect(kept).toEqual([
-      [PERIOD_MS, 'a/waits'],
-      [PERIOD_MS, 'b/next'],
-    ]);
   });
 
   it('rings sooner for the next waiter where that is due sooner', async () => {

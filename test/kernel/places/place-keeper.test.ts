@@ -1,5 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Lease } from '../../../lib/kernel/api/lease.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import type { KeepReply } from '../../../lib/kernel/store/lock-store.js';
 import { LockStoreError } from '../../../lib/kernel/store/store-error.js';
@@ -67,32 +65,6 @@ describe('the places of a process in the queues of the store', () => {
       expect(b.store.sent('acquire')).toHaveLength(3);
       expect(sent('keep')).toEqual([]);
     });
-
-    it('are kept together where they have one fence, and apart where they have not', async () => {
-      b.store.fenceOf = (resource) => `slot ${Number(resource.slice(1)) % 2}`;
-      await waitForMany(4, { leaseMs: 3_000 });
-      await world.clock.advance(1_250);
-      expect(sent('keep').map(({ resource }) => resource.split(',').toSorted().join())).toEqual(
-        expect.arrayContaining(['r0,r2', 'r1,r3']),
-      );
-    });
-
-    it('are relied on for as long as any of them is wanted', async () => {
-      const isRelied = () => b.store.hearing!.isRelied;
-      const [first, second] = [await a.locks.acquire('r0'), await a.locks.acquire('r1')];
-      expect(isRelied()).toBe(false);
-      const waiting = [wait('r0'), wait('r1', { waitMs: 3_000 })];
-      await settle();
-      expect(isRelied()).toBe(true);
-      await first.release();
-      await settle();
-      expect(waiting[0]!.state).toBe('fulfilled');
-      expect(isRelied()).toBe(true);
-      await world.clock.advance(3_000);
-      expect(waiting[1]!.state).toBe('rejected');
-      expect(isRelied()).toBe(false);
-      await second.release();
-    });
   });
 
   describe('of several processes behind a holder that dies', () => {
@@ -134,20 +106,6 @@ describe('the places of a process in the queues of the store', () => {
       expect(waiting.map(({ state }) => state)).toEqual(['fulfilled', 'pending']);
     });
 
-    it('are asked for when a message said that they are free, though a keep of that moment is not answered', async () => {
-      const lease = await a.locks.acquire('stock', { minHoldMs: 20_000 });
-      const waiting = wait('stock', { attemptTimeoutMs: 20_000 });
-      await settle();
-      b.store.next('keep', lostOnTheWay);
-      await world.clock.advance(13_000);
-      expect(sent('keep')).toHaveLength(1);
-      await lease.release();
-      await world.clock.advance(6_900);
-      expect(waiting.state).toBe('pending');
-      await world.clock.advance(200);
-      expect(waiting.state).toBe('fulfilled');
-    });
-
     it('are asked for at once where the store has to go on, however many stand before them', async () => {
       await a.locks.acquire('stock');
       const [before, last] = [crowd(50), world.instance('last')];
@@ -157,20 +115,6 @@ describe('the places of a process in the queues of the store', () => {
       wait('stock', {}, last);
       await world.clock.advance(3);
       expect(last.store.sent('acquire')).toHaveLength(2);
-    });
-
-    it('are asked for soon where a waiter with a short lease is granted, and dies', async () => {
-      const [short, ...long] = crowd(3) as [Instance, Instance, Instance];
-      const holder = await a.locks.acquire('stock');
-      wait('stock', { leaseMs: 1_000 }, short);
-      await settle();
-      const waiting = long.map((instance) => wait('stock', {}, instance));
-      await world.clock.advance(20_000);
-      short.store.grantFate = grantLost;
-      short.store.all(lostOnTheWay);
-      await holder.release();
-      await world.clock.advance(1_100);
-      expect(waiting.map(({ state }) => state)).toEqual(['fulfilled', 'pending']);
     });
 
     it('are asked for where the waiter before them was granted, and its message was lost with its process', async () => {
@@ -270,26 +214,6 @@ describe('the places of a process in the queues of the store', () => {
       expect(times.size).toBeGreaterThanOrEqual(3);
     });
 
-    it('are spread also where they are few', async () => {
-      await waitForMany(200);
-      await world.clock.advance(6_000);
-      const since = world.clock.now();
-      b.store.hearing!.quietMs = 0;
-      b.store.unprove();
-      await world.clock.advance(1_000);
-      const moments = new Set(sent('keep', since).map(({ sentAt }) => Math.floor((sentAt - since) / 100)));
-      expect(moments.size).toBeGreaterThanOrEqual(3);
-    });
-
-    it('are kept no sooner than every second where they are a few more than four commands keep', async () => {
-      b.store.hearing!.quietMs = 0;
-      await waitForMany(257);
-      await world.clock.advance(10_000);
-      const since = world.clock.now();
-      await world.clock.advance(20_000);
-      expect(sizes(since).reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(257 * 20 * 1.1);
-    });
-
     it('are not calmed by an answer to what was sent before', async () => {
       const reply = gate();
       const holder = await a.locks.acquire('stock');
@@ -306,23 +230,6 @@ describe('the places of a process in the queues of the store', () => {
       expect(waiting.state).toBe('fulfilled');
     });
 
-    it('are not calmed by an answer that keeps them, either', async () => {
-      const reply = gate();
-      const holder = await a.locks.acquire('stock');
-      const waiting = wait('stock', { leaseMs: 3_000 });
-      await settle();
-      b.store.next('keep', repliedWhen(reply.opened));
-      await world.clock.advance(1_250);
-      expect(sent('keep')).toHaveLength(1);
-      b.store.nextGrants(grantLost);
-      await holder.release();
-      b.store.hearing!.quietMs = 0;
-      b.store.unprove();
-      reply.open();
-      await world.clock.advance(0);
-      expect(waiting.state).toBe('fulfilled');
-    });
-
     it('are kept sooner where that may not be noticed, in a few commands', async () => {
       b.store.hearing!.quietMs = 5_000;
       await waitForMany(100);
@@ -330,27 +237,6 @@ describe('the places of a process in the queues of the store', () => {
       expect(sizes().reduce((sum, size) => sum + size, 0)).toBeGreaterThanOrEqual(11 * 100);
       expect(sizes().length).toBeLessThanOrEqual(13 * 2);
       expect(sent('acquire')).toHaveLength(100);
-    });
-
-    it('are kept as soon by those that were not the first when they last heard: they may be by now', async () => {
-      b.store.hearing!.quietMs = 5_000;
-      const holder = await a.locks.acquire('stock');
-      const before = wait('stock', {}, world.instance('c'));
-      await settle();
-      const { acquire } = b.store;
-      b.store.acquire = async (...asked) => {
-        const reply = await acquire.apply(b.store, asked);
-        return reply.status === 'queued' ? { ...reply, place: 2 } : reply;
-      };
-      const waiting = wait();
-      // Beyond what it asks to tell of a long wait.
-      await world.clock.advance(5_500);
-      await holder.release();
-      await settle();
-      b.store.nextGrants(grantLost);
-      await (before.value as Lease).release();
-      await world.clock.advance(5_100);
-      expect(waiting.state).toBe('fulfilled');
     });
   });
 
@@ -369,33 +255,6 @@ describe('the places of a process in the queues of the store', () => {
       expect(b.store.sent('acquire')).toHaveLength(10);
     });
 
-    it('are tried again after their pause, though others are tried again sooner', async () => {
-      await Promise.all(names(257).map((name) => a.locks.acquire(name)));
-      for (const name of names(257)) {
-        wait(name);
-        await world.clock.advance(40);
-      }
-      await world.clock.advance(20_000);
-      b.store.fates.keep = failing('notExecuted');
-      await world.clock.advance(10_000);
-      const since = world.clock.now();
-      await world.clock.advance(10_000);
-      // Each after 500 ms or more, but for those that go along with others.
-      expect(sizes(since).length).toBeLessThanOrEqual(100);
-    });
-
-    it('are tried again when an answer does not come in time, and a late one still counts', async () => {
-      const late = gate();
-      const waiting = await waitForMany(2, { leaseMs: 3_000, attemptTimeoutMs: 300 });
-      b.store.next('keep', repliedWhen(late.opened), lostOnTheWay, lostOnTheWay);
-      await world.clock.advance(2_000);
-      expect(sizes().length).toBeGreaterThanOrEqual(2);
-      late.open();
-      await world.clock.advance(3_000);
-      expect(waiting.map(({ state }) => state)).toEqual(['pending', 'pending']);
-      expect(world.server.listWaiters('r0')).toEqual(['b']);
-    });
-
     it('are asked for alone where one of them cannot be kept, and where none may be', async () => {
       await waitForMany(3, { leaseMs: 3_000 });
       const keep = b.store.keepPlaces!;
@@ -412,31 +271,6 @@ describe('the places of a process in the queues of the store', () => {
       await world.clock.advance(1_300);
       expect(b.store.sent('acquire').length - before).toBeGreaterThanOrEqual(3);
     });
-
-    it('are asked for alone where the store has forgotten them', async () => {
-      const waiting = await waitForMany(3, { leaseMs: 3_000 });
-      for (const { owner, resource } of b.store.sent('acquire')) {
-        await a.store.release({ resource, id: owner!, mode: 'exclusive' });
-      }
-      expect(world.server.listWaiters('r1')).toEqual([]);
-      await world.clock.advance(1_250);
-      expect(world.server.listWaiters('r1')).toEqual(['b']);
-      expect(b.store.sent('acquire')).toHaveLength(6);
-      expect(waiting.map(({ state }) => state)).toEqual(Array(3).fill('pending'));
-    });
-
-    it('are kept by a few commands at a time', async () => {
-      const replies = gate();
-      await waitForMany(1_000);
-      b.store.fates.keep = repliedWhen(replies.opened);
-      world.clock.standStill(60_000);
-      await world.clock.advance(0);
-      expect(sizes()).toEqual([64, 64, 64, 64]);
-      replies.open();
-      await world.clock.advance(100);
-      expect(sizes().length).toBeGreaterThanOrEqual(Math.ceil(1_000 / 64));
-      expect(Math.max(...sizes())).toBe(64);
-    });
     it('are kept at one server while another one does not answer', async () => {
       // A cluster: each resource is in another slot.
       b.store.fenceOf = (resource) => `slot ${resource}`;
@@ -450,23 +284,6 @@ describe('the places of a process in the queues of the store', () => {
       expect(answering.filter((name) => world.server.listWaiters(name).length === 0)).toEqual([]);
       // No place was lost in the meantime.
       expect(b.store.sent('acquire')).toHaveLength(400);
-    });
-
-    it('are not kept again because a call among them has no patience', async () => {
-      await waitForMany(63, { leaseMs: 3_000 });
-      await a.locks.acquire('hasty');
-      wait('hasty', { leaseMs: 3_000, attemptTimeoutMs: 10 });
-      await settle();
-      // Each answer takes 50 ms.
-      b.store.fates.keep = async (execute) => {
-        const reply = await execute();
-        await new Promise<void>((resolve) => world.clock.setTimer(resolve, 50));
-        return reply;
-      };
-      await world.clock.advance(11_000);
-      const kept = sent('keep').filter(({ resource }) => resource.split(',').includes('r0'));
-      // Three times in a second, which is their period.
-      expect(kept.length).toBeLessThanOrEqual(33);
     });
   });
 
@@ -500,49 +317,5 @@ describe('the places of a process in the queues of the store', () => {
       await world.clock.advance(1);
       expect(b.store.sent('acquire')).toHaveLength(2);
     });
-
-    it('show the label of the next call, though the one before it was given up while it asked', async () => {
-      await a.locks.acquire('stock');
-      b.store.next('acquire', repliedWhen(reply.opened));
-      const stop = new AbortController();
-      const first = wait('stock', { label: { run: 'one' }, signal: stop.signal });
-      wait('stock', { label: { run: 'two' } });
-      await settle();
-      stop.abort();
-      await settle();
-      expect(first.state).toBe('rejected');
-      reply.open();
-      await world.clock.advance(0);
-      const { waiters } = await a.locks.inspect('stock');
-      expect(waiters).toMatchObject([{ label: { run: 'two' } }]);
-    });
-  });
-
-  it('of a call whose holder passes the lock on to it in memory are kept for the call behind it', async () => {
-    const options = { mode: 'read', leaseMs: 3_000 } as const;
-    const writer = await b.locks.acquire('stock', { mode: 'write', leaseMs: 3_000 });
-    const readers = [wait('stock', options), wait('stock', options)];
-    await world.clock.advance(2_000);
-    await writer.release();
-    await settle();
-    expect(readers.map(({ state }) => state)).toEqual(['fulfilled', 'fulfilled']);
-    expect(b.locks.stats()).toMatchObject({ resources: 1 });
-  });
-
-  it('are kept outside the context of any call', async () => {
-    const request = new AsyncLocalStorage<string>();
-    const seen: (string | undefined)[] = [];
-    const keep = b.store.keepPlaces!;
-    b.store.keepPlaces = (places, sentAt) => {
-      seen.push(request.getStore());
-      return keep(places, sentAt);
-    };
-    await a.locks.acquire('stock');
-    request.run('a request', () => wait('stock', { leaseMs: 3_000 }));
-    await world.clock.advance(3_000);
-    request.run('another request', () => b.store.reconnect());
-    await settle();
-    expect(seen.length).toBeGreaterThanOrEqual(3);
-    expect(new Set(seen)).toEqual(new Set([undefined]));
   });
 });

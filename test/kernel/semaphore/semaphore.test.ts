@@ -33,26 +33,6 @@ describe('a semaphore', () => {
     expect((await semaphore(b).tryAcquire())!.mode).toBe('semaphore');
   });
 
-  it('says whether it ran the work', async () => {
-    expect(await semaphore(a).tryUsing({ count: 3 }, ({ mode }) => mode)).toEqual({ ran: true, value: 'semaphore' });
-    const held = await semaphore(a).acquire({ count: 3 });
-    expect(await semaphore(b).tryUsing(() => 'ran')).toEqual({ ran: false });
-    await held.release();
-    for (const given of [[undefined], [{}, undefined], [() => {}, {}]]) {
-      const call = semaphore(a).tryUsing(...(given as unknown as [() => void]));
-      await expect(call).rejects.toMatchObject({ code: 'INVALID_LOCK_OPTIONS', option: 'work' });
-    }
-    await expectNothingLeft();
-  });
-
-  it('runs work under permits, with or without options', async () => {
-    expect(await semaphore(a).using(async ({ mode }) => mode)).toBe('semaphore');
-    const left = await semaphore(a).using({ count: 2 }, () => semaphore(b).available());
-    expect(left).toBe(1);
-    await expect(semaphore(a).using(undefined, undefined as never)).rejects.toThrow('using needs a function');
-    await expectNothingLeft();
-  });
-
   it.each([undefined, null])('takes %p for no options', async (none) => {
     const lease = await semaphore(a).acquire(none as never);
     expect(await semaphore(b).available()).toBe(2);
@@ -108,19 +88,6 @@ describe('a semaphore', () => {
       expect(order).toEqual(['a1', 'b', 'a2', 'a3', 'a4']);
       await expectNothingLeft();
     });
-
-    it('passes nothing on to one who wants another number of permits', async () => {
-      const holder = await semaphore(a).acquire({ count: 2 });
-      const waiting = [acquire(a, { count: 3 }), acquire(a, { count: 2 })];
-      await settle();
-      await holder.release();
-      await settle();
-      expect(states(waiting)).toEqual(['fulfilled', 'pending']);
-      await waiting[0]!.value.release();
-      await settle();
-      await waiting[1]!.value.release();
-      await expectNothingLeft();
-    });
   });
 
   describe('in a context that holds permits', () => {
@@ -144,14 +111,6 @@ describe('a semaphore', () => {
           await expect(semaphore(a).acquire()).rejects.toThrow('holds 3 of the 3 permits');
         });
       });
-    });
-
-    it('counts only what is still held', async () => {
-      await semaphore(a).using({ count: 3 }, async (lease) => {
-        await lease.release();
-        await (await semaphore(a).acquire({ count: 3 })).release();
-      });
-      await expectNothingLeft();
     });
   });
 
@@ -178,12 +137,6 @@ describe('a semaphore', () => {
       await expectNothingLeft();
     });
 
-    it('says so also inside of the work that holds it', async () => {
-      await semaphore(a).using(() =>
-        expect(a.locks.acquire('exports')).rejects.toMatchObject({ code: 'LOCK_MODE_MISMATCH' }),
-      );
-    });
-
     it('says so where two state different totals, and how to change it', async () => {
       await semaphore(a, 3).acquire();
       await expect(semaphore(b, 5).acquire()).rejects.toThrow(
@@ -194,13 +147,6 @@ describe('a semaphore', () => {
   });
 
   describe('that is resized', () => {
-    it('decides for its own object when the semaphore is free', async () => {
-      const resized = semaphore(a);
-      await resized.resize(5);
-      await resized.acquire({ count: 5 });
-      expect((await b.locks.inspect('exports')).permits).toEqual({ total: 5, available: 0 });
-    });
-
     it.each([0, 1.5, 1_000_001])('refuses %p permits', async (permits) => {
       await expect(semaphore(a).resize(permits)).rejects.toMatchObject({ option: 'permits' });
       expect(a.store.commands).toHaveLength(0);

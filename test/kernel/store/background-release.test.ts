@@ -1,7 +1,7 @@
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { failing, lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
-import { gate, track } from '../../support/expect/tracked.js';
+import { gate } from '../../support/expect/tracked.js';
 
 describe('a release in the background', () => {
   let world: LockWorld;
@@ -40,26 +40,5 @@ describe('a release in the background', () => {
     expect(eventsOf(a, 'releaseFailed')).toMatchObject([{ resource: 'stock', error: { code: 'LOCK_UNAVAILABLE' } }]);
     expect(a.store.sent('release')).toHaveLength(2);
     expect(await b.locks.tryAcquire('stock')).not.toBeNull();
-  });
-
-  it('that finds the lease gone says that it was lost', async () => {
-    const lease = await a.locks.acquire('stock', { backgroundRelease: true });
-    world.server.lose('stock');
-    await lease.release();
-    await settle();
-    expect(eventsOf(a, 'lost')).toMatchObject([{ reason: 'takenOver' }]);
-  });
-
-  it('is waited for by a shutdown', async () => {
-    const answer = gate();
-    const lease = await a.locks.acquire('stock', { backgroundRelease: true });
-    a.store.next('release', repliedWhen(answer.opened));
-    await lease.release();
-    const shutdown = track(a.locks.shutdown(10_000));
-    await world.clock.advance(500);
-    expect(shutdown.state).toBe('pending');
-    answer.open();
-    await settle();
-    expect(shutdown.state).toBe('fulfilled');
   });
 });

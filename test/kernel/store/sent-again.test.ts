@@ -1,6 +1,5 @@
 import type { Lease } from '../../../lib/kernel/api/lease.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
-import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { brokenAfter, failing, type Fate, lostOnTheWay, type Verb } from '../../support/world/scripted-store.js';
 import { gate, track, type Tracked } from '../../support/expect/tracked.js';
@@ -13,16 +12,13 @@ const demoted = failing('notExecuted', 'READONLY this server is a replica');
 describe('a command that Redis has certainly not executed', () => {
   let world: LockWorld;
   let a: Instance;
-  let b: Instance;
 
   beforeEach(() => {
     world = new LockWorld();
     a = world.instance('a');
-    b = world.instance('b');
   });
 
   const rejection = ({ error }: Tracked<unknown>) => error as Error & { lastAttempt: string };
-  const hold = (leaseMs = LEASE_MS) => a.locks.acquire('stock', { leaseMs });
 
   type Question = [verb: Verb, prepare: () => Promise<() => Promise<unknown>>];
   const ofLease =
@@ -119,36 +115,6 @@ describe('a command that Redis has certainly not executed', () => {
     expect(a.store.sent(verb)).toHaveLength(sent);
   });
 
-  it('extend counts the lease from when it was executed, and no sooner', async () => {
-    const lease = await hold();
-    a.store.next('renew', demoted, demoted);
-    const extending = track(lease.extend(5_000));
-    await world.clock.advance(60);
-    expect(extending.state).toBe('fulfilled');
-    expect(lease.remainingMs()).toBe(5_000 - 52);
-    await world.clock.advance(60_000);
-    expect(lease.isHeld()).toBe(true);
-  });
-
-  it('entering again, and leaving: the depth in Redis is right after each', async () => {
-    const depth = async () => (await b.locks.inspect('stock')).holders[0]?.depth;
-    await a.locks.using('stock', { mode: 'reentrant' }, async () => {
-      a.store.next('setDepth', demoted);
-      const entered = [1, 2].map(() => a.locks.acquire('stock', { mode: 'reentrant' }));
-      const [inner, innermost] = await Promise.all(entered);
-      await world.clock.advance(TIMEOUT_MS / 4);
-      expect(await depth()).toBe(3);
-      a.store.next('setDepth', demoted);
-      await innermost!.release();
-      await world.clock.advance(TIMEOUT_MS / 4);
-      expect(await depth()).toBe(2);
-      await inner!.release();
-      await settle();
-      expect(await depth()).toBe(1);
-    });
-    expect(world.server.isEmpty).toBe(true);
-  });
-
   describe('a release in the background', () => {
     it('is sent again like any other', async () => {
       const lease = await a.locks.acquire('stock', { backgroundRelease: true });
@@ -179,20 +145,6 @@ describe('a command that Redis has certainly not executed', () => {
       expect(waiting.value.fencingToken).toBeGreaterThan(first.fencingToken);
       await waiting.value.release();
       expect(world.server.isEmpty).toBe(true);
-    });
-
-    it('whoever waits elsewhere comes first, as after any rotation', async () => {
-      const first = await acquire(a);
-      const own = track(acquire(a));
-      const other = track(acquire(b));
-      await settle();
-      a.store.next('rotate', demoted);
-      track(first.release());
-      await world.clock.advance(100);
-      expect([own.state, other.state]).toEqual(['pending', 'fulfilled']);
-      await other.value.release();
-      await settle();
-      expect(own.state).toBe('fulfilled');
     });
 
     it('a next call that gives up meanwhile takes nothing with it', async () => {

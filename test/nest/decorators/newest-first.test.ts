@@ -129,21 +129,6 @@ describe("onBusy: 'cancelHolder'", () => {
     expect(stored).toEqual(['b']);
   });
 
-  it('a request waits for a handler that ignores its signal, whose result stands', async () => {
-    const { app, url } = await start({ imports: [inMemory()], controllers: [PreviewController] });
-    const locks = app.get(RedisLockService);
-    const older = fetch(`${url}/deaf?text=a`);
-    await eventually(() => expect(began).toEqual(['a']));
-    const held = (await locks.inspect('deaf')).holders;
-    const newer = locks.using('deaf', { onBusy: 'cancelHolder' }, () => void stored.push('newer'));
-    await eventually(() => expect(began).toEqual(['a', 'asked to stop']));
-    expect((await locks.inspect('deaf')).holders).toMatchObject([{ fencingToken: held[0]!.fencingToken }]);
-    finish.open();
-    expect(await (await older).text()).toBe('a');
-    await newer;
-    expect(stored).toEqual(['a', 'newer']);
-  });
-
   it.each<[string, object, string]>([
     ['several resources', { key: ['a', 'b'] }, 'may have another holder'],
     ['a shared mode', { key: 'a', mode: 'read' }, 'mode read'],

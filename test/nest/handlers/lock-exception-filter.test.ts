@@ -144,12 +144,6 @@ describe.each(PLATFORMS)('LockExceptionFilter on %s', (_, adapter) => {
     expect(log.at('error')).toEqual(status === 500 ? [errors[kind]!.message] : []);
   });
 
-  it('leaves an AbortError of another signal alone', async () => {
-    const { url, log } = await startFailing();
-    expect((await fetch(`${url}/signal/none`)).status).toBe(500);
-    expect(log.at('error')).toEqual([expect.stringMatching(/^AbortError: /)]);
-  });
-
   it.each([['busy for long', '30']])('with maxRetryAfterMs, %s: Retry-After %s', async (kind, retry) => {
     const { url } = await start({
       controllers: [FailingController],
@@ -363,13 +357,6 @@ describe('LockExceptionFilter elsewhere than HTTP', () => {
     expect(stack).not.toContain('at ');
     // What reports errors to the operator finds the original.
     expect(error.cause).toBe(errors[kind]);
-  });
-
-  it('gives a microservice the stream that tells its caller', async () => {
-    const answer = filter.catch(errors['busy']!, hostOf('rpc')) as Observable<never>;
-    expect(
-      await rejection(new Promise((resolve, reject) => answer.subscribe({ next: resolve, error: reject }))),
-    ).toEqual(told);
   });
 
   const STATUS: Record<string, number> = {

@@ -130,30 +130,12 @@ describe.each(PLATFORMS)('@LockHandler and answers that are sent bit by bit, on 
     await eventually(async () => expect(await holders()).toBe(0));
   });
 
-  it('hold the lock until an async generator has ended', async () => {
-    const answer = call('rows');
-    await eventually(() => expect(answer.text).toBe('first '));
-    expect(await holders()).toBe(1);
-    mayEnd.open();
-    await eventually(() => expect(answer.text).toBe('first last'));
-    await eventually(async () => expect(await holders()).toBe(0));
-  });
-
   it.each(['file', 'readable'])('free the lock when the client goes away: %s', async (path) => {
     const answer = call(path);
     file.write('first ');
     await eventually(() => expect(answer.text).toBe('first '));
     answer.hangUp();
     await eventually(async () => expect(await holders()).toBe(0));
-  });
-
-  it('free the lock when the stream fails', async () => {
-    const answer = call('file');
-    file.write('first ');
-    await eventually(() => expect(answer.text).toBe('first '));
-    file.destroy(new Error('the disk is gone'));
-    await eventually(async () => expect(await holders()).toBe(0));
-    await eventually(() => expect(answer.ended).toBe(true));
   });
 
   it.each(['replaced', 'replaced-outside'])(

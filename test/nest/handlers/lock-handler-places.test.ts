@@ -79,34 +79,6 @@ class LostController {
   async route(): Promise<void> {}
 }
 
-/** What some packages for tracing did: the wrapper runs the method, but has none of its metadata. */
-function Forgetful(): MethodDecorator {
-  return (_target, _name, descriptor: PropertyDescriptor) => {
-    const original = descriptor.value as (...args: unknown[]) => unknown;
-    descriptor.value = function (...args: unknown[]): unknown {
-      return original.apply(this, args);
-    };
-  };
-}
-
-class WithRoute {
-  @Get('forgotten')
-  @Forgetful()
-  @LockHandler('x')
-  async pay(): Promise<void> {}
-}
-
-@Controller()
-class Forgotten extends WithRoute {}
-
-@Injectable()
-class ForgottenMutation {
-  @Mutation()
-  @Forgetful()
-  @LockHandler({ key: 'x', permits: 2 })
-  async pay(): Promise<void> {}
-}
-
 /** Called without interceptors. */
 @Injectable()
 class Scheduled {
@@ -140,13 +112,6 @@ class OnCommand {
 class OfOtherPackage {
   @LockHandler('x')
   async listen(): Promise<void> {}
-}
-
-@Injectable()
-class Billing {
-  @SetMetadata('queue:worker', {})
-  @LockHandler({ key: 'x', service: 'billing' })
-  async send(): Promise<void> {}
 }
 
 @Injectable()
@@ -197,39 +162,6 @@ describe('@LockHandler, when the application starts', () => {
     expect(error.message).toMatch(/^LostController\.route has @LockHandler.* Add the class to the controllers/);
   });
 
-  it('refuses a handler whose lock another decorator has taken off, with the guards below', async () => {
-    const lost = /has @LockHandler, which would never run: a decorator above it has replaced the method, .* copy/;
-    const controllers = await rejection(start({ imports: [inMemory()], controllers: [Forgotten] }));
-    expect(controllers).toBeInstanceOf(InvalidLockOptionsError);
-    expect(controllers.message).toMatch(lost);
-    const providers = await rejection(start({ imports: [inMemory()], providers: [ForgottenMutation] }));
-    expect(providers.message).toMatch(lost);
-  });
-
-  it('says nothing of a handler that a subclass replaces, that a mock stands for, or with the lock above', async () => {
-    @Controller()
-    class Overrides extends WithRoute {
-      @Get('overrides')
-      override async pay(): Promise<void> {}
-    }
-    @Controller()
-    class Mocked {
-      @Get('mocked')
-      @LockHandler('x')
-      async pay(): Promise<void> {}
-    }
-    Mocked.prototype.pay = async () => {};
-    @Controller()
-    class Above {
-      @Get('above')
-      @LockHandler('x')
-      @Forgetful()
-      async pay(): Promise<void> {}
-    }
-    const { log } = await start({ imports: [inMemory()], controllers: [Overrides, Mocked, Above] });
-    expect(log.at('warn')).toEqual([]);
-  });
-
   it.each([
     ['the method', OnCommand],
     ['the class', OfOtherPackage],
@@ -237,16 +169,6 @@ describe('@LockHandler, when the application starts', () => {
     const { log } = await start({ imports: [inMemory()], providers: [provider] });
     expect(log.at('warn')).toEqual([expect.stringContaining('has @LockHandler, but Nest is not known to run')]);
     expect(log.at('warn')[0]).toContain('@DistributedLock');
-  });
-
-  it('warns once, by the lock service that the method names, wherever the provider is listed', async () => {
-    class Elsewhere {}
-    const { log } = await start({
-      imports: [inMemory(), inMemory({ service: 'billing' }), { module: Elsewhere, providers: [Billing] }],
-      providers: [Billing],
-    });
-    expect(log.at('warn')).toHaveLength(1);
-    expect(log.at('warn')[0]).toMatch(/^Billing\.send has @LockHandler/);
   });
 
   it.each([[{}]])('refuses a field resolver of GraphQL that no interceptor runs for: %p', async (options) => {

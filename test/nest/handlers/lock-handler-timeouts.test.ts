@@ -198,24 +198,6 @@ describe.each(PLATFORMS)('@LockHandler and interceptors that give up before the 
     expect(shop().log.at('error')).toEqual([]);
   });
 
-  it('a request that is given up while it waits for the lock leaves the queue', async () => {
-    await using _held = await shop().locks.acquire('orders');
-    const first = status('outside/first');
-    await eventually(async () => expect(await waiters()).toBe(1));
-    timeIsUp.open();
-    expect(await first).toBe(408);
-    await eventually(async () => expect(await waiters()).toBe(0));
-    expect(events).toEqual([]);
-  });
-
-  it('an interceptor that calls the handler again does so under the same lock', async () => {
-    const acquired: string[] = [];
-    shop().locks.observe((event) => event.type === 'acquired' && acquired.push(event.resource));
-    expect(await (await fetch(`${shop().url}/orders/retried`)).text()).toBe('3 attempts under orders');
-    expect(acquired).toEqual(['orders']);
-    expect(await holders()).toBe(0);
-  });
-
   it.each(
     ['anew', 'both-anew'].flatMap((path) => ['retry', 'catchError', 'repeat', 'value'].map((how) => [path, how])),
   )(

@@ -1,11 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import {
-  DistributedLock,
-  LeaseLostError,
-  LockShutdownError,
-  RedisLockModule,
-  RedisLockService,
-} from 'nestjs-redis-lock';
+import { DistributedLock, LockShutdownError, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { useAdmin } from '../../support/redis/lock-instances.js';
 import { inMemory, useApps } from '../nest-apps.js';
@@ -118,51 +112,6 @@ describe('when the application closes', () => {
     await eventually(() => expect(closing.state).toBe('fulfilled'));
   });
 
-  it('running work may still enter again what it holds', async () => {
-    const { app, jobs } = await startJobs(20_000);
-    const work = jobs.nesting();
-    await eventually(() => expect(story).toEqual(['began']));
-    const closing = app.close();
-    expect(await rejection(jobs.other())).toBeInstanceOf(LockShutdownError);
-    finish.open();
-    expect(await work).toBe('entered again');
-    await closing;
-  });
-
-  it('waiters are turned away at once, and leave no place in the queue', async () => {
-    const holder = await startJobs(0);
-    const { app, jobs } = await startJobs(0);
-    await using lease = await holder.locks.acquire('job', { watchdog: false });
-    const waiting = rejection(jobs.long());
-    await eventually(async () => expect((await holder.locks.inspect('job')).waiters).toHaveLength(1));
-    await app.close();
-    const error = await waiting;
-    expect(error).toBeInstanceOf(LockShutdownError);
-    expect(error.message).toBe('Jobs.long: "job" was not acquired: this application is shutting down.');
-    expect(story).toEqual([]);
-    expect((await holder.locks.inspect('job')).waiters).toEqual([]);
-    expect(lease.isHeld()).toBe(true);
-  });
-
-  it('work that does not end within drainMs sees its signal abort, and may still release', async () => {
-    const { app, jobs, log } = await startJobs(50);
-    const work = jobs.untilAborted();
-    await eventually(() => expect(story).toEqual(['began']));
-    await app.close();
-    const reason = await work;
-    expect(reason).toBeInstanceOf(LeaseLostError);
-    expect((reason as LeaseLostError).reason).toBe('shutdown');
-    expect(log.at('warn')).toEqual([
-      expect.stringMatching(
-        /^Closing: 1 lease still held after \d+ ms \(shutdown.drainMs\): "job"\. The shutdown goes on/,
-      ),
-      expect.stringMatching(
-        /^The lease of "job" is no longer held: .*shutdown\.drainMs\. Its signal has aborted\. See docs/,
-      ),
-    ]);
-    expect(await lockKeys()).toEqual([]);
-  });
-
   it('what hangs does not hold it up for longer, and its lock stays until it expires: nobody runs beside it', async () => {
     const { app, jobs } = await startJobs(0);
     const hanging = jobs.long();
@@ -171,12 +120,5 @@ describe('when the application closes', () => {
     expect(await admin().pttl('lock:{job}')).toBeGreaterThan(0);
     finish.open();
     expect(await hanging).toBe('done'); // too late for the lock, but its own result stands
-  });
-
-  it('a second close does nothing', async () => {
-    const { app } = await startJobs(0);
-    await Promise.all([app.close(), app.close()]);
-    await app.close();
-    expect(app.get(RedisLockService).current()).toBeUndefined();
   });
 });

@@ -33,14 +33,6 @@ describe('lines that repeat', () => {
     expect(written.slice(2)).toEqual(['1 more loss: "x"']);
   });
 
-  it('are written again after a minute without any, and leave no timer behind', async () => {
-    add('loss', 'a');
-    await clock.advance(MINUTE_MS);
-    expect(clock.timers).toBe(0);
-    add('loss', 'b');
-    expect(written).toEqual(['loss of a', 'loss of b']);
-  });
-
   it('leave no timer behind once they are closed: what is counted is written, and each line after that', () => {
     add('loss', 'a');
     add('loss', 'b');
@@ -69,22 +61,6 @@ describe('lines that repeat', () => {
     for (let text = 0; text < 1_000; text++) add('failure', 'a', `text ${text}`);
     expect(add('loss', 'a')).toBe(true);
     expect(written.at(-1)).toBe('loss of a');
-  });
-
-  it('are told at the end, where they were only counted', () => {
-    add('loss', 'a');
-    add('loss', 'b');
-    lines.flush();
-    expect(written).toEqual(['loss of a', '1 more loss: "b"']);
-    expect(clock.timers).toBe(0);
-  });
-
-  it('are not summed up where another line has told of them', async () => {
-    add('loss', 'a');
-    add('loss', 'b');
-    lines.forget((kind) => kind === 'loss');
-    await clock.advance(MINUTE_MS);
-    expect(written).toEqual(['loss of a']);
   });
 
   it('escape what a name could do to a terminal', () => {

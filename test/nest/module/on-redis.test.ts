@@ -1,13 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import {
-  DistributedLock,
-  LockBusyError,
-  type LockEvent,
-  LockUnavailableError,
-  RedisLockModule,
-  RedisLockService,
-} from 'nestjs-redis-lock';
+import { DistributedLock, type LockEvent, LockUnavailableError, RedisLockService } from 'nestjs-redis-lock';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { useAdmin } from '../../support/redis/lock-instances.js';
 import { inMemory, useApps } from '../nest-apps.js';
@@ -55,33 +48,6 @@ describe('an application on Redis', () => {
   const startReports = (options: Parameters<typeof inMemory>[0] = {}) =>
     start({ imports: [inMemory({ connection: redis().url, ...options })], providers: [Reports] });
   const lockKeys = async (prefix = 'lock'): Promise<string[]> => admin().keys(`${prefix}:{*`);
-
-  it('runs a locked method on one instance at a time', async () => {
-    const [one, two] = [await startReports(), await startReports()];
-    const first = one.app.get(Reports).build();
-    await eventually(() => expect(running).toBe(1));
-    expect(await lockKeys()).toEqual(['lock:{reports}']);
-    expect(await rejection(two.app.get(Reports).build())).toBeInstanceOf(LockBusyError);
-    finish.open();
-    expect(await first).toBe('built');
-    expect(await two.app.get(Reports).build()).toBe('built');
-    expect(await lockKeys()).toEqual([]);
-  });
-
-  it('does not mix with another application in the same process on another prefix', async () => {
-    const [shop, bank] = [await startReports({ keyPrefix: 'shop' }), await startReports({ keyPrefix: 'bank' })];
-    const both = [shop.app.get(Reports).build(), bank.app.get(Reports).build()];
-    await eventually(() => expect(running).toBe(2));
-    expect([await lockKeys('shop'), await lockKeys('bank')]).toEqual([['shop:{reports}'], ['bank:{reports}']]);
-    finish.open();
-    await Promise.all(both);
-    // Nor within one async context.
-    const bankLocks = bank.app.get(RedisLockService);
-    await shop.app.get(RedisLockService).using('x', async () => {
-      expect(bankLocks.current('x')).toBeUndefined();
-      expect(await bankLocks.using('x', () => 'not in its way')).toBe('not in its way');
-    });
-  });
 
   it('uses a client of the user without changing or closing it', async () => {
     const client = new Redis(redis().url, { keyPrefix: 'mine:', connectionName: 'of-the-user' });
@@ -169,25 +135,5 @@ describe('an application on Redis', () => {
     await own.kill();
     expect(await waiting).toBeInstanceOf(LockUnavailableError);
     await own.stop();
-  });
-
-  it('is registered by forRootAsync with a client that the application has', async () => {
-    const client = new Redis(redis().url);
-    const { app } = await start({
-      imports: [
-        RedisLockModule.forRootAsync({
-          imports: [
-            { module: class Clients {}, providers: [{ provide: 'REDIS', useValue: client }], exports: ['REDIS'] },
-          ],
-          inject: ['REDIS'],
-          useFactory: (redisClient: Redis) => ({ connection: redisClient }),
-        }),
-      ],
-      providers: [Reports],
-    });
-    expect(await app.get(Reports).quick()).toBe('quickly');
-    await app.close();
-    expect(await client.ping()).toBe('PONG');
-    client.disconnect();
   });
 });

@@ -2,7 +2,7 @@ import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
 import type { Lease } from '../../../lib/kernel/api/lease.js';
 import { ACQUIRE } from '../../../lib/redis/script/scripts.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
-import { commandCounts, resetCounts, untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { resetCounts, untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
@@ -47,69 +47,6 @@ describe('an attempt that times out leaves no orphan lock', () => {
     await lost;
     expect(error.lastAttempt).toBe('failed');
     await expectNoLock();
-  });
-
-  it('when the command reaches Redis only after the caller gave up', async () => {
-    const { proxy, locks } = await throughProxy();
-    await using _ = proxy;
-    proxy.blackHole('toServer', 'commands');
-    await rejection(locks.acquire('a', { waitMs: 0 }));
-    proxy.heal();
-    await eventually(async () => expect((await commandCounts(admin())).evalsha).toBeGreaterThanOrEqual(2));
-    await expectNoLock();
-  });
-
-  it('when Redis stands still and executes it later', async () => {
-    const { locks } = await start({ defaults: { leaseMs: 60_000, attemptTimeoutMs: 100 } });
-    await redis().pause();
-    await rejection(locks.acquire('a', { waitMs: 0 }));
-    await redis().resume();
-    await expectNoLock();
-  });
-
-  it('when the caller aborts while the command is on its way', async () => {
-    const { proxy, locks } = await throughProxy();
-    await using _ = proxy;
-    proxy.blackHole('toClient', 'commands');
-    const controller = new AbortController();
-    const outcome = rejection(locks.acquire('a', { signal: controller.signal }));
-    await eventually(async () => expect(await admin().exists('lock:{a}')).toBe(1));
-    controller.abort();
-    expect(await outcome).toMatchObject({ code: 'LOCK_ABORTED' });
-    proxy.heal();
-    await expectNoLock();
-  });
-
-  it('when the reply of a slow network grants a lease whose time is over', async () => {
-    const { proxy, locks } = await throughProxy();
-    await using _ = proxy;
-    proxy.delayMs = 150;
-    const outcome = locks.acquire('a', { leaseMs: 100, waitMs: 0, attemptTimeoutMs: 5_000 });
-    await expect(outcome).rejects.toBeInstanceOf(LockUnavailableError);
-    proxy.delayMs = 0;
-    await expectNoLock();
-  });
-
-  it('and the next attempt of the same caller is granted, with the lock it already has', async () => {
-    const { proxy, locks } = await throughProxy();
-    await using _ = proxy;
-    const lost = proxy.loseReplyTo(ACQUIRE.sha);
-    const lease = await locks.acquire('a');
-    await lost;
-    expect(await lease.verify()).toBe(true);
-    expect(await admin().get('lock:{a}')).toMatch(new RegExp(` ${lease.fencingToken} 60000$`));
-    await lease.release();
-    await expectNoLock();
-  });
-
-  it('a slow network counts from when the command was sent', async () => {
-    const { proxy, locks } = await throughProxy();
-    await using _ = proxy;
-    proxy.delayMs = 300;
-    const lease = await locks.acquire('a', { leaseMs: 2_000, attemptTimeoutMs: 5_000, watchdog: false });
-    expect(lease.remainingMs()).toBeLessThan(1_400 + 1);
-    proxy.delayMs = 0;
-    await lease.release();
   });
 });
 

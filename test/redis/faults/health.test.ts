@@ -33,51 +33,6 @@ describe('locks.health() on one Redis', () => {
     expect(await locks.operators.list()).toEqual([]);
   });
 
-  it('touches no lock and no queue', async () => {
-    const [holder, waiter] = [await start(), await start()];
-    const lease = await holder.locks.acquire('probe');
-    const waits = waiter.locks.acquire('probe');
-    await eventually(async () => expect((await holder.locks.inspect('probe')).waiters).toHaveLength(1));
-    const before = await holder.locks.inspect('probe');
-    for (const { locks } of [holder, waiter]) expect(await locks.health()).toMatchObject({ status: 'up' });
-    const after = await holder.locks.inspect('probe');
-    expect(after.holders[0]!.fencingToken).toBe(before.holders[0]!.fencingToken);
-    // What is left of its place has become less meanwhile.
-    expect(after.waiters).toEqual(before.waiters.map((each) => ({ ...each, placeMs: expect.any(Number) as number })));
-    expect(await holder.locks.health()).toMatchObject({ held: 1, waiting: 0 });
-    expect(await waiter.locks.health()).toMatchObject({ held: 0, waiting: 1, oldestWaitMs: expect.any(Number) });
-    await lease.release();
-    await (await waits).release();
-  });
-
-  it('asks once for checks at the same time', async () => {
-    const { locks } = await start();
-    await locks.health();
-    await resetCounts(admin());
-    await Promise.all(Array.from({ length: 100 }, () => locks.health()));
-    const { evalsha = 0, eval: evals = 0 } = await commandCounts(admin());
-    // The second EVALSHA is the one that asks for the right to it.
-    expect([evals, evalsha]).toEqual([1, 2]);
-  });
-
-  it('is up while thousands of calls wait, and says how many', async () => {
-    const [holder, waiter] = [await start(), await start()];
-    const lease = await holder.locks.acquire('stock');
-    const giveUp = new AbortController();
-    const { signal } = giveUp;
-    const options = { signal, maxWaiters: 10_000 };
-    const waits = Array.from({ length: 3_000 }, (_, i) =>
-      waiter.locks.acquire(i < 2_000 ? 'stock' : `own:${i}`, options),
-    );
-    const outcomes = Promise.allSettled(waits);
-    const health = await waiter.locks.health(WITHIN);
-    expect(health.status).toBe('up');
-    expect(health.waiting).toBeGreaterThanOrEqual(2_000);
-    giveUp.abort();
-    await lease.release();
-    for (const outcome of await outcomes) if (outcome.status === 'fulfilled') await outcome.value.release();
-  });
-
   it('is down when Redis is, and up when it is back', async () => {
     const instance = await start();
     await redis().kill();
@@ -341,16 +296,6 @@ describe('locks.health() on one Redis', () => {
       expect(health.status).toBe('degraded');
       expect(codesOf(health)).toContain('INBOX_REFUSED');
       await (await locks.acquire('stock')).release();
-    });
-
-    it('notices a right that is taken away later', async () => {
-      await allow(() => true);
-      const instance = await startAsUser();
-      await untilUp(instance);
-      await admin().call('ACL', 'SETUSER', 'health', '-set');
-      expect(await instance.locks.health(WITHIN)).toMatchObject({ status: 'down', problems: [{ code: 'NOPERM' }] });
-      await admin().call('ACL', 'SETUSER', 'health', '+set');
-      await untilUp(instance);
     });
   });
 });

@@ -134,36 +134,6 @@ describe('Redis that is down', () => {
     await lease.release();
   });
 
-  it('that hangs, and is still connected, is waited for as before', async () => {
-    const b = await start({ defaults: { unavailableMs: 0 } });
-    await redis.pause();
-    const call = b.locks.acquire('x', { waitMs: 60_000 });
-    expect(await rejection(b.locks.acquire('y', { waitMs: 300 }))).toMatchObject({ lastAttempt: 'timeout' });
-    await redis.resume();
-    expect((await call).isHeld()).toBe(true);
-  });
-
-  it('that dies and comes back while a call waits: what it says in the end counts', async () => {
-    const [a, b] = [await start(), await start()];
-    await a.locks.acquire('x');
-    const outcome = rejection(b.locks.acquire('x', { waitMs: 6_000 }));
-    await eventually(async () => expect((await a.locks.inspect('x')).waiters).toHaveLength(1));
-    await ask('SAVE');
-    await redis.kill();
-    await redis.restart({ keepData: true });
-    expect(await outcome).toBeInstanceOf(LockTimeoutError);
-  });
-
-  it('that is there: calls whose time ends beside others of another mode say that it was busy', async () => {
-    const [a, b] = [await start(), await start()];
-    await a.locks.acquire('x');
-    for (let round = 0; round < 3; round++) {
-      const calls = [{ waitMs: 800 }, { waitMs: 820, mode: 'read' as const }, { waitMs: 800 }];
-      const errors = await Promise.all(calls.map((options) => rejection(b.locks.acquire('x', options))));
-      for (const error of errors) expect(error).toBeInstanceOf(LockTimeoutError);
-    }
-  });
-
   it('CLIENT KILL of the command connection: the lease is kept, and renewed over a new one', async () => {
     const { locks, events } = await start();
     const lease = await locks.acquire('x', { leaseMs: 1_500 });

@@ -155,14 +155,6 @@ describe('a connection for messages', () => {
     });
   });
 
-  it('that is closed is told of at once, and is not relied on until it is back', async () => {
-    const listener = await listen();
-    await admin().call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    await eventually(() => expect(listener.heard[0]).toBe('unproven'));
-    await eventually(() => expect(listener.heard).toEqual(['unproven', 'reconnected']));
-    await eventually(() => expect(listener.hearing.quietMs).toBe(Infinity));
-  });
-
   it('is left on a server that has become a replica, by the probe alone', async () => {
     const listener = await listen();
     await untilProbed(1);
@@ -237,31 +229,6 @@ describe('a connection for messages', () => {
           }),
         );
       });
-    });
-
-    it('where this process stood still', async () => {
-      const listener = await listen();
-      await untilProbed(1);
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STANDSTILL_MS);
-      await untilProbed(3);
-      await expectSound(listener);
-    });
-
-    it('where the user may not publish: waiters ask, as where it may not subscribe', async () => {
-      const { password, rules } = documentedUser();
-      const kept = rules.filter((rule) => rule !== '+publish');
-      await admin().call('ACL', 'SETUSER', 'mute', 'reset', 'on', ...kept);
-      const listener = await listen({ connection: redis().url.replace('://', `://mute:${password}@`) });
-      await eventually(() => expect(listener.heard).toEqual(['unproven']));
-      const witness = await listen();
-      await untilProbed(4);
-      await expectSound(witness);
-      expect([listener.heard, listener.hearing.quietMs, listener.hearing.silentSince]).toEqual([
-        ['unproven'],
-        0,
-        undefined,
-      ]);
-      await admin().call('ACL', 'DELUSER', 'mute');
     });
 
     it('for the user of the documentation, who tries nothing that is forbidden', async () => {

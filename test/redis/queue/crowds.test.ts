@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { Redis } from 'ioredis';
 import type { LockOwner } from '../../../lib/kernel/store/lock-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RELEASE } from '../../../lib/redis/script/scripts.js';
@@ -56,11 +55,6 @@ describe('no script takes longer', () => {
     expect(lengths.mostArguments).toBeLessThan(BOUND.arguments);
     return lengths;
   };
-  const clock = async (redis: Redis): Promise<number> => {
-    const [seconds, micros] = await redis.time();
-    return Number(seconds) * 1_000 + Number(micros) / 1_000;
-  };
-  const until = (time: number) => eventually(async () => expect(await clock(admin())).toBeGreaterThan(time), 60_000);
 
   it('for all that have given up on a lock that is held for long', async () => {
     const store = await open();
@@ -117,23 +111,6 @@ describe('no script takes longer', () => {
     await eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
   });
 
-  it('for those whose places have expired', async () => {
-    const [store, { locks }] = [await open(), await start()];
-    const holder = newOwner(store);
-    await store.acquire(holder, LONG_MS);
-    const leaseMs = 5_000;
-    await inBatches(1_500, () => queue(store, newOwner(store), leaseMs));
-    const expiry = (await clock(admin())) + leaseMs;
-    const next = locks.acquire('x', { leaseMs: LONG_MS, waitMs: LONG_MS });
-    await until(expiry);
-    await during(async () => {
-      await store.release(holder);
-      await next;
-    });
-    await (await next).release();
-    await eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
-  });
-
   it('for readers that are granted together: all of them are, one after another', async () => {
     const store = await open();
     const grants = new GrantLog(store);
@@ -187,62 +164,6 @@ describe('no script takes longer', () => {
     // Each of them has passed over a part of the dead; nobody had to ask for every one.
     expect(lengths.commands.length).toBeLessThan(200);
     await (await next).release();
-  });
-
-  it('for a releaser that dies when its script has stopped: whoever asked last is told to ask, and goes on', async () => {
-    const [store, next] = [await open(), await open()];
-    const [holder, waiter] = [newOwner(store), newOwner(next)];
-    await store.acquire(holder, LONG_MS);
-    await deaf(store, 500);
-    const grants = new GrantLog(next);
-    const ask = (sentAt: number) => next.acquire(waiter, LONG_MS, { ...QUEUEING, sentAt });
-    await ask(5);
-    // As long-lived as its place, and nobody listens: then the one before it is told.
-    await queue(store, { resource: 'x', id: 'dead/last/1', mode: 'exclusive' }, 2 * LONG_MS);
-    const toldOnce = async (sentAt: number): Promise<void> => {
-      await eventually(() => expect(grants.notices.length).toBeGreaterThan(0));
-      const [notice] = grants.notices.splice(0);
-      expect(notice).toEqual({ resource: 'x', leftMs: 0, sentAt, owner: waiter.id });
-    };
-    await during(async () => {
-      // Its script, and nothing after it.
-      const keys = [store.keys.lock('x'), store.keys.waiters('x'), store.keys.fence('')];
-      expect(await admin().eval(RELEASE.lua, keys.length, ...keys, holder.id)).toBe(3);
-      await toldOnce(5);
-      // Nobody else asks, and it is not told again by what it sets off itself.
-      let sentAt = 6;
-      for (; (await ask(sentAt)).status !== 'granted'; sentAt++) expect(sentAt).toBeLessThan(50);
-      expect(sentAt).toBeGreaterThan(6);
-    });
-    expect(grants.notices).toEqual([]);
-  });
-
-  it('for permits and readers whose leases are over', async () => {
-    const store = await open();
-    const grants = new GrantLog(store);
-    const leaseMs = 5_000;
-    const wish = (count: number): LockOwner => {
-      return { ...newOwner(store, 'semaphore'), permits: { count, total: 1_500, isResized: false } };
-    };
-    const patient = wish(1);
-    await store.acquire(patient, LONG_MS);
-    await inBatches(1_499, () => store.acquire(wish(1), leaseMs));
-    const expiry = (await clock(admin())) + leaseMs;
-    const [greedy, modest] = [wish(1_499), wish(1)];
-    await queue(store, greedy);
-    await queue(store, modest);
-    await until(expiry);
-    await during(async () => {
-      // Whatever frees something, or asks.
-      await store.release(newOwner(store));
-      expect((await grants.next()).owner).toBe(greedy.id);
-    });
-    expect(grants.size).toBe(0);
-    expect((await store.inspect('x')).permits).toEqual({ total: 1_500, available: 0 });
-    await store.release(patient);
-    expect((await grants.next()).owner).toBe(modest.id);
-    for (const owner of [greedy, modest]) expect(await store.release(owner)).toBe(true);
-    await expect(admin().exists('lock:{x}')).resolves.toBe(0);
   });
 });
 

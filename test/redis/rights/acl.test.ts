@@ -55,27 +55,6 @@ describe('an ACL user', () => {
     }
   };
 
-  it.each(WAYS)('with the documented rights can do everything (%s)', async (mode, options) => {
-    const { locks, instanceId } = await connectAs(...everything);
-    const other = await start();
-    const lease = await take(locks, 'a', options);
-    await lease.extend();
-    expect(await lease.verify()).toBe(true);
-    expect(await locks.inspect('a')).toMatchObject({ mode, holders: [{ instanceId }] });
-    expect(await locks.operators.list()).toMatchObject([{ resource: 'a' }]);
-    if (mode === 'write') await lease.downgrade();
-    if (mode === 'semaphore') await locks.semaphore('a', { permits: 3 }).resize(3);
-    await lease.release();
-
-    const held = await take(other.locks, 'a', options.permits ? { permits: 3, count: 3 } : { mode: 'write' });
-    const next = take(locks, 'a', { ...options, waitMs: 60_000 });
-    await eventually(async () => expect(instancesOf((await other.locks.inspect('a')).waiters)).toEqual([instanceId]));
-    await held.release();
-    const { fencingToken } = await next;
-    expect(await locks.operators.forceRelease('a', { fencingToken })).toBe(true);
-    expect(await admin().keys('*')).toEqual(['lock:fence']);
-  });
-
   it.each([
     ['WAIT', 'durability', DURABLY, TO_WAIT, 'only 0 of 1 replicas'],
     ['INFO', 'restartQuarantineMs', QUARANTINED, TO_LOOK, 'has restarted and may have forgotten leases'],
@@ -94,28 +73,6 @@ describe('an ACL user', () => {
       expect((await rejection(without.locks.acquire('a', { waitMs: 0 }))).message).toContain(said);
     },
   );
-
-  it('without SCAN can do everything but list', async () => {
-    const { locks } = await connectAs(...everything, '-scan');
-    const lease = await locks.acquire('a', { mode: 'read' });
-    const error = await rejection<LockUnavailableError>(locks.operators.list());
-    expect(error).toBeInstanceOf(LockUnavailableError);
-    expect(error.message).toMatch(/NOPERM.*scan/);
-    await lease.release();
-  });
-
-  it.each([
-    ['EVALSHA', ['-evalsha']],
-    ['EVAL, on a server that does not know the scripts', ['-eval']],
-    ['the keys', ['resetkeys', '~other:*']],
-    ['SET', ['-set']],
-    ['TIME', ['-time']],
-  ])('without %s is told at once, and nothing is left behind', async (_what, rules) => {
-    await admin().script('FLUSH');
-    const { locks } = await connectAs(...everything, ...rules);
-    expectNoperm(await rejection(locks.acquire('a', { waitMs: 60_000 })));
-    expect((await admin().keys('*')).filter((key) => key !== 'lock:fence')).toEqual([]);
-  });
 
   it.each(IN_SCRIPTS.concat('time', 'publish'))('without %s leaves nothing that does not expire', async (command) => {
     const { locks } = await connectAs(...everything, `-${command}`);

@@ -9,12 +9,6 @@ import { useRedis } from '../../support/redis/redis-server.js';
 import { ReplicaPair } from './replica-pair.js';
 
 const DURABLY = { durability: { replicas: 1, timeoutMs: 50 } };
-/** Long enough to be told from what does not wait for it. */
-const LONG_MS = 9_000;
-const PATIENTLY = {
-  durability: { replicas: 1, timeoutMs: LONG_MS },
-  defaults: { leaseMs: 60_000, attemptTimeoutMs: 60_000 },
-};
 const UNCONFIRMED =
   /only 0 of 1 replicas have the changes after 50 ms \(durability\)\. Check that the replicas are connected to this primary/;
 
@@ -62,28 +56,6 @@ describe('with durability, on a primary and its replica', () => {
     pair.heal();
     const { fencingToken } = await lease;
     expect(await onReplica('a')).toMatch(new RegExp(`^${instanceId}/.* ${fencingToken} 10000$`));
-  });
-
-  it('nothing else waits for a replica that is behind', async () => {
-    const [{ locks }, other] = [await start(PATIENTLY), await start()];
-    await (await locks.acquire('first')).release();
-    const held = await locks.acquire('held');
-    await other.locks.acquire('busy');
-    pair.stall();
-    const from = performance.now();
-    // One after another, each on a connection of its own.
-    const stalled: Promise<unknown>[] = [];
-    for (let i = 0; i < 10; i++) {
-      stalled.push(locks.acquire(`stalled${i}`, { waitMs: 60_000 }));
-      await eventually(async () => expect(await pair.admin.exists(`lock:{stalled${i}}`)).toBe(1));
-    }
-    expect(await locks.tryAcquire('busy')).toBeNull();
-    expect(await held.verify()).toBe(true);
-    await held.release();
-    await (await other.locks.acquire('free')).release();
-    expect(performance.now() - from).toBeLessThan(LONG_MS / 2);
-    pair.heal();
-    await Promise.all(stalled);
   });
 
   it('a renewal that no replica has does not lengthen the lease: it ends when the last that counts is over', async () => {
@@ -163,16 +135,6 @@ describe('with durability, on a primary and its replica', () => {
     caller.abort();
     await Promise.all([blocked, late]);
     await expectNothingLeft();
-  });
-
-  it('many at once need few acknowledgements', async () => {
-    const { locks } = await start(DURABLY);
-    await (await locks.acquire('first')).release();
-    await pair.admin.config('RESETSTAT');
-    const leases = await Promise.all(Array.from({ length: 200 }, (_, i) => locks.acquire(`a${i}`)));
-    const [, waits] = /^cmdstat_wait:calls=(\d+)/m.exec(await pair.admin.info('commandstats')) ?? [];
-    expect(Number(waits)).toBeLessThan(20);
-    await Promise.all(leases.map((lease) => lease.release()));
   });
 
   it('scripts that Redis does not know any more are confirmed too', async () => {
@@ -294,19 +256,6 @@ describe('when a replica that lags is made the primary', () => {
 
   it('and without it all those that the replica did not have', async () => {
     expect(await countOverlaps({})).toEqual({ overlaps: 15, held: 20 });
-  });
-
-  it('the locks go on there as soon as it has a replica of its own', async () => {
-    await using pair = await ReplicaPair.start();
-    const { connection } = pair;
-    const { locks } = await start({ ...DURABLY, connection });
-    const lease = await locks.acquire('held');
-    await pair.failOver();
-    const alone = await rejection(locks.acquire('a', { waitMs: 1_000 }));
-    expect(alone).toBeInstanceOf(LockUnavailableError);
-    await pair.restore();
-    await (await locks.acquire('a', { waitMs: 30_000 })).release();
-    expect(await lease.verify()).toBe(true);
   });
 
   it('where the old primary lives behind the same address, as a replica, all connections are made anew', async () => {

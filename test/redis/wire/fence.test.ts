@@ -1,13 +1,11 @@
 import { inspect } from 'node:util';
-import { jest } from '@jest/globals';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { InvalidLockOptionsError, LockUnavailableError } from '../../../lib/kernel/api/errors.js';
 import { FencedCommandError, StaleFencingTokenError } from '../../../lib/kernel/api/lease-errors.js';
 import { fence } from '../../../lib/fence.js';
-import { MAX_COMMAND_PARTS, NOT_IN_SCRIPTS } from '../../../lib/features/fence/redis/fenced-commands.js';
-import { GUARD } from '../../../lib/redis/script/scripts.js';
+import { NOT_IN_SCRIPTS } from '../../../lib/features/fence/redis/fenced-commands.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
-import { commandCounts, keysWithTtl, resetCounts, useAdmin } from '../../support/redis/lock-instances.js';
+import { keysWithTtl, useAdmin } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
 const KEY = 'fence:a';
@@ -37,30 +35,6 @@ describe('fence.guard', () => {
     expect(await admin().get(KEY)).toBe('96');
   });
 
-  it('gives the replies of all commands, and takes keys and values as they are', async () => {
-    const binary = Buffer.from([0, 255, 10, 13]);
-    const replies = await fence.guard(admin(), { key: KEY, token: 1 }, [
-      ['SET', 'a', binary],
-      ['GET', 'missing'],
-      ['hset', 'h', 'x', 1, 'y', ''],
-      ['HGETALL', 'h'],
-      ['MGET', 'missing', 'missing'],
-      ['INCRBYFLOAT', 'f', 1.5],
-      ['SET', 'sp ace', 'k v'],
-    ]);
-    expect(replies).toEqual(['OK', null, 2, ['x', '1', 'y', ''], [null, null], '1.5', 'OK']);
-    expect(await admin().getBuffer('a')).toEqual(binary);
-    expect(await admin().get('sp ace')).toBe('k v');
-  });
-
-  it('takes commands as long as it says, and many of them', async () => {
-    const values = Array.from({ length: MAX_COMMAND_PARTS - 2 }, (_, i) => i);
-    const [length] = await fence.guard(admin(), { key: KEY, token: 1 }, [['RPUSH', 'log', ...values]]);
-    expect(length).toBe(MAX_COMMAND_PARTS - 2);
-    const many = Array.from({ length: 20_000 }, (_, i) => ['SET', `key-${i}`, i] as const);
-    expect(await fence.guard(admin(), { key: KEY, token: 1 }, many)).toHaveLength(20_000);
-  });
-
   it('remembers for ever, or for ttlMs after the last accepted write', async () => {
     const guard = (token: number, ttlMs?: number) =>
       fence.guard(admin(), { key: KEY, token, ...(ttlMs && { ttlMs }) }, []);
@@ -75,15 +49,6 @@ describe('fence.guard', () => {
     expect((await keysWithTtl(admin()))[KEY]).toBeGreaterThan(50_000);
     await guard(2);
     expect((await keysWithTtl(admin()))[KEY]).toBe(-1);
-  });
-
-  it('goes by the hash of the script, and loads it again where it is gone', async () => {
-    await admin().script('FLUSH');
-    await resetCounts(admin());
-    for (let i = 0; i < 3; i++) await append(64 + i);
-    expect(await commandCounts(admin())).toMatchObject({ evalsha: 3, eval: 1 });
-    expect(await admin().script('EXISTS', GUARD.sha)).toEqual([1]);
-    expect(await log()).toEqual(['64', '65', '66']);
   });
 
   it('a client with a keyPrefix, autopipelining and stringNumbers finds what it wrote under the guard', async () => {
@@ -154,15 +119,6 @@ describe('fence.guard', () => {
     expect(await write('log')).toEqual(['OK', 1, 'OK']);
   });
 
-  it.each<[string, [string, ...string[]]]>([
-    ['with too few arguments', ['SET', 'a']],
-    ['of a wrong kind', ['HSET', 'b', 'c', 'd']],
-  ])('a command %s fails as one', async (_what, command) => {
-    const error = await rejection(fence.guard(admin(), { key: KEY, token: 64 }, [['SET', 'b', 1], command]));
-    expect(error).toMatchObject({ code: 'FENCED_COMMAND_FAILED', index: 1, command: command[0] });
-    expect(error.message).not.toContain('user_script');
-  });
-
   it.each<[string, ...string[]]>([
     ['eval_ro', 'return 1', '0'],
     ['role'],
@@ -177,38 +133,6 @@ describe('fence.guard', () => {
       expect(error.message).toMatch(/commands\[1\] is .*, which .*Redis/);
     }
     expect(await admin().keys('*')).toEqual([]);
-  });
-
-  it('asks Redis what it runs in scripts, once for each command, and not again', async () => {
-    const client = connect();
-    const write = (token: number) =>
-      fence.guard(client, { key: KEY, token }, [
-        ['SET', 'a', token],
-        ['GET', 'a'],
-        ['OBJECT', 'ENCODING', 'a'],
-      ]);
-    await write(64);
-    await resetCounts(admin());
-    expect(await write(96)).toEqual(['OK', '96', 'int']);
-    expect(Object.keys(await commandCounts(admin())).filter((name) => name.startsWith('command'))).toEqual([]);
-  });
-
-  it('who may not ask is warned once, and goes by the list', async () => {
-    await admin().call('ACL', 'SETUSER', 'writer', 'reset', 'on', '>pw', '~*', '+@all', '-command');
-    const client = connect({ username: 'writer', password: 'pw' });
-    const warn = jest.spyOn(process, 'emitWarning').mockReturnValue(undefined);
-    try {
-      for (const token of [64, 96]) {
-        expect(await fence.guard(client, { key: KEY, token }, [['SET', 'a', 'a secret']])).toEqual(['OK']);
-      }
-      expect(warn.mock.calls.map(([text]) => text)).toEqual([
-        expect.stringMatching(/^fence.guard cannot ask Redis .*NOPERM.*list of its own.*\+command\|info/),
-      ]);
-    } finally {
-      warn.mockRestore();
-    }
-    const listed = fence.guard(client, { key: KEY, token: 96 }, [['eval_ro', 'return 1', 0]]);
-    expect(await rejection(listed)).toBeInstanceOf(InvalidLockOptionsError);
   });
 
   it('refuses early only what Redis does not run in scripts', async () => {

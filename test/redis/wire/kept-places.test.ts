@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { KEPT_AT_ONCE, type KeptPlace, type LockOwner } from '../../../lib/kernel/store/lock-store.js';
+import { type KeptPlace, type LockOwner } from '../../../lib/kernel/store/lock-store.js';
 import { LockStoreError } from '../../../lib/kernel/store/store-error.js';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { rejection } from '../../support/expect/eventually.js';
-import { commandCounts, resetCounts, useAdmin } from '../../support/redis/lock-instances.js';
+import { useAdmin } from '../../support/redis/lock-instances.js';
 import { lockConnection } from '../../support/redis/lock-user.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
@@ -42,20 +42,6 @@ describe('places that are kept in one step', () => {
   const refused = (message: RegExp) =>
     expect.objectContaining({ name: 'LockStoreError', failure: 'refused', message: expect.stringMatching(message) });
 
-  it(`are one command, ${KEPT_AT_ONCE} of them`, async () => {
-    const store = await open();
-    const places = await waiting(
-      store,
-      Array.from({ length: KEPT_AT_ONCE }, (_, index) => `r${index}`),
-    );
-    // Redis knows the script from then on.
-    await store.keepPlaces(places.slice(0, 1), 2);
-    await resetCounts(admin());
-    const replies = await store.keepPlaces(places, 3);
-    expect(await commandCounts(admin())).toMatchObject({ evalsha: 1 });
-    expect(replies.map((reply) => 'status' in reply && reply.status)).toEqual(places.map(() => 'kept'));
-  });
-
   it.each(['lock:{b}', 'lock:{b}:waiters'])('fail one by one: another program has %s', async (key) => {
     const store = await open();
     const places = await waiting(store, ['a', 'b', 'c']);
@@ -64,19 +50,6 @@ describe('places that are kept in one step', () => {
     const kept = expect.objectContaining({ status: 'kept', place: 1 });
     expect(replies).toEqual([kept, refused(/WRONGTYPE.*choose another key/), kept]);
     for (const resource of ['a', 'c']) expect(await placeMsOf(store, resource)).toBeGreaterThan(LONG_MS);
-  });
-
-  it('fail one by one: the user may not use a key any more', async () => {
-    await admin().call('ACL', 'SETUSER', 'keeper', 'on', 'nopass', '+@all', '~*', '&*');
-    const store = await open({ port: redis().port, username: 'keeper', password: 'any' });
-    const places = await waiting(store, ['a', 'b', 'c']);
-    await admin().call('ACL', 'SETUSER', 'keeper', 'resetkeys', '~lock:{a}*', '~lock:{c}*', '~lock:fence');
-    const replies = await store.keepPlaces(places, 2);
-    const kept = expect.objectContaining({ status: 'kept', place: 1 });
-    expect(replies).toEqual([kept, refused(/NOPERM/), kept]);
-    await admin().call('ACL', 'SETUSER', 'keeper', 'allkeys');
-    expect(await placeMsOf(store, 'c')).toBeGreaterThan(LONG_MS);
-    expect(await placeMsOf(store, 'b')).toBeLessThanOrEqual(LONG_MS);
   });
 
   it('fail together where the server can write nothing, and stand as they were', async () => {

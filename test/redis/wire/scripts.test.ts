@@ -36,32 +36,6 @@ describe('scripts run by their hash', () => {
     expect(await texts()).toBeLessThanOrEqual(4 + 3);
   });
 
-  it('SCRIPT FLUSH in a loop is invisible', async () => {
-    const { locks, events } = await start();
-    let isDone = false;
-    let flushes = 0;
-    const flush = async (): Promise<void> => {
-      for (; !isDone; flushes++) await admin().script('FLUSH');
-    };
-    const flushing = flush();
-    const work = async (name: string): Promise<void> => {
-      for (let i = 0; i < 25; i++) {
-        await locks.using(name, { mode: 'reentrant', leaseMs: 2_000 }, async (lease) => {
-          await locks.using(name, { mode: 'reentrant' }, async () => expect(await lease.verify()).toBe(true));
-          await lease.extend();
-          expect(await locks.inspect(name)).toMatchObject({ mode: 'reentrant' });
-        });
-      }
-    };
-    await Promise.all(['a', 'a', 'b'].map(work));
-    isDone = true;
-    await flushing;
-    expect(flushes).toBeGreaterThan(25);
-    // The two that want the same resource take turns.
-    expect(new Set(events.map(({ type }) => type))).toEqual(new Set(['acquired', 'waiting', 'released']));
-    expect(await admin().keys('*')).toEqual(['lock:fence']);
-  });
-
   it('an acquisition that was withdrawn while its script was being loaded leaves no orphan', async () => {
     const { locks } = await start();
     await (await locks.acquire('a')).release();
@@ -73,16 +47,6 @@ describe('scripts run by their hash', () => {
     await rejection(acquiring);
     await eventually(async () => expect(await admin().script('EXISTS', ACQUIRE.sha)).toEqual([1]));
     await eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
-  });
-
-  it('a flush under a held lease does not end it', async () => {
-    const { locks } = await start();
-    const lease = await locks.acquire('a', { leaseMs: 3_000 });
-    await admin().script('FLUSH');
-    await resetCounts(admin());
-    for (let renewed = 0; renewed < 4; renewed = (await commandCounts(admin())).pexpire ?? 0) await lease.verify();
-    expect(lease.isHeld()).toBe(true);
-    await lease.release();
   });
 });
 

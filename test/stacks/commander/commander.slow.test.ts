@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { eventually } from '../../support/expect/eventually.js';
 import { programOf } from '../../support/process/program.js';
-import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { useAdmin } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
 const main = [programOf(new URL('commander-main.ts', import.meta.url))];
@@ -11,7 +10,6 @@ const main = [programOf(new URL('commander-main.ts', import.meta.url))];
 describe('nest-commander, and an application without a server', () => {
   const redis = useRedis();
   const admin = useAdmin(() => redis().url);
-  const startInstance = useInstances(() => redis().url);
   const children: ChildProcess[] = [];
   afterEach(() => children.splice(0).forEach((child) => child.kill('SIGKILL')));
 
@@ -43,13 +41,6 @@ describe('nest-commander, and an application without a server', () => {
     expect(await admin().exists('lock:{index:north}', 'lock:{index:south}')).toBe(0);
   });
 
-  it('a command that fails ends the process by 1 with the handler of the page, and by 0 with CommandFactory.run', async () => {
-    const [own, theirs] = await Promise.all([run('fail'), run('run fail')]);
-    expect(own).toMatchObject({ end: 1, errors: 'failed under its lock\n' });
-    expect(theirs).toMatchObject({ end: 0, errors: 'Error: failed under its lock' });
-    expect(await admin().exists('lock:{fail}')).toBe(0);
-  });
-
   it('ends with a reason while Redis is down', async () => {
     const { end, errors } = await run('fail', { url: 'redis://127.0.0.1:1' });
     expect(end).toBe(1);
@@ -62,24 +53,5 @@ describe('nest-commander, and an application without a server', () => {
       said: expect.stringContaining('has ended'),
     });
     expect(await admin().exists('lock:{held}')).toBe(0);
-  });
-
-  it('at SIGTERM, a command that waits stops waiting, and its place in the queue is free', async () => {
-    const { locks } = await startInstance();
-    const lease = await locks.acquire('taken');
-    const waiters = async (): Promise<number> => (await locks.operators.inspect('taken')).waiters.length;
-    const waiting = (): Promise<void> => eventually(async () => expect(await waiters()).toBe(1));
-    const { end, said, errors } = await run('wait', { signalAt: 'waits', waiting });
-    expect(end).toBe('SIGTERM');
-    expect(said).not.toContain('was granted');
-    expect(errors).toContain('shut');
-    expect(await waiters()).toBe(0);
-    await lease.release();
-  });
-
-  it('an application that is not closed lives on by its connections, and ends at SIGTERM', async () => {
-    const { end, said } = await run('forgotten', { signalAt: 'is through' });
-    expect(end).toBe('SIGTERM');
-    expect(said).toContain('connections: 2');
   });
 });

@@ -71,17 +71,6 @@ describe.each(PLATFORMS)('a gateway on %s', (platform, adapterFor, connect) => {
     await eventually(async () => expect(await holders('order:7')).toBe(0));
   });
 
-  it.each(['guarded.above', 'guarded.below'])('guards still guard, before the lock: %s', async (how) => {
-    const { client, locks, gateway } = await open(AnsweringGateway);
-    await using _lease = await locks.acquire('order:a stranger');
-    expect(await client.ask(how, 'a stranger')).toMatchObject({
-      event: 'exception',
-      data: { message: 'Forbidden resource' },
-    });
-    expect(gateway.ran).toBe(0);
-    expect(await client.ask(how, '7')).toEqual({ event: 'done', data: 'order:7' });
-  });
-
   it.each(['impatient.method', 'impatient.handler'])(
     'the filter tells the client, in the form of Nest: %s',
     async (how) => {
@@ -161,52 +150,5 @@ describe.each(PLATFORMS)('a gateway on %s', (platform, adapterFor, connect) => {
     expect(await (await join()).ask('handler.below', '7')).toEqual({ event: 'done', data: 'order:7' });
     expect(gateway.ran).toBe(1);
     expect([...log.at('error'), ...log.at('warn')]).toEqual([]);
-  });
-
-  it('a handler that runs keeps its lock when its client leaves, until it has ended', async () => {
-    const { client, gateway, holders } = await open(AnsweringGateway);
-    client.send('working', '7');
-    await eventually(() => expect(gateway.working).toBe(1));
-    client.leave();
-    await eventually(() => expect(gateway.left).toBe(1));
-    expect(await holders('order:7')).toBe(1);
-    gateway.finish();
-    await eventually(async () => expect(await holders('order:7')).toBe(0));
-  });
-});
-
-describe('on Socket.IO, an acknowledgement', () => {
-  const start = useApps();
-  let client: GatewayClient;
-  let locks: RedisLockService;
-  beforeEach(async () => {
-    const { app, url } = await start({ imports: [inMemory()], providers: [AnsweringGateway] });
-    locks = app.get(RedisLockService);
-    client = await connectSocketIo(io, url);
-  });
-  afterEach(() => client.leave());
-
-  it('carries the answer of a handler under its lock', async () => {
-    expect(await client.askForAck!('acknowledged', '7')).toEqual({ under: 'order:7' });
-  });
-
-  it.each(['impatient.method', 'impatient.handler'])(
-    'carries what the filter says, beside Nest’s event: %s',
-    async (how) => {
-      await using _lease = await locks.acquire('order:7');
-      const answer = { ...BUSY, retryAfterMs: expect.any(Number) };
-      expect(await client.askForAck!(how, '7')).toEqual(answer);
-      const cause = { pattern: how, data: '7' };
-      expect(client.heard).toEqual([{ event: 'exception', data: { ...answer, cause } }]);
-    },
-  );
-
-  it("never comes with onBusy: 'skip', and no event either", async () => {
-    await using _lease = await locks.acquire('order:7');
-    const answer = client.askForAck!('skipped', '7').catch((error: Error) => error.message);
-    const later = await client.ask('method.below', '8');
-    expect(client.heard).toEqual([later]);
-    client.leave();
-    expect(await answer).toBe('socket has been disconnected');
   });
 });

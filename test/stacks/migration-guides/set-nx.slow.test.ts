@@ -1,6 +1,6 @@
 import { type Public, usePods } from './pods.js';
 import type { Invoices } from './set-nx/after.js';
-import { ALONE, crowd, sleep, TOGETHER } from './stories.js';
+import { ALONE, crowd, sleep } from './stories.js';
 
 /** Both pods are to be asked for the same tick. */
 async function farFromTheNextTick(): Promise<void> {
@@ -31,52 +31,11 @@ describe('from a hand-written SET NX', () => {
     expect(sent).toEqual({ before: 1, after: 1 });
   });
 
-  it('where a timer is late, the old code sends them twice', async () => {
-    await farFromTheNextTick();
-    const sent = await ofBoth(async (pods) => {
-      let count = 0;
-      for (const pod of pods) pod.send = async () => void count++;
-      for (const pod of pods) await pod.remind();
-      return count;
-    });
-    expect(sent).toEqual({ before: 2, after: 1 });
-  });
-
   it('one payment of an invoice at a time', async () => {
     const payments = await ofBoth(([one, two]) =>
       crowd(100, [(work) => one.pay('7', work), (work) => two.pay('7', work)]),
     );
     expect(payments).toEqual({ before: ALONE, after: ALONE });
-  });
-
-  it('work that takes longer than the lease is alone with the new code only', async () => {
-    const payments = await ofBoth(([one, two]) =>
-      crowd(1_800, [(work) => one.pay('7', work), (work) => two.pay('7', work)]),
-    );
-    expect(payments).toEqual({ before: TOGETHER, after: ALONE });
-  });
-
-  it('a late release of the old code frees the lock of the next holder', async () => {
-    const cameInBeside = await ofBoth(async ([one, two], version) => {
-      let isHeld = false;
-      let second: Promise<unknown> | undefined;
-      await one.pay('7', async () => {
-        await loseLockOf(version); // as when a process stands still until its lease is over
-        await new Promise<void>((begun) => {
-          second = two.pay('7', async () => {
-            isHeld = true;
-            begun();
-            await sleep(1_500);
-            isHeld = false;
-          });
-        });
-      });
-      let wasHeld: boolean | undefined;
-      await one.pay('7', async () => void (wasHeld = isHeld));
-      await second;
-      return wasHeld;
-    });
-    expect(cameInBeside).toEqual({ before: true, after: false });
   });
 
   describe('while both releases run', () => {
@@ -112,12 +71,4 @@ describe('from a hand-written SET NX', () => {
       expect(await crowd(100, [(work) => one.pay('7', work), (work) => two.pay('7', work)])).toEqual(ALONE);
     });
   });
-
-  /** Each version has keys of its own. */
-  async function loseLockOf(version: 'before' | 'after'): Promise<void> {
-    const keys = await client().keys('*');
-    const lost = keys.filter((key) => (key === 'lock:invoice:7') === (version === 'before'));
-    expect(lost).not.toEqual([]);
-    await client().del(...lost);
-  }
 });

@@ -14,12 +14,6 @@ export const HOSTILE_TEXTS: Readonly<Record<string, string>> = {
   'a prototype': '__proto__',
 };
 
-/** Texts that are no Unicode, which Redis cannot keep apart. */
-export const BROKEN_TEXTS: Readonly<Record<string, string>> = {
-  'the first half of a letter': 'a\ud83d',
-  'the second half of a letter': '\ude00b',
-};
-
 /** What a terminal executes, what turns or hides the text beside it, and what is no text. A line end too. */
 const UNSAFE =
   /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;

@@ -1,9 +1,8 @@
 // What runs in a LockProcess (lock-process.ts).
-import { AsyncResource } from 'node:async_hooks';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { LockAbortedError, type LockTimeoutError } from '../../../lib/kernel/api/errors.js';
+import { LockAbortedError } from '../../../lib/kernel/api/errors.js';
 import { LeaseLostError } from '../../../lib/kernel/api/lease-errors.js';
 import type { Lease } from '../../../lib/kernel/api/lease.js';
 import type { Contention } from '../../../lib/features/fleet/core/contention/contention.js';
@@ -62,11 +61,6 @@ export interface HoldReport {
   releaseError: string | undefined;
 }
 
-/** The error of a wait. */
-export interface FailedWait extends Pick<LockTimeoutError, 'code' | 'message' | 'heldMeanwhile'> {
-  cause: string | undefined;
-}
-
 export interface Writes {
   accepted: number;
   refused: number;
@@ -85,8 +79,6 @@ let jobs: RedisJobStore;
 let redisUrl: string;
 let notebook: Redis | undefined;
 const leases = new Map<string, Lease>();
-/** What wants a second lock inside of the work under a first one. */
-const inside = new Map<string, (inner: string, options?: LockOptions) => Promise<void>>();
 /** How to end the holds that the test ends. */
 const letGo = new Map<string, () => void>();
 
@@ -287,35 +279,6 @@ const verbs = {
     const releaseError = await lease.release().then(() => undefined, String);
     redis.disconnect();
     return { ...report, reason, releaseError };
-  },
-
-  /** Runs work under the lock, until the process ends. It is told by `wantInside` what else it wants. */
-  async enter(resource: string, options?: TakeOptions): Promise<void> {
-    await new Promise<void>((entered, failed) => {
-      const work = (): Promise<void> => {
-        const want = (inner: string, given?: LockOptions) => locks.using(inner, given, () => {});
-        inside.set(resource, AsyncResource.bind(want));
-        entered();
-        return new Promise(() => {});
-      };
-      locks.using(resource, options, work).catch(failed);
-    });
-  },
-
-  /** Waits for a second lock inside of the work under the first one. Says what that ended with. */
-  async wantInside(outer: string, inner: string, options?: LockOptions): Promise<FailedWait | undefined> {
-    try {
-      await inside.get(outer)!(inner, options);
-      return undefined;
-    } catch (error) {
-      const { code, message, heldMeanwhile, cause } = error as LockTimeoutError;
-      return {
-        code,
-        message,
-        heldMeanwhile,
-        cause: cause instanceof Error ? `${cause.name}: ${cause.message}` : undefined,
-      };
-    }
   },
 
   /**

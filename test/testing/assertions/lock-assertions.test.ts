@@ -176,44 +176,6 @@ describe('expectNotHeld and expectNothingHeld', () => {
     expect(await failure(locks.expectNotHeld('order:7'))).toMatch(/^"order:7" is held:\n.*acquired at/);
     await locks.expectNotHeld('order:9');
   });
-
-  it('name work that still runs, and other instances', async () => {
-    const other = await locks.holdElsewhere('other');
-    const running = service.using('order:7', () => sleep(20));
-    const message = await failure(locks.expectNothingHeld());
-    expect(message).toContain('by this application, by work that still runs');
-    expect(message).toContain('"other" (exclusive');
-    expect(message).toContain('by the instance "elsewhere"');
-    await running;
-    await other.release();
-    await locks.expectNothingHeld();
-  });
-
-  it('name a planned failure that met no command', async () => {
-    locks.failNext('renew');
-    locks.failNext('acquire', new Error('no memory'), 'order:7');
-    await service.using('order:8', () => 1);
-    expect(await failure(locks.expectNothingHeld())).toBe(
-      '2 failures that the test planned have met no command:\n' +
-        "  failNext('renew', 'refused') of app-1\n" +
-        "  failNext('acquire', Error: no memory, 'order:7') of app-1\n" +
-        'Let the test do what sends such a command, or leave failNext out.',
-    );
-
-    await expect(service.acquire('order:7')).rejects.toThrow('no memory');
-    const lease = await service.acquire('order:7');
-    expect(await failure(locks.expectNothingHeld())).toMatch(
-      /^A lease is still held:\n.*\n.*\n\nA failure that the test/,
-    );
-    await lease.release();
-    expect(await failure(locks.expectNothingHeld())).toMatch(/^A failure that the test planned has met no command:/);
-    await locks.expectNotHeld('order:7');
-  });
-
-  it('let a leadership be', async () => {
-    await service.campaign('mailer').whenElected();
-    await expect(locks.expectNothingHeld()).resolves.toBeUndefined();
-  });
 });
 
 describe('expectExclusive', () => {

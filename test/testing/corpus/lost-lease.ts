@@ -58,22 +58,6 @@ class AuctionSendsNoToken implements Auction {
 }
 
 @Injectable()
-class AuctionFencesTheWrite implements Auction {
-  constructor(
-    private readonly locks: RedisLockService,
-    private readonly bids: Bids,
-  ) {}
-
-  bid(amount: number): Promise<boolean> {
-    return this.locks.using('auction', async ({ fencingToken }) => {
-      if ((await this.bids.highest()) >= amount) return false;
-      await this.bids.raise(amount, fencingToken);
-      return true;
-    });
-  }
-}
-
-@Injectable()
 class MendedAuction implements Auction {
   constructor(
     private readonly locks: RedisLockService,
@@ -99,18 +83,5 @@ export const noToken = raceCase<Auction, Bids>({
   invariant: ({ repository }) => (repository.isBestLost ? 'the highest bid is lost' : undefined),
   story:
     /A Bids.highest\(\) -> 0; A stands still.*B Bids.raise\(20\); .*A Bids.raise\(10\).*: the highest bid is lost$/,
-  options: { faults: ['stall'] },
-});
-
-export const tokenWithTheWriteOnly = raceCase<Auction, Bids>({
-  bug: 'A fencing token sent with the write only',
-  broken: AuctionFencesTheWrite,
-  mended: MendedAuction,
-  repository: Bids,
-  reads: [],
-  actors: { A: ({ service }) => service.bid(10), B: ({ service }) => service.bid(20) },
-  invariant: ({ repository }) => (repository.isBestLost ? 'the highest bid is lost' : undefined),
-  story:
-    /B Bids.highest\(\) -> 0; B stands still.*A Bids.highest\(\) -> 0; B Bids.raise.*A Bids.raise.*: the highest bid is lost$/,
   options: { faults: ['stall'] },
 });

@@ -44,38 +44,3 @@ export const noLock = raceCase<Shop | ShopWithoutLock, Stock>({
   invariant: (_, outcomes) => (returned(outcomes, true) > 1 ? 'oversold' : undefined),
   story: /^A Stock.find\("pen"\) -> 1; B Stock.find\("pen"\) -> 1; .*: oversold$/,
 });
-
-@Injectable()
-class ShopWithQueueInProcess {
-  #last: Promise<unknown> = Promise.resolve();
-
-  constructor(private readonly stock: Stock) {}
-
-  sell(id: string): Promise<boolean> {
-    const sold = this.#last.then(() => this.#sell(id));
-    this.#last = sold.catch(() => {});
-    return sold;
-  }
-
-  async #sell(id: string): Promise<boolean> {
-    const left = await this.stock.find(id);
-    if (!left) return false;
-    await this.stock.save(id, left - 1);
-    return true;
-  }
-}
-
-export const queueInProcess = raceCase<Shop | ShopWithQueueInProcess, Stock>({
-  bug: 'A queue in each process in place of a lock',
-  broken: ShopWithQueueInProcess,
-  mended: Shop,
-  repository: Stock,
-  reads: ['find'],
-  actors: {
-    A: ({ service }) => service.sell('pen'),
-    B: ({ service }) => service.sell('pen'),
-    C: ({ other }) => other.sell('pen'),
-  },
-  invariant: (_, outcomes) => (returned(outcomes, true) > 1 ? 'oversold' : undefined),
-  story: /^A Stock.find\("pen"\) -> 1; C Stock.find\("pen"\) -> 1; .*: oversold$/,
-});

@@ -1,4 +1,3 @@
-import { jest } from '@jest/globals';
 import { openTelemetry } from 'nestjs-redis-lock/telemetry';
 import { LockWorld } from '../../../support/world/lock-world.js';
 import { failing } from '../../../support/world/scripted-store.js';
@@ -48,13 +47,6 @@ describe('renewals', () => {
     }
   });
 
-  it('by extend() are below the caller', async () => {
-    const { locks, traces } = start(true);
-    const lease = await locks.acquire('order:7', LEASE);
-    await traces.request('GET /', () => lease.extend(5_000));
-    expect(traces.above(traces.span('renew order'))).toEqual(['GET /']);
-  });
-
   it('that fail, or find the lock lost, say so', async () => {
     const { world, locks, store, renewals } = start(true);
     const lease = await locks.acquire('order:7', LEASE);
@@ -66,20 +58,5 @@ describe('renewals', () => {
       ['failed', 'error'],
       ['lost', 'unset'],
     ]);
-  });
-
-  it('of a tracer that throws renew the lease all the same', async () => {
-    const world = new LockWorld();
-    const renews = jest.fn(() => {
-      throw new Error('no memory');
-    });
-    const hold = { run: <T>(work: () => T) => work(), renews, ended() {} };
-    const call = { traceparent: undefined, run: hold.run, waits() {}, granted: () => hold, failed() {} };
-    const tracer = { followsRenewals: true, acquire: () => call, tick: () => undefined };
-    const { locks } = world.instance('shop-1', { telemetry: [{ start: (source) => source.trace(tracer) }], warn() {} });
-    const lease = await locks.acquire('order:7', LEASE);
-    await world.clock.advance(10_000);
-    expect(renews.mock.calls.length).toBeGreaterThan(5);
-    expect(lease.isHeld()).toBe(true);
   });
 });

@@ -1,4 +1,3 @@
-import { context, trace } from '@opentelemetry/api';
 import { LockTimeoutError } from '../../../../lib/kernel/api/errors.js';
 import { LockWorld } from '../../../support/world/lock-world.js';
 import { TracedWorld, useAsyncContexts } from '../../../support/world/traced-world.js';
@@ -64,17 +63,6 @@ describe('using', () => {
     await expect(work).rejects.toThrow('card refused');
     expect(traces.span('hold order')).toMatchObject({ attributes: { 'lock.outcome': 'released' }, status: 'unset' });
   });
-
-  it('the caller goes on in its own span', async () => {
-    const { traces, locks } = start();
-    await traces.request('GET /', async (span) => {
-      await locks.using('order:7', {}, async () => {});
-      expect(trace.getActiveSpan()).toBe(span);
-      const lease = await locks.acquire('order:8');
-      expect(trace.getActiveSpan()).toBe(span);
-      await lease.release();
-    });
-  });
 });
 
 describe('acquire', () => {
@@ -84,14 +72,6 @@ describe('acquire', () => {
     expect(traces.names).toEqual(['acquire order']);
     await lease.release();
     expect(traces.names).toEqual(['acquire order', 'hold order']);
-  });
-
-  it('a refused tryAcquire has not failed', async () => {
-    const { traces, locks, world } = start();
-    await world.instance('shop-2').locks.acquire('order:7');
-    expect(await locks.tryAcquire('order:7')).toBeNull();
-    expect(traces.span('acquire order')).toMatchObject({ attributes: { 'lock.outcome': 'busy' }, status: 'unset' });
-    expect(traces.span('acquire order').attributes).not.toHaveProperty('error.type');
   });
 
   it('a call that has waited in vain has failed', async () => {
@@ -106,29 +86,6 @@ describe('acquire', () => {
       events: [{ name: 'queued' }],
       status: 'error',
     });
-  });
-
-  it('an aborted call has not failed', async () => {
-    const { traces, locks, world } = start();
-    await world.instance('shop-2').locks.acquire('order:7');
-    const giveUp = new AbortController();
-    const call = locks.acquire('order:7', { signal: giveUp.signal });
-    await world.clock.advance(10);
-    giveUp.abort();
-    await expect(call).rejects.toThrow('aborted');
-    expect(traces.span('acquire order')).toMatchObject({ attributes: { 'lock.outcome': 'aborted' }, status: 'unset' });
-  });
-
-  it('listeners of the signal run in the span of the caller', async () => {
-    const { traces, locks, store, world } = start();
-    const seen: unknown[] = [];
-    await traces.request('GET /', async (span) => {
-      const lease = await locks.acquire('order:7', { maxHoldMs: 1_000 });
-      lease.signal.addEventListener('abort', () => seen.push(trace.getActiveSpan() === span));
-      await context.with(trace.deleteSpan(context.active()), () => world.clock.advance(1_000));
-    });
-    expect(store).toBeDefined();
-    expect(seen).toEqual([true]);
   });
 });
 

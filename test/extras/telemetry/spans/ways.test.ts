@@ -1,6 +1,6 @@
 import { AlwaysOffSampler, ParentBasedSampler } from '@opentelemetry/sdk-trace-base';
 import { jest } from '@jest/globals';
-import { context, createContextKey, isSpanContextValid, ProxyTracer, trace } from '@opentelemetry/api';
+import { isSpanContextValid, ProxyTracer, trace } from '@opentelemetry/api';
 import type { LockTelemetry } from '../../../../lib/kernel/events/telemetry.js';
 import type { LockTracer } from '../../../../lib/kernel/events/lock-tracer.js';
 import { claimsOn } from '../../../support/world/forgetful.js';
@@ -30,14 +30,6 @@ describe('every way into a lock', () => {
     expect(traces.names).toHaveLength(6);
   });
 
-  it('several resources, of which one is not had: the other hold ends', async () => {
-    const { traces, locks, world } = start();
-    await world.instance('shop-2').locks.acquire('stock:3');
-    expect(await locks.tryAcquire(['order:7', 'stock:3'])).toBeNull();
-    expect(traces.span('acquire stock').attributes['lock.outcome']).toBe('busy');
-    expect(traces.span('hold order').attributes['lock.outcome']).toBe('released');
-  });
-
   it('a re-entry makes no span: its work stays where it is', async () => {
     const { traces, locks } = start();
     const again = (): Promise<void> =>
@@ -56,13 +48,6 @@ describe('every way into a lock', () => {
     await Promise.all([read('a'), read('b')]);
     expect(traces.above(traces.span('a work'))).toEqual(['hold order', 'a']);
     expect(traces.above(traces.span('b work'))).toEqual(['hold order', 'b']);
-  });
-
-  it('a semaphore', async () => {
-    const { traces, locks } = start();
-    await locks.semaphore('exports:all', { permits: 2 }).using(() => traces.request('export', async () => {}));
-    expect(traces.above(traces.span('export'))).toEqual(['hold exports', 'acquire exports']);
-    expect(traces.span('hold exports').attributes['lock.mode']).toBe('semaphore');
   });
 
   it('a transaction keeps the hold, and a later call under it is not a second one', async () => {
@@ -118,14 +103,6 @@ describe('a run of a job', () => {
       status: 'error',
     });
     expect(traces.spans.find(({ name }) => name.startsWith('hold'))!.status).toBe('unset');
-  });
-
-  it('that another instance has makes no span here', async () => {
-    const { traces, runs } = startJob();
-    await runs.run(TICK, async () => {});
-    const { length } = traces.spans;
-    expect(await runs.run(TICK, async () => 'ran')).toBeUndefined();
-    expect(traces.spans).toHaveLength(length);
   });
 });
 
@@ -206,15 +183,6 @@ describe('a tracer that throws', () => {
     expect(warnings.length).toBeLessThanOrEqual(1);
     expect(world.server.isEmpty).toBe(true);
   });
-});
-
-it('keeps what else is in the context of the caller', async () => {
-  const { locks } = start();
-  const key = createContextKey('tenant');
-  const seen = await context.with(context.active().setValue(key, 'acme'), () =>
-    locks.using('order:7', {}, async () => context.active().getValue(key)),
-  );
-  expect(seen).toBe('acme');
 });
 
 describe('without a tracer provider', () => {

@@ -53,26 +53,6 @@ describe('who has waited for whom', () => {
     );
   });
 
-  it('keeps a few call sites of a pair', () => {
-    const blockers = new Blockers();
-    const pair = blockers.add('a', [[REPORT, 1]]);
-    for (const site of ['one', 'two', 'two', 'three', 'four', 'five']) blockers.addSite(pair, site);
-    expect(blockers.top(1)[0]!.callSites).toEqual([
-      { callSite: 'two', calls: 2 },
-      { callSite: 'one', calls: 1 },
-      { callSite: 'three', calls: 1 },
-      { callSite: 'four', calls: 1 },
-    ]);
-  });
-
-  it('is frozen, and JSON says all of it', () => {
-    const blockers = new Blockers();
-    blockers.addSite(blockers.add('a', [[REPORT, 1]]), 'here');
-    const top = blockers.top(1);
-    expect([top, top[0], top[0]!.callSites, top[0]!.callSites[0]].every(Object.isFrozen)).toBe(true);
-    expect(JSON.parse(JSON.stringify(top))).toEqual(top);
-  });
-
   it('leaves room for the groups of this process, whatever other processes call theirs', () => {
     const blockers = new Blockers();
     for (let index = 0; index < 500; index++) blockers.add('a', [[{ group: `theirs ${index}`, isForeign: true }, 1]]);
@@ -134,15 +114,6 @@ describe('the times of one resource that is waited for', () => {
     expect(line.share(100, 110)).toEqual([[A, 10]]);
   });
 
-  it('passes over what lasts no time, and what does not change', () => {
-    const line = new WaitTimeline();
-    line.heldBy([A], 100);
-    line.ended(120);
-    line.heldBy([B], 120);
-    line.heldBy([A], 120);
-    expect(line.share(100, 130)).toEqual([[A, 30]]);
-  });
-
   it('counts the time after a holder for the next one, as soon as it is known', () => {
     const line = new WaitTimeline();
     line.heldBy([A], 100);
@@ -152,15 +123,6 @@ describe('the times of one resource that is waited for', () => {
     expect(line.share(110, 130)).toEqual([
       [B, 10],
       [A, 10],
-    ]);
-  });
-
-  it('counts several holders in equal parts', () => {
-    const line = new WaitTimeline();
-    line.heldBy([A, A, B], 0);
-    expect(line.share(0, 30)).toEqual([
-      [A, 20],
-      [B, 10],
     ]);
   });
 

@@ -4,9 +4,6 @@ import { settle } from '../../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../../support/world/lock-world.js';
 import { track } from '../../../support/expect/tracked.js';
 
-/** What the module's option `group` may say: all of one resource, by its last part. */
-const group = (resource: string) => resource.split('@')[1] ?? 'plain';
-
 describe('the contention profile', () => {
   let world: LockWorld;
   let a: Instance;
@@ -54,21 +51,6 @@ describe('the contention profile', () => {
       { group: 'Orders.pay', waiting: 0, waited: 3, wait: { count: 3, maxMs: 1_000 }, hold: { count: 3, maxMs: 0 } },
       { group: 'NightlyReport.run', waiting: 0, waited: 0, wait: { count: 0 }, hold: { count: 1, maxMs: 1_000 } },
     ]);
-  });
-
-  it('leaves out a wait that began before it was asked, and counts one that began later', async () => {
-    const report = await a.locks.acquire('stock', of('NightlyReport.run'));
-    const early = track(a.locks.using('stock', of('Orders.pay'), async () => {}));
-    await world.clock.advance(500);
-    contention();
-    const late = track(a.locks.using('stock', of('Orders.pay'), async () => {}));
-    await world.clock.advance(1_000);
-    expect(contention().groups).toMatchObject([{ group: 'Orders.pay', waiting: 1, waited: 0 }]);
-    await report.release();
-    await world.clock.advance(10);
-    expect([early.state, late.state]).toEqual(['fulfilled', 'fulfilled']);
-    expect(rows()[0]).toBe('Orders.pay waited 1 s in 1 call for NightlyReport.run');
-    expect(contention().groups.find((each) => each.group === 'Orders.pay')).toMatchObject({ waiting: 0, waited: 1 });
   });
 
   it('shares a wait among the holders of this process, one after another', async () => {
@@ -192,68 +174,6 @@ describe('the contention profile', () => {
     const sites = contention(c).blockers.flatMap(({ callSites }) => callSites);
     expect(sites.reduce((sum, { calls }) => sum + calls, 0)).toBe(3);
     for (const { callSite } of sites) expect(callSite).toMatch(/contention-profile\.test\.ts:\d+:\d+\)$/);
-  });
-
-  it('shows no call site where none is wanted, and none of another call', async () => {
-    for (const callSiteEvery of [0, 1]) {
-      const c = world.instance(`c${callSiteEvery}`, { observers: [], contention: { fromStart: true, callSiteEvery } });
-      const lease = await c.locks.withOrigin(contention, (origin) => c.locks.acquire('stock', of('C'), origin));
-      // Its work is under using, which records none.
-      const using = c.locks.using('stock', of('C'), async () => {});
-      await settle();
-      await lease.release();
-      await using;
-      const free = await c.locks.withOrigin(contention, (origin) => c.locks.acquire('free', of('C'), origin));
-      await free.release();
-      expect(contention(c).blockers.map(({ callSites }) => callSites)).toEqual([[]]);
-    }
-  });
-
-  it('begins anew after a reset, and says since when it counts', async () => {
-    const since = world.clock.wallNow();
-    contention();
-    const lease = await a.locks.acquire('stock', of('A'));
-    const waiting = track(a.locks.acquire('stock', of('B')));
-    await world.clock.advance(500);
-    await lease.release();
-    await settle();
-    expect(a.locks.operators.contention({ reset: true })).toMatchObject({
-      service: 'default',
-      instanceId: 'a',
-      since,
-      forMs: 500,
-      blockers: [{ waiter: 'B', holder: 'A' }],
-    });
-    expect(contention()).toMatchObject({ forMs: 0, blockers: [], groups: [] });
-    await waiting.value.release();
-    expect(contention().groups).toMatchObject([{ group: 'B', hold: { count: 1 } }]);
-  });
-
-  it('tells listeners of each part of a wait', async () => {
-    const blocked: BlockedTime[] = [];
-    const stop = a.locks.operators.onBlocked((part) => blocked.push(part));
-    const lease = await a.locks.acquire('stock', of('A'));
-    const waiting = track(a.locks.acquire('stock', of('B')));
-    await world.clock.advance(70);
-    await lease.release();
-    await settle();
-    expect(blocked).toEqual([{ group: 'B', holderGroup: 'A', waitedMs: 70 }]);
-    // Durations are only counted for a reader.
-    expect(contention().groups).toEqual([]);
-    stop();
-    await waiting.value.release();
-    expect(blocked).toHaveLength(1);
-  });
-
-  it('groups by the function of the module, where a call states none', async () => {
-    const c = world.instance('c', { observers: [], group, contention: { fromStart: true } });
-    const lease = await c.locks.acquire('stock@report');
-    const waiting = track(c.locks.acquire('stock@report'));
-    await world.clock.advance(100);
-    await lease.release();
-    await settle();
-    expect(waiting.state).toBe('fulfilled');
-    expect(rows(c)).toEqual(['report waited 100 ms in 1 call for report']);
   });
 
   it.each([{ top: 0 }, { top: 1_001 }, { reset: 1 }, { since: 'today' }])('refuses %p', (options) => {

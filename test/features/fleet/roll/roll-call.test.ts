@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../../../../lib/kernel/api/errors.js';
 import { Deferred } from '../../../../lib/kernel/util/promises.js';
-import { executedWhen, repliedWhen } from '../../../support/world/scripted-store.js';
+import { executedWhen } from '../../../support/world/scripted-store.js';
 import { settle } from '../../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../../support/world/lock-world.js';
 import { track } from '../../../support/expect/tracked.js';
@@ -85,22 +85,6 @@ describe('a roll call', () => {
 });
 
 describe('an instance that stands still', () => {
-  it('asks anew where the answers were gone by then', async () => {
-    const world = new LockWorld();
-    const [a] = [world.instance('a'), world.instance('b')];
-    const asked = track(a.locks.fleet());
-    await Promise.resolve();
-    // Both clocks go on, and no timer of the process runs.
-    const gate = new Deferred<void>();
-    a.store.next('roll', repliedWhen(gate.promise));
-    await settle();
-    await world.clock.advance(6_000);
-    gate.resolve();
-    for (let turn = 0; turn < 20 && asked.state === 'pending'; turn++) await settle();
-    expect(asked.value).toMatchObject({ completeness: 'complete', asked: 2 });
-    expect(a.store.sent('roll').length).toBeGreaterThan(4);
-  });
-
   it('answers late, and what it says is kept nowhere', async () => {
     const world = new LockWorld();
     const [a, b] = [world.instance('a'), world.instance('b')];
@@ -148,13 +132,6 @@ describe('what an instance answers', () => {
     expect(few.held.map(({ resource }) => resource)).toEqual(['stock:0', 'stock:1', 'stock:2']);
     expect(few.held.length + few.more.held).toBe(300);
     expect(waits).toHaveLength(150);
-  });
-
-  it('is refused with the reason where the store has no roll calls', async () => {
-    const world = new LockWorld();
-    const { locks, store } = world.instance('a');
-    Object.assign(store, { rollCalls: undefined, noRollCalls: 'a quorum has no roll calls' });
-    await expect(locks.fleet()).rejects.toThrow('fleet() cannot be used: a quorum has no roll calls.');
   });
 
   it.each([{ prefix: 7 }, { limit: 0 }, { limit: 101 }, { timeoutMs: 5_000 }, { scan: 1 }, { group: '' }, { top: 1 }])(

@@ -1,6 +1,6 @@
 import type { Watched } from '../../../../lib/features/jobs/core/watched-job.js';
 import { InvalidLockOptionsError, type LockEvent, RedisLockModule, type RedisLockService } from 'nestjs-redis-lock';
-import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { ScheduleModule } from '@nestjs/schedule';
 import { SingletonCron, SingletonInterval, SingletonJobs, type SingletonRun } from 'nestjs-redis-lock/schedule';
 import { Redis } from 'ioredis';
 import type { MissedTicks } from '../../../../lib/features/jobs/core/missed-ticks.js';
@@ -127,31 +127,6 @@ describe('a @SingletonCron whose ticks were missed', () => {
     await eventually(() => expect(missed()).toMatchObject([{ count: 2, catchUp: false }]));
     expect(missed()[0]).not.toHaveProperty('afterStop');
     expect(runs).toEqual([]);
-  });
-
-  it('are told as those of a shutdown of all instances', async () => {
-    await wasDownFor(2 * HOUR);
-    await startApp();
-    await eventually(() => expect(missed()).toMatchObject([{ count: 2, afterStop: true }]));
-  });
-
-  it('are not told where the schedule has changed', async () => {
-    await wasDownFor(20 * HOUR);
-    await startApp({}, hourly.replace('* * *', '*/2 * *'));
-    const client = new Redis(redis().url);
-    await eventually(async () => {
-      expect(await client.hget(`${keyPrefix}:{cron:job}:job`, 'schedule')).toContain('*/2');
-    });
-    client.disconnect();
-    expect(missed()).toEqual([]);
-  });
-
-  it('are not told by an application that has the job disabled', async () => {
-    await wasDownFor(3 * HOUR);
-    const { app } = await startApp({ disabled: true });
-    await eventually(() => expect(app.get(SchedulerRegistry).doesExist('cron', 'job')).toBe(true));
-    await new Promise((resolve) => setTimeout(resolve, 1_300));
-    expect(missed()).toEqual([]);
   });
 });
 

@@ -1,7 +1,6 @@
 import { Injectable, Scope, SetMetadata } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import {
-  DistributedLock,
   InvalidLockOptionsError,
   LockBusyError,
   type LockEvent,
@@ -10,8 +9,6 @@ import {
 } from 'nestjs-redis-lock';
 import {
   JobNotFoundError,
-  getSingletonJobsToken,
-  InjectSingletonJobs,
   SingletonCron,
   SingletonInterval,
   SingletonJobs,
@@ -167,21 +164,6 @@ describe('SingletonJobs.runNow', () => {
     expect(runs.map(({ job }) => job).sort()).toEqual(['nightly-report', 'patient', 'patient']);
   });
 
-  it('passes on the error of the job', async () => {
-    const { jobs } = await startApp();
-    await expect(jobs.runNow('broken')).rejects.toThrow(new TypeError('no toner'));
-  });
-
-  it('names the job that was probably meant, for a name that no job has', async () => {
-    const { jobs } = await startApp();
-    const error = await jobs.runNow('nightly-reprot').catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(JobNotFoundError);
-    expect(error).toMatchObject({ code: 'JOB_NOT_FOUND', job: 'nightly-reprot', instances: [] });
-    expect((error as Error).message).toBe(
-      'This instance has no job called "nightly-reprot". Did you mean "nightly-report"?',
-    );
-  });
-
   it.each([
     ['the name', '', undefined, 'a singleton job as its name'],
     ['the name', 5 as never, undefined, 'a singleton job as its name'],
@@ -232,27 +214,5 @@ describe('SingletonJobs.runNow', () => {
     const { jobs } = await startApp({ providers: [Replaced] });
     // Without its metadata, it is no job.
     await expect(jobs.runNow('replaced')).rejects.toThrow(JobNotFoundError);
-  });
-
-  it('has the jobs of its own lock service', async () => {
-    class Billing {
-      constructor(@InjectSingletonJobs('billing') readonly jobs: SingletonJobs) {}
-
-      @SingletonCron(YEARLY, { name: 'invoices', service: 'billing' })
-      @DistributedLock('unused')
-      async invoices(): Promise<string | undefined> {
-        return 'sent';
-      }
-    }
-    const { app } = await start({
-      imports: [ScheduleModule.forRoot(), inMemory(), inMemory({ service: 'billing' })],
-      providers: [Billing, Reports],
-    });
-    const { jobs } = app.get(Billing);
-    expect(jobs).toBe(app.get(getSingletonJobsToken('billing')));
-    expect(app.get(getSingletonJobsToken())).toBe(app.get(SingletonJobs));
-    expect(await jobs.runNow('invoices')).toBe('sent');
-    await expect(jobs.runNow('broken')).rejects.toThrow(JobNotFoundError);
-    await expect(app.get(SingletonJobs).runNow('invoices')).rejects.toThrow(JobNotFoundError);
   });
 });

@@ -95,15 +95,6 @@ describe('an interval', () => {
     expect(Math.max(...gaps())).toBeLessThan(2 * ms);
   });
 
-  it('runs first an interval after its first registration', async () => {
-    const ms = 10 * MINUTE;
-    start(ms);
-    await world.clock.advance(ms - 1);
-    expect(runs).toEqual([]);
-    await world.clock.advance(1);
-    expect(runs).toEqual([{ at: world.clock.now(), on: 'app-1' }]);
-  });
-
   it('runs in an application that starts when the last run was long ago: soon, and not at once', async () => {
     const ms = 10 * MINUTE;
     const before = start(ms);
@@ -118,19 +109,6 @@ describe('an interval', () => {
     // Its timer begins anew then.
     await world.clock.advance(4 * ms);
     expect(gaps().slice(1)).toEqual([ms, ms, ms, ms]);
-  });
-
-  it('runs an interval after the last run, where the application that had it is gone', async () => {
-    const ms = 10 * MINUTE;
-    const before = start(ms);
-    await world.clock.advance(ms + SECOND);
-    await stop(before);
-    await world.clock.advance(4 * MINUTE);
-    const { fired } = start(ms);
-    await world.clock.advance(ms);
-    expect(fired).toHaveLength(1);
-    expect(Math.round(gaps()[0]!)).toBe(ms);
-    expect(runs).toHaveLength(2);
   });
 
   it('runs when the scheduler has its timer, where the application starts slowly', async () => {

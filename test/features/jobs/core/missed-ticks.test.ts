@@ -159,18 +159,6 @@ describe('one job that the store refuses, of many that are looked at together', 
     expect(process.warnings).toEqual([expect.stringMatching(/^Missed ticks of the job "late" cannot be looked for: /)]);
   });
 
-  it.each(Object.entries(wrongs))('does not stop them where its schedule changes, %s', async (_what, wrong) => {
-    const process = await nightOffOfMany();
-    let schedule = every(HOUR);
-    add(process, 'changes', () => schedule);
-    await world.clock.advance(10_000);
-    wrong().add('cron:changes');
-    schedule = every(7 * MINUTE);
-    caughtUp.clear();
-    await world.clock.advance(HOUR + 3 * MINUTE);
-    expect([...caughtUp].sort()).toEqual([...names].sort());
-  });
-
   it.each([
     ['is the last of 101, and asked for alone', 101, ['job-99', 'job-100']],
     ['are all that are asked for together', 201, many(100)],
@@ -208,16 +196,6 @@ describe('one job that the store refuses, of many that are looked at together', 
     await world.clock.advance(MINUTE);
     expect([...caughtUp].sort()).toEqual([...jobs].sort());
     expect(process.warnings).toHaveLength(1);
-  });
-
-  it('whose answer is lost after it was looked at, is asked for by itself as well', async () => {
-    const process = await nightOffOfMany();
-    records.unnoted.add('cron:job-7');
-    await world.clock.advance(2 * MINUTE);
-    expect([...caughtUp].sort()).toEqual(names.filter((name) => name !== 'job-7').sort());
-    expect(process.warnings).toEqual([
-      expect.stringMatching(/^Missed ticks of the job "job-7" cannot be looked for: /),
-    ]);
   });
 });
 
@@ -273,18 +251,6 @@ describe('ticks that no instance claimed', () => {
     await world.clock.advance(5 * MINUTE);
     await Promise.all([...closed, ...closings()]);
     expect(toldBy(process)).toMatchObject([{ count: 3 }]);
-  });
-
-  it('are told by an instance that is up and whose Redis was away, graceMs after they were due', async () => {
-    const process = start('anna');
-    await world.clock.advance(HOUR - 10 * MINUTE);
-    records.isAway = true;
-    await world.clock.advance(10 * MINUTE + 30_000);
-    records.isAway = false;
-    await world.clock.advance(20_000);
-    expect(toldBy(process)).toHaveLength(0);
-    await world.clock.advance(2 * MINUTE);
-    expect(toldBy(process)).toMatchObject([{ count: 1, first: Date.parse('2026-01-01T01:00:00.000Z') }]);
   });
 
   it('are not told where an instance claimed them', async () => {
@@ -388,28 +354,6 @@ describe('ticks that no instance claimed', () => {
     await world.clock.advance(1_000);
     expect(toldBy(process)).toMatchObject([{ count: 3 }]);
   });
-
-  it('are told of each job of its own', async () => {
-    await nightOff(2);
-    records.byResource.set('cron:other', { ...records.byResource.get(RESOURCE)! });
-    const process = start('anna');
-    process.missed.add({
-      job: 'other',
-      historySize: 100,
-      graceMs: MINUTE,
-      onMissed: 'skip',
-      missedWithinMs: DAY,
-      schedule: () => every(HOUR),
-      runOwed: async () => {},
-    });
-    await world.clock.advance(5_000);
-    expect(toldBy(process).map(({ job, count }) => [job, count])).toEqual([
-      ['report', 2],
-      ['other', 2],
-    ]);
-    // Both were registered by one command.
-    expect(records.commands.filter((command) => command === 'register')).toHaveLength(1);
-  });
 });
 
 describe('no tick is missed', () => {
@@ -465,12 +409,6 @@ describe('no tick is missed', () => {
     await world.clock.advance(HOUR);
     expect(toldBy(process)).toMatchObject([{ count: 1, first: Date.parse('2026-01-01T02:00:00.000Z') }]);
   });
-
-  it('and no timer runs, without jobs', async () => {
-    const before = world.clock.timers;
-    world.instance('anna').locks.missedTicks(records.client()).start();
-    expect(world.clock.timers).toBe(before);
-  });
 });
 
 function jobOf(_process: Process): Watched['job'] {
@@ -497,14 +435,6 @@ describe("the run for missed ticks (onMissed: 'runOnce')", () => {
     expect(toldBy(...fleet)).toMatchObject([{ count: 3, catchUp: true }]);
   });
 
-  it('is one for all of them, though ten instances start at the same moment', async () => {
-    await nightOff(3);
-    const fleet = Array.from({ length: 10 }, (_, index) => start(`p${index}`, runOnce));
-    await world.clock.advance(30 * MINUTE);
-    expect(fleet.flatMap(({ ran }) => ran)).toMatchObject([{ count: 3, tick: 'catch-up:2026-01-01T03:00:00.000Z' }]);
-    expect(toldBy(...fleet)).toMatchObject([{ count: 3, catchUp: true }]);
-  });
-
   it('comes although the instance that told them dies before it begins', async () => {
     await nightOff(3);
     const dies: Process = start('dies', { ...runOnce, runOwed: async () => void (dies.isDead = true) });
@@ -514,17 +444,6 @@ describe("the run for missed ticks (onMissed: 'runOnce')", () => {
     await world.clock.advance(MINUTE);
     expect([...up.ran, ...comes.ran]).toHaveLength(1);
     expect(toldBy(up, comes)).toEqual([]);
-  });
-
-  it('waits for the run that is under way', async () => {
-    await nightOff(3);
-    records.byResource.get(RESOURCE)!.isRunning = true;
-    const process = start('anna', runOnce);
-    await world.clock.advance(1_000);
-    const attempts = process.ran.length;
-    records.byResource.get(RESOURCE)!.isRunning = false;
-    await world.clock.advance(2 * MINUTE);
-    expect([attempts, process.ran.length]).toEqual([0, 1]);
   });
 
   it('does not come where the newest of them was due too long ago', async () => {
@@ -549,12 +468,6 @@ describe('a gap before a tick', () => {
     expect(records.byResource.get(RESOURCE)!.last).toBeLessThan(Date.UTC(2026, 0, 1, 5));
   });
 
-  it('of a job that is not watched is left as it is', async () => {
-    const process = start('anna');
-    expect(await process.missed.close('unheard-of', 0, HOUR + 1, every(HOUR))).toBe(false);
-    expect(records.noted).toEqual([]);
-  });
-
   it('is told by the schedule of the tick, though the job has another one, or none, by now', async () => {
     let current: TickSchedule | undefined = every(HOUR);
     const process = start('anna', { schedule: () => current });
@@ -570,14 +483,6 @@ describe('a gap before a tick', () => {
       { schedule: every(HOUR).text },
       { ticks: [3, 4].map((hour) => hour * HOUR + Date.UTC(2026, 0, 1)) },
     ]);
-  });
-
-  it('is none where the schedule has no tick in it', async () => {
-    const process = start('anna');
-    await world.clock.advance(10_000);
-    const { last } = records.byResource.get(RESOURCE)!;
-    expect(await process.missed.close('report', last!, Date.UTC(2026, 0, 1, 1), every(HOUR))).toBe(false);
-    expect(records.noted).toEqual([]);
   });
 
   it('is an error while the store does not answer', async () => {
@@ -611,15 +516,5 @@ describe('while Redis does not answer', () => {
     records.isAway = true;
     await world.clock.advance(2 * HOUR);
     expect(process.warnings).toHaveLength(2);
-  });
-
-  it('nothing is asked once the application shuts down', async () => {
-    const process = start('anna');
-    await world.clock.advance(10_000);
-    await process.instance.locks.shutdown(0);
-    records.commands.length = 0;
-    await world.clock.advance(5 * HOUR);
-    expect(records.commands).toEqual([]);
-    expect(world.clock.timers).toBe(0);
   });
 });

@@ -116,13 +116,6 @@ describe('instances whose schedules differ', () => {
     expect(warnings).toEqual([]);
     expect((await next.records.get('bill', new Set())).otherSchedule).toBeUndefined();
   });
-
-  it('are not reported where they are the same', async () => {
-    const all = [await start('anna', utc), await start('ben', utc)];
-    await pass(10, ...all.map((each) => [each, utc] as const));
-    expect(warnings).toEqual([]);
-    expect((await all[0]!.records.get('bill', new Set())).otherSchedule).toBeUndefined();
-  });
 });
 
 describe('instances with different single dates', () => {

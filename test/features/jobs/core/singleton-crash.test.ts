@@ -1,6 +1,5 @@
 import { LeaseLostError } from '../../../../lib/kernel/api/lease-errors.js';
 import type { Lease } from '../../../../lib/kernel/api/lease.js';
-import type { TickReply } from '../../../../lib/features/jobs/core/job-claims.js';
 import { eventsOf } from '../../../support/world/lock-world.js';
 import { answered, lostOnTheWay, replyLost } from '../../../support/world/scripted-store.js';
 import { Fleet, LEASE_MS, type Member } from '../../../support/world/singleton-fleet.js';
@@ -105,16 +104,6 @@ describe("a runner that dies (onCrash: 'retry')", () => {
     expect(new Set(attempts)).toEqual(new Set([1, 2, 3].slice(0, runs)));
   });
 
-  it('is replaced even by an instance whose clock is so late that it asks after the crash', async () => {
-    anna.fire('09:00', 5_000);
-    await fleet.clock.advance(1_000);
-    anna.kill();
-    await fleet.clock.advance(20_000);
-    ben.fire('09:00');
-    await fleet.clock.advance(1_000);
-    expect(fleet.runs.map(({ on }) => on)).toEqual(['anna', 'ben']);
-  });
-
   it.each(Array.from({ length: 12 }, (_, i) => i * 997))(
     'is not taken for dead by who looks %d ms after the tick, while it runs and when it ends',
     async (delayMs) => {
@@ -142,16 +131,6 @@ describe("a runner that cannot say that it has finished (onCrash: 'retry')", () 
     // The time that Redis took is not the job's.
     expect(eventsOf(anna.instance, 'tickFinished')).toMatchObject([{ ranMs: 1_000 }]);
   });
-
-  it('tries more than once while its lease lasts, however patient it is', async () => {
-    anna.tickStore.next('finish', lostOnTheWay, lostOnTheWay);
-    const lock = { ...fleet.job.lock, attemptTimeoutMs: 60_000 };
-    const call = anna.fire('09:00', 1_000, { lock });
-    ben.fire('09:00');
-    await fleet.clock.advance(10 * LEASE_MS);
-    expect(call.value).toBe('09:00 by anna');
-    expect(fleet.runs).toHaveLength(1);
-  });
 });
 
 describe("a run that loses its lease (onCrash: 'retry')", () => {
@@ -165,19 +144,6 @@ describe("a run that loses its lease (onCrash: 'retry')", () => {
     await fleet.clock.advance(3 * LEASE_MS);
     expect(call.error).toMatchObject({ reason: 'notRenewed' });
     expect(fleet.runs.map(({ on }) => on)).toEqual(['ben']);
-  });
-
-  it('by maxHoldMs has not crashed: it is not run again, whether it gives up or goes on', async () => {
-    const lock = { ...fleet.job.lock, maxHoldMs: 20_000 };
-    const givesUp = anna.run('09:00', untilLost, { lock });
-    ben.fire('09:00', 5, { lock });
-    await fleet.clock.advance(30_000);
-    expect(givesUp.error).toMatchObject({ reason: 'maxHold' });
-    const goesOn = anna.fire('09:01', 60_000, { lock });
-    ben.fire('09:01', 5, { lock });
-    await fleet.clock.advance(100_000);
-    expect(goesOn.value).toBe('09:01 by anna');
-    expect(fleet.runs.map(({ tick, on }) => `${tick} ${on}`)).toEqual(['09:01 anna']);
   });
 
   it('because Redis lost its data is not run again: nobody knows any more that it was due', async () => {
@@ -221,30 +187,5 @@ describe("an instance that waits for an earlier run to end (overlap: 'wait', onC
     await fleet.clock.advance(10 * LEASE_MS);
     expect(fleet.runs.map(({ tick, on }) => `${tick} ${on}`)).toEqual(['09:00 anna', '09:01 cleo']);
     expect(eventsOf(cleo.instance, 'tickStarted')).toMatchObject([{ tick: '09:01', rerun: false }]);
-  });
-
-  it('knows a rerun for one even where it hears of its turn too late, and has to wait for another', async () => {
-    const { clock } = fleet;
-    const patient = { lock: { leaseMs: LEASE_MS, waitMs: Infinity, attemptTimeoutMs: 60_000 } };
-    anna.fire('09:00', 10_000);
-    await clock.advance(100);
-    ben.fire('09:00', 1_000, patient);
-    await clock.advance(100);
-    anna.kill();
-    let isLate = false;
-    ben.tickStore.fates.claim = async (execute) => {
-      const reply = await execute();
-      if ((reply as TickReply).status === 'granted' && !isLate) {
-        isLate = true;
-        await new Promise<void>((resolve) => clock.setTimer(resolve, 2 * LEASE_MS));
-      }
-      return reply;
-    };
-    await clock.advance(LEASE_MS + 1_000);
-    expect(isLate).toBe(true);
-    cleo.fire('09:01', 3 * LEASE_MS);
-    await clock.advance(10 * LEASE_MS);
-    expect(fleet.runs.map(({ tick, on }) => `${tick} ${on}`)).toEqual(['09:00 anna', '09:01 cleo', '09:00 ben']);
-    expect(eventsOf(ben.instance, 'tickStarted')).toMatchObject([{ tick: '09:00', rerun: true }]);
   });
 });

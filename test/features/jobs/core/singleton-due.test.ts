@@ -1,10 +1,8 @@
 import { InvalidLockOptionsError } from '../../../../lib/kernel/api/errors.js';
-import { windowMs } from '../../../../lib/features/jobs/core/job-claims.js';
 import { eventsOf } from '../../../support/world/lock-world.js';
-import { answered, executedWhen, failing, lostOnTheWay } from '../../../support/world/scripted-store.js';
+import { answered, failing } from '../../../support/world/scripted-store.js';
 import { ProcessClock } from '../../../support/simulation/simulated-process.js';
 import { Fleet, LEASE_MS, type Member, WAIT_MS } from '../../../support/world/singleton-fleet.js';
-import { gate } from '../../../support/expect/tracked.js';
 
 const MAX_CLOCK_SKEW_MS = 60_000;
 const LATE_MS = MAX_CLOCK_SKEW_MS + WAIT_MS;
@@ -45,19 +43,6 @@ describe('a tick that is a time of a schedule', () => {
     expect(late).toMatchObject({ state: 'fulfilled', value: undefined });
   });
 
-  it('is not run again when the command was held up for longer than the tick is remembered', async () => {
-    const { opened, open } = gate();
-    ben.tickStore.next('claim', executedWhen(opened));
-    const lock = { ...fleet.job.lock, attemptTimeoutMs: 60_000, waitMs: 0 };
-    const due = { at: now, maxClockSkewMs: 1_000 };
-    for (const member of [ben, anna]) member.fire('09:00', 5, { due, lock, keepMs: 1_000 });
-    await fleet.clock.advance(50_000);
-    open();
-    await fleet.clock.advance(1_000);
-    expect(fleet.runs.map(({ on }) => on)).toEqual(['anna']);
-    expect(eventsOf(ben.instance, 'tickSkipped')).toMatchObject([{ reason: 'late', lateMs: 50_000 }]);
-  });
-
   it.each([
     ['one process', 1],
     ['each of two processes', 2],
@@ -79,20 +64,6 @@ describe('a tick that is a time of a schedule', () => {
       expect(fleet.runs.map(({ tick }) => tick)).toEqual(ticks.map((at) => new Date(at).toISOString()));
     },
   );
-
-  it('has at least one try of its own, however long the tick before it is tried', async () => {
-    anna.tickStore.next('claim', lostOnTheWay, lostOnTheWay, lostOnTheWay, lostOnTheWay);
-    const lock = { leaseMs: LEASE_MS, waitMs: 500, attemptTimeoutMs: 10_000 };
-    const [first, second] = [now, now + 1].map((at) => {
-      const [tick, changes] = dueAt(at);
-      return anna.fire(tick, 5, { ...changes, lock });
-    });
-    await fleet.clock.advance(600);
-    expect(anna.tickStore.claims).toHaveLength(2);
-    expect([first!.state, second!.state]).toEqual(['pending', 'pending']);
-    await fleet.clock.advance(20_000);
-    expect([first!.state, second!.state]).toEqual(['rejected', 'rejected']);
-  });
 
   it('is skipped as late where no instance has run it in time: an event says by how much', async () => {
     await fleet.clock.advance(LATE_MS + 1);
@@ -153,15 +124,6 @@ describe('a tick that is a time of a schedule', () => {
     expect(eventsOf(anna.instance, 'tickSkipped')[0]).not.toHaveProperty('clockBehindMs');
   });
 
-  it('that was claimed in time runs however long it waits for the run before it', async () => {
-    start({ overlap: 'wait' });
-    fire(anna, now, 20 * LATE_MS);
-    await fleet.clock.advance(1_000);
-    fire(ben, now + 1_000);
-    await fleet.clock.advance(21 * LATE_MS);
-    expect(fleet.runs.map(({ on }) => on)).toEqual(['anna', 'ben']);
-  });
-
   it("is run again when its runner dies, however late that is (onCrash: 'retry')", async () => {
     start({ onCrash: 'retry' });
     for (const member of [anna, ben]) fire(member, now, 20 * LATE_MS);
@@ -170,16 +132,6 @@ describe('a tick that is a time of a schedule', () => {
     await fleet.clock.advance(2 * LEASE_MS);
     expect(fleet.runs.map(({ on }) => on)).toEqual(['anna', 'ben']);
     expect(eventsOf(ben.instance, 'tickStarted')).toMatchObject([{ rerun: true }]);
-  });
-
-  it('waits an hour at most for Redis, where waitMs is Infinity', async () => {
-    const [tick, changes] = dueAt(now);
-    const lock = { ...fleet.job.lock, waitMs: Infinity };
-    anna.fire(tick, 5, { ...changes, lock });
-    await fleet.clock.advance(1_000);
-    const { due, keepMs } = anna.tickStore.claims[0]!.claim;
-    expect(due).toEqual({ at: now, earlyMs: MAX_CLOCK_SKEW_MS, lateMs: MAX_CLOCK_SKEW_MS + 3_600_000 });
-    expect(keepMs).toBe(windowMs(due!));
   });
 
   it.each([

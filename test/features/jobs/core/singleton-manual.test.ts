@@ -1,4 +1,4 @@
-import { InvalidLockOptionsError, LockBusyError, LockShutdownError } from '../../../../lib/kernel/api/errors.js';
+import { LockBusyError, LockShutdownError } from '../../../../lib/kernel/api/errors.js';
 import type { SingletonRun } from '../../../../lib/features/jobs/core/singleton-run-options.js';
 import { eventsOf } from '../../../support/world/lock-world.js';
 import { Fleet, type Member } from '../../../support/world/singleton-fleet.js';
@@ -31,19 +31,6 @@ describe('a manual run', () => {
     await fleet.clock.advance(10);
     expect(fleet.runsOf('09:00')).toHaveLength(1);
     expect(eventsOf(ben.instance, 'tickStarted')[0]).not.toHaveProperty('manual');
-  });
-
-  it('makes no tick of the schedule late, before or after it', async () => {
-    const due = () => ({ due: { at: fleet.clock.wallNow(), maxClockSkewMs: 1_000 } });
-    const first = due();
-    await fleet.clock.advance(500);
-    anna.fire('manual:1', 5, byHand);
-    await fleet.clock.advance(10);
-    ben.fire('09:00', 5, first);
-    await fleet.clock.advance(10);
-    anna.fire('manual:2', 5, byHand);
-    await fleet.clock.advance(10);
-    expect(fleet.runs.map(({ tick }) => tick)).toEqual(['manual:1', '09:00', 'manual:2']);
   });
 
   it('is refused while an earlier run has not ended, with overlap skip', async () => {
@@ -84,13 +71,5 @@ describe('a manual run', () => {
     expect(late.error).toBeInstanceOf(LockShutdownError);
     await fleet.clock.advance(120_000);
     expect(fleet.runs).toHaveLength(1);
-  });
-
-  it('has no due time', async () => {
-    const due = { at: 0, maxClockSkewMs: 1_000 };
-    const call = anna.fire('manual:1', 5, { ...byHand, due });
-    await fleet.clock.advance(0);
-    expect(call.error).toBeInstanceOf(InvalidLockOptionsError);
-    expect(call.error).toMatchObject({ option: 'due' });
   });
 });

@@ -53,27 +53,9 @@ describe('a tick that fires while Redis is away', () => {
       'Redis could not claim tick 09:00 of "cron:report": NOPERM no permission',
     );
   });
-
-  it('is a LockUnavailableError at once with waitMs: 0', async () => {
-    anna.tickStore.fates.claim = failing('notExecuted');
-    const call = anna.fire('09:00', 5, { lock: { ...fleet.job.lock, waitMs: 0 } });
-    await fleet.clock.advance(0);
-    expect(call.error).toBeInstanceOf(LockUnavailableError);
-  });
 });
 
 describe('a grant that comes late', () => {
-  it('is used while its lease lasts', async () => {
-    const { opened, open } = gate();
-    anna.tickStore.next('claim', repliedWhen(opened));
-    const call = anna.fire('09:00', 5, { lock: { ...fleet.job.lock, attemptTimeoutMs: 20_000 } });
-    await fleet.clock.advance(LEASE_MS - 500);
-    open();
-    await fleet.clock.advance(100);
-    expect(call.value).toBe('09:00 by anna');
-    expect(anna.tickStore.claims).toHaveLength(1);
-  });
-
   it('is asked for again when its lease is over, and then the tick runs', async () => {
     const { opened, open } = gate();
     anna.tickStore.next('claim', repliedWhen(opened));

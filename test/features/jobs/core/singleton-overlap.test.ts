@@ -52,15 +52,6 @@ describe('a run that keeps later ticks from running', () => {
     await call;
   });
 
-  it('is reported a minute after the second tick of a job that is rare', async () => {
-    const rare = every(180 * MINUTE);
-    const { end, call } = begin(rare, { lock: { leaseMs: 30 * MINUTE } });
-    await fleet.clock.advance(rare.after(fleet.clock.wallNow())! - fleet.clock.wallNow() + MINUTE);
-    expect(reports()).toMatchObject([{ ticks: 1 }]);
-    end.open();
-    await call;
-  });
-
   it.each<[string, Parameters<typeof begin>[1] & object, object]>([
     ['ticks that wait', { overlap: 'wait' }, { overlap: 'wait' }],
     ['a manual run', { manual: true }, { manual: true }],
@@ -72,15 +63,6 @@ describe('a run that keeps later ticks from running', () => {
     expect(reports()).toMatchObject([report]);
     end.open();
     await call;
-  });
-
-  it('takes the time of the module', async () => {
-    const slow = fleet.member('carl', { defaults: { warnAfterMs: 10 * MINUTE } });
-    void slow.singletons.run({ ...fleet.job, tick: '09:00' }, () => new Promise(() => {}), { ticks: every(MINUTE) });
-    await fleet.clock.advance(10 * MINUTE);
-    expect(eventsOf(slow.instance, 'overlapLong')).toEqual([]);
-    await fleet.clock.advance(MINUTE);
-    expect(eventsOf(slow.instance, 'overlapLong')).toHaveLength(1);
   });
 
   it.each<[string, JobTicks | undefined, Parameters<typeof begin>[1]]>([

@@ -1,9 +1,8 @@
 import { InvalidLockOptionsError } from '../../../../lib/kernel/api/errors.js';
-import { LockReentryError, LeaseLostError } from '../../../../lib/kernel/api/lease-errors.js';
+import { LockReentryError } from '../../../../lib/kernel/api/lease-errors.js';
 import { eventsOf } from '../../../support/world/lock-world.js';
 import { replyLost } from '../../../support/world/scripted-store.js';
 import { Fleet, LEASE_MS, type Member } from '../../../support/world/singleton-fleet.js';
-import { gate } from '../../../support/expect/tracked.js';
 
 describe('a tick that fires on every instance', () => {
   let fleet: Fleet;
@@ -23,21 +22,6 @@ describe('a tick that fires on every instance', () => {
     expect(fleet.runs.map(({ on }) => on)).toEqual(['anna']);
     expect(calls.map(({ value }) => value)).toEqual(['09:00 by anna', undefined, undefined, undefined, undefined]);
     expect(fleet.holder).toBeUndefined();
-  });
-
-  it('is not run again by an instance whose clock is as late as clocks may be, after a run that took long', async () => {
-    anna.fire('09:00', 400_000);
-    await fleet.clock.advance(599_000);
-    ben.fire('09:00');
-    await fleet.clock.advance(10_000);
-    expect(fleet.runs).toHaveLength(1);
-  });
-
-  it('may take long: no run is told of as a lease that is held for long', async () => {
-    anna.fire('09:00', 400_000);
-    await fleet.clock.advance(410_000);
-    expect(fleet.runs).toHaveLength(1);
-    expect(eventsOf(anna.instance, 'heldLong')).toEqual([]);
   });
 
   it('runs once when the reply to the claim is lost and the claim is sent again', async () => {
@@ -109,22 +93,6 @@ describe('a tick that fires on every instance', () => {
     await fleet.clock.advance(11 * LEASE_MS);
     expect(wasHeld).toBe(true);
   });
-
-  it('loses its lease after maxHoldMs, and then the next tick may run', async () => {
-    const { opened } = gate();
-    let signal: AbortSignal | undefined;
-    const lock = { ...fleet.job.lock, maxHoldMs: 20_000 };
-    const work = (lease: { signal: AbortSignal }) => ((signal = lease.signal), opened);
-    anna.run('09:00', work, { lock });
-    await fleet.clock.advance(19_900);
-    expect(signal?.aborted).toBe(false);
-    await fleet.clock.advance(200);
-    expect(signal?.reason).toMatchObject({ reason: 'maxHold' });
-    expect(signal?.reason).toBeInstanceOf(LeaseLostError);
-    ben.fire('09:01');
-    await fleet.clock.advance(1_000);
-    expect(fleet.runsOf('09:01')).toHaveLength(1);
-  });
 });
 
 describe('a tick that fires while an earlier run has not ended', () => {
@@ -164,17 +132,6 @@ describe('a tick that fires while an earlier run has not ended', () => {
     expect(second!.startedAt).toBeGreaterThanOrEqual(first!.endedAt!);
     expect(second!.startedAt).toBeLessThan(first!.endedAt! + 500);
     expect(waiting.map(({ value }) => value)).toEqual(['09:01 by ben', undefined, undefined]);
-  });
-
-  it("keeps its place when the claim is forgotten sooner than the run ends (overlap: 'wait')", async () => {
-    start('wait');
-    anna.fire('09:00', 30_000);
-    const short = { keepMs: 2_000 };
-    ben.fire('09:01', 5, short);
-    await fleet.clock.advance(10_000);
-    cleo.fire('09:01', 5, short);
-    await fleet.clock.advance(30_000);
-    expect(fleet.runsOf('09:01').map(({ on }) => on)).toEqual(['ben']);
   });
 
   it('is a LockReentryError where the run would wait for its own end', async () => {

@@ -33,20 +33,6 @@ describe('the shutdown of an instance', () => {
     expect(fleet.runs.map(({ on }) => on)).toEqual(['ben']);
   });
 
-  it('that stands by for a runner: it stands by no more, and another one still does', async () => {
-    const cleo = fleet.member('cleo');
-    anna.fire('09:00', 30_000);
-    const standing = ben.fire('09:00');
-    cleo.fire('09:00');
-    await fleet.clock.advance(1_000);
-    const shutdown = track(ben.instance.locks.shutdown(5_000));
-    await fleet.clock.advance(10);
-    expect([standing.state, shutdown.state]).toEqual(['fulfilled', 'fulfilled']);
-    anna.kill();
-    await fleet.clock.advance(2 * LEASE_MS);
-    expect(fleet.runs.map(({ on }) => on)).toEqual(['anna', 'cleo']);
-  });
-
   it('that waits for an earlier run to end: another one runs the tick in its place', async () => {
     anna.fire('09:00', 10_000);
     await fleet.clock.advance(100);
@@ -78,20 +64,6 @@ describe('the shutdown of an instance', () => {
       expect(eventsOf(cleo.instance, 'tickStarted')).toMatchObject([{ tick: '09:01', rerun: false }]);
     },
   );
-
-  it('that waits for an earlier run: also an instance runs the tick whose clock is so late that it asks after that', async () => {
-    const changes = { overlap: 'wait', onCrash: 'skip' } as const;
-    anna.fire('09:00', 10_000, changes);
-    await fleet.clock.advance(100);
-    ben.fire('09:01', 5, changes);
-    await fleet.clock.advance(100);
-    void ben.instance.locks.shutdown(5_000);
-    await fleet.clock.advance(20_000);
-    const cleo = fleet.member('cleo');
-    cleo.fire('09:01', 5, changes);
-    await fleet.clock.advance(LEASE_MS);
-    expect(fleet.runsOf('09:01').map(({ on }) => on)).toEqual(['cleo']);
-  });
 
   it('that was granted a tick without its knowing gives it back before the lock: it is no rerun', async () => {
     anna.tickStore.next('claim', replyLost);
@@ -147,38 +119,6 @@ describe('the shutdown of an instance', () => {
     // The lock is free, and whoever stands by asks three times a lease.
     await fleet.clock.advance(LEASE_MS / 3 + 100);
     expect(fleet.runs.map(({ on }) => on)).toEqual(['ben']);
-  });
-
-  it('does not wait for a run that ignores that, which sends nothing any more when it ends', async () => {
-    const call = anna.fire('09:00', 60_000);
-    await fleet.clock.advance(1_000);
-    const shutdown = track(anna.instance.locks.shutdown(5_000));
-    await fleet.clock.advance(6_000);
-    expect(shutdown.state).toBe('fulfilled');
-    anna.tickStore.fates.finish = () => Promise.reject(new Error('the connection is closed'));
-    await fleet.clock.advance(60_000);
-    expect(call.state).toBe('fulfilled');
-    expect(anna.tickStore.finishes).toHaveLength(1);
-    expect(fleet.clock.timers).toBe(0);
-  });
-
-  it('lets a run take further locks, so that it does what it has time for', async () => {
-    const { locks } = anna.instance;
-    const call = anna.run('09:00', async () => {
-      let served = 0;
-      for (; served < 8; served++) {
-        await locks.using(`customer:${served}`, undefined, async () => {
-          await new Promise<void>((resolve) => fleet.clock.setTimer(resolve, 500));
-        });
-      }
-      return served;
-    });
-    ben.fire('09:00');
-    await fleet.clock.advance(1_600);
-    void locks.shutdown(5_000);
-    await fleet.clock.advance(3 * LEASE_MS);
-    expect(call).toMatchObject({ state: 'fulfilled', value: 8 });
-    expect(fleet.runs).toEqual([]);
   });
 
   it.each([

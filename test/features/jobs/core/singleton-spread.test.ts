@@ -1,5 +1,4 @@
 import { InvalidLockOptionsError } from '../../../../lib/kernel/api/errors.js';
-import { eventsOf } from '../../../support/world/lock-world.js';
 import { Fleet, type Member } from '../../../support/world/singleton-fleet.js';
 import { track } from '../../../support/expect/tracked.js';
 
@@ -41,34 +40,6 @@ describe('a job with spreadMs', () => {
     expect(Math.max(...sent)).toBeLessThan(1_000);
     const tenths = new Set(sent.map((ms) => Math.floor(ms / 100)));
     expect(tenths.size).toBe(10);
-  });
-
-  it('is not late because of the delay, and is so after that', async () => {
-    const fleet = new Fleet({ spreadMs: SPREAD_MS });
-    const [anna] = fleet.members('anna') as [Member];
-    const dueAgo = (ms: number) => ({ due: { at: fleet.clock.wallNow() - ms, maxClockSkewMs: SKEW_MS } });
-    const { waitMs } = fleet.job.lock as { waitMs: number };
-    anna.fire('in time', 5, dueAgo(SKEW_MS + waitMs));
-    await fleet.clock.advance(SPREAD_MS);
-    expect(fleet.runs.map(({ tick }) => tick)).toEqual(['in time']);
-    anna.fire('too late', 5, dueAgo(SKEW_MS + waitMs + SPREAD_MS + 1));
-    await fleet.clock.advance(SPREAD_MS);
-    expect(eventsOf(anna.instance, 'tickSkipped')).toMatchObject([{ tick: 'too late', reason: 'late' }]);
-  });
-
-  it('waits for Redis as long as without: waitMs begins after the delay', async () => {
-    const fleet = new Fleet({ spreadMs: SPREAD_MS });
-    const [anna] = fleet.members('anna') as [Member];
-    anna.tickStore.fates.claim = () => Promise.reject(new Error('down'));
-    const call = anna.fire('09:00');
-    await fleet.clock.advance(SPREAD_MS + 100);
-    expect(anna.tickStore.claims.length).toBeGreaterThan(0);
-    const first = anna.tickStore.claims[0]!.sentAt;
-    const last = anna.tickStore.claims.at(-1)!.sentAt;
-    await fleet.clock.advance(10_000);
-    expect(call.state).toBe('rejected');
-    expect(anna.tickStore.claims.at(-1)!.sentAt - first).toBeGreaterThanOrEqual(3_000 - 50);
-    expect(last).toBeGreaterThanOrEqual(first);
   });
 
   it('asks for nothing when the application shuts down meanwhile', async () => {

@@ -1,8 +1,6 @@
 import type { SingletonRunOptions } from '../../../../lib/features/jobs/core/singleton-run-options.js';
 import { RedisJobStore } from '../../../../lib/features/jobs/redis/redis-job-store.js';
 import { forgetful } from '../../../support/world/forgetful.js';
-import { REGISTER_JOB } from '../../../../lib/redis/script/scripts.js';
-import { eventually } from '../../../support/expect/eventually.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../../support/redis/lock-instances.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
 
@@ -86,52 +84,6 @@ describe('what the record of a job costs', () => {
   ])('little memory for 100 runs %s', async (_what, historyMessages, mostKb) => {
     const bytes = await bytesOf(historyMessages);
     expect(bytes).toBeLessThanOrEqual(mostKb * 1024);
-  });
-
-  it('few commands for a list of many', async () => {
-    const { jobs } = await open();
-    const names = Array.from({ length: 1_000 }, (_, index) => `cron:job ${index}`);
-    await jobs.register(names.map((resource) => ({ resource, schedule: '0 * * * * * UTC', next: Date.now() })));
-    await resetCounts(admin());
-    const states = await jobs.look(await jobs.list(), 1);
-    expect(states).toHaveLength(1_000);
-    const { evalsha = 0, eval: evaluated = 0 } = await commandCounts(admin());
-    expect(evalsha + evaluated).toBeLessThanOrEqual(22);
-  });
-
-  it('a job of which nothing is left is forgotten', async () => {
-    const { jobs } = await open();
-    await jobs.register([{ resource: 'cron:old' }, { resource: 'cron:new' }]);
-    for (const key of await admin().keys('lock:{cron:old}*')) await admin().del(key);
-    await eventually(async () => {
-      // A look in the millisecond of the registration drops nothing: the job may have been registered after the look.
-      await jobs.look(await jobs.list(), 1);
-      expect(await jobs.list()).toEqual(['cron:new']);
-    });
-  });
-
-  it('a job that another instance looks for while it is registered is in the list', async () => {
-    const { jobs, store } = await open();
-    const { jobs: others } = await open();
-    let goOn!: () => void;
-    const gate = new Promise<void>((resolve) => (goOn = resolve));
-    const run = store.run.bind(store) as (...args: unknown[]) => Promise<unknown>;
-    Object.assign(store, {
-      run: async (...args: unknown[]) => {
-        if (args[0] === REGISTER_JOB) await gate;
-        return run(...args);
-      },
-    });
-    const registered = jobs.register([{ resource: 'cron:report', schedule: '0 * * * * * UTC' }]);
-    // By the same connection: what was sent before has been executed.
-    await store.inspect('cron:report');
-    const since = Date.now();
-    while (Date.now() < since + 2) await admin().ping();
-    await others.look(await others.list(), 0);
-    await others.list();
-    goOn();
-    await registered;
-    expect(await others.list()).toEqual(['cron:report']);
   });
 
   it.each([

@@ -1,5 +1,3 @@
-import { inspect } from 'node:util';
-import { jest } from '@jest/globals';
 import type { CampaignOptions, Term } from '../../../../lib/features/leader/core/leadership.js';
 import { InvalidLockOptionsError } from '../../../../lib/kernel/api/errors.js';
 import { LeaseLostError } from '../../../../lib/kernel/api/lease-errors.js';
@@ -81,19 +79,6 @@ describe('a campaign', () => {
       expect(leader.isLeader()).toBe(true);
       expect(leader.fencingToken).toBeGreaterThan(fencingToken!);
       expect(eventsOf(a, 'demoted')).toMatchObject([{ reason: 'notRenewed' }]);
-    });
-
-    it('sees it before any timer runs when the process stood still', async () => {
-      const leader = stand(a);
-      await settle();
-      const { signal } = leader;
-      world.clock.standStill(LEASE_MS);
-      expect(leader.isLeader()).toBe(false);
-      expect(leader.fencingToken).toBeUndefined();
-      expect(signal.aborted).toBe(true);
-      expect(await leader.run(() => 'ran')).toBeUndefined();
-      await world.clock.advance(LEASE_MS);
-      expect(leader.isLeader()).toBe(true);
     });
 
     it('does not wait for work that goes on', async () => {
@@ -196,33 +181,6 @@ describe('a campaign', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('in onDemoted after a loss: does not wait for itself either', async () => {
-      const ended = gate();
-      const leader = stand(a, {
-        async onDemoted() {
-          await leader.resign();
-          ended.open();
-        },
-      });
-      await settle();
-      world.clock.standStill(LEASE_MS);
-      leader.isLeader();
-      await ended.opened;
-      await world.clock.advance(10 * LEASE_MS);
-      expect(world.server.isEmpty).toBe(true);
-    });
-
-    it('in the moment of its election: it does not lead, and the lease is given back', async () => {
-      for (let ticks = 0; ticks < 12; ticks++) {
-        const leader = stand(a);
-        for (let i = 0; i < ticks; i++) await Promise.resolve();
-        await leader.resign();
-        await settle();
-        expect(leader.isLeader()).toBe(false);
-        expect(world.server.isEmpty).toBe(true);
-      }
-    });
-
     it('and Redis does not answer: it is not the leader here, and the observers hear of the release', async () => {
       const leader = stand(a);
       await settle();
@@ -245,23 +203,6 @@ describe('a campaign', () => {
       await settle();
       expect(b.store.commands).toEqual([]);
     });
-
-    it('may stand again while its work has not ended, and leads after that', async () => {
-      const work = gate();
-      const first = stand(a);
-      await settle();
-      const { fencingToken } = first;
-      track(first.run(() => work.opened));
-      track(first.resign());
-      const second = stand(a);
-      await settle();
-      expect(second).not.toBe(first);
-      expect(second.isLeader()).toBe(false); // its predecessor still works
-      work.open();
-      await settle();
-      expect(second.isLeader()).toBe(true);
-      expect(second.fencingToken).toBeGreaterThan(fencingToken!);
-    });
   });
 
   describe('that Redis', () => {
@@ -277,15 +218,6 @@ describe('a campaign', () => {
       delete a.store.fates.acquire;
       await world.clock.advance(40_000);
       expect(leader.isLeader()).toBe(true);
-    });
-
-    it('refuses ends its pause when it resigns', async () => {
-      a.store.fates.acquire = failing('refused');
-      const leader = stand(a);
-      await world.clock.advance(60_000);
-      await leader.resign();
-      await settle();
-      expect(world.clock.timers).toBeLessThanOrEqual(1);
     });
 
     it('does not answer goes on without a word', async () => {
@@ -315,18 +247,6 @@ describe('a campaign', () => {
         { callback: 'onDemoted', error: { message: 'demoted' } },
       ]);
       expect(world.server.isEmpty).toBe(true);
-    });
-
-    it('that end at the signal as Node does: that is no failure', async () => {
-      const leader = stand(a, {
-        onElected: ({ signal }) =>
-          new Promise((_, reject) => {
-            signal.addEventListener('abort', () => reject(signal.reason as Error));
-          }),
-      });
-      await settle();
-      await leader.resign();
-      expect(eventsOf(a, 'callbackFailed')).toEqual([]);
     });
 
     it('runs them in the context of the term, and of nothing that its caller held', async () => {
@@ -377,29 +297,6 @@ describe('a campaign', () => {
       expect(leader.isLeader()).toBe(true); // its end releases nothing
     });
 
-    it('that throws: the error passes through', async () => {
-      const leader = stand(a);
-      await settle();
-      const error = new Error('of the work');
-      await expect(leader.run(() => Promise.reject(error))).rejects.toBe(error);
-      await expect(leader.run('work' as never)).rejects.toBeInstanceOf(InvalidLockOptionsError);
-    });
-
-    it('may take an ordinary lock of the same name, which has a lease of its own', async () => {
-      const leader = stand(a);
-      await settle();
-      const tokens = await leader.run((term) =>
-        a.locks.using('mailer', undefined, (lease) => [
-          lease.resource,
-          term.resource,
-          a.locks.current('mailer')?.fencingToken === lease.fencingToken,
-          a.locks.current('leader:mailer') === term,
-        ]),
-      );
-      expect(tokens).toEqual(['mailer', 'leader:mailer', true, true]);
-      expect([leader.name, leader.resource, leader.isLeader()]).toEqual(['mailer', 'leader:mailer', true]);
-    });
-
     it('that releases the term gives the others their turn, once it has ended', async () => {
       const [leader, candidate] = [stand(a), stand(b)];
       await settle();
@@ -428,36 +325,5 @@ describe('a campaign', () => {
     expect(() => a.locks.campaign('')).toThrow(InvalidLockOptionsError);
     await settle();
     expect(a.store.commands).toEqual([]);
-  });
-
-  it('shows no secret', async () => {
-    const leader = stand(a);
-    const term = await leader.whenElected();
-    const shown = inspect([leader, term, leader.signal, eventsOf(a, 'elected')], { depth: 10, showHidden: true });
-    expect(shown).not.toContain('secret');
-    expect(JSON.stringify([leader, term])).not.toContain('secret');
-  });
-
-  it('says which callback keeps it from standing again', async () => {
-    stand(a, { onElected: () => new Promise(() => {}) });
-    await settle();
-    await a.locks.operators.forceRelease('leader:mailer', { fencingToken: eventsOf(a, 'elected')[0]!.fencingToken });
-    await world.clock.advance(3 * LEASE_MS);
-    const failed = eventsOf(a, 'callbackFailed');
-    expect(failed).toMatchObject([{ leadership: 'mailer', callback: 'onElected' }]);
-    expect(String((failed[0] as { error: Error }).error)).toContain('campaigns again only when it has ended');
-    expect((await b.locks.inspect('leader:mailer')).waiters).toEqual([]);
-  });
-
-  it('keeps nothing of those who only look at it', async () => {
-    const onElected = jest.fn();
-    const { signal } = new AbortController();
-    const listen = jest.spyOn(signal, 'addEventListener');
-    for (let times = 0; times < 100; times++) stand(a, { signal });
-    stand(a, { onElected });
-    await settle();
-    expect(stand(a).isLeader()).toBe(true);
-    expect(onElected).toHaveBeenCalledTimes(1);
-    expect(listen).toHaveBeenCalledTimes(1);
   });
 });

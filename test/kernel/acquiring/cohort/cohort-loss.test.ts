@@ -1,7 +1,7 @@
 import type { LockOptions } from '../../../../lib/kernel/api/lock-options.js';
 import { settle } from '../../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../../support/world/lock-world.js';
-import { executedWhen, failing, lostOnTheWay, repliedWhen } from '../../../support/world/scripted-store.js';
+import { executedWhen, lostOnTheWay, repliedWhen } from '../../../support/world/scripted-store.js';
 import { gate, track, type Tracked } from '../../../support/expect/tracked.js';
 
 const LEASE_MS = 3_000;
@@ -10,12 +10,10 @@ const DEADLINE_MS = LEASE_MS - 32;
 describe('a store lease that several leases of a process share', () => {
   let world: LockWorld;
   let a: Instance;
-  let b: Instance;
 
   beforeEach(() => {
     world = new LockWorld();
     a = world.instance('a');
-    b = world.instance('b');
   });
 
   const terms: LockOptions = { leaseMs: LEASE_MS, waitMs: Infinity };
@@ -27,12 +25,6 @@ describe('a store lease that several leases of a process share', () => {
     await before.release();
     await settle();
     return waiting.value;
-  }
-
-  /** Somebody deletes the lock. */
-  async function steal(): Promise<void> {
-    const { owner } = a.store.sent('acquire')[0]!;
-    await b.store.release({ resource: 'stock', id: owner!, mode: 'exclusive' });
   }
 
   it('keeps its deadline: it does not begin anew with the next lease', async () => {
@@ -65,50 +57,6 @@ describe('a store lease that several leases of a process share', () => {
     expect(eventsOf(a, 'lost')).toHaveLength(1);
   });
 
-  it('counts a renewal that was on its way when the lease was passed on for the next lease', async () => {
-    const first = await acquire();
-    const waiting = wait();
-    const reply = gate();
-    a.store.next('renew', repliedWhen(reply.opened));
-    await world.clock.advance(5);
-    track(first.extend());
-    await world.clock.advance(3);
-    const second = await next(first, waiting);
-    expect(second.remainingMs()).toBe(DEADLINE_MS - 8);
-    reply.open();
-    await settle();
-    expect(second.remainingMs()).toBe(5 + DEADLINE_MS - 8);
-  });
-
-  it('is lost by the lease that stands on it now when an extension of the one before says so', async () => {
-    const first = await acquire();
-    const waiting = wait();
-    const { signal } = first;
-    const arrival = gate();
-    a.store.next('renew', executedWhen(arrival.opened));
-    const extending = track(first.extend());
-    const second = await next(first, waiting);
-    await steal();
-    arrival.open();
-    await settle();
-    expect(extending.error).toMatchObject({ code: 'LEASE_LOST', reason: 'released' });
-    expect(second.isHeld()).toBe(false);
-    expect(second.signal.reason).toMatchObject({ reason: 'takenOver' });
-    expect(signal.aborted).toBe(false);
-    expect(eventsOf(a, 'lost')).toMatchObject([{ fencingToken: second.fencingToken, reason: 'takenOver' }]);
-  });
-
-  it('tells of a renewal that failed after the lease was passed on as of the lease that stands on it now', async () => {
-    const first = await acquire();
-    const waiting = wait();
-    const second = await next(first, waiting);
-    a.store.next('renew', failing('notExecuted'));
-    await world.clock.advance(1_300);
-    expect(eventsOf(a, 'renewalFailed')).toMatchObject([{ fencingToken: second.fencingToken }]);
-    expect(a.store.sent('renew')).toHaveLength(2); // it was tried again
-    expect(second.isHeld()).toBe(true);
-  });
-
   it('does not bring a reply back to life that comes after the last lease was released', async () => {
     const first = await acquire();
     const arrival = gate();
@@ -133,39 +81,6 @@ describe('a store lease that several leases of a process share', () => {
       await world.clock.advance(100); // the lock is over in the store, too
       expect(waiting.value.fencingToken % 32).toBe(0);
       expect(waiting.value.fencingToken).toBeGreaterThan(first.fencingToken);
-    });
-
-    it('is not passed on either where only the release notices the loss', async () => {
-      const first = await acquire();
-      const waiting = wait();
-      world.clock.standStill(LEASE_MS);
-      await first.release();
-      await settle();
-      expect(waiting.state).toBe('fulfilled');
-      expect(a.store.commands.map(({ verb }) => verb)).toEqual(['acquire', 'acquire', 'release']);
-      expect(a.events.map(({ type }) => type)).toEqual([
-        'acquired',
-        'waiting',
-        'lost',
-        'acquired',
-        'releasedAfterLoss',
-      ]);
-    });
-
-    it('does not disturb the next local holder when it is released at last', async () => {
-      const first = await acquire();
-      const line = [wait(), wait()];
-      a.store.next('renew', failing('notExecuted'));
-      await steal();
-      await world.clock.advance(2_000); // the second renewal says that it is gone
-      expect(first.isHeld()).toBe(false);
-      const second = line[0]!.value;
-      await first.release();
-      await settle();
-      expect(second.isHeld()).toBe(true);
-      expect(await second.verify()).toBe(true);
-      expect(line[1]!.state).toBe('pending');
-      expect(eventsOf(a, 'releasedAfterLoss')).toMatchObject([{ fencingToken: first.fencingToken }]);
     });
 
     it('frees the lock in the store with its release, where a late renewal had kept it', async () => {

@@ -83,20 +83,6 @@ describe('a rotation: release, and acquire for the next in line, in one command'
     await leaves(waiting.value);
   });
 
-  it('counts the next lease from when it was sent', async () => {
-    const first = await acquire(a);
-    const waiting = track(acquire(a));
-    const reply = gate();
-    a.store.next('rotate', repliedWhen(reply.opened));
-    const releasing = track(first.release());
-    await world.clock.advance(150);
-    expect(releasing.state).toBe('pending');
-    reply.open();
-    await settle();
-    expect(releasing.state).toBe('fulfilled');
-    expect(waiting.value.remainingMs()).toBe(3_000 - 32 - 150);
-  });
-
   it('says that the lease was lost where the lock was gone, and goes on with the next', async () => {
     const first = await acquire(a);
     const waiting = track(acquire(a));
@@ -153,39 +139,6 @@ describe('a rotation: release, and acquire for the next in line, in one command'
       await world.clock.advance(10);
       await leaves(line[1]!.value);
     });
-
-    it('and was executed late, after its next one was granted by a message, changes nothing', async () => {
-      const first = await acquire(a);
-      const waiting = track(acquire(a));
-      const arrival = gate();
-      a.store.next('rotate', executedWhen(arrival.opened));
-      track(first.release());
-      await world.clock.advance(300);
-      const second = waiting.value;
-      arrival.open();
-      await settle();
-      expect(second.isHeld()).toBe(true);
-      expect(await second.verify()).toBe(true);
-      await leaves(second);
-    });
-
-    it('in time does not keep the next one from a grant by message', async () => {
-      const first = await acquire(a);
-      const own = track(acquire(a));
-      const other = track(acquire(b));
-      await settle();
-      a.store.next('rotate', replyLost);
-      const releasing = track(first.release());
-      await settle();
-      await other.value.release();
-      await settle();
-      expect(own.value.isHeld()).toBe(true);
-      await world.clock.advance(200);
-      expect(releasing.state).toBe('rejected');
-      expect(a.store.sent('rotate')).toHaveLength(1);
-      expect(await own.value.verify()).toBe(true);
-      await leaves(own.value);
-    });
   });
 
   describe('whose next caller gives up before the reply', () => {
@@ -237,21 +190,6 @@ describe('a rotation: release, and acquire for the next in line, in one command'
       await abandon(undefined, fate);
       expect(a.store.sent('release')[0]!.owner).toBe(a.store.sent('rotate')[0]!.next);
       await leaves();
-    });
-
-    it('because his time is over, leaves it to the one behind him likewise', async () => {
-      const first = await acquire(a);
-      const second = track(acquire(a, { waitMs: 100 }));
-      const third = track(acquire(a));
-      a.store.next('rotate', lostOnTheWay);
-      track(first.release());
-      await world.clock.advance(100);
-      expect(second.error).toMatchObject({ code: 'LOCK_TIMEOUT', lastAttempt: 'busy' });
-      await world.clock.advance(25);
-      expect(third.value.isHeld()).toBe(true);
-      expect(a.store.sent('rotate').map(({ next }) => next)).toEqual(Array(2).fill(a.store.sent('rotate')[0]!.next));
-      await world.clock.advance(300);
-      await leaves(third.value);
     });
   });
 });

@@ -97,9 +97,4 @@ describe('locked messages of a gateway', () => {
       expect(await warningsOf(gateway, { useClass: LockExceptionFilter })).toEqual([]);
     }
   });
-
-  it('are not warned of in an application that answers lock errors in ways of its own', async () => {
-    expect(await warningsOf(Orders, undefined)).toEqual([]);
-    expect(await warningsOf(Orders, { useClass: EveryFilter })).toEqual([]);
-  });
 });

@@ -1,14 +1,6 @@
 import { jest } from '@jest/globals';
-import { Controller, Get, Injectable } from '@nestjs/common';
-import {
-  DistributedLock,
-  LockBusyError,
-  LockHandler,
-  LockInterceptor,
-  type Lease,
-  RedisLockModule,
-  RedisLockService,
-} from 'nestjs-redis-lock';
+import { Injectable } from '@nestjs/common';
+import { DistributedLock, LockBusyError, type Lease, RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
 import { rejection } from '../../support/expect/eventually.js';
 import { inMemory, useApps } from '../nest-apps.js';
 
@@ -17,15 +9,6 @@ class Orders {
   @DistributedLock((order: string) => `order:${order}`)
   async ship(order: string): Promise<string> {
     return `${order} shipped`;
-  }
-}
-
-@Controller()
-class OrdersController {
-  @Get('ship')
-  @LockHandler('orders')
-  ship(): string {
-    return 'shipped';
   }
 }
 
@@ -55,30 +38,5 @@ describe('Test.createTestingModule with the lock service overridden', () => {
       override: (builder) => builder.overrideProvider(RedisLockService).useValue({ using }),
     });
     expect(await rejection(app.get(Orders).ship('7'))).toBe(busy);
-  });
-
-  it('by a mock, under the interceptor too', async () => {
-    const { signal } = new AbortController();
-    const using = jest.fn((_resource: unknown, _options: unknown, work: (lease: Lease) => unknown) =>
-      work({ signal } as Lease),
-    );
-    const { url } = await start({
-      imports: [inMemory()],
-      controllers: [OrdersController],
-      override: (builder) => builder.overrideProvider(RedisLockService).useValue({ using }),
-    });
-    expect(await (await fetch(`${url}/ship`)).text()).toBe('shipped');
-    expect(using).toHaveBeenCalledTimes(1);
-  });
-
-  it('and the interceptor overridden: the handlers run unlocked', async () => {
-    const intercept = jest.fn((_context: unknown, next: { handle(): unknown }) => next.handle());
-    const { url } = await start({
-      imports: [inMemory()],
-      controllers: [OrdersController],
-      override: (builder) => builder.overrideInterceptor(LockInterceptor).useValue({ intercept }),
-    });
-    expect(await (await fetch(`${url}/ship`)).text()).toBe('shipped');
-    expect(intercept).toHaveBeenCalledTimes(1);
   });
 });

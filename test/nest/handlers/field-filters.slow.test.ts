@@ -1,4 +1,4 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable, SetMetadata, UseFilters } from '@nestjs/common';
+import { Injectable, SetMetadata, UseFilters } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 import { DistributedLock, LockExceptionFilter, LockHandler, maskLockErrors } from 'nestjs-redis-lock';
 import { inMemory, useApps } from '../nest-apps.js';
@@ -6,11 +6,6 @@ import { inMemory, useApps } from '../nest-apps.js';
 /** What the decorators of `@nestjs/graphql` leave on a method. */
 const ResolveField = () => SetMetadata('graphql:resolve_property', true);
 const Query = () => SetMetadata('graphql:resolver_type', 'Query');
-
-@Catch()
-class EveryFilter implements ExceptionFilter {
-  catch(_error: unknown, _host: ArgumentsHost): void {}
-}
 
 @Injectable()
 class Items {
@@ -32,9 +27,6 @@ class Items {
 
 @Injectable()
 class Inheriting extends Items {}
-
-@UseFilters(LockExceptionFilter)
-class WithFilter extends Items {}
 
 @Injectable()
 class WithFilterOnMethod {
@@ -79,11 +71,6 @@ describe('locked field resolvers of GraphQL', () => {
     expect((await warningsOf(Inheriting, instance, {})).sort()).toEqual(warningsFor('Inheriting'));
   });
 
-  it('are warned of, if a filter of the class or the method would answer for them', async () => {
-    expect((await warningsOf(WithFilter, undefined, {})).sort()).toEqual(warningsFor('WithFilter'));
-    expect(await warningsOf(WithFilterOnMethod, undefined, {})).toEqual([warning('WithFilterOnMethod.stock')]);
-  });
-
   it('are warned of, if one of several schemas that serve them runs no filters', async () => {
     const filtering = { fieldResolverEnhancers: ['filters', 'interceptors'] };
     expect(await warningsOf(Items, lockFilter, filtering, { include: [Included] })).toHaveLength(2);
@@ -95,11 +82,6 @@ describe('locked field resolvers of GraphQL', () => {
     expect(await warningsOf(Items, lockFilter, filtering)).toEqual([]);
     expect(await warningsOf(Items, lockFilter, { transformSchema: maskLockErrors })).toEqual([]);
     expect(await warningsOf(Items, lockFilter, { transformSchema: (schema: object) => schema })).toHaveLength(2);
-  });
-
-  it('are not warned of in an application that answers lock errors in ways of its own', async () => {
-    expect(await warningsOf(Items, undefined, {})).toEqual([]);
-    expect(await warningsOf(Items, { useClass: EveryFilter }, {})).toEqual([]);
   });
 
   it('are not warned of, if no schema serves them', async () => {

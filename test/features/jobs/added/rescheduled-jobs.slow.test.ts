@@ -97,18 +97,6 @@ describe('a job that gets another schedule', () => {
     expect(most).toBe(1);
   });
 
-  it('runs at a date after a run that an operator has begun', async () => {
-    const { jobs, registry } = await startApp();
-    const at = dueIn(300);
-    jobs.add({ name: 'mine', at }, async ({ tick, manual }) => {
-      if (manual) await eventually(() => expect(registry.getCronJob('mine').isActive).toBe(false));
-      ticks.push(manual ? 'by hand' : tick);
-    });
-    await jobs.runNow('mine');
-    await eventually(() => expect(ticks).toEqual(['by hand', at.toISOString()]));
-    await eventually(() => expect(registry.doesExist('cron', 'mine')).toBe(false));
-  });
-
   it('drops a date that is due before its run has ended, where it says so', async () => {
     const { jobs, registry } = await startApp();
     jobs.add({ name: 'mine', at: dueIn(300), overlap: 'skip' }, async ({ manual }) => {
@@ -129,18 +117,6 @@ describe('a job that gets another schedule', () => {
     expect(registry.getCronJob('mine').nextDate().toMillis()).toBe(at.getTime());
   });
 
-  it('runs at a date and then by an expression again', async () => {
-    const { jobs, registry, add } = await startApp();
-    add({ cron: YEARLY });
-    const at = dueIn(200);
-    jobs.reschedule('mine', at);
-    await eventually(() => expect(ticks).toEqual([at.toISOString()]));
-    await eventually(() => expect(registry.getCronJob('mine').isActive).toBe(false));
-    jobs.reschedule('mine', '* * * * * *');
-    await eventually(() => expect(ticks.length).toBeGreaterThan(2));
-    jobs.remove('mine');
-  });
-
   it('is gone after its date, and says what to do', async () => {
     const { jobs, registry, add } = await startApp();
     add({ at: dueIn(200) });
@@ -149,14 +125,6 @@ describe('a job that gets another schedule', () => {
       'This instance has no job called "mine". There are: "declared". A job that was added with at is removed from an ' +
         'instance when its tick has run there, or was claimed by another instance. Add it again for another date.',
     );
-  });
-
-  it('stays stopped where the application has stopped it', async () => {
-    const { jobs, registry, add } = await startApp();
-    add({ cron: YEARLY });
-    void registry.getCronJob('mine').stop();
-    jobs.reschedule('mine', '0 0 0 2 1 *');
-    expect(registry.getCronJob('mine').isActive).toBe(false);
   });
 
   it.each([

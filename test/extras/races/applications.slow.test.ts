@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { DistributedLock, RedisLockService } from '../../../lib/index.js';
+import { DistributedLock } from '../../../lib/index.js';
 import { SingletonCron } from '../../../lib/schedule.js';
 import { exploreRaces, raced, type RaceKit, racePoint } from '../../../lib/races.js';
 import { RedisLockTestingModule } from '../../../lib/testing.js';
@@ -74,14 +74,6 @@ describe('exploreRaces with an application that was started once', () => {
     expect(result.exhausted).toBe(true);
   });
 
-  it('finds what is not locked, or by another name', async () => {
-    const careless = (shop: Shop): Promise<void> => shop.carelessly();
-    await expect(exploreRaces(setup, [careless, careless], { invariant })).rejects.toThrow('Repository.read() -> 1');
-
-    const actors = { first: (shop: Shop) => shop.pay('7'), second: (shop: Shop) => shop.pay('8') };
-    await expect(exploreRaces(setup, actors, { invariant })).rejects.toThrow('second asks for order:8 and gets it');
-  });
-
   it('claims the ticks of its jobs in the schedule, and not in the application', async () => {
     const restock = (shop: Shop): Promise<void> => shop.restock();
     const once = (): boolean => repository.left === 2;
@@ -89,20 +81,6 @@ describe('exploreRaces with an application that was started once', () => {
 
     const never = (): boolean => repository.left === 1;
     await expect(exploreRaces(setup, [restock, restock], { invariant: never })).rejects.toThrow('claims the tick of');
-  });
-
-  it('keeps the options of the application, and gives it back as it was', async () => {
-    const ttl: number[] = [];
-    const locks = app.get(RedisLockService);
-    const held = await locks.acquire('order:7');
-    const look = async (): Promise<void> => {
-      await locks.using('order:7', async () => void ttl.push((await locks.inspect('order:7')).ttlMs));
-    };
-    await exploreRaces(setup, [look], { invariant: () => {} });
-
-    expect(ttl).toEqual([5_000]);
-    expect((await locks.inspect('order:7')).holders).toMatchObject([{ fencingToken: held.fencingToken }]);
-    await held.release();
   });
 
   it('says which lock service an application lacks', async () => {

@@ -1,6 +1,5 @@
 import { jest } from '@jest/globals';
 import { Controller, Get, Injectable, Module } from '@nestjs/common';
-import { ScheduleModule } from '@nestjs/schedule';
 import { LockExceptionFilter, RedisLockService } from 'nestjs-redis-lock';
 import { SingletonJobs } from 'nestjs-redis-lock/schedule';
 import { rejection } from '../../support/expect/eventually.js';
@@ -84,17 +83,6 @@ describe('a library with a copy of the package of its own', () => {
     expect(byClass).toBeInstanceOf(RedisLockService);
   });
 
-  it('has the jobs of the application injected, by class and by token, and they know its own', async () => {
-    const { app } = await start({ imports: [ScheduleModule.forRoot(), lockModule, LibraryModule] });
-    expect(secondSchedule.SingletonJobs).not.toBe(SingletonJobs);
-    const { byClass, byToken } = app.get(LibraryJobs);
-    expect(byClass).toBe(app.get(SingletonJobs));
-    expect(byToken).toBe(byClass);
-    expect(await byClass.runNow('yearly')).toBe('ran');
-    byClass.add({ name: 'added', cron: '0 0 0 1 1 *' }, () => 'ran too');
-    expect(await app.get(SingletonJobs).runNow('added')).toBe('ran too');
-  });
-
   it('is locked out by the application, and skips', async () => {
     const { app } = await startBoth();
     const library = app.get(LibraryService);
@@ -103,18 +91,6 @@ describe('a library with a copy of the package of its own', () => {
     expect(await rejection(library.orThrow())).toBeInstanceOf(second.LockBusyError);
     await lease.release();
     expect(await library.once()).toBe('done');
-  });
-
-  it('leads, and locks its handlers', async () => {
-    const { app, url } = await startBoth();
-    await app.get(RedisLockService).leadership('library')!.whenElected();
-    expect(await app.get(LibraryService).whileLeading()).toBe('led');
-    const lease = await app.get(RedisLockService).acquire('library');
-    const answer = () =>
-      fetch(`${url}/library`).then(async (response) => [response.status, await response.text()] as const);
-    expect((await answer())[0]).toBe(500);
-    await lease.release();
-    expect(await answer()).toEqual([200, 'handled']);
   });
 
   it('is answered by the exception filter of the application', async () => {

@@ -107,27 +107,10 @@ describe('two @LockHandler on a method', () => {
     expect(events).toEqual(['+zebra', '+ant', '-ant', '-zebra']);
   });
 
-  it('keep their order where they are of different lock services', async () => {
-    await startShop();
-    expect(await get('two-services')).toEqual([['order', 'stock'], 'invoice']);
-    expect(events).toEqual(['+order', '+invoice', '+stock', '-stock', '-invoice', '-order']);
-  });
-
   it('lock once where they are of the same resource', async () => {
     await startShop();
     expect(await get('same')).toEqual(['order', 'stock']);
     expect(events).toEqual(['+order', '+stock', '-stock', '-order']);
-  });
-
-  it('the upper one is given back when the lower one cannot be had', async () => {
-    await startShop();
-    await using _held = await shop.app.get(RedisLockService).acquire('stock');
-    const leaving = new AbortController();
-    const request = fetch(`${shop.url}/orders/slow`, { signal: leaving.signal }).catch(() => 'gone');
-    await eventually(() => expect(events).toEqual(['+stock', '+order']));
-    leaving.abort();
-    expect(await request).toBe('gone');
-    await eventually(() => expect(events).toEqual(['+stock', '+order', '-order']));
   });
 
   it.each(['timeout', 'timeout-between'])(

@@ -143,8 +143,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   group?: GroupFunction;
   /**
    * `true` stores each lock's group in its label in Redis, about 30 bytes, so that waiting processes can name the group
-   * that blocks them, in metrics and `locks.contention()`. Without it, they only know their own groups and those with a
-   * label.
+   * that blocks them, in metrics and `locks.contention()`. Without it, they only know groups of their own and of
+   * labelled locks.
    *
    * @default false
    * @see docs/operations/contention.md#holders-in-other-processes

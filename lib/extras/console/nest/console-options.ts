@@ -30,7 +30,7 @@ export interface RedisLockConsoleOptions {
    */
   unguarded?: 'I know';
   /**
-   * The actions to allow. `release` ends one lease by its token; `runJob`, `pauseJob` and `resumeJob` are those of
+   * The actions to allow. `release` ends one lease by its token; `runJob`, `pauseJob` and `resumeJob` work like in
    * `SingletonJobs`, for the whole fleet.
    *
    * @allowed `'release'`, `'runJob'`, `'pauseJob'`, `'resumeJob'`
@@ -58,7 +58,7 @@ export interface RedisLockConsoleOptions {
    * application allows other origins its headers (CORS) and runs without TLS.
    *
    * @allowed origins
-   * @default not looked at: `Sec-Fetch-Site` says whether it is the same one
+   * @default not checked: `Sec-Fetch-Site` decides
    */
   allowedOrigins?: readonly string[];
   /**

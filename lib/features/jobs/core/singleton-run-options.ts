@@ -72,8 +72,8 @@ export interface SingletonRunOptions {
     | {
         /**
          * For a tick that is a time: when it is due, in epoch milliseconds. Redis's clock decides whether it may still
-         * start, and no tick older than the job's last claimed one starts. The claim is remembered for as long as that
-         * takes.
+         * start, and no tick older than the job's last claimed one starts. The claim is remembered as long as needed
+         * for this.
          *
          * @allowed 0 and more
          */

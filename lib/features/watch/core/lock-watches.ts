@@ -17,7 +17,7 @@ export interface WaitUntilFreeOptions {
    * How long to wait. 0 only looks, `Infinity` never gives up.
    *
    * @allowed 0 ms and more, or `Infinity`
-   * @default that of the module
+   * @default the module's
    */
   waitMs?: number;
   /** Ends the wait with `LockAbortedError` when it aborts. @default none */

@@ -28,7 +28,7 @@ export const CONTENTION_SETTINGS = new OptionTable({
 /** What `locks.contention()` takes. */
 export interface ContentionOptions {
   /**
-   * How many groups and pairs of groups to return, those with the longest waits first.
+   * How many groups and pairs of groups to return, longest waits first.
    *
    * @allowed 1 to 1000
    * @default 50

@@ -39,7 +39,7 @@ export interface AddedCronJob extends Omit<SingletonTickOptions, 'name' | 'servi
    * The time zone of the expression.
    *
    * @allowed the name of a zone, such as `Europe/Vienna`
-   * @default that of the process
+   * @default the process's time zone
    */
   timeZone?: string;
   /**

@@ -5,7 +5,7 @@ import { LockUnavailableError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 
-/** What has ended without a command. Nobody has to wait for it. */
+/** A release that has ended without a command, so no call waits for it. */
 export const OVER = Promise.resolve();
 const HANDED_OVER = { outcome: 'answered', value: true } as const;
 

@@ -1,5 +1,5 @@
 /** `npm run test:long` tries at least four times as much as CI and `npm run test:all`; `npm test` and `npm run check` try less. */
-const TIMES = { long: 4, test: 1 / 8, check: 1 / 10 }[process.env['TEST_SPEED'] ?? ''] ?? 1;
+const TIMES = { long: 4, test: 1 / 4, check: 1 / 10 }[process.env['TEST_SPEED'] ?? ''] ?? 1;
 
 /**
  * How many plans, seeds or histories to try. `RUNS=<number>` replaces it.

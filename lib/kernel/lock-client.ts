@@ -43,7 +43,7 @@ import { MissedTicks } from '../features/jobs/core/missed-ticks.js';
 import type { JobStore } from '../features/jobs/core/job-store.js';
 import {
   checkClearResource,
-  checkIsKept,
+  assertSupported,
   checkOwnResource,
   checkResource,
   checkResources,
@@ -77,7 +77,7 @@ export interface LockClientOptions {
   /** Whether every call has its group in its label. @default false */
   readonly labelGroups?: boolean;
   /** Whether a resource may be called `order:undefined`. @default 'refuse' */
-  readonly unclearNames?: 'refuse' | 'allow';
+  readonly suspiciousNames?: 'refuse' | 'allow';
   readonly telemetry?: readonly LockTelemetry[];
   /** @default counts from the first look */
   readonly contention?: ContentionSettings | undefined;
@@ -141,8 +141,8 @@ export class LockClient {
       places: new PlaceKeeper({ store, clock, random, alarms }),
       closing,
       drained,
-      closingHere: () => (context.isInWork() ? drained : closing),
-      heldHere: () => context.held(),
+      shutdownSignal: () => (context.isInWork() ? drained : closing),
+      currentHolds: () => context.held(),
       deadlocks: store.rollCalls && new DeadlockWatch({ clock, alarms }, () => this.#fleet.nestedWaits()),
       lockOrder: new LockOrder(observers, clock, warn),
       defaults,
@@ -167,7 +167,7 @@ export class LockClient {
       called: (call) => this.#fleet.called(call),
       asked: (request) => this.#jobRecords.forEach(({ requests }) => requests.asked(request)),
       freed: (message) => this.watches.freed(message),
-      unproven: () => localQueues.unproven(),
+      deliveryUncertain: () => localQueues.deliveryUncertain(),
       reconnected: () => [orphanReleases, localQueues, this.watches].forEach((each) => each.reconnected()),
     });
     this.deps = deps;
@@ -193,7 +193,7 @@ export class LockClient {
     );
     this.#telemetries.start(options.telemetry ?? []);
     this.#warn = warn;
-    this.#checkName = options.unclearNames === 'allow' ? checkOwnResource : checkClearResource;
+    this.#checkName = options.suspiciousNames === 'allow' ? checkOwnResource : checkClearResource;
   }
 
   /** Aborts when the shutdown begins. */
@@ -394,7 +394,7 @@ export class LockClient {
   semaphore(resource: string, options: SemaphoreOptions): Semaphore {
     const name = this.#checkName(resource, 'semaphore');
     const permits = checkSemaphoreOptions(options, `semaphore(${quote(name)})`);
-    checkIsKept('semaphore', name, this.deps.store.noSemaphores);
+    assertSupported('semaphore', name, this.deps.store.noSemaphores);
     return new Semaphore(name, permits, this.deps, this.leases);
   }
 

@@ -1,6 +1,6 @@
 import { closedProbe, type StoreProbe } from '../kernel/store/store-probe.js';
 import { closedStore } from '../kernel/store/store-error.js';
-import type { Hearing } from '../kernel/store/hearing.js';
+import type { MessageHealth } from '../kernel/store/message-health.js';
 import { deliver, readMessage } from '../redis/inbox.js';
 import { toStoreError } from '../redis/script/failures.js';
 import type { FlaggedScript } from '../redis/script/script.js';
@@ -18,7 +18,7 @@ interface MemoryLockStoreOptions {
   readonly clientId?: string;
 }
 
-const HEARS_ALL: Hearing = { quietMs: Infinity, silentSince: undefined, rely: () => {} };
+const HEARS_ALL: MessageHealth = { trustedForMs: Infinity, silentSince: undefined, setNeeded: () => {} };
 
 let clients = 0;
 

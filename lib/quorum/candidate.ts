@@ -1,11 +1,11 @@
 import type { AcquireReply, LockOwner, Queueing } from '../kernel/store/lock-store.js';
 import { asStoreError, LockStoreError } from '../kernel/store/store-error.js';
-import type { PushedGrant, RetentionNotice } from '../kernel/store/hearing.js';
+import type { PushedGrant, HolderNotice } from '../kernel/store/message-health.js';
 import { LOCK_DEFAULTS } from '../kernel/api/lock-options.js';
 import { CandidateAtNode, idOfAttempt, type OnReleased, stampOf, tokenOf, type Vote } from './candidate-at-node.js';
 import { askMajority, enoughToDeny } from './majority.js';
 import { NotSentError, type QuorumDeps } from './node.js';
-import { Patience } from './patience.js';
+import { VoteBackoff } from './vote-backoff.js';
 import { Round } from './round.js';
 
 /**
@@ -29,7 +29,7 @@ export class Candidate {
   #queueing: Queueing | undefined;
   /** The rounds without an outcome. */
   readonly #rounds = new Set<Round>();
-  readonly #patience: Patience;
+  readonly #patience: VoteBackoff;
 
   /** @param isBack whether the owner was forgotten: late releases of its earlier locks must not free its new one */
   constructor(
@@ -41,7 +41,7 @@ export class Candidate {
     const first = isBack ? newOwner() : owner;
     this.atNodes = deps.nodes.map((node) => new CandidateAtNode(node, first, newOwner));
     this.touchedAt = deps.clock.now();
-    this.#patience = new Patience(deps.alarms, deps.random, () => this.#passVotesOn());
+    this.#patience = new VoteBackoff(deps.alarms, deps.random, () => this.#passVotesOn());
   }
 
   /** Whether it has won the lock in this process. */
@@ -99,7 +99,7 @@ export class Candidate {
    * A node announces when it will be free. The lock may be free when a majority is. Where it was asked anew since, its
    * answer says more, and the message may be a copy of an old one.
    */
-  onRetained(index: number, { leftMs, sentAt: askedAt, isFor }: RetentionNotice): void {
+  onRetained(index: number, { leftMs, sentAt: askedAt, isFor }: HolderNotice): void {
     const { clock, majority, retained } = this.deps;
     const atNode = this.atNodes[index]!;
     if (this.#state !== 'collecting' || !this.#queueing || askedAt < Math.floor(this.#queueing.sentAt)) return;

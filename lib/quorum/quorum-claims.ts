@@ -21,10 +21,10 @@ import {
 } from '../features/jobs/core/job-claims.js';
 
 /** How often a claim looks for claims that other instances are about to write, and the pauses in between. */
-const MOST_LOOKS = 4;
+const MAX_LOOKS = 4;
 const PAUSE_MS = { first: 20, longest: 160 };
 /** How often an instance writes its claim anew when the claims were split. */
-const MOST_SPLITS = 10;
+const MAX_SPLITS = 10;
 
 /** The text of the claim at each node, `null` for none; `undefined` for a node that has not answered. */
 type ClaimTexts = readonly (string | null | undefined)[];
@@ -83,7 +83,7 @@ export class QuorumClaims implements JobClaims {
       }
       if (refusal && mine.length + returned.length + open < this.#majority) return refusal;
       // The instance with the lock may be about to claim this tick.
-      if (looks === MOST_LOOKS) {
+      if (looks === MAX_LOOKS) {
         if (claim.overlap === 'skip') return this.#dropTick(tick, claim, ttlMs);
         return this.#claimAhead(tick, claim, ttlMs, attemptOf(returned));
       }
@@ -151,7 +151,7 @@ export class QuorumClaims implements JobClaims {
 
   /** An earlier run holds the lock: tries to claim the tick for when that run is over. */
   async #claimAhead(tick: Tick, { owner, keepMs, due }: TickClaim, ttlMs: number, attempt: number): Promise<TickReply> {
-    for (let splits = 1; splits <= MOST_SPLITS; splits++) {
+    for (let splits = 1; splits <= MAX_SPLITS; splits++) {
       // Each text is unique: the command that drops a claim may come late, and must not drop the next one.
       const own = `${owner.id} ${this.random.id()}`;
       const text = attempt > 1 ? claimText(own, attempt) : own;
@@ -164,7 +164,7 @@ export class QuorumClaims implements JobClaims {
         return { status: 'taken', ttlMs, isBegun: others.some(isBegun) };
       }
       if (others.length === 0 && refusal) return refusal;
-      await this.#pause(Math.min(splits, MOST_LOOKS));
+      await this.#pause(Math.min(splits, MAX_LOOKS));
     }
     throw new LockStoreError(
       'unknown',

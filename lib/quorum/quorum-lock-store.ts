@@ -8,7 +8,12 @@ import type {
   Retention,
   RotateReply,
 } from '../kernel/store/lock-store.js';
-import { onlyListener, type PushedGrant, type RetentionNotice, type StoreListener } from '../kernel/store/hearing.js';
+import {
+  onlyListener,
+  type PushedGrant,
+  type HolderNotice,
+  type StoreListener,
+} from '../kernel/store/message-health.js';
 import { asStoreError, LockStoreError } from '../kernel/store/store-error.js';
 import { pause } from '../kernel/util/promises.js';
 import type { Candidate } from './candidate.js';
@@ -45,7 +50,7 @@ const NO_ROLL_CALLS =
   'there are. inspect() and explain() ask all nodes about one resource, and health() and contention() tell of one process';
 
 /** How often a call that does not wait asks when the votes are split. */
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 
 /**
  * Locks that a majority of independent stores has granted (Redlock). Each node keeps its own queue and its own fencing
@@ -75,7 +80,7 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
     this.location = JSON.stringify(nodes.map(({ store }) => store.location ?? '').toSorted());
     const majority = majorityOf(nodes.length);
     const granted = (grant: PushedGrant) => this.#listener?.granted(grant);
-    const retained = (notice: RetentionNotice) => this.#listener?.retained?.(notice);
+    const retained = (notice: HolderNotice) => this.#listener?.retained?.(notice);
     let attempts = 0;
     const newAttempt = () => ++attempts;
     this.quorum = { ...timing, nodes: this.nodes, majority, random, fencing, granted, retained, newAttempt };
@@ -113,7 +118,7 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
     for (let tries = 1; ; tries++) {
       const reply = await candidate.acquire(leaseMs, undefined);
       const isSplit = reply.status === 'busy' && candidate.lostVotes > 0 && candidate.roundMs < timeoutMs / 2;
-      if (!isSplit || tries === MOST_TRIES) return reply;
+      if (!isSplit || tries === MAX_TRIES) return reply;
       await pause(clock, candidate.roundMs * 2 ** tries * random.fraction());
       if (candidate.isOver) return reply;
     }
@@ -218,7 +223,7 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
     return askMajority(this.quorum, { send: (node, index) => send(node, ownerAt(index, owner, candidate)) });
   }
 
-  #onRetained(index: number, notice: RetentionNotice): void {
+  #onRetained(index: number, notice: HolderNotice): void {
     for (const candidate of this.#candidates.of(notice.resource)) candidate.onRetained(index, notice);
   }
 

@@ -1,4 +1,4 @@
-import type { Hearing } from '../kernel/store/hearing.js';
+import type { MessageHealth } from '../kernel/store/message-health.js';
 import type { LockStoreError } from '../kernel/store/store-error.js';
 import {
   backoff,
@@ -56,7 +56,7 @@ export interface InboxProbesDeps {
   /** Whether Redis has accepted the subscription on the present connection. */
   readonly isOpen: () => boolean;
   /** Called when messages are not known to arrive any more. */
-  readonly unproven: () => void;
+  readonly deliveryUncertain: () => void;
   readonly clock?: Clock;
   readonly random?: Random;
 }
@@ -70,7 +70,7 @@ export interface InboxProbesDeps {
  * after the first was answered. A server that does not answer, or answers with an error, proves nothing. Neither does a
  * process that stood still: what has arrived in the meantime is read first.
  */
-export class InboxProbes implements Hearing {
+export class InboxProbes implements MessageHealth {
   readonly #deps: InboxProbesDeps;
   readonly #clock: Clock;
   readonly #random: Random;
@@ -103,7 +103,7 @@ export class InboxProbes implements Hearing {
     this.#random = deps.random ?? new SystemRandom();
   }
 
-  get quietMs(): number {
+  get trustedForMs(): number {
     if (!this.#deps.isOpen() || this.#isRefused || this.#isLosing) return 0;
     return this.#deps.connection.mayLoseMessages ? CAUTIOUS_MS : Infinity;
   }
@@ -118,7 +118,7 @@ export class InboxProbes implements Hearing {
   }
 
   /** A wait that is soon over sends no probe: the first one comes after a while, and a timer that is set serves all. */
-  rely(isRelied: boolean): void {
+  setNeeded(isRelied: boolean): void {
     this.#isRelied = isRelied;
     if (!isRelied || this.#timer || this.#isStopped) return;
     const now = this.#clock.now();
@@ -299,10 +299,10 @@ export class InboxProbes implements Hearing {
 
   /** Tells where messages were known to arrive, and are not any more. */
   #compare(): void {
-    const isHeard = this.quietMs > 0;
+    const isHeard = this.trustedForMs > 0;
     const isWorse = this.#wasHeard && !isHeard;
     this.#wasHeard = isHeard;
-    if (isWorse && !this.#isStopped) this.#deps.unproven();
+    if (isWorse && !this.#isStopped) this.#deps.deliveryUncertain();
   }
 }
 

@@ -2,11 +2,11 @@ import { inRootContext } from '../kernel/util/async-contexts.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../kernel/util/clock.js';
 import type {
   PushedGrant,
-  RetentionNotice,
+  HolderNotice,
   RollCall,
   OperatorRequest,
   StoreListener,
-} from '../kernel/store/hearing.js';
+} from '../kernel/store/message-health.js';
 import type { StoreProblem } from '../kernel/store/store-probe.js';
 import type { FreedMessage } from '../kernel/store/watch-store.js';
 import type { Connection } from './connection/connection.js';
@@ -22,7 +22,7 @@ const TOO_LONG = 2_000;
 
 type InboxMessage =
   | { readonly grant: PushedGrant }
-  | { readonly notice: RetentionNotice }
+  | { readonly notice: HolderNotice }
   | { readonly freed: FreedMessage }
   | { readonly call: RollCall }
   | { readonly request: OperatorRequest }
@@ -136,7 +136,7 @@ export class Inbox {
       channel: channels.own,
       keyAt,
       isOpen,
-      unproven: () => listener.unproven(),
+      deliveryUncertain: () => listener.deliveryUncertain(),
     });
     subscriber.on('message', (_channel: string, message: string) => {
       const said = readMessage(message);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { asStoreError, closedStore, type LockStoreError } from '../kernel/store/store-error.js';
-import type { Hearing, PushedGrant } from '../kernel/store/hearing.js';
+import type { MessageHealth, PushedGrant } from '../kernel/store/message-health.js';
 import { closedProbe, type ServerHealth, type StoreProbe } from '../kernel/store/store-probe.js';
 import { within } from '../kernel/util/promises.js';
 import { Inbox } from './inbox.js';
@@ -94,7 +94,7 @@ export class RedisLockStore extends ScriptLockStore {
     return this.#inbox;
   }
 
-  get hearing(): Hearing {
+  get hearing(): MessageHealth {
     return this.#inbox.hearing;
   }
 

@@ -4,7 +4,7 @@ import {
   type RollCall,
   type RollCalls,
   type StandingRollCall,
-} from '../kernel/store/hearing.js';
+} from '../kernel/store/message-health.js';
 import type { ScriptHost } from './script-host.js';
 import { ANSWER_ROLL, CALL_ROLL, READ_ROLL } from './script/scripts.js';
 

@@ -9,7 +9,7 @@ import type {
   RotateReply,
 } from '../kernel/store/lock-store.js';
 import { closedStore, type LockStoreError } from '../kernel/store/store-error.js';
-import { type Hearing, onlyListener, type StoreListener } from '../kernel/store/hearing.js';
+import { type MessageHealth, onlyListener, type StoreListener } from '../kernel/store/message-health.js';
 import type { LockState } from '../kernel/store/lock-state.js';
 import type { Watcher, WatchReply } from '../kernel/store/watch-store.js';
 import type { StoreProbe } from '../kernel/store/store-probe.js';
@@ -54,7 +54,7 @@ const NO_OWNER = '';
 
 /** Locks as the scripts keep them. Each step is one script. */
 export abstract class ScriptLockStore implements LockStore, ScriptHost {
-  abstract readonly hearing: Hearing;
+  abstract readonly hearing: MessageHealth;
   readonly rollCalls = new RedisRollCalls(this);
   /** Receives what arrives in the inbox of the client. */
   protected readonly messages: Required<StoreListener> = {
@@ -63,7 +63,7 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
     called: (call) => this.#listener?.called?.(call),
     asked: (request) => this.#listener?.asked?.(request),
     freed: (message) => this.#listener?.freed?.(message),
-    unproven: () => this.#listener?.unproven?.(),
+    deliveryUncertain: () => this.#listener?.deliveryUncertain?.(),
     reconnected: () => this.#listener?.reconnected(),
   };
   // Made once, because nearly every command has such a reply.

@@ -1,7 +1,7 @@
 import type { JobPause } from '../../lib/features/jobs/core/job-store.js';
 import type { LockStores } from '../../lib/kernel/lock-stores.js';
 import type { AcquireReply, KeepReply, KeptPlace, LockOwner, Queueing } from '../../lib/kernel/store/lock-store.js';
-import type { StoreListener } from '../../lib/kernel/store/hearing.js';
+import type { StoreListener } from '../../lib/kernel/store/message-health.js';
 import type { LockState } from '../../lib/kernel/store/lock-state.js';
 import type { Tick, TickClaim, TickReply } from '../../lib/features/jobs/core/job-claims.js';
 import type { Watcher, WatchReply } from '../../lib/kernel/store/watch-store.js';

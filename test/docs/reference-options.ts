@@ -159,9 +159,9 @@ describe('the options of the reference', () => {
 
   it('are used when an option is left out', () => {
     const resolved = resolveModuleOptions({ connection: 'memory:' });
-    const { drainMs, keyPrefix, observers, onLeak, labelGroups, unclearNames } = resolved;
+    const { drainMs, keyPrefix, observers, onLeak, labelGroups, suspiciousNames } = resolved;
     const { runLeaseMs, ...defaults } = resolved.defaults;
-    const used = { ...defaults, keyPrefix, observers, onLeak, labelGroups, unclearNames };
+    const used = { ...defaults, keyPrefix, observers, onLeak, labelGroups, suspiciousNames };
     expect(defaults).toEqual(LOCK_DEFAULTS);
     expect(used).toEqual(MODULE_OPTIONS.defaults);
     expect(runLeaseMs).toBe(TICK_OPTIONS.defaults.leaseMs);
@@ -208,7 +208,7 @@ describe('the options of the reference', () => {
     SingletonJobOptions: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTIONS),
     [TICK](option, value) {
       const needed =
-        option === 'missedWithinMs' ? ({ onMissed: 'runOnce' } as const) : option === 'maxReruns' ? RETRY : {};
+        option === 'catchUpWindowMs' ? ({ onMissed: 'runOnce' } as const) : option === 'maxReruns' ? RETRY : {};
       resolveJobOptions({ ...needed, [option]: value }, 'x', TICK_OPTIONS);
     },
     [TIMEOUT]: (option, value) => resolveJobOptions({ [option]: value }, 'x', TIMEOUT_OPTIONS),

@@ -9,9 +9,9 @@ import { useRedis } from '../support/redis/redis-server.js';
 const root = new URL('../../', import.meta.url);
 
 /** What a newcomer has to open to follow one call. */
-const MOST_FILES = 37;
+const MAX_FILES = 37;
 /** Beside those, what a newcomer has to open to follow one tick of a job. */
-const MOST_OF_TICK = { files: 16, rooms: 6 };
+const MAX_TICK = { files: 16, rooms: 6 };
 
 describe('the way of one call of a method with @DistributedLock, on a free lock', () => {
   const redis = useRedis();
@@ -39,15 +39,15 @@ describe('the way of one call of a method with @DistributedLock, on a free lock'
     }
   });
 
-  it(`runs through at most ${MOST_FILES} files, about as many as the page says`, () => {
-    expect(files.length).toBeLessThanOrEqual(MOST_FILES);
+  it(`runs through at most ${MAX_FILES} files, about as many as the page says`, () => {
+    expect(files.length).toBeLessThanOrEqual(MAX_FILES);
     const said = Number(/runs through about (\d+)\s+files of `lib\/`/.exec(page)?.[1]);
     expect(Math.abs(files.length - said)).toBeLessThanOrEqual(2);
   });
 
-  it(`and a tick of a @SingletonCron runs through at most ${MOST_OF_TICK.files} more, in ${MOST_OF_TICK.rooms} rooms`, () => {
+  it(`and a tick of a @SingletonCron runs through at most ${MAX_TICK.files} more, in ${MAX_TICK.rooms} rooms`, () => {
     expect(ofTick).toContain('features/jobs/core/singleton-runs');
-    expect(ofTick.length).toBeLessThanOrEqual(MOST_OF_TICK.files);
-    expect(new Set(ofTick.map((file) => posix.dirname(file))).size).toBeLessThanOrEqual(MOST_OF_TICK.rooms);
+    expect(ofTick.length).toBeLessThanOrEqual(MAX_TICK.files);
+    expect(new Set(ofTick.map((file) => posix.dirname(file))).size).toBeLessThanOrEqual(MAX_TICK.rooms);
   });
 });

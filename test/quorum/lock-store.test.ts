@@ -1,7 +1,7 @@
 import { LockUnavailableError } from '../../lib/kernel/api/errors.js';
 import { LockStoreError } from '../../lib/kernel/store/store-error.js';
 import type { LockOwner } from '../../lib/kernel/store/lock-store.js';
-import type { PushedGrant } from '../../lib/kernel/store/hearing.js';
+import type { PushedGrant } from '../../lib/kernel/store/message-health.js';
 import { rejection } from '../support/expect/eventually.js';
 import { QuorumWorld, type QuorumClient } from '../support/world/quorum-world.js';
 

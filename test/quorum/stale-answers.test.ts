@@ -1,6 +1,6 @@
 import { Deferred } from '../../lib/kernel/util/promises.js';
 import type { AcquireReply, LockStore, LockOwner } from '../../lib/kernel/store/lock-store.js';
-import type { PushedGrant, StoreListener } from '../../lib/kernel/store/hearing.js';
+import type { PushedGrant, StoreListener } from '../../lib/kernel/store/message-health.js';
 import { QuorumLockStore } from '../../lib/quorum/quorum-lock-store.js';
 import { FakeClock } from '../support/world/fake-clock.js';
 import { SeededRandom } from '../support/world/seeded-random.js';

@@ -49,7 +49,7 @@ class ProbedInbox {
       channel: 'inbox',
       keyAt: (slot) => `key:${slot}`,
       isOpen: () => this.isOpen,
-      unproven: () => this.log.push('unproven'),
+      deliveryUncertain: () => this.log.push('deliveryUncertain'),
       clock: this.clock,
       random,
     });
@@ -125,22 +125,22 @@ const BROKEN = new LockStoreError('unknown', 'the connection broke before the re
 describe('probes of the inbox', () => {
   it('are sent every 1.4 to 1.75 s while a waiter relies on messages, and prove that they arrive', async () => {
     const inbox = new ProbedInbox();
-    expect(inbox.probes.quietMs).toBe(Infinity);
-    inbox.probes.rely(true);
+    expect(inbox.probes.trustedForMs).toBe(Infinity);
+    inbox.probes.setNeeded(true);
     await inbox.pass(60_000);
     expect(inbox.sent.length).toBeGreaterThan(60 / 1.75);
     expect(inbox.sent.length).toBeLessThanOrEqual(1 + 60 / 1.4);
     expect(new Set(inbox.sent.map(({ text }) => text)).size).toBe(inbox.sent.length);
-    expect([inbox.probes.quietMs, inbox.log]).toEqual([Infinity, []]);
+    expect([inbox.probes.trustedForMs, inbox.log]).toEqual([Infinity, []]);
   });
 
   it('are not sent while no waiter does, and set no timer then', async () => {
     const inbox = new ProbedInbox();
     await inbox.pass(10_000);
     expect(inbox.clock.timers).toBe(0);
-    inbox.probes.rely(true);
+    inbox.probes.setNeeded(true);
     await inbox.untilSent(2);
-    inbox.probes.rely(false);
+    inbox.probes.setNeeded(false);
     const { length } = inbox.sent;
     await inbox.pass(10_000);
     expect([inbox.sent.length, inbox.clock.timers]).toEqual([length, 0]);
@@ -148,29 +148,29 @@ describe('probes of the inbox', () => {
 
   it('find messages that are lost by the second one, tell it at once, and have the connection made anew', async () => {
     const inbox = new ProbedInbox();
-    inbox.probes.rely(true);
+    inbox.probes.setNeeded(true);
     await inbox.untilSent(3);
     inbox.way = 'loses';
     const from = inbox.clock.now();
     await inbox.untilSent();
-    expect([inbox.log, inbox.probes.quietMs, inbox.probes.isLosing]).toEqual([[], Infinity, false]);
+    expect([inbox.log, inbox.probes.trustedForMs, inbox.probes.isLosing]).toEqual([[], Infinity, false]);
     await inbox.untilSent();
-    expect([inbox.log, inbox.probes.quietMs, inbox.probes.isLosing]).toEqual([['unproven'], 0, true]);
+    expect([inbox.log, inbox.probes.trustedForMs, inbox.probes.isLosing]).toEqual([['deliveryUncertain'], 0, true]);
     inbox.way = 'delivers';
     while (inbox.log.length < 2) await inbox.pass(25);
-    expect(inbox.log).toEqual(['unproven', 'replaced']);
+    expect(inbox.log).toEqual(['deliveryUncertain', 'replaced']);
     expect(inbox.clock.now() - from).toBeLessThan(3_000);
     // It is not known yet whether the new connection is better.
-    expect([inbox.probes.quietMs, inbox.probes.isLosing]).toEqual([0, true]);
+    expect([inbox.probes.trustedForMs, inbox.probes.isLosing]).toEqual([0, true]);
     await inbox.untilSent();
-    expect([inbox.probes.quietMs, inbox.probes.isLosing]).toEqual([Infinity, false]);
+    expect([inbox.probes.trustedForMs, inbox.probes.isLosing]).toEqual([Infinity, false]);
     await inbox.pass(20_000);
-    expect(inbox.log).toEqual(['unproven', 'replaced']);
+    expect(inbox.log).toEqual(['deliveryUncertain', 'replaced']);
   });
 
   it('are followed sooner where a message does not come, and not where it is late', async () => {
     const inbox = new ProbedInbox();
-    inbox.probes.rely(true);
+    inbox.probes.setNeeded(true);
     await inbox.untilSent(2);
     const pauseAfter = async (): Promise<number> => {
       const { at } = inbox.sent.at(-1)!;
@@ -195,22 +195,22 @@ describe('probes of the inbox', () => {
   it('prove a new connection where their messages are slow, as on a cluster that is busy', async () => {
     const inbox = new ProbedInbox();
     inbox.way = 'loses';
-    inbox.probes.rely(true);
+    inbox.probes.setNeeded(true);
     while (!inbox.log.includes('replaced')) await inbox.pass(25);
     inbox.way = 'is slow';
     await inbox.untilSent();
-    expect([inbox.probes.quietMs, inbox.probes.isLosing]).toEqual([0, true]);
+    expect([inbox.probes.trustedForMs, inbox.probes.isLosing]).toEqual([0, true]);
     await inbox.pass(750);
-    expect([inbox.probes.quietMs, inbox.probes.isLosing]).toEqual([Infinity, false]);
+    expect([inbox.probes.trustedForMs, inbox.probes.isLosing]).toEqual([Infinity, false]);
     await inbox.pass(20_000);
-    expect(inbox.log).toEqual(['unproven', 'replaced']);
+    expect(inbox.log).toEqual(['deliveryUncertain', 'replaced']);
   });
 
   it('of a fleet have the connections made anew at different times', async () => {
     const fleet = Array.from({ length: 20 }, (_, index) => {
       const inbox = new ProbedInbox();
       inbox.way = 'loses';
-      inbox.probes.rely(true);
+      inbox.probes.setNeeded(true);
       return { inbox, chance: index / 20 };
     });
     const delays = await Promise.all(
@@ -226,7 +226,7 @@ describe('probes of the inbox', () => {
 
   it('one of which alone is lost, or late, prove nothing', async () => {
     const inbox = new ProbedInbox();
-    inbox.probes.rely(true);
+    inbox.probes.setNeeded(true);
     for (let round = 0; round < 5; round++) {
       inbox.way = 'loses';
       await inbox.untilSent();
@@ -247,30 +247,30 @@ describe('probes of the inbox', () => {
   it('leave alone a connection that was made anew meanwhile', async () => {
     const inbox = new ProbedInbox();
     inbox.way = 'loses';
-    inbox.probes.rely(true);
+    inbox.probes.setNeeded(true);
     await inbox.untilSent(2);
     inbox.probes.closed();
     inbox.probes.opened();
     inbox.way = 'delivers';
     await inbox.pass(5_000);
-    expect([inbox.log, inbox.probes.quietMs]).toEqual([['unproven'], Infinity]);
+    expect([inbox.log, inbox.probes.trustedForMs]).toEqual([['deliveryUncertain'], Infinity]);
   });
 
   it('begin again at once for the next waiter, though the connection was to stay for a long while yet', async () => {
     const inbox = new ProbedInbox();
     inbox.way = 'loses';
-    inbox.probes.rely(true);
+    inbox.probes.setNeeded(true);
     // By now the pauses before the connection is made anew are as long as they get.
     for (let count = 1; count <= 8; count++) while (inbox.log.length <= count) await inbox.pass(25);
     await inbox.untilSent(3);
     const before = inbox.log.length;
-    inbox.probes.rely(false);
+    inbox.probes.setNeeded(false);
     await inbox.pass(2_000);
-    inbox.probes.rely(true);
+    inbox.probes.setNeeded(true);
     // Two periods, and a pause by chance.
     await inbox.pass(3_500);
-    expect(inbox.log.slice(before)).toContain('unproven');
-    expect(inbox.probes.quietMs).toBe(0);
+    expect(inbox.log.slice(before)).toContain('deliveryUncertain');
+    expect(inbox.probes.trustedForMs).toBe(0);
   });
 
   it('never keep the process alive', async () => {
@@ -282,7 +282,7 @@ describe('probes of the inbox', () => {
       return setTimer(callback, delayMs);
     };
     inbox.way = 'loses';
-    inbox.probes.rely(true);
+    inbox.probes.setNeeded(true);
     await inbox.untilSent(4);
     expect(inbox.log).toContain('replaced');
     expect([...inBackground]).toEqual([true]);
@@ -291,15 +291,15 @@ describe('probes of the inbox', () => {
   it('are lost, wherever the message comes from, while the server knows of no connection that listens', async () => {
     const inbox = new ProbedInbox();
     inbox.way = 'knows no listener';
-    inbox.probes.rely(true);
+    inbox.probes.setNeeded(true);
     await inbox.untilSent(2);
-    expect(inbox.log).toEqual(['unproven']);
+    expect(inbox.log).toEqual(['deliveryUncertain']);
   });
 
   describe('that are not answered', () => {
     it('are no loss: the server is silent, gets no second one, and says since when', async () => {
       const inbox = new ProbedInbox();
-      inbox.probes.rely(true);
+      inbox.probes.setNeeded(true);
       await inbox.untilSent(2);
       expect(inbox.probes.silentSince).toBeUndefined();
       inbox.way = 'says nothing';
@@ -312,12 +312,12 @@ describe('probes of the inbox', () => {
       await inbox.answer();
       expect(inbox.probes.silentSince).toBeUndefined();
       await inbox.pass(3_000);
-      expect([inbox.probes.quietMs, inbox.log]).toEqual([Infinity, []]);
+      expect([inbox.probes.trustedForMs, inbox.log]).toEqual([Infinity, []]);
     });
 
     it('stay unanswered over a new connection, and the server is asked at once', async () => {
       const inbox = new ProbedInbox();
-      inbox.probes.rely(true);
+      inbox.probes.setNeeded(true);
       inbox.way = BROKEN;
       await inbox.untilSent();
       const since = inbox.sent[0]!.at;
@@ -330,7 +330,7 @@ describe('probes of the inbox', () => {
 
     it('are forgotten with their connection where the next one cannot be probed: waiters ask there', async () => {
       const inbox = new ProbedInbox();
-      inbox.probes.rely(true);
+      inbox.probes.setNeeded(true);
       inbox.way = 'says nothing';
       await inbox.untilSent();
       inbox.isOpen = false;
@@ -347,7 +347,7 @@ describe('probes of the inbox', () => {
 
   it('that are answered with an error prove nothing, and show that the server answers', async () => {
     const inbox = new ProbedInbox();
-    inbox.probes.rely(true);
+    inbox.probes.setNeeded(true);
     for (const way of [BUSY, 'loses', BUSY, BROKEN] as const) {
       inbox.way = way;
       await inbox.untilSent();
@@ -355,29 +355,29 @@ describe('probes of the inbox', () => {
     }
     inbox.way = BUSY;
     await inbox.untilSent(5);
-    expect([inbox.log, inbox.probes.quietMs]).toEqual([[], Infinity]);
+    expect([inbox.log, inbox.probes.trustedForMs]).toEqual([[], Infinity]);
   });
 
   it('that Redis refuses leave waiters to ask, and are sent seldom, until it allows them', async () => {
     const inbox = new ProbedInbox();
-    inbox.probes.rely(true);
+    inbox.probes.setNeeded(true);
     inbox.way = REFUSED;
     await inbox.untilSent();
-    expect([inbox.log, inbox.probes.quietMs, inbox.probes.isLosing]).toEqual([['unproven'], 0, false]);
+    expect([inbox.log, inbox.probes.trustedForMs, inbox.probes.isLosing]).toEqual([['deliveryUncertain'], 0, false]);
     await inbox.pass(30_000);
     expect(inbox.sent.length).toBeLessThanOrEqual(5);
-    expect([inbox.log, inbox.probes.silentSince]).toEqual([['unproven'], undefined]);
+    expect([inbox.log, inbox.probes.silentSince]).toEqual([['deliveryUncertain'], undefined]);
     inbox.way = 'delivers';
     await inbox.untilSent();
-    expect(inbox.probes.quietMs).toBe(Infinity);
+    expect(inbox.probes.trustedForMs).toBe(Infinity);
     inbox.way = REFUSED;
     await inbox.untilSent();
-    expect(inbox.log).toEqual(['unproven', 'unproven']);
+    expect(inbox.log).toEqual(['deliveryUncertain', 'deliveryUncertain']);
   });
 
   it('are judged after what has come was read, where the process stood still', async () => {
     const inbox = new ProbedInbox();
-    inbox.probes.rely(true);
+    inbox.probes.setNeeded(true);
     inbox.way = 'is read late';
     for (let round = 0; round < 5; round++) {
       await inbox.untilSent();
@@ -390,50 +390,50 @@ describe('probes of the inbox', () => {
   describe('against a neighbour who hears the channel and writes to it', () => {
     it('count once: what he repeats proves nothing', async () => {
       const inbox = new ProbedInbox();
-      inbox.probes.rely(true);
+      inbox.probes.setNeeded(true);
       await inbox.untilSent(3);
       inbox.way = 'loses';
       for (let sent = 0; sent < 2; sent++) {
         await inbox.untilSent();
         for (const { text } of inbox.sent.slice(0, 3)) inbox.probes.arrived(text);
       }
-      expect(inbox.log[0]).toBe('unproven');
+      expect(inbox.log[0]).toBe('deliveryUncertain');
     });
 
     it('cannot be foreseen: what he makes up proves nothing', async () => {
       const inbox = new ProbedInbox();
-      inbox.probes.rely(true);
+      inbox.probes.setNeeded(true);
       await inbox.untilSent();
       inbox.way = 'loses';
       for (let sent = 0; sent < 2; sent++) {
         for (let number = 1; number < 9; number++) inbox.probes.arrived(`probe ${'y'.repeat(22)} ${number}`);
         await inbox.untilSent();
       }
-      expect(inbox.log[0]).toBe('unproven');
+      expect(inbox.log[0]).toBe('deliveryUncertain');
     });
   });
 
   it('end with the store: no timer is left, and nothing is told any more', async () => {
     const inbox = new ProbedInbox();
     inbox.way = 'loses';
-    inbox.probes.rely(true);
+    inbox.probes.setNeeded(true);
     await inbox.untilSent(2);
-    expect(inbox.log).toEqual(['unproven']);
+    expect(inbox.log).toEqual(['deliveryUncertain']);
     inbox.probes.stop();
     inbox.isOpen = false;
     inbox.probes.closed();
-    inbox.probes.rely(true);
+    inbox.probes.setNeeded(true);
     expect(inbox.clock.timers).toBe(0);
     await inbox.pass(5_000);
-    expect(inbox.log).toEqual(['unproven']);
+    expect(inbox.log).toEqual(['deliveryUncertain']);
   });
 
   it('let a waiter rely on messages for five seconds where a loss may not be noticed', () => {
     const inbox = new ProbedInbox();
     inbox.mayLoseMessages = true;
-    expect(inbox.probes.quietMs).toBe(5_000);
+    expect(inbox.probes.trustedForMs).toBe(5_000);
     inbox.isOpen = false;
-    expect(inbox.probes.quietMs).toBe(0);
+    expect(inbox.probes.trustedForMs).toBe(0);
   });
 
   describe('on a cluster', () => {
@@ -441,7 +441,7 @@ describe('probes of the inbox', () => {
       const inbox = new ProbedInbox(3, true);
       inbox.mayLoseMessages = true;
       inbox.probes.opened();
-      inbox.probes.rely(true);
+      inbox.probes.setNeeded(true);
       return inbox;
     };
 
@@ -458,7 +458,7 @@ describe('probes of the inbox', () => {
       await inbox.untilSent(3);
       for (const server of inbox.servers) server.way = 'loses';
       await inbox.untilSent(2);
-      expect(inbox.log).toEqual(['unproven']);
+      expect(inbox.log).toEqual(['deliveryUncertain']);
     });
 
     it('are no loss where one primary is down, and the store is not silent', async () => {
@@ -466,7 +466,7 @@ describe('probes of the inbox', () => {
       inbox.servers[1]!.way = 'says nothing';
       await inbox.untilSent(12);
       expect(inbox.sent.filter(({ server }) => server === 1)).toHaveLength(1);
-      expect([inbox.log, inbox.probes.silentSince, inbox.probes.quietMs]).toEqual([[], undefined, 5_000]);
+      expect([inbox.log, inbox.probes.silentSince, inbox.probes.trustedForMs]).toEqual([[], undefined, 5_000]);
     });
 
     it('count no listeners: those of other nodes are not known', async () => {

@@ -28,7 +28,7 @@ class Subscribed extends EventEmitter {
       opened: ignore,
       freed: ignore,
       asked: ignore,
-      unproven: ignore,
+      deliveryUncertain: ignore,
     };
     this.inbox = new Inbox(
       connection as unknown as Connection,

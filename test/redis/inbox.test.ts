@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { PushedGrant } from '../../lib/kernel/store/hearing.js';
+import type { PushedGrant } from '../../lib/kernel/store/message-health.js';
 import { sealOf } from '../../lib/redis/grant-seal.js';
 import { readMessage } from '../../lib/redis/inbox.js';
 import { encodeResource } from '../../lib/redis/keys.js';

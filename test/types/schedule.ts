@@ -41,7 +41,7 @@ export class Jobs {
   @SingletonInterval('named with options', 1_000, { overlap: 'wait' })
   async namedWithOptions(): Promise<void> {}
 
-  @SingletonTimeout('named timeout', 1_000, { onceWithinMs: 5_000 })
+  @SingletonTimeout('named timeout', 1_000, { dedupeWindowMs: 5_000 })
   async namedTimeout(): Promise<void> {}
 
   @SingletonCron('* * * * * *')
@@ -107,7 +107,7 @@ export const Nightly = applyDecorators(SingletonCron('0 0 * * *'));
 export async function atRunTime(jobs: SingletonJobs): Promise<void> {
   jobs.add({ name: 'cron', cron: CronExpression.EVERY_MINUTE, timeZone: 'Europe/Vienna', onCrash: 'retry' }, () => {});
   jobs.add({ name: 'date', cron: new Date() }, async ({ manual }) => console.log(!manual));
-  jobs.add({ name: 'poll', intervalMs: 1_000, spreadMs: 100 }, () => {});
+  jobs.add({ name: 'poll', intervalMs: 1_000, jitterMs: 100 }, () => {});
   jobs.add({ name: 'once', at: new Date() }, async () => {});
   // @ts-expect-error: of the three ways to say when, it has two
   jobs.add({ name: 'two', intervalMs: 1_000, at: new Date() }, () => {});

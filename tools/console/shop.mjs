@@ -495,7 +495,7 @@ export function shop({
           version: VERSION,
           startedAt: from - (place % 4 === 3 ? 5 * HOUR : 3 * DAY + 4 * HOUR),
           loopDelayMs: place === 9 ? 312 : 1 + (place % 5),
-          stoodStillMs: place === 9 ? 1_840 : 12,
+          blockedMs: place === 9 ? 1_840 : 12,
           hearing: place !== 10 || isCalm,
           held,
           waiting,
@@ -506,9 +506,7 @@ export function shop({
       ];
       const rows = all
         .filter(({ instanceId }) => instanceId.includes(filter))
-        .filter(
-          ({ state, hearing, stoodStillMs }) => !isTrouble || state !== 'up' || !hearing || stoodStillMs > SECOND,
-        );
+        .filter(({ state, hearing, blockedMs }) => !isTrouble || state !== 'up' || !hearing || blockedMs > SECOND);
       return { ...head(at), fleet, rows: rows.slice(0, Number(query.get('limit') || 100)), total: rows.length };
     },
   };

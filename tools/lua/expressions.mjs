@@ -16,7 +16,7 @@ const BINARY = {
 };
 
 /** How many arguments of a function are known at most, where that is no obvious number. */
-const MOST_ARGUMENTS = {
+const MAX_ARGUMENTS = {
   'string.match': 3,
   'string.find': 4,
   'string.sub': 3,
@@ -263,7 +263,7 @@ export class Expressions {
   called(node) {
     const name = nameOf(node.base);
     const values = node.arguments.map((each) => this.value(each));
-    if (node.arguments.length > MOST_ARGUMENTS[name])
+    if (node.arguments.length > MAX_ARGUMENTS[name])
       throw new Error(`not understood: ${name}() with ${node.arguments.length} arguments`);
     switch (name) {
       case undefined:

@@ -207,7 +207,7 @@ export interface InstanceRow {
   readonly startedAt?: number;
   readonly loopDelayMs?: number;
   /** The longest standstill of the last minute. */
-  readonly stoodStillMs?: number;
+  readonly blockedMs?: number;
   readonly hearing?: boolean;
   readonly held?: number;
   readonly waiting?: number;

@@ -9,7 +9,7 @@ import {
   type ResolvedExploreOptions,
   ScheduleRecord,
 } from './explore-options.js';
-import { costOf, FewSwitchesSearch, RandomSearch, Repetition } from './search/other-searches.js';
+import { costOf, MinimalSwitchSearch, RandomSearch, Repetition } from './search/other-searches.js';
 import { OrderSearch, type Search } from './search/order-search.js';
 import { type FoundRace, RaceToolError } from './schedule/race-errors.js';
 import type { Actor } from './schedule/race-context.js';
@@ -18,9 +18,9 @@ import { type Choice, REAL, Schedule, type ScheduleEnding } from './schedule/sch
 import { brief, tellInOneLine } from './schedule/story.js';
 
 /** How many schedules are run to make the story of a race shorter. */
-const MOST_TO_SHORTEN = 2_000;
+const MAX_TO_SHORTEN = 2_000;
 /** How much of an error a reason tells, in characters. */
-const LONGEST_REASON = 300;
+const MAX_REASON = 300;
 
 /** What {@link exploreRaces} has done. */
 export interface ExploreRacesResult {
@@ -93,9 +93,9 @@ export class Exploration<World> {
 
   /** Looks for a race with fewer switches: those with none, with one, and so on. */
   async #shorten(race: FoundRace): Promise<FoundRace> {
-    const until = this.#schedules + MOST_TO_SHORTEN;
+    const until = this.#schedules + MAX_TO_SHORTEN;
     for (let most = 0; most < race.switches; most++) {
-      const shorter = await this.#search(new FewSwitchesSearch(most, diverged), until - this.#schedules);
+      const shorter = await this.#search(new MinimalSwitchSearch(most, diverged), until - this.#schedules);
       if (shorter.race) return shorter.race;
     }
     return race;
@@ -235,7 +235,7 @@ function oneLine(text: string): string {
   // eslint-disable-next-line no-control-regex
   const lines = text.replace(/\u001B\[[0-9;]*m/g, '').split('\n');
   const told = lines.map((line) => line.trim()).filter((line) => line !== '');
-  return told.join(', ').slice(0, LONGEST_REASON);
+  return told.join(', ').slice(0, MAX_REASON);
 }
 
 function diverged(step: number, expected: readonly Choice[], found: readonly Choice[]): RaceToolError {

@@ -111,7 +111,7 @@ class Recorder<A> {
       this.#ended(event);
     },
     // It lasts on without this process: how long it was held is not known.
-    leftToExpire: (event) => this.#addHeld(this.#shareOf(event), -1),
+    leaseAbandoned: (event) => this.#addHeld(this.#shareOf(event), -1),
     releaseFailed: (event) => {
       this.#shareOf(event).series.releaseFailures.of(event.error.code).value++;
       if (event.isEnd) this.#ended(event);
@@ -119,7 +119,7 @@ class Recorder<A> {
     renewalFailed: (event) => void this.#shareOf(event).series.renewalFailures.of(event.error.code).value++,
     heldLong: (event) => void this.#shareOf(event).series.heldLong.value++,
     leaked: (event) => void this.#shareOf(event).series.leaked.value++,
-    slowLoop: () => void this.service.slowLoops.value++,
+    eventLoopBlocked: () => void this.service.slowLoops.value++,
     tickStarted: ({ job, delayMs }) => {
       const { attributes } = this.service.jobs.of(job);
       if (delayMs === undefined) return;

@@ -3,7 +3,7 @@ import type { LockClient } from '../../kernel/lock-client.js';
 import type { LockState } from '../../kernel/store/lock-state.js';
 import { type InstanceLife, lifeOf, type Roll } from './roll.js';
 
-const MOST_LEADERS = 1_000;
+const MAX_LEADERS = 1_000;
 const LOOKS_AT_ONCE = 20;
 
 /** A leadership: who leads, if a process does, and how many wait to. */
@@ -36,7 +36,7 @@ export async function leadershipsOf(client: LockClient, roll: Roll): Promise<See
 /** Of what instances campaign for. Only where some do not answer, all keys are looked through. */
 async function leaderStates({ operators }: LockClient, roll: Roll): Promise<LockState[]> {
   const isWhole = roll.completeness === 'complete' && roll.instances.every(({ more }) => more.leaderships === 0);
-  if (!isWhole) return operators.list({ prefix: LEADER_PREFIX, limit: MOST_LEADERS });
+  if (!isWhole) return operators.list({ prefix: LEADER_PREFIX, limit: MAX_LEADERS });
   const names = [...new Set(roll.instances.flatMap((each) => each.leaderships.map(({ name }) => name)))].sort();
   const states: LockState[] = [];
   for (let from = 0; from < names.length; from += LOOKS_AT_ONCE) {

@@ -4,7 +4,7 @@ import type { LockFleet } from '../../features/fleet/core/roll/lock-fleet.js';
 import { instanceOf } from '../../kernel/store/ask.js';
 
 /** What the instance ids of programs begin with that only look: they are no instances of the application. */
-export const LOOKER_PREFIX = 'cli:';
+export const OBSERVER_PREFIX = 'cli:';
 
 export type Instance = LockFleet['instances'][number];
 
@@ -30,7 +30,7 @@ export function rollOf(fleet: LockFleet, clients: readonly string[] | undefined)
   const connected = clients && new Set(clients.map(instanceOf));
   const isCounted = asked !== null && fleet.instances.length + fleet.silent.length >= asked;
   const knowsAll = isCounted && unreadable === 0 && connected !== undefined;
-  const isInstance = (instanceId: string): boolean => !instanceId.startsWith(LOOKER_PREFIX);
+  const isInstance = (instanceId: string): boolean => !instanceId.startsWith(OBSERVER_PREFIX);
   const instances = fleet.instances.filter(({ instanceId }) => isInstance(instanceId));
   // Who holds a lock that no instance lists is one of this database.
   const holders = unlisted.filter(({ hasAnswered, instanceId }) => !hasAnswered && connected?.has(instanceId));

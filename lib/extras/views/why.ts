@@ -8,7 +8,7 @@ import { type InstanceLife, lifeOf, type Roll } from './roll.js';
 
 /** A renewal that is due, and may be on its way. */
 export const SLACK_MS = 300;
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 /** The times of a look are whole milliseconds. */
 const ROUNDED_MS = 5;
 
@@ -23,7 +23,7 @@ export function sentencesOf({ sentences, cause, state }: LockExplanation, roll: 
 
 /** What two looks, and the processes themselves, say of the first holders. */
 export function conclusionsOf(first: LockState, second: LockState, roll: Roll | undefined): string[] {
-  return second.holders.slice(0, MOST_NAMED).map((holder) => {
+  return second.holders.slice(0, MAX_NAMED).map((holder) => {
     return `${plainOrQuoted(holder.instanceId)}: ${conclusionOn(holder, first, second.resource, roll)}`;
   });
 }

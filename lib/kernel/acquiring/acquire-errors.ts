@@ -11,7 +11,7 @@ import {
 } from '../api/errors.js';
 import { NO_HOLDERS } from '../api/holder.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { FoundInUse } from '../store/lock-store.js';
+import type { ModeConflict } from '../store/lock-store.js';
 import { formatDuration } from '../util/durations.js';
 import { LockStoreError } from '../store/store-error.js';
 import { noteWait, waitBefore } from './waits.js';
@@ -39,7 +39,7 @@ export function cutShort(
   { waitMs, attemptTimeoutMs }: ResolvedLockOptions,
   whole: ResolvedLockOptions,
 ): never {
-  const hadNoTime = error instanceof LockUnavailableError && hadLittleTime(error, { waitMs, attemptTimeoutMs });
+  const hadNoTime = error instanceof LockUnavailableError && attemptWasCutShort(error, { waitMs, attemptTimeoutMs });
   const isTimeout = error instanceof LockTimeoutError;
   if (waitMs === 0 || !(hadNoTime || isTimeout)) throw error;
   const seen = isTimeout ? error : { ...NO_HOLDERS, attempts: 1, retryAfterMs: 0 };
@@ -57,7 +57,7 @@ export function cutShort(
 }
 
 /** Whether the call has given up before an attempt was out of time. A Redis that is only slow would have answered later. */
-export function hadLittleTime(
+export function attemptWasCutShort(
   { lastAttempt }: LockUnavailableError,
   { waitMs, attemptTimeoutMs }: Pick<ResolvedLockOptions, 'waitMs' | 'attemptTimeoutMs'>,
 ): boolean {
@@ -110,7 +110,7 @@ export function nullIfBusy(error: unknown): null {
 export function mismatched(
   resource: string,
   { mode, permits }: Pick<ResolvedLockOptions, 'mode' | 'permits'>,
-  found: FoundInUse,
+  found: ModeConflict,
 ): LockModeMismatchError {
   const name = quoteResource(resource);
   return new LockModeMismatchError(explain(), resource);

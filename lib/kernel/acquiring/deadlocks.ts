@@ -23,7 +23,7 @@ interface OwnWait extends NestedWait {
  * What a call holds that has waited in vain, and whether that is why: a call waits for it, directly or behind others, and
  * holds what this call waits for. Those of this process are looked at now, those of others were asked before.
  */
-export function heldMeanwhile(
+export function heldByCaller(
   resource: string,
   call: Caller,
   queues: ReadonlyMap<string, { readonly calls: readonly PendingCall[] }>,

@@ -5,7 +5,7 @@ import { describeValue } from '../api/validation.js';
 import type { Runtime } from '../holding/runtime.js';
 import { plainOrQuoted } from '../util/quoted.js';
 import type { Origin } from '../util/call-site.js';
-import { hadLittleTime } from './acquire-errors.js';
+import { attemptWasCutShort } from './acquire-errors.js';
 import { waitBefore } from './waits.js';
 
 interface StrategyFault {
@@ -28,7 +28,7 @@ export function strategyFailed(resource: string, thrown: unknown): InvalidLockOp
 }
 
 /** What the caller gets in place of an error that {@link strategyFailed} made. */
-export function thrownBy(error: unknown): unknown {
+export function originalError(error: unknown): unknown {
   const fault = faults.get(error as object);
   return fault ? fault.thrown : error;
 }
@@ -89,7 +89,7 @@ export function tellOfFailure(
   { observers, clock }: Runtime,
 ): void {
   if (observers.onUnavailable !== undefined && error instanceof LockUnavailableError) {
-    observers.onUnavailable(error, hadLittleTime(error, options) ? options.attemptTimeoutMs : undefined);
+    observers.onUnavailable(error, attemptWasCutShort(error, options) ? options.attemptTimeoutMs : undefined);
   }
   if (!observers.wants('notAcquired')) return;
   const { since = clock.now(), hasWaited = false } = waitBefore(error) ?? {};

@@ -1,25 +1,25 @@
 import { aborted, mismatched, renewedTooLate, unavailable, waitedTooLong } from './acquire-errors.js';
 import { AttemptLog } from '../places/asking.js';
-import { heldMeanwhile, holdsNothing, watchForDeadlock } from './deadlocks.js';
+import { heldByCaller, holdsNothing, watchForDeadlock } from './deadlocks.js';
 import { LocalStoreLeases } from './local-store-leases.js';
 import { askedToStopAt, askToStop, marked, refusalOfNewest } from './newest-first.js';
-import { isWaitTold, tellOfLongWait, tellOfWait } from './waits.js';
+import { reportsWaits, tellOfLongWait, emitWaiting } from './waits.js';
 import { grant, type PendingCall, type WaiterListener, WaitingCalls } from './pending-call.js';
 import { StoreWaiter } from './store-waiter.js';
 import {
   followWaits,
-  fullHere,
+  localQueueFullError,
   holdersNow,
   noteReasons,
   type QueueFacts,
-  queueFull,
+  remoteQueueFullError,
   tellOfSlowHolder,
 } from './why-waiting.js';
 import { LockAbortedError, LockShutdownError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
-import type { FoundInUse, LockOwner } from '../store/lock-store.js';
-import type { PushedGrant, RetentionNotice } from '../store/hearing.js';
-import { handOnLabel, mistrustLabel } from '../holding/labels.js';
+import type { ModeConflict, LockOwner } from '../store/lock-store.js';
+import type { PushedGrant, HolderNotice } from '../store/message-health.js';
+import { passLabel, markLabelStale } from '../holding/labels.js';
 import { createOwner } from '../store/ask.js';
 import type { Runtime } from '../holding/runtime.js';
 import { type LocalHolder, StoreLease } from '../holding/store-lease.js';
@@ -74,7 +74,7 @@ export class LocalQueue implements WaiterListener {
     if (storeLease) return this.#grantFrom(storeLease, call);
     const isFirst = this.#mayAskStore(call);
     if (!isFirst && this.#counted >= maxWaiters) {
-      return call.fail(fullHere(this.#facts, call.options, this.deps.clock.now()));
+      return call.fail(localQueueFullError(this.#facts, call.options, this.deps.clock.now()));
     }
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.#endOf(call), signal)));
     if (isFirst) {
@@ -90,7 +90,7 @@ export class LocalQueue implements WaiterListener {
     call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.#waitsLong(call)));
     if (call.options.followed) followWaits(this.#facts, [call]);
     this.#watchForDeadlock(call);
-    this.#tellOfWait(call);
+    this.#emitWaiting(call);
   }
 
   /** A newer call of this process ends those that wait, where they agreed to that. It joins next. */
@@ -135,7 +135,7 @@ export class LocalQueue implements WaiterListener {
       // An observer that was told of another one may have ended it.
       if (call.link === undefined) continue;
       this.#waiting.delete(call);
-      call.fail(fullHere(this.#facts, call.options, this.deps.clock.now()));
+      call.fail(localQueueFullError(this.#facts, call.options, this.deps.clock.now()));
     }
   }
 
@@ -244,7 +244,7 @@ export class LocalQueue implements WaiterListener {
   }
 
   /** A message says when the resource will be free, though its holder has released it already; or who else wants it. */
-  onRetained({ leftMs, sentAt, by, isFor }: RetentionNotice): void {
+  onRetained({ leftMs, sentAt, by, isFor }: HolderNotice): void {
     const waiter = this.#waiter;
     if (waiter && isFor(waiter.owner.id)) {
       if (by === undefined) waiter.onRetained(leftMs, sentAt);
@@ -291,7 +291,7 @@ export class LocalQueue implements WaiterListener {
     // From now on, calls wait for this holder.
     this.log.busy();
     const storeLease = new StoreLease(owner, fencingToken, sentAt, call.options, clock, now);
-    if (hasChangedLabel) mistrustLabel(storeLease, owner.label, store, now);
+    if (hasChangedLabel) markLabelStale(storeLease, owner.label, store, now);
     this.#storeLeases.add(storeLease);
     grant(call, storeLease, now);
     this.#goOn();
@@ -311,23 +311,23 @@ export class LocalQueue implements WaiterListener {
     const { call } = this.#waiter!;
     if (this.deps.observation.hasTracer) followWaits(this.#facts, this.calls);
     this.#watchForDeadlock(call);
-    this.#tellOfWait(call, now);
+    this.#emitWaiting(call, now);
     this.deps.observers.onAnswer?.(this.resource, this.log.holders(now));
     this.#tellOf(call, now);
     this.#noteWait();
   }
 
-  lookForStore(): void {
+  checkReachable(): void {
     const { store, clock } = this.deps;
     // Where this process holds the resource, the calls do not wait for the store.
     const isAway = this.#waiter !== undefined && store.trouble(this.resource) !== undefined;
-    if (!this.log.noteAway(isAway, clock.now())) return;
-    this.#waiter!.storeWentAway();
-    for (const call of this.#waiting.all) call.storeWentAway();
+    if (!this.log.markUnreachable(isAway, clock.now())) return;
+    this.#waiter!.onStoreUnreachable();
+    for (const call of this.#waiting.all) call.onStoreUnreachable();
   }
 
   waitsForStore(): void {
-    this.#tellOfWait(this.#waiter!.call);
+    this.#emitWaiting(this.#waiter!.call);
     this.#noteWait();
   }
 
@@ -336,10 +336,10 @@ export class LocalQueue implements WaiterListener {
     const hasLostPlace = call.options.newest?.cancels && place !== undefined;
     if (newer !== undefined) this.#dismissFirst(LockAbortedError.superseded(this.resource, newer, false));
     else if (hasLostPlace) this.#dismissFirst(LockAbortedError.lostPlace(this.resource));
-    else this.#dismissFirst(queueFull(this, call.options, 'redis', now));
+    else this.#dismissFirst(remoteQueueFullError(this, call.options, 'redis', now));
   }
 
-  mismatched(found: FoundInUse): void {
+  mismatched(found: ModeConflict): void {
     this.#dismissFirst(mismatched(this.resource, this.#waiter!.call.options, found));
   }
 
@@ -358,7 +358,7 @@ export class LocalQueue implements WaiterListener {
   #grantFrom(storeLease: StoreLease, call: PendingCall, now = this.deps.clock.now()): void {
     storeLease.mintToken();
     const { label } = call.options;
-    if (label !== undefined || storeLease.label !== undefined) handOnLabel(storeLease, label, this.deps.store, now);
+    if (label !== undefined || storeLease.label !== undefined) passLabel(storeLease, label, this.deps.store, now);
     grant(call, storeLease, now);
   }
 
@@ -389,14 +389,14 @@ export class LocalQueue implements WaiterListener {
     this.#tellOf(call, now);
   }
 
-  #tellOfWait(call: PendingCall, now?: number): void {
-    if (!isWaitTold(this.resource) || !call.beginsToWait() || !this.deps.observers.wants('waiting')) return;
+  #emitWaiting(call: PendingCall, now?: number): void {
+    if (!reportsWaits(this.resource) || !call.beginsToWait() || !this.deps.observers.wants('waiting')) return;
     const seen = holdersNow(this.#facts, now ?? this.deps.clock.now());
-    tellOfWait(this.deps, this.resource, call.options, seen, this.#placeOf(call));
+    emitWaiting(this.deps, this.resource, call.options, seen, this.#placeOf(call));
   }
 
   #tellOf(call: PendingCall, now: number): void {
-    if (!call.mustTell(now)) return;
+    if (!call.shouldReport(now)) return;
     tellOfLongWait(this.deps, this.resource, call.options, call.waitedMs(now), this.log, now, this.#placeOf(call));
   }
 
@@ -406,8 +406,8 @@ export class LocalQueue implements WaiterListener {
     const askedAt = this.#waiter ? this.#waiter.asked?.at : askedToStopAt(this.#storeLeases.first);
     const details = {
       place: this.#placeOf(call),
-      heldMeanwhile: heldMeanwhile(this.resource, call, this.queues, this.deps),
-      askedToStopMs: askedAt === undefined ? undefined : now - askedAt,
+      heldByCaller: heldByCaller(this.resource, call, this.queues, this.deps),
+      cancelRequestedMsAgo: askedAt === undefined ? undefined : now - askedAt,
     };
     this.#dismiss(call, waitedTooLong(this.resource, call, now, this.log, call.attempts, details));
   }

@@ -5,7 +5,7 @@ import { liveHolds } from './deadlocks.js';
 import { LocalQueue } from './local-queue.js';
 import { isExpectedToWait, type WaitingNow } from './waits.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { PushedGrant, RetentionNotice } from '../store/hearing.js';
+import type { PushedGrant, HolderNotice } from '../store/message-health.js';
 import { Polling } from './polling.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { SeveralParts } from '../holding/several-parts.js';
@@ -63,7 +63,7 @@ export class LocalQueues {
     several?: SeveralParts,
   ): Promise<T> {
     const isPolled = options.waitMs === 0 || Boolean(options.retry);
-    const closing = this.deps.closingHere();
+    const closing = this.deps.shutdownSignal();
     const isInWork = closing === this.deps.drained;
     const nested = options.waitMs > 0 ? this.#nested(resource, options, isInWork, several) : undefined;
     if (several !== undefined) {
@@ -91,12 +91,12 @@ export class LocalQueues {
     isInWork: boolean,
     several: SeveralParts | undefined,
   ): NestedCall | undefined {
-    const { lockOrder, heldHere } = this.deps;
+    const { lockOrder, currentHolds } = this.deps;
     const part = several !== undefined && lockOrder.hasEdges ? several.leases.at(-1) : undefined;
     if (!isInWork && part === undefined) return undefined;
     if (part !== undefined) lockOrder.note([part.hold], { resource, mode, isOfSeveral: true });
     if (!isInWork) return undefined;
-    const holds = heldHere();
+    const holds = currentHolds();
     lockOrder.note(holds, { resource, mode });
     return { holds, origin: lockOrder.recordOrigin() };
   }
@@ -154,14 +154,14 @@ export class LocalQueues {
     if (!queue?.onGrant(grant)) this.deps.orphanReleases.hear(grant, (owner) => queue?.holds(owner) ?? false);
   }
 
-  retained(notice: RetentionNotice): void {
+  retained(notice: HolderNotice): void {
     this.#queues.get(notice.resource)?.onRetained(notice);
   }
 
-  unproven(): void {
-    this.deps.places.unproven();
+  deliveryUncertain(): void {
+    this.deps.places.deliveryUncertain();
     // Often because Redis is away.
-    for (const queue of this.#queues.values()) queue.lookForStore();
+    for (const queue of this.#queues.values()) queue.checkReachable();
   }
 
   reconnected(): void {

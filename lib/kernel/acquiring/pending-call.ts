@@ -1,7 +1,7 @@
 import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Grant, Hold } from '../holding/hold.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { FoundInUse, LockOwner } from '../store/lock-store.js';
+import type { ModeConflict, LockOwner } from '../store/lock-store.js';
 import type { DeadlockedCall } from '../api/errors.js';
 import type { DeadlockAlarm } from '../deadlocks/deadlock-watch.js';
 import type { StoreLease } from '../holding/store-lease.js';
@@ -24,7 +24,7 @@ export interface WaitingTogether {
   /** What they have found out. */
   readonly log: AttemptLog;
   /** Looks whether the store is away, which is known without a command. While it is, they wait for less. */
-  lookForStore(): void;
+  checkReachable(): void;
 }
 
 /** The queue that a waiter asks for. */
@@ -36,7 +36,7 @@ export interface WaiterListener extends WaitingTogether {
   waitsForStore(): void;
   /** @param newer the instance of a newer call, for which this one has no place */
   full(now: number, newer?: string): void;
-  mismatched(found: FoundInUse): void;
+  mismatched(found: ModeConflict): void;
   /** The store will never grant it. */
   refused(): void;
   /** Whether this process holds the lock of this owner. */
@@ -85,7 +85,7 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
 
   /** Sooner while the store is away. */
   get giveUpAt(): number {
-    return givesUpAt(this.startedAt, this.options, this.waitsWith.log.awaySince);
+    return givesUpAt(this.startedAt, this.options, this.waitsWith.log.unreachableSince);
   }
 
   waitedMs(now: number): number {
@@ -110,14 +110,14 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   }
 
   /** The store is away now. Only for a call that watches the time itself. */
-  storeWentAway(): void {
+  onStoreUnreachable(): void {
     const { giveUpAt } = this;
     if (giveUpAt < this.dueAt) this.alarms.set(this, giveUpAt);
   }
 
   ring(): void {
     // It may be back.
-    if (this.waitsWith.log.awaySince !== undefined) this.waitsWith.lookForStore();
+    if (this.waitsWith.log.unreachableSince !== undefined) this.waitsWith.checkReachable();
     const isOver = this.dueAt >= this.giveUpAt || this.alarms.isStopped;
     // Before the callback, which may end the call.
     if (!isOver) {
@@ -153,7 +153,7 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   }
 
   /** Whether it has waited for long, and the observers are to be told. @returns `true` only once */
-  mustTell(now: number): boolean {
+  shouldReport(now: number): boolean {
     if (this.#told !== 'wait' || now < this.startedAt + LONG_WAIT_MS) return false;
     this.#told = 'longWait';
     return true;

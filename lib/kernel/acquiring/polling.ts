@@ -1,5 +1,5 @@
 import { aborted, exhausted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
-import { heldMeanwhile, holdsNothing, liveHolds, watchForDeadlock } from './deadlocks.js';
+import { heldByCaller, holdsNothing, liveHolds, watchForDeadlock } from './deadlocks.js';
 import type { LocalQueue } from './local-queue.js';
 import { createOwner, withTimeout } from '../store/ask.js';
 import { AttemptLog, givesUpAt, grantedTooLate } from '../places/asking.js';
@@ -7,7 +7,7 @@ import type { DeadlockedCall } from '../api/errors.js';
 import type { DeadlockAlarm } from '../deadlocks/deadlock-watch.js';
 import type { Grant } from '../holding/hold.js';
 import type { NestedCall } from './pending-call.js';
-import { isWaitTold, LONG_WAIT_MS, noteWait, tellOfLongWait, tellOfWait, type WaitingNow } from './waits.js';
+import { reportsWaits, LONG_WAIT_MS, noteWait, tellOfLongWait, emitWaiting, type WaitingNow } from './waits.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { SeveralParts } from '../holding/several-parts.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
@@ -83,7 +83,7 @@ export class Polling {
     nested?: NestedCall,
   ): Promise<T> {
     const { clock } = this.deps;
-    const closing = this.deps.closingHere();
+    const closing = this.deps.shutdownSignal();
     const { signal, dispose } = mergeSignals(closing, options.signal);
     const startedAt = clock.now();
     const owner = createOwner(resource, options, this.deps);
@@ -116,7 +116,7 @@ export class Polling {
     const { store, clock } = this.deps;
     const { owner, options, startedAt, closing, signal, log } = poller;
     const { resource } = owner;
-    const leftMs = (now: number): number => givesUpAt(startedAt, options, log.awaySince) - now;
+    const leftMs = (now: number): number => givesUpAt(startedAt, options, log.unreachableSince) - now;
     for (;;) {
       const storeLease = await this.#attempt(poller);
       if (storeLease) return storeLease;
@@ -124,7 +124,7 @@ export class Polling {
       if (poller.isOpen && (options.waitMs === 0 || leftMs(clock.now()) > 0)) continue;
       const delayMs = this.#nextPause(poller);
       options.followed?.waits((now) => log.holders(now));
-      this.#tellOfWait(poller);
+      this.#emitWaiting(poller);
       this.#waiting.add(poller);
       if (poller.alarm === undefined && !holdsNothing(poller)) watchForDeadlock(resource, poller, this.deps);
       this.deps.observers.onAnswer?.(owner.resource, log.holders());
@@ -133,11 +133,11 @@ export class Polling {
       if (why === 'aborted') throw aborted(resource, closing, options.signal);
       const now = clock.now();
       // It may be back.
-      if (log.awaySince !== undefined) log.noteAway(store.trouble(resource) !== undefined, now);
+      if (log.unreachableSince !== undefined) log.markUnreachable(store.trouble(resource) !== undefined, now);
       if (leftMs(now) <= 0) {
         log.notice(store.trouble(resource));
         throw waitedTooLong(resource, poller, now, log, log.attempts, {
-          heldMeanwhile: heldMeanwhile(resource, poller, this.queues, this.deps),
+          heldByCaller: heldByCaller(resource, poller, this.queues, this.deps),
         });
       }
       if (now >= poller.tellAt) {
@@ -147,12 +147,12 @@ export class Polling {
     }
   }
 
-  #tellOfWait(poller: Poller): void {
+  #emitWaiting(poller: Poller): void {
     const { options, owner, log } = poller;
-    if (poller.hasWaited || !isWaitTold(owner.resource)) return;
+    if (poller.hasWaited || !reportsWaits(owner.resource)) return;
     poller.hasWaited = true;
     if (!this.deps.observers.wants('waiting')) return;
-    tellOfWait(this.deps, owner.resource, options, log.holders(this.deps.clock.now()));
+    emitWaiting(this.deps, owner.resource, options, log.holders(this.deps.clock.now()));
   }
 
   /** Sends one command and notes its outcome in the log. @returns nothing where the resource was not granted */
@@ -182,7 +182,7 @@ export class Polling {
     }
     if (answer.outcome === 'failed') {
       log.failed(answer.error);
-      log.noteAway(store.trouble(owner.resource) !== undefined, clock.now());
+      log.markUnreachable(store.trouble(owner.resource) !== undefined, clock.now());
       if (answer.error.failure === 'refused') throw unavailable(owner.resource, log);
     } else if (answer.outcome === 'timeout') {
       log.timedOut(answer.error, clock.now(), patience, options.attemptTimeoutMs);

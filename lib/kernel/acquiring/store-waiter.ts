@@ -4,7 +4,7 @@ import type { AcquireReply, LockOwner, QueuedPlace, Queueing } from '../store/lo
 import { ageOf } from './newest-first.js';
 import { asStoreError, LockStoreError } from '../store/store-error.js';
 import { isSameRequest } from '../api/lock-options.js';
-import { isExpectedToWait, isWaitTold } from './waits.js';
+import { isExpectedToWait, reportsWaits } from './waits.js';
 import { jitter } from '../util/clock.js';
 import type { Place, QueuedWaiter } from '../places/place.js';
 import type { Runtime } from '../holding/runtime.js';
@@ -73,7 +73,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     const { owner, deps } = this;
     // Whose waits are counted for the holders that each answer names.
     if (deps.observers.onAnswer !== undefined && !isExpectedToWait(owner.resource)) return now + NEWS_MS;
-    const isLongWaitTold = isWaitTold(owner.resource) && deps.observers.wants('waitingLong');
+    const isLongWaitTold = reportsWaits(owner.resource) && deps.observers.wants('waitingLong');
     return this.call.newsDueAt(now, isLongWaitTold, this.attemptTimeoutMs);
   }
 
@@ -189,13 +189,13 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   }
 
   /** The store is away now, so its call may give up sooner. */
-  storeWentAway(): void {
+  onStoreUnreachable(): void {
     this.setAlarm(this.#nextAt);
   }
 
   /** Its place could not be kept. */
   notKept(): void {
-    this.queue.lookForStore();
+    this.queue.checkReachable();
   }
 
   /** An attempt timed out, the next one is due, or the call's time is over. */
@@ -203,7 +203,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     const now = this.deps.clock.now();
     const { call } = this;
     // It may be back.
-    if (this.log.awaySince !== undefined) this.queue.lookForStore();
+    if (this.log.unreachableSince !== undefined) this.queue.checkReachable();
     const isOutOfTime = now >= call.giveUpAt;
     if (now < this.#nextAt) {
       if (!isOutOfTime) this.setAlarm(this.#nextAt);
@@ -323,7 +323,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   }
 
   protected override askAfterFailure(): void {
-    this.queue.lookForStore();
+    this.queue.checkReachable();
     super.askAfterFailure();
     this.queue.waitsForStore();
   }

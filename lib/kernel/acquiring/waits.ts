@@ -30,11 +30,11 @@ export function isExpectedToWait(resource: string): boolean {
 }
 
 /** Whether the observers are told when a call for this resource begins to wait: a leadership or a job has other events. */
-export function isWaitTold(resource: string): boolean {
+export function reportsWaits(resource: string): boolean {
   return !isExpectedToWait(resource) && !resource.startsWith(JOB_PREFIX);
 }
 
-export function tellOfWait(
+export function emitWaiting(
   { observers }: Pick<Runtime, 'observers'>,
   resource: string,
   options: ResolvedLockOptions,

@@ -43,13 +43,13 @@ export function holdersNow({ store, log, ownLease }: QueueFacts, now: number): H
 }
 
 /** Why a call cannot wait: too many wait already, for the holder or for a Redis that cannot be reached. */
-export function fullHere(facts: QueueFacts, options: ResolvedLockOptions, now: number): Error {
+export function localQueueFullError(facts: QueueFacts, options: ResolvedLockOptions, now: number): Error {
   noteReasons(facts, options, now, false);
   const { resource, log } = facts;
-  return log.lastError ? unavailable(resource, log) : queueFull(facts, options, 'process', now);
+  return log.lastError ? unavailable(resource, log) : remoteQueueFullError(facts, options, 'process', now);
 }
 
-export function queueFull(
+export function remoteQueueFullError(
   { resource, log }: Pick<QueueFacts, 'resource' | 'log'>,
   { maxWaiters }: ResolvedLockOptions,
   where: LockQueueFullError['where'],

@@ -152,8 +152,8 @@ function adviceAfterWait(resource: string, meanwhile: HeldMeanwhile | undefined)
 /** What is known of a wait in vain, beside its holders. */
 export interface WaitDetails {
   readonly place?: number | undefined;
-  readonly heldMeanwhile?: HeldMeanwhile | undefined;
-  readonly askedToStopMs?: number | undefined;
+  readonly heldByCaller?: HeldMeanwhile | undefined;
+  readonly cancelRequestedMsAgo?: number | undefined;
 }
 
 /**
@@ -175,12 +175,12 @@ export class LockTimeoutError extends LockBusyError {
    * What the call itself held while it waited. Only set where it was made inside of work under a lease: `using`, or a
    * decorated method. Of a deadlock, it has the calls that waited for each other, and `cause` names them.
    */
-  declare heldMeanwhile?: HeldMeanwhile;
+  declare heldByCaller?: HeldMeanwhile;
   /**
    * How long ago the holder was asked to stop, in milliseconds, by this call or another one with
    * `onBusy: 'cancelHolder'`. Not set where that is not so, as where the holder is not `cancellable`.
    */
-  declare askedToStopMs?: number;
+  declare cancelRequestedMsAgo?: number;
 
   /** @internal */
   constructor(
@@ -191,7 +191,7 @@ export class LockTimeoutError extends LockBusyError {
     seen: Holders = NO_HOLDERS,
     /** The message, if the wait was not for a lock. */
     message?: string,
-    { place, heldMeanwhile, askedToStopMs }: WaitDetails = {},
+    { place, heldByCaller, cancelRequestedMsAgo }: WaitDetails = {},
   ) {
     const how =
       (attempts > 0 ? '' : ' behind other calls of this process') +
@@ -200,21 +200,21 @@ export class LockTimeoutError extends LockBusyError {
       ? `is held by ${describeHolders(seen)}; waited ${formatDuration(waitedMs)}`
       : `was not free within ${formatDuration(waitedMs)}`;
     const wasAsked =
-      askedToStopMs === undefined
+      cancelRequestedMsAgo === undefined
         ? ''
-        : ` The holder was asked to stop ${formatDuration(askedToStopMs)} ago (onBusy: 'cancelHolder').`;
+        : ` The holder was asked to stop ${formatDuration(cancelRequestedMsAgo)} ago (onBusy: 'cancelHolder').`;
     super(
       resource,
       attempts,
       retryAfterMs,
       seen,
-      message ?? `${quoteResource(resource)} ${what}${how}. ${adviceAfterWait(resource, heldMeanwhile)}${wasAsked}`,
+      message ?? `${quoteResource(resource)} ${what}${how}. ${adviceAfterWait(resource, heldByCaller)}${wasAsked}`,
     );
-    if (heldMeanwhile !== undefined) this.heldMeanwhile = heldMeanwhile;
-    if (askedToStopMs !== undefined) this.askedToStopMs = askedToStopMs;
-    if (heldMeanwhile?.deadlock) {
+    if (heldByCaller !== undefined) this.heldByCaller = heldByCaller;
+    if (cancelRequestedMsAgo !== undefined) this.cancelRequestedMsAgo = cancelRequestedMsAgo;
+    if (heldByCaller?.deadlock) {
       Object.defineProperty(this, 'cause', {
-        value: new Deadlock(heldMeanwhile.deadlock),
+        value: new Deadlock(heldByCaller.deadlock),
         configurable: true,
         writable: true,
       });

@@ -38,7 +38,7 @@ export const LEAKED =
 /** What is known of a lease that was not renewed in time. Times in milliseconds. */
 interface NotRenewedFacts {
   /** The longest standstill of this process since the last renewal that was confirmed. */
-  readonly stoodStillMs?: number;
+  readonly blockedMs?: number;
   /** How long Redis has not confirmed a renewal that was sent. */
   readonly unansweredMs?: number | undefined;
   /** Why the last renewal failed. */
@@ -50,12 +50,12 @@ interface NotRenewedFacts {
  * measures it is due after a third, and the last renewal before it may have been under way.
  */
 export function explainNotRenewed(leaseMs: number, facts: NotRenewedFacts): string {
-  const { stoodStillMs = 0, unansweredMs, failure } = facts;
+  const { blockedMs = 0, unansweredMs, failure } = facts;
   const lease = `leaseMs (${Math.round(leaseMs)})`;
-  if (stoodStillMs >= leaseMs / 4) {
+  if (blockedMs >= leaseMs / 4) {
     return (
       `no renewal was confirmed before its deadline, because this process stood still for at least ` +
-      `${formatDuration(stoodStillMs)}. Keep synchronous work short, give the process more CPU, or raise ` +
+      `${formatDuration(blockedMs)}. Keep synchronous work short, give the process more CPU, or raise ` +
       lease
     );
   }

@@ -1,5 +1,5 @@
 /** A name longer than any option name: no option is suggested for it. */
-const LONGEST_NAME = 40;
+const MAX_NAME = 40;
 
 /** What other libraries call our options. */
 const OTHER_WORDS: readonly (readonly [ours: string, theirs: readonly string[]])[] = [
@@ -31,7 +31,7 @@ export function otherWord(name: string, known: readonly string[]): string | unde
 
 /** The known name within two edits, or with the same letters in another case. They have a letter in common. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
-  if (name.length > LONGEST_NAME) return undefined;
+  if (name.length > MAX_NAME) return undefined;
   const scored = known
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance);

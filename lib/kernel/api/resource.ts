@@ -94,7 +94,7 @@ export function checkClearResource(name: unknown, source: string, allowed = ONE)
     `${quote(word, 60)} in ${quote(resource, 100)} is what a template string makes of a missing value, and different ` +
       `calls would share one lock`,
     `${allowed}. The tag "key" names the value that is missing: key\`order:\${id}\`. If the name is right, set ` +
-      `unclearNames: 'allow' in the options of the module`,
+      `suspiciousNames: 'allow' in the options of the module`,
     InvalidResourceError,
   );
 }
@@ -147,7 +147,7 @@ export function severalOrders(held: readonly string[]): InvalidLockOptionsError 
 }
 
 /** @throws InvalidLockOptionsError if the store does not support it */
-export function checkIsKept(what: string, name: string, why: string | undefined): void {
+export function assertSupported(what: string, name: string, why: string | undefined): void {
   if (why === undefined) return;
   throw new InvalidLockOptionsError(`The ${what} ${describeValue(name)} cannot be used: ${why}.`, 'quorum');
 }
@@ -197,7 +197,7 @@ function unclear(texts: readonly string[], index: number, value: unknown): Inval
   );
 }
 
-export const LONGEST_GROUP = 100;
+export const MAX_GROUP = 100;
 /** What a group consists of. */
 export const GROUP = /^[\p{L}\p{N}_$.\-/#:() ]{1,100}$/u;
 
@@ -207,7 +207,7 @@ export function groupNamed(name: string): string {
   // By code points: half of a letter is none.
   return (
     Array.from(name.replace(/[^\p{L}\p{N}_$.\-/#:() ]/gu, '_'))
-      .slice(0, LONGEST_GROUP)
+      .slice(0, MAX_GROUP)
       .join('') || '_'
   );
 }
@@ -215,5 +215,5 @@ export function groupNamed(name: string): string {
 /** @throws InvalidLockOptionsError unless it can be a group */
 export function checkGroup(option: string, group: unknown): void {
   if (typeof group === 'string' && GROUP.test(group)) return;
-  throw wrongValue(option, `a name of 1 to ${LONGEST_GROUP} letters, digits, spaces and _ $ . - / # : ( )`, group);
+  throw wrongValue(option, `a name of 1 to ${MAX_GROUP} letters, digits, spaces and _ $ . - / # : ( )`, group);
 }

@@ -30,9 +30,9 @@ export interface RetryStrategy {
   next(state: RetryState): number | null;
 }
 
-const LONGEST_PAUSE_MS = 24 * 60 * 60 * 1000;
+const MAX_PAUSE_MS = 24 * 60 * 60 * 1000;
 
-const pauseMs = milliseconds(1, LONGEST_PAUSE_MS);
+const pauseMs = milliseconds(1, MAX_PAUSE_MS);
 const maxAttempts = countOrInfinity(1, 'attempts').default(Infinity);
 
 export const FIXED_INTERVAL_OPTIONS = new OptionTable({
@@ -130,9 +130,9 @@ export function exponentialBackoff(
 /** Checks what a user's own strategy answered. */
 export function checkPause(pauseMs: unknown): number | null {
   if (pauseMs === null) return null;
-  if (typeof pauseMs === 'number' && pauseMs >= 0 && pauseMs <= LONGEST_PAUSE_MS) return pauseMs;
+  if (typeof pauseMs === 'number' && pauseMs >= 0 && pauseMs <= MAX_PAUSE_MS) return pauseMs;
   throw new InvalidLockOptionsError(
-    `retry.next() must return milliseconds from 0 to ${LONGEST_PAUSE_MS}, or null to give up, not ${describeValue(pauseMs)}.`,
+    `retry.next() must return milliseconds from 0 to ${MAX_PAUSE_MS}, or null to give up, not ${describeValue(pauseMs)}.`,
     'retry',
   );
 }

@@ -5,9 +5,9 @@ import type { LockMode } from '../api/lock-mode.js';
  * How many waiting calls are looked at, with those that several ways lead to: some ten milliseconds. Where so many wait
  * for each other, a deadlock is one of many troubles.
  */
-const MOST_LOOKS = 100_000;
+const MAX_LOOKS = 100_000;
 /** How many calls a circle has at most. */
-const MOST_DEEP = 32;
+const MAX_DEEP = 32;
 
 /** A call that waits for a lock, and holds others meanwhile. */
 export interface NestedWait {
@@ -35,13 +35,13 @@ export interface NestedWait {
 export function findCircle<W extends NestedWait>(
   own: W,
   waitsFor: (resource: string) => Iterable<W>,
-  looks = { left: MOST_LOOKS },
+  looks = { left: MAX_LOOKS },
 ): readonly W[] {
   // From each call to those that wait for what it holds.
   const paths: (readonly W[])[] = [[own]];
   const seen = new Set([own]);
   for (const path of paths) {
-    if (path.length >= MOST_DEEP) return [];
+    if (path.length >= MAX_DEEP) return [];
     for (const hold of path.at(-1)!.holds) {
       for (const other of waitsFor(hold.resource)) {
         if (--looks.left < 0) return [];
@@ -60,7 +60,7 @@ export function findCircle<W extends NestedWait>(
 /** All circles that these calls wait in: each once. */
 export function findCircles<W extends NestedWait>(waitsFor: ReadonlyMap<string, readonly W[]>): (readonly W[])[] {
   const found = new Set<W>();
-  const looks = { left: MOST_LOOKS };
+  const looks = { left: MAX_LOOKS };
   return [...waitsFor.values()].flat().flatMap((wait) => {
     if (found.has(wait)) return [];
     const circle = findCircle(wait, (resource) => waitsFor.get(resource) ?? [], looks);

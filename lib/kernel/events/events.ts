@@ -58,7 +58,7 @@ export interface LockOrderEdge {
 export type LockEvent =
   /**
    * A lease begins. `hasWaited`: the call emitted `waiting` before. `handedOn`: passed on in memory by another call of
-   * this process. Each `acquired` is followed by exactly one end: `released`, `lost`, `leftToExpire`, or
+   * this process. Each `acquired` is followed by exactly one end: `released`, `lost`, `leaseAbandoned`, or
    * `releaseFailed` with `isEnd`.
    */
   | ({ type: 'acquired' } & OfLease & { waitedMs: number; hasWaited: boolean; handedOn: boolean; attempts: number })
@@ -96,11 +96,11 @@ export type LockEvent =
   /** A lease has been held for longer than `warnAfterMs` and still is. Emitted once per lease. */
   | ({ type: 'heldLong' } & OfLease & { heldMs: number })
   /**
-   * The event loop was blocked for longer than a quarter of this lease, for at least `stoodStillMs`. Every block longer
+   * The event loop was blocked for longer than a quarter of this lease, for at least `blockedMs`. Every block longer
    * than a third of a lease and 70 ms is reported. `leftMs` is the time left on the lease, 0 if it has expired. Among
    * several leases, names the one that ends first.
    */
-  | ({ type: 'slowLoop' } & OfLease & { stoodStillMs: number; leaseMs: number; leftMs: number })
+  | ({ type: 'eventLoopBlocked' } & OfLease & { blockedMs: number; leaseMs: number; leftMs: number })
   /**
    * Calls of this process nest locks in orders that form a circle, so they can deadlock. `edges` has the orders, the
    * newest last. Each order that closes a circle is reported once.
@@ -112,7 +112,7 @@ export type LockEvent =
    */
   | ({ type: 'superseded' } & OfLease & { holder: string; by: string })
   /** The lock service has closed and leaves a fixed lease (`watchdog: false`) to expire. */
-  | ({ type: 'leftToExpire' } & OfLease & { heldMs: number })
+  | ({ type: 'leaseAbandoned' } & OfLease & { heldMs: number })
   /** A lost lease was released, without touching the current holder. */
   | ({ type: 'releasedAfterLoss' } & OfLease)
   /**

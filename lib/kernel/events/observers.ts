@@ -1,7 +1,7 @@
 import type { LockUnavailableError } from '../api/errors.js';
 import { type Holders, OTHER_GROUP } from '../api/holder.js';
 import type { LockMode } from '../api/lock-mode.js';
-import { GROUP, groupNamed, LONGEST_GROUP } from '../api/resource.js';
+import { GROUP, groupNamed, MAX_GROUP } from '../api/resource.js';
 import { describeValue } from '../api/validation.js';
 import { inRootContext } from '../util/async-contexts.js';
 import type { Origin } from '../util/call-site.js';
@@ -197,7 +197,7 @@ export class Groups {
    */
   ofName(resource: string): string {
     if (this.ofResource === undefined && !resource.includes(':')) {
-      return resource.length <= LONGEST_GROUP && NAME_OF_CODE.test(resource) ? resource : OTHER_GROUP;
+      return resource.length <= MAX_GROUP && NAME_OF_CODE.test(resource) ? resource : OTHER_GROUP;
     }
     return this.#find(resource);
   }
@@ -234,7 +234,7 @@ export class Groups {
     if (!this.ofResource) {
       const end = resource.indexOf(':');
       if (end < 0) return this.#findWhole(resource);
-      const prefix = end < 1 || end > LONGEST_GROUP ? '' : resource.slice(0, end);
+      const prefix = end < 1 || end > MAX_GROUP ? '' : resource.slice(0, end);
       return PREFIX.test(prefix) ? prefix : OTHER_GROUP;
     }
     try {
@@ -252,7 +252,7 @@ export class Groups {
 
   #findWhole(name: string): string {
     if (this.#known.has(name)) return name;
-    if (name.length > LONGEST_GROUP || this.#namesOfCode >= MAX_NAMES_OF_CODE || !NAME_OF_CODE.test(name)) {
+    if (name.length > MAX_GROUP || this.#namesOfCode >= MAX_NAMES_OF_CODE || !NAME_OF_CODE.test(name)) {
       return OTHER_GROUP;
     }
     this.#namesOfCode++;
@@ -263,7 +263,7 @@ export class Groups {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     this.warn(
-      `The module option group ${what}. It must return a name of 1 to ${LONGEST_GROUP} characters for each resource. ` +
+      `The module option group ${what}. It must return a name of 1 to ${MAX_GROUP} characters for each resource. ` +
         `Metrics count such a resource with all that have no group of their own. This is logged once. See docs/reference/events.md.`,
     );
   }

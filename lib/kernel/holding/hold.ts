@@ -13,7 +13,7 @@ import { type LocalHolder, type StoreLease, leaseFor, validUntil } from './store
 export interface LossListener {
   lost(hold: Hold, error: LeaseLostError): void;
   /** The longest time that this process stood still since then. */
-  stoodStillMs(since: number): number;
+  blockedMs(since: number): number;
 }
 
 /** What a call to acquire was granted. */
@@ -244,10 +244,10 @@ export class Hold implements LocalHolder {
     const now = this.clock.now();
     // Not one that was over when the last confirmed command was sent, to a millisecond.
     const confirmedAt = storeLease.deadline - validUntil(0, leaseMs);
-    const stoodStillMs = this.losses.stoodStillMs(confirmedAt + 1);
+    const blockedMs = this.losses.blockedMs(confirmedAt + 1);
     const { unconfirmedSince: since, trouble } = storeLease;
     const unansweredMs = since === undefined ? undefined : now - since;
-    return explainNotRenewed(leaseMs, { stoodStillMs, unansweredMs, failure: trouble?.cause.message });
+    return explainNotRenewed(leaseMs, { blockedMs, unansweredMs, failure: trouble?.cause.message });
   }
 
   #reasonAtDeadline(): LeaseLossReason {

@@ -16,22 +16,27 @@ type LabelStore = Pick<LockStore, 'label'>;
 /**
  * A call got a store lease without a command of its own, or beside other readers. The store may show the label of
  * another call: it is told so at once, by a command that no call waits for. The label of this call follows later, see
- * {@link bringLabel}. Called only where one of the two has a label.
+ * {@link syncLabel}. Called only where one of the two has a label.
  */
-export function handOnLabel(storeLease: StoreLease, label: string | undefined, store: LabelStore, now: number): void {
+export function passLabel(storeLease: StoreLease, label: string | undefined, store: LabelStore, now: number): void {
   if (storeLease.label === label) return;
   if (storeLease.label !== undefined && storeLease.label !== HANDED_ON) send(storeLease, HANDED_ON, store);
   storeLease.nextRenewalAt = Math.min(storeLease.nextRenewalAt, now + LABEL_AFTER_MS);
 }
 
 /** The store has granted it with the label of a call that has given up since. */
-export function mistrustLabel(storeLease: StoreLease, label: string | undefined, store: LabelStore, now: number): void {
+export function markLabelStale(
+  storeLease: StoreLease,
+  label: string | undefined,
+  store: LabelStore,
+  now: number,
+): void {
   storeLease.label = UNKNOWN;
-  handOnLabel(storeLease, label, store, now);
+  passLabel(storeLease, label, store, now);
 }
 
 /** Stores the label of the holder, where another one is stored. Sent beside a renewal. */
-export function bringLabel(storeLease: StoreLease, store: LabelStore): void {
+export function syncLabel(storeLease: StoreLease, store: LabelStore): void {
   const label = labelOf(storeLease.holders) ?? (storeLease.label === undefined ? undefined : HANDED_ON);
   if (label !== undefined && label !== storeLease.label) send(storeLease, label, store);
 }

@@ -8,7 +8,7 @@ import { quote } from '../util/quoted.js';
 import type { Hold } from './hold.js';
 
 /** How many edges are kept. An application has some dozens. */
-const MOST_EDGES = 1_000;
+const MAX_EDGES = 1_000;
 
 /** How many origins are recorded in this time at most: each costs several microseconds. */
 const ORIGINS = 100;
@@ -86,7 +86,7 @@ export class LockOrder {
   }
 
   #add(edge: LockOrderEdge): void {
-    if (this.#size === MOST_EDGES) return this.#warnOnce();
+    if (this.#size === MAX_EDGES) return this.#warnOnce();
     let wanted = this.#edges.get(edge.held);
     if (wanted === undefined) this.#edges.set(edge.held, (wanted = new Map<string, LockOrderEdge[]>()));
     const edges = wanted.get(edge.wanted);
@@ -128,7 +128,7 @@ export class LockOrder {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     this.warn(
-      `Locks were taken inside each other in ${MOST_EDGES} orders of groups, and further ones are not looked at. Do the ` +
+      `Locks were taken inside each other in ${MAX_EDGES} orders of groups, and further ones are not looked at. Do the ` +
         'names of locks begin with a text that is different in each call? This is logged once. ' +
         'See docs/guide/several-resources.md#locks-in-different-orders.',
     );

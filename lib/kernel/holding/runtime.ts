@@ -31,9 +31,9 @@ export interface Runtime {
    * What ends a call that begins now. Inside of work under a lease that is `drained`: such work cannot end well where it
    * is refused a lock that it needs. Otherwise it is `closing`.
    */
-  closingHere(): AbortSignal;
+  shutdownSignal(): AbortSignal;
   /** What the work holds that the running code is part of. */
-  heldHere(): readonly Hold[];
+  currentHolds(): readonly Hold[];
   /** Asks the other processes whether they wait for each other; not set where they cannot be asked. */
   readonly deadlocks?: DeadlockWatch | undefined;
   /** The orders in which calls of this process take locks inside each other. */

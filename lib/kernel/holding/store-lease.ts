@@ -66,7 +66,7 @@ export interface StoreRelease {
 const NONE: readonly LocalHolder[] = [];
 
 /** A fencing tick has numbers for this many leases after its first one. */
-const MOST_HAND_OVERS = 31;
+const MAX_HAND_OVERS = 31;
 /**
  * For so long a store lease may be passed on in its process. A whole row of short work takes 0.3 ms, and longer work gains
  * little by a round trip that is saved: so more would only make other processes wait longer.
@@ -183,7 +183,7 @@ export class StoreLease {
       !this.isInDoubt &&
       !options.strictOrder &&
       !next.strictOrder &&
-      this.#mintedHere < MOST_HAND_OVERS &&
+      this.#mintedHere < MAX_HAND_OVERS &&
       now - this.beganAt < HAND_OVERS_MS &&
       now < this.#deadline &&
       this.mode === next.mode &&

@@ -6,12 +6,12 @@ import type { LockObservers } from '../events/observers.js';
 import type { Observation } from '../tracing/observation.js';
 import { asStoreError, type LockStoreError } from '../store/store-error.js';
 import type { LockStore } from '../store/lock-store.js';
-import { bringLabel } from './labels.js';
+import { syncLabel } from './labels.js';
 import type { LocalHolder, StoreLease } from './store-lease.js';
 
 /** The shortest pause before a failed renewal is tried again; the longest is a second. */
 const SHORTEST_RETRY_MS = 10;
-const LONGEST_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 1_000;
 
 /** A timer that is later than this is remembered, for the error of a lease that is lost by it. */
 const STANDSTILL_MS = 50;
@@ -94,7 +94,7 @@ export class Watchdog {
    * The longest time that this process stood still since then, as the lateness of the timer shows. It may have been
    * longer: the timer cannot tell what passed before it was due.
    */
-  stoodStillMs(since: number): number {
+  blockedMs(since: number): number {
     const now = this.clock.now();
     // A timer that is due and has not run yet: the standstill is only just over.
     let longest = this.#wakesAt < now && now - this.#wakesAt > STANDSTILL_MS ? now - this.#wakesAt : 0;
@@ -114,9 +114,9 @@ export class Watchdog {
     for (const holder of [...this.#late, ...this.#queue]) {
       if (!holder.checkHeld()) continue;
       this.#left.add(holder);
-      if (!this.observers.wants('leftToExpire')) continue;
+      if (!this.observers.wants('leaseAbandoned')) continue;
       const heldMs = now - holder.acquiredAt;
-      this.observers.emit({ type: 'leftToExpire', ...this.observers.describe(holder), heldMs });
+      this.observers.emit({ type: 'leaseAbandoned', ...this.observers.describe(holder), heldMs });
     }
   }
 
@@ -137,7 +137,7 @@ export class Watchdog {
     let wakesAt = this.#late.size > 0 ? this.clock.now() + BATCH_PAUSE_MS : (first?.dueAt ?? Infinity);
     if (this.#shortestMs < this.#checkedMs) {
       this.#checkedMs = this.#shortestMs;
-      if (this.observers.wants('slowLoop')) wakesAt = Math.min(wakesAt, this.#checkAt());
+      if (this.observers.wants('eventLoopBlocked')) wakesAt = Math.min(wakesAt, this.#checkAt());
     }
     if (wakesAt >= this.#wakesAt) return;
     this.#timer?.cancel();
@@ -204,11 +204,11 @@ export class Watchdog {
   }
 
   /** The lease that was in danger, as it was before a loss is told, which may change it. */
-  #findDanger(dueAt: number, now: number): LockEventOf<'slowLoop'> | undefined {
-    const stoodStillMs = now - dueAt;
-    const longestMs = stoodStillMs / DANGEROUS_PART;
-    if (stoodStillMs <= STANDSTILL_MS || longestMs <= this.#shortestMs) return undefined;
-    if (!this.observers.wants('slowLoop')) return undefined;
+  #findDanger(dueAt: number, now: number): LockEventOf<'eventLoopBlocked'> | undefined {
+    const blockedMs = now - dueAt;
+    const longestMs = blockedMs / DANGEROUS_PART;
+    if (blockedMs <= STANDSTILL_MS || longestMs <= this.#shortestMs) return undefined;
+    if (!this.observers.wants('eventLoopBlocked')) return undefined;
     let holder: LocalHolder | undefined;
     for (const each of this.holders()) {
       // One that was granted since has lost no time.
@@ -218,7 +218,7 @@ export class Watchdog {
     if (holder === undefined) return undefined;
     const { leaseMs } = holder.storeLease;
     const leftMs = Math.max(0, holder.deadline - now);
-    return { type: 'slowLoop', ...this.observers.describe(holder), stoodStillMs, leaseMs, leftMs };
+    return { type: 'eventLoopBlocked', ...this.observers.describe(holder), blockedMs, leaseMs, leftMs };
   }
 
   #renew(holder: LocalHolder, sentAt: number): void {
@@ -226,7 +226,7 @@ export class Watchdog {
     // No time-out of its own: without an answer by then, the next renewal is due, and the deadline decides.
     storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
     const leaseMs = holder.renewalMs();
-    if (storeLease.label !== holder.label || storeLease.holders.length > 1) bringLabel(storeLease, this.store);
+    if (storeLease.label !== holder.label || storeLease.holders.length > 1) syncLabel(storeLease, this.store);
     const renew = (): Promise<boolean> =>
       storeLease.renewBy(leaseMs, () => this.store.renew(storeLease.owner, leaseMs), false, sentAt);
     const { observation } = this;
@@ -257,7 +257,7 @@ export class Watchdog {
   /** A renewal has failed, so the next one comes early. */
   #renewSoon(holder: LocalHolder): void {
     const { storeLease } = holder;
-    const pause = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, storeLease.leaseMs / 15));
+    const pause = Math.min(MAX_RETRY_MS, Math.max(SHORTEST_RETRY_MS, storeLease.leaseMs / 15));
     storeLease.nextRenewalAt = Math.min(storeLease.nextRenewalAt, this.clock.now() + pause);
     this.watch(holder);
   }

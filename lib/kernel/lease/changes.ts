@@ -13,12 +13,12 @@ export async function askFor<T>(hold: Hold, deps: LeaseDeps, send: () => Promise
   try {
     return await ask(deps, send, operation, resource, () => hold.checkHeld(), hold.attemptTimeoutMs);
   } catch (error) {
-    throw ofHold(error as LockUnavailableError, hold, deps);
+    throw withGroup(error as LockUnavailableError, hold, deps);
   }
 }
 
 /** Says in an error which group the hold is of. */
-export function ofHold<E extends LockError>(error: E, { owner, options }: Hold, { observers }: LeaseDeps): E {
+export function withGroup<E extends LockError>(error: E, { owner, options }: Hold, { observers }: LeaseDeps): E {
   error.group ??= observers.groups.of(owner.resource, options.group);
   return error;
 }

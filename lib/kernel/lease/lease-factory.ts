@@ -1,5 +1,5 @@
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
-import { beginTogether, ofHold, tellDepth } from './changes.js';
+import { beginTogether, withGroup, tellDepth } from './changes.js';
 import { CompositeLease } from './composite-lease.js';
 import { labelWithGroup } from '../api/holder.js';
 import type { LeaseLostError } from '../api/lease-errors.js';
@@ -7,12 +7,12 @@ import { LockShutdownError, quoteResource } from '../api/errors.js';
 import { SingleLease } from './single-lease.js';
 import { type Grant, Hold, type LossListener } from '../holding/hold.js';
 import { cutShort } from '../acquiring/acquire-errors.js';
-import { completeError, tellOfFailure, thrownBy } from '../acquiring/failed-calls.js';
+import { completeError, tellOfFailure, originalError } from '../acquiring/failed-calls.js';
 import { noteWait, waitBefore } from '../acquiring/waits.js';
 import type { Origin } from '../util/call-site.js';
 import type { LeaseDeps } from './lease-deps.js';
 import { SeveralParts } from '../holding/several-parts.js';
-import { checkOwnPermits, checkReentry, enterAgain } from './reentry.js';
+import { checkOwnPermits, checkReentry, reenter } from './reentry.js';
 import { OVER } from './release.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
 import type { LockedWork } from '../api/lease.js';
@@ -25,7 +25,7 @@ type AnyLease = SingleLease | CompositeLease;
 export class LeaseFactory {
   readonly #losses: LossListener = {
     lost: (hold, error) => this.#onLost(hold, error),
-    stoodStillMs: (since) => this.deps.watchdog.stoodStillMs(since),
+    blockedMs: (since) => this.deps.watchdog.blockedMs(since),
   };
 
   /** Set where the leases of `using` last until the end of a database transaction. */
@@ -62,7 +62,7 @@ export class LeaseFactory {
       tellOfFailure(asked, options, error, origin, this.deps);
       // A caller may ignore the call.
       seen.catch(() => {});
-      throw options.retry ? thrownBy(error) : error;
+      throw options.retry ? originalError(error) : error;
     });
     return seen;
   }
@@ -104,9 +104,9 @@ export class LeaseFactory {
     if (options.permits) checkOwnPermits(resource, options.permits, context);
     const held = options.permits ? undefined : context.hold(resource);
     // A call that takes a semaphore for a lock asks the store, which refuses it.
-    if (isLock(held)) return enterAgain(held, options, this.deps);
+    if (isLock(held)) return reenter(held, options, this.deps);
     this.transactions?.current()?.checkIsFree(resource, options);
-    if (this.deps.closing.aborted && this.deps.closingHere().aborted)
+    if (this.deps.closing.aborted && this.deps.shutdownSignal().aborted)
       return Promise.reject(new LockShutdownError(resource));
     // The grant may come in any context, such as that of the call that releases, or of a connection.
     const caller = outside ?? currentContext();
@@ -268,7 +268,7 @@ export class LeaseFactory {
     // At a shutdown the work may still release it in the time of grace. Otherwise a release may never come.
     if (reason !== 'shutdown') active.delete(hold);
     localQueues.lost(hold);
-    ofHold(error, hold, this.deps);
+    withGroup(error, hold, this.deps);
     observation.ended(hold, 'lost', error);
     if (watchdog.hasLeft(hold) || !observers.wants('lost')) return;
     const heldMs = clock.now() - hold.acquiredAt;

@@ -21,7 +21,7 @@ export function checkOwnPermits(resource: string, { count, total }: PermitReques
   if (held > 0 && held + count > total) throw LockReentryError.waitingForOwnPermits(resource, held, count, total);
 }
 
-export async function enterAgain(hold: Hold, options: ResolvedLockOptions, deps: LeaseDeps): Promise<SingleLease> {
+export async function reenter(hold: Hold, options: ResolvedLockOptions, deps: LeaseDeps): Promise<SingleLease> {
   const { resource } = hold.owner;
   checkReentry(hold, options);
   hold.depth++;

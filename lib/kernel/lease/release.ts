@@ -1,5 +1,5 @@
 import { retryUnexecuted, type Settled } from '../store/ask.js';
-import { downgrade, ofHold, tellDepth } from './changes.js';
+import { downgrade, withGroup, tellDepth } from './changes.js';
 import { LeaseLostError } from '../api/lease-errors.js';
 import { LockUnavailableError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
@@ -74,7 +74,7 @@ function conclude(hold: Hold, deps: LeaseDeps, answer: Settled<boolean>, wasHeld
       });
     }
   } else {
-    const error = ofHold(new LockUnavailableError(resource, 'release', answer.outcome, answer.error), hold, deps);
+    const error = withGroup(new LockUnavailableError(resource, 'release', answer.outcome, answer.error), hold, deps);
     orphanReleases.start(owner, hold);
     observation.ended(hold, 'released', error);
     if (observers.wants('releaseFailed')) {

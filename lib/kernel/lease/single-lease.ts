@@ -6,7 +6,7 @@ import type { Hold } from '../holding/hold.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { EnteredLease } from '../holding/lock-context.js';
 import { OVER, releaseHold, releaseEntry } from './release.js';
-import { askFor, downgrade, extend, notOfSemaphore, ofHold, releasePermits, tooManyPermits } from './changes.js';
+import { askFor, downgrade, extend, notOfSemaphore, withGroup, releasePermits, tooManyPermits } from './changes.js';
 import { showCaller } from '../acquiring/failed-calls.js';
 import { checkLeaseLimit, LEASE_LENGTH, type LockMode } from '../api/lock-options.js';
 import type { Lease } from '../api/lease.js';
@@ -176,7 +176,7 @@ export class SingleLease extends BaseLease implements EnteredLease {
     if (hold.writers > 0 || hold.storeLease.isReadLock) return;
     const answer = await downgrade(hold, this.deps);
     if (answer.outcome === 'timeout' || answer.outcome === 'failed') {
-      throw ofHold(new LockUnavailableError(resource, 'downgrade', answer.outcome, answer.error), hold, this.deps);
+      throw withGroup(new LockUnavailableError(resource, 'downgrade', answer.outcome, answer.error), hold, this.deps);
     }
     this.assertHeld();
   }

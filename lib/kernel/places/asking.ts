@@ -125,7 +125,7 @@ export class AttemptLog {
   isAmbiguous = false;
   #isConcluded = false;
   /** Since when the store is known to be away: no command can be sent there. An answer ends that. */
-  awaySince: number | undefined;
+  unreachableSince: number | undefined;
   /** When the first command after the last answer was sent. */
   #silentSince: number | undefined;
 
@@ -148,7 +148,7 @@ export class AttemptLog {
   busy(answer = UNHELD, seenAt = 0): void {
     this.#conclude('busy', undefined);
     this.#silentSince = undefined;
-    this.awaySince = undefined;
+    this.unreachableSince = undefined;
     this.failures = 0;
     this.#answer = answer;
     this.#seenAt = seenAt;
@@ -207,9 +207,9 @@ export class AttemptLog {
   }
 
   /** @returns whether the store is away, and was not known to be until now */
-  noteAway(isAway: boolean, now: number): boolean {
-    const isNew = isAway && this.awaySince === undefined;
-    this.awaySince = isAway ? (this.awaySince ?? now) : undefined;
+  markUnreachable(isAway: boolean, now: number): boolean {
+    const isNew = isAway && this.unreachableSince === undefined;
+    this.unreachableSince = isAway ? (this.unreachableSince ?? now) : undefined;
     return isNew;
   }
 
@@ -230,10 +230,12 @@ export interface WaitingTimes {
 export function givesUpAt(
   startedAt: number,
   { waitMs, unavailableMs }: WaitingTimes,
-  awaySince: number | undefined,
+  unreachableSince: number | undefined,
 ): number {
   const endsAt = startedAt + waitMs;
-  return awaySince === undefined ? endsAt : Math.min(endsAt, Math.max(startedAt, awaySince) + unavailableMs);
+  return unreachableSince === undefined
+    ? endsAt
+    : Math.min(endsAt, Math.max(startedAt, unreachableSince) + unavailableMs);
 }
 
 /** The error of a grant that came too late to be trusted. */

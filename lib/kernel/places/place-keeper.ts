@@ -1,16 +1,16 @@
 import { failurePause, HEARTBEAT_MS } from './asking.js';
 import { type Batch, type Group, keepPeriodMs, Place, type QueuedWaiter, takeDue, timeoutOf } from './place.js';
 import { asStoreError, LockStoreError } from '../store/store-error.js';
-import type { Hearing } from '../store/hearing.js';
+import type { MessageHealth } from '../store/message-health.js';
 import { type KeepReply, KEPT_AT_ONCE, type LockStore } from '../store/lock-store.js';
 import { type Alarms, alarmThat, DueQueue } from '../util/alarms.js';
 import { inRootContext } from '../util/async-contexts.js';
 import { type Clock, jitter, type Random } from '../util/clock.js';
 
 /** How many commands of a group may be under way at a time. The next one is sent when one of them is answered. */
-const MOST_OF_GROUP = 4;
+const MAX_GROUP = 4;
 /** How many places the commands of all groups may keep at a time. */
-const MOST_UNDER_WAY = MOST_OF_GROUP * KEPT_AT_ONCE;
+const MAX_UNDER_WAY = MAX_GROUP * KEPT_AT_ONCE;
 /** A command that is not answered by then holds up its own group only. Another group may have another server. */
 const SLOW_MS = 100;
 /** Once messages may be lost, every place is kept within this time. */
@@ -82,7 +82,7 @@ export class PlaceKeeper {
         this.#heldBack.delete(group);
       }
     }
-    if (--this.#size === 0) this.deps.store.hearing?.rely(false);
+    if (--this.#size === 0) this.deps.store.hearing?.setNeeded(false);
   }
 
   /** The waiter goes on for another call, whose news may be due sooner. */
@@ -91,7 +91,7 @@ export class PlaceKeeper {
   }
 
   /** From now on messages may be lost. */
-  unproven(): void {
+  deliveryUncertain(): void {
     const { clock, random } = this.deps;
     this.losses++;
     const now = clock.now();
@@ -110,11 +110,11 @@ export class PlaceKeeper {
     }
   }
 
-  #enter(waiter: QueuedWaiter, hearing: Hearing): Place {
+  #enter(waiter: QueuedWaiter, hearing: MessageHealth): Place {
     const fence = this.deps.store.fenceOf(waiter.owner.resource);
     const group = this.#groups.get(fence) ?? this.#addGroup(fence);
     group.size++;
-    if (this.#size++ === 0) hearing.rely(true);
+    if (this.#size++ === 0) hearing.setNeeded(true);
     return new Place(waiter, group);
   }
 
@@ -142,19 +142,19 @@ export class PlaceKeeper {
     if (alarm.heapIndex === -1 || dueAt < alarm.dueAt) this.deps.alarms.set(alarm, dueAt);
   }
 
-  #periodOf(waiter: QueuedWaiter, { quietMs }: Hearing): number {
+  #periodOf(waiter: QueuedWaiter, { trustedForMs }: MessageHealth): number {
     const factor = jitter(this.deps.random);
     const periodMs = keepPeriodMs(waiter.call.options.leaseMs);
-    if (!(quietMs > 0)) return Math.min(HEARTBEAT_MS, periodMs) * factor;
+    if (!(trustedForMs > 0)) return Math.min(HEARTBEAT_MS, periodMs) * factor;
     // Whatever its place was when it last heard: it may have been granted since.
-    return Math.min(periodMs * factor, quietMs);
+    return Math.min(periodMs * factor, trustedForMs);
   }
 
   /** Sends what is due. Where too much is under way, it is called again when something of that is answered. */
   #send(group: Group): void {
     const now = this.deps.clock.now();
-    for (let sent = 0; group.underWay < MOST_OF_GROUP; sent++) {
-      if (this.#underWay >= MOST_UNDER_WAY) return void this.#heldBack.add(group);
+    for (let sent = 0; group.underWay < MAX_GROUP; sent++) {
+      if (this.#underWay >= MAX_UNDER_WAY) return void this.#heldBack.add(group);
       const places = takeDue(group.places, now, sent > 0);
       if (places.length === 0) return this.#wake(group);
       this.#sendOne(group, places, now);
@@ -266,7 +266,7 @@ export class PlaceKeeper {
     // Behind those that have waited for longer.
     this.#heldBack.add(last);
     for (const group of this.#heldBack) {
-      if (this.#underWay >= MOST_UNDER_WAY) return;
+      if (this.#underWay >= MAX_UNDER_WAY) return;
       this.#heldBack.delete(group);
       this.#send(group);
     }

@@ -3,7 +3,7 @@ import { KEPT_AT_ONCE, type LockOwner, type QueuedPlace } from '../store/lock-st
 import type { Alarm, Due, DueQueue } from '../util/alarms.js';
 
 /** However long its lease is, a place is kept this often: that finds what no message tells, such as a deleted key. */
-const LONGEST_PERIOD_MS = 15_000;
+const MAX_PERIOD_MS = 15_000;
 /**
  * Which part of its period a place is kept early, where a command is sent for others. With more than 5/8, places of one
  * length of lease share a command after a period, whenever they came: what is left of the jitter of 1/4 fits in, too.
@@ -77,7 +77,7 @@ export function timeoutOf({ waiter, batch }: Place): number {
 
 /** How often a place is kept at least, before jitter. A third of the lease leaves time for two more tries. */
 export function keepPeriodMs(leaseMs: number): number {
-  return Math.min(leaseMs / 3, LONGEST_PERIOD_MS);
+  return Math.min(leaseMs / 3, MAX_PERIOD_MS);
 }
 
 function periodOf({ waiter }: Place): number {

@@ -1,5 +1,5 @@
 import type { LockMode, PermitRequest } from '../api/lock-options.js';
-import type { Hearing, RollCalls, StoreListener } from './hearing.js';
+import type { MessageHealth, RollCalls, StoreListener } from './message-health.js';
 import type { LockState } from './lock-state.js';
 import type { LockStoreError } from './store-error.js';
 import type { WatchStore } from './watch-store.js';
@@ -26,7 +26,7 @@ export const YIELDS = '~';
 /**
  * The end of an owner id whose call ends older ones. Whenever such a waiter has joined the queue, or has asked again from
  * there, the store tells the holder and the waiters before it: those with {@link YIELDS}, by a
- * {@link RetentionNotice}. Nothing is taken from them. A store that cannot do that says so by `noSuperseding`.
+ * {@link HolderNotice}. Nothing is taken from them. A store that cannot do that says so by `noSuperseding`.
  */
 export const SUPERSEDES = '!';
 
@@ -51,7 +51,7 @@ export type AcquireReply =
    */
   | { readonly status: 'full'; readonly ttlMs: number; readonly seen?: Holders; readonly newer?: string }
   /** It is in use in a mode that does not fit, or as a semaphore of another size. The waiter was not queued. */
-  | { readonly status: 'mismatch'; readonly ttlMs: number; readonly found: FoundInUse };
+  | { readonly status: 'mismatch'; readonly ttlMs: number; readonly found: ModeConflict };
 
 /** What a waiter learns of its place in the queue. */
 export interface QueuedPlace {
@@ -89,7 +89,7 @@ export type KeepReply =
 export const KEPT_AT_ONCE = 64;
 
 /** How a resource is in use. */
-export interface FoundInUse {
+export interface ModeConflict {
   readonly mode: LockMode;
   /** How many permits a semaphore has; 1 in other modes. */
   readonly total: number;
@@ -168,7 +168,7 @@ export interface LockStore extends WatchStore {
    */
   acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply>;
   /** Whether messages arrive. A store that cannot tell leaves it out: its waiters ask every second. */
-  readonly hearing?: Hearing;
+  readonly hearing?: MessageHealth;
   /**
    * Keeps places in queues: each lasts for its `leaseMs` from now. Nothing else changes: no waiter joins a queue, and no
    * resource is granted. So it does no harm if it is executed late. A store without it is asked for each place alone.

@@ -5,7 +5,7 @@ import { RefusedCommands } from './refused-commands.js';
 import { inRootContext } from '../util/async-contexts.js';
 import { backoff, type Clock } from '../util/clock.js';
 import type { LockStore, LockOwner, Retention } from './lock-store.js';
-import type { PushedGrant } from './hearing.js';
+import type { PushedGrant } from './message-health.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 
 /** The first and the longest pause between two tries. */

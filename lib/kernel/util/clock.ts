@@ -66,9 +66,9 @@ const UPTIME_STEP_MS = { fine: 10, coarse: 1_000 };
  * times.
  */
 const UPTIME_ASKED_MS = 2;
-const MOST_UPTIMES = 4;
+const MAX_UPTIMES = 4;
 /** Timers stop during a suspend. A longer timer reads the clock at least this often, so it is at most this late. */
-const LONGEST_SLEEP_MS = 1_000;
+const MAX_SLEEP_MS = 1_000;
 
 /**
  * The clock of this process. The monotonic clock of Linux stops while the machine is suspended, but leases run on. So
@@ -155,8 +155,7 @@ export class SystemClock implements Clock {
       const monotonicMs = this.#sources.monotonicMs();
       const seconds = this.#sources.uptimeSeconds();
       const tookMs = this.#sources.monotonicMs() - monotonicMs;
-      if (tookMs < UPTIME_ASKED_MS || times === MOST_UPTIMES)
-        return { seconds, aheadMs: seconds * 1_000 - monotonicMs };
+      if (tookMs < UPTIME_ASKED_MS || times === MAX_UPTIMES) return { seconds, aheadMs: seconds * 1_000 - monotonicMs };
     }
   }
 }
@@ -185,9 +184,9 @@ class SystemTimer implements Timer {
   }
 
   #sleep(leftMs: number): ReturnType<TimeSources['setTimeout']> {
-    const isLast = leftMs <= LONGEST_SLEEP_MS;
+    const isLast = leftMs <= MAX_SLEEP_MS;
     // Rounded up: a timer that fires a fraction early would find its deadline still ahead, and spin.
-    const delayMs = isLast ? Math.max(Math.ceil(leftMs), 0) : LONGEST_SLEEP_MS;
+    const delayMs = isLast ? Math.max(Math.ceil(leftMs), 0) : MAX_SLEEP_MS;
     const timer = this.sources.setTimeout(isLast ? this.callback : this.#wakeUp, delayMs);
     if (this.isBackground) timer.unref();
     return timer;

@@ -74,7 +74,7 @@ export class LockEventLog {
     return {
       waitingLong: (event) => this.#waitingLong(event, countWaiting),
       heldLong: (event) => this.#heldLong(event),
-      slowLoop: (event) => this.#slowLoop(event),
+      eventLoopBlocked: (event) => this.#eventLoopBlocked(event),
       tickFailed: ({ job, error }) => {
         if (this.#told.has(error)) return;
         const line = describeFailure(error, 'This instance does not run the tick.');
@@ -152,13 +152,13 @@ export class LockEventLog {
     );
   }
 
-  #slowLoop({ resource, stoodStillMs, leaseMs, leftMs }: LockEventOf<'slowLoop'>): void {
+  #eventLoopBlocked({ resource, blockedMs, leaseMs, leftMs }: LockEventOf<'eventLoopBlocked'>): void {
     const left = leftMs > 0 ? `has ${formatDuration(leftMs)} left` : 'is over';
     this.#lines.add(
-      'slowLoop',
+      'eventLoopBlocked',
       resource,
       () =>
-        `This process stood still for at least ${formatDuration(stoodStillMs)}. The lease of ${quoteResource(resource)} ` +
+        `This process stood still for at least ${formatDuration(blockedMs)}. The lease of ${quoteResource(resource)} ` +
         `(leaseMs: ${leaseMs}) was not renewed meanwhile, and ${left}. Keep synchronous work short, give ` +
         `the process more CPU, or raise leaseMs. ${see('the-process-stands-still')}`,
       (lines, names) =>

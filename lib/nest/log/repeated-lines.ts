@@ -5,10 +5,10 @@ import { quoteSome } from '../../kernel/util/quoted.js';
 /** How long further lines of one kind are only counted. */
 const EVERY_MS = 60_000;
 /** How many kinds are told apart, so that texts from elsewhere cannot fill the memory. The rest count as one kind. */
-const MOST_KINDS = 50;
+const MAX_KINDS = 50;
 const THE_REST = 'other';
 /** How many resources of a kind are remembered. */
-const MOST_NAMES = 100;
+const MAX_NAMES = 100;
 
 /** A line, or what makes it if it is written. */
 type Line = string | (() => string);
@@ -44,7 +44,7 @@ export class RepeatedLines {
    */
   add(name: string, resource: string, line: Line, summary: Summary, text?: string): boolean {
     const kind = text === undefined ? name : `${name}: ${text}`;
-    const isOneMore = text !== undefined && this.#kinds.size >= MOST_KINDS && !this.#kinds.has(kind);
+    const isOneMore = text !== undefined && this.#kinds.size >= MAX_KINDS && !this.#kinds.has(kind);
     return isOneMore ? this.#add(THE_REST, resource, line, theRest) : this.#add(kind, resource, line, summary);
   }
 
@@ -56,7 +56,7 @@ export class RepeatedLines {
     const repeated = this.#kinds.get(kind);
     if (repeated) {
       repeated.lines++;
-      if (repeated.names.size < MOST_NAMES) repeated.names.add(resource);
+      if (repeated.names.size < MAX_NAMES) repeated.names.add(resource);
       return false;
     }
     this.#kinds.set(kind, { summary, names: new Set(), lines: 0, timer: this.#minuteOf(kind) });

@@ -20,7 +20,7 @@ export async function createLockService(
   const log = new StartLog(name);
   if (place && process.env['NODE_ENV'] === 'production') log.testLocks();
   const stores = place ? place.stores : await createStores(options, log);
-  const { group, labelGroups, unclearNames, telemetry, contention } = options;
+  const { group, labelGroups, suspiciousNames, telemetry, contention } = options;
   const logger = loggerOf(name);
   const warn = (line: string): void => logger.warn(line);
   const { locks: store, jobs, clock, random } = stores;
@@ -36,7 +36,7 @@ export async function createLockService(
     service: name,
     group,
     labelGroups,
-    unclearNames,
+    suspiciousNames,
     telemetry: place ? [...all, place.telemetry] : all,
     contention,
     warn,

@@ -157,7 +157,7 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    *
    * @default 'refuse'
    */
-  unclearNames?: 'refuse' | 'allow';
+  suspiciousNames?: 'refuse' | 'allow';
   /**
    * Records metrics or traces. Its errors never break a lock.
    *
@@ -237,7 +237,7 @@ export const MODULE_OPTIONS = new OptionTable({
   transactions: checked<TransactionHooks>(checkTransactions),
   group: checked<GroupFunction>(checkFunction),
   labelGroups: flag().default(false),
-  unclearNames: oneOf<'refuse' | 'allow'>(['refuse', 'allow']).default('refuse'),
+  suspiciousNames: oneOf<'refuse' | 'allow'>(['refuse', 'allow']).default('refuse'),
   telemetry: checked<LockTelemetry | readonly LockTelemetry[]>(checkTelemetry),
   contention: checked<ContentionSettings>((option, value) =>
     CONTENTION_SETTINGS.check(option, value as object, `${option}.`),
@@ -327,7 +327,7 @@ export function resolveModuleOptions(given: RedisLockModuleOptions) {
   checkPersistence(options.persistence, limit);
   return {
     ...pick(options, 'keyPrefix', 'observers', 'onLeak', 'transactions', 'contention', 'persistence'),
-    ...pick(options, 'group', 'labelGroups', 'unclearNames'),
+    ...pick(options, 'group', 'labelGroups', 'suspiciousNames'),
     // A function, so that a log of the module or of its container shows no password.
     connection: () => connection,
     quorum,

@@ -44,7 +44,7 @@ export interface ResolvedQuorum {
   readonly nodeTimeoutMs: number;
 }
 
-const MOST_NODES = 9;
+const MAX_NODES = 9;
 /** The option that an error about a node names. */
 export const NODES = 'quorum.connections';
 
@@ -69,8 +69,8 @@ export function resolveQuorum(quorum: QuorumOptions | undefined, leaseMs: number
   if (!Array.isArray(connections)) {
     throw invalid(NODES, `${NODES} must be an array of connections, not ${describe(connections)}`);
   }
-  if (connections.length === 0 || connections.length > MOST_NODES) {
-    throw invalid(NODES, `${NODES} must have 1 to ${MOST_NODES} connections, not ${connections.length}`);
+  if (connections.length === 0 || connections.length > MAX_NODES) {
+    throw invalid(NODES, `${NODES} must have 1 to ${MAX_NODES} connections, not ${connections.length}`);
   }
   (connections as readonly RedisConnectionOption[]).forEach(checkNode);
   return {

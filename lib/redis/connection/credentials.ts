@@ -27,7 +27,7 @@ export interface PushingProvider extends CredentialsProvider {
 
 const SHARE = 0.8;
 /** The provider is called again no sooner than this, whatever it says of the end. */
-const SOONEST_MS = 500;
+const MIN_MS = 500;
 /** The longest delay of a timer of Node, nearly 25 days. */
 const LATEST_MS = 2_147_483_647;
 /** A new connection waits no longer than this for a provider that hangs, if the last credentials have not expired. */
@@ -202,7 +202,7 @@ export class Credentials {
   #take(known: Known): void {
     this.#known = known;
     const lifeMs = known.expiresAt - this.clock.wallNow();
-    this.#again(Number.isFinite(lifeMs) ? Math.min(LATEST_MS, Math.max(SOONEST_MS, lifeMs * SHARE)) : undefined);
+    this.#again(Number.isFinite(lifeMs) ? Math.min(LATEST_MS, Math.max(MIN_MS, lifeMs * SHARE)) : undefined);
     for (const [client, attached] of this.#clients) this.#show(client, attached);
   }
 

@@ -6,7 +6,7 @@ import { reconnectPauses } from './ioredis-options.js';
  * The longest pause before sentinels are asked again while the process may exit. ioredis keeps the process alive for
  * two seconds after each attempt, so the pause has to be longer, and common to all clients of the process.
  */
-const LONGEST_RESTART_MS = 2_500;
+const MAX_RESTART_MS = 2_500;
 /**
  * How long the connections may take to close. If the other end hangs, ioredis destroys a connection after
  * `disconnectTimeout`.
@@ -29,7 +29,7 @@ function afterLongestPause(restart: () => void): void {
     const all = [...restarts];
     restarts.clear();
     for (const each of all) each();
-  }, LONGEST_RESTART_MS).unref();
+  }, MAX_RESTART_MS).unref();
 }
 
 /**
@@ -118,10 +118,10 @@ export class OwnClients {
     if (this.#isClosing) return;
     this.#resting.add(client);
     const pauseMs = this.pauseBefore(1) * 2 ** this.#restarts;
-    if (!this.#keepsAlive && pauseMs >= LONGEST_RESTART_MS) return afterLongestPause(this.#restart);
+    if (!this.#keepsAlive && pauseMs >= MAX_RESTART_MS) return afterLongestPause(this.#restart);
     if (this.#resting.size > 1) return;
     this.#restarts++;
-    const timer = setTimeout(this.#restart, Math.min(LONGEST_RESTART_MS, pauseMs));
+    const timer = setTimeout(this.#restart, Math.min(MAX_RESTART_MS, pauseMs));
     if (!this.#keepsAlive) timer.unref();
   }
 

@@ -33,8 +33,8 @@ export interface DurableConnectionListener {
  * @see https://redis.io/docs/latest/commands/wait/
  */
 export class DurableConnection {
-  /** unproven: it is not known whether Redis allows WAIT. */
-  #state: 'unproven' | 'proving' | 'refused' | 'idle' | 'busy' = 'unproven';
+  /** deliveryUncertain: it is not known whether Redis allows WAIT. */
+  #state: 'deliveryUncertain' | 'proving' | 'refused' | 'idle' | 'busy' = 'deliveryUncertain';
   #batch: DurableCommand[] = [];
 
   constructor(
@@ -43,7 +43,7 @@ export class DurableConnection {
     private readonly listener: DurableConnectionListener,
   ) {
     server.client.on('ready', () => this.prove());
-    server.client.on('close', () => (this.#state = 'unproven'));
+    server.client.on('close', () => (this.#state = 'deliveryUncertain'));
     server.connect();
   }
 
@@ -61,14 +61,14 @@ export class DurableConnection {
 
   /** Finds out whether Redis allows WAIT, before it grants a lock that could not be confirmed. */
   prove(): void {
-    if (!this.server.isConnected || (this.#state !== 'unproven' && this.#state !== 'refused')) return;
-    const isNew = this.#state === 'unproven';
+    if (!this.server.isConnected || (this.#state !== 'deliveryUncertain' && this.#state !== 'refused')) return;
+    const isNew = this.#state === 'deliveryUncertain';
     this.#state = 'proving';
     void this.server.client
       .wait(0, 1)
       .then(
         () => this.#rest('proving'),
-        (error: unknown) => this.#unproven(error),
+        (error: unknown) => this.#deliveryUncertain(error),
       )
       .then(() => {
         if (isNew && this.isTried) this.listener.tried();
@@ -88,7 +88,7 @@ export class DurableConnection {
     void this.#confirm(batch);
   }
 
-  #unproven(error: unknown): void {
+  #deliveryUncertain(error: unknown): void {
     // The connection broke in the meantime.
     if (this.#state !== 'proving') return;
     const isOnReplica = ON_REPLICA.test((error as Partial<Error>).message ?? '');
@@ -96,7 +96,7 @@ export class DurableConnection {
     if (isOnReplica) this.#leave();
     else if (failure === 'refused') this.#state = 'refused';
     else {
-      this.#state = 'unproven';
+      this.#state = 'deliveryUncertain';
       // A passing error, such as LOADING.
       setTimeout(() => this.prove(), RETRY_PAUSE_MS).unref();
     }

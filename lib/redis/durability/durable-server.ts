@@ -107,7 +107,7 @@ export class KeyOrder {
 }
 
 /** How many connections may wait for replicas at the same time. */
-const MOST_CONNECTIONS = 16;
+const MAX_CONNECTIONS = 16;
 /** A command waits at least this long for a free connection, in milliseconds. */
 const SHORTEST_PATIENCE_MS = 100;
 
@@ -207,7 +207,7 @@ class DurablePool implements DurableConnectionListener {
     const resting = this.#connections.filter((connection) => connection.server.isConnected && !connection.isProven);
     for (const connection of resting) connection.prove();
     const isConnecting = this.#connections.some((connection) => !connection.isProven);
-    if (!isConnecting && this.#connections.length < MOST_CONNECTIONS) this.#grow();
+    if (!isConnecting && this.#connections.length < MAX_CONNECTIONS) this.#grow();
   }
 
   #grow(): void {

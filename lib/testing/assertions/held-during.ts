@@ -136,7 +136,7 @@ class HoldWatch {
         this.#asked();
         return this.#began(event.fencingToken, event.mode);
       case 'released':
-      case 'leftToExpire':
+      case 'leaseAbandoned':
         return this.#ended(event.fencingToken);
       case 'lost':
         this.#fail(`the lease was lost (${event.reason})`);

@@ -53,7 +53,7 @@ export function lineOf(event: LockEvent): string | undefined {
     case 'notAcquired':
       return `did not get ${quote(event.resource)}: ${event.error.message}`;
     case 'released':
-    case 'leftToExpire':
+    case 'leaseAbandoned':
       return `${event.type} ${quote(event.resource)} (token ${event.fencingToken}) after ${Math.round(event.heldMs)} ms`;
     case 'lost':
       return `lost ${quote(event.resource)} (token ${event.fencingToken}): ${event.reason}`;

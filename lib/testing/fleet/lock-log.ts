@@ -11,7 +11,7 @@ const SAID = {
   notAcquired: 'did not acquire',
   released: 'released',
   lost: 'lost',
-  leftToExpire: 'left',
+  leaseAbandoned: 'left',
   releaseFailed: 'could not release',
 } as const;
 const LOGGED = Object.keys(SAID) as (keyof typeof SAID)[];
@@ -41,7 +41,7 @@ export interface LockLogEntry {
 }
 
 /** More entries than this are dropped, the oldest first. */
-const MOST_ENTRIES = 10_000;
+const MAX_ENTRIES = 10_000;
 
 /** What happened to the locks of a fleet, in its order. */
 export class LockLog {
@@ -100,7 +100,7 @@ export class LockLog {
 
   #add(entry: LockLogEntry): void {
     this.#entries.push(entry);
-    if (this.#entries.length > MOST_ENTRIES) this.#entries.shift();
+    if (this.#entries.length > MAX_ENTRIES) this.#entries.shift();
   }
 }
 

@@ -14,7 +14,7 @@ interface TimersAt extends Due {
 }
 
 /** More timers than this in one call of advance() is a loop that never pauses. */
-const MOST_TIMERS = 100_000;
+const MAX_TIMERS = 100_000;
 
 /** A clock that moves only when a test says so. The fake timers of a test runner do not touch it. */
 export class ManualClock implements Clock {
@@ -72,7 +72,7 @@ export class ManualClock implements Clock {
     for (let ran = 0; ; ran++) {
       const timers = this.#queue.first();
       if (timers === undefined || timers.dueAt > end) break;
-      if (ran === MOST_TIMERS) throw endless(ms);
+      if (ran === MAX_TIMERS) throw endless(ms);
       const [timer] = timers.callbacks;
       this.#remove(timer!, timers);
       this.#now = Math.max(this.#now, timers.dueAt);
@@ -109,7 +109,7 @@ export class ManualClock implements Clock {
 function endless(ms: number): TestKitError {
   return new TestKitError(
     'endless',
-    `More than ${MOST_TIMERS} timers ran within advance(${ms}): a retry without a pause, or too long a time at once. ` +
+    `More than ${MAX_TIMERS} timers ran within advance(${ms}): a retry without a pause, or too long a time at once. ` +
       'Advance by less, or give the retry a pause.',
   );
 }

@@ -21,7 +21,7 @@ export type TestClock = 'real' | 'manual';
 const IDLE_WITHIN_S = 5;
 
 /** How many commands the error of an endless advance() names. */
-const MOST_COMMANDS_TOLD = 3;
+const MAX_COMMANDS_TOLD = 3;
 
 /** Those with a name, as long as an application of theirs runs. */
 const fleets = sharedByCopies('test-fleets:1', () => new Map<string, TestFleet>());
@@ -241,7 +241,7 @@ function describeCommand({ verb, resource, instanceId }: TestCommand): string {
 
 /** Adds what was sent most. */
 function withCommands({ code, message }: TestKitError, sent: ReadonlyMap<string, number>): TestKitError {
-  const most = [...sent].sort(([, one], [, other]) => other - one).slice(0, MOST_COMMANDS_TOLD);
+  const most = [...sent].sort(([, one], [, other]) => other - one).slice(0, MAX_COMMANDS_TOLD);
   const told = most.map(([text, times]) => `${text} (${times} times)`).join(', ');
   return new TestKitError(code, told === '' ? `${message} No command was sent.` : `${message} Sent most: ${told}.`);
 }

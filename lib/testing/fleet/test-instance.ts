@@ -16,7 +16,7 @@ import {
   type Told,
 } from './commands.js';
 import type { PlannedFailure } from './failures.js';
-import type { Hearing, RollCalls, StoreListener } from '../../kernel/store/hearing.js';
+import type { MessageHealth, RollCalls, StoreListener } from '../../kernel/store/message-health.js';
 import type { StoreProbe } from '../../kernel/store/store-probe.js';
 
 /** The fleet of an instance, as the instance sees it. */
@@ -220,7 +220,7 @@ export class TestLockStore extends ForwardedLocks implements LockStore {
   readonly clientId: string;
   /** Set where the store behind has it. */
   keepPlaces?: (places: readonly KeptPlace[], sentAt: number) => Promise<readonly KeepReply[]>;
-  hearing?: Hearing;
+  hearing?: MessageHealth;
   readonly rollCalls?: RollCalls;
 
   constructor(
@@ -246,27 +246,27 @@ export class TestLockStore extends ForwardedLocks implements LockStore {
       return path.send(command, () => keepPlaces.call(inner, places, sentAt));
     };
     this.hearing = {
-      get quietMs() {
-        return path.trouble() ? 0 : hearing.quietMs;
+      get trustedForMs() {
+        return path.trouble() ? 0 : hearing.trustedForMs;
       },
       get silentSince() {
         return hearing.silentSince;
       },
-      rely: (isRelied) => hearing.rely(isRelied),
+      setNeeded: (isRelied) => hearing.setNeeded(isRelied),
     };
   }
 
   listen(listener: StoreListener): void {
     const { path } = this;
     path.onReconnected(() => listener.reconnected());
-    path.onDisconnected(() => listener.unproven?.());
+    path.onDisconnected(() => listener.deliveryUncertain?.());
     this.inner.listen({
       granted: (grant) => path.deliver(grant.resource, () => listener.granted(grant)),
       called: (call) => path.deliver('', () => listener.called?.(call)),
       asked: (request) => path.deliver(request.resource, () => listener.asked?.(request)),
       retained: (notice) => path.deliver(notice.resource, () => listener.retained?.(notice)),
       freed: (message) => path.deliver(message.resource, () => listener.freed?.(message)),
-      unproven: () => listener.unproven?.(),
+      deliveryUncertain: () => listener.deliveryUncertain?.(),
       reconnected: () => listener.reconnected(),
     });
   }

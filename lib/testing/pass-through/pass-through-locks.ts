@@ -49,7 +49,7 @@ export interface PassThroughOptions
       | 'transactions'
       | 'group'
       | 'labelGroups'
-      | 'unclearNames'
+      | 'suspiciousNames'
     > {}
 
 /** What operators see as the holder. */
@@ -58,7 +58,7 @@ const INSTANCE_ID = 'unit-test';
 const PASS_THROUGH_OPTIONS = new OptionTable({
   service: EXTRA_OPTIONS.options.service,
   ...DEFAULT_OPTIONS,
-  ...pick(MODULE_OPTIONS.options, 'observers', 'transactions', 'group', 'labelGroups', 'unclearNames'),
+  ...pick(MODULE_OPTIONS.options, 'observers', 'transactions', 'group', 'labelGroups', 'suspiciousNames'),
 } satisfies OptionsOf<PassThroughOptions>);
 
 /**
@@ -83,7 +83,7 @@ export function passThroughLocks(given: PassThroughOptions = {}): RedisLockServi
   const server = new PassThroughServer(STANDING_CLOCK);
   const client = new PassThroughClient(server, {
     defaults: resolveLockDefaults(given),
-    ...pick(options, 'observers', 'group', 'labelGroups', 'unclearNames'),
+    ...pick(options, 'observers', 'group', 'labelGroups', 'suspiciousNames'),
     transactions,
     service,
   });

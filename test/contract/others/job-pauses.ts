@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { MOST_TIMED_PAUSES } from '../../../lib/features/jobs/core/job-store.js';
+import { MAX_TIMED_PAUSES } from '../../../lib/features/jobs/core/job-store.js';
 import { ANY_NUMBER, assertAtLeast, assertEquals, assertMatches } from '../asserts.js';
 import { SHORT_MS } from '../requests.js';
 import type { Base, Suite } from '../suite.js';
@@ -160,7 +160,7 @@ export function describeJobPauses(suite: Suite<Base>): void {
 
     it('is known with the last others, so that the record stays short', async ({ subject, one, look }) => {
       const ends: number[] = [];
-      for (let times = 0; times <= MOST_TIMED_PAUSES; times++) {
+      for (let times = 0; times <= MAX_TIMED_PAUSES; times++) {
         const until = (await subject.now()) + 1;
         await one.jobs.pause(JOB, { until });
         await subject.pass(5);

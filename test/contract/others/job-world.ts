@@ -1,6 +1,6 @@
 import type { JobState, JobStore, MissedNote, RunEnd } from '../../../lib/features/jobs/core/job-store.js';
 import type { LockOwner, LockStore } from '../../../lib/kernel/store/lock-store.js';
-import type { Tick, TickClaim, TickReply, JobNote } from '../../../lib/features/jobs/core/job-claims.js';
+import type { Tick, TickClaim, TickReply, ClaimMetadata } from '../../../lib/features/jobs/core/job-claims.js';
 import { LONG_MS, newOwner } from '../requests.js';
 import type { Base } from '../suite.js';
 
@@ -37,12 +37,12 @@ export async function openJobs({ subject }: Base) {
 export const tickAt = (time: number): Tick => ({ resource: JOB, tick: new Date(time).toISOString() });
 export const ownerOf = ({ store }: JobPeer): LockOwner => newOwner(store, JOB);
 
-export function noteOf(time: number, changes: Partial<JobNote> = {}): JobNote {
+export function noteOf(time: number, changes: Partial<ClaimMetadata> = {}): ClaimMetadata {
   const ahead = { previous: time - MINUTE_MS, next: time + MINUTE_MS };
   return { kind: 'tick', historySize: 100, schedule: SCHEDULE, ...ahead, ...changes };
 }
 
-export function claimOf(owner: LockOwner, note: JobNote, changes: Partial<TickClaim> = {}): TickClaim {
+export function claimOf(owner: LockOwner, note: ClaimMetadata, changes: Partial<TickClaim> = {}): TickClaim {
   return { owner, leaseMs: LONG_MS, keepMs: DAY_MS, overlap: 'skip', takeOver: 'nothing', note, ...changes };
 }
 
@@ -51,7 +51,7 @@ export function claim(
   by: JobPeer,
   time: number,
   owner = ownerOf(by),
-  note: Partial<JobNote> = {},
+  note: Partial<ClaimMetadata> = {},
   changes: Partial<TickClaim> = {},
 ): Promise<TickReply> {
   const due = { at: time, earlyMs: MINUTE_MS, lateMs: DAY_MS };
@@ -63,7 +63,7 @@ export const claimTick = (
   by: JobPeer,
   tick: string,
   owner: LockOwner,
-  kind: JobNote['kind'],
+  kind: ClaimMetadata['kind'],
   changes: Partial<TickClaim> = {},
 ) => by.jobs.claim({ resource: JOB, tick }, claimOf(owner, { kind, historySize: 100 }, changes));
 
@@ -82,7 +82,7 @@ export async function run(
   by: JobPeer,
   time: number,
   changes: Partial<RunEnd> = {},
-  note: Partial<JobNote> = {},
+  note: Partial<ClaimMetadata> = {},
 ): Promise<void> {
   const owner = ownerOf(by);
   await end(by, owner, await claim(by, time, owner, note), changes);

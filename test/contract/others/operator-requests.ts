@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { OperatorRequest } from '../../../lib/kernel/store/hearing.js';
+import type { OperatorRequest } from '../../../lib/kernel/store/message-health.js';
 import type { JobStore, OperatorRequestChange } from '../../../lib/features/jobs/core/job-store.js';
 import { assertEquals } from '../asserts.js';
 import { eventually } from '../../support/expect/eventually.js';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { RollCall, RollCalls } from '../../../lib/kernel/store/hearing.js';
+import type { RollCall, RollCalls } from '../../../lib/kernel/store/message-health.js';
 import { ANY_NUMBER, assertAtLeast, assertAtMost, assertContains, assertEquals, assertMatches } from '../asserts.js';
 import { eventually } from '../../support/expect/eventually.js';
 import type { StoreSubject } from '../subject.js';

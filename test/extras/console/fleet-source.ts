@@ -17,7 +17,7 @@ export function fleetInstance(instanceId: string, has: Partial<Instance> = {}): 
     version: '0.1.0',
     uptimeMs: 60_000,
     loopDelayMs: 1,
-    stoodStillMs: 0,
+    blockedMs: 0,
     hearing: true,
     health: 'up',
     held: [],

@@ -1,25 +1,25 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { FewSwitchesSearch } from '../../../lib/extras/races/search/other-searches.js';
+import { MinimalSwitchSearch } from '../../../lib/extras/races/search/other-searches.js';
 import { type OnDivergence, OrderSearch } from '../../../lib/extras/races/search/order-search.js';
 import { lockedPrograms, type Program, programs, reach, type ReachOptions } from './random-program.js';
 
 const diverged: OnDivergence = (step) => new Error(`it diverged at step ${step}`);
-const everyOrder = (): FewSwitchesSearch => new FewSwitchesSearch(Infinity, diverged);
+const everyOrder = (): MinimalSwitchSearch => new MinimalSwitchSearch(Infinity, diverged);
 const pruned = (): OrderSearch => new OrderSearch(diverged);
 
 /** A program with more orders than this is passed over: the work is in the largest, and what is left out shows in small ones. */
-const MOST_ORDERS = 250;
+const MAX_ORDERS = 250;
 const IS_LONG = process.env['TEST_SPEED'] === 'long';
 
 interface CompareOptions extends ReachOptions {
-  /** @default MOST_ORDERS */
+  /** @default MAX_ORDERS */
   readonly mostOrders?: number;
 }
 
 async function compare(
   actors: Program,
-  { mostOrders = MOST_ORDERS, ...options }: CompareOptions,
+  { mostOrders = MAX_ORDERS, ...options }: CompareOptions,
 ): Promise<{ all: number; run: number; stopped: number }> {
   const all = await reach(actors, everyOrder(), options, mostOrders);
   fc.pre(all.isComplete);
@@ -88,7 +88,7 @@ describe('the orders that are left out', () => {
       most: 2,
       runs: 3,
       // Where something can go wrong at each step, those that are passed over take longest.
-      options: { onlyNamed: true, faults: [fault], mostOrders: IS_LONG ? MOST_ORDERS : 100 },
+      options: { onlyNamed: true, faults: [fault], mostOrders: IS_LONG ? MAX_ORDERS : 100 },
     })),
   ])('have no outcome of their own: $when', async ({ most, runs, options }) => {
     const total = { all: 0, run: 0, stopped: 0 };

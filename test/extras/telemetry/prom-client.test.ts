@@ -29,7 +29,7 @@ function load(source: FakeSource): void {
   });
   source.emit('renewalFailed', { error: unavailable });
   source.emit('releaseFailed', { error: unavailable });
-  for (const type of ['leaked', 'heldLong', 'slowLoop', 'campaigning', 'elected'] as const) source.emit(type);
+  for (const type of ['leaked', 'heldLong', 'eventLoopBlocked', 'campaigning', 'elected'] as const) source.emit(type);
   source.blocked({ group: 'Orders.pay', holderGroup: 'Reports.run', waitedMs: 1_500 });
   source.emit('tickStarted', { delayMs: 15 });
   source.emit('tickFinished', { ranMs: 1_500, outcome: 'error' });

@@ -109,7 +109,7 @@ describe('the metrics of lock services', () => {
 
   it('a lease that is left to expire is held no more, and its time is not recorded', () => {
     source.emit('acquired');
-    source.emit('leftToExpire', { heldMs: 1_000 });
+    source.emit('leaseAbandoned', { heldMs: 1_000 });
     expect(valuesOf(LockMetric.Held)).toEqual({});
     expect(recorded.map(([metric]) => metric)).toEqual([LockMetric.WaitTime]);
   });
@@ -128,7 +128,7 @@ describe('the metrics of lock services', () => {
     source.emit('renewalFailed', { error: unavailable });
     source.emit('leaked');
     source.emit('heldLong');
-    source.emit('slowLoop');
+    source.emit('eventLoopBlocked');
     expect(valuesOf(LockMetric.HandOvers)).toEqual({ order: 1 });
     expect(valuesOf(LockMetric.RenewalFailures, 'error.type')).toEqual({ LOCK_UNAVAILABLE: 1 });
     expect(valuesOf(LockMetric.Leaked)).toEqual({ order: 1 });

@@ -15,7 +15,7 @@ import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { executedWhen, failing, lostOnTheWay, repliedWhen, replyLost } from '../../support/world/scripted-store.js';
 
 /** The longest pause between two questions. */
-const MOST_MS = 1_250;
+const MAX_MS = 1_250;
 
 describe('waitUntilFree', () => {
   let world: LockWorld;
@@ -141,7 +141,7 @@ describe('waitUntilFree', () => {
     const waiting = track(wait());
     await world.clock.advance(4_990);
     expect(waiting.state).toBe('pending');
-    await world.clock.advance(10 + MOST_MS);
+    await world.clock.advance(10 + MAX_MS);
     expect(waiting.state).toBe('fulfilled');
 
     await a.locks.acquire('stock', { leaseMs: 100, watchdog: false });
@@ -201,7 +201,7 @@ describe('waitUntilFree', () => {
     const waiting = track(wait());
     await world.clock.advance(4_000);
     await lease.release();
-    await world.clock.advance(MOST_MS);
+    await world.clock.advance(MAX_MS);
     expect(waiting.state).toBe('fulfilled');
     await world.clock.advance(10_000);
     await expectNothingLeft();

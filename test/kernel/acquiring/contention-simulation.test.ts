@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import {
   type CallPlan,
   type Incident,
-  LONGEST_LEASE_MS,
-  LONGEST_MIN_HOLD_MS,
+  MAX_LEASE_MS,
+  MAX_MIN_HOLD_MS,
   type SimulationPlan,
 } from '../../support/simulation/contention-plan.js';
 import { ContentionSimulation } from '../../support/simulation/contention-simulation.js';
@@ -65,7 +65,7 @@ const call: fc.Arbitrary<CallPlan> = fc
     isDowngraded: fc.boolean(),
     isForgotten: fc.boolean(),
     maxHoldMs: rarely(fc.integer({ min: 50, max: 500 })),
-    minHoldMs: rarely(fc.integer({ min: 1, max: LONGEST_MIN_HOLD_MS })),
+    minHoldMs: rarely(fc.integer({ min: 1, max: MAX_MIN_HOLD_MS })),
   })
   .map(({ wanted: { resources, permits }, maxHoldMs, minHoldMs, ...plan }) => ({
     ...plan,
@@ -163,8 +163,8 @@ function suited({ calls: all, incidents, ...plan }: SimulationPlan): SimulationP
           ...one,
           isForgotten: false,
           // One that shortens a lease could be executed after a renewal that it is answered before.
-          extendMs: one.extendMs && 10 * LONGEST_LEASE_MS,
-          options: { ...one.options, leaseMs: 10 * LONGEST_LEASE_MS },
+          extendMs: one.extendMs && 10 * MAX_LEASE_MS,
+          options: { ...one.options, leaseMs: 10 * MAX_LEASE_MS },
         })),
         incidents: incidents.filter(({ kind }) => kind !== 'kill' && kind !== 'vanish'),
       };

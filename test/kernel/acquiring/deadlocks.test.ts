@@ -31,7 +31,7 @@ describe('a call that waits in vain inside of work under a lease', () => {
     const call = track(nested(['account:x', 'account:y'], { waitMs: 4_000 }));
     await world.clock.advance(10);
     await world.clock.advance(4_000);
-    expect(errorOf(call).heldMeanwhile).toEqual({ resources: ['account:x'] });
+    expect(errorOf(call).heldByCaller).toEqual({ resources: ['account:x'] });
     expect(errorOf(call).message).toBe(
       '"account:y" is held by b for 4 s; waited 4 s (1st in line). This call holds "account:x" meanwhile. ' +
         `If the holder waits for that, it is a deadlock: see ${HELP}. Otherwise raise waitMs, shorten the work done under ` +
@@ -62,12 +62,12 @@ describe('a call that waits in vain inside of work under a lease', () => {
       { ...of, holds: 'account:x', wants: 'account:y' },
       { ...of, holds: 'account:y', wants: 'account:x' },
     ];
-    expect(error.heldMeanwhile).toEqual({ resources: ['account:x'], deadlock });
+    expect(error.heldByCaller).toEqual({ resources: ['account:x'], deadlock });
     expect(error.cause).toMatchObject({ name: 'Deadlock', calls: deadlock });
     expect((error.cause as Error).message).toMatch(
       /^"a" holds "account:x" and wants "account:y" .*; another call of this/,
     );
-    expect(errorOf(calls[1]!).heldMeanwhile).toEqual({
+    expect(errorOf(calls[1]!).heldByCaller).toEqual({
       resources: ['account:y'],
       deadlock: deadlock.toReversed(),
     });
@@ -91,14 +91,14 @@ describe('a call that waits in vain inside of work under a lease', () => {
     const call = track(a.locks.using('x', {}, () => a.locks.acquire(['y', 'z'], { waitMs: 2_000 })));
     await world.clock.advance(2_100);
     expect(errorOf(call).code).toBe('LOCK_TIMEOUT');
-    expect(errorOf(call).heldMeanwhile).toEqual({ resources: ['x'] });
+    expect(errorOf(call).heldByCaller).toEqual({ resources: ['x'] });
   });
 
   it('counts what a call for several resources has, though it is made inside of nothing', async () => {
     void nested(['y', 'x'], { waitMs: 9_000 });
     const composite = track(a.locks.acquire(['x', 'y'], { waitMs: 4_000 }));
     await world.clock.advance(5_000);
-    expect(errorOf(composite).heldMeanwhile).toEqual({ resources: ['x'], deadlock: expect.any(Array) });
+    expect(errorOf(composite).heldByCaller).toEqual({ resources: ['x'], deadlock: expect.any(Array) });
   });
 
   it('says it of a call that polls by a retry strategy', async () => {
@@ -106,7 +106,7 @@ describe('a call that waits in vain inside of work under a lease', () => {
     const polling = track(nested(['x', 'y'], { waitMs: 3_000, retry }));
     void nested(['y', 'x'], { waitMs: 9_000 });
     await world.clock.advance(4_000);
-    expect(errorOf(polling).heldMeanwhile).toEqual({ resources: ['x'], deadlock: expect.any(Array) });
+    expect(errorOf(polling).heldByCaller).toEqual({ resources: ['x'], deadlock: expect.any(Array) });
   });
 
   it('takes the permits of a semaphore for no deadlock: others may give theirs back', async () => {
@@ -117,6 +117,6 @@ describe('a call that waits in vain inside of work under a lease', () => {
       track(a.locks.using('x', {}, () => permits(async () => {}))),
     ];
     await world.clock.advance(3_000);
-    expect(calls.map((call) => errorOf(call).heldMeanwhile)).toEqual([{ resources: ['s'] }, { resources: ['x'] }]);
+    expect(calls.map((call) => errorOf(call).heldByCaller)).toEqual([{ resources: ['s'] }, { resources: ['x'] }]);
   });
 });

@@ -67,7 +67,7 @@ describe('only the newest call counts', () => {
       const next = call(newer, { ...NEWEST, waitMs: 3_000 });
       await world.clock.advance(3_000);
       expect(next.error).toBeInstanceOf(LockTimeoutError);
-      expect(next.error).toMatchObject({ askedToStopMs: 3_000, holders: [{ instanceId: 'a' }] });
+      expect(next.error).toMatchObject({ cancelRequestedMsAgo: 3_000, holders: [{ instanceId: 'a' }] });
       expect((next.error as Error).message).toMatch(
         /is held by .*\. The holder was asked to stop 3 s ago \(onBusy: 'cancelHolder'\)\.$/,
       );

@@ -103,7 +103,7 @@ describe('a Redis that is not connected (unavailableMs)', () => {
   });
 
   it('is noticed within a second by a call in the queue, where no message tells of it', async () => {
-    b.store.hearing!.quietMs = 0;
+    b.store.hearing!.trustedForMs = 0;
     await a.locks.acquire('stock');
     const call = wait({ waitMs: 60_000 });
     await world.clock.advance(10_000);

@@ -40,13 +40,13 @@ describe('a name that a template string makes of a missing value', () => {
       const error = await rejection(call());
       expect(error).toBeInstanceOf(InvalidResourceError);
       expect(error.message).toContain(message);
-      expect(error.message).toContain("key`order:${id}`. If the name is right, set unclearNames: 'allow'");
+      expect(error.message).toContain("key`order:${id}`. If the name is right, set suspiciousNames: 'allow'");
     }
     expect(store.commands).toEqual([]);
   });
 
   it.each(UNCLEAR)('%j is a name like others where the module allows it', async (name) => {
-    const { locks } = world.instance('a', { unclearNames: 'allow' });
+    const { locks } = world.instance('a', { suspiciousNames: 'allow' });
     await expect(locks.using(name, undefined, () => 'done')).resolves.toBe('done');
   });
 

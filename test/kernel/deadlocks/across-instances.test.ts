@@ -35,8 +35,8 @@ describe('calls of several instances that wait for each other', () => {
   /** Of the inner calls. */
   const errorsOf = ({ events }: Instance): LockTimeoutError[] =>
     events.flatMap((event) => (event.type === 'notAcquired' ? [event.error as LockTimeoutError] : []));
-  const circleOf = ({ heldMeanwhile }: LockTimeoutError) =>
-    heldMeanwhile?.deadlock?.map(({ instanceId, holds, wants }) => `${instanceId}: ${holds} > ${wants}`);
+  const circleOf = ({ heldByCaller }: LockTimeoutError) =>
+    heldByCaller?.deadlock?.map(({ instanceId, holds, wants }) => `${instanceId}: ${holds} > ${wants}`);
   /** In steps, as the answers of other instances come. */
   const pass = async (ms: number): Promise<void> => {
     for (let left = ms; left > 0; left -= 50) await world.clock.advance(Math.min(50, left));
@@ -67,7 +67,7 @@ describe('calls of several instances that wait for each other', () => {
   describe('and the wait ends in time', () => {
     const expectInTime = (error: LockTimeoutError | undefined, code = 'LOCK_TIMEOUT') => {
       expect(error).toMatchObject({ code });
-      expect(error!.heldMeanwhile?.deadlock).toBeUndefined();
+      expect(error!.heldByCaller?.deadlock).toBeUndefined();
     };
 
     it.each([
@@ -169,7 +169,7 @@ describe('calls of several instances that wait for each other', () => {
     const both = Promise.all([crossing(one, 'x', 'y'), crossing(other, 'y', 'x')]);
     await quorum.clock.advance(5_000);
     await both;
-    expect(errors.map(({ heldMeanwhile }) => heldMeanwhile)).toEqual([{ resources: ['x'] }, { resources: ['y'] }]);
+    expect(errors.map(({ heldByCaller }) => heldByCaller)).toEqual([{ resources: ['x'] }, { resources: ['y'] }]);
     expect(errors[0]!.message).toContain('If the holder waits for that, it is a deadlock');
   });
 });

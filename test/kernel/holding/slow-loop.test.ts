@@ -13,7 +13,7 @@ describe('a process that stands still', () => {
     a = world.instance('a');
   });
 
-  const told = () => eventsOf(a, 'slowLoop');
+  const told = () => eventsOf(a, 'eventLoopBlocked');
 
   /** What is told of a standstill that begins so long after the grant. */
   async function standStill(atMs: number, forMs: number) {
@@ -35,8 +35,8 @@ describe('a process that stands still', () => {
       expect({ atMs, lost: !lease.isHeld() }).toEqual({ atMs, lost: false });
       expect({ atMs, event }).toMatchObject({ atMs, event: { resource: 'order:7', leaseMs: LEASE_MS } });
       // Never more than it was, and what is missing is less than a check. The renewal has moved the deadline since.
-      expect(event!.stoodStillMs).toBeLessThanOrEqual(LEASE_MS / 3 + 1);
-      expect(event!.stoodStillMs).toBeGreaterThan(LEASE_MS / 3 - CHECK_MS);
+      expect(event!.blockedMs).toBeLessThanOrEqual(LEASE_MS / 3 + 1);
+      expect(event!.blockedMs).toBeGreaterThan(LEASE_MS / 3 - CHECK_MS);
       expect(event!.leftMs).toBeGreaterThan(0);
       expect(event!.leftMs).toBeLessThanOrEqual(leftMs);
     }

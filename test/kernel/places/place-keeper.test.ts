@@ -179,7 +179,7 @@ describe('the places of a process in the queues of the store', () => {
 
     it('are kept within a second once that is known, and the grant is found', async () => {
       const waiting = await loseGrant();
-      b.store.hearing!.quietMs = 0;
+      b.store.hearing!.trustedForMs = 0;
       b.store.unprove();
       await world.clock.advance(1_000);
       expect(waiting.state).toBe('fulfilled');
@@ -188,7 +188,7 @@ describe('the places of a process in the queues of the store', () => {
     it('are kept every second for as long as it may happen again, and then are left alone', async () => {
       await waitForMany(100, { leaseMs: 30_000 });
       await world.clock.advance(6_000);
-      b.store.hearing!.quietMs = 0;
+      b.store.hearing!.trustedForMs = 0;
       b.store.unprove();
       await world.clock.advance(1_000);
       let since = world.clock.now();
@@ -196,7 +196,7 @@ describe('the places of a process in the queues of the store', () => {
       expect(sizes(since).reduce((sum, size) => sum + size, 0)).toBeGreaterThanOrEqual(700);
       expect(sizes(since).length).toBeLessThanOrEqual(45);
       expect(b.store.sent('acquire')).toHaveLength(100);
-      b.store.hearing!.quietMs = Infinity;
+      b.store.hearing!.trustedForMs = Infinity;
       b.store.reconnect();
       since = world.clock.now() - 1;
       await world.clock.advance(9_999);
@@ -207,7 +207,7 @@ describe('the places of a process in the queues of the store', () => {
       await waitForMany(1_000);
       await world.clock.advance(6_000);
       const since = world.clock.now();
-      b.store.hearing!.quietMs = 0;
+      b.store.hearing!.trustedForMs = 0;
       b.store.unprove();
       await world.clock.advance(1_000);
       const times = new Set(sent('keep', since).map(({ sentAt }) => Math.floor((sentAt - since) / 100)));
@@ -222,7 +222,7 @@ describe('the places of a process in the queues of the store', () => {
       await settle();
       b.store.nextGrants(grantLost);
       await holder.release();
-      b.store.hearing!.quietMs = 5_000;
+      b.store.hearing!.trustedForMs = 5_000;
       b.store.unprove();
       expect(waiting.state).toBe('pending');
       reply.open();
@@ -231,7 +231,7 @@ describe('the places of a process in the queues of the store', () => {
     });
 
     it('are kept sooner where that may not be noticed, in a few commands', async () => {
-      b.store.hearing!.quietMs = 5_000;
+      b.store.hearing!.trustedForMs = 5_000;
       await waitForMany(100);
       await world.clock.advance(60_000);
       expect(sizes().reduce((sum, size) => sum + size, 0)).toBeGreaterThanOrEqual(11 * 100);

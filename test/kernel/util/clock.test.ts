@@ -276,7 +276,7 @@ describe('the clock of a process', () => {
       expect(lease.remainingMs()).toBeLessThan(10_000);
       await machine.awake.advance(1_000);
       expect(lease.remainingMs()).toBeGreaterThan(55_000);
-      expect(events).toEqual(['acquired', 'slowLoop']);
+      expect(events).toEqual(['acquired', 'eventLoopBlocked']);
     });
 
     it('is not lost when NTP sets the clock', async () => {

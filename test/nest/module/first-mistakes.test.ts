@@ -169,11 +169,11 @@ describe('the mistakes of the first day: each error says what to write', () => {
     const { message } = await rejection(app.get(Orders).pay(id));
     expect(message).toContain('is what a template string makes of a missing value');
     expect(message).toContain('The tag "key" names the value that is missing: key`order:${id}`.');
-    expect(message).toContain("unclearNames: 'allow'");
+    expect(message).toContain("suspiciousNames: 'allow'");
     expect((await rejection(app.get(Orders).refund(id as never))).message).toMatch(
       /Value 1 of a key, after "order:", is/,
     );
-    const lax = await start({ imports: [inMemory({ unclearNames: 'allow' })], providers: [Orders] });
+    const lax = await start({ imports: [inMemory({ suspiciousNames: 'allow' })], providers: [Orders] });
     await lax.app.get(Orders).pay(id);
   });
 });

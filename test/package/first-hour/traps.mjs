@@ -15,7 +15,7 @@ const SAYS = {
   'one key twice': /Twice\.pay is locked by "a" twice, .*Remove one of the two decorators\./,
   'new service': /LockModuleMissingError: RedisLockService is not made by new, .*inject the service/,
   'a number': /not 5000\. Say which time it is: \{ waitMs: 5000 \} or \{ leaseMs: 5000 \}\./,
-  undefined: /InvalidResourceError: .*"order:undefined".*missing value.*key`order:\$\{id\}`.*unclearNames: 'allow'/,
+  undefined: /InvalidResourceError: .*"order:undefined".*missing value.*key`order:\$\{id\}`.*suspiciousNames: 'allow'/,
   NaN: /InvalidResourceError: .*"order:NaN".*missing value/,
   null: /InvalidResourceError: .*"order:null".*missing value/,
   object: /InvalidResourceError: .*"order:\[object Object\]".*missing value/,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LockOwner, LockStore } from '../../../lib/kernel/store/lock-store.js';
-import type { PushedGrant } from '../../../lib/kernel/store/hearing.js';
+import type { PushedGrant } from '../../../lib/kernel/store/message-health.js';
 import { SYSTEM_CLOCK } from '../../../lib/kernel/util/clock.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import { RestartQuarantineError } from '../../../lib/redis/script/restart-quarantine.js';

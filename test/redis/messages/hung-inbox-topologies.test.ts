@@ -10,10 +10,10 @@ function listen({ store }: LockInstance): string[] {
   const heard: string[] = [];
   store.listen({
     granted: () => {},
-    unproven: () => heard.push('unproven'),
+    deliveryUncertain: () => heard.push('deliveryUncertain'),
     reconnected: () => heard.push('reconnected'),
   });
-  store.hearing.rely(true);
+  store.hearing.setNeeded(true);
   return heard;
 }
 
@@ -43,7 +43,7 @@ describeOnMachine('the inbox of an instance on a cluster of three', () => {
     await eventually(async () => {
       for (const node of cluster().nodes) expect(await probesAt(node)).toBeGreaterThanOrEqual(2);
     });
-    expect([heard, instance.store.hearing.quietMs]).toEqual([[], 5_000]);
+    expect([heard, instance.store.hearing.trustedForMs]).toEqual([[], 5_000]);
   });
 
   it('is not taken for hung while a primary is away that it does not listen on', async () => {
@@ -56,7 +56,7 @@ describeOnMachine('the inbox of an instance on a cluster of three', () => {
       await sleep(4_000);
       const from = await probesAt(others[0]!);
       await eventually(async () => expect(await probesAt(others[0]!)).toBeGreaterThanOrEqual(from + 2));
-      expect([heard.includes('unproven'), instance.store.hearing.quietMs]).toEqual([false, 5_000]);
+      expect([heard.includes('deliveryUncertain'), instance.store.hearing.trustedForMs]).toEqual([false, 5_000]);
       await eventually(() => expect(instance.store.hearing.silentSince).toBeUndefined());
     } finally {
       await away.server.resume();
@@ -69,13 +69,13 @@ describeOnMachine('the inbox of an instance on a cluster of three', () => {
     const [hung, ...others] = await nodesOf(instance);
     await hung.server.pause();
     try {
-      await eventually(() => expect(heard[0]).toBe('unproven'));
+      await eventually(() => expect(heard[0]).toBe('deliveryUncertain'));
       // It may have tried the one that hangs again.
       await eventually(async () => {
         const listening = await Promise.all(others.map((node) => listensOn(node, instance)));
         expect(listening).toContain(true);
       });
-      await eventually(() => expect(instance.store.hearing.quietMs).toBe(5_000));
+      await eventually(() => expect(instance.store.hearing.trustedForMs).toBe(5_000));
       expect(heard).toContain('reconnected');
     } finally {
       await hung.server.resume();
@@ -93,9 +93,9 @@ describeOnMachine('the inbox of an instance behind a sentinel', () => {
     const instance = await start({ defaults: { attemptTimeoutMs: 20_000 } });
     const heard = listen(instance);
     await eventually(async () => expect((await commandCounts(set.admin())).publish).toBeGreaterThanOrEqual(2));
-    expect([heard, instance.store.hearing.quietMs]).toEqual([[], Infinity]);
+    expect([heard, instance.store.hearing.trustedForMs]).toEqual([[], Infinity]);
     await set.failOver({ lagging: false });
-    await eventually(() => expect(heard).toEqual(expect.arrayContaining(['unproven', 'reconnected'])));
-    await eventually(() => expect(instance.store.hearing.quietMs).toBe(5_000), 30_000);
+    await eventually(() => expect(heard).toEqual(expect.arrayContaining(['deliveryUncertain', 'reconnected'])));
+    await eventually(() => expect(instance.store.hearing.trustedForMs).toBe(5_000), 30_000);
   });
 });

@@ -34,11 +34,11 @@ describe('a connection for messages', () => {
     const heard: string[] = [];
     instance.store.listen({
       granted: ({ resource }) => heard.push(`granted ${resource}`),
-      unproven: () => heard.push('unproven'),
+      deliveryUncertain: () => heard.push('deliveryUncertain'),
       reconnected: () => heard.push('reconnected'),
     });
     const { hearing } = instance.store;
-    hearing.rely(true);
+    hearing.setNeeded(true);
     return { ...instance, heard, hearing };
   };
   /** Until so many more probes were sent by all. */
@@ -51,7 +51,7 @@ describe('a connection for messages', () => {
     });
   };
   const expectSound = async ({ heard, hearing }: Listener): Promise<void> => {
-    expect([heard, hearing.quietMs]).toEqual([[], Infinity]);
+    expect([heard, hearing.trustedForMs]).toEqual([[], Infinity]);
     // But for a probe that is on its way.
     await eventually(() => expect(hearing.silentSince).toBeUndefined());
   };
@@ -101,17 +101,17 @@ describe('a connection for messages', () => {
       await lease.release();
       expect(far.heard).toEqual([]);
       const from = performance.now();
-      await eventually(() => expect(far.heard[0]).toBe('unproven'));
-      await eventually(() => expect(far.heard).toEqual(['unproven', 'reconnected']));
+      await eventually(() => expect(far.heard[0]).toBe('deliveryUncertain'));
+      await eventually(() => expect(far.heard).toEqual(['deliveryUncertain', 'reconnected']));
       expect(performance.now() - from).toBeLessThan(10_000);
-      await eventually(() => expect(far.hearing.quietMs).toBe(Infinity));
+      await eventually(() => expect(far.hearing.trustedForMs).toBe(Infinity));
       // Whoever asks now finds the grant, as the waiters of core do.
       expect(await far.store.acquire(waiter, 60_000)).toMatchObject({ status: 'granted' });
       await far.store.release(waiter);
       const next = await near.locks.acquire('x', { leaseMs: 60_000 });
       await far.store.acquire(waiter, 60_000, { sentAt: 2, maxWaiters: 9 });
       await next.release();
-      await eventually(() => expect(far.heard).toEqual(['unproven', 'reconnected', 'granted x']));
+      await eventually(() => expect(far.heard).toEqual(['deliveryUncertain', 'reconnected', 'granted x']));
       await far.store.release(waiter);
     });
 
@@ -121,7 +121,7 @@ describe('a connection for messages', () => {
       let seen: Promise<LockHealth> | undefined;
       far.store.listen({
         granted: () => {},
-        unproven: () => void (seen ??= far.locks.health({ timeoutMs: 10_000 })),
+        deliveryUncertain: () => void (seen ??= far.locks.health({ timeoutMs: 10_000 })),
         reconnected: () => {},
       });
       await untilProbed(1);
@@ -149,7 +149,7 @@ describe('a connection for messages', () => {
       await untilProbed(8);
       expect(far.heard).toEqual([]);
       proxy.forget('subscriber');
-      await eventually(() => expect(far.heard).toEqual(['unproven', 'reconnected']));
+      await eventually(() => expect(far.heard).toEqual(['deliveryUncertain', 'reconnected']));
       ears.disconnect();
       mouth.disconnect();
     });
@@ -161,13 +161,13 @@ describe('a connection for messages', () => {
     const elsewhere = await startRedis();
     try {
       await admin().replicaof('127.0.0.1', elsewhere.port);
-      await eventually(() => expect(listener.heard[0]).toBe('unproven'));
+      await eventually(() => expect(listener.heard[0]).toBe('deliveryUncertain'));
     } finally {
       await admin().replicaof('NO', 'ONE');
       await elsewhere.stop();
     }
     // Other processes may still use the former primary for a while.
-    await eventually(() => expect(listener.hearing.quietMs).toBe(5_000));
+    await eventually(() => expect(listener.hearing.trustedForMs).toBe(5_000));
     expect(listener.heard).toContain('reconnected');
   });
 

@@ -4,7 +4,7 @@ import { RestartQuarantine, RestartQuarantineError } from '../../../lib/redis/sc
 import * as SCRIPTS from '../../../lib/redis/script/scripts.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 
-const LONGEST_LEASE_MS = 30_000;
+const MAX_LEASE_MS = 30_000;
 const HOUR_MS = 3_600_000;
 
 /** The data of a server after its start, as the script reports it. */
@@ -41,7 +41,7 @@ function worldOf({ isPersistent = false } = {}) {
     stream: {},
     call: () => (server.config instanceof Error ? Promise.reject(server.config) : Promise.resolve(server.config)),
   };
-  const settings = { longestLeaseMs: LONGEST_LEASE_MS, isPersistent, warn: (line: string) => void lines.push(line) };
+  const settings = { longestLeaseMs: MAX_LEASE_MS, isPersistent, warn: (line: string) => void lines.push(line) };
   const newClient = () => new RestartQuarantine(runner, settings, clock);
   const send = (script: Script) =>
     quarantine.send<unknown>(
@@ -84,7 +84,7 @@ describe('the quarantine after a restart', () => {
     await acquire();
     restart();
     await expect(acquire()).rejects.toThrow(RestartQuarantineError);
-    await clock.advance(LONGEST_LEASE_MS - 1);
+    await clock.advance(MAX_LEASE_MS - 1);
     await expect(acquire()).rejects.toThrow(RestartQuarantineError);
     await clock.advance(1_001);
     expect(await acquire()).toBe('granted');
@@ -96,7 +96,7 @@ describe('the quarantine after a restart', () => {
     restart();
     server.wallStepMs += HOUR_MS;
     await expect(acquire()).rejects.toThrow(RestartQuarantineError);
-    await clock.advance(LONGEST_LEASE_MS + 1_000);
+    await clock.advance(MAX_LEASE_MS + 1_000);
     expect(await acquire()).toBe('granted');
   });
 
@@ -128,12 +128,12 @@ describe('the quarantine after a restart', () => {
     server.wallStepMs -= HOUR_MS;
     newProcess();
     await expect(acquire()).rejects.toThrow(RestartQuarantineError);
-    await clock.advance(LONGEST_LEASE_MS + 1_000);
+    await clock.advance(MAX_LEASE_MS + 1_000);
     expect(await acquire()).toBe('granted');
   });
 
   describe('and a process that stands still, or whose machine is suspended, for longer than the quarantine', () => {
-    const PAUSE_MS = 3 * LONGEST_LEASE_MS;
+    const PAUSE_MS = 3 * MAX_LEASE_MS;
 
     it('while it lasts: the first try after that is granted, and no earlier one', async () => {
       const { acquire, restart, clock } = worldOf();
@@ -151,7 +151,7 @@ describe('the quarantine after a restart', () => {
       restart(); // a second before it goes on
       clock.standStill(1_000);
       await expect(acquire()).rejects.toThrow(RestartQuarantineError);
-      await clock.advance(LONGEST_LEASE_MS - 2_000);
+      await clock.advance(MAX_LEASE_MS - 2_000);
       await expect(acquire()).rejects.toThrow(RestartQuarantineError);
       await clock.advance(2_000);
       expect(await acquire()).toBe('granted');
@@ -165,7 +165,7 @@ describe('the quarantine after a restart', () => {
       clock.standStill(PAUSE_MS);
       restart();
       await expect(acquire()).rejects.toThrow(RestartQuarantineError);
-      await clock.advance(LONGEST_LEASE_MS + 1_000);
+      await clock.advance(MAX_LEASE_MS + 1_000);
       expect(await acquire()).toBe('granted');
     });
 
@@ -176,7 +176,7 @@ describe('the quarantine after a restart', () => {
       server.holdReply = () => clock.standStill(PAUSE_MS);
       await expect(acquire()).rejects.toThrow(RestartQuarantineError);
       server.holdReply = () => {};
-      await clock.advance(LONGEST_LEASE_MS + 1_000);
+      await clock.advance(MAX_LEASE_MS + 1_000);
       expect(await acquire()).toBe('granted');
     });
 
@@ -188,7 +188,7 @@ describe('the quarantine after a restart', () => {
       await expect(acquire()).rejects.toThrow(RestartQuarantineError);
       server.holdReply = () => {};
       for (let times = 0; times < 4; times++) {
-        await clock.advance(LONGEST_LEASE_MS / 4);
+        await clock.advance(MAX_LEASE_MS / 4);
         reconnect();
         if (times < 3) await expect(acquire()).rejects.toThrow(RestartQuarantineError);
       }
@@ -200,7 +200,7 @@ describe('the quarantine after a restart', () => {
       await acquire();
       for (let times = 0; times < 20; times++) {
         restart();
-        clock.standStill(LONGEST_LEASE_MS + 1_001);
+        clock.standStill(MAX_LEASE_MS + 1_001);
       }
       expect(await acquire()).toBe('granted');
     });
@@ -213,7 +213,7 @@ describe('the quarantine after a restart', () => {
     await expect(acquire()).rejects.toThrow(RestartQuarantineError);
     server.wallStepMs -= HOUR_MS;
     for (let times = 0; times < 4; times++) {
-      await clock.advance(LONGEST_LEASE_MS / 4 + 250);
+      await clock.advance(MAX_LEASE_MS / 4 + 250);
       reconnect();
       if (times < 3) await expect(acquire()).rejects.toThrow(RestartQuarantineError);
     }
@@ -229,7 +229,7 @@ describe('the quarantine after a restart', () => {
       expect(await release()).toBe('grant nothing');
       await expect(acquire()).rejects.toThrow(RestartQuarantineError);
       expect(await release()).toBe('grant nothing');
-      await clock.advance(LONGEST_LEASE_MS + 1_000);
+      await clock.advance(MAX_LEASE_MS + 1_000);
       expect(await release()).toBe('granted');
     });
 
@@ -258,7 +258,7 @@ describe('the quarantine after a restart', () => {
       restart();
       await expect(acquire()).rejects.toThrow(RestartQuarantineError);
       expect(trusts()).toBe(false);
-      await clock.advance(LONGEST_LEASE_MS + 1_000);
+      await clock.advance(MAX_LEASE_MS + 1_000);
       expect(trusts()).toBe(true);
     });
 

@@ -61,10 +61,10 @@ describe('connections that are made while a request is served', () => {
     const { store } = await instance();
     const seen: unknown[] = [];
     const look = (): void => void seen.push(request.getStore());
-    store.listen({ granted: look, unproven: look, reconnected: look });
+    store.listen({ granted: look, deliveryUncertain: look, reconnected: look });
     const relied = ((): WeakRef<object> => {
       const data = { of: 'a request that waits' };
-      request.run(data, () => store.hearing.rely(true));
+      request.run(data, () => store.hearing.setNeeded(true));
       return new WeakRef(data);
     })();
     await eventually(async () => expect(await admin().info('commandstats')).toMatch(/cmdstat_publish:calls=[3-9]/));

@@ -8,7 +8,7 @@ import { untimed } from '../../contract/requests.js';
 import { without } from '../../../lib/kernel/api/validation.js';
 
 /** No lease of a history is as old as that. */
-const LONGEST_HISTORY_MS = 60 * 60_000;
+const MAX_HISTORY_MS = 60 * 60_000;
 
 /** How a store's time goes in a history. */
 export interface Pace {
@@ -87,8 +87,7 @@ export class Comparison {
   /** No history has more holders than an answer names. */
   #sameSeen(seen: Holders, expected: Holders): void {
     assert.equal(seen.holderCount, expected.holderCount);
-    for (const { heldMs } of seen.holders)
-      assert.ok(heldMs >= 0 && heldMs < LONGEST_HISTORY_MS, `held for ${heldMs} ms`);
+    for (const { heldMs } of seen.holders) assert.ok(heldMs >= 0 && heldMs < MAX_HISTORY_MS, `held for ${heldMs} ms`);
     this.#sameHolders(seen.holders, expected.holders);
   }
 

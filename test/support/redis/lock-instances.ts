@@ -27,7 +27,7 @@ export interface LockInstanceOptions {
   clock?: Clock;
   durability?: Durability;
   restartQuarantineMs?: number;
-  unclearNames?: 'refuse' | 'allow';
+  suspiciousNames?: 'refuse' | 'allow';
   warn?: (line: string) => void;
   /** How long to wait for the connections; 0 for a Redis that is down. */
   patienceMs?: number;
@@ -63,14 +63,14 @@ export function useInstances(
       warn: options.warn,
     });
     listenTogether(store);
-    const { clock, unclearNames, warn } = options;
+    const { clock, suspiciousNames, warn } = options;
     const observers = [(event: LockEvent) => events.push(event)];
     const locks = new LockClient({
       store,
       defaults,
       observers,
       ...(clock && { clock }),
-      ...(unclearNames && { unclearNames }),
+      ...(suspiciousNames && { suspiciousNames }),
       ...(warn && { warn }),
     });
     const instance = { instanceId, locks, store, events };

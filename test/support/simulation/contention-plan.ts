@@ -46,6 +46,6 @@ export interface SimulationPlan {
 /** What is meant to be a semaphore. */
 export const SEMAPHORE = 'permits';
 /** No minimum is longer. */
-export const LONGEST_MIN_HOLD_MS = 200;
+export const MAX_MIN_HOLD_MS = 200;
 /** No lease is longer, where leases are left to expire. */
-export const LONGEST_LEASE_MS = 10_000;
+export const MAX_LEASE_MS = 10_000;

@@ -8,8 +8,8 @@ import { ContentionHistory } from './contention-history.js';
 import {
   type CallPlan,
   type Incident,
-  LONGEST_LEASE_MS,
-  LONGEST_MIN_HOLD_MS,
+  MAX_LEASE_MS,
+  MAX_MIN_HOLD_MS,
   SEMAPHORE,
   type SimulationPlan,
 } from './contention-plan.js';
@@ -31,9 +31,9 @@ export interface SimulatedInstance extends Instance {
  * some may have to expire, one after another; where nothing is lost, none has to.
  */
 const PATIENCE_MS = {
-  inOrder: 40 * LONGEST_LEASE_MS,
-  unordered: 40 * LONGEST_LEASE_MS,
-  lossless: 6 * LONGEST_LEASE_MS,
+  inOrder: 40 * MAX_LEASE_MS,
+  unordered: 40 * MAX_LEASE_MS,
+  lossless: 6 * MAX_LEASE_MS,
 };
 
 /** Several processes, each with a clock and a network of its own, that do what a plan says. */
@@ -68,10 +68,10 @@ export class ContentionSimulation {
     const { kind, delayMs } = this.plan.network;
     while (this.history.isGoingOn && clock.now() - begin < lastAt + PATIENCE_MS[kind]) await clock.advance(100);
     this.history.checkEnded();
-    await clock.advance(3 * delayMs + LONGEST_MIN_HOLD_MS);
+    await clock.advance(3 * delayMs + MAX_MIN_HOLD_MS);
     if (kind === 'lossless') this.history.checkNothingIsLeftByTheLiving();
     // Timers that are set for nothing any more, late commands, and whatever they leave behind, which expires.
-    await clock.advance(12 * LONGEST_LEASE_MS);
+    await clock.advance(12 * MAX_LEASE_MS);
     this.history.checkNothingIsLeft();
     for (const { clock: own, counts } of this.instances) {
       assert.deepEqual(counts.wrong, [], 'no lease and no wait ends twice');

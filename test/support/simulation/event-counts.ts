@@ -35,7 +35,7 @@ export class EventCounts {
         return this.#add('held', event, 1);
       case 'released':
       case 'lost':
-      case 'leftToExpire':
+      case 'leaseAbandoned':
         if (!(event.heldMs >= 0)) this.wrong.push(`heldMs of ${event.type} is ${event.heldMs}`);
         return this.#add('held', event, -1);
       case 'releaseFailed':

@@ -10,7 +10,7 @@ const HEARTBEAT_MS = 1_000 * 1.25;
 /** Commands under way, and clocks that run a little too slow. */
 const SLACK_MS = 100;
 /** The longest that the simulated leaders work. */
-export const LONGEST_WORK_MS = 400;
+export const MAX_WORK_MS = 400;
 
 /** Something that happens to an instance. */
 export interface LeadershipIncident {
@@ -59,7 +59,7 @@ export class LeadershipSimulation {
   }
 
   /** A dead leader's lease, a heartbeat until that is found, and the work that a leader ends before it goes. */
-  static readonly longestVacancyMs = LEASE_MS + HEARTBEAT_MS + LONGEST_WORK_MS + SLACK_MS;
+  static readonly longestVacancyMs = LEASE_MS + HEARTBEAT_MS + MAX_WORK_MS + SLACK_MS;
 
   /** @throws at the first thing that is wrong */
   async run(): Promise<void> {
@@ -136,7 +136,7 @@ export class LeadershipSimulation {
         return;
       case 'work':
         leadership
-          .run(() => new Promise<void>((end) => void clock.setTimer(end, lastingMs % LONGEST_WORK_MS)))
+          .run(() => new Promise<void>((end) => void clock.setTimer(end, lastingMs % MAX_WORK_MS)))
           .catch(() => {}); // rejects if the term is lost
         return;
       case 'kill':

@@ -174,11 +174,11 @@ export class Network {
       const later = (limitMs: number, then: () => void) =>
         this.world.setTimer(() => this.process.whenAwake(then), this.upTo(limitMs));
       later(LOSS_FOUND_MS, () => {
-        hearing!.quietMs = 0;
+        hearing!.trustedForMs = 0;
         store.unprove();
         later(RECONNECTED_MS, () => {
           isKnown = false;
-          hearing!.quietMs = Infinity;
+          hearing!.trustedForMs = Infinity;
           store.reconnect();
         });
       });

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../lib/kernel/util/clock.js';
 import { ForwardedLocks } from '../../../lib/testing/fleet/commands.js';
 import type { LockStore } from '../../../lib/kernel/store/lock-store.js';
-import type { StoreListener } from '../../../lib/kernel/store/hearing.js';
+import type { StoreListener } from '../../../lib/kernel/store/message-health.js';
 import { LockStoreError, type StoreFailure } from '../../../lib/kernel/store/store-error.js';
 import type { ServerHealth, StoreProbe } from '../../../lib/kernel/store/store-probe.js';
 import type { ProcessClock } from '../simulation/simulated-process.js';

@@ -1,4 +1,4 @@
-import type { StoreListener } from '../../../lib/kernel/store/hearing.js';
+import type { StoreListener } from '../../../lib/kernel/store/message-health.js';
 import type { LockStore } from '../../../lib/kernel/store/lock-store.js';
 
 /** Lets a test hear the grants beside the client. To be called before the client is made: a store has one listener. */
@@ -10,7 +10,7 @@ export function listenTogether(store: LockStore): void {
     freed: (message) => listeners.forEach((listener) => listener.freed?.(message)),
     called: (call) => listeners.forEach((listener) => listener.called?.(call)),
     asked: (request) => listeners.forEach((listener) => listener.asked?.(request)),
-    unproven: () => listeners.forEach((listener) => listener.unproven?.()),
+    deliveryUncertain: () => listeners.forEach((listener) => listener.deliveryUncertain?.()),
     reconnected: () => listeners.forEach((listener) => listener.reconnected()),
   });
   store.listen = (listener) => void listeners.push(listener);

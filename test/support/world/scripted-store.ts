@@ -1,6 +1,11 @@
 import type { Fate, TestCommand } from '../../../lib/testing/fleet/commands.js';
 import { TestLockStore } from '../../../lib/testing/fleet/test-instance.js';
-import type { Hearing, PushedGrant, RetentionNotice, StoreListener } from '../../../lib/kernel/store/hearing.js';
+import type {
+  MessageHealth,
+  PushedGrant,
+  HolderNotice,
+  StoreListener,
+} from '../../../lib/kernel/store/message-health.js';
 import type { LockStore } from '../../../lib/kernel/store/lock-store.js';
 import { LockStoreError, type StoreFailure } from '../../../lib/kernel/store/store-error.js';
 import { LOCK_COMMANDS } from '../../../lib/testing/fleet/commands.js';
@@ -63,12 +68,12 @@ export interface Command extends Omit<TestCommand, 'verb' | 'instanceId'> {
 }
 
 /** Whether messages arrive, as the test decides. */
-export class ScriptedHearing implements Hearing {
-  quietMs = Infinity;
+export class ScriptedHearing implements MessageHealth {
+  trustedForMs = Infinity;
   silentSince: number | undefined;
   isRelied = false;
 
-  rely(isRelied: boolean): void {
+  setNeeded(isRelied: boolean): void {
     this.isRelied = isRelied;
   }
 }
@@ -89,7 +94,7 @@ export class ScriptedStore extends TestLockStore {
   /** The granting messages that the store behind has sent, whatever became of them. */
   readonly grants: PushedGrant[] = [];
   /** The messages that a resource stays taken. They have the fate of the granting ones. */
-  readonly notices: RetentionNotice[] = [];
+  readonly notices: HolderNotice[] = [];
   /** What becomes of granting messages from now on. */
   grantFate: GrantFate = delivered;
   readonly #nextGrants: GrantFate[] = [];
@@ -148,7 +153,7 @@ export class ScriptedStore extends TestLockStore {
 
   /** Messages may be lost from now on. */
   unprove(): void {
-    for (const listener of this.#listeners) listener.unproven?.();
+    for (const listener of this.#listeners) listener.deliveryUncertain?.();
   }
 
   /** What becomes of the next commands of a kind, one after another; before `fates`. */
@@ -180,7 +185,7 @@ export class ScriptedStore extends TestLockStore {
     for (const listener of this.#listeners) listener.granted(grant);
   }
 
-  deliverNotice(notice: RetentionNotice): void {
+  deliverNotice(notice: HolderNotice): void {
     for (const listener of this.#listeners) listener.retained?.(notice);
   }
 

@@ -40,7 +40,7 @@ class Shop {
     return this.held();
   }
 
-  @SingletonCron('0 3 * * *', { name: 'nightly', spreadMs: 60_000 })
+  @SingletonCron('0 3 * * *', { name: 'nightly', jitterMs: 60_000 })
   async nightly({ lease, manual }: SingletonRun): Promise<string | undefined> {
     return manual ? 'manual' : lease.resource;
   }

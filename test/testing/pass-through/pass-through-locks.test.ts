@@ -19,7 +19,7 @@ const NIGHTLY: SingletonRunOptions = {
   overlap: 'skip',
   onCrash: 'retry',
   keepMs: 1,
-  spreadMs: 3_600_000,
+  jitterMs: 3_600_000,
   lock: {},
 };
 

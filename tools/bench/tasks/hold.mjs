@@ -25,8 +25,8 @@ export async function run(world, { leases: count, holdMs }) {
   const cpuPercent = ((used.user + used.system) / 1000 / (performance.now() - startedAt)) * 100;
 
   const shortestLeftMs = leases.reduce((least, lease) => Math.min(least, lease.remainingMs()), Infinity);
-  const heldHere = leases.filter((lease) => lease.isHeld());
-  const heldThere = await inBatches(heldHere, (lease) => lease.verify());
+  const currentHolds = leases.filter((lease) => lease.isHeld());
+  const heldThere = await inBatches(currentHolds, (lease) => lease.verify());
   const lost = count - heldThere.filter(Boolean).length;
   await inBatches(leases, release);
   return { cpuPercent, heapPerLeaseBytes, lost, shortestLeftMs };

@@ -36,12 +36,12 @@ export const BOUNDS: Bounds = {
 };
 
 /** A place is kept so often at least, before jitter. */
-const LONGEST_KEEP_MS = 15_000;
+const MAX_KEEP_MS = 15_000;
 
 /**
  * The longest time until a waiter asks again, or its place is kept, which finds a grant as well: a third of a lease, with the jitter of a
  * quarter.
  */
 export function heartbeatMs(leaseMs: number): number {
-  return Math.min(LONGEST_KEEP_MS, leaseMs / 3) * 1.25;
+  return Math.min(MAX_KEEP_MS, leaseMs / 3) * 1.25;
 }

@@ -33,7 +33,7 @@ const SKEWS_MS = [
 ] as const;
 /** The longest time between two faults. */
 const CALM_MS = 500;
-const LONGEST_PAUSE_MS = 2.5 * LEASE_MS;
+const MAX_PAUSE_MS = 2.5 * LEASE_MS;
 /** For how long a tick has to look wrong. */
 const CERTAIN_AFTER_MS = 1_000;
 
@@ -94,7 +94,7 @@ class Faults {
   async #pause(victim: CronWorker): Promise<void> {
     this.counts.pauses++;
     victim.pause();
-    await sleep(this.random.fraction() * LONGEST_PAUSE_MS);
+    await sleep(this.random.fraction() * MAX_PAUSE_MS);
     victim.continue();
   }
 

@@ -1,6 +1,6 @@
 import type { Outcome } from './row.js';
 
-const MOST_COMPLAINTS = 30;
+const MAX_COMPLAINTS = 30;
 
 /** The table, as Markdown. */
 export function table({ rows }: Pick<Outcome, 'rows'>): string {
@@ -12,6 +12,6 @@ export function table({ rows }: Pick<Outcome, 'rows'>): string {
 
 /** What went wrong, for the person who has to find out why. */
 export function complaintsOf({ complaints }: Outcome): string {
-  const left = complaints.length - MOST_COMPLAINTS;
-  return [...complaints.slice(0, MOST_COMPLAINTS), ...(left > 0 ? [`and ${left} more`] : [])].join('\n');
+  const left = complaints.length - MAX_COMPLAINTS;
+  return [...complaints.slice(0, MAX_COMPLAINTS), ...(left > 0 ? [`and ${left} more`] : [])].join('\n');
 }

@@ -5,7 +5,7 @@ import type { Slot } from '../world/slot.js';
 import type { World } from '../world/world.js';
 
 /** So often, times `each`, faults that did not come to pass are tried again: some need a moment that is rare on a busy machine. */
-const MOST_REPEATS = 40;
+const MAX_REPEATS = 40;
 
 export interface Plan {
   readonly faults: readonly Fault[];
@@ -61,7 +61,7 @@ export async function inject(
     world.say({ ...said, phase: 'healed', missed });
     await fault.restore?.().catch(failed);
     struck.delete(victim);
-    if (missed && repeats++ < MOST_REPEATS * each) order.push(fault);
+    if (missed && repeats++ < MAX_REPEATS * each) order.push(fault);
   };
 
   for (let next = 0; next < order.length || world.countHolds() < holds;) {

@@ -3,7 +3,7 @@ import type { ConsoleAction, ConsoleBodies, ErrorBody } from '../../../lib/extra
 import { here, kept } from './address.js';
 
 const EVERY_MS = 2_000;
-const LONGEST_MS = 30_000;
+const MAX_MS = 30_000;
 const ANSWER_MS = 15_000;
 
 /** Why there is no answer. */
@@ -24,7 +24,7 @@ export let isPaused = kept('paused') === 'yes';
 let changed: () => void;
 /** By their addresses. `at` is when it was last heard that an answer is true, by the clock of this machine. */
 const answers = new Map<string, { readonly etag: string; readonly body: unknown; readonly at: number }>();
-const MOST_ANSWERS = 20;
+const MAX_ANSWERS = 20;
 /** How far the clock of Redis is ahead. */
 let ahead = 0;
 let round = 0;
@@ -99,7 +99,7 @@ async function poll(): Promise<void> {
     problem = error instanceof Problem ? error : new Problem(0, 'The application does not answer.');
     failures++;
   }
-  next(Math.min(LONGEST_MS, EVERY_MS * 2 ** failures));
+  next(Math.min(MAX_MS, EVERY_MS * 2 ** failures));
   changed();
 }
 
@@ -113,7 +113,7 @@ async function get(address: string): Promise<unknown> {
     before && response.status === 304
       ? before
       : { etag: response.headers.get('etag') ?? '', body: (await response.json()) as unknown };
-  if (answers.size > MOST_ANSWERS) answers.clear();
+  if (answers.size > MAX_ANSWERS) answers.clear();
   answers.set(address, { ...found, at: Date.now() });
   return found.body;
 }

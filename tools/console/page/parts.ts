@@ -139,7 +139,7 @@ export const COUNTING = 'Counting has just begun.';
 
 /** Of each lease in sight: its longest time, and its end. A page may stay open for weeks, so it forgets them at times. */
 const leases = new Map<string, readonly [longest: number, until: number]>();
-const MOST_LEASES = 5_000;
+const MAX_LEASES = 5_000;
 
 /** What is left of a lease. It shrinks, and is full again when the lease is renewed. */
 export function lease(key: string, until: number | undefined, now: number, leaseMs: number | null = 0): Child {
@@ -147,7 +147,7 @@ export function lease(key: string, until: number | undefined, now: number, lease
   const left = Math.max(0, until - now);
   const [longest, before] = leases.get(key) ?? [1, until];
   const full = Math.max(longest, leaseMs ?? 0, left);
-  if (leases.size > MOST_LEASES) leases.clear();
+  if (leases.size > MAX_LEASES) leases.clear();
   leases.set(key, [full, until]);
   return h('span.lease', left ? span(left) : 'over', bar(left / full, until > before ? 'new' : ''));
 }

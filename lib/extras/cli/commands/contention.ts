@@ -5,10 +5,10 @@ import { durationCell } from '../frame/output.js';
 import { pauseFor } from '../frame/pause.js';
 import { groupName } from '../../views/roll.js';
 import { type Blocked, blockedLately, blockedNow } from '../../views/waits.js';
-import { callRoll, tellMissing } from '../frame/roll.js';
+import { pollInstances, tellMissing } from '../frame/roll.js';
 
 const DEFAULT_FOR_MS = 10_000;
-const MOST_ROWS = 20;
+const MAX_ROWS = 20;
 
 export const contention = defineCommand({
   name: 'contention',
@@ -26,16 +26,16 @@ export const contention = defineCommand({
   examples: ['contention', 'contention --for 1m'],
   async run({ options, output, terminal, session, signal }) {
     const opened = await session();
-    let roll = await callRoll(opened);
+    let roll = await pollInstances(opened);
     const isCounting = roll.instances.some(({ lastMinute }) => lastMinute !== null);
     const countMs = options.for ?? (isCounting ? 0 : DEFAULT_FOR_MS);
     if (countMs > 0) {
       terminal.progress(`The instances count for ${longDuration(countMs)} …`);
       await pauseFor(countMs, signal);
-      roll = await callRoll(opened);
+      roll = await pollInstances(opened);
     }
-    const now = blockedNow(roll).slice(0, MOST_ROWS);
-    const blockers = blockedLately(roll).slice(0, MOST_ROWS);
+    const now = blockedNow(roll).slice(0, MAX_ROWS);
+    const blockers = blockedLately(roll).slice(0, MAX_ROWS);
     output.print({
       json: { keyPrefix: opened.keyPrefix, completeness: roll.completeness, now, blockers },
       shown: [

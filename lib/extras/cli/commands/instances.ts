@@ -1,7 +1,7 @@
 import { defineCommand } from '../frame/command.js';
 import { type CellValue, durationCell } from '../frame/output.js';
 import { type Instance } from '../../views/roll.js';
-import { callRoll, tellMissing } from '../frame/roll.js';
+import { pollInstances, tellMissing } from '../frame/roll.js';
 
 export const instances = defineCommand({
   name: 'instances',
@@ -15,7 +15,7 @@ export const instances = defineCommand({
   examples: ['instances'],
   async run({ output, session }) {
     const opened = await session();
-    const roll = await callRoll(opened);
+    const roll = await pollInstances(opened);
     const { instances: heard, silent, completeness, unreadable } = roll;
     output.print({
       json: { keyPrefix: opened.keyPrefix, completeness, instances: heard, silent, unreadable },
@@ -55,7 +55,7 @@ function rowOf(instance: Instance): CellValue[] {
     instance.version,
     durationCell(instance.uptimeMs),
     durationCell(instance.loopDelayMs),
-    durationCell(instance.stoodStillMs),
+    durationCell(instance.blockedMs),
     instance.hearing ? 'yes' : 'no',
     held.length + more.held,
     waiting.length + more.waiting,

@@ -10,7 +10,7 @@ import { type CellValue, durationCell, timeCell } from '../frame/output.js';
 import { NO_OWN_JOBS, outcomeOf, scheduleCell, stateOf } from './jobs.js';
 import { askForRun } from './run-job.js';
 
-const MOST_RUNS = 100;
+const MAX_RUNS = 100;
 
 function pauseRows({ pause }: JobInfo, now: number): CellValue[][] {
   if (!pause) return [];
@@ -26,7 +26,7 @@ export const job = defineCommand({
   summary: 'Shows one job and its instances; runs it now; pauses it for the whole fleet, or ends the pause.',
   args: [{ name: 'name', isRequired: true }],
   options: {
-    history: flagOption(`Lists its newest runs, at most ${MOST_RUNS}, and the ticks that were missed.`),
+    history: flagOption(`Lists its newest runs, at most ${MAX_RUNS}, and the ticks that were missed.`),
     pause: durationOption('No instance runs its ticks for this long. A run that has begun is not stopped.'),
     resume: flagOption('Ends the pause. Ticks that were due meanwhile do not run.'),
     run: flagOption('Asks the instances that have the job: one of them runs it now, also while it is paused.'),
@@ -51,7 +51,7 @@ export const job = defineCommand({
     const { jobs: records, keyPrefix } = opened;
     const now = Date.now();
     if (history) {
-      const runs = await records.history(name, NO_OWN_JOBS, MOST_RUNS);
+      const runs = await records.history(name, NO_OWN_JOBS, MAX_RUNS);
       output.print({
         json: { keyPrefix, job: name, runs },
         shown: [

@@ -5,7 +5,7 @@ import { longDuration } from '../../../kernel/util/durations.js';
 import { type CellValue, timeCell } from '../frame/output.js';
 
 /** In a line of the list. `job` shows all of it. */
-const LONGEST_REASON = 40;
+const MAX_REASON = 40;
 
 export const NO_OWN_JOBS: ReadonlySet<string> = new Set();
 
@@ -62,7 +62,7 @@ function stateCell(info: JobInfo, now: number): CellValue {
   if (pause) {
     const by = pause.by === undefined ? '' : ` by ${pause.by}`;
     const time = pause.until === undefined ? '' : ` for ${longDuration(pause.until - now)}`;
-    const reason = pause.reason === undefined ? '' : `: ${quote(pause.reason, LONGEST_REASON)}`;
+    const reason = pause.reason === undefined ? '' : `: ${quote(pause.reason, MAX_REASON)}`;
     shown.push(`paused${by}${time}${reason}`);
   }
   const raw = stateOf(info);

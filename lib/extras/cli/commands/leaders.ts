@@ -1,7 +1,7 @@
 import { leadershipsOf } from '../../views/leaders.js';
 import { defineCommand } from '../frame/command.js';
 import { durationCell } from '../frame/output.js';
-import { callRoll, LIFE_WORDS, tellMissing } from '../frame/roll.js';
+import { pollInstances, LIFE_WORDS, tellMissing } from '../frame/roll.js';
 
 export const leaders = defineCommand({
   name: 'leaders',
@@ -12,7 +12,7 @@ export const leaders = defineCommand({
   examples: ['leaders'],
   async run({ output, session }) {
     const opened = await session();
-    const roll = await callRoll(opened);
+    const roll = await pollInstances(opened);
     const found = await leadershipsOf(opened.client, roll);
     output.print({
       json: { keyPrefix: opened.keyPrefix, completeness: roll.completeness, leaders: found },

@@ -6,7 +6,7 @@ import { flagOption, integerOption, textOption } from '../frame/options.js';
 import { type CellValue, durationCell, type Found, type Output } from '../frame/output.js';
 import { labelText, type LeaseLife, locksOf, type SeenLock } from '../../views/locks.js';
 import { type Roll, workOf } from '../../views/roll.js';
-import { callRoll, LIFE_WORDS, tellMissing } from '../frame/roll.js';
+import { pollInstances, LIFE_WORDS, tellMissing } from '../frame/roll.js';
 import type { Session } from '../frame/session.js';
 
 const DEFAULT_LIMIT = 100;
@@ -41,7 +41,7 @@ export const ls = defineCommand({
     const opened = await session();
     const { waiting, group, scan, limit = DEFAULT_LIMIT } = options;
     const wanted = { prefix: args[0] ?? '', waiting, group, limit, scan };
-    const roll = await callRoll(opened, {
+    const roll = await pollInstances(opened, {
       prefix: wanted.prefix,
       scan,
       ...(group !== undefined && { group }),

@@ -7,7 +7,7 @@ import { CliError, type ExitName } from '../frame/exit-codes.js';
 import { longDuration } from '../../../kernel/util/durations.js';
 import { pauseFor } from '../frame/pause.js';
 import { lifeOf, withoutAnswers } from '../../views/roll.js';
-import { callRoll } from '../frame/roll.js';
+import { pollInstances } from '../frame/roll.js';
 import type { Session } from '../frame/session.js';
 import { NO_OWN_JOBS } from './jobs.js';
 
@@ -21,7 +21,7 @@ const DEFAULT_WAIT_MS = 10 * 60_000;
 const LIFE_LOOK_MS = 2_000;
 const MISSING_LOOKS = 2;
 /** So many newer runs there may be of the job. */
-const MOST_RUNS = 100;
+const MAX_RUNS = 100;
 
 interface Asking extends Pick<CommandContext, 'output' | 'terminal' | 'signal'> {
   readonly session: Session;
@@ -100,7 +100,7 @@ async function untilEnded(
   let looksAfterEnd = 0;
   let lookedAt = since;
   for (let state: RequestState = taken; ;) {
-    const runs = await jobs.history(name, NO_OWN_JOBS, MOST_RUNS);
+    const runs = await jobs.history(name, NO_OWN_JOBS, MAX_RUNS);
     const run = runs.find(({ manual, tick }) => manual && tick.split(' ')[0]!.endsWith(`:${asked.tickId}`));
     const waitedMs = performance.now() - since;
     if (run?.outcome !== undefined) looksAfterEnd++;
@@ -121,6 +121,6 @@ async function untilEnded(
 
 /** Where the instances cannot be asked, it may live. */
 async function isGone(instanceId: string, session: Session): Promise<boolean> {
-  const roll = await callRoll(session).catch(withoutAnswers);
+  const roll = await pollInstances(session).catch(withoutAnswers);
   return roll !== undefined && lifeOf(instanceId, roll) === 'gone';
 }

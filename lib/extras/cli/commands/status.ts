@@ -6,12 +6,12 @@ import { longDuration } from '../../../kernel/util/durations.js';
 import { type CellValue, durationCell, type Table } from '../frame/output.js';
 import { type Roll, totalsOf, withoutAnswers, workOf } from '../../views/roll.js';
 import { deadHolders, longestWaits } from '../../views/waits.js';
-import { callRoll, tellMissing } from '../frame/roll.js';
+import { pollInstances, tellMissing } from '../frame/roll.js';
 import type { Session } from '../frame/session.js';
 import { NO_OWN_JOBS } from './jobs.js';
 
 /** Each is asked at the same moment. */
-const MOST_APPLICATIONS = 10;
+const MAX_APPLICATIONS = 10;
 
 export const status = defineCommand({
   name: 'status',
@@ -19,12 +19,12 @@ export const status = defineCommand({
   args: [],
   options: {},
   details: [
-    `Without --prefix, it shows each application that it finds on that Redis, at most ${MOST_APPLICATIONS}.`,
+    `Without --prefix, it shows each application that it finds on that Redis, at most ${MAX_APPLICATIONS}.`,
     'It ends with 3 where locks cannot be had, and with 5 where not all instances have answered.',
   ],
   examples: ['status', 'status --prefix shop'],
   async run({ output, applications }) {
-    const { sessions, found } = await applications(MOST_APPLICATIONS);
+    const { sessions, found } = await applications(MAX_APPLICATIONS);
     const looks = await Promise.all(sessions.map(lookAt));
     const hasSeveral = sessions.length > 1;
     output.print({
@@ -60,7 +60,7 @@ async function lookAt(session: Session) {
   const [health, mayOnlyLook, roll, jobs] = await Promise.all([
     client.health(),
     session.mayOnlyLook(),
-    callRoll(session).catch(withoutAnswers),
+    pollInstances(session).catch(withoutAnswers),
     records.list(NO_OWN_JOBS).catch(withoutAnswers),
   ]);
   const { topology, roundTripMs } = health;

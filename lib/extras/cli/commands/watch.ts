@@ -4,7 +4,7 @@ import { durationOption } from '../frame/options.js';
 import { longDuration } from '../../../kernel/util/durations.js';
 import { pauseFor } from '../frame/pause.js';
 import { type Roll, totalsOf, workOf } from '../../views/roll.js';
-import { callRoll, tellMissing } from '../frame/roll.js';
+import { pollInstances, tellMissing } from '../frame/roll.js';
 
 /** As often as instances answer. */
 const LOOK_EVERY_MS = 1_000;
@@ -23,7 +23,7 @@ export const watch = defineCommand({
     const opened = await session();
     const prefix = args[0] ?? '';
     const endsAt = performance.now() + (options.for ?? Infinity);
-    let before = await callRoll(opened, { prefix });
+    let before = await pollInstances(opened, { prefix });
     tellMissing(before, output);
     output.note(`${summaryOf(before)}. Changes follow.`);
     while (!signal.aborted) {
@@ -31,7 +31,7 @@ export const watch = defineCommand({
       if (leftMs <= 0) break;
       await pauseFor(Math.min(LOOK_EVERY_MS, leftMs), signal);
       if (signal.aborted) break;
-      const after = await callRoll(opened, { prefix });
+      const after = await pollInstances(opened, { prefix });
       for (const change of changesBetween(before, after)) {
         if (output.format === 'json') output.printJson({ keyPrefix: opened.keyPrefix, ...change });
         else output.line(`${new Date(change.at).toISOString()} ${textOf(change)}`);

@@ -5,9 +5,9 @@ import { longDuration } from '../../../kernel/util/durations.js';
 import { durationCell } from '../frame/output.js';
 import { type Instance, workOf } from '../../views/roll.js';
 import { labelText } from '../../views/locks.js';
-import { callRoll } from '../frame/roll.js';
+import { pollInstances } from '../frame/roll.js';
 
-const MOST_LEASES = 1_000;
+const MAX_LEASES = 1_000;
 
 export const who = defineCommand({
   name: 'who',
@@ -23,7 +23,7 @@ export const who = defineCommand({
     const [asked] = args as [string];
     const opened = await session();
     const { client, keyPrefix } = opened;
-    const roll = await callRoll(opened);
+    const roll = await pollInstances(opened);
     const ids = [...roll.instances.map(({ instanceId }) => instanceId), ...roll.silent];
     const matching = ids.includes(asked) ? [asked] : [...new Set(ids.filter((id) => id.includes(asked)))];
     if (matching.length > 1) throw new CliError('usage', `Which one? ${quoteSome(matching, 10)}.`);
@@ -36,7 +36,7 @@ export const who = defineCommand({
       output.note(`It does not list all: ${held} more held, ${waiting} more waiting.`);
       return 'partial';
     }
-    const states = await client.operators.list({ limit: MOST_LEASES });
+    const states = await client.operators.list({ limit: MAX_LEASES });
     const held = states.flatMap(({ resource, holders }) =>
       holders.filter((each) => each.instanceId === instanceId).map((each) => ({ resource, ...each })),
     );

@@ -6,12 +6,12 @@ import { conclusionsOf, sentencesOf, SLACK_MS } from '../../views/why.js';
 import { defineCommand } from '../frame/command.js';
 import { flagOption } from '../frame/options.js';
 import { pauseFor } from '../frame/pause.js';
-import { callRoll } from '../frame/roll.js';
+import { pollInstances } from '../frame/roll.js';
 
 /** Between two looks. A renewal that is due soon is waited for. */
 const LOOK_AGAIN_MS = 1_000;
 /** A third of the default lease, and more. */
-const MOST_WAITED_MS = 11_000;
+const MAX_WAITED_MS = 11_000;
 const WATCH_EVERY_MS = 2_000;
 
 export const why = defineCommand({
@@ -30,7 +30,7 @@ export const why = defineCommand({
     const { client, keyPrefix } = opened;
     // Where the instances cannot be asked, the leases alone say it.
     const rollFor = ({ holders }: LockState): Promise<Roll | undefined> =>
-      holders.length === 0 ? Promise.resolve(undefined) : callRoll(opened).catch(withoutAnswers);
+      holders.length === 0 ? Promise.resolve(undefined) : pollInstances(opened).catch(withoutAnswers);
     let seen = await client.operators.explain(resource);
     let roll = await rollFor(seen.state);
     do {
@@ -57,7 +57,7 @@ function untilNextLook({ holders }: LockState, roll: Roll | undefined): number {
   const dueMs = holders.map((holder) => {
     const ms = holder.leaseMs / 3 - renewedMsAgo(holder) + SLACK_MS;
     const isHeard = roll !== undefined && lifeOf(holder.instanceId, roll) === 'answers';
-    return ms <= (isHeard ? LOOK_AGAIN_MS : MOST_WAITED_MS) ? ms : 0;
+    return ms <= (isHeard ? LOOK_AGAIN_MS : MAX_WAITED_MS) ? ms : 0;
   });
   return Math.max(LOOK_AGAIN_MS, ...dueMs);
 }

@@ -6,7 +6,7 @@ import { evictionOf } from '../../../redis/health/eviction.js';
 import { writesBeforeItAnswers } from '../../../redis/script/pairs.js';
 import type { ServerFacts } from './server-facts.js';
 
-const LEAST_VERSION = [6, 2] as const;
+const MIN_VERSION = [6, 2] as const;
 /** Cron ticks of the default `maxClockSkewMs` still run, and labels are about right. */
 const CLOCK_MS = 1_000;
 /** A lock costs two round trips. */
@@ -34,13 +34,13 @@ function version({ name, version }: ServerFacts): Finding {
   if (name === undefined || version === undefined)
     return unknown('version', 'Redis does not tell its version.', '+info');
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  const isOld = major < LEAST_VERSION[0] || (major === LEAST_VERSION[0] && minor < LEAST_VERSION[1]);
+  const isOld = major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < MIN_VERSION[1]);
   const named = `${name} ${plainOrQuoted(version)}`;
   if (!isOld) return ok('version', `${named}.`);
   return failing(
     'version',
     `${named} is too old: scripts of the locks fail.`,
-    `Use Redis ${LEAST_VERSION.join('.')} or later, or Valkey.`,
+    `Use Redis ${MIN_VERSION.join('.')} or later, or Valkey.`,
   );
 }
 

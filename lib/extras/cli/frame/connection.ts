@@ -81,7 +81,7 @@ async function readConfig(path: string, load: CliProcess['load']): Promise<Targe
 }
 
 /** How many keys are looked at on each server, in steps of a thousand. */
-const MOST_KEYS = 200_000;
+const MAX_KEYS = 200_000;
 const FENCE = /^(.+?)(?::\{[0-9a-z]+\})?:fence$/s;
 
 export interface FoundPrefixes {
@@ -109,7 +109,7 @@ export async function findPrefixes(connection: Pick<Connection, 'servers' | 'out
         const inner = prefix?.slice(outerKeyPrefix.length);
         if (inner !== undefined && PREFIX.test(inner)) found.add(inner);
       }
-      if (++steps * 1_000 < MOST_KEYS) continue;
+      if (++steps * 1_000 < MAX_KEYS) continue;
       isComplete = false;
       break;
     }
@@ -130,7 +130,7 @@ export function onlyPrefix(found: FoundPrefixes): string {
 
 /** That there may be others. */
 export function perhapsMore({ isComplete }: FoundPrefixes): string {
-  return isComplete ? '' : `, and perhaps more: only ${MOST_KEYS} keys of each server were looked at`;
+  return isComplete ? '' : `, and perhaps more: only ${MAX_KEYS} keys of each server were looked at`;
 }
 
 /** Who asks, where the command line does not say it. */

@@ -8,7 +8,7 @@ import type { Session } from './session.js';
 const ROLL_MS = 1_000;
 
 /** Asks all instances. @throws LockUnavailableError */
-export async function callRoll({ client }: Session, options: FleetOptions = {}): Promise<Roll> {
+export async function pollInstances({ client }: Session, options: FleetOptions = {}): Promise<Roll> {
   const fleet = await client.fleet({ timeoutMs: ROLL_MS, ...options });
   return rollOf(fleet, await client.connected());
 }

@@ -10,7 +10,7 @@ import { createConnection } from '../../../redis/create-connection.js';
 import { RedisJobStore } from '../../../features/jobs/redis/redis-job-store.js';
 import { RedisLockStore } from '../../../redis/redis-lock-store.js';
 import { DEFAULT_PREFIX, findPrefixes, type FoundPrefixes, onlyPrefix, type Target } from './connection.js';
-import { LOOKER_PREFIX } from '../../views/roll.js';
+import { OBSERVER_PREFIX } from '../../views/roll.js';
 import { CliError } from './exit-codes.js';
 import { pauseFor } from './pause.js';
 
@@ -38,7 +38,7 @@ function cliInstanceId(): string {
   const host = hostname()
     .replace(/[^\w.-]/g, '_')
     .slice(0, 60);
-  return `${LOOKER_PREFIX}${host}:${process.pid}:${randomBytes(3).toString('hex')}`;
+  return `${OBSERVER_PREFIX}${host}:${process.pid}:${randomBytes(3).toString('hex')}`;
 }
 
 /** The applications that keep locks on one Redis. */
@@ -89,7 +89,7 @@ async function openSession(
   const { keyPrefix, connection } = settings;
   const store = new RedisLockStore(settings);
   const defaults = { attemptTimeoutMs: timeoutMs, restartQuarantineMs: settings.restartQuarantineMs };
-  const client = new LockClient({ store, defaults, unclearNames: 'allow' });
+  const client = new LockClient({ store, defaults, suspiciousNames: 'allow' });
   const close = (): Promise<void> => client.shutdown(0);
   if (!(await store.start(timeoutMs))) {
     const trouble = store.connection.describeTrouble();

@@ -6,18 +6,18 @@ import { notTaken, untilTaken } from '../../views/asked-run.js';
 import type { ConsoleAction, ConsoleRequests } from '../bodies.js';
 import type { Content } from './fleet-views.js';
 import { Refusal } from './reply.js';
-import type { Looks } from './source.js';
+import type { SnapshotCache } from './source.js';
 
 const YEAR_MS = 366 * 24 * 60 * 60_000;
-const LONGEST_NAME = 1_024;
-const LONGEST_REASON = 200;
+const MAX_NAME = 1_024;
+const MAX_REASON = 200;
 
 /** Does one thing, for a person whose name is known. Nothing is done where the body is not what it should be. */
-type Acts = { readonly [K in ConsoleAction]: (looks: Looks, body: unknown, by: string) => Promise<Content<K>> };
+type Acts = { readonly [K in ConsoleAction]: (looks: SnapshotCache, body: unknown, by: string) => Promise<Content<K>> };
 
 export const ACTS: Acts = { release, runJob, pauseJob, resumeJob };
 
-async function release(looks: Looks, body: unknown, by: string): Promise<Content<'release'>> {
+async function release(looks: SnapshotCache, body: unknown, by: string): Promise<Content<'release'>> {
   const fields = new Fields<ConsoleRequests['release']>(body, ['resource', 'fencingToken', 'reason']);
   const resource = fields.name('resource');
   const fencingToken = fields.integer('fencingToken', Number.MAX_SAFE_INTEGER);
@@ -51,7 +51,7 @@ async function release(looks: Looks, body: unknown, by: string): Promise<Content
   return { at, resource, fencingToken, holder: holder.instanceId, by, reason, heardAt: Math.round(at + heardInMs) };
 }
 
-async function runJob(looks: Looks, body: unknown, by: string): Promise<Content<'runJob'>> {
+async function runJob(looks: SnapshotCache, body: unknown, by: string): Promise<Content<'runJob'>> {
   const { records } = looks;
   const { job, operator } = jobIn(body, by);
   const { instances } = await records.get(job, looks.source.ownJobs());
@@ -70,7 +70,7 @@ async function runJob(looks: Looks, body: unknown, by: string): Promise<Content<
   };
 }
 
-async function pauseJob(looks: Looks, body: unknown, by: string): Promise<Content<'pauseJob'>> {
+async function pauseJob(looks: SnapshotCache, body: unknown, by: string): Promise<Content<'pauseJob'>> {
   const { records, source } = looks;
   const { job, operator, fields } = jobIn(body, by, 'forMs');
   const forMs = fields.optional('forMs') ? fields.integer('forMs', YEAR_MS) : undefined;
@@ -81,7 +81,7 @@ async function pauseJob(looks: Looks, body: unknown, by: string): Promise<Conten
   return { at, job, pause: { at: Math.round(at), ...operator, ...until }, ...(before && { before }) };
 }
 
-async function resumeJob(looks: Looks, body: unknown, by: string): Promise<Content<'resumeJob'>> {
+async function resumeJob(looks: SnapshotCache, body: unknown, by: string): Promise<Content<'resumeJob'>> {
   const { records, source } = looks;
   const { job, operator } = jobIn(body, by);
   const before = await records.resume(job, source.ownJobs());
@@ -123,8 +123,8 @@ class Fields<T> {
   /** @throws Refusal */
   name(name: keyof T & string): string {
     const value = this.optional(name);
-    if (typeof value === 'string' && value !== '' && value.length <= LONGEST_NAME) return value;
-    throw new Refusal('BAD_REQUEST', `${name} must be a name of 1 to ${LONGEST_NAME} characters.`);
+    if (typeof value === 'string' && value !== '' && value.length <= MAX_NAME) return value;
+    throw new Refusal('BAD_REQUEST', `${name} must be a name of 1 to ${MAX_NAME} characters.`);
   }
 
   /** @throws Refusal */
@@ -139,8 +139,8 @@ class Fields<T> {
     const value = this.optional('reason' as keyof T & string);
     if (value === undefined || value === null) return undefined;
     const reason = typeof value === 'string' ? value.trim() : '';
-    if (typeof value !== 'string' || reason.length > LONGEST_REASON) {
-      throw new Refusal('BAD_REQUEST', `reason must be a text of at most ${LONGEST_REASON} characters.`);
+    if (typeof value !== 'string' || reason.length > MAX_REASON) {
+      throw new Refusal('BAD_REQUEST', `reason must be a text of at most ${MAX_REASON} characters.`);
     }
     return reason === '' ? undefined : reason;
   }

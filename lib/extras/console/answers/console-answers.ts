@@ -1,5 +1,5 @@
 import type { Clock } from '../../../kernel/util/clock.js';
-import { VERSION } from '../../../features/fleet/core/roll/own-answer.js';
+import { VERSION } from '../../../features/fleet/core/roll/instance-report.js';
 import { quote } from '../../../kernel/util/quoted.js';
 import { CONSOLE_ACTIONS, CONSOLE_VIEWS, type ConsoleAction, type ConsoleView } from '../bodies.js';
 import { PAGE } from '../page/page.generated.js';
@@ -10,7 +10,7 @@ import { showJob, showJobs } from './job-views.js';
 import { showLeaders, showLock, showLocks } from './lock-views.js';
 import { Query } from './query.js';
 import { doneReply, errorReply, fileReply, Refusal, type Reply, viewReply } from './reply.js';
-import { type ConsoleSource, Looks, refusalOf } from './source.js';
+import { type ConsoleSource, SnapshotCache, refusalOf } from './source.js';
 
 /** What a console shows, and what it allows. */
 interface ConsoleSettings {
@@ -35,18 +35,18 @@ interface ActionRequest {
   readonly who: () => Promise<unknown>;
 }
 
-const LONGEST_BY = 100;
+const MAX_BY = 100;
 const FILES: Readonly<Record<string, readonly [type: string, content: string]>> = {
   '': ['text/html', PAGE.shell],
   'console.js': ['text/javascript', PAGE.script],
   'console.css': ['text/css', PAGE.style],
 };
 
-type Views = { readonly [K in ConsoleView]: (looks: Looks, query: Query) => Promise<Content<K>> };
+type Views = { readonly [K in ConsoleView]: (looks: SnapshotCache, query: Query) => Promise<Content<K>> };
 
 /** Answers the requests of the page, behind any server. It never throws. */
 export class ConsoleAnswers {
-  readonly #looks: ReadonlyMap<string, Looks>;
+  readonly #looks: ReadonlyMap<string, SnapshotCache>;
   readonly #views: Views = {
     session: (looks) => Promise.resolve(this.#session(looks)),
     now: showNow,
@@ -60,7 +60,9 @@ export class ConsoleAnswers {
   };
 
   constructor(private readonly settings: ConsoleSettings) {
-    this.#looks = new Map(settings.sources.map((source) => [source.service, new Looks(source, settings.clock)]));
+    this.#looks = new Map(
+      settings.sources.map((source) => [source.service, new SnapshotCache(source, settings.clock)]),
+    );
   }
 
   /** The page and its parts. @param name empty for the page */
@@ -71,7 +73,7 @@ export class ConsoleAnswers {
   }
 
   async view(name: string, query: URLSearchParams, ifNoneMatch: string | undefined): Promise<Reply> {
-    let looks: Looks | undefined;
+    let looks: SnapshotCache | undefined;
     try {
       looks = this.#looksAt(query);
       if (!(CONSOLE_VIEWS as readonly string[]).includes(name)) {
@@ -86,7 +88,7 @@ export class ConsoleAnswers {
 
   async act(name: string, { query, header, body, who }: ActionRequest): Promise<Reply> {
     const { actions, allowedOrigins } = this.settings;
-    let looks: Looks | undefined;
+    let looks: SnapshotCache | undefined;
     try {
       refuseForged(header, allowedOrigins);
       looks = this.#looksAt(query);
@@ -109,14 +111,14 @@ export class ConsoleAnswers {
     }
   }
 
-  #looksAt(query: URLSearchParams): Looks {
+  #looksAt(query: URLSearchParams): SnapshotCache {
     const service = query.get('service') ?? this.settings.sources[0]!.service;
     const looks = this.#looks.get(service);
     if (looks) return looks;
     throw new Refusal('UNKNOWN_SERVICE', `The console shows no lock service ${quote(service)}.`);
   }
 
-  #failed(error: unknown, looks: Looks | undefined): Reply {
+  #failed(error: unknown, looks: SnapshotCache | undefined): Reply {
     const seen = refusalOf(error);
     if (!(seen instanceof Refusal)) this.settings.onError(error);
     const refusal =
@@ -126,7 +128,7 @@ export class ConsoleAnswers {
     return errorReply(refusal, looks?.now() ?? Date.now());
   }
 
-  #session(looks: Looks): Content<'session'> {
+  #session(looks: SnapshotCache): Content<'session'> {
     const { title, sources, actions } = this.settings;
     const { leaseMs } = looks.source;
     const services = sources.map(({ service }) => service);
@@ -137,7 +139,7 @@ export class ConsoleAnswers {
 /** @throws Refusal where the application does not say who asks */
 function nameOf(who: unknown): string {
   const name = typeof who === 'string' ? who.trim() : '';
-  if (name !== '') return name.slice(0, LONGEST_BY);
+  if (name !== '') return name.slice(0, MAX_BY);
   throw new Refusal(
     'WHO_UNKNOWN',
     'The application did not say who asks, so nothing was done: see who of its console.',

@@ -4,16 +4,16 @@ import { groupName, type Instance, type Roll, totalsOf, unlistedIn } from '../..
 import { type Blocked, blockedLately, blockedNow, deadHolders, longestWaits } from '../../views/waits.js';
 import type { Completeness, CONSOLE_SCHEMA, ConsoleBodies, DeadlockSeen, InstanceRow } from '../bodies.js';
 import { contains, listed, type Query } from './query.js';
-import type { Looks } from './source.js';
+import type { SnapshotCache } from './source.js';
 
 /** A body before its version and its service are added. */
 export type Content<K extends keyof ConsoleBodies> = Omit<ConsoleBodies[K], 'schemaVersion' | 'service'> & {
   readonly schemaVersion?: typeof CONSOLE_SCHEMA;
 };
 
-const MOST_NAMED = 20;
+const MAX_NAMED = 20;
 const TOP = 5;
-const MOST_CELLS = 50;
+const MAX_CELLS = 50;
 
 function completenessOf(roll: Roll): Completeness {
   const { completeness, instances, asked, silent, unreadable } = roll;
@@ -24,7 +24,7 @@ function completenessOf(roll: Roll): Completeness {
     completeness,
     heard: instances.length,
     asked,
-    silent: silent.slice(0, MOST_NAMED),
+    silent: silent.slice(0, MAX_NAMED),
     silentCount: Math.max(silent.length, unheard),
     unreadable,
     unlistedHeld: unlisted.held,
@@ -37,7 +37,7 @@ export function rollBody(roll: Roll): { readonly at: number; readonly fleet: Com
   return { at: roll.askedAt, fleet: completenessOf(roll) };
 }
 
-export async function showNow(looks: Looks): Promise<Content<'now'>> {
+export async function showNow(looks: SnapshotCache): Promise<Content<'now'>> {
   const [roll, { health, mayOnlyLook }, jobs] = await Promise.all([
     looks.roll(),
     looks.health(),
@@ -59,7 +59,7 @@ export async function showNow(looks: Looks): Promise<Content<'now'>> {
     ...totalsOf(roll),
     oldestWaitSince: waits[0] ? askedAt - waits[0].waitedMs : null,
     lastMinute: lastMinuteOf(instances),
-    deaf: deaf.slice(0, MOST_NAMED),
+    deaf: deaf.slice(0, MAX_NAMED),
     deafCount: deaf.length,
     blockers: topBlockers(roll),
     longestWaits: waits.map(({ instanceId, call, resource, waitedMs, group, callSite, heldBy }) => ({
@@ -122,20 +122,20 @@ function topBlockers(roll: Roll): ConsoleBodies['now']['blockers'] {
 }
 
 function deadlocksSeen({ deadlocks }: Roll): DeadlockSeen[] {
-  return deadlocks.slice(0, MOST_NAMED).map((calls) => ({
+  return deadlocks.slice(0, MAX_NAMED).map((calls) => ({
     sentence: describeDeadlock(calls, quote(calls[0]!.instanceId)),
     resources: calls.map(({ holds }) => holds),
   }));
 }
 
-export async function showBlockers(looks: Looks): Promise<Content<'blockers'>> {
+export async function showBlockers(looks: SnapshotCache): Promise<Content<'blockers'>> {
   const roll = await looks.roll();
   const cells = blockedLately(roll);
   return {
     ...rollBody(roll),
-    cells: cells.slice(0, MOST_CELLS).map(cellOf),
+    cells: cells.slice(0, MAX_CELLS).map(cellOf),
     cellCount: cells.length,
-    now: blockedNow(roll).slice(0, MOST_CELLS).map(cellOf),
+    now: blockedNow(roll).slice(0, MAX_CELLS).map(cellOf),
     isCounting: roll.instances.some(({ lastMinute }) => lastMinute !== null),
     deadlocks: deadlocksSeen(roll),
   };
@@ -147,7 +147,7 @@ function cellOf({ waiter, holder, waitedMs, calls }: Blocked): Blocked {
 
 const STOOD_STILL_MS = 1_000;
 
-export async function showInstances(looks: Looks, query: Query): Promise<Content<'instances'>> {
+export async function showInstances(looks: SnapshotCache, query: Query): Promise<Content<'instances'>> {
   const filter = query.text('filter').toLowerCase();
   const state = query.oneOf('state', ['all', 'trouble']);
   const { by, isDescending } = query.sort(['instance', 'version', 'started', 'loop', 'held', 'waiting']);
@@ -171,14 +171,14 @@ export async function showInstances(looks: Looks, query: Query): Promise<Content
 }
 
 function instanceRow(instance: Instance, askedAt: number): InstanceRow {
-  const { instanceId, health, version, uptimeMs, loopDelayMs, stoodStillMs, hearing, more, lastMinute } = instance;
+  const { instanceId, health, version, uptimeMs, loopDelayMs, blockedMs, hearing, more, lastMinute } = instance;
   return {
     instanceId,
     state: health,
     version,
     startedAt: askedAt - uptimeMs,
     loopDelayMs,
-    stoodStillMs,
+    blockedMs,
     hearing,
     held: instance.held.length + more.held,
     waiting: instance.waiting.length + more.waiting,
@@ -188,6 +188,6 @@ function instanceRow(instance: Instance, askedAt: number): InstanceRow {
   };
 }
 
-function isTroubled({ state, hearing = true, stoodStillMs = 0 }: InstanceRow): boolean {
-  return state !== 'up' || !hearing || stoodStillMs > STOOD_STILL_MS;
+function isTroubled({ state, hearing = true, blockedMs = 0 }: InstanceRow): boolean {
+  return state !== 'up' || !hearing || blockedMs > STOOD_STILL_MS;
 }

@@ -2,13 +2,13 @@ import type { JobInfo } from '../../../features/jobs/core/job-info.js';
 import type { ConsoleBodies } from '../bodies.js';
 import type { Content } from './fleet-views.js';
 import { contains, listed, type Query } from './query.js';
-import type { Looks } from './source.js';
+import type { SnapshotCache } from './source.js';
 
-const MOST_RUNS = 100;
-const MOST_INSTANCES = 20;
+const MAX_RUNS = 100;
+const MAX_INSTANCES = 20;
 const FAILED: readonly unknown[] = ['error', 'lost', 'crashed'];
 
-export async function showJobs(looks: Looks, query: Query): Promise<Content<'jobs'>> {
+export async function showJobs(looks: SnapshotCache, query: Query): Promise<Content<'jobs'>> {
   const filter = query.text('filter').toLowerCase();
   const state = query.oneOf('state', ['all', 'running', 'paused', 'failed', 'missed']);
   const { by, isDescending } = query.sort(['name', 'next', 'last', 'missed']);
@@ -25,10 +25,10 @@ export async function showJobs(looks: Looks, query: Query): Promise<Content<'job
   return { at: looks.now(), ...listed(rows, order, limit, ({ job, runs }) => ({ ...rowOf(job), history: runs })) };
 }
 
-export async function showJob(looks: Looks, query: Query): Promise<Content<'job'>> {
+export async function showJob(looks: SnapshotCache, query: Query): Promise<Content<'job'>> {
   const name = query.name('name');
-  const { job: info, runs } = await looks.job(name, MOST_RUNS);
-  return { at: looks.now(), job: rowOf(info), instances: info.instances.slice(0, MOST_INSTANCES), runs };
+  const { job: info, runs } = await looks.job(name, MAX_RUNS);
+  return { at: looks.now(), job: rowOf(info), instances: info.instances.slice(0, MAX_INSTANCES), runs };
 }
 
 function isIn(state: string, { running, pause, lastRun, missed }: JobInfo): boolean {

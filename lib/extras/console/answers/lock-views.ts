@@ -6,15 +6,15 @@ import { fencingTickOf } from '../../../kernel/store/fencing-token.js';
 import type { ConsoleBodies, LockHolder, LockLife, LockRow, LockWaiting } from '../bodies.js';
 import { type Content, rollBody } from './fleet-views.js';
 import { contains, listed, type Query } from './query.js';
-import type { Looks } from './source.js';
+import type { SnapshotCache } from './source.js';
 
-const MOST_GROUPS = 200;
-const MOST_LISTED = 100;
+const MAX_GROUPS = 200;
+const MAX_LISTED = 100;
 
 /** The rows of a roll call are made once, for all viewers. */
 const rowsOfRoll = new WeakMap<Roll, readonly LockRow[]>();
 
-export async function showLocks(looks: Looks, query: Query): Promise<Content<'locks'>> {
+export async function showLocks(looks: SnapshotCache, query: Query): Promise<Content<'locks'>> {
   const text = query.text('filter');
   const group = query.text('group', '', 512);
   const state = query.oneOf('state', ['all', 'held', 'waited', 'trouble']);
@@ -49,7 +49,7 @@ function isIn(state: 'all' | 'held' | 'waited' | 'trouble', { life, waiters, fen
 }
 
 /** Where the instances have more than they can list, they are asked once more, for names that begin with the filter. */
-async function rowsFor(looks: Looks, roll: Roll, filter: string): Promise<readonly LockRow[]> {
+async function rowsFor(looks: SnapshotCache, roll: Roll, filter: string): Promise<readonly LockRow[]> {
   const rows = rowsOf(roll);
   const about = await looks.rollAbout(filter);
   if (about === roll) return rows;
@@ -89,15 +89,15 @@ function rowOf({ resource, mode, lease, waiters, oldestWaitMs }: SeenLock, at: n
 
 function groupsOf(rows: readonly LockRow[]): string[] {
   const groups = new Set(rows.flatMap(({ group }) => (group === undefined ? [] : [group])));
-  return [...groups].sort().slice(0, MOST_GROUPS);
+  return [...groups].sort().slice(0, MAX_GROUPS);
 }
 
-export async function showLock(looks: Looks, query: Query): Promise<Content<'lock'>> {
+export async function showLock(looks: SnapshotCache, query: Query): Promise<Content<'lock'>> {
   const resource = query.name('resource');
   const [roll, { at, seen, before }] = await Promise.all([looks.rollAbout(resource), looks.explain(resource)]);
   const { state, cause } = seen;
   const calls = callsFor(resource, roll);
-  const holders = state.holders.slice(0, MOST_LISTED).map((holder): LockHolder => {
+  const holders = state.holders.slice(0, MAX_LISTED).map((holder): LockHolder => {
     const shown = holderOf(holder, resource, roll, at);
     return before ? { ...shown, conclusion: conclusionOn(holder, before.state, resource, roll) } : shown;
   });
@@ -110,7 +110,7 @@ export async function showLock(looks: Looks, query: Query): Promise<Content<'loc
     sentences: sentencesOf(seen, roll),
     holders,
     holderCount: state.holders.length,
-    queue: state.waiters.slice(0, MOST_LISTED).map((waiter, index) => {
+    queue: state.waiters.slice(0, MAX_LISTED).map((waiter, index) => {
       const { instanceId, mode, permits } = waiter;
       const label = labelText(waiter);
       const first = calls.find((each) => each.instanceId === instanceId);
@@ -126,7 +126,7 @@ export async function showLock(looks: Looks, query: Query): Promise<Content<'loc
       };
     }),
     queueCount: state.waiters.length,
-    calls: calls.slice(0, MOST_LISTED),
+    calls: calls.slice(0, MAX_LISTED),
     callCount: calls.length,
     ...(state.permits && { permits: state.permits }),
   };
@@ -182,7 +182,7 @@ function callsFor(resource: string, { instances, askedAt }: Roll): LockWaiting[]
   return calls.sort((a, b) => a.since - b.since);
 }
 
-export async function showLeaders(looks: Looks, query: Query): Promise<Content<'leaders'>> {
+export async function showLeaders(looks: SnapshotCache, query: Query): Promise<Content<'leaders'>> {
   const filter = query.text('filter').toLowerCase();
   const limit = query.limit(200);
   const [roll, { at, all }] = await Promise.all([looks.roll(), looks.leaderships()]);

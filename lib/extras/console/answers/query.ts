@@ -2,16 +2,16 @@ import { describeValue } from '../../../kernel/api/validation.js';
 import { quote, quoteSome } from '../../../kernel/util/quoted.js';
 import { Refusal } from './reply.js';
 
-const MOST_ROWS = 1_000;
-const LONGEST_TEXT = 200;
-const LONGEST_NAME = 1_024;
+const MAX_ROWS = 1_000;
+const MAX_TEXT = 200;
+const MAX_NAME = 1_024;
 
 /** Reads the query of an address. A value that cannot be is refused, so that a link never shows something else. */
 export class Query {
   constructor(private readonly values: URLSearchParams) {}
 
   /** @throws Refusal where it is too long */
-  text(name: string, fallback = '', longest = LONGEST_TEXT): string {
+  text(name: string, fallback = '', longest = MAX_TEXT): string {
     const value = this.values.get(name) ?? fallback;
     if (value.length > longest) throw new Refusal('BAD_REQUEST', `${name} has more than ${longest} characters.`);
     return value;
@@ -19,7 +19,7 @@ export class Query {
 
   /** A name that has to be there. @throws Refusal */
   name(name: string): string {
-    const value = this.text(name, '', LONGEST_NAME);
+    const value = this.text(name, '', MAX_NAME);
     if (value === '') throw new Refusal('BAD_REQUEST', `${name} is missing: ?${name}=…`);
     return value;
   }
@@ -45,8 +45,8 @@ export class Query {
     const text = this.values.get('limit');
     if (text === null || text === '') return fallback;
     const limit = Number(text);
-    if (Number.isInteger(limit) && limit >= 1 && limit <= MOST_ROWS) return limit;
-    throw new Refusal('BAD_REQUEST', `limit must be 1 to ${MOST_ROWS}, not ${describeValue(text)}.`);
+    if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_ROWS) return limit;
+    throw new Refusal('BAD_REQUEST', `limit must be 1 to ${MAX_ROWS}, not ${describeValue(text)}.`);
   }
 }
 

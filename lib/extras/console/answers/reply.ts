@@ -113,7 +113,7 @@ const STEPS: Readonly<Record<string, number>> = {
   at: Infinity,
   roundTripMs: 10,
   loopDelayMs: 50,
-  stoodStillMs: 50,
+  blockedMs: 50,
   forMs: 60_000,
 };
 const TIME_STEP = 1_000;

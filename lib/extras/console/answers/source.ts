@@ -29,8 +29,8 @@ const SHARED_MS = 1_000;
 /** How long instances have to answer. */
 const ROLL_MS = 500;
 /** A page that is told in time that Redis is away is better than one that waits. */
-const LONGEST_MS = 3_000;
-const MOST_SHARED = 200;
+const MAX_MS = 3_000;
+const MAX_SHARED = 200;
 /** So many runs of each job a list shows. */
 const SHOWN_RUNS = 14;
 /** Two looks at a lock are compared that are so far apart. */
@@ -52,7 +52,7 @@ interface Look {
 }
 
 /** Looks at one lock service. What several viewers ask for within a second is asked once. */
-export class Looks {
+export class SnapshotCache {
   readonly #shared = new Map<string, { readonly at: number; readonly answer: Promise<unknown> }>();
   readonly #terms = new Map<string, { token: number | undefined; transitions: number; since: number }>();
   readonly #earlier = new Map<string, { last: Look; before?: Look }>();
@@ -76,7 +76,7 @@ export class Looks {
       const ahead = fleet.askedAt - Date.now();
       // The answer took a while. That which took the shortest time is the nearest to the truth, until a clock is set.
       const known = this.#aheadMs ?? -Infinity;
-      if (ahead > known || known - ahead > 2 * LONGEST_MS) this.#aheadMs = ahead;
+      if (ahead > known || known - ahead > 2 * MAX_MS) this.#aheadMs = ahead;
       return rollOf(fleet, await this.source.client.connected());
     });
   }
@@ -130,7 +130,7 @@ export class Looks {
       if (known.token !== undefined) known.transitions++;
       known.token = token;
     }
-    if (this.#terms.size < MOST_SHARED * 5) this.#terms.set(name, known);
+    if (this.#terms.size < MAX_SHARED * 5) this.#terms.set(name, known);
     return { transitions: known.transitions, lookedAtSince: known.since };
   }
 
@@ -148,7 +148,7 @@ export class Looks {
       const before = known && look.at - known.at >= LOOKS_APART_MS.least ? known : earlier?.before;
       this.#earlier.delete(resource);
       this.#earlier.set(resource, { last: look, ...(before && { before }) });
-      if (this.#earlier.size > MOST_SHARED) this.#earlier.delete(this.#earlier.keys().next().value!);
+      if (this.#earlier.size > MAX_SHARED) this.#earlier.delete(this.#earlier.keys().next().value!);
       return { at: this.now(), seen: explanation, before: before?.explanation };
     });
   }
@@ -164,7 +164,7 @@ export class Looks {
     if (shared && now < shared.at + SHARED_MS) return shared.answer as Promise<T>;
     for (const [each, { at }] of this.#shared) if (now >= at + SHARED_MS) this.#shared.delete(each);
     const answer = within(look(), this.clock);
-    if (this.#shared.size < MOST_SHARED) this.#shared.set(key, { at: now, answer });
+    if (this.#shared.size < MAX_SHARED) this.#shared.set(key, { at: now, answer });
     answer.catch(() => {});
     return answer;
   }
@@ -173,7 +173,7 @@ export class Looks {
 /** @throws Refusal for what cannot be answered, or not in time */
 async function within<T>(looking: Promise<T>, clock: Clock): Promise<T> {
   const over = new AbortController();
-  const late = pause(clock, LONGEST_MS, over.signal).then((why) => {
+  const late = pause(clock, MAX_MS, over.signal).then((why) => {
     if (why === 'time') throw redisAway();
     return undefined as never;
   });

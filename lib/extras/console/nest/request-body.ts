@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Refusal } from '../answers/reply.js';
 
 /** More than an action ever needs. */
-const MOST_BYTES = 4_096;
+const MAX_BYTES = 4_096;
 
 /** A request of Express, or of Fastify, which has that of Node as `raw`. */
 export type WithBody = Pick<IncomingMessage, 'headers'> & {
@@ -45,5 +45,5 @@ function parse(text: string): unknown {
 }
 
 function checkSize(bytes: number): void {
-  if (bytes > MOST_BYTES) throw new Refusal('TOO_LARGE', `The body has more than ${MOST_BYTES} bytes.`);
+  if (bytes > MAX_BYTES) throw new Refusal('TOO_LARGE', `The body has more than ${MAX_BYTES} bytes.`);
 }

@@ -62,10 +62,10 @@ export class RaceKit implements SteppedTime {
    */
   use(app: AppWithLocks, name: string = DEFAULT_NAME): RedisLockService {
     const [service, options] = found(app, name);
-    const { defaults, group, labelGroups, unclearNames, transactions } = options;
+    const { defaults, group, labelGroups, suspiciousNames, transactions } = options;
     const parts = partsOf(service)!;
     const { client, singletonRuns } = parts;
-    Object.assign(parts, this.#parts(name, { defaults, group, labelGroups, unclearNames, transactions }));
+    Object.assign(parts, this.#parts(name, { defaults, group, labelGroups, suspiciousNames, transactions }));
     this.#undo.push(() => void Object.assign(parts, { client, singletonRuns }));
     return service;
   }

@@ -76,7 +76,7 @@ interface ScheduleOptions {
 /** How many turns of the event loop an actor has that is at no point: it may wait for what the tool does not control. */
 const TURNS = 5;
 /** How many timers may fire in a row without an actor that comes to a point or ends. */
-const MOST_TIMERS = 2_000;
+const MAX_TIMERS = 2_000;
 const NEVER = new Promise<never>(() => {});
 
 /**
@@ -238,7 +238,7 @@ export class Schedule implements ActorTurns {
     let passedMs = 0;
     for (let timers = 0; this.#activity === before; timers++) {
       const inMs = time.nextInMs();
-      this.#isStuck = inMs === undefined || timers === MOST_TIMERS;
+      this.#isStuck = inMs === undefined || timers === MAX_TIMERS;
       if (this.#isStuck) break;
       passedMs += inMs!;
       await time.step();

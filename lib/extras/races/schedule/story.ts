@@ -48,7 +48,7 @@ export function tellTime(ms: number): string {
 }
 
 /** Shorter numbers may mean something else. */
-const FEWEST_DIGITS = 10;
+const MIN_DIGITS = 10;
 
 /**
  * Puts names in place of fencing tokens: `A's token`, and `A's 2nd token`. One that several actors have is not named.
@@ -60,7 +60,7 @@ export function nameTokens(tokens: ReadonlyMap<number, ReadonlySet<string>>): (t
   const counts = new Map<string, number>();
   for (const [token, actors] of tokens) {
     const [actor] = actors;
-    if (actor === undefined || actors.size > 1 || String(token).length < FEWEST_DIGITS) continue;
+    if (actor === undefined || actors.size > 1 || String(token).length < MIN_DIGITS) continue;
     const count = (counts.get(actor) ?? 0) + 1;
     counts.set(actor, count);
     names.set(String(token), `${actor}'s ${count === 1 ? '' : `${ordinal(count)} `}token`);

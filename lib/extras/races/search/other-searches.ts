@@ -67,7 +67,7 @@ export class Repetition implements Search {
  * Every schedule with at most so many switches from an actor that can go on, and faults. There are few of them where
  * there are few switches.
  */
-export class FewSwitchesSearch implements Search {
+export class MinimalSwitchSearch implements Search {
   readonly #path: { readonly choices: readonly Choice[]; readonly order: readonly Choice[]; next: number }[] = [];
   #depth = 0;
   #left: number;

@@ -137,7 +137,7 @@ export function spanTelemetry(provider?: TracerProvider, renewalSpans = false): 
 }
 
 /** Values of histograms that wait until they are given to the SDK. */
-const MOST_WAITING = 1_000;
+const MAX_WAITING = 1_000;
 
 /** Our metrics in each meter: lock services that report to the same one share its series. */
 const inMeters = new WeakMap<Meter, LockMetrics<OpenTelemetryAttributes>>();
@@ -210,7 +210,7 @@ class HistogramSink implements MetricSink<OpenTelemetryAttributes> {
   record(metric: LockMetric, value: number, attributes: OpenTelemetryAttributes): void {
     if (this.#waiting.length === 0) setImmediate(() => this.flush());
     this.#waiting.push({ histogram: this.#histograms.get(metric)!, value, attributes });
-    if (this.#waiting.length >= MOST_WAITING) this.flush();
+    if (this.#waiting.length >= MAX_WAITING) this.flush();
     if (this.#error === undefined) return;
     const { thrown } = this.#error;
     this.#error = undefined;

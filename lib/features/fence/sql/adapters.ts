@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import { describeValue } from '../../../kernel/api/validation.js';
-import { dialectNamed, type FenceDialect, type Execute, saysAutocommit } from './dialects.js';
+import { dialectNamed, type FenceDialect, type Execute, isAutocommit } from './dialects.js';
 
 type Method = (...args: never[]) => unknown;
 
@@ -139,7 +139,7 @@ const ADAPTERS: readonly Adapter[] = [
     const connection = (has(tx, 'promise') ? call(tx, 'promise') : tx) as Found;
     const run: Execute = async (statement, values) => {
       const result = await call(connection, 'execute', statement.marked, values);
-      if (saysAutocommit(result)) throw outside('mysql2', 'call beginTransaction() before');
+      if (isAutocommit(result)) throw outside('mysql2', 'call beginTransaction() before');
       return result;
     };
     return { dialect: 'mysql', run };

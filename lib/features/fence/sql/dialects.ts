@@ -137,7 +137,7 @@ interface MysqlHeader {
 const IN_TRANSACTION = 1;
 
 /** Whether the reply of a MySQL server says that no transaction is open. */
-export function saysAutocommit(result: unknown): boolean {
+export function isAutocommit(result: unknown): boolean {
   const status = headerOf(result)?.status;
   return status !== undefined && (status & IN_TRANSACTION) === 0;
 }

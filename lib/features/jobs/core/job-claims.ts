@@ -20,7 +20,7 @@ export interface MissedSpan {
  * What a claim tells the record of its job. Without it, a claim neither reads nor writes the record. With `historySize: 0`
  * and neither `schedule` nor `next`, it makes no record: it obeys a pause, and keeps a record that is there.
  */
-export interface JobNote {
+export interface ClaimMetadata {
   /** What the run is for. `tick`: one tick. `manual`: a call of `runNow`. `catchUp`: all ticks that were missed. */
   readonly kind: 'tick' | 'manual' | 'catchUp';
   /** How many entries the history keeps; 0 for none. */
@@ -69,10 +69,10 @@ export interface TickClaim {
   /** For a tick that is a time of a schedule: the store's clock decides whether it may start. */
   readonly due?: DueWindow | undefined;
   /** What it tells the record of the job, in a store that has one. */
-  readonly note?: JobNote | undefined;
+  readonly note?: ClaimMetadata | undefined;
 }
 
-/** The schedule of another instance; see {@link JobNote.schedule}. */
+/** The schedule of another instance; see {@link ClaimMetadata.schedule}. */
 export interface ScheduleOfOther {
   readonly schedule: string;
   readonly instanceId: string;
@@ -170,16 +170,16 @@ export interface DueRefusal {
 
 const HOUR_MS = 60 * 60 * 1000;
 /** The largest `earlyMs`. */
-export const LONGEST_EARLY_MS = 24 * HOUR_MS;
+export const MAX_EARLY_MS = 24 * HOUR_MS;
 /** The largest part of `lateMs` that is for retrying the claim. */
-export const LONGEST_TRY_MS = HOUR_MS;
+export const MAX_TRY_MS = HOUR_MS;
 /** The largest part of `lateMs` that is for a random delay of the claim. */
-export const LONGEST_SPREAD_MS = HOUR_MS;
+export const MAX_SPREAD_MS = HOUR_MS;
 /**
  * How long the last claimed tick of a job is remembered: the longest window in which a tick may start, and an hour more
  * for clocks that differ in a fail-over.
  */
-export const LAST_TICK_KEEP_MS = 2 * LONGEST_EARLY_MS + LONGEST_TRY_MS + LONGEST_SPREAD_MS + HOUR_MS;
+export const LAST_TICK_KEEP_MS = 2 * MAX_EARLY_MS + MAX_TRY_MS + MAX_SPREAD_MS + HOUR_MS;
 /** A claim is remembered this much longer than the window, so that they never end in the same millisecond. */
 const MARGIN_MS = 1_000;
 

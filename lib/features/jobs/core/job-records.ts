@@ -12,8 +12,8 @@ const JOBS_AT_ONCE = 100;
 /** So many of these commands are on their way at once: Redis looks for the next jobs while the last ones are read. */
 const LOOKS_AT_ONCE = 4;
 /** So many instances a list names of each job. */
-const MOST_LISTED = 10;
-const MOST_INSTANCES = 1_000;
+const MAX_LISTED = 10;
+const MAX_INSTANCES = 1_000;
 /** An instance that came to no tick for this long by another schedule may have been replaced. */
 const OTHER_SHOWN_MS = 2 * 24 * 60 * 60 * 1000;
 const BY = /^manual:\S+ by ([^]+)$/;
@@ -45,7 +45,7 @@ export class JobRecords {
     const states: JobState[][] = [];
     const rest = parts.entries();
     const lookOn = async (): Promise<void> => {
-      for (const [index, some] of rest) states[index] = await this.#look(some, limit, MOST_LISTED, 'list jobs');
+      for (const [index, some] of rest) states[index] = await this.#look(some, limit, MAX_LISTED, 'list jobs');
     };
     await Promise.all(Array.from({ length: LOOKS_AT_ONCE }, lookOn));
     // The index remembers jobs for longer than their records last.
@@ -58,7 +58,7 @@ export class JobRecords {
 
   /** @throws JobNotFoundError when it is not known */
   async get(name: string, own: ReadonlySet<string>): Promise<JobInfo> {
-    return this.#infoOf(name, await this.#known(name, own, 1, 'get the job', MOST_INSTANCES), own);
+    return this.#infoOf(name, await this.#known(name, own, 1, 'get the job', MAX_INSTANCES), own);
   }
 
   async history(name: string, own: ReadonlySet<string>, limit: number): Promise<JobRun[]> {
@@ -107,7 +107,7 @@ export class JobRecords {
   /** The error for a job whose code is not here. Where the store cannot be asked, it counts as unknown. */
   async notHere(name: string, own: ReadonlySet<string>): Promise<JobNotFoundError> {
     try {
-      const [state] = await this.#look([name], 0, MOST_INSTANCES, 'find the job');
+      const [state] = await this.#look([name], 0, MAX_INSTANCES, 'find the job');
       if (state?.isKnown) {
         return JobNotFoundError.elsewhere(
           name,

@@ -1,5 +1,5 @@
 import type { ClaimEnd, MissedSpan, ScheduleOfOther, Tick, TickClaim, TickReply } from './job-claims.js';
-import type { OperatorRequest } from '../../../kernel/store/hearing.js';
+import type { OperatorRequest } from '../../../kernel/store/message-health.js';
 import type { LockOwner } from '../../../kernel/store/lock-store.js';
 import { LockStoreError } from '../../../kernel/store/store-error.js';
 
@@ -70,9 +70,9 @@ export interface JobPause {
 /** How long a record outlives the next tick that is due, and the time of the last command. */
 export const JOB_KEEP_MS = 7 * 24 * 60 * 60 * 1000;
 /** How many missed ticks one command names at most. */
-export const MOST_MISSED_AT_ONCE = 1_000;
+export const MAX_MISSED_AT_ONCE = 1_000;
 /** How many pauses that end by themselves a record keeps at most. */
-export const MOST_TIMED_PAUSES = 16;
+export const MAX_TIMED_PAUSES = 16;
 
 /** How a run ended, as its process tells the store. */
 export interface RunEnd {
@@ -91,9 +91,9 @@ export const DIFFER_MS = 60 * 60 * 1000;
 export interface JobRegistration {
   /** The lock of the job. */
   readonly resource: string;
-  /** See {@link JobNote.schedule}. */
+  /** See {@link ClaimMetadata.schedule}. */
   readonly schedule?: string | undefined;
-  /** See {@link JobNote.next}. */
+  /** See {@link ClaimMetadata.next}. */
   readonly next?: number | undefined;
   /**
    * The single date of the job, in milliseconds since the Unix epoch. It takes the place of one that is registered, unless
@@ -105,7 +105,7 @@ export interface JobRegistration {
 /** Ticks that no instance claimed, as one instance has counted them. */
 export interface MissedNote {
   readonly resource: string;
-  /** See {@link JobNote.schedule}. If the record has another one, nothing is noted. */
+  /** See {@link ClaimMetadata.schedule}. If the record has another one, nothing is noted. */
   readonly schedule: string;
   /** The last accounted tick that the count began after. If it has moved on meanwhile, nothing is noted. */
   readonly after: number;
@@ -116,7 +116,7 @@ export interface MissedNote {
   readonly historySize: number;
   /** For `onMissed: 'runOnce'`: a catch-up is owed if the newest was due within this time. Not set: none is owed. */
   readonly runWithinMs?: number | undefined;
-  /** See {@link JobNote.next}. */
+  /** See {@link ClaimMetadata.next}. */
   readonly next?: number | undefined;
 }
 
@@ -172,7 +172,7 @@ export interface JobState {
   readonly isKnown: boolean;
   /** The time of the store. */
   readonly now: number;
-  /** See {@link JobNote.schedule}. */
+  /** See {@link ClaimMetadata.schedule}. */
   readonly schedule?: string;
   /** Another schedule by which an instance came to a tick while this one was in force: since when, and when last. */
   readonly other?: ScheduleOfOther & { readonly since: number; readonly seenAt: number };

@@ -5,15 +5,15 @@ import type { ScheduleOfOther } from './job-claims.js';
 import type { Runtime } from '../../../kernel/holding/runtime.js';
 import type { Timer } from '../../../kernel/util/clock.js';
 import { quote, quoteSome } from '../../../kernel/util/quoted.js';
-import { JobLook, type Question } from './job-look.js';
+import { JobPoll, type Question } from './job-poll.js';
 import { scheduleOf } from './job-info.js';
-import { MissedNotes } from './missed-notes.js';
+import { MissedTickReports } from './missed-tick-reports.js';
 import { isChanged, isDue, type TickSchedule, type Watched } from './watched-job.js';
 
 /** The first look comes within this time of the start, so that a fleet that starts at once does not ask at once. */
 const FIRST_LOOK_MS = 1_000;
 /** The scheduler of an application that starts slowly comes later. After so many looks, a job is one that is disabled. */
-const MOST_UNSCHEDULED = 30;
+const MAX_UNSCHEDULED = 30;
 /** While Redis does not answer, the pauses between two tries. */
 const RETRY_MS = { first: 1_000, longest: 30_000 };
 /** After so many schedules, whose next ticks take some milliseconds to compute, the event loop has a turn. */
@@ -33,7 +33,7 @@ const ASK_AGAIN_MS = 5 * 60_000;
  */
 export class MissedTicks {
   readonly #jobs = new Map<string, Watched>();
-  readonly #notes: MissedNotes;
+  readonly #notes: MissedTickReports;
   #timer: Timer | undefined;
   #isStarted = false;
   #isLooking = false;
@@ -48,7 +48,7 @@ export class MissedTicks {
     private readonly store: JobStore,
     private readonly warn: (line: string) => void = () => {},
   ) {
-    this.#notes = new MissedNotes(runtime, store);
+    this.#notes = new MissedTickReports(runtime, store);
     runtime.closing.addEventListener('abort', () => this.#leave(), { once: true });
   }
 
@@ -164,10 +164,10 @@ export class MissedTicks {
   #pauseMs(): number {
     let pauseMs = this.#failures > 0 ? retryMs(this.#failures - 1) : Infinity;
     const wrongMs = this.#failures > 0 ? Infinity : this.#wrongAgainAt - this.runtime.clock.now();
-    for (const { job, isRegistered, unscheduled, wrongAt } of this.#jobs.values()) {
-      const isSoon = this.#failures === 0 && !isRegistered && unscheduled < MOST_UNSCHEDULED;
+    for (const { job, isRegistered, unscheduled, lastFailedAt } of this.#jobs.values()) {
+      const isSoon = this.#failures === 0 && !isRegistered && unscheduled < MAX_UNSCHEDULED;
       const forJobMs = isSoon ? FIRST_LOOK_MS : job.graceMs;
-      pauseMs = Math.min(pauseMs, wrongAt === undefined ? forJobMs : wrongMs);
+      pauseMs = Math.min(pauseMs, lastFailedAt === undefined ? forJobMs : wrongMs);
     }
     return pauseMs;
   }
@@ -176,11 +176,12 @@ export class MissedTicks {
   async #lookAtAll(): Promise<void> {
     const { clock, random } = this.runtime;
     const jobs = [...this.#jobs.values()];
-    const look = new JobLook((watched, state) => this.#answered(watched, state), random);
-    await look.ask(this.#questions(jobs.filter(({ wrongAt }) => wrongAt === undefined)));
+    const look = new JobPoll((watched, state) => this.#answered(watched, state), random);
+    await look.ask(this.#questions(jobs.filter(({ lastFailedAt }) => lastFailedAt === undefined)));
     const isTurnOfWrong = clock.now() >= this.#wrongAgainAt;
-    if (isTurnOfWrong) await look.askAgain(this.#questions(jobs.filter(({ wrongAt }) => wrongAt !== undefined)));
-    const isOneMore = this.#noteWrong(look.failed);
+    if (isTurnOfWrong)
+      await look.askAgain(this.#questions(jobs.filter(({ lastFailedAt }) => lastFailedAt !== undefined)));
+    const isOneMore = this.#recordFailures(look.failed);
     if (!isOneMore && !isTurnOfWrong) return;
     this.#wrongTries = isOneMore ? 0 : this.#wrongTries + 1;
     this.#wrongAgainAt = clock.now() + retryMs(this.#wrongTries);
@@ -207,7 +208,7 @@ export class MissedTicks {
     if (this.runtime.closing.aborted) return;
     this.#timeFirst(watched, state);
     await this.#account(watched, state);
-    watched.wrongAt = undefined;
+    watched.lastFailedAt = undefined;
   }
 
   /**
@@ -225,16 +226,16 @@ export class MissedTicks {
     const timerFiresIn = watched.since + ms - clock.now();
     let tries = 0;
     const fireOnce = (): void => {
-      const isOver = this.runtime.closing.aborted || ++tries > MOST_UNSCHEDULED;
+      const isOver = this.runtime.closing.aborted || ++tries > MAX_UNSCHEDULED;
       if (!isOver && !fire()) clock.setTimer(fireOnce, FIRST_LOOK_MS, { background: true });
     };
     if (firesIn < timerFiresIn) clock.setTimer(fireOnce, firesIn, { background: true });
   }
 
   /** They are asked for by themselves from now on. @returns whether one of them was right until now */
-  #noteWrong(failed: ReadonlyMap<Watched, unknown>): boolean {
-    const added = [...failed].filter(([{ wrongAt }]) => wrongAt === undefined);
-    for (const watched of failed.keys()) watched.wrongAt = this.runtime.clock.now();
+  #recordFailures(failed: ReadonlyMap<Watched, unknown>): boolean {
+    const added = [...failed].filter(([{ lastFailedAt }]) => lastFailedAt === undefined);
+    for (const watched of failed.keys()) watched.lastFailedAt = this.runtime.clock.now();
     if (added.length === 0) return false;
     const names = added.map(([{ job }]) => job.job);
     const what = names.length === 1 ? `the job ${quote(names[0]!)}` : `${names.length} jobs (${quoteSome(names)})`;

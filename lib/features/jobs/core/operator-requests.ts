@@ -2,7 +2,7 @@ import { JOB_PREFIX, jobResource } from '../../../kernel/api/resource.js';
 import type { LockEventOf } from '../../../kernel/events/events.js';
 import type { Runtime } from '../../../kernel/holding/runtime.js';
 import { ask } from '../../../kernel/store/ask.js';
-import type { OperatorRequest } from '../../../kernel/store/hearing.js';
+import type { OperatorRequest } from '../../../kernel/store/message-health.js';
 import type { JobStore, OperatorRequestChange } from './job-store.js';
 
 /** How long a request stands that no instance takes. */

@@ -8,13 +8,13 @@ import type { Lease } from '../../../kernel/api/lease.js';
 import { checkResource, jobResource } from '../../../kernel/api/resource.js';
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import {
-  LONGEST_EARLY_MS,
-  LONGEST_SPREAD_MS,
-  LONGEST_TRY_MS,
+  MAX_EARLY_MS,
+  MAX_SPREAD_MS,
+  MAX_TRY_MS,
   type DueWindow,
   windowMs,
   type Tick,
-  type JobNote,
+  type ClaimMetadata,
   type ScheduleOfOther,
   type MissedSpan,
 } from './job-claims.js';
@@ -80,7 +80,7 @@ export interface SingletonRunOptions {
         readonly at: number;
         /**
          * How far an instance's clock may differ from Redis's. A tick due further ahead is rejected, and so is one due
-         * longer ago than this, `spreadMs` and `waitMs` (at most an hour of it) together.
+         * longer ago than this, `jitterMs` and `waitMs` (at most an hour of it) together.
          *
          * @allowed 1 s to 24 h
          */
@@ -109,7 +109,7 @@ export interface SingletonRunOptions {
    * @allowed 0 ms to 1 h
    * @default 0
    */
-  readonly spreadMs?: number | undefined;
+  readonly jitterMs?: number | undefined;
   /**
    * `true` for a run that a person or program requests instead of the schedule. It has its own `tick` and no `due`. If
    * an earlier run has not ended, or the application shuts down, it fails with an error.
@@ -151,9 +151,9 @@ export interface JobTicks {
 }
 
 /** What the schedule of a job says of one of its ticks, for the record of the job. */
-export interface RunPlan extends Pick<JobNote, 'schedule' | 'previous' | 'next' | 'isDate'> {
+export interface RunPlan extends Pick<ClaimMetadata, 'schedule' | 'previous' | 'next' | 'isDate'> {
   /** @default 'tick', or 'manual' */
-  readonly kind?: JobNote['kind'];
+  readonly kind?: ClaimMetadata['kind'];
   /**
    * Accounts ticks that were missed after this one; `false` if there are none. Then the tick is claimed again. Where
    * the store did not account them, it is tried again within `waitMs`, and then the tick is not claimed.
@@ -180,8 +180,8 @@ export const OVERLAP = oneOf(['skip', 'wait'] as const);
 export const ON_CRASH = oneOf(['skip', 'retry'] as const);
 export const MAX_RERUNS = atLeast(1, 'reruns', 100).default(2);
 export const HISTORY_SIZE = atLeast(0, 'runs', 1_000);
-export const SPREAD = milliseconds(0, LONGEST_SPREAD_MS);
-export const MAX_CLOCK_SKEW = milliseconds(1_000, LONGEST_EARLY_MS);
+export const SPREAD = milliseconds(0, MAX_SPREAD_MS);
+export const MAX_CLOCK_SKEW = milliseconds(1_000, MAX_EARLY_MS);
 
 const DUE_OPTIONS = new OptionTable({
   at: atLeast(0, 'milliseconds since 1970').required(),
@@ -199,14 +199,14 @@ export const SINGLETON_RUN_OPTIONS = new OptionTable({
   due: checked<Due>((option, value) => DUE_OPTIONS.check('runSingleton as its due', value as object, `${option}.`)),
   historySize: HISTORY_SIZE.default(100),
   historyMessages: flag().default(false),
-  spreadMs: SPREAD.default(0),
+  jitterMs: SPREAD.default(0),
   manual: flag().default(false),
   lock: checked<SingletonRunOptions['lock']>(),
 } satisfies OptionsOf<SingletonRunOptions>);
 
 export function resolveSingletonRun(options: SingletonRunOptions, defaults: ResolvedDefaults) {
   SINGLETON_RUN_OPTIONS.check('runSingleton', options);
-  const { job, tick, onCrash, keepMs, due: time, spreadMs = 0 } = options;
+  const { job, tick, onCrash, keepMs, due: time, jitterMs = 0 } = options;
   if (options.manual && time !== undefined) {
     throw new InvalidLockOptionsError(
       'A run with manual: true has no due: no schedule says when. Leave due out.',
@@ -226,7 +226,7 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Reso
     group: job,
     warnAfterMs: Infinity,
   };
-  const due = time === undefined ? undefined : resolveDue(time, lock.waitMs, spreadMs);
+  const due = time === undefined ? undefined : resolveDue(time, lock.waitMs, jitterMs);
   // A claim that is forgotten before its lock expires could never be taken over.
   const leastMs = Math.max(onCrash === 'retry' ? 2 * lock.leaseMs : 0, due ? windowMs(due) : 0);
   return { options, lock, keepMs: Math.max(keepMs, leastMs), target, due };
@@ -246,6 +246,6 @@ export function checkReruns(
   );
 }
 
-function resolveDue({ at, maxClockSkewMs }: Due, waitMs: number, spreadMs: number): DueWindow {
-  return { at, earlyMs: maxClockSkewMs, lateMs: maxClockSkewMs + spreadMs + Math.min(waitMs, LONGEST_TRY_MS) };
+function resolveDue({ at, maxClockSkewMs }: Due, waitMs: number, jitterMs: number): DueWindow {
+  return { at, earlyMs: maxClockSkewMs, lateMs: maxClockSkewMs + jitterMs + Math.min(waitMs, MAX_TRY_MS) };
 }

@@ -23,7 +23,7 @@ import {
   type SingletonRunOptions,
   type SingletonWork,
 } from './singleton-run-options.js';
-import type { JobNote, TickClaim, TickReply } from './job-claims.js';
+import type { ClaimMetadata, TickClaim, TickReply } from './job-claims.js';
 
 type GrantedTick = Extract<TickReply, { status: 'granted' }>;
 
@@ -44,10 +44,10 @@ export class SingletonRuns {
     checkWork(work, 'runSingleton');
     const resolved = resolveSingletonRun(options, this.deps.defaults);
     const { resource } = resolved.target;
-    const { spreadMs = 0 } = options;
-    const closing = this.deps.closingHere();
+    const { jitterMs = 0 } = options;
+    const closing = this.deps.shutdownSignal();
     // The claims of the fleet come at random moments: which instance gets the tick is left to chance.
-    if (spreadMs > 0) await pause(this.deps.clock, spreadMs * this.deps.random.fraction(), closing);
+    if (jitterMs > 0) await pause(this.deps.clock, jitterMs * this.deps.random.fraction(), closing);
     const attempt: TickAttempt = {
       ...resolved,
       owner: { resource, id: createOwnerId(this.deps.store.clientId, this.deps.random), mode: 'exclusive' },
@@ -60,7 +60,10 @@ export class SingletonRuns {
     return this.#run(attempt, work);
   }
 
-  #noteOf(options: SingletonRunOptions, { schedule, previous, next, isDate, ...plan }: RunPlan): JobNote | undefined {
+  #noteOf(
+    options: SingletonRunOptions,
+    { schedule, previous, next, isDate, ...plan }: RunPlan,
+  ): ClaimMetadata | undefined {
     if (this.jobs.refusal !== undefined) return undefined;
     const { historySize = SINGLETON_RUN_OPTIONS.defaults.historySize, manual = false } = options;
     const kind = manual ? 'manual' : (plan.kind ?? 'tick');

@@ -4,7 +4,7 @@ import { LockUnavailableError } from '../../../kernel/api/errors.js';
 import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
 import { LockStoreError } from '../../../kernel/store/store-error.js';
 import type { LockOwner } from '../../../kernel/store/lock-store.js';
-import type { JobNote, TickClaim, TickReply } from './job-claims.js';
+import type { ClaimMetadata, TickClaim, TickReply } from './job-claims.js';
 import { type StoreRelease, validUntil } from '../../../kernel/holding/store-lease.js';
 import type { LockObservers } from '../../../kernel/events/observers.js';
 import type { SingleLease } from '../../../kernel/lease/single-lease.js';
@@ -26,7 +26,7 @@ export interface TickAttempt extends ReturnType<typeof resolveSingletonRun> {
   readonly owner: LockOwner;
   readonly plan: RunPlan;
   /** Where the store remembers jobs. */
-  readonly note: JobNote | undefined;
+  readonly note: ClaimMetadata | undefined;
   readonly startedAt: number;
   /** Aborts when the shutdown ends the attempt. */
   readonly closing: AbortSignal;
@@ -219,7 +219,7 @@ async function accountGap({ onGap }: RunPlan, last: number): Promise<'accounted'
   }
 }
 
-const MOST_BYTES = { name: 100, code: 100, message: 200 };
+const MAX_BYTES = { name: 100, code: 100, message: 200 };
 
 /** How one run has ended so far. The command that releases the lock of the job tells it to the store. */
 class RunEnding implements StoreRelease {
@@ -247,10 +247,10 @@ class RunEnding implements StoreRelease {
 /** It is the user's, and may be anything. */
 function describe(error: unknown, withMessage: boolean): Pick<RunEnd, 'errorName' | 'errorCode' | 'errorMessage'> {
   return {
-    errorName: read(() => (error instanceof Error ? error.name : typeof error), MOST_BYTES.name),
-    errorCode: read(() => (error as { readonly code?: unknown } | null | undefined)?.code, MOST_BYTES.code),
+    errorName: read(() => (error instanceof Error ? error.name : typeof error), MAX_BYTES.name),
+    errorCode: read(() => (error as { readonly code?: unknown } | null | undefined)?.code, MAX_BYTES.code),
     ...(withMessage && {
-      errorMessage: read(() => (error instanceof Error ? error.message : error), MOST_BYTES.message),
+      errorMessage: read(() => (error instanceof Error ? error.message : error), MAX_BYTES.message),
     }),
   };
 }

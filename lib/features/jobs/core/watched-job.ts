@@ -1,5 +1,5 @@
 import type { JobState, MissedNote } from './job-store.js';
-import { LONGEST_EARLY_MS } from './job-claims.js';
+import { MAX_EARLY_MS } from './job-claims.js';
 
 /** When the ticks of a job are due. Times are in milliseconds since the Unix epoch. */
 export interface TickSchedule {
@@ -33,7 +33,7 @@ interface WatchedJob {
   readonly graceMs: number;
   readonly onMissed: 'skip' | 'runOnce';
   /** A run for missed ticks is owed if the newest of them was due within this time. */
-  readonly missedWithinMs: number;
+  readonly catchUpWindowMs: number;
   /** Of a job that is due once: its date. `isOfClass`: it is in the code, so that it cannot change while the process runs. */
   readonly date?: { readonly isOfClass: boolean; at(): number | undefined } | undefined;
   /** When its ticks are due; `undefined` while it is not scheduled here, and if its ticks have no order. */
@@ -67,7 +67,7 @@ export interface Watched {
   askAgainAt: number;
   isRunningOwed: boolean;
   /** When the store last did not answer for it, on the monotonic clock, while it answered for other jobs. */
-  wrongAt?: number | undefined;
+  lastFailedAt?: number | undefined;
   /** What it told the store, as long as it does not know the answer. */
   unanswered: MissedNote | undefined;
   /** The last missed ticks that its observers were told of. */
@@ -87,6 +87,6 @@ export function isDue(
 ): boolean {
   if (!job.schedule()) return false;
   // The clock of this machine was far ahead, and was set back.
-  const isUnlikely = last > wallNow + LONGEST_EARLY_MS;
+  const isUnlikely = last > wallNow + MAX_EARLY_MS;
   return unanswered !== undefined || now >= askAgainAt || next + job.graceMs < wallNow || isUnlikely;
 }

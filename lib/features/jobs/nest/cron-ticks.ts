@@ -1,13 +1,6 @@
 import type { TickSchedule } from '../core/watched-job.js';
 import type { CronJobLike, TimerTime } from './job-schedules.js';
-import {
-  type CronTimeLike,
-  lastTickUntil,
-  LONGEST_CHANGE_HOURS,
-  tickAfter,
-  type ZonedTime,
-  zoneOf,
-} from './next-tick.js';
+import { type CronTimeLike, lastTickUntil, MAX_CHANGE_HOURS, tickAfter, type ZonedTime, zoneOf } from './next-tick.js';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -210,7 +203,7 @@ export class CronTicks implements TickSchedule {
 function isUsual(time: ZonedTime): boolean {
   const { offset } = time;
   return (
-    time.plus({ hours: -LONGEST_CHANGE_HOURS }).offset === offset &&
-    time.plus({ hours: LONGEST_CHANGE_HOURS }).offset === offset
+    time.plus({ hours: -MAX_CHANGE_HOURS }).offset === offset &&
+    time.plus({ hours: MAX_CHANGE_HOURS }).offset === offset
   );
 }

@@ -1,11 +1,11 @@
-import type { Job, Occasion } from './run-job.js';
+import type { Job, RunTrigger } from './run-job.js';
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import { cronTicksOf } from './cron-ticks.js';
 import { timeOf, type TimerTime } from './job-schedules.js';
 import { checkSpread, JOB_OPTIONS, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';
 
 /** Returns the tick of a schedule that fires now, as the fleet is asked for it. */
-export function cronTickAt(cronTime: TimerTime, now: number, options: Job['options']): Occasion['tick'] {
+export function cronTickAt(cronTime: TimerTime, now: number, options: Job['options']): RunTrigger['tick'] {
   if (cronTime.realDate) return dateTick(timeOf(cronTime.source)!, options);
   const schedule = cronTicksOf(cronTime);
   const { overlap: _, ...tick } = dateTick(schedule.firedAt(now), options);
@@ -13,7 +13,7 @@ export function cronTickAt(cronTime: TimerTime, now: number, options: Job['optio
 }
 
 /** Returns the tick of a job on a single date. */
-export function dateTick(at: number, { maxClockSkewMs, overlapOnDate }: Job['options']): Occasion['tick'] {
+export function dateTick(at: number, { maxClockSkewMs, overlapOnDate }: Job['options']): RunTrigger['tick'] {
   const due = { at, maxClockSkewMs };
   // If the job got this date while it ran, that run may not have ended.
   return { tick: new Date(at).toISOString(), keepMs: maxClockSkewMs, due, overlap: overlapOnDate };
@@ -41,7 +41,7 @@ export function resolveIntervalOptions(options: SingletonJobOptions, ms: number,
 }
 
 /** The tick of an interval whose timer fires. @param ms the interval */
-export function intervalTick(ms: number, wallNow: number): Occasion['tick'] {
+export function intervalTick(ms: number, wallNow: number): RunTrigger['tick'] {
   const keepMs = Math.floor(ms - Math.min(TIMER_SLACK.ms, ms * TIMER_SLACK.share));
   return { tick: 'interval', keepMs, next: wallNow + ms };
 }

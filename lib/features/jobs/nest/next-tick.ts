@@ -28,7 +28,7 @@ const MAX_HOPS = 4;
 /** Where `cron` goes back in time, the next tick is looked for in such steps, up to this long. */
 const DETOUR = { stepMs: 5 * 60 * 1000, longestMs: 4 * 60 * 60 * 1000 };
 /** No zone sets its clocks by more than this. */
-export const LONGEST_CHANGE_HOURS = 2;
+export const MAX_CHANGE_HOURS = 2;
 const HOUR_MS = 60 * 60 * 1000;
 
 /**
@@ -71,7 +71,7 @@ const changes = new WeakMap<CronTimeLike, { readonly change: number; readonly fi
  * @returns the first tick that is fired after the change, where the clocks have gone back in the hours before this tick
  */
 function firstAfterChange(cronTime: CronTimeLike, tick: ZonedTime): number | undefined {
-  const back = tick.plus({ hours: -LONGEST_CHANGE_HOURS }).offset - tick.offset;
+  const back = tick.plus({ hours: -MAX_CHANGE_HOURS }).offset - tick.offset;
   // `cron` knows changes of up to an hour, which is all zones but one.
   if (back <= 0 || back > 60) return undefined;
   const change = changeBefore(tick);
@@ -86,7 +86,7 @@ function firstAfterChange(cronTime: CronTimeLike, tick: ZonedTime): number | und
 
 /** When the clocks went back, in the hours before this time. */
 function changeBefore(time: ZonedTime): number {
-  let before = time.toMillis() - LONGEST_CHANGE_HOURS * HOUR_MS;
+  let before = time.toMillis() - MAX_CHANGE_HOURS * HOUR_MS;
   let after = time.toMillis();
   while (after - before > RESOLUTION_MS) {
     const middle = Math.floor((before + after) / 2 / RESOLUTION_MS) * RESOLUTION_MS;

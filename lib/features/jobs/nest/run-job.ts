@@ -6,7 +6,7 @@ import type { JobRecords } from '../core/job-records.js';
 import { isUnclaimed } from '../core/tick-claims.js';
 import type { TickSchedule } from '../core/watched-job.js';
 import type { JobTicks, SingletonRun, SingletonRunOptions, SingletonWork } from '../core/singleton-run-options.js';
-import type { JobNote } from '../core/job-claims.js';
+import type { ClaimMetadata } from '../core/job-claims.js';
 import type { RedisLockService } from '../../../nest/redis-lock.service.js';
 import { sharedByCopies } from '../../../kernel/util/objects.js';
 import { clockOf, partsOf } from '../../../nest/service-parts.js';
@@ -39,11 +39,11 @@ export interface Job {
    *
    * @returns its result, and whether the decorator of the job was reached
    */
-  run(occasion: Occasion): Promise<{ readonly result: unknown; readonly isTaken: boolean }>;
+  run(occasion: RunTrigger): Promise<{ readonly result: unknown; readonly isTaken: boolean }>;
 }
 
-/** Which tick is asked for. `spreadMs`: the longest delay of this one. */
-interface JobTick extends Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due' | 'spreadMs'> {
+/** Which tick is asked for. `jitterMs`: the longest delay of this one. */
+interface JobTick extends Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due' | 'jitterMs'> {
   /** Where it is not that of the job. */
   readonly overlap?: SingletonRunOptions['overlap'];
   /** The schedule that the tick belongs to. Not set where ticks have no order. */
@@ -53,8 +53,8 @@ interface JobTick extends Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due' | 
 }
 
 /** Why a job runs now: a timer fires, an operator asks for it, or ticks were missed. */
-export interface Occasion {
-  readonly kind: JobNote['kind'];
+export interface RunTrigger {
+  readonly kind: ClaimMetadata['kind'];
   readonly tick: JobTick;
   /** Called when this instance has the tick, before the work. */
   readonly begins?: (() => void) | undefined;
@@ -64,11 +64,11 @@ export interface Occasion {
 export async function runJob(
   service: RedisLockService,
   { name, options, work, ...job }: Pick<Job, 'name' | 'options' | 'schedule' | 'intervalMs'> & { work: JobMethod },
-  { kind, tick, begins }: Occasion,
+  { kind, tick, begins }: RunTrigger,
 ): Promise<unknown> {
   const isTick = kind === 'tick';
   if (isTick) await jobTurn();
-  const { overlap, spreadMs, history, lock, warnAfterMs } = options;
+  const { overlap, jitterMs, history, lock, warnAfterMs } = options;
   const { schedule, next: nextAt, ...target } = tick;
   const at = target.due?.at;
   const { before: previous, after: next } =
@@ -80,7 +80,7 @@ export async function runJob(
     overlap,
     onCrash,
     ...(onCrash === 'retry' && { maxReruns: options.maxReruns }),
-    ...(isTick && { spreadMs: spreadBefore(next, at, spreadMs) }),
+    ...(isTick && { jitterMs: spreadBefore(next, at, jitterMs) }),
     ...history,
     lock,
     ...target,
@@ -128,15 +128,15 @@ function everyMs(ms: number): JobTicks {
 }
 
 /** The claim of the next tick makes this one late, so it must not come first. */
-function spreadBefore(next: number | undefined, at: number | undefined, spreadMs: number): number {
-  return next === undefined || at === undefined ? spreadMs : Math.min(spreadMs, Math.floor((next - at) / 2));
+function spreadBefore(next: number | undefined, at: number | undefined, jitterMs: number): number {
+  return next === undefined || at === undefined ? jitterMs : Math.min(jitterMs, Math.floor((next - at) / 2));
 }
 
 /** How long the claim of a run that has a text of its own is remembered: for an answer that is lost, and the same command again. */
 const OWN_KEEP_MS = 60_000;
 
 /** A manual run. The text of its tick says when, and by whom. */
-export function manually(now: number, by: string | undefined, id = randomUUID().slice(0, 8)): Occasion {
+export function manualTrigger(now: number, by: string | undefined, id = randomUUID().slice(0, 8)): RunTrigger {
   const text = `manual:${new Date(now).toISOString()}:${id}`;
   return { kind: 'manual', tick: { tick: by === undefined ? text : `${text} by ${by}`, keepMs: OWN_KEEP_MS } };
 }
@@ -145,35 +145,35 @@ export function manually(now: number, by: string | undefined, id = randomUUID().
  * The one run for all ticks that were missed. The record of the job in the store grants it once, however long a claim is
  * remembered.
  */
-function forMissed(service: RedisLockService, job: Pick<Job, 'schedule'>, tick: string): Occasion {
+function catchUpTrigger(service: RedisLockService, job: Pick<Job, 'schedule'>, tick: string): RunTrigger {
   const schedule = job.schedule?.();
   const next = schedule?.after(clockOf(service).wallNow());
   return { kind: 'catchUp', tick: { tick, keepMs: OWN_KEEP_MS, schedule, next } };
 }
 
 /** A call of a decorated method for a reason that the method cannot know, on its way through the decorators above. */
-interface Errand {
+interface PendingTrigger {
   readonly job: string;
-  readonly occasion: Occasion;
+  readonly occasion: RunTrigger;
   isTaken: boolean;
 }
 
 /** One copy of this package may have decorated the method that another one calls. */
-const errands = sharedByCopies('manual-runs:2', () => new AsyncLocalStorage<Errand>());
+const errands = sharedByCopies('manual-runs:2', () => new AsyncLocalStorage<PendingTrigger>());
 
 /**
  * Calls a decorated method for an occasion. It is called by its name, so other decorators above do their part.
  *
  * @returns its result, and whether the decorator of the job was reached
  */
-export async function callFor(job: string, occasion: Occasion, call: () => unknown): ReturnType<Job['run']> {
-  const errand: Errand = { job, occasion, isTaken: false };
+export async function callFor(job: string, occasion: RunTrigger, call: () => unknown): ReturnType<Job['run']> {
+  const errand: PendingTrigger = { job, occasion, isTaken: false };
   const result = await errands.run(errand, call);
   return { result, isTaken: errand.isTaken };
 }
 
 /** What this call of the job's method is for; `undefined` where its timer calls it, or the user. What it calls is none. */
-export function takeOccasion(job: string): Occasion | undefined {
+export function takeTrigger(job: string): RunTrigger | undefined {
   const errand = errands.getStore();
   if (errand?.job !== job || errand.isTaken) return undefined;
   errand.isTaken = true;
@@ -228,20 +228,21 @@ function dateOf(service: RedisLockService, job: Job): number | undefined {
 /** Watches a job from now on, and runs it for ticks that were missed. */
 export function watchJob(service: RedisLockService, job: Job): void {
   const { name, options, schedule, intervalMs } = job;
-  const { graceMs, onMissed, missedWithinMs } = options.missed;
+  const { graceMs, onMissed, catchUpWindowMs } = options.missed;
   partsOf(service)?.jobs?.missed.add({
     job: name,
     historySize: options.history.historySize ?? 0,
-    // An instance may still be waiting for its random part of spreadMs.
-    graceMs: schedule ? graceMs + options.spreadMs : Infinity,
+    // An instance may still be waiting for its random part of jitterMs.
+    graceMs: schedule ? graceMs + options.jitterMs : Infinity,
     onMissed,
-    missedWithinMs,
+    catchUpWindowMs,
     date:
       schedule || intervalMs !== undefined
         ? undefined
         : { isOfClass: job.where !== undefined, at: () => dateOf(service, job) },
     schedule: schedule ?? (() => undefined),
     interval: intervalMs === undefined ? undefined : { ms: intervalMs, fire: () => fireFirst(service, job) },
-    runOwed: ({ tick }) => job.run(forMissed(service, job, tick)).catch((error: unknown) => SCHEDULER_LOG.error(error)),
+    runOwed: ({ tick }) =>
+      job.run(catchUpTrigger(service, job, tick)).catch((error: unknown) => SCHEDULER_LOG.error(error)),
   });
 }

@@ -1,4 +1,4 @@
-import type { Job, Occasion } from './run-job.js';
+import type { Job, RunTrigger } from './run-job.js';
 import { Cron, type CronOptions, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Inject, Optional } from '@nestjs/common';
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
@@ -135,7 +135,7 @@ function declareCronTicks(prototype: object, { at, parsed, name, disabled, optio
   const scheduledAs = (registry: SchedulerRegistry | undefined) => (registry?.getCronJobs().size ? parsed : undefined);
 
   /** The tick that fires now on an instance of the class. */
-  const now = (instance: object, wallNow: number): Occasion['tick'] => {
+  const now = (instance: object, wallNow: number): RunTrigger['tick'] => {
     const registry = registryOf(instance);
     const current = currentJob(registry, name)?.cronTime;
     if (current) return cronTickAt(current, wallNow, options);

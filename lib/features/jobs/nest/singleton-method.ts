@@ -13,7 +13,7 @@ import {
 } from '../../../nest/decorators/method.js';
 import type { IsAny, Mistake, ResultMistake } from '../../../nest/decorators/method-types.js';
 import { clockOf } from '../../../nest/service-parts.js';
-import { type Job, type Occasion, type JobMethod, runJob, takeOccasion } from './run-job.js';
+import { type Job, type RunTrigger, type JobMethod, runJob, takeTrigger } from './run-job.js';
 
 /**
  * Decorates the method of a job: async, or without a result. TypeScript refuses a method that has other parameters, or
@@ -61,7 +61,7 @@ export interface SingletonJob {
   readonly options: Job['options'];
   readonly ticks: {
     /** The tick that fires now. @param wallNow milliseconds since the Unix epoch */
-    now(instance: object, wallNow: number): Occasion['tick'];
+    now(instance: object, wallNow: number): RunTrigger['tick'];
     /** When ticks are due, as the job is scheduled at the moment. Not set where ticks have no order. */
     schedule?(instance: object): TickSchedule | undefined;
     /** The time between two ticks of an interval. */
@@ -116,7 +116,7 @@ export function singletonMethod(
           const tickNow = () => ticks.now(this, clockOf(service).wallNow());
           const { intervalMs } = ticks;
           const schedule = ticks.schedule && (() => ticks.schedule!(this));
-          const occasion = takeOccasion(name) ?? { kind: 'tick' as const, tick: tickNow() };
+          const occasion = takeTrigger(name) ?? { kind: 'tick' as const, tick: tickNow() };
           return runJob(service, { name, options, work, schedule, intervalMs }, occasion);
         },
     );

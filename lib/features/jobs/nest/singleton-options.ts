@@ -92,7 +92,7 @@ export interface SingletonJobOptions extends Pick<
    * @default 0
    * @see docs/operations/jobs.md#which-instance-runs-a-tick
    */
-  spreadMs?: number;
+  jitterMs?: number;
   /**
    * How many runs to keep in the job's history in Redis; 0 for none. There is no history on a quorum.
    *
@@ -137,7 +137,7 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    */
   maxClockSkewMs?: number;
   /**
-   * A tick that no instance has claimed this long (plus `spreadMs`) after its due time was missed, and never starts.
+   * A tick that no instance has claimed this long (plus `jitterMs`) after its due time was missed, and never starts.
    * Choose longer than a process may be blocked. Ticks before a claimed one are missed at once.
    *
    * @allowed 1 s to 24 h
@@ -159,7 +159,7 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    * @allowed 1 s to 366 days
    * @default 604800000
    */
-  missedWithinMs?: number;
+  catchUpWindowMs?: number;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -175,7 +175,7 @@ export const JOB_OPTIONS = new OptionTable({
   maxHoldMs,
   attemptTimeoutMs,
   warnAfterMs,
-  spreadMs: SPREAD.default(0),
+  jitterMs: SPREAD.default(0),
   historySize: HISTORY_SIZE.default(100),
   historyMessages: flag().default(false),
 } satisfies OptionsOf<SingletonJobOptions>);
@@ -187,7 +187,7 @@ export const TICK_OPTIONS = new OptionTable({
   maxClockSkewMs: MAX_CLOCK_SKEW.default(10 * 60 * 1000),
   graceMs: milliseconds(1_000, DAY_MS).default(60_000),
   onMissed: oneOf(['skip', 'runOnce'] as const).default('skip'),
-  missedWithinMs: milliseconds(1_000, 366 * DAY_MS).default(7 * DAY_MS),
+  catchUpWindowMs: milliseconds(1_000, 366 * DAY_MS).default(7 * DAY_MS),
 } satisfies OptionsOf<SingletonTickOptions>);
 
 /**
@@ -204,14 +204,14 @@ export function resolveJobOptions(options: SingletonTickOptions, where: string, 
   }
   table.check(`The schedule of ${where}`, options);
   const filled = TICK_OPTIONS.filled(options);
-  const { name, service: lockService, overlap, onCrash, maxReruns, maxClockSkewMs, spreadMs } = filled;
+  const { name, service: lockService, overlap, onCrash, maxReruns, maxClockSkewMs, jitterMs } = filled;
   if (name !== undefined) checkIsFilledIn('name', name, `the schedule of ${where}`);
   checkReruns(options, onCrash, `the schedule of ${where}`);
-  if (options.missedWithinMs !== undefined && filled.onMissed === 'skip') {
+  if (options.catchUpWindowMs !== undefined && filled.onMissed === 'skip') {
     throw new InvalidLockOptionsError(
-      `missedWithinMs in the schedule of ${where} says when the job runs for missed ticks, but onMissed is 'skip'. ` +
-        `Set onMissed: 'runOnce', or leave missedWithinMs out.`,
-      'missedWithinMs',
+      `catchUpWindowMs in the schedule of ${where} says when the job runs for missed ticks, but onMissed is 'skip'. ` +
+        `Set onMissed: 'runOnce', or leave catchUpWindowMs out.`,
+      'catchUpWindowMs',
     );
   }
   return {
@@ -223,9 +223,9 @@ export function resolveJobOptions(options: SingletonTickOptions, where: string, 
     onCrash,
     maxReruns,
     maxClockSkewMs,
-    spreadMs,
+    jitterMs,
     history: pick(filled, 'historySize', 'historyMessages'),
-    missed: pick(filled, 'graceMs', 'onMissed', 'missedWithinMs'),
+    missed: pick(filled, 'graceMs', 'onMissed', 'catchUpWindowMs'),
     // What is left out has the defaults of the module.
     lock: pick(options, 'leaseMs', 'waitMs', 'maxHoldMs', 'attemptTimeoutMs'),
     warnAfterMs: options.warnAfterMs,
@@ -237,12 +237,12 @@ export function resolveJobOptions(options: SingletonTickOptions, where: string, 
  *
  * @param option what the time is called
  */
-export function checkSpread({ spreadMs }: { readonly spreadMs: number }, option: string, ms: number): void {
-  if (spreadMs <= ms / 2) return;
+export function checkSpread({ jitterMs }: { readonly jitterMs: number }, option: string, ms: number): void {
+  if (jitterMs <= ms / 2) return;
   throw new InvalidLockOptionsError(
-    `spreadMs must be at most half of ${option}: ${Math.floor(ms / 2)}, not ${spreadMs}. The runs of two instances ` +
+    `jitterMs must be at most half of ${option}: ${Math.floor(ms / 2)}, not ${jitterMs}. The runs of two instances ` +
       'could meet otherwise.',
-    'spreadMs',
+    'jitterMs',
   );
 }
 

@@ -85,7 +85,7 @@ export interface SingletonTimeoutOptions extends SingletonJobOptions {
    * @allowed 1 s to 24 h
    * @default 600000
    */
-  onceWithinMs?: number;
+  dedupeWindowMs?: number;
 }
 
 const TIMEOUT_RANGE = ['timeoutMs', 0, 2 ** 31 - 1] as const;
@@ -93,15 +93,15 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 export const TIMEOUT_OPTIONS = new OptionTable({
   ...JOB_OPTIONS.options,
-  onceWithinMs: milliseconds(1_000, DAY_MS).default(10 * 60 * 1000),
+  dedupeWindowMs: milliseconds(1_000, DAY_MS).default(10 * 60 * 1000),
 } satisfies OptionsOf<SingletonTimeoutOptions>);
 
 /**
- * `@Timeout`, but of the instances that start together, within `onceWithinMs`, only one runs the method. Needs
+ * `@Timeout`, but of the instances that start together, within `dedupeWindowMs`, only one runs the method. Needs
  * `ScheduleModule.forRoot()`.
  *
  * - `@SingletonTimeout(5_000)`
- * - `@SingletonTimeout('warm-cache', 5_000, { onceWithinMs: 60_000 })`
+ * - `@SingletonTimeout('warm-cache', 5_000, { dedupeWindowMs: 60_000 })`
  *
  * The method may be sync, as with `@Timeout`. A call of it then returns a promise all the same.
  *
@@ -114,11 +114,11 @@ export function SingletonTimeout<N extends string | number>(
   ...rest: TimedJobArguments<N, SingletonTimeoutOptions>
 ): JobMethodDecorator {
   const { ms, options } = readTimedJob<SingletonTimeoutOptions>(nameOrMs, rest, TIMEOUT_RANGE);
-  const keepMs = options?.onceWithinMs ?? TIMEOUT_OPTIONS.defaults.onceWithinMs;
+  const keepMs = options?.dedupeWindowMs ?? TIMEOUT_OPTIONS.defaults.dedupeWindowMs;
   const schedule = options?.name === undefined ? Timeout(ms) : Timeout(options.name, ms);
   return singletonMethod('SingletonTimeout', (where) => {
     const resolved = resolveJobOptions(options, where, TIMEOUT_OPTIONS);
-    checkSpread(resolved, 'onceWithinMs', keepMs);
+    checkSpread(resolved, 'dedupeWindowMs', keepMs);
     return { options: resolved, schedule, ticks: { now: () => ({ tick: 'timeout', keepMs }) } };
   });
 }

@@ -1,5 +1,5 @@
 import { chunks } from '../../../kernel/util/objects.js';
-import type { OperatorRequest } from '../../../kernel/store/hearing.js';
+import type { OperatorRequest } from '../../../kernel/store/message-health.js';
 import {
   catchUpOf,
   DIFFER_MS,
@@ -10,7 +10,7 @@ import {
   type JobStore,
   type MissedReply,
   type MissedNote,
-  MOST_TIMED_PAUSES,
+  MAX_TIMED_PAUSES,
   readHistory,
   type RunEnd,
   type OperatorRequestChange,
@@ -24,7 +24,7 @@ import {
   type TickClaim,
   type DueWindow,
   type TickReply,
-  type JobNote,
+  type ClaimMetadata,
   type ScheduleOfOther,
 } from '../core/job-claims.js';
 import type { LockOwner } from '../../../kernel/store/lock-store.js';
@@ -205,7 +205,7 @@ export class RedisJobStore implements JobStore, ClaimNode {
   async #pause(resource: string, what: string, until = 0, operator = ''): Promise<JobPause | undefined> {
     const { keys } = this.store;
     const own = [keys.jobPause(resource), keys.jobRecord(resource), keys.lastTick(resource)];
-    const terms = [what, until, operator, JOB_KEEP_MS, MOST_TIMED_PAUSES];
+    const terms = [what, until, operator, JOB_KEEP_MS, MAX_TIMED_PAUSES];
     const standing = readPause((await this.store.run(PAUSE_JOB, own, terms)) as string);
     if (what === 'pause') await this.#index('add', INDEX_KEEP_MS, [resource]);
     return standing;
@@ -334,7 +334,10 @@ function jobKeys(keys: Keys, resource: string): string[] {
   return [keys.jobRuns(resource), keys.jobRecord(resource), keys.jobPause(resource), keys.jobInstances(resource)];
 }
 
-function noteArgs({ kind, historySize, schedule, previous, next, isDate }: JobNote, tick: string): (string | number)[] {
+function noteArgs(
+  { kind, historySize, schedule, previous, next, isDate }: ClaimMetadata,
+  tick: string,
+): (string | number)[] {
   const before = kind === 'catchUp' ? catchUpOf(tick) : schedule === undefined ? undefined : previous;
   return [
     kind,

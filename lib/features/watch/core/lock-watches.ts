@@ -50,7 +50,7 @@ function checkWatched(resource: unknown): string {
 
 type WatchDeps = Pick<
   LeaseDeps,
-  'clock' | 'random' | 'alarms' | 'defaults' | 'closing' | 'drained' | 'closingHere' | 'store'
+  'clock' | 'random' | 'alarms' | 'defaults' | 'closing' | 'drained' | 'shutdownSignal' | 'store'
 >;
 
 type WaitingCall = PendingCall<void, WaitLimits>;
@@ -126,10 +126,10 @@ class LockWatch extends Asker<WatchReply> implements WaitingTogether {
     }
   }
 
-  lookForStore(): void {
+  checkReachable(): void {
     const { resource, deps, log } = this;
-    if (!log.noteAway(deps.store.trouble(resource) !== undefined, deps.clock.now())) return;
-    for (const call of this.#calls) call.storeWentAway();
+    if (!log.markUnreachable(deps.store.trouble(resource) !== undefined, deps.clock.now())) return;
+    for (const call of this.#calls) call.onStoreUnreachable();
   }
 
   protected override begin(sentAt: number): number {
@@ -164,7 +164,7 @@ class LockWatch extends Asker<WatchReply> implements WaitingTogether {
   }
 
   protected override askAfterFailure(): void {
-    this.lookForStore();
+    this.checkReachable();
     super.askAfterFailure();
   }
 
@@ -270,13 +270,13 @@ export class LockWatches {
   }
 
   async #wait(name: unknown, options: WaitUntilFreeOptions = {}): Promise<void> {
-    const { context, defaults, closingHere } = this.deps;
+    const { context, defaults, shutdownSignal } = this.deps;
     const resource = checkWatched(name);
     WAIT_UNTIL_FREE_OPTIONS.check('waitUntilFree', options);
     const { waitMs = defaults.waitMs, signal } = options;
     const held = context.hold(resource);
     if (held) throw LockReentryError.waitingUntilFree(resource, held.mode);
-    const closing = closingHere();
+    const closing = shutdownSignal();
     if (closing.aborted || signal?.aborted) throw aborted(resource, closing, signal);
     return waitMs > 0 ? this.#join(resource, { waitMs, signal }, closing) : this.#look(resource, signal, closing);
   }

@@ -170,19 +170,22 @@ describe('explain', () => {
     [30_000, 'which are proven', Infinity],
     [600_000, 'which are proven', Infinity],
     [30_000, 'which may be lost', 0],
-  ])('a waiter of a lease of %d ms that lives is never called dead, with messages %s', async (leaseMs, _, quietMs) => {
-    const [c, d] = [world.instance('c'), world.instance('d')];
-    c.store.hearing!.quietMs = quietMs;
-    await hold(b, { leaseMs });
-    wait(c, { leaseMs });
-    const texts: string[] = [];
-    for (let look = 0; look < 100; look++) {
-      await world.clock.advance(leaseMs / 30);
-      const { cause, text } = await explain(d);
-      texts.push(`${cause} ${text}`);
-    }
-    expect(texts.filter((text) => / kept /.test(text) || !/^(?:inUse|holderSlow) /.test(text))).toEqual([]);
-  });
+  ])(
+    'a waiter of a lease of %d ms that lives is never called dead, with messages %s',
+    async (leaseMs, _, trustedForMs) => {
+      const [c, d] = [world.instance('c'), world.instance('d')];
+      c.store.hearing!.trustedForMs = trustedForMs;
+      await hold(b, { leaseMs });
+      wait(c, { leaseMs });
+      const texts: string[] = [];
+      for (let look = 0; look < 100; look++) {
+        await world.clock.advance(leaseMs / 30);
+        const { cause, text } = await explain(d);
+        texts.push(`${cause} ${text}`);
+      }
+      expect(texts.filter((text) => / kept /.test(text) || !/^(?:inUse|holderSlow) /.test(text))).toEqual([]);
+    },
+  );
 
   it('a holder that has died, before a waiter that lives', async () => {
     const c = instance('c');

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { VERSION } from '../../../../lib/features/fleet/core/roll/own-answer.js';
+import { VERSION } from '../../../../lib/features/fleet/core/roll/instance-report.js';
 
 describe('the version that an instance says it has', () => {
   it('is that of package.json', () => {

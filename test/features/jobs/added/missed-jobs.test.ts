@@ -134,10 +134,10 @@ describe('a job that is watched', () => {
   it.each([
     ['a cron job is given its grace after the longest random delay', 300_000, () => undefined, 360_000],
     ['the ticks of an interval are never missed', 0, undefined, Infinity],
-  ])('%s', (_, spreadMs, schedule, graceMs) => {
+  ])('%s', (_, jitterMs, schedule, graceMs) => {
     const added: Watched['job'][] = [];
     const missed = { add: (job: Watched['job']) => added.push(job) } as unknown as MissedTicks;
-    const options = resolveJobOptions({ spreadMs }, 'Jobs.run', TICK_OPTIONS);
+    const options = resolveJobOptions({ jitterMs }, 'Jobs.run', TICK_OPTIONS);
     const service = {} as RedisLockService;
     keepParts(service, { jobs: { missed } } as unknown as ServiceParts);
     watchJob(service, { name: 'job', options, schedule, tickAt: undefined as never, run: undefined as never });
@@ -152,8 +152,8 @@ describe('the options for missed ticks', () => {
     ['a graceMs of no time', { graceMs: 0 }, 'graceMs'],
     ['a graceMs of more than a day', { graceMs: 86_400_001 }, 'graceMs'],
     ['another word', { onMissed: 'run' }, 'onMissed'],
-    ['a time of nothing', { onMissed: 'runOnce', missedWithinMs: 0 }, 'missedWithinMs'],
-    ['a time for a run that there is not', { missedWithinMs: 60_000 }, 'missedWithinMs'],
+    ['a time of nothing', { onMissed: 'runOnce', catchUpWindowMs: 0 }, 'catchUpWindowMs'],
+    ['a time for a run that there is not', { catchUpWindowMs: 60_000 }, 'catchUpWindowMs'],
     ['reruns that there are not', { maxReruns: 2 }, 'maxReruns'],
   ])('are refused when the class is defined: %s', (_, options, option) => {
     const define = () => {

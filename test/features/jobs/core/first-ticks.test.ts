@@ -65,7 +65,7 @@ function start(ms: number, { isForgetful = false, bootMs = 0 } = {}): Applicatio
     historySize: 0,
     graceMs: Infinity,
     onMissed: 'skip',
-    missedWithinMs: 0,
+    catchUpWindowMs: 0,
     schedule: () => undefined,
     interval: { ms, fire: fireFirst },
     runOwed: async () => {},

@@ -47,7 +47,7 @@ function start(
     historySize: 100,
     graceMs: MINUTE,
     onMissed: 'skip',
-    missedWithinMs: 7 * DAY,
+    catchUpWindowMs: 7 * DAY,
     schedule: () => every(HOUR),
     async runOwed(owed) {
       if (!process.isDead && records.takeOwed(`cron:${job}`, owed.tick)) ran.push(owed);
@@ -97,7 +97,7 @@ describe('one job that the store refuses, of many that are looked at together', 
       historySize: 100,
       graceMs: MINUTE,
       onMissed: 'runOnce',
-      missedWithinMs: DAY,
+      catchUpWindowMs: DAY,
       schedule,
       async runOwed(owed) {
         if (records.takeOwed(`cron:${job}`, owed.tick)) caughtUp.add(job);
@@ -417,7 +417,7 @@ function jobOf(_process: Process): Watched['job'] {
     historySize: 1,
     graceMs: MINUTE,
     onMissed: 'skip',
-    missedWithinMs: DAY,
+    catchUpWindowMs: DAY,
     schedule: () => undefined,
     runOwed: async () => {},
   };
@@ -448,7 +448,7 @@ describe("the run for missed ticks (onMissed: 'runOnce')", () => {
 
   it('does not come where the newest of them was due too long ago', async () => {
     await nightOff(3);
-    const process = start('anna', { ...runOnce, missedWithinMs: 0, graceMs: 1_000 });
+    const process = start('anna', { ...runOnce, catchUpWindowMs: 0, graceMs: 1_000 });
     await world.clock.advance(MINUTE);
     expect(process.ran).toEqual([]);
     expect(toldBy(process)).toMatchObject([{ count: 3, catchUp: false }]);

@@ -39,7 +39,7 @@ async function start(name: string, schedule?: TickSchedule, date?: number, isOfC
     historySize: 0,
     graceMs: schedule ? MINUTE : Infinity,
     onMissed: 'skip',
-    missedWithinMs: 0,
+    catchUpWindowMs: 0,
     date: date === undefined ? undefined : { isOfClass, at: () => date },
     schedule: () => schedule,
     runOwed: async () => {},

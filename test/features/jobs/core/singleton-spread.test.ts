@@ -6,8 +6,8 @@ const SKEW_MS = 1_000;
 const SPREAD_MS = 60_000;
 
 /** Lets all instances fire the same ticks at the same moments. @returns how many ticks each of them ran */
-async function shares(instances: number, ticks: number, spreadMs: number): Promise<number[]> {
-  const fleet = new Fleet({ spreadMs });
+async function shares(instances: number, ticks: number, jitterMs: number): Promise<number[]> {
+  const fleet = new Fleet({ jitterMs });
   const members = fleet.members(...Array.from({ length: instances }, (_, index) => `i${index}`));
   for (let tick = 0; tick < ticks; tick++) {
     for (const member of members) member.fire(`tick ${tick}`);
@@ -19,7 +19,7 @@ async function shares(instances: number, ticks: number, spreadMs: number): Promi
   return [...ran.values()];
 }
 
-describe('a job with spreadMs', () => {
+describe('a job with jitterMs', () => {
   it('runs its ticks on all instances alike; without it, the first one runs them all', async () => {
     const expected = 5;
     const spread = await shares(30, 30 * expected, SPREAD_MS);
@@ -30,7 +30,7 @@ describe('a job with spreadMs', () => {
   });
 
   it('delays its claims by up to that time, and not all to one moment', async () => {
-    const fleet = new Fleet({ spreadMs: 1_000 });
+    const fleet = new Fleet({ jitterMs: 1_000 });
     const members = fleet.members(...Array.from({ length: 100 }, (_, index) => `i${index}`));
     const firedAt = fleet.clock.now();
     for (const member of members) member.fire('09:00');
@@ -43,7 +43,7 @@ describe('a job with spreadMs', () => {
   });
 
   it('asks for nothing when the application shuts down meanwhile', async () => {
-    const fleet = new Fleet({ spreadMs: SPREAD_MS });
+    const fleet = new Fleet({ jitterMs: SPREAD_MS });
     const [anna] = fleet.members('anna') as [Member];
     const call = anna.fire('09:00');
     const shutdown = track(anna.instance.locks.shutdown(0));
@@ -52,12 +52,12 @@ describe('a job with spreadMs', () => {
     expect(anna.tickStore.claims).toEqual([]);
   });
 
-  it.each([-1, 0.5, 60 * 60 * 1_000 + 1, '5'])('is refused with spreadMs %p', async (spreadMs) => {
-    const fleet = new Fleet({ spreadMs: spreadMs as number });
+  it.each([-1, 0.5, 60 * 60 * 1_000 + 1, '5'])('is refused with jitterMs %p', async (jitterMs) => {
+    const fleet = new Fleet({ jitterMs: jitterMs as number });
     const [anna] = fleet.members('anna') as [Member];
     const call = anna.fire('09:00');
     await fleet.clock.advance(0);
     expect(call.error).toBeInstanceOf(InvalidLockOptionsError);
-    expect(call.error).toMatchObject({ option: 'spreadMs' });
+    expect(call.error).toMatchObject({ option: 'jitterMs' });
   });
 });

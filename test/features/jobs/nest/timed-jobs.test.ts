@@ -17,7 +17,7 @@ describe('an interval or a time-out with a name before its milliseconds', () => 
       @SingletonInterval('wait', 60_000, { overlap: 'wait' })
       async wait(): Promise<void> {}
 
-      @SingletonTimeout('warm', 0, { onceWithinMs: 1_000 })
+      @SingletonTimeout('warm', 0, { dedupeWindowMs: 1_000 })
       async warm({ job }: SingletonRun): Promise<void> {
         ran.push(job);
       }

@@ -27,7 +27,7 @@ describe('of many jobs that are looked at together, one that Redis refuses', () 
         historySize: 10,
         graceMs: MINUTE_MS,
         onMissed: 'runOnce',
-        missedWithinMs: 60 * MINUTE_MS,
+        catchUpWindowMs: 60 * MINUTE_MS,
         schedule: () => every(60 * MINUTE_MS),
         runOwed: async () => {},
       });
@@ -70,7 +70,7 @@ describe('of many jobs that are looked at together, one that Redis refuses', () 
       historySize: 10,
       graceMs: 200,
       onMissed: 'skip',
-      missedWithinMs: MINUTE_MS,
+      catchUpWindowMs: MINUTE_MS,
       schedule: () => every(500),
       runOwed: async () => {},
     } as const;

@@ -31,7 +31,7 @@ interface Firing {
 /** Errors of the work bear this code. */
 export const WORK_FAILED = 'E_SIMULATED';
 const TROUBLE = 0.2;
-const MOST_SKEW_MS = 60_000;
+const MAX_SKEW_MS = 60_000;
 const KEEP_MS = 600_000;
 
 /** One process of the fleet, with a network and a clock of its own. */
@@ -72,7 +72,7 @@ export class JobProcess {
   }
 
   skew(): void {
-    this.clock.wallSkewMs = Math.floor(this.world.random.fraction() * 2 * MOST_SKEW_MS) - MOST_SKEW_MS;
+    this.clock.wallSkewMs = Math.floor(this.world.random.fraction() * 2 * MAX_SKEW_MS) - MAX_SKEW_MS;
   }
 
   /** It begins nothing more. */
@@ -114,10 +114,10 @@ export class JobProcess {
       const plan = { schedule: schedule.text, previous, next, onGap, onAccounted };
       void this.#run(job, { tick: new Date(due).toISOString(), due, plan });
     });
-    const { historySize, graceMs, onMissed, missedWithinMs } = job;
+    const { historySize, graceMs, onMissed, catchUpWindowMs } = job;
     const runOwed = (owed: NonNullable<JobState['owed']>) =>
       this.#run(job, { tick: catchUpTick(owed.last), plan: { kind: 'catchUp', next: schedule.after(owed.last) } });
-    const options = { historySize, graceMs, onMissed, missedWithinMs };
+    const options = { historySize, graceMs, onMissed, catchUpWindowMs };
     this.#missed.add({ job: job.name, ...options, schedule: () => schedule, runOwed });
   }
 

@@ -3,7 +3,7 @@ import type { SimulatedJob } from '../simulation/simulated-job.js';
 
 /** A job that every process of the fleet schedules, and that the store remembers. */
 export interface RememberedJob
-  extends SimulatedJob, Pick<Watched['job'], 'historySize' | 'graceMs' | 'onMissed' | 'missedWithinMs'> {}
+  extends SimulatedJob, Pick<Watched['job'], 'historySize' | 'graceMs' | 'onMissed' | 'catchUpWindowMs'> {}
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -16,7 +16,7 @@ function job(everySeconds: number, changes: Partial<RememberedJob> = {}): Rememb
     historySize: 100,
     graceMs: 2 * MINUTE_MS,
   } as const;
-  const missed = { onMissed: 'runOnce', missedWithinMs: 24 * HOUR_MS } as const;
+  const missed = { onMissed: 'runOnce', catchUpWindowMs: 24 * HOUR_MS } as const;
   const merged = { everySeconds, ...defaults, ...missed, ...changes };
   const { overlap, onCrash, onMissed, historySize } = merged;
   const name = `every ${everySeconds} s, overlap ${overlap}, onCrash ${onCrash}, onMissed ${onMissed}, keeps ${historySize}`;
@@ -27,7 +27,7 @@ function job(everySeconds: number, changes: Partial<RememberedJob> = {}): Rememb
 export const REMEMBERED_JOBS: readonly RememberedJob[] = [
   job(10, { onMissed: 'skip' }),
   job(15, { overlap: 'wait', onCrash: 'retry', historySize: 30 }),
-  job(60, { onCrash: 'retry', historySize: 5, missedWithinMs: 10 * MINUTE_MS }),
+  job(60, { onCrash: 'retry', historySize: 5, catchUpWindowMs: 10 * MINUTE_MS }),
   job(60, { overlap: 'wait', historySize: 1_000 }),
   job(7_200, { overlap: 'wait' }),
 ];
@@ -35,7 +35,7 @@ export const REMEMBERED_JOBS: readonly RememberedJob[] = [
 /** Of these, nights off leave tens of thousands of missed ticks. */
 const BUSY_JOBS: readonly RememberedJob[] = [
   job(1, { historySize: 1_000 }),
-  job(2, { onCrash: 'retry', historySize: 20, missedWithinMs: 5 * MINUTE_MS }),
+  job(2, { onCrash: 'retry', historySize: 20, catchUpWindowMs: 5 * MINUTE_MS }),
 ];
 
 /** A fleet that is off each night, for as many ticks as are wanted. */

@@ -26,13 +26,13 @@ export interface CronSimulationOptions {
 }
 
 const LEASE_MS = 3_000;
-const MOST_SKEW_MS = 60_000;
-const LONGEST_PAUSE_MS = 3 * LEASE_MS;
+const MAX_SKEW_MS = 60_000;
+const MAX_PAUSE_MS = 3 * LEASE_MS;
 /** How many commands have trouble while the network of a process is bad, and how long it is bad and good. */
 const TROUBLE = 0.3;
 const BAD_MS = 8_000;
 const GOOD_MS = 40_000;
-const LONGEST_DELAY_MS = 2 * LEASE_MS;
+const MAX_DELAY_MS = 2 * LEASE_MS;
 const CALM_MS = 30_000;
 /** In such steps the simulation goes on. */
 const STEP_MS = 60_000;
@@ -47,7 +47,7 @@ interface Process {
 /** A fleet that shares some jobs, with clocks that differ, on a network that delays, loses and doubles. */
 export class CronSimulation implements SimulatedWorld {
   readonly leaseMs = LEASE_MS;
-  readonly maxClockSkewMs = MOST_SKEW_MS + 1_000;
+  readonly maxClockSkewMs = MAX_SKEW_MS + 1_000;
   readonly random: SeededRandom;
   readonly history = new TickHistory();
   readonly counts = { kills: 0, pauses: 0, suspends: 0, clockSteps: 0 };
@@ -112,7 +112,7 @@ export class CronSimulation implements SimulatedWorld {
     const random = new SeededRandom(this.#upTo(2 ** 31));
     const member = this.#fleet.member(name, { clock, random }, this.options.breakLedger);
     const kind = this.#upTo(2) === 0 ? 'inOrder' : 'unordered';
-    const network = new Network(worldClock, clock, random, { kind, trouble: TROUBLE, delayMs: LONGEST_DELAY_MS });
+    const network = new Network(worldClock, clock, random, { kind, trouble: TROUBLE, delayMs: MAX_DELAY_MS });
     member.instance.store.all(network.commandFate);
     member.tickStore.fates.claim = network.commandFate;
     member.tickStore.fates.finish = network.commandFate;
@@ -132,7 +132,7 @@ export class CronSimulation implements SimulatedWorld {
   }
 
   #skew(): number {
-    return this.#upTo(2 * MOST_SKEW_MS) - MOST_SKEW_MS;
+    return this.#upTo(2 * MAX_SKEW_MS) - MAX_SKEW_MS;
   }
 
   /** Again and again something happens to somebody. */
@@ -169,7 +169,7 @@ export class CronSimulation implements SimulatedWorld {
 
   /** It stands still, or its machine is suspended. */
   #pause({ clock, scheduler }: Process, endsAt: number): void {
-    const ms = this.#upTo(this.options.longestPauseMs ?? LONGEST_PAUSE_MS);
+    const ms = this.#upTo(this.options.longestPauseMs ?? MAX_PAUSE_MS);
     // Of each job a tick comes after it, so that one which all of them were too late for was not the last.
     const lastTickFrom = endsAt - 2 * Math.max(...this.#schedules.map(([, { everyMs }]) => everyMs));
     if (!clock.isAwake || this.now() + ms > lastTickFrom) return;

@@ -10,7 +10,7 @@ const USUAL_DELAY_MS = 30;
 const LONG_DELAY_MS = 900;
 const EARLY_MS = 9;
 /** Of jobs that are rarer than this, a run lasts no longer. */
-const LONGEST_SCALE_SECONDS = 10;
+const MAX_SCALE_SECONDS = 10;
 
 export interface SimulatedWorld {
   readonly random: SeededRandom;
@@ -98,7 +98,7 @@ export class SimulatedScheduler {
     const call = ++this.#calls;
     const line = () => ({ on: member.name, call, at: world.now() });
     // Mostly short; sometimes the next tick comes before the end.
-    const scale = Math.min(everySeconds, LONGEST_SCALE_SECONDS);
+    const scale = Math.min(everySeconds, MAX_SCALE_SECONDS);
     const lastingMs = this.#upTo(this.#upTo(20) === 0 ? 1_500 * scale : 300 * scale);
     // Some wait so long for a reply that their lease is over when it comes.
     const attemptTimeoutMs = this.#upTo(10) === 0 ? 60_000 : 1_000;

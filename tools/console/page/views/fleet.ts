@@ -95,10 +95,10 @@ export function instances({ rows, total, fleet }: ConsoleBodies['instances']): C
   ];
 }
 
-function loop({ loopDelayMs: ms, stoodStillMs = 0 }: InstanceRow): Child {
+function loop({ loopDelayMs: ms, blockedMs = 0 }: InstanceRow): Child {
   if (ms === undefined) return NONE;
   return twoLines(
     ms > SLOW_MS ? state(`bad ${took(ms)}`) : took(ms),
-    stoodStillMs > SLOW_MS && `stood still for ${span(stoodStillMs)}`,
+    blockedMs > SLOW_MS && `stood still for ${span(blockedMs)}`,
   );
 }

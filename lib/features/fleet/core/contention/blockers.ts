@@ -8,12 +8,12 @@ import { plainOrQuoted } from '../../../../kernel/util/quoted.js';
 export const UNKNOWN_GROUP = '_unknown';
 
 /** How many groups of holders may come from labels. Another process writes those, so they must not take the place of ours. */
-const MOST_FOREIGN_GROUPS = 100;
+const MAX_FOREIGN_GROUPS = 100;
 /** How many processes of unknown groups are told apart. */
-const MOST_INSTANCES = 200;
+const MAX_INSTANCES = 200;
 /** How many call sites are told apart: of one pair, and of all. */
 const SITES_OF_A_PAIR = 4;
-const MOST_SITES = 400;
+const MAX_SITES = 400;
 
 /** What a call waits for: a group, or a process where its group is not known. */
 export interface HolderKey {
@@ -91,7 +91,7 @@ export class Blockers {
   addSite(pair: BlockedPair, callSite: string): void {
     const sites = (pair.sites ??= new Map());
     const calls = sites.get(callSite);
-    if (calls === undefined && (sites.size >= SITES_OF_A_PAIR || this.#sites >= MOST_SITES)) return;
+    if (calls === undefined && (sites.size >= SITES_OF_A_PAIR || this.#sites >= MAX_SITES)) return;
     if (calls === undefined) this.#sites++;
     sites.set(callSite, (calls ?? 0) + 1);
   }
@@ -119,14 +119,14 @@ export class Blockers {
 
   #holderGroup({ group, isForeign }: HolderKey): string {
     if (group === UNKNOWN_GROUP || this.#holders.has(group)) return group;
-    const isLeftOut = isForeign && this.#foreignHolders >= MOST_FOREIGN_GROUPS;
+    const isLeftOut = isForeign && this.#foreignHolders >= MAX_FOREIGN_GROUPS;
     if (isLeftOut || !admits(this.#holders, group, MAX_GROUPS)) return OTHER_GROUP;
     if (isForeign) this.#foreignHolders++;
     return group;
   }
 
   #instance(instanceId: string | undefined): string | undefined {
-    return instanceId !== undefined && admits(this.#instances, instanceId, MOST_INSTANCES) ? instanceId : undefined;
+    return instanceId !== undefined && admits(this.#instances, instanceId, MAX_INSTANCES) ? instanceId : undefined;
   }
 }
 

@@ -8,7 +8,7 @@ interface Stretch {
 }
 
 /** How many stretches are kept of one resource. A call that has waited through more of them has waited for too many to name. */
-const MOST_STRETCHES = 256;
+const MAX_STRETCHES = 256;
 
 const UNKNOWN: HolderKey = { group: UNKNOWN_GROUP };
 const TOO_MANY: readonly HolderKey[] = [{ group: OTHER_GROUP }];
@@ -34,8 +34,8 @@ export class WaitTimeline {
     const before = stretches.at(-1);
     if (before && areSame(before.holders, holders)) return;
     stretches.push({ from, holders });
-    if (stretches.length > MOST_STRETCHES) {
-      stretches.splice(0, MOST_STRETCHES / 2, { from: stretches[0]!.from, holders: TOO_MANY });
+    if (stretches.length > MAX_STRETCHES) {
+      stretches.splice(0, MAX_STRETCHES / 2, { from: stretches[0]!.from, holders: TOO_MANY });
     }
   }
 

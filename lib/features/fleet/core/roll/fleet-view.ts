@@ -8,26 +8,26 @@ import {
   type RollCall,
   type RollCalls,
   type StandingRollCall,
-} from '../../../../kernel/store/hearing.js';
+} from '../../../../kernel/store/message-health.js';
 import type { LockState } from '../../../../kernel/store/lock-state.js';
 import type { Timer } from '../../../../kernel/util/clock.js';
 import { chunks } from '../../../../kernel/util/objects.js';
 import { pause, settle } from '../../../../kernel/util/promises.js';
 import { readAnswer, writeAnswer } from './answer.js';
 import { FLEET_OPTIONS, type FleetAnswer, type FleetOptions, type LockFleet } from './lock-fleet.js';
-import { OwnAnswer, type OwnSources } from './own-answer.js';
+import { InstanceReport, type OwnSources } from './instance-report.js';
 import { Scope } from './scope.js';
 
 /** Where a roll call about something else stands, it is over in a second. So often another turn is waited for. */
-const MOST_TURNS = 10;
+const MAX_TURNS = 10;
 /** Messages of other programs may come in between. It is less than an asking process waits. */
 const LOOK_EVERY_MS = 250;
 /** The first and the longest pause between two looks at how many have answered. */
 const LOOK_MS = { first: 5, longest: 40 };
 /** So many resources are looked at for holders that no instance has listed, and so many at once. */
-const MOST_LOOKS = 100;
+const MAX_LOOKS = 100;
 const LOOKS_AT_ONCE = 20;
-const MOST_SCANNED = 10_000;
+const MAX_SCANNED = 10_000;
 
 interface FleetDeps extends OwnSources {
   readonly inspect: (resource: string) => Promise<LockState>;
@@ -54,7 +54,7 @@ interface BegunRollCall {
 /** Asks all instances what they hold and wait for, and answers when this one is asked. */
 export class FleetView {
   readonly #deps: FleetDeps;
-  readonly #own: OwnAnswer;
+  readonly #own: InstanceReport;
   /** The roll calls of the last second, by what they ask. Calls of this process share them. */
   readonly #shared = new Map<string, { readonly at: number; readonly answers: Promise<Answers> }>();
   #answeredAt = -Infinity;
@@ -64,7 +64,7 @@ export class FleetView {
 
   constructor(deps: FleetDeps) {
     this.#deps = deps;
-    this.#own = new OwnAnswer(deps);
+    this.#own = new InstanceReport(deps);
   }
 
   /**
@@ -184,9 +184,9 @@ export class FleetView {
       const standing = await this.#ask(() => rollCalls.call(call));
       const begun = { call: standing, since: sentAt - standing.ageMs };
       // What is about all has all of it, unless there is more than an answer can list.
-      if (standing.scope === call.scope || (turn >= MOST_TURNS && standing.scope === '')) return begun;
+      if (standing.scope === call.scope || (turn >= MAX_TURNS && standing.scope === '')) return begun;
       const waitMs = ROLL_CALL_EVERY_MS - standing.ageMs + random.fraction() * LOOK_MS.longest;
-      if (turn < 2 * MOST_TURNS && (await pause(clock, waitMs, closing)) === 'time') continue;
+      if (turn < 2 * MAX_TURNS && (await pause(clock, waitMs, closing)) === 'time') continue;
       return begun;
     }
   }
@@ -236,7 +236,7 @@ export class FleetView {
         .filter(({ fencingToken, isKept }) => !isKept && !listed.has(leaseKey(resource, fencingToken)))
         .map((holder) => ({ ...holder, resource, hasAnswered: answered.has(holder.instanceId) }));
     if (scan) {
-      const states = await this.#deps.list({ prefix: scope.prefix, limit: MOST_SCANNED });
+      const states = await this.#deps.list({ prefix: scope.prefix, limit: MAX_SCANNED });
       return states.flatMap(unlistedIn);
     }
     const held = new Set(instances.flatMap((each) => each.held.map(({ resource }) => resource)));
@@ -244,7 +244,7 @@ export class FleetView {
     const wanted = waiting.filter(({ resource, group }) => scope.has(resource, () => group) && !held.has(resource));
     const open = [...new Set(wanted.map(({ resource }) => resource))];
     const found: LockFleet['unlisted'][] = [];
-    for (const some of chunks(open.slice(0, MOST_LOOKS), LOOKS_AT_ONCE)) {
+    for (const some of chunks(open.slice(0, MAX_LOOKS), LOOKS_AT_ONCE)) {
       found.push(...(await Promise.all(some.map(async (resource) => unlistedIn(await this.#deps.inspect(resource))))));
     }
     return found.flat();

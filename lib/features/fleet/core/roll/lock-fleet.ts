@@ -103,7 +103,7 @@ interface FleetInstance {
   /** How long one turn of its event loop took when it was asked, in milliseconds. */
   readonly loopDelayMs: number;
   /** The longest time within the last minute for which it stood still, as its renewals have noticed, in milliseconds. */
-  readonly stoodStillMs: number;
+  readonly blockedMs: number;
   /** Whether messages of grants are known to arrive there. If not, its waiting calls ask every second. */
   readonly hearing: boolean;
   /** `renewalsFail`: a renewal has failed within the last minute. `shuttingDown`: it takes no new locks. */

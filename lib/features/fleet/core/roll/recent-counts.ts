@@ -9,8 +9,8 @@ const PARTS = 6;
 /** Blockers go back ten minutes, in two parts. */
 const BLOCKERS_PART_MS = 5 * 60_000;
 /** How many pairs of groups are counted in one part, and how many are told. */
-const MOST_PAIRS = 500;
-const MOST_TOLD = 5;
+const MAX_PAIRS = 500;
+const MAX_TOLD = 5;
 
 const COUNTED = ['acquired', 'notAcquired', 'lost'] as const;
 type Counted = (typeof COUNTED)[number];
@@ -93,7 +93,7 @@ export class RecentBlockers {
     this.#turn(now);
     const sum = new Map(this.#before);
     for (const [key, blocker] of this.#now) sum.set(key, added(sum.get(key), blocker));
-    return [...sum.values()].sort((a, b) => b.waitedMs - a.waitedMs).slice(0, MOST_TOLD);
+    return [...sum.values()].sort((a, b) => b.waitedMs - a.waitedMs).slice(0, MAX_TOLD);
   }
 
   stop(): void {
@@ -109,7 +109,7 @@ export class RecentBlockers {
     this.#turn(now);
     const key = `${waiter}\n${holder}`;
     const known = this.#now.get(key);
-    if (known === undefined && this.#now.size >= MOST_PAIRS) return;
+    if (known === undefined && this.#now.size >= MAX_PAIRS) return;
     this.#now.set(key, added(known, { waiter, holder, waitedMs, calls: 1 }));
   }
 

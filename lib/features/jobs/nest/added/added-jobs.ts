@@ -5,7 +5,7 @@ import { quote } from '../../../../kernel/util/quoted.js';
 import { cronTicksOf, scheduleOf } from '../cron-ticks.js';
 import { checkMissedOfDate, cronTickAt, intervalTick, resolveIntervalOptions } from '../job-ticks.js';
 import type { RedisLockService } from '../../../../nest/redis-lock.service.js';
-import { fireJob, type Job, type JobMethod, type Occasion, runJob } from '../run-job.js';
+import { fireJob, type Job, type JobMethod, type RunTrigger, runJob } from '../run-job.js';
 import { resolveJobOptions } from '../singleton-options.js';
 import { ADDED_CRON_OPTIONS, type AddedCronJob, type AddedJob, checkAddedJob, fleetOptionsOf } from './job-options.js';
 import {
@@ -121,7 +121,7 @@ export class AddedJobs {
   }
 
   #addInterval({ name, options, work, registry, service }: Adding, intervalMs: number): Job {
-    const tickAt = (wallNow: number): Occasion['tick'] => intervalTick(intervalMs, wallNow);
+    const tickAt = (wallNow: number): RunTrigger['tick'] => intervalTick(intervalMs, wallNow);
     const isHere = (): boolean => this.find(registry, name) === job;
     const timerHere = () => (isHere() ? timer : undefined);
     const job = jobOf(service, { name, options, schedule: undefined, intervalMs, timer: timerHere, tickAt }, work);
@@ -158,7 +158,7 @@ export class AddedJobs {
   ): Entry & { readonly scheduled: CronJobLike } {
     const place = { where, option };
     const scheduled = cronJobOf(cronJobs, place, { ...source, name, onTick: () => fire(job) });
-    const tickAt = (wallNow: number): Occasion['tick'] => cronTickAt(scheduled.cronTime, wallNow, options);
+    const tickAt = (wallNow: number): RunTrigger['tick'] => cronTickAt(scheduled.cronTime, wallNow, options);
     const schedule = () => (this.find(registry, name) === job ? scheduleOf(scheduled) : undefined);
     const isOrdered = typeof source.cronTime === 'string';
     const job = jobOf(service, { name, options, schedule: isOrdered ? schedule : undefined, tickAt }, work);

@@ -17,8 +17,8 @@ import {
   type Job,
   type JobMethod,
   jobRecordsOf,
-  manually,
-  type Occasion,
+  manualTrigger,
+  type RunTrigger,
   watchJob,
 } from '../run-job.js';
 import type { SingletonJobExplorer } from '../singleton-job.explorer.js';
@@ -178,10 +178,10 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     const records = jobRecordsOf(this.#deps.service);
     if (!job) throw await records.notHere(name, new Set(this.#names()));
     records.tell(name, { ...options, command: 'runNow' });
-    return this.#run(job, manually(clockOf(this.#deps.service).wallNow(), options.by));
+    return this.#run(job, manualTrigger(clockOf(this.#deps.service).wallNow(), options.by));
   }
 
-  async #run(job: Job, occasion: Occasion): Promise<unknown> {
+  async #run(job: Job, occasion: RunTrigger): Promise<unknown> {
     const { result, isTaken } = await job.run(occasion);
     if (isTaken) return result;
     throw new InvalidLockOptionsError(
@@ -286,7 +286,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
       const job = this.#find(name);
       if (!job) throw JobNotFoundError.unknown(name, 'This instance', this.#names());
       jobRecordsOf(service).tell(name, { ...operator, command: 'runNow' });
-      await this.#run(job, { ...manually(clockOf(service).wallNow(), operator.by, id), begins });
+      await this.#run(job, { ...manualTrigger(clockOf(service).wallNow(), operator.by, id), begins });
       return { outcome: 'ok' };
     } catch (error) {
       const kind = error instanceof Error ? error.name : typeof error;

@@ -29,7 +29,10 @@ class Orders {
 @Module({ imports: [RedisLockModule.forRoot({ connection: 'memory:' })], providers: [Orders] })
 class Shop {}
 
-@Module({ imports: [RedisLockModule.forRoot({ connection: 'memory:', unclearNames: 'allow' })], providers: [Orders] })
+@Module({
+  imports: [RedisLockModule.forRoot({ connection: 'memory:', suspiciousNames: 'allow' })],
+  providers: [Orders],
+})
 class Lax {}
 
 @Module({ imports: [RedisLockModule.forRoot({ connection: 'redis://127.0.0.1:1', waitMs: 120_000 })] })

@@ -8,7 +8,7 @@ import type { Watched } from './watched-job.js';
 /** A look or a registration that has this many jobs takes about a millisecond of Redis. */
 const JOBS_AT_ONCE = 100;
 /** So many jobs are asked for by themselves, to find out whether the store answers for any. */
-const MOST_TRIED = 8;
+const MAX_TRIED = 8;
 
 /** Some jobs of one process, and the command that asks for any number of them. */
 export interface Question {
@@ -20,7 +20,7 @@ export interface Question {
  * One look at the jobs of a process. They are asked for together. Where that fails, it asks for each by itself: a key of
  * one job may be of another type, out of reach of the Redis user, or on a server of a cluster that is away.
  */
-export class JobLook {
+export class JobPoll {
   /** The jobs that the store does not answer for, and why. */
   readonly failed = new Map<Watched, unknown>();
   readonly #answered = new Set<Watched>();
@@ -58,9 +58,9 @@ export class JobLook {
    * of the last few. Those come first whose turn was the longest time ago.
    */
   async askAgain(questions: readonly Question[]): Promise<void> {
-    const turnOf = ({ jobs }: Question): number => jobs[0]!.wrongAt!;
+    const turnOf = ({ jobs }: Question): number => jobs[0]!.lastFailedAt!;
     const single = questions.flatMap(each).sort((one, other) => turnOf(one) - turnOf(other));
-    for (const some of chunks(single, MOST_TRIED)) {
+    for (const some of chunks(single, MAX_TRIED)) {
       await this.#send(some);
       if (!some.some(({ jobs }) => this.#answered.has(jobs[0]!))) return;
     }
@@ -106,7 +106,7 @@ export class JobLook {
   /** At random: the next look may find others that the store answers for. */
   #some<T>(all: T[]): T[] {
     const some: T[] = [];
-    while (some.length < MOST_TRIED && all.length > 0) {
+    while (some.length < MAX_TRIED && all.length > 0) {
       some.push(...all.splice(Math.floor(this.random.fraction() * all.length), 1));
     }
     return some;

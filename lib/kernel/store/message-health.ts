@@ -24,7 +24,7 @@ export interface PushedGrant {
  *
  * Or, with `by`, a holder or a waiter is told that a newer call wants the resource, where its owner id agrees to that.
  */
-export interface RetentionNotice {
+export interface HolderNotice {
   readonly resource: string;
   /** When the waiter should ask, in milliseconds from now. */
   readonly leftMs: number;
@@ -43,7 +43,7 @@ export interface StoreListener {
    * The resource is not free when the holder's lease ends, or a newer call wants it. Without this, a waiter finds out by
    * its heartbeats, and a newer call waits.
    */
-  retained?(notice: RetentionNotice): void;
+  retained?(notice: HolderNotice): void;
   /** A roll call: this instance is asked what it holds and waits for. */
   called?(call: RollCall): void;
   /** An operator asks for something. The message is only a reason to look: any program that may publish can send it. */
@@ -51,7 +51,7 @@ export interface StoreListener {
   /** A watched resource was free. */
   freed?(message: FreedMessage): void;
   /** From now on messages may be lost, until {@link reconnected} says that they arrive again. */
-  unproven?(): void;
+  deliveryUncertain?(): void;
   /** The connection is new: messages may have been missed. */
   reconnected(): void;
 }
@@ -114,16 +114,16 @@ export const ROLL_CALL_EVERY_MS = 1_000;
 export const ANSWERS_KEEP_MS = 5_000;
 
 /** Whether messages of grants arrive in this process. */
-export interface Hearing {
+export interface MessageHealth {
   /**
    * For how long a waiter in a queue may rely on messages, and not ask: `Infinity` where the loss of any message is
    * noticed. 0 while messages are not known to arrive.
    */
-  readonly quietMs: number;
+  readonly trustedForMs: number;
   /** When the oldest probe was sent that the store has not answered, on the monotonic clock. */
   readonly silentSince: number | undefined;
   /** Says whether any waiter relies on messages. Only then does the store prove that they arrive. */
-  rely(isRelied: boolean): void;
+  setNeeded(isRelied: boolean): void;
 }
 
 /**

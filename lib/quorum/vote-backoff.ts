@@ -11,7 +11,7 @@ const PAUSE = { least: 0.25, growthPerVote: 2, growthPerPass: 1.05, mostPasses: 
  * Decides when a candidate with too few votes passes them on: it waits for more votes for a random time first, as
  * candidates do in Raft (section 5.2, randomized election timeouts).
  */
-export class Patience implements Alarm {
+export class VoteBackoff implements Alarm {
   dueAt = 0;
   heapIndex = -1;
   readonly #factor: number;

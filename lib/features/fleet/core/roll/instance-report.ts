@@ -13,9 +13,9 @@ import type { Scope } from './scope.js';
 /** The version of this package. A test compares it with package.json. */
 export const VERSION = '0.1.0';
 /** So many leases, and so many waiting calls, are looked at closely. More have no room in an answer. */
-const MOST_ENTRIES = 100;
+const MAX_ENTRIES = 100;
 /** More than any call has waited. */
-const AGES_MS = 1e12;
+const MAX_AGE_MS = 1e12;
 /** For how long a failed renewal and a standstill are told. */
 const LATELY_MS = 60_000;
 
@@ -29,7 +29,7 @@ export interface OwnSources extends Runtime {
 }
 
 /** What this process says of itself, out of what it has in memory. */
-export class OwnAnswer {
+export class InstanceReport {
   readonly #startedAt: number;
   readonly #host = hostname();
   readonly #counts: RecentCounts;
@@ -57,7 +57,7 @@ export class OwnAnswer {
         scope.has(resource, () => groupOf(resource, options.group)),
       ),
       // Those that hold something first: they may be part of a deadlock.
-      ({ startedAt, holds }) => (holds.length > 0 ? startedAt - AGES_MS : startedAt),
+      ({ startedAt, holds }) => (holds.length > 0 ? startedAt - MAX_AGE_MS : startedAt),
     );
     const leading = leaderships();
     const names = jobs();
@@ -68,20 +68,20 @@ export class OwnAnswer {
       version: VERSION,
       uptimeMs: now - this.#startedAt,
       loopDelayMs,
-      stoodStillMs: watchdog.stoodStillMs(now - LATELY_MS),
-      hearing: (store.hearing?.quietMs ?? 0) > 0,
+      blockedMs: watchdog.blockedMs(now - LATELY_MS),
+      hearing: (store.hearing?.trustedForMs ?? 0) > 0,
       health: this.#health(now),
       held: held.first.map((holder) => leaseOf(holder, groupOfHolder(holder, groupOf), now)),
       waiting: waiting.first.map((wait) => this.#waitOf(wait, groupOf(wait.resource, wait.options.group), now)),
-      leaderships: leading.slice(0, MOST_ENTRIES),
-      jobs: names.slice(0, MOST_ENTRIES),
+      leaderships: leading.slice(0, MAX_ENTRIES),
+      jobs: names.slice(0, MAX_ENTRIES),
       lastMinute: this.#counts.read(),
       blockers: this.#blockers.read(),
       more: {
         held: held.more,
         waiting: waiting.more,
-        leaderships: Math.max(0, leading.length - MOST_ENTRIES),
-        jobs: Math.max(0, names.length - MOST_ENTRIES),
+        leaderships: Math.max(0, leading.length - MAX_ENTRIES),
+        jobs: Math.max(0, names.length - MAX_ENTRIES),
       },
     };
   }
@@ -153,11 +153,11 @@ function oldest<T>(
   const first: { readonly each: T; readonly at: number }[] = [];
   for (const each of all) {
     const at = since(each);
-    if (first.length === MOST_ENTRIES && at >= first.at(-1)!.at) continue;
+    if (first.length === MAX_ENTRIES && at >= first.at(-1)!.at) continue;
     let index = first.length;
     while (index > 0 && first[index - 1]!.at > at) index--;
     first.splice(index, 0, { each, at });
-    if (first.length > MOST_ENTRIES) first.pop();
+    if (first.length > MAX_ENTRIES) first.pop();
   }
   return { first: first.map(({ each }) => each), more: all.length - first.length };
 }

@@ -1,14 +1,14 @@
 import type { Runtime } from '../../../kernel/holding/runtime.js';
 import type { LockEventOf } from '../../../kernel/events/events.js';
 import { ask } from '../../../kernel/store/ask.js';
-import { type JobState, type JobStore, type MissedNote, type MissedReply, MOST_MISSED_AT_ONCE } from './job-store.js';
+import { type JobState, type JobStore, type MissedNote, type MissedReply, MAX_MISSED_AT_ONCE } from './job-store.js';
 import type { TickSchedule, Watched } from './watched-job.js';
 
 /** An event names so many of the missed ticks. */
-const MOST_TOLD = 100;
+const MAX_TOLD = 100;
 
 /** Accounts missed ticks in the store, and tells the observers of those that this instance was the first to account. */
-export class MissedNotes {
+export class MissedTickReports {
   constructor(
     private readonly runtime: Runtime,
     private readonly store: JobStore,
@@ -17,7 +17,7 @@ export class MissedNotes {
   /** Accounts the ticks after a time and not after another, and tells them if no other instance does. */
   async note(watched: Watched, schedule: TickSchedule, after: number, until: number): Promise<MissedReply | undefined> {
     const { job, resource } = watched;
-    const { count, first, ticks } = await schedule.between(after, until, MOST_MISSED_AT_ONCE);
+    const { count, first, ticks } = await schedule.between(after, until, MAX_MISSED_AT_ONCE);
     if (first === undefined) return undefined;
     let earlier: MissedNote['earlier'];
     if (count > ticks.length) {
@@ -25,7 +25,7 @@ export class MissedNotes {
       const [state] = await this.#ask('look at', watched, () => this.store.look([resource], 0));
       earlier = await countUnpaused(schedule, state!, after, ticks[0]! - 1);
     }
-    const runWithinMs = job.onMissed === 'runOnce' ? job.missedWithinMs : undefined;
+    const runWithinMs = job.onMissed === 'runOnce' ? job.catchUpWindowMs : undefined;
     const { historySize } = job;
     const about = { resource, schedule: schedule.text, after, ticks, earlier, historySize, runWithinMs };
     const missed = { ...about, next: schedule.after(until) };
@@ -67,7 +67,7 @@ export class MissedNotes {
       count: missed.count,
       first: missed.first,
       last: missed.last,
-      ticks: missed.ticks.slice(-MOST_TOLD),
+      ticks: missed.ticks.slice(-MAX_TOLD),
       ...more,
     });
   }

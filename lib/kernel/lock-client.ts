@@ -68,34 +68,32 @@ export interface LockClientOptions {
   readonly random?: Random;
   /** @default 'warn' */
   readonly onLeak?: OnLeak;
-  /** Where leases last until the end of a database transaction. @default none */
+  /** Set if leases last until the end of a database transaction. @default none */
   readonly transactions?: TransactionHooks | undefined;
   /** The name of the lock service. @default 'default' */
   readonly service?: string | undefined;
   /** The group of a resource whose call states none. @default the text before its first colon */
   readonly group?: GroupFunction | undefined;
-  /** Whether every call has its group in its label. @default false */
+  /** `true` if every call has its group in its label. @default false */
   readonly labelGroups?: boolean;
-  /** Whether a resource may be called `order:undefined`. @default 'refuse' */
+  /** Accepts or refuses names such as `order:undefined`. @default 'refuse' */
   readonly suspiciousNames?: 'refuse' | 'allow';
   readonly telemetry?: readonly LockTelemetry[];
   /** @default counts from the first look */
   readonly contention?: ContentionSettings | undefined;
-  /** Told of what is wrong with functions of the user that no call can throw for. @default not told */
+  /** Called with a warning when a user callback fails outside of a call. @default not called */
   readonly warn?: (line: string) => void;
 }
 
-/** How long work may take to release its locks after its signal has aborted at a shutdown. */
+/** Time that work has to release its locks after its signal has aborted at a shutdown. */
 const SHUTDOWN_GRACE_MS = 250;
 
 /** The locks of one process on one store. */
 export class LockClient {
   readonly observers: LockObservers;
-  /** What operators see and do. */
   readonly operators: OperatorsView;
-  /** What waits for resources without taking them. */
   readonly watches: LockWatches;
-  /** What it is made of, also for the testing kit. */
+  /** Its parts, also for the testing kit. */
   readonly deps: LeaseDeps;
   readonly leases: LeaseFactory;
   readonly #missedTicks: MissedTicks[] = [];
@@ -109,7 +107,7 @@ export class LockClient {
   readonly #plainOptions: ResolvedLockOptions;
   /** The options of decorated methods, resolved once. */
   readonly #fixedOptions = new WeakMap<LockOptions, ResolvedLockOptions>();
-  /** What a call that may be refused leaves out. */
+  /** The defaults of a call that may be refused. */
   readonly #tryDefaults: ResolvedDefaults;
   readonly #telemetries: Telemetries;
   readonly #warn: (line: string) => void;
@@ -201,7 +199,7 @@ export class LockClient {
     return this.#closing.signal;
   }
 
-  /** What decides which call of this process gets which resource. Called by the constructor. */
+  /** Creates the queues of this process. Called by the constructor. */
   protected createQueues(runtime: Runtime): LocalQueues {
     return new LocalQueues(runtime);
   }
@@ -226,26 +224,26 @@ export class LockClient {
     return new SingletonRuns(this.deps, this.leases, jobs);
   }
 
-  /** What operators see of jobs, and change. @param jobs remembers them */
+  /** @param jobs remembers them */
   jobRecords(jobs: JobStore): JobRecords {
     const records = new JobRecords(this.deps, jobs);
     this.#jobRecords.push(records);
     return records;
   }
 
-  /** What finds missed ticks of the jobs of this process. @param jobs remembers them */
+  /** @param jobs remembers them */
   missedTicks(jobs: JobStore): MissedTicks {
     const missedTicks = new MissedTicks(this.deps, jobs, this.#warn);
     this.#missedTicks.push(missedTicks);
     return missedTicks;
   }
 
-  /** How many calls wait for a resource, without the candidates of leaderships. Looks at every resource in use. */
+  /** Counts the calls that wait for a resource, without the candidates of leaderships. Visits every resource in use. */
   countWaiting(): number {
     return this.deps.localQueues.countWaiting();
   }
 
-  /** How much this process holds, waits for and still has to release at this moment. */
+  /** Returns the locks that this process holds, waits for and still has to release at this moment. */
   stats(): LockStats {
     const { localQueues, watchdog, orphanReleases, alarms } = this.deps;
     return {
@@ -374,7 +372,7 @@ export class LockClient {
     return this.#health.check(options);
   }
 
-  /** The client ids of all that have an inbox, as far as Redis tells it. @throws LockUnavailableError */
+  /** Returns the client ids of all that have an inbox, as far as Redis shows it. @throws LockUnavailableError */
   connected(): Promise<readonly string[] | undefined> {
     return this.#fleet.connected();
   }
@@ -398,7 +396,7 @@ export class LockClient {
     return new Semaphore(name, permits, this.deps, this.leases);
   }
 
-  /** Refuses new locks and ends all waits, but those of work that holds a lease. */
+  /** Refuses new locks and ends all waits, except inside of work that holds a lease. */
   beginShutdown(): void {
     this.#closing.abort();
   }

@@ -2,7 +2,6 @@ import type { Clock, Random } from './util/clock.js';
 import type { JobStore } from '../features/jobs/core/job-store.js';
 import type { LockStore } from './store/lock-store.js';
 
-/** Where a lock service keeps its locks and jobs. */
 export interface LockStores {
   /** The lock service closes it when the application shuts down. */
   readonly locks: LockStore;

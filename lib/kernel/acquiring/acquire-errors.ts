@@ -16,7 +16,7 @@ import { formatDuration } from '../util/durations.js';
 import { LockStoreError } from '../store/store-error.js';
 import { noteWait, waitBefore } from './waits.js';
 
-/** What ended the wait is the last thing known: another holder has the resource, or Redis could not be asked. */
+/** Blames the last known cause: another holder has the resource, or Redis could not be asked. */
 export function waitedTooLong(
   resource: string,
   call: { readonly startedAt: number; readonly options: WaitingTimes },
@@ -31,8 +31,8 @@ export function waitedTooLong(
 }
 
 /**
- * Of a call for several resources, the waits for the earlier ones have left too little time for this one. The holders
- * of those ended the wait, and not a Redis that has just answered. The error says how long the whole call has waited.
+ * For a call for several resources whose earlier waits have left too little time for this one. Blames the holders of
+ * those, not a Redis that has just answered. The error has the wait of the whole call.
  */
 export function cutShort(
   error: unknown,
@@ -56,7 +56,10 @@ export function cutShort(
   throw late;
 }
 
-/** Whether the call has given up before an attempt was out of time. A Redis that is only slow would have answered later. */
+/**
+ * Returns true if the call gave up before the attempt's time limit: a Redis that is only slow would have answered
+ * later.
+ */
 export function attemptWasCutShort(
   { lastAttempt }: LockUnavailableError,
   { waitMs, attemptTimeoutMs }: Pick<ResolvedLockOptions, 'waitMs' | 'attemptTimeoutMs'>,
@@ -69,7 +72,7 @@ export function exhausted(resource: string, log: AttemptLog): LockBusyError | Lo
   return unavailable(resource, log);
 }
 
-/** For how long the call has waited for a store that is away, if that ended the wait before `waitMs` was over. */
+/** Returns the time for which the call waited for an unreachable store, if that ended the wait before `waitMs`. */
 export function waitedForStore(
   { startedAt, options }: { readonly startedAt: number; readonly options: WaitingTimes },
   now: number,
@@ -77,7 +80,7 @@ export function waitedForStore(
   return now < startedAt + options.waitMs ? options.unavailableMs : undefined;
 }
 
-/** @param unavailableMs set where the call has waited no longer because the store is away */
+/** @param unavailableMs set if the call gave up early because the store is unreachable */
 export function unavailable(
   resource: string,
   log: AttemptLog,

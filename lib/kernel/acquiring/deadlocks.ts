@@ -20,8 +20,8 @@ interface OwnWait extends NestedWait {
 }
 
 /**
- * What a call holds that has waited in vain, and whether that is why: a call waits for it, directly or behind others, and
- * holds what this call waits for. Those of this process are looked at now, those of others were asked before.
+ * Returns the locks that a timed-out call holds, and the deadlock if that is why: a call that holds its resource waits
+ * for it, directly or behind others. Waits in this process are read now; other processes were asked before.
  */
 export function heldByCaller(
   resource: string,
@@ -42,14 +42,14 @@ export function heldByCaller(
   // The time of the others may be over in the same moment, when this call does not wait any more.
   for (const [index, wait] of circle.entries()) wait.call.deadlock = tellCircle(circle, index);
   const { deadlock } = call;
-  // The parts of one call are taken in the same order everywhere. Only where that did not help, it matters what it has.
+  // The parts of one call are taken in the same order everywhere, so locks from outside of the call matter first.
   const holds = deadlock === undefined ? outerHolds(call) : liveHolds(call);
   const resources = namesOf(holds).filter((held) => held !== resource);
   if (resources.length === 0) return undefined;
   return deadlock ? { resources, deadlock } : { resources };
 }
 
-/** Lets the other processes be asked before the wait of the call is over. */
+/** Has the other processes asked before the wait of the call ends. */
 export function watchForDeadlock(resource: string, call: Caller, deps: Runtime): void {
   if (!deps.deadlocks || call.options.waitMs === Infinity) return;
   call.alarm = deps.deadlocks.watch({
@@ -64,7 +64,6 @@ export function watchForDeadlock(resource: string, call: Caller, deps: Runtime):
   });
 }
 
-/** What a call of this process waits for, and holds meanwhile. */
 function nestedWaitOf(
   resource: string,
   call: Caller,

@@ -10,7 +10,7 @@ import { waitBefore } from './waits.js';
 
 interface StrategyFault {
   readonly resource: string;
-  /** What the caller gets: what its strategy has thrown, which may be anything, or the error of a wrong answer. */
+  /** The value that the strategy threw, which may be anything, or the error of an invalid return value. */
   readonly thrown: unknown;
 }
 
@@ -18,8 +18,8 @@ interface StrategyFault {
 const faults = new WeakMap<object, StrategyFault>();
 
 /**
- * The error of a call that ends because its retry strategy threw. Each call has its own, even where the strategy throws
- * the same object each time, or `undefined`: the observers are told of the wait of this call.
+ * Returns the error of a call whose retry strategy threw. Each call needs its own, because observers report this wait
+ * by its error, and the strategy may throw the same object each time, or `undefined`.
  */
 export function strategyFailed(resource: string, thrown: unknown): InvalidLockOptionsError {
   const error = new InvalidLockOptionsError(`retry.next() threw ${describe(thrown)}.`, 'retry', { cause: thrown });
@@ -27,7 +27,7 @@ export function strategyFailed(resource: string, thrown: unknown): InvalidLockOp
   return error;
 }
 
-/** What the caller gets in place of an error that {@link strategyFailed} made. */
+/** Returns the error for the caller in place of one from {@link strategyFailed}. */
 export function originalError(error: unknown): unknown {
   const fault = faults.get(error as object);
   return fault ? fault.thrown : error;
@@ -41,10 +41,7 @@ function describe(thrown: unknown): string {
   }
 }
 
-/**
- * Completes the error of a call to acquire or to wait, which a timer or a reply has made: without a frame of the code
- * that called. Called where a rejection is on its way to that code, so that the stack has its frames.
- */
+/** Adds the caller's frames to the error of a timer or a reply. Call it while the rejection travels to that code. */
 export function completeError(
   error: unknown,
   { group }: Pick<ResolvedLockOptions, 'group'>,
@@ -80,7 +77,7 @@ export function showCaller(error: LockError): void {
   Error.captureStackTrace(error, showCaller);
 }
 
-/** @param origin of a call whose lease the user would have had to release */
+/** @param origin the origin of a call whose lease the user would have had to release */
 export function tellOfFailure(
   asked: string | readonly string[],
   options: ResolvedLockOptions,

@@ -27,8 +27,8 @@ import { type LocalHolder, StoreLease } from '../holding/store-lease.js';
 /**
  * The calls of this process that want one resource, first come, first served. Either this process holds the resource
  * and the calls wait for its release, or one waiter asks the store for the first of them. A thousand local calls
- * therefore cost Redis no more than one. Where a resource can be shared, the waiter also asks while this process holds
- * it, and readers hold it side by side.
+ * therefore cost Redis no more than one. If a resource can be shared, the waiter also asks while this process holds it,
+ * and readers hold it side by side.
  *
  * | This process | What happens                                       | Sent                     | Then               |
  * | ------------ | -------------------------------------------------- | ------------------------ | ------------------ |
@@ -86,14 +86,14 @@ export class LocalQueue implements WaiterListener {
       return;
     }
     this.#waiting.add(call);
-    // First: an observer that is told may end the call.
+    // First, because an observer may end the call.
     call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.#waitsLong(call)));
     if (call.options.followed) followWaits(this.#facts, [call]);
     this.#watchForDeadlock(call);
     this.#emitWaiting(call);
   }
 
-  /** A newer call of this process ends those that wait, where they agreed to that. It joins next. */
+  /** A newer call of this process cancels pending calls that are `cancellable`, then joins. */
   #endOlderWaits(): void {
     const waiter = this.#waiter;
     const ended = this.calls.filter(({ options }) => options.newest?.yields);
@@ -101,7 +101,6 @@ export class LocalQueue implements WaiterListener {
     if (waiter && ended.includes(waiter.call)) {
       waiter.withdraw();
       this.#waiter = undefined;
-      // Those that stay are before the newer call.
       if (this.#waiting.size > 0) this.#goOn();
     }
     const { instanceId } = this.deps.store;
@@ -112,7 +111,7 @@ export class LocalQueue implements WaiterListener {
     return this.#waiting.size + (this.#waiter ? 1 : 0);
   }
 
-  /** How many calls wait, for `maxWaiters`. The call that asks first may find the resource free. */
+  /** The number of pending calls for `maxWaiters`. The call that asks first may find the resource free. */
   get #counted(): number {
     return this.size - (this.#asksFirst ? 1 : 0);
   }
@@ -132,14 +131,14 @@ export class LocalQueue implements WaiterListener {
       else tooMany.push(call);
     }
     for (const call of tooMany) {
-      // An observer that was told of another one may have ended it.
+      // An observer may have ended it.
       if (call.link === undefined) continue;
       this.#waiting.delete(call);
       call.fail(localQueueFullError(this.#facts, call.options, this.deps.clock.now()));
     }
   }
 
-  /** The place in the queue of the store of the first of its {@link calls}, where the waiter asks for that one. */
+  /** The place of the first of its {@link calls} in the store's queue, if the waiter asks for that one. */
   get placeOfFirst(): number | undefined {
     return this.#waiter?.place;
   }
@@ -149,19 +148,18 @@ export class LocalQueue implements WaiterListener {
     return this.#waiter?.call ?? this.#waiting.first;
   }
 
-  /** What holds the lease with this token in this process, or with one that counts up from it. */
+  /** Returns the holder of the lease with this token in this process, or of one that counts up from it. */
   holderOf(fencingToken: number): LocalHolder | undefined {
     return this.#storeLeases.holderOf(fencingToken);
   }
 
-  /** Whether the hold stands on a store lease that this queue was granted. */
   hasGranted({ storeLease }: Hold): boolean {
     return this.#storeLeases.has(storeLease);
   }
 
   /**
-   * Hands the lock over to the next local call, or releases it in the store. Where another call waits and the store has
-   * to be asked for it, one command does both. @returns whether the lock was still held, if the store was asked
+   * Hands the lock over to the next local call, or releases it in the store. If another call waits and the store must
+   * decide, one command does both. @returns whether the lock was still held, if the store was asked
    */
   release(hold: Hold, onHandedOver: () => void): Promise<boolean> | undefined {
     const { owner, storeLease } = hold;
@@ -178,8 +176,8 @@ export class LocalQueue implements WaiterListener {
     }
     this.#storeLeases.delete(storeLease);
     if (storeLease.minHoldMs > 0) {
-      // The next call waits in the store, as those of other processes do. It asks before the release, which then tells
-      // it when the resource will be free.
+      // The next call waits in the store, like calls of other processes. It asks before the release, which then sends
+      // the waiter the time at which the resource becomes free.
       this.#goOn();
       return this.deps.orphanReleases.release(storeLease, backgroundRelease);
     }
@@ -191,8 +189,8 @@ export class LocalQueue implements WaiterListener {
   }
 
   /**
-   * The call that gets the lock if the store lease is handed over now: the first of all. Where the waiter asks for that
-   * one, the next call has to be able to take its place in the store.
+   * Returns the call that gets the lock if the store lease is handed over now: the first of all. If the waiter asks for
+   * that one, the next call must be able to take its place in the store.
    */
   #successorOf(storeLease: StoreLease, now: number): PendingCall | undefined {
     const waiter = this.#waiter;
@@ -204,7 +202,7 @@ export class LocalQueue implements WaiterListener {
     return waiter && !waiter.suits(next) ? undefined : first;
   }
 
-  /** Hands the lock over in memory, or releases it if the calls that waited gave up when they heard of that. */
+  /** Hands the lock over in memory, or releases it if observers made the pending calls give up. */
   #handOver(hold: Hold): void {
     const { storeLease } = hold;
     const now = this.deps.clock.now();
@@ -221,7 +219,7 @@ export class LocalQueue implements WaiterListener {
 
   lost(hold: Hold): void {
     const { storeLease } = hold;
-    // It ends alone, and no caller releases it. Those that share the store lease go on.
+    // It ends alone, and no caller releases it. The others keep the store lease.
     if (hold.isLeftToEnd && storeLease.removeHolder(hold)) return;
     if (storeLease.isUnconfirmed && hold.lossError().reason === 'notRenewed') {
       this.log.unanswered(renewedTooLate());
@@ -230,12 +228,11 @@ export class LocalQueue implements WaiterListener {
     this.#goOn();
   }
 
-  /** What a writer holds can be shared now. */
   downgraded(): void {
     this.#goOn();
   }
 
-  /** Takes a grant that a message tells of. @returns whether it is for the waiter of this queue */
+  /** Takes the grant of a message. @returns whether it is for the waiter of this queue */
   onGrant(grant: PushedGrant): boolean {
     const waiter = this.#waiter;
     if (!waiter || !grant.isFor(waiter.owner.id)) return false;
@@ -243,7 +240,7 @@ export class LocalQueue implements WaiterListener {
     return true;
   }
 
-  /** A message says when the resource will be free, though its holder has released it already; or who else wants it. */
+  /** Takes a message with the time at which a released resource becomes free, or with a newer call that wants it. */
   onRetained({ leftMs, sentAt, by, isFor }: HolderNotice): void {
     const waiter = this.#waiter;
     if (waiter && isFor(waiter.owner.id)) {
@@ -267,7 +264,7 @@ export class LocalQueue implements WaiterListener {
     this.#waiter?.reconnected();
   }
 
-  /** The store may have ended what is held here, so the next call has to ask the store. */
+  /** The store may have lost the lease, so the next call has to ask the store. */
   doubt(): void {
     this.#storeLeases.doubt();
   }
@@ -275,7 +272,7 @@ export class LocalQueue implements WaiterListener {
   /** The application shuts down: every call that waits fails, if `end` is what ends it. */
   close(end: AbortSignal): void {
     const ended = this.calls.filter((call) => this.#endOf(call) === end);
-    // The first one last: its place is for a call that goes on.
+    // The first one last: its place may pass to another call.
     for (const call of ended.toReversed()) this.#dismiss(call, new LockShutdownError(this.resource));
     this.#checkIdle();
   }
@@ -319,7 +316,7 @@ export class LocalQueue implements WaiterListener {
 
   checkReachable(): void {
     const { store, clock } = this.deps;
-    // Where this process holds the resource, the calls do not wait for the store.
+    // While this process holds the resource, the calls do not wait for the store.
     const isAway = this.#waiter !== undefined && store.trouble(this.resource) !== undefined;
     if (!this.log.markUnreachable(isAway, clock.now())) return;
     this.#waiter!.onStoreUnreachable();
@@ -362,11 +359,11 @@ export class LocalQueue implements WaiterListener {
     grant(call, storeLease, now);
   }
 
-  /** Whether the store can be asked for this call now, if it is the first one. */
+  /** Returns true if the store can be asked for this call now, if it is the first one. */
   #mayAskStore(call: PendingCall): boolean {
     if (this.#waiter) return false;
     if (!this.#storeLeases.excludes(call.options)) return true;
-    // Its place says when it came, also while this process holds the resource.
+    // Its place records its order, also while this process holds the resource.
     return call.options.newest !== undefined && (this.#waiting.first ?? call) === call;
   }
 

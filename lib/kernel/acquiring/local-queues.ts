@@ -25,12 +25,12 @@ export class LocalQueues {
     }
   }
 
-  /** How many resources are held through a queue, or waited for. */
+  /** The number of resources that are held through a queue or waited for. */
   get size(): number {
     return this.#queues.size;
   }
 
-  /** How many calls wait, without the candidates of leaderships. Looks at every queue. */
+  /** Counts pending calls, without the candidates of leaderships. Visits every queue. */
   countWaiting(): number {
     let waiting = this.polling.waiting;
     for (const { resource, size } of this.#queues.values()) if (!isExpectedToWait(resource)) waiting += size;
@@ -50,7 +50,7 @@ export class LocalQueues {
     yield* this.polling.waits();
   }
 
-  /** How many calls wait for each resource. Those that poll are not counted. Looks at every queue. */
+  /** Counts pending calls by resource, without polling ones. Visits every queue. */
   waitingByResource(): Map<string, number> {
     return new Map([...this.#queues].map(([resource, { size }]) => [resource, size]));
   }
@@ -84,7 +84,6 @@ export class LocalQueues {
     });
   }
 
-  /** What the caller of a call that may wait holds, if it holds something. */
   #nested(
     resource: string,
     { mode }: ResolvedLockOptions,
@@ -101,7 +100,7 @@ export class LocalQueues {
     return { holds, origin: lockOrder.recordOrigin() };
   }
 
-  /** Whether this process has nothing to do with the resource, as far as its queues know. */
+  /** Returns true if no call of this process holds the resource or waits for it in a queue. */
   isIdle(resource: string): boolean {
     return !this.#queues.has(resource);
   }
@@ -111,7 +110,7 @@ export class LocalQueues {
     return take({ storeLease, attempts: 1, waitedMs: 0 });
   }
 
-  /** @param onHandedOver called before the next call is granted, where the store is not asked */
+  /** @param onHandedOver called before the next call is granted, if the store is not asked */
   release(hold: Hold, onHandedOver: () => void): Promise<boolean> | undefined {
     const queue = this.#queues.get(hold.owner.resource);
     if (queue?.hasGranted(hold)) return queue.release(hold, onHandedOver);
@@ -140,7 +139,10 @@ export class LocalQueues {
     return first && { first, calls: queue!.size };
   }
 
-  /** What holds the lease with this token in this process, or with one that counts up from it, unless it was polled for. */
+  /**
+   * Returns the holder of the lease with this token in this process, or of one that counts up from it, unless it was
+   * polled for.
+   */
   holderOf(resource: string, fencingToken: number): LocalHolder | undefined {
     return this.#queues.get(resource)?.holderOf(fencingToken);
   }
@@ -160,7 +162,7 @@ export class LocalQueues {
 
   deliveryUncertain(): void {
     this.deps.places.deliveryUncertain();
-    // Often because Redis is away.
+    // Often because Redis is unreachable.
     for (const queue of this.#queues.values()) queue.checkReachable();
   }
 

@@ -6,12 +6,11 @@ import type { LockOwner } from '../store/lock-store.js';
 const NONE: readonly StoreLease[] = [];
 
 /**
- * What a queue holds of its resource: one store lease, or several if the resource can be shared. Nearly always it is one,
- * and of permits it may be thousands: none of them costs more for that.
+ * The store leases of a queue: nearly always one, several if the resource can be shared. Of permits it may be
+ * thousands, so no operation scans them all.
  */
 export class LocalStoreLeases {
   #only: StoreLease | undefined;
-  /** Set where there are several. */
   #several: Set<StoreLease> | undefined;
 
   get isEmpty(): boolean {
@@ -63,13 +62,13 @@ export class LocalStoreLeases {
     return options.mode === 'read' ? this.#find((storeLease) => storeLease.mayShareWith(options)) : undefined;
   }
 
-  /** Whether nothing can be granted with these options before this process releases. */
+  /** Returns true if nothing can be granted with these options before this process releases. */
   excludes({ mode }: ResolvedLockOptions): boolean {
     // A call that takes a lock for a semaphore asks the store, which refuses it at once.
     return mode !== 'semaphore' && this.#find(({ isShared }) => !isShared) !== undefined;
   }
 
-  /** Asked at each hand-over: without an array or an iterator where there is one. */
+  /** Called at each hand-over, so it allocates no array or iterator for a single lease. */
   #find(isMeant: (storeLease: StoreLease) => boolean): StoreLease | undefined {
     if (this.#only) return isMeant(this.#only) ? this.#only : undefined;
     for (const storeLease of this.#several ?? NONE) if (isMeant(storeLease)) return storeLease;

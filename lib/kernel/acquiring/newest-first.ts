@@ -6,7 +6,7 @@ import type { StoreLease } from '../holding/store-lease.js';
 import { type CallAge, type LockOwner, type LockStore, SUPERSEDES, YIELDS } from '../store/lock-store.js';
 import type { PendingCall } from './pending-call.js';
 
-/** Tells the store by the owner id that only the newest call counts. */
+/** Marks the owner id, so that the store knows that only the newest call counts. */
 export function marked(owner: LockOwner, { cancels, yields }: NewestFirst): LockOwner {
   return { ...owner, id: owner.id + (yields ? YIELDS : '') + (cancels ? SUPERSEDES : '') };
 }
@@ -14,7 +14,7 @@ export function marked(owner: LockOwner, { cancels, yields }: NewestFirst): Lock
 /** Longer than older calls are on their way that could still end newer ones. */
 const MAX_COMPARED_MS = 60_000;
 
-/** How old a call is that ends older ones. What its command takes to the store is not known. */
+/** Returns the age of a call that cancels older ones. The time that its command takes to the store is unknown. */
 export function ageOf({ startedAt, options }: PendingCall, sentAt: number): CallAge {
   const ageMs = Math.max(0, Math.floor(sentAt - startedAt));
   return { ageMs, keepMs: Math.max(1, Math.min(Math.ceil(options.waitMs), MAX_COMPARED_MS) - ageMs) };
@@ -29,7 +29,6 @@ export function refusalOfNewest(
   return why === undefined ? undefined : notNewestFirst(options.newest!, why);
 }
 
-/** A newer call of the instance `by` wants what is held here. */
 export function askToStop(
   resource: string,
   storeLease: StoreLease | undefined,

@@ -11,19 +11,17 @@ import type { Origin } from '../util/call-site.js';
 import { onAbort } from '../util/signals.js';
 import { type AttemptLog, givesUpAt, type WaitingTimes } from '../places/asking.js';
 
-/** What is told of the holders should be no older than this. */
+/** The maximum age of reported holders. */
 export const NEWS_MS = 1_000;
 
-/** How long a call waits at most. */
 export interface WaitLimits extends WaitingTimes {
   readonly signal?: AbortSignal | undefined;
 }
 
 /** Calls that wait for the same, and ask the store together. */
 export interface WaitingTogether {
-  /** What they have found out. */
   readonly log: AttemptLog;
-  /** Looks whether the store is away, which is known without a command. While it is, they wait for less. */
+  /** Checks without a command whether the store is unreachable: calls then give up sooner. */
   checkReachable(): void;
 }
 
@@ -39,13 +37,12 @@ export interface WaiterListener extends WaitingTogether {
   mismatched(found: ModeConflict): void;
   /** The store will never grant it. */
   refused(): void;
-  /** Whether this process holds the lock of this owner. */
   holds(owner: LockOwner): boolean;
 }
 
-/** What else is known of a call that is made inside of work under a lease. */
+/** Deadlock data of a call inside of work under a lease. */
 export interface NestedCall {
-  /** What that work holds, the innermost first. */
+  /** The holds of that work, the innermost first. */
   readonly holds: readonly Hold[];
   /** Recorded inside, if it was. */
   readonly origin: Origin | undefined;
@@ -53,21 +50,20 @@ export interface NestedCall {
 
 /** One call that waits, until it succeeds or fails: to acquire a lock, or until a resource is free. */
 export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLockOptions> implements Alarm {
-  /** How many attempts were sent for it. Calls that wait until a resource is free share their attempts, which do not count here. */
+  /** The attempts that were sent for it. Calls that wait in a queue share their attempts, which do not count here. */
   attempts = 0;
-  /** What else the caller wants. Only set where it wants several resources. */
+  /** The other resources that the caller wants. Only set for calls for several. */
   declare several?: SeveralParts;
   /** Only set while it waits for its turn; see {@link WaitingCalls}. */
   declare link?: Link | undefined;
-  /** Whether it is made inside of work under a lease. At a shutdown, that work is drained first. */
+  /** `true` inside of work under a lease. A shutdown drains that work first. */
   isInWork = false;
-  /** Only set where it is made inside of such work. */
+  /** Only set inside of such work. */
   declare nested?: NestedCall;
-  /** Looks for a deadlock before the wait is over. Only set where it is made inside of such work, and waits. */
+  /** Looks for a deadlock before the wait ends. Only set for a waiting call inside of such work. */
   declare alarm?: DeadlockAlarm;
   /** The calls that wait for each other, this one first. Only set once that is found. */
   declare deadlock?: readonly DeadlockedCall[];
-  /** What the observers were told: nothing, that it waits, or that it has waited for long. */
   #told: 'nothing' | 'wait' | 'longWait' = 'nothing';
   dueAt = 0;
   heapIndex = -1;
@@ -77,13 +73,12 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   constructor(
     readonly options: Options,
     readonly startedAt: number,
-    /** How the caller learns what became of it. */
     private readonly outcome: { succeeded(result: Result): void; failed(error: Error): void },
     private readonly alarms: Alarms,
     private readonly waitsWith: WaitingTogether,
   ) {}
 
-  /** Sooner while the store is away. */
+  /** Sooner while the store is unreachable. */
   get giveUpAt(): number {
     return givesUpAt(this.startedAt, this.options, this.waitsWith.log.unreachableSince);
   }
@@ -109,7 +104,7 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
     this.alarms.set(this, Math.min(this.giveUpAt, this.startedAt + LONG_WAIT_MS));
   }
 
-  /** The store is away now. Only for a call that watches the time itself. */
+  /** For a call with a timer of its own. */
   onStoreUnreachable(): void {
     const { giveUpAt } = this;
     if (giveUpAt < this.dueAt) this.alarms.set(this, giveUpAt);
@@ -127,14 +122,13 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
     this.#onTime?.(isOver);
   }
 
-  /** Whether the observers were told that it waits. */
   get hasWaited(): boolean {
     return this.#told !== 'nothing';
   }
 
   /**
-   * When the holders should be known next, because they are told: to the observers when it has waited for long, if they
-   * want to know, and to the caller when it gives up. A short wait tells those that its one answer named.
+   * Returns the time at which fresh holders are needed for a report: to the observers after a long wait, if they
+   * listen, and to the caller when it gives up. A short wait reports the holders of its one answer.
    */
   newsDueAt(now: number, isLongWaitTold: boolean, attemptTimeoutMs: number): number {
     const longWaitAt = isLongWaitTold && this.#told !== 'longWait' ? this.startedAt + LONG_WAIT_MS : Infinity;
@@ -145,14 +139,14 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
     return Math.min(longWaitAt > now ? longWaitAt : Infinity, endsAt);
   }
 
-  /** It is not granted at once, and the observers are to be told. @returns `true` only once */
+  /** Returns `true` once, if the observers should be notified that the call waits. */
   beginsToWait(): boolean {
     if (this.#told !== 'nothing') return false;
     this.#told = 'wait';
     return true;
   }
 
-  /** Whether it has waited for long, and the observers are to be told. @returns `true` only once */
+  /** Returns `true` once, if the observers should be notified that the call has waited for long. */
   shouldReport(now: number): boolean {
     if (this.#told !== 'wait' || now < this.startedAt + LONG_WAIT_MS) return false;
     this.#told = 'longWait';
@@ -187,7 +181,6 @@ export function grant(call: PendingCall, storeLease: StoreLease, now: number): v
   call.succeed({ storeLease, attempts, waitedMs: call.waitedMs(now), hasWaited, grantedAt: now });
 }
 
-/** A call in the row of those that wait, and its neighbours. */
 interface Link {
   readonly call: PendingCall;
   before: Link | undefined;
@@ -195,8 +188,8 @@ interface Link {
 }
 
 /**
- * The calls that wait for their turn, first come, first served. A list of links: any of them can give up, and the first
- * of many costs no more than that of few. The first entry of a `Set` would be looked for behind all that have left.
+ * The pending calls, first come, first served. A linked list, because any call can give up: to find the first entry of
+ * a `Set`, the engine would skip all that have left.
  */
 export class WaitingCalls {
   #first: Link | undefined;
@@ -235,8 +228,8 @@ export class WaitingCalls {
     else this.#first = after;
     if (after) after.before = before;
     else this.#last = before;
-    // A link that has left must not lead to the next one. Where the garbage collector has moved it to the old objects, it
-    // would keep all that came later until the next major collection.
+    // A link that has left must not lead to the next one: once the garbage collector has promoted it, it would keep all
+    // later ones alive until the next major collection.
     call.link = link.before = link.after = undefined;
     this.#size--;
   }

@@ -25,13 +25,10 @@ class Poller {
   readonly giveUpAt: number;
   declare alarm?: DeadlockAlarm;
   declare deadlock?: readonly DeadlockedCall[];
-  /** Whether the last answer says that it is not known yet who holds the resource. */
+  /** `true` if the last reply was inconclusive about the holder. */
   isOpen = false;
-  /** When the observers are to be told that it has waited for long. */
   tellAt: number;
-  /** Whether the observers were told that it waits. */
   hasWaited = false;
-  /** Whether it has stopped asking. */
   isOver = false;
   storeLease: StoreLease | undefined;
 
@@ -44,7 +41,7 @@ class Poller {
     /** Aborts with the caller's signal or the shutdown. */
     readonly signal: AbortSignal,
     readonly several: SeveralParts | undefined,
-    /** Only set where it may wait, inside of work under a lease. */
+    /** Only set if it may wait inside of work under a lease. */
     readonly nested: NestedCall | undefined,
   ) {
     this.giveUpAt = startedAt + options.waitMs;
@@ -74,7 +71,7 @@ export class Polling {
     }
   }
 
-  /** @throws LockError of the kind that says why the resource was not granted */
+  /** @throws LockError of the kind that gives the reason */
   async acquire<T>(
     resource: string,
     options: ResolvedLockOptions,
@@ -120,7 +117,7 @@ export class Polling {
     for (;;) {
       const storeLease = await this.#attempt(poller);
       if (storeLease) return storeLease;
-      // Each answer passes over more waiters that have died, so this comes to an end.
+      // Each reply skips more dead waiters, so the loop ends.
       if (poller.isOpen && (options.waitMs === 0 || leftMs(clock.now()) > 0)) continue;
       const delayMs = this.#nextPause(poller);
       options.followed?.waits((now) => log.holders(now));
@@ -155,7 +152,7 @@ export class Polling {
     emitWaiting(this.deps, owner.resource, options, log.holders(this.deps.clock.now()));
   }
 
-  /** Sends one command and notes its outcome in the log. @returns nothing where the resource was not granted */
+  /** Sends one command and logs its outcome. @returns nothing if the resource was not granted */
   async #attempt(poller: Poller): Promise<StoreLease | undefined> {
     const { owner, options, startedAt, closing, signal, log, several } = poller;
     const { store, clock, alarms, orphanReleases, observers } = this.deps;

@@ -11,9 +11,9 @@ import type { Runtime } from '../holding/runtime.js';
 import { validUntil } from '../holding/store-lease.js';
 
 /**
- * Waits for a resource in the store, for the first call of a local queue. It asks until it is in the queue of the store,
- * and again when the resource may be free. In between, its place is kept together with others; where the store cannot do
- * that, it asks every second. If its call gives up, it can go on for the next call.
+ * Waits for a resource in the store, for the first call of a local queue. It asks until it is in the queue of the
+ * store, and again when the resource may be free. In between, its place is kept together with others; if the store
+ * cannot do that, it asks every second. If its call gives up, it can serve the next call.
  *
  * | State   | What happens                                       | Sent         | Then                          |
  * | ------- | -------------------------------------------------- | ------------ | ----------------------------- |
@@ -23,35 +23,35 @@ import { validUntil } from '../holding/store-lease.js';
  * | asking  | answer: full, in use otherwise, or refused         |              | over; its call fails          |
  * | kept    | the place is due                                   | `keepPlaces` | kept                          |
  * | kept    | answer: the place is gone, or the resource is free | `acquire`    | asking                        |
- * | kept    | the time comes at which a message says it is free  | `acquire`    | asking                        |
- * | resting | the pause is over, or the connection is new        | `acquire`    | asking                        |
+ * | kept    | the time at which a message announced it as free   | `acquire`    | asking                        |
+ * | resting | the pause has ended, or the connection is new      | `acquire`    | asking                        |
  * | any     | a grant, by an answer or a message                 |              | over; the queue has it        |
- * | any     | a message of a grant whose lease has to begin anew | `acquire`    | asking                        |
+ * | any     | a message of a grant whose lease has to be renewed | `acquire`    | asking                        |
  * | any     | its call gives up, and the next one fits           |              | the same, for that one        |
  * | any     | its call gives up, and none fits                   | `release`    | over                          |
  */
 export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   /** The lock to release in the same step, until that has been answered. */
   #toRelease: LockOwner | undefined;
-  /** How many attempts may have been executed. */
+  /** The number of attempts that may have been executed. */
   #outstanding = 0;
-  /** How many may still be executed, as far as this process knows. */
+  /** The number of attempts that may still be executed, as far as this process knows. */
   #unsettled = 0;
   /** The largest token that a message has named. */
   #heardToken = 0;
   /** When the attempt counts as timed out, or the next one is due. */
   #nextAt = Infinity;
-  /** The call that joined an empty queue and asks, until an answer says that it has to wait. Only set for that call. */
+  /** The call that joined an empty queue and asks, until a reply makes it wait. */
   declare firstCall?: PendingCall | undefined;
-  /** Whether the store may grant it with the label of another call. Only set where labels were given. */
+  /** `true` if the store may grant it with the label of another call. Only set if labels were given. */
   declare hasChangedLabel?: true;
-  /** Whether the attempt under way has the label of another call. Only set where labels were given. */
+  /** `true` if the attempt under way has the label of another call. Only set if labels were given. */
   declare isLabelOld?: boolean;
   /** The last known place in the queue of the store. Only set once it has to wait there. */
   declare place?: number;
-  /** Which holder was told that this call is newer, and when first. Only set where one was. */
+  /** The holder that was notified of this newer call, and the time of the first message. */
   declare asked?: { readonly fencingToken: number | undefined; readonly at: number } | undefined;
-  /** When the resource will be free, as messages say. Only set once it has to wait. */
+  /** The time at which the resource becomes free, from messages. Only set once it has to wait. */
   declare free?: FreeTime;
   declare kept?: Place;
   lossesBefore = 0;
@@ -100,7 +100,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     return this.deps.store.acquire(this.owner, leaseMs, queueing);
   }
 
-  /** A call that ends older ones joins the queue once. The place says which one is newer. */
+  /** A call that cancels older ones joins the queue once. Its place decides which one is newer. */
   #queueing(sentAt: number): Queueing {
     const { maxWaiters, newest } = this.call.options;
     if (!newest?.cancels) return { sentAt, maxWaiters };
@@ -130,7 +130,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     );
   }
 
-  /** Whether it can go on for this call in place of its own. */
+  /** Returns true if this waiter can serve `call` instead of its own. */
   suits({ options }: PendingCall): boolean {
     const { mode, permits } = this.owner;
     return (
@@ -157,15 +157,15 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     this.setAlarm(this.isAsking ? this.#nextAt : this.deps.clock.now());
   }
 
-  /** A message says that it was granted. A message that comes twice is heeded once. */
+  /** Takes a message with its grant. A duplicate changes nothing. */
   onGrant(fencingToken: number, sentAt: number): void {
     this.deps.observers.answered();
     if (fencingToken <= this.#heardToken) return;
     this.#heardToken = fencingToken;
     const { leaseMs, watchdog } = this.call.options;
     const now = this.deps.clock.now();
-    // A fixed lease should last as long as the caller asked for, and a lease that is nearly over should begin anew.
-    // Another acquire does both, because the store already has this waiter as the holder.
+    // A fixed lease should have its full length, and a lease near its end should be renewed. Another acquire does both,
+    // because the store already has this waiter as the holder.
     const isEnough = watchdog && sentAt <= now && validUntil(sentAt, leaseMs) - now > leaseMs / 2;
     if (isEnough) this.#conclude(fencingToken, sentAt, now);
     else this.ask();
@@ -188,7 +188,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     if (this.#outstanding > 0) this.deps.orphanReleases.start(this.owner, this.call.options);
   }
 
-  /** The store is away now, so its call may give up sooner. */
+  /** Its call may give up sooner. */
   onStoreUnreachable(): void {
     this.setAlarm(this.#nextAt);
   }
@@ -198,7 +198,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     this.queue.checkReachable();
   }
 
-  /** An attempt timed out, the next one is due, or the call's time is over. */
+  /** An attempt timed out, the next one is due, or the call timed out. */
   override ring(): void {
     const now = this.deps.clock.now();
     const { call } = this;
@@ -209,7 +209,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
       if (!isOutOfTime) this.setAlarm(this.#nextAt);
       else if (this.isAsking) this.#cutShort(now);
     } else if (this.isAsking || !isOutOfTime) super.ring();
-    // An observer that was just told may have ended the call. Then it goes on for another one, or is over.
+    // An observer may just have ended the call. Then the waiter serves another one, or has ended.
     if (isOutOfTime && !this.isOver && call === this.call) this.queue.outOfTime();
   }
 
@@ -265,10 +265,10 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     if (place !== undefined) this.place = place;
     const { newest } = this.call.options;
     if (newest?.cancels) this.#noteAsked(reply, now);
-    // One that ends older calls asks every second: each time, those before it are told, if they are others by now.
+    // One that cancels older calls asks every second, to notify calls that have joined the queue before it since then.
     const isKept = isQueued && !newest?.cancels && places.keep(this, sentAt, now, now + lookPause(reply, random));
     const restMs = isKept ? Infinity : heartbeatPause(ttlMs, this.call.options.leaseMs, random);
-    // Only an attempt changes the label of a place, and only an attempt goes on where the store stopped at its bound.
+    // Only an attempt changes the label of a place or continues a search that the store stopped at its bound.
     const pauseMs = this.isLabelOld ? 0 : isKept && ttlMs <= 1 ? jitter(random) : restMs;
     const freeInMs = (this.free ??= new FreeTime()).answered(sentAt, now);
     this.askLater(Math.min(pauseMs, freeInMs), now);
@@ -282,7 +282,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     if (this.asked?.fencingToken === fencingToken) return;
     this.asked = { fencingToken, at: now };
     const { observers, store } = this.deps;
-    // A holder of this process tells it itself.
+    // A holder in this process reports it itself.
     if (isThisProcess || !observers.wants('superseded')) return;
     const call = observers.describeCall(this.owner.resource, this.call.options);
     observers.emit({ type: 'superseded', ...call, fencingToken, holder: instanceId, by: store.instanceId });
@@ -328,7 +328,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     this.queue.waitsForStore();
   }
 
-  /** The time of its call is over while it asks. It may go on for another call. */
+  /** The time of its call ends while it asks. It may serve another call. */
   #cutShort(now: number): void {
     this.log.cutShort(now, this.attemptTimeoutMs);
     super.askAfterFailure();
@@ -336,13 +336,13 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
 }
 
 class FreeTime {
-  /** When the last command was sent whose answer says that the waiter is in the queue. */
+  /** The send time of the last command whose reply had a place in the queue. */
   #answeredSentAt = -1;
   /** The last message: when the resource will be free, and the stamp in it. */
   #notice: { readonly freeAt: number; readonly sentAt: number } | undefined;
 
   /**
-   * A message says so. It brings back the stamp of the last command, or of one that is not answered yet: a copy of an
+   * Takes the time from a message. The message has the stamp of the last command, or of a pending one, so a copy of an
    * older message changes nothing.
    */
   hear(freeAt: number, sentAt: number): void {
@@ -351,7 +351,7 @@ class FreeTime {
     this.#notice = { freeAt, sentAt };
   }
 
-  /** Known if a message has said so, and the store has answered the command it belongs to. */
+  /** Known if a message had it and the store has answered the command it belongs to. */
   get at(): number {
     return this.#notice && this.#notice.sentAt <= this.#answeredSentAt ? this.#notice.freeAt : Infinity;
   }
@@ -362,7 +362,7 @@ class FreeTime {
    */
   answered(sentAt: number, now: number): number {
     this.#answeredSentAt = sentAt;
-    // The store was told of the stamp after the message was sent: so this answer is newer.
+    // The store received the stamp after it sent the message, so this answer is newer.
     if (this.#notice && this.#notice.sentAt < Math.floor(sentAt)) this.#notice = undefined;
     return this.at > sentAt ? Math.max(0, this.at - now) : Infinity;
   }

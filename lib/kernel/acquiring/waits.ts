@@ -8,20 +8,18 @@ import type { Origin } from '../util/call-site.js';
 
 /** A call that waits at this moment. */
 export interface WaitingNow {
-  /** Stands for the call. */
   readonly call: object;
   readonly resource: string;
   readonly options: ResolvedLockOptions;
   readonly startedAt: number;
-  /** What its caller holds meanwhile. */
   readonly holds: readonly Hold[];
   /** Only known of calls inside of work under a lease, and not of all. */
   readonly origin?: Origin | undefined;
-  /** Its place in the queue of the store, where that is known. */
+  /** Its place in the store's queue, if known. */
   readonly place?: number | undefined;
 }
 
-/** The observers are told of a call that has waited for this long. */
+/** Observers are notified of a call that has waited for this long. */
 export const LONG_WAIT_MS = 5_000;
 
 /** Candidates of a leadership are expected to wait for as long as another leads. */
@@ -29,7 +27,7 @@ export function isExpectedToWait(resource: string): boolean {
   return resource.startsWith(LEADER_PREFIX);
 }
 
-/** Whether the observers are told when a call for this resource begins to wait: a leadership or a job has other events. */
+/** Returns true if waits for this resource are reported: a leadership or a job has other events. */
 export function reportsWaits(resource: string): boolean {
   return !isExpectedToWait(resource) && !resource.startsWith(JOB_PREFIX);
 }
@@ -46,8 +44,7 @@ export function emitWaiting(
 }
 
 /**
- * Tells the observers that a call has waited for long, and for which holders. Where Redis cannot be asked, that is what
- * the call waits for, and other events tell it.
+ * Reports a long wait and its holders. If Redis is unreachable, the call waits for that, and other events report it.
  */
 export function tellOfLongWait(
   { observers }: Pick<Runtime, 'observers'>,
@@ -73,14 +70,13 @@ export function tellOfLongWait(
 interface EndedWait {
   /** When the call began, on the monotonic clock. */
   readonly since: number;
-  /** Whether the observers were told that it waits. */
   readonly hasWaited: boolean;
 }
 
 /** By the error of the call. */
 const endedWaits = new WeakMap<object, EndedWait>();
 
-/** Keeps what the observers will be told of a call, beside its error. */
+/** Stores the facts for observers beside the error of the call. */
 export function noteWait(error: unknown, since: number, hasWaited: boolean): void {
   if (error instanceof Error) endedWaits.set(error, { since, hasWaited });
 }

@@ -10,10 +10,10 @@ import type { LockStore } from '../store/lock-store.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { PendingCall } from './pending-call.js';
 
-/** A holder that had the lock for this long is told to every call that has waited for it. */
+/** A holder that had the lock for this long is reported to every call that has waited for it. */
 const SLOW_MS = 20;
 
-/** What a queue of this process knows of its resource. */
+/** The state of a local queue. */
 export interface QueueFacts {
   readonly resource: string;
   readonly store: LockStore;
@@ -22,7 +22,10 @@ export interface QueueFacts {
   readonly ownLease: StoreLease | undefined;
 }
 
-/** Notes what is known without asking. If this process holds the resource, the state of Redis does not matter. */
+/**
+ * Records the reasons that are known without asking. If this process holds the resource, the state of Redis does not
+ * matter.
+ */
 export function noteReasons(
   { resource, store, log, ownLease }: QueueFacts,
   { attemptTimeoutMs }: ResolvedLockOptions,
@@ -70,7 +73,7 @@ function ownHolder(
   return { holders: [{ ...lease, ...readLabel(labelOf(holders)) }], holderCount: 1 };
 }
 
-/** Tells what follows the calls for whom they wait, as far as it is known without asking. */
+/** Passes the holders to the tracers of the calls, as far as they are known without asking. */
 export function followWaits(facts: QueueFacts, calls: Iterable<PendingCall>): void {
   for (const { options } of calls) options.followed?.waits((now) => holdersNow(facts, now));
 }

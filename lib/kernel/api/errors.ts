@@ -20,7 +20,7 @@ function isKnown({ holders }: Holders): boolean {
   return holders.length > 0;
 }
 
-/** What is known beside the holder, in parentheses. A call that has asked once says nothing of it. */
+/** Describes the facts beside the holder, in parentheses. One attempt is not worth a mention. */
 function details(attempts: number, ...others: readonly (string | false)[]): string {
   const known = [...others, attempts > 1 && `asked ${count(attempts, 'time')}`].filter(Boolean);
   return known.length > 0 ? ` (${known.join(', ')})` : '';
@@ -32,7 +32,7 @@ function details(attempts: number, ...others: readonly (string | false)[]): stri
 export abstract class LockError extends Error {
   /** A stable name for programs, such as `LOCK_BUSY`. */
   abstract readonly code: string;
-  /** Of a call or a lease that failed: what events and metrics call this kind of lock, such as `Class.method`. */
+  /** The group of locks in events and metrics, such as `Class.method`, for a call or a lease that failed. */
   declare group?: string;
 
   /** @internal */
@@ -60,13 +60,13 @@ export class LockBusyError extends LockError {
    * Up to 8 of the holders that the last answer named. Do not show them to a client: they name your processes.
    */
   readonly holders: readonly Holder[];
-  /** How many holders there are; 0 if that is not known. */
+  /** The number of holders; 0 if unknown. */
   readonly holderCount: number;
 
   /** @internal */
   constructor(
     resource: string,
-    /** How many times Redis was asked for this call; 0 if it only waited behind other calls of its process. */
+    /** The number of commands that this call sent to Redis; 0 if it only waited behind other calls of its process. */
     readonly attempts: number,
     /** When the holder's lease ends unless it is renewed, in milliseconds. */
     readonly retryAfterMs: number,
@@ -86,13 +86,13 @@ export class LockBusyError extends LockError {
   }
 }
 
-/** What a call itself held while it waited. */
+/** The locks that a call itself held while it waited. */
 export interface HeldMeanwhile {
   /** The resources, the innermost first. */
   readonly resources: readonly string[];
   /**
-   * The calls that waited for each other: this one first, then the one that it waited for. Only set if it is known that
-   * the holder waits for one of the resources, directly or behind others: none could ever go on.
+   * The calls that waited for each other: this one first, then the one that it waited for. Only set if the holder is
+   * known to wait for one of these resources, directly or behind others, so that none could ever continue.
    */
   readonly deadlock?: readonly DeadlockedCall[];
 }
@@ -103,7 +103,7 @@ export interface DeadlockedCall {
   readonly isThisProcess: boolean;
   /** As events and metrics have it. */
   readonly group: string;
-  /** What it holds, and the call before it wants. The last one is before the first. */
+  /** The resource that it holds and the previous call wants. The last call comes before the first. */
   readonly holds: string;
   readonly wants: string;
   /** The line of the application that wants it, if that was recorded. */
@@ -134,7 +134,7 @@ export function describeDeadlock(calls: readonly DeadlockedCall[], first: string
 
 const SEVERAL = 'docs/guide/several-resources.md#what-can-still-deadlock';
 
-/** What to do after a wait in vain. A longer wait is no help against a deadlock. */
+/** Returns the advice after a time-out. A longer wait is no help against a deadlock. */
 function adviceAfterWait(resource: string, meanwhile: HeldMeanwhile | undefined): string {
   const advice = 'Raise waitMs, shorten the work done under the lock, or try again later.';
   if (meanwhile === undefined) return advice;
@@ -149,7 +149,7 @@ function adviceAfterWait(resource: string, meanwhile: HeldMeanwhile | undefined)
   );
 }
 
-/** What is known of a wait in vain, beside its holders. */
+/** The facts about a time-out, beside its holders. */
 export interface WaitDetails {
   readonly place?: number | undefined;
   readonly heldByCaller?: HeldMeanwhile | undefined;
@@ -166,19 +166,19 @@ export interface WaitDetails {
 export class LockTimeoutError extends LockBusyError {
   override readonly code = 'LOCK_TIMEOUT';
   /**
-   * Which place this call last had in the queue of the store: 1 is the next to be granted. Each process has one place for
-   * all its calls, and processes that have died may count. Not set where the place is not known: for a call that waited
-   * behind another one of its process, or that polled, or before the store has answered.
+   * The last place of this call in the store's queue: 1 is the next to be granted. Each process has one place for all
+   * its calls, and dead processes may count. `undefined` if the call waited behind another one of its process, polled,
+   * or got no answer from the store.
    */
   declare place?: number;
   /**
-   * What the call itself held while it waited. Only set where it was made inside of work under a lease: `using`, or a
-   * decorated method. Of a deadlock, it has the calls that waited for each other, and `cause` names them.
+   * The locks that the call itself held while it waited. Only set inside of work under a lease: `using` or a decorated
+   * method. After a deadlock, it has the calls that waited for each other, and `cause` names them.
    */
   declare heldByCaller?: HeldMeanwhile;
   /**
-   * How long ago the holder was asked to stop, in milliseconds, by this call or another one with
-   * `onBusy: 'cancelHolder'`. Not set where that is not so, as where the holder is not `cancellable`.
+   * Milliseconds since this call, or another one with `onBusy: 'cancelHolder'`, asked the holder to stop. `undefined`
+   * if none did, for example because the holder is not `cancellable`.
    */
   declare cancelRequestedMsAgo?: number;
 
@@ -235,7 +235,7 @@ export class LockQueueFullError extends LockBusyError {
   constructor(
     resource: string,
     readonly maxWaiters: number,
-    /** Where they wait: in this process, or the processes in the queue in Redis. */
+    /** The queue that is full: the one of this process, or the one in Redis. */
     readonly where: 'process' | 'redis',
     attempts: number,
     retryAfterMs: number,
@@ -264,9 +264,9 @@ export class LockQueueFullError extends LockBusyError {
  */
 export class LockAbortedError extends LockError {
   override readonly code = 'LOCK_ABORTED';
-  /** `signal`: that of the caller. `superseded`: a newer call wants the resource. */
+  /** `signal`: the caller's signal aborted. `superseded`: a newer call wants the resource. */
   readonly reason: 'signal' | 'superseded' = 'signal';
-  /** The instance of the newer call. Only set where that is known. */
+  /** The instance of the newer call, if known. */
   declare readonly supersededBy?: string;
 
   /** @internal */
@@ -324,7 +324,7 @@ export class LockUnavailableError extends LockError {
   /** @internal */
   constructor(
     resource: string,
-    /** What was being done, such as `acquire`. */
+    /** The operation that failed, such as `acquire`. */
     readonly operation: string,
     readonly lastAttempt: AttemptOutcome,
     cause: unknown,

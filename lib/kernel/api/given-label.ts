@@ -46,7 +46,6 @@ function checkPlain(option: string, value: unknown): void {
   }
   if (!isPlainObject(value)) throw invalidLabel(option, `must be plain JSON, and ${describeValue(value)} is not`);
   if (typeof value['toJSON'] === 'function') throw invalidLabel(option, 'must be plain JSON, without a toJSON method');
-  // What is not set is left out.
   for (const each of Object.values(value)) if (each !== undefined) checkPlain(option, each);
 }
 

@@ -6,7 +6,7 @@ import { formatDuration } from '../util/durations.js';
 export interface Holder {
   /** Which process holds it: host, process id, and a few random characters, unless `instanceId` was set. */
   readonly instanceId: string;
-  /** Whether that is the process that has asked: another of its calls has the lease. */
+  /** `true` if another call of the asking process has the lease. */
   readonly isThisProcess: boolean;
   readonly mode: LockMode;
   /**
@@ -14,49 +14,49 @@ export interface Holder {
    * larger by up to 31.
    */
   readonly fencingToken: number;
-  /** What is left of its lease unless it is renewed, in milliseconds, by the clock of Redis. */
+  /** The rest of its lease unless it is renewed, in milliseconds, by Redis's clock. */
   readonly ttlMs: number;
   /**
-   * How long its lease was when it was last granted or renewed, in milliseconds: `leaseMs - ttlMs` ago. A waiter that is
-   * granted the resource has renewed its lease when it last kept its place. 0 where `isKept` is set.
+   * The length of its lease when it was last granted or renewed, in milliseconds: `leaseMs - ttlMs` ago. A waiter that
+   * is granted the resource renewed its lease when it last kept its place. 0 if `isKept` is set.
    */
   readonly leaseMs: number;
   /** For how long that process has held it since Redis granted it, in milliseconds. */
   readonly heldMs: number;
-  /** How often a reentrant holder, or a writer, has entered; 1 otherwise. */
+  /** The number of times that a reentrant holder, or a writer, has entered; 1 otherwise. */
   readonly depth: number;
-  /** How many permits of a semaphore it holds; not set in other modes. */
+  /** The number of permits of a semaphore that it holds; `undefined` in other modes. */
   readonly permits?: number;
-  /** What the holder says of itself (option `label`). Any client of your Redis can write it. */
+  /** The holder's own description (option `label`). Any client of your Redis can write it. */
   readonly label?: LockLabel;
   /** The lease was handed on inside that process, to a call that has not named itself yet. */
   readonly isHandedOn?: true;
-  /** Set where it was released, and stays taken until its `minHoldMs` is over. */
+  /** Set if it was released but is kept until its `minHoldMs` has passed. */
   readonly isKept?: true;
 }
 
-/** The holders in the way of a call. */
+/** The holders that block a call. */
 export interface Holders {
   /** At most eight of them. */
   readonly holders: readonly Holder[];
-  /** How many there are; 0 if that is not known. */
+  /** Their number; 0 if unknown. */
   readonly holderCount: number;
 }
 
-/** How many holders an answer names. More would make the answers long, and say no more to a reader. */
+/** The number of holders that a reply names. More would only make replies long. */
 export const MAX_NAMED_HOLDERS = 8;
-/** How many processes a message names. */
+/** The number of processes that a message names. */
 const NAMED = 2;
 
 /** An answer that names no holder. */
 export const NO_HOLDERS: Holders = { holders: [], holderCount: 0 };
 
-/** How long ago the lease of a holder was last renewed, or granted. */
+/** Returns the milliseconds since the lease of a holder was last renewed or granted. */
 export function renewedMsAgo({ leaseMs, ttlMs }: Holder): number {
   return Math.max(0, leaseMs - ttlMs);
 }
 
-/** What was seen some time ago, as it should be now. */
+/** Returns an older snapshot as it should be now. */
 export function aged(seen: Holders, ageMs: number): Holders {
   if (ageMs <= 0 || seen.holders.length === 0) return seen;
   const holders = seen.holders.map((holder) => ({
@@ -67,7 +67,7 @@ export function aged(seen: Holders, ageMs: number): Holders {
   return { ...seen, holders };
 }
 
-/** What a message says of a holder behind its name. */
+/** Returns the remark that follows a holder's name in a message. */
 export function describeRemark({ isKept, isHandedOn, label }: Holder): string {
   if (isKept) return ' (released; its minHoldMs is not over)';
   return isHandedOn ? ' (handed on inside that process)' : describeLabel(label);
@@ -96,14 +96,14 @@ export function nameHolders({ holders, holderCount }: Holders): string {
   return `${holderCount} ${holders[0]!.mode === 'read' ? 'readers' : 'holders'}: ${joined}`;
 }
 
-/** The same, with how long it has been held where that is one time: `api-3:4711 for 42 s`. */
+/** The same with the time it has been held, if that is one value: `api-3:4711 for 42 s`. */
 export function describeHolders(seen: Holders): string {
   return seen.holderCount > 1
     ? nameHolders(seen)
     : `${nameHolders(seen)} for ${formatDuration(seen.holders[0]!.heldMs)}`;
 }
 
-/** What a label may contain: plain JSON. */
+/** A value of a label: plain JSON. */
 export type LabelValue =
   | string
   | number
@@ -113,13 +113,13 @@ export type LabelValue =
   | { readonly [name: string]: LabelValue };
 
 /**
- * What a call says of itself to other processes, while it holds a lock or waits for it. It is stored in Redis, and is no
- * place for a secret. The whole of it is plain JSON of at most 256 bytes.
+ * A call's description of itself for other processes, while it holds a lock or waits for it. It is stored in Redis, so
+ * put no secrets into it. The whole of it is plain JSON of at most 256 bytes.
  */
 export interface LockLabel {
   /** Which kind of work it is, such as `Orders.pay`. */
   readonly group?: string;
-  /** Where in the code the lock was taken. */
+  /** The place in the code at which the lock was taken. */
   readonly site?: string;
   /** The trace of the call, as in the HTTP header of this name. A telemetry with traces sets it. */
   readonly traceparent?: string;
@@ -127,16 +127,16 @@ export interface LockLabel {
   readonly [name: string]: LabelValue | undefined;
 }
 
-/** How long the JSON of a label may be. */
+/** The maximum size of a label's JSON. */
 export const LABEL_BYTES = 256;
 
-/** The text in place of a label where the process has handed the lease on in memory, and has not named the next holder. */
+/** The text in place of a label after the process has handed the lease on in memory without naming the next holder. */
 export const HANDED_ON = '{}';
 
 /** The group of everything that has no group of its own. It is a value for metrics; no sentence names it. */
 export const OTHER_GROUP = '_other';
 
-/** How many values of a label a message names, and how long each may be. */
+/** Limits on the values of a label in a message: their number, and the length of each. */
 const NAMED_VALUES = 4;
 const NAMED_LENGTH = 48;
 /** A text that needs no quotes in a message. */
@@ -153,7 +153,7 @@ export interface StoredLabel {
 const NONE: StoredLabel = {};
 const OF_ANOTHER_CALL: StoredLabel = { isHandedOn: true };
 
-/** Reads what Redis has for a label. Another program may have written it: what is not a label counts as none. */
+/** Reads a label from Redis. Another program may have written it, so anything invalid counts as none. */
 export function readLabel(text: string | undefined): StoredLabel {
   // Most have none.
   if (text === undefined || text === '') return NONE;
@@ -178,7 +178,7 @@ function decodeLabel(text: string): LockLabel | undefined {
 }
 
 /**
- * The label of a traced call. What the caller has given stays: where there is no room, the group is left out, and then
+ * Returns the label of a traced call. The caller's own part stays: if space is short, the group is left out, and then
  * the trace.
  */
 export function labelWithTrace(given: string | undefined, group: string, traceparent: string): string | undefined {
@@ -221,7 +221,7 @@ function plain(text: string): string {
   return PLAIN.test(text) ? text : quote(text, NAMED_LENGTH);
 }
 
-/** Whether it is an object without a class. It may come from another realm. */
+/** Returns true for an object without a class. It may come from another realm. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

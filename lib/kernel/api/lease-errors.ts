@@ -30,23 +30,23 @@ const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
   released: 'it was released before. Do all work that needs it before release()',
 };
 
-/** Of a lease that has leaked, where the module no longer renews such leases. */
+/** For a leaked lease that the module no longer renews. */
 export const LEAKED =
   "it was not released and no code refers to it any longer, so it was no longer renewed (onLeak: 'expire'). " +
   'Release it in a finally, or use using()';
 
-/** What is known of a lease that was not renewed in time. Times in milliseconds. */
+/** Facts about a lease that was not renewed in time. Times in milliseconds. */
 interface NotRenewedFacts {
   /** The longest standstill of this process since the last renewal that was confirmed. */
   readonly blockedMs?: number;
-  /** How long Redis has not confirmed a renewal that was sent. */
+  /** The time for which Redis has not confirmed a renewal that was sent. */
   readonly unansweredMs?: number | undefined;
   /** Why the last renewal failed. */
   readonly failure?: string | undefined;
 }
 
 /**
- * Says what kept a lease from being renewed. A standstill explains it from a quarter of the lease on: the timer that
+ * Explains why a lease was not renewed. A blocked event loop counts from a quarter of the lease on: the timer that
  * measures it is due after a third, and the last renewal before it may have been under way.
  */
 export function explainNotRenewed(leaseMs: number, facts: NotRenewedFacts): string {
@@ -75,7 +75,7 @@ export function explainNotRenewed(leaseMs: number, facts: NotRenewedFacts): stri
  */
 export class LeaseLostError extends LockError {
   override readonly code = 'LEASE_LOST';
-  /** `true` if the work ran to its end in spite of the loss. What it has done stands, and {@link value} is its result. */
+  /** `true` if the work finished in spite of the loss. Its effects remain, and {@link value} is its result. */
   readonly workFinished: boolean = false;
   /** The result of work that has finished; otherwise `undefined`. Not enumerable, so that it does not get into logs. */
   declare readonly value?: unknown;
@@ -183,7 +183,7 @@ export class LockReentryError extends LockError {
   }
 }
 
-/** How many names of held resources a message shows. */
+/** The number of held resources that a message names. */
 const SHOWN_AT_MOST = 8;
 
 /**
@@ -217,7 +217,7 @@ function describeHeld(held: readonly string[]): string {
   return held.length === 0 ? 'no lock' : quoteSome(held, SHOWN_AT_MOST);
 }
 
-/** Why an instance does not lead, where its lease was not lost. */
+/** The reason why an instance does not lead, if its lease was not lost. */
 export type NotLeaderReason =
   /** It is a candidate and not elected yet. */
   | 'notElected'
@@ -298,7 +298,6 @@ export class FencedCommandError extends LockError {
     readonly index: number,
     /** Its name, such as `RPUSH`. */
     readonly command: string,
-    /** What Redis said. */
     readonly reason: string,
   ) {
     super(

@@ -15,10 +15,10 @@ export interface Lease extends AsyncDisposable {
   /** Each name that is held, sorted. */
   readonly resources: readonly string[];
   readonly mode: LockMode;
-  /** How many permits of a semaphore it has; `undefined` in other modes. */
+  /** The number of permits of a semaphore that it has; `undefined` in other modes. */
   readonly permits: number | undefined;
   /**
-   * A number that is larger than that of every earlier lease that this one excludes. Readers beside each other, and
+   * A number larger than the token of every earlier lease that this one excludes. Readers beside each other, and
    * holders of permits, have different numbers in no fixed order. Send it with each write, and let the receiver refuse
    * a token smaller than the largest it has seen. For several resources it is the largest of their tokens; the next
    * holder of any of them gets a larger one.
@@ -39,7 +39,7 @@ export interface Lease extends AsyncDisposable {
    * you end the lease yourself, by `release()`.
    */
   readonly signal: AbortSignal;
-  /** Whether the lease is valid at this moment, by this process's own monotonic clock; no round trip. */
+  /** Returns true if the lease is valid now, by this process's own monotonic clock; no round trip. */
   isHeld(): boolean;
   /** Milliseconds until the lease ends unless it is renewed; 0 when it is not held. */
   remainingMs(): number;
@@ -52,8 +52,8 @@ export interface Lease extends AsyncDisposable {
    */
   verify(): Promise<boolean>;
   /**
-   * Starts the lease anew from now. The watchdog uses this length from now on. If other readers of this process share
-   * the lease in Redis, it does not get shorter.
+   * Renews the lease from now. The watchdog uses this length from now on. If other readers of this process share the
+   * lease in Redis, it does not get shorter.
    *
    * @param leaseMs 50 ms to 24 h; by default the lease's own
    * @throws LeaseLostError when the lease is not held any more
@@ -86,8 +86,8 @@ export interface Lease extends AsyncDisposable {
   /**
    * Releases the resource. A second call does nothing, and releasing a lost lease is no error.
    *
-   * @throws LockUnavailableError when Redis did not confirm it. The lease is over here all the same, and the release is
-   * sent again in the background until the lock has expired by itself.
+   * @throws LockUnavailableError when Redis did not confirm it. The lease has ended here all the same, and the release
+   * is sent again in the background until the lock has expired by itself.
    * @throws LockReentryError when an async context that does not hold a reentrant lease releases it
    */
   release(): Promise<void>;
@@ -117,7 +117,7 @@ export function workBeforeOptions(source: string): InvalidLockOptionsError {
   );
 }
 
-/** What `tryUsing` resolves to: whether the work ran, and what it returned. */
+/** The result of `tryUsing`: a flag for whether the work ran, and its return value. */
 export type TryUsingResult<T> =
   | { readonly ran: true; readonly value: T }
   | { readonly ran: false; readonly value?: undefined };

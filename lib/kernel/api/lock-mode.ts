@@ -10,10 +10,10 @@
  */
 export type AcquireMode = 'exclusive' | 'reentrant' | 'read' | 'write';
 
-/** How a resource is held: in the mode that was asked for, or by permits of a semaphore. */
+/** The mode of a held resource: the one that was asked for, or permits of a semaphore. */
 export type LockMode = AcquireMode | 'semaphore';
 
-/** Whether several holders may share a resource in this mode. */
+/** Returns true if several holders may share a resource in this mode. */
 export function isSharedMode(mode: LockMode): boolean {
   return mode === 'read' || mode === 'semaphore';
 }

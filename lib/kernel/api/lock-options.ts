@@ -26,7 +26,7 @@ export const MAX_LEASE_MS = 24 * 60 * 60 * 1000;
 /** The default for the run of a job. Its length costs no caller anything, and a job blocks its event loop more often. */
 export const RUN_LEASE_MS = 30_000;
 
-/** What follows a lease that is lost while work runs under it. */
+/** The consequence of a lease that is lost while work runs under it. */
 export type OnLost = 'throw' | 'ignore';
 
 /** The options of one call to acquire. An omitted option takes the module's default. */
@@ -40,8 +40,8 @@ export interface LockOptions {
    */
   mode?: AcquireMode;
   /**
-   * How long Redis keeps the lock without a renewal, and so how long others wait if the holder dies. Runs of a job use
-   * 30 s unless the module sets `leaseMs`.
+   * The time for which Redis keeps the lock without a renewal, and so the longest that others wait if the holder dies.
+   * Runs of a job use 30 s unless the module sets `leaseMs`.
    *
    * @allowed 50 ms to 24 h
    * @default 15000
@@ -49,16 +49,16 @@ export interface LockOptions {
    */
   leaseMs?: number;
   /**
-   * How long to wait for a busy resource. 0 fails at once with `LockBusyError`; `Infinity` waits until it is granted.
-   * Keep it longer than `leaseMs`, so that a call outlives a dead holder. `tryAcquire` and `tryUsing` default to 0,
-   * whatever the module sets.
+   * Time to wait for a busy resource. 0 fails at once with `LockBusyError`; `Infinity` waits until it is granted. Keep
+   * it longer than `leaseMs`, so that a call outlives a dead holder. `tryAcquire` and `tryUsing` default to 0, whatever
+   * the module sets.
    *
    * @allowed 0 ms and more, or `Infinity`
    * @default 18000
    */
   waitMs?: number;
   /**
-   * How long to wait, within `waitMs`, for a disconnected Redis (on a quorum, for a majority) before failing with
+   * Time to wait, within `waitMs`, for a disconnected Redis (on a quorum, for a majority) before failing with
    * `LockUnavailableError`. If Redis disconnects during a wait, the time counts from then. If it is back in time, the
    * call continues.
    *
@@ -82,9 +82,9 @@ export interface LockOptions {
    */
   maxHoldMs?: number;
   /**
-   * How long the resource stays taken at least, from the grant, by Redis's clock. You can release earlier and continue;
-   * other callers get the resource after this time. A lost lease ends at once. At most `maxHoldMs`; without a watchdog,
-   * at most `leaseMs`.
+   * The minimum time for which the resource stays taken, from the grant, by Redis's clock. You can release earlier and
+   * continue; other callers get the resource after this time. A lost lease ends at once. At most `maxHoldMs`; without a
+   * watchdog, at most `leaseMs`.
    *
    * @allowed 0 ms to 24 h
    * @default 0
@@ -92,8 +92,8 @@ export interface LockOptions {
    */
   minHoldMs?: number;
   /**
-   * How long one command may take before it counts as timed out. Releases and other commands for a lease are retried
-   * for this long while Redis has certainly not run them.
+   * The time limit of one command. Releases and other commands for a lease are retried for this long while Redis has
+   * certainly not run them.
    *
    * @allowed 10 ms to 60 s
    * @default 1000
@@ -108,8 +108,8 @@ export interface LockOptions {
    */
   strictOrder?: boolean;
   /**
-   * How many calls of this process, and how many processes, may wait for one resource. The next one fails with
-   * `LockQueueFullError`.
+   * The maximum number of calls of this process, and of processes, that may wait for one resource. The next one fails
+   * with `LockQueueFullError`.
    *
    * @allowed 1 and more
    * @default 10000
@@ -125,9 +125,9 @@ export interface LockOptions {
    */
   backgroundRelease?: boolean;
   /**
-   * What `using`, `tryUsing` and the decorators do if the lease is lost before the work settles. `'throw'`: once it has
-   * settled, they reject with `LeaseLostError`, which has the result if the work finished; errors of the work itself
-   * win. `'ignore'`: they resolve to the result. `lease.signal` aborts at the loss in both cases.
+   * The behavior of `using`, `tryUsing` and the decorators if the lease is lost before the work settles. `'throw'`:
+   * once it has settled, they reject with `LeaseLostError`, which has the result if the work finished; errors of the
+   * work itself win. `'ignore'`: they resolve to the result. `lease.signal` aborts at the loss in both cases.
    *
    * @allowed `'throw'`, `'ignore'`
    * @default 'throw'
@@ -135,9 +135,9 @@ export interface LockOptions {
    */
   onLost?: OnLost;
   /**
-   * What a call does if the resource is taken. `'wait'` waits for its turn. `'cancelHolder'` first asks a `cancellable`
-   * holder to stop, cancels `cancellable` calls ahead of it, and gets the resource when the holder's work or lease has
-   * ended.
+   * The behavior of a call if the resource is taken. `'wait'` waits for its turn. `'cancelHolder'` first asks a
+   * `cancellable` holder to stop, cancels `cancellable` calls ahead of it, and gets the resource when the holder's work
+   * or lease has ended.
    *
    * @allowed `'wait'`, `'cancelHolder'`
    * @default 'wait'
@@ -196,7 +196,7 @@ export interface LockOptions {
   warnAfterMs?: number;
 }
 
-/** How long a lease may be. What it is when it is left out differs. */
+/** The allowed length of a lease. Defaults differ by caller. */
 export const LEASE_LENGTH = milliseconds(MIN_LEASE_MS, MAX_LEASE_MS);
 
 /** Each lock option with its check and its default. */
@@ -246,7 +246,6 @@ export interface ResolvedDefaults extends LockDefaults {
   readonly runLeaseMs: number;
 }
 
-/** How long a lease may be. */
 export interface LeaseLimit {
   /** A store that has lost its locks grants none for this long, so no lease may be longer. @default no limit */
   readonly restartQuarantineMs?: number | undefined;
@@ -285,27 +284,26 @@ export interface ResolvedLockOptions extends Omit<LockDefaults, 'warnAfterMs'> {
   readonly retry: RetryStrategy | undefined;
   readonly signal: AbortSignal | undefined;
   readonly onLost: OnLost | undefined;
-  /** What events call this kind of lock, if the call or its method says so. */
+  /** The group in events, if the call or its method sets one. */
   readonly group?: string | undefined;
   /** As it is stored. Only a call with a label has this property: the others must not cost more for it. */
   readonly label?: string | undefined;
-  /** If the call says so. */
   readonly warnAfterMs?: number | undefined;
   /** Only a call has this property that ends older ones, or that a newer one may end. */
   readonly newest?: NewestFirst;
-  /** What follows the call. Only a call that is followed has this property. */
+  /** The tracers' view of the call. Only a traced call has this property. */
   readonly followed?: WaitFollower;
 }
 
-/** The part of a call where only the newest one counts. */
+/** The options of a call if only the newest one counts. */
 export interface NewestFirst {
-  /** Whether it ends older calls, see `onBusy`. */
+  /** `true` if it cancels older calls, see `onBusy`. */
   readonly cancels: boolean;
-  /** Whether a newer one may end it, see `cancellable`. */
+  /** `true` if a newer one may cancel it, see `cancellable`. */
   readonly yields: boolean;
 }
 
-/** Hears of the holders that a call waits for. */
+/** Receives the holders that a call waits for. */
 export interface WaitFollower {
   /** @param holders called at once, with the time */
   waits(holders: (now: number) => Holders, now?: number): void;
@@ -326,7 +324,7 @@ export function checkLeaseLimit(leaseMs: number | undefined, { restartQuarantine
   );
 }
 
-/** @throws InvalidLockOptionsError if the lease would end by itself before its minimum is over */
+/** @throws InvalidLockOptionsError if the lease would end by itself before its minimum has passed */
 export function checkMinHold({
   minHoldMs = 0,
   maxHoldMs = Infinity,
@@ -349,7 +347,7 @@ export function checkMinHold({
   }
 }
 
-/** Whether only the newest call counts, for one side or the other. */
+/** Returns true if only the newest call counts, for one side or the other. */
 export function isNewestFirst({ onBusy, cancellable }: Pick<LockOptions, 'onBusy' | 'cancellable'>): boolean {
   return onBusy === 'cancelHolder' || cancellable === true;
 }
@@ -412,7 +410,7 @@ export function fillLockOptions(
   const filled: ResolvedLockOptions = {
     mode,
     permits,
-    // A lease longer than the whole hold would leave the lock in Redis after the holder was told that it lost it.
+    // A lease longer than the whole hold would leave the lock in Redis after the holder was notified of its loss.
     leaseMs: Math.min(options?.leaseMs ?? defaults.leaseMs, maxHoldMs),
     waitMs: options?.waitMs ?? defaults.waitMs,
     unavailableMs: options?.unavailableMs ?? defaults.unavailableMs,
@@ -440,15 +438,15 @@ export function fillLockOptions(
 
 /** The permits that a call asks for, and the size that it states for the semaphore. */
 export interface PermitRequest {
-  /** How many permits it wants, all or none. */
+  /** The number of permits it wants, all or none. */
   readonly count: number;
-  /** How many permits the caller says the semaphore has. */
+  /** The caller's number of permits of the semaphore. */
   readonly total: number;
-  /** Whether `total` comes from a resize, and so holds for callers that state another total too. */
+  /** `true` if `total` comes from a resize, and so applies to callers with another total too. */
   readonly isResized: boolean;
 }
 
-/** Whether two requests are for the same permits, or neither is for a semaphore. */
+/** Returns true if two requests are for the same permits, or neither is for a semaphore. */
 export function isSameRequest(a: PermitRequest | undefined, b: PermitRequest | undefined): boolean {
   return a === b || (a?.count === b?.count && a?.total === b?.total && a?.isResized === b?.isResized);
 }

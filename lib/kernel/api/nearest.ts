@@ -1,7 +1,7 @@
 /** A name longer than any option name: no option is suggested for it. */
 const MAX_NAME = 40;
 
-/** What other libraries call our options. */
+/** The names of our options in other libraries. */
 const OTHER_WORDS: readonly (readonly [ours: string, theirs: readonly string[]])[] = [
   ['leaseMs', ['ttl', 'ttlMs', 'expire', 'expiry', 'expires', 'expiresIn', 'duration', 'leaseTime', 'lockTimeout']],
   ['waitMs', ['timeout', 'timeoutMs', 'wait', 'waitTime', 'waitTimeout', 'acquireTimeout', 'maxWait']],
@@ -10,7 +10,7 @@ const OTHER_WORDS: readonly (readonly [ours: string, theirs: readonly string[]])
   ['key', ['keys', 'resource', 'resources', 'lockKey']],
 ];
 
-/** What says where Redis is, and how to write it. */
+/** The options for the address of Redis, and how to write them. */
 const OF_CONNECTION: readonly (readonly [shape: string, names: readonly string[]])[] = [
   ["'redis://localhost:6379'", ['url', 'uri', 'redisUrl', 'connectionString']],
   ['client', ['client', 'redis', 'ioredis', 'redisClient']],

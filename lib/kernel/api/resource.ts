@@ -42,7 +42,7 @@ function byCodeUnit(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Checks one name. @param allowed what is allowed, for the message */
+/** @param allowed the allowed names, for the message */
 export function checkResource(name: unknown, source: string, allowed = ONE): string {
   if (typeof name !== 'string') throw invalid(source, `${describeValue(name)} is not a string`, allowed);
   if (name === '') throw invalid(source, 'the name is empty', allowed, InvalidResourceError);
@@ -77,7 +77,7 @@ export function checkOwnResource(name: unknown, source: string, allowed = ONE): 
   return resource;
 }
 
-/** What a template string makes of a value that is missing, or that has no text. */
+/** The output of a template string for a missing value, or one that has no text. */
 const UNCLEAR = /(?:^|[:/|#])(undefined|null|NaN)(?=$|[:/|#])|\[object [^\]]*\]/;
 
 /**
@@ -198,7 +198,7 @@ function unclear(texts: readonly string[], index: number, value: unknown): Inval
 }
 
 export const MAX_GROUP = 100;
-/** What a group consists of. */
+/** The characters of a group. */
 export const GROUP = /^[\p{L}\p{N}_$.\-/#:() ]{1,100}$/u;
 
 /** Makes a name of the program a group: of a method whose name is a symbol, of a job or a leadership. */

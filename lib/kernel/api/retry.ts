@@ -10,23 +10,23 @@ import {
   wrongValue,
 } from './validation.js';
 
-/** What a {@link RetryStrategy} knows when it is asked for the next pause. */
+/** The facts for a {@link RetryStrategy} that chooses the next pause. */
 export interface RetryState {
-  /** How many attempts were made; 1 after the first. */
+  /** The number of attempts so far; 1 after the first. */
   readonly attempt: number;
   /** Milliseconds since the call began. */
   readonly elapsedMs: number;
-  /** What the last attempt came to. */
+  /** The outcome of the last attempt. */
   readonly lastAttempt: AttemptOutcome;
-  /** When the holder's lease ends unless it is renewed, in milliseconds; 0 where Redis did not say. */
+  /** Milliseconds until the holder's lease ends unless it is renewed; 0 if Redis did not report it. */
   readonly holderTtlMs: number;
   /** A random number from 0 up to 1, for jitter. */
   random(): number;
 }
 
-/** Polls in place of queueing: for those who want to decide themselves when Redis is asked again. */
+/** Polls instead of queueing, if you want to decide yourself when Redis is asked again. */
 export interface RetryStrategy {
-  /** Milliseconds until the next attempt, or `null` to give up. Whatever it says, `waitMs` ends the wait too. */
+  /** Returns the milliseconds until the next attempt, or `null` to give up. `waitMs` still limits the wait. */
   next(state: RetryState): number | null;
 }
 
@@ -57,7 +57,7 @@ export function fixedInterval(options: {
   /** The pause between attempts. @allowed 1 ms to 24 h */
   intervalMs: number;
   /**
-   * How many attempts to make in total before failing with `LockBusyError`.
+   * The maximum number of attempts before failing with `LockBusyError`.
    *
    * @allowed 1 and more
    * @default Infinity
@@ -106,7 +106,7 @@ export function exponentialBackoff(
      */
     jitter?: boolean;
     /**
-     * How many attempts to make in total before failing with `LockBusyError`.
+     * The maximum number of attempts before failing with `LockBusyError`.
      *
      * @allowed 1 and more
      * @default Infinity

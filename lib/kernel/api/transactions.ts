@@ -1,6 +1,6 @@
 /**
- * How a lock service learns of the database transaction of the running async context: the module option
- * `transactions`. `typeormTransactional` and `TransactionScope` implement it.
+ * Gives a lock service the database transaction of the running async context: the module option `transactions`.
+ * `typeormTransactional` and `TransactionScope` implement it.
  */
 export interface TransactionHooks {
   /**

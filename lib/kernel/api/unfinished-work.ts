@@ -22,7 +22,7 @@ export function unfinishedWork(result: unknown): UnfinishedWork | undefined {
   const tag = Object.prototype.toString.call(result);
   if (tag === '[object Generator]' || tag === '[object AsyncGenerator]') return 'a generator';
   if (tag === '[object ReadableStream]') return 'a stream';
-  // What can be awaited, such as a query, runs then.
+  // Awaiting a query, for example, runs it.
   return Symbol.asyncIterator in result && !('then' in result) ? 'an async iterator' : undefined;
 }
 
@@ -75,7 +75,7 @@ function isOpen(stream: Stream): boolean {
   return readable === true || (writable === true && writableEnded !== true);
 }
 
-/** As RxJS tells one: core does not depend on it. */
+/** Duck-typed like in RxJS, because core does not depend on it. */
 function isObservable({ subscribe, lift }: { subscribe?: unknown; lift?: unknown }): boolean {
   return typeof subscribe === 'function' && typeof lift === 'function';
 }

@@ -45,7 +45,7 @@ export function checkOneOf(option: string, value: unknown, allowed: readonly str
   throw wrongValue(option, `one of ${list}`, value);
 }
 
-/** @param where whose key function it is, for the message */
+/** @param where the owner of the key function, for the message */
 export function keyFunctionThrew(where: string, error: unknown): InvalidLockOptionsError {
   const Kind = error instanceof InvalidResourceError ? InvalidResourceError : InvalidLockOptionsError;
   return new Kind(`The key function of ${where} threw: ${describeThrown(error)}`, 'key', { cause: error });
@@ -97,10 +97,7 @@ export function unknownOption(where: string, name: string, known: readonly strin
   );
 }
 
-/**
- * How one option is checked, and what it is when the caller leaves it out. `D` is `undefined` for an option without a
- * default.
- */
+/** The check of one option, and its default. `D` is `undefined` for an option without a default. */
 export class Option<T, D extends T | undefined = undefined> {
   constructor(
     /**
@@ -116,7 +113,7 @@ export class Option<T, D extends T | undefined = undefined> {
     return new Option<T, T>(this.check, value);
   }
 
-  /** The same option, where the caller may not leave it out. */
+  /** The same option without a default. */
   required(): Option<T> {
     return new Option<T>(this.check, undefined, true);
   }
@@ -126,7 +123,7 @@ export function integer(min: number, max: number, unit: string): Option<number> 
   return checked<number>((option, value) => checkInteger(option, value, min, max, unit));
 }
 
-/** How many of something, `min` or more. */
+/** A count of `min` or more. */
 export function atLeast(min: number, unit: string, max: number = Number.MAX_SAFE_INTEGER): Option<number> {
   return integer(min, max, unit);
 }
@@ -141,7 +138,7 @@ export function patience(): Option<number> {
   return countOrInfinity(0, 'milliseconds');
 }
 
-/** How many of something, `min` or more, or `Infinity`. */
+/** A count of `min` or more, or `Infinity`. */
 export function countOrInfinity(min: number, unit: string): Option<number> {
   return checked<number>((option, value) => {
     if (value === Infinity || isIntegerBetween(value, min, Number.MAX_SAFE_INTEGER)) return;
@@ -192,7 +189,7 @@ export function without<T extends object, K extends keyof T>(options: T, ...name
 
 type AnyOption = Option<unknown, unknown>;
 
-/** What a table of the options `O` must have: an option of the right type for each of them, and no other. */
+/** The shape of a table of the options `O`: an option of the right type for each of them, and no other. */
 export type OptionsOf<O> = { readonly [K in keyof Required<O>]: { readonly fallback: O[K] | undefined } };
 
 /** The names of the options that have a default. */
@@ -241,7 +238,7 @@ export class OptionTable<T extends Record<string, AnyOption> = Record<string, An
     if (this.#required.length > 0) this.#checkRequired(values, within);
   }
 
-  /** The given options, and the defaults of those that they leave out. */
+  /** Returns the given options with the defaults filled in. */
   filled<O extends object>(given: O): O & typeof this.defaults {
     const values = given as Readonly<Record<string, unknown>>;
     const stated = this.names.filter((name) => values[name] !== undefined);

@@ -2,31 +2,30 @@ import type { DeadlockedCall } from '../api/errors.js';
 import type { LockMode } from '../api/lock-mode.js';
 
 /**
- * How many waiting calls are looked at, with those that several ways lead to: some ten milliseconds. Where so many wait
- * for each other, a deadlock is one of many troubles.
+ * The maximum number of visited calls, counted once for each path to them: some ten milliseconds. With so many in a
+ * cycle, a deadlock is one of many problems.
  */
 const MAX_LOOKS = 100_000;
-/** How many calls a circle has at most. */
+/** The maximum number of calls in a circle. */
 const MAX_DEEP = 32;
 
-/** A call that waits for a lock, and holds others meanwhile. */
+/** A call that waits for a lock while it holds others. */
 export interface NestedWait {
   /** The instance that it is a call of. */
   readonly instanceId: string;
   readonly isThisProcess: boolean;
   readonly group: string;
-  /** What it waits for. */
   readonly resource: string;
   readonly mode: LockMode;
-  /** `mode` is not set where it is not known. */
+  /** `mode` is not set if it is unknown. */
   readonly holds: readonly { readonly resource: string; readonly mode?: LockMode | undefined }[];
   readonly callSite?: string | undefined;
 }
 
 /**
- * The shortest circle of calls that a call waits in: each waits for what the next one holds, and the last one for what
- * the first one holds. Waits for permits of a semaphore are not followed, whose other holders may give theirs back; nor
- * is a reader behind a reader.
+ * Finds the shortest circle of calls that a call waits in: each waits for a lock of the next one, and the last one for
+ * a lock of the first one. Waits for permits of a semaphore are not followed, whose other holders may give theirs back;
+ * nor is a reader behind a reader.
  *
  * @param waitsFor the calls that wait for a resource and hold others
  * @param looks how many calls may be looked at, which several searches can share
@@ -37,7 +36,6 @@ export function findCircle<W extends NestedWait>(
   waitsFor: (resource: string) => Iterable<W>,
   looks = { left: MAX_LOOKS },
 ): readonly W[] {
-  // From each call to those that wait for what it holds.
   const paths: (readonly W[])[] = [[own]];
   const seen = new Set([own]);
   for (const path of paths) {
@@ -85,11 +83,10 @@ function isInTheWay({ mode }: NestedWait['holds'][number], wait: NestedWait): bo
   return wait.mode !== 'read' || (mode !== undefined && mode !== 'read');
 }
 
-/** A circle, as an error tells it to the call with this index in it. */
+/** Describes a circle for the error of the call with this index in it. */
 export function tellCircle(circle: readonly NestedWait[], index = 0): readonly DeadlockedCall[] {
   const turned = [...circle.slice(index), ...circle.slice(0, index)];
   const calls = turned.map(({ instanceId, isThisProcess, group, resource, callSite }, at) => {
-    // What it holds, the call before it waits for.
     const holds = turned.at(at - 1)!.resource;
     const site = callSite !== undefined && { callSite };
     return Object.freeze({ instanceId, isThisProcess, group, holds, wants: resource, ...site });

@@ -3,12 +3,11 @@ import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Clock } from '../util/clock.js';
 import { byResource, findCircle, findCircles, type NestedWait, tellCircle } from './circles.js';
 
-/** How long before the end of a wait all instances are asked. A roll call takes up to 300 ms, and Redis may be slow. */
+/** Ask all instances this long before a wait ends: a roll call takes up to 300 ms, and Redis may be slow. */
 const ASK_BEFORE_MS = 1_000;
 /** The pauses between two roll calls of this process: they grow while none finds a deadlock. */
 const PAUSE_MS = { first: 1_000, longest: 60_000 };
 
-/** What the instances have answered. */
 export interface NestedWaits {
   readonly waits: readonly (NestedWait & { readonly waitedMs: number })[];
   /** When the answers were read, on the monotonic clock. */
@@ -17,20 +16,18 @@ export interface NestedWaits {
   readonly withinMs: number;
 }
 
-/** A call that waits, and holds something meanwhile. */
+/** A call that waits while it holds something. */
 export interface WatchedCall {
   readonly startedAt: number;
   readonly giveUpAt: number;
   /** The circle that it waits in, once that is found. */
   deadlock?: readonly DeadlockedCall[];
-  /** What it waits for and holds now. */
   nestedWait(): NestedWait;
 }
 
 /**
- * Finds out whether calls of several processes wait for each other. Shortly before the wait of a call is over that holds
- * something, all instances are asked what they wait for. The end of the wait is never delayed: an answer that comes too
- * late is not used.
+ * Detects calls of several processes that wait for each other. Shortly before a call that holds locks times out, it
+ * asks all instances for their waits. It never delays the end of the wait: an answer that comes too late is not used.
  */
 export class DeadlockWatch {
   #nextAt = -Infinity;
@@ -61,7 +58,7 @@ export class DeadlockWatch {
   }
 
   async #search(call: WatchedCall): Promise<void> {
-    // The process stood still: the call gives up now.
+    // The event loop was blocked: the call gives up now.
     if (this.deps.clock.now() >= call.giveUpAt) return;
     const answers = await this.#answers();
     const circle = answers && circleAmong(answers, call);
@@ -78,7 +75,7 @@ export class DeadlockWatch {
     if (now < this.#nextAt) return undefined;
     this.#nextAt = now + this.#pauseMs;
     this.#pauseMs = Math.min(2 * this.#pauseMs, PAUSE_MS.longest);
-    // Where they cannot be asked, the wait ends as it would without it.
+    // If they cannot be asked, the wait ends without a diagnosis.
     const answers = this.ask()?.catch(() => undefined);
     this.#latest = answers && { at: now, answers };
     return answers;
@@ -95,7 +92,7 @@ export class DeadlockAlarm implements Alarm {
     private readonly alarms: Alarms,
     private readonly search: () => Promise<void>,
   ) {
-    // Of a short wait, the first half passes before.
+    // A short wait asks halfway.
     alarms.set(this, Math.max(giveUpAt - ASK_BEFORE_MS, (startedAt + giveUpAt) / 2));
   }
 
@@ -125,8 +122,8 @@ export function circlesAmong(answers: NestedWaits): readonly (readonly Deadlocke
 }
 
 /**
- * The waits that count, by what they are for. The answers were not given at one moment. So only waits count that had
- * begun before the first of them: at that moment, all calls of a circle waited for each other.
+ * Returns the waits that count, by resource. The answers were given at different moments, so only waits that had begun
+ * before the first of them count: at that moment, all calls of a circle waited for each other.
  */
 function certainWaits({ waits, withinMs }: NestedWaits): ReadonlyMap<string, readonly NestedWait[]> {
   return byResource(waits.filter(({ waitedMs, holds }) => waitedMs >= withinMs && holds.length > 0));

@@ -3,13 +3,13 @@ import type { LeaseLossReason, LeaseLostError, NotLeaderReason } from '../api/le
 import type { Holders, LockLabel } from '../api/holder.js';
 import type { LockMode } from '../api/lock-options.js';
 
-/** What every event says. */
+/** Fields of every event. */
 interface OfService {
   /** The name of the lock service; `default` if it has none. */
   service: string;
 }
 
-/** What every event of a lock says. */
+/** Fields of every event of a lock. */
 interface OfLock extends OfService {
   resource: string;
   /** The mode that the call has asked for. It stays the same when the lease is downgraded. */
@@ -18,19 +18,19 @@ interface OfLock extends OfService {
   group: string;
 }
 
-/** What every event of a lease says. */
+/** Fields of every event of a lease. */
 interface OfLease extends OfLock {
   fencingToken: number;
 }
 
-/** What every event of a singleton job says. */
+/** Fields of every event of a singleton job. */
 interface OfTick extends OfService {
   group: string;
   job: string;
   tick: string;
 }
 
-/** What every event of a leadership says. */
+/** Fields of every event of a leadership. */
 interface OfLeadership extends OfService {
   group: string;
   leadership: string;
@@ -127,7 +127,7 @@ export type LockEvent =
   /**
    * A singleton job starts on this instance. `rerun`: another instance had the run and didn't finish it. `attempt`: 1
    * for the first run of the tick, 2 for its first rerun. `manual`: requested by a person or program instead of the
-   * schedule. `catchUp`: the one run for all missed ticks. `delayMs`: how late it starts by this process's clock,
+   * schedule. `catchUp`: the one run for all missed ticks. `delayMs`: the delay of the start by this process's clock,
    * negative if that is behind; undefined if the tick is no time.
    */
   | ({ type: 'tickStarted' } & OfTick & {
@@ -246,7 +246,7 @@ export type LockEventType = LockEvent['type'];
 /** The events of some types. */
 export type LockEventOf<T extends LockEventType> = Extract<LockEvent, { type: T }>;
 
-/** What became of a call to acquire. `refused`: it cannot be granted, however long it waits. */
+/** The outcome of a call to acquire. `refused`: it cannot be granted, however long it waits. */
 export type AcquireOutcome =
   | 'acquired'
   | 'busy'
@@ -269,12 +269,10 @@ const BY_CODE: Readonly<Record<string, AcquireOutcome>> = {
 /** The codes of the errors that have an outcome of their own. */
 export const CODES_WITH_OUTCOME: readonly string[] = Object.keys(BY_CODE);
 
-/** What became of a call that failed with an error of this code. */
 export function outcomeOfCode(code: string): AcquireOutcome {
   return BY_CODE[code] ?? 'refused';
 }
 
-/** What became of a call that failed with this error. */
 export function outcomeOfError(error: unknown): AcquireOutcome {
   return error instanceof LockError ? outcomeOfCode(error.code) : 'refused';
 }

@@ -1,7 +1,7 @@
 import type { LockMode } from '../api/lock-mode.js';
 import type { Holder } from '../api/holder.js';
 
-/** What a call asks for, or a run of a job holds. */
+/** The lock that a call asks for, or a run of a job holds. */
 export interface TracedLock {
   /** The name of the lock service. */
   readonly service: string;
@@ -18,15 +18,18 @@ export interface TracedLock {
  * What it throws never reaches a caller.
  */
 export interface LockTracer {
-  /** Whether it follows the renewals of leases. Set it once, and have `renews` in what follows a lease. */
+  /** `true` if it traces the renewals of leases. Set it once, and implement `renews` in the traces of leases. */
   readonly followsRenewals?: boolean;
-  /** Whether it cannot record anything yet. It is asked before each call, until it says `false` for the first time. */
+  /**
+   * Returns true while it cannot record anything yet. Called before each call, until it returns `false` for the first
+   * time.
+   */
   isOff?(): boolean;
   /**
    * A call to acquire begins, in the async context of the caller. Re-entries and candidates of a leadership are not
    * traced.
    *
-   * @returns `undefined` where this call is not traced
+   * @returns `undefined` if this call is not traced
    */
   acquire(lock: TracedLock): CallTrace | undefined;
   /** This instance has claimed a tick and runs the job now, in the async context of the caller. */
@@ -42,7 +45,7 @@ export interface TracedRun {
 
 /** Follows one call to acquire, until `granted` or `failed`. */
 export interface CallTrace {
-  /** What the label of the lease says of the trace, in the form of W3C; `undefined` where the trace is not recorded. */
+  /** The W3C trace context for the label of the lease; `undefined` if the trace is not recorded. */
   readonly traceparent: string | undefined;
   /** Runs what asks the store. Commands are sent in its async context. */
   run<T>(ask: () => T): T;
@@ -57,11 +60,11 @@ export interface CallTrace {
   failed(error: unknown, waitedMs: number): void;
 }
 
-/** What a call was granted. */
+/** The grant of a traced call. */
 export interface TracedGrant {
   readonly fencingToken: number;
   readonly waitedMs: number;
-  /** How many times the store was asked for this call. */
+  /** The number of commands that were sent to the store for this call. */
   readonly attempts: number;
 }
 
@@ -70,9 +73,10 @@ export interface HoldTrace {
   /** Runs the work under the lease, once. */
   run<T>(work: () => T): T;
   /**
-   * The lease is renewed: by the watchdog, in the async context of no call, or by `extend()`, in that of its caller.
+   * Starts the trace of a renewal: by the watchdog, outside of every call's async context, or by `extend()`, in its
+   * caller's.
    *
-   * @returns `undefined` where the renewal is not traced
+   * @returns `undefined` if the renewal is not traced
    */
   renews?(by: 'watchdog' | 'extend'): RenewalTrace | undefined;
   ended(end: TracedEnd): void;
@@ -86,7 +90,7 @@ export interface RenewalTrace {
   ended(outcome: 'renewed' | 'lost' | 'failed', error: unknown): void;
 }
 
-/** How a lease ended. */
+/** The end of a traced lease. */
 export interface TracedEnd {
   readonly outcome: 'released' | 'lost' | 'leaked';
   readonly heldMs: number;

@@ -15,7 +15,7 @@ import type { LockEvent, LockEventOf, LockEventType } from './events.js';
  */
 export type LockObserver = (event: LockEvent) => void;
 
-/** What is done with events, by their type. */
+/** Event handlers by type. */
 export type EventTable = { readonly [T in LockEventType]?: (event: LockEventOf<T>) => void };
 
 /** Observes the events of a table. @returns what `observe` returns */
@@ -43,16 +43,16 @@ export class LockObservers {
   readonly #observers = new Map<LockObserver, readonly LockEventType[] | undefined>();
   /** The types that an observer listens to. Most events have no observer, and must cost nothing then. */
   #wanted: ReadonlySet<LockEventType> | 'all' = new Set();
-  /** Set while contention is counted: told what each answer to a waiting call says of the holders. */
+  /** Set while contention is counted: called with the holders in each reply to a waiting call. */
   onAnswer: ((resource: string, seen: Holders) => void) | undefined;
   /**
-   * Told of each call that Redis did not answer, or refused, for the log. `silentMs` is set of a call that has given up
-   * sooner: Redis may only be slow, as long as it has not been silent for this long.
+   * Called, for the log, with each call that Redis did not answer or refused. `silentMs` is set if the call gave up
+   * early: Redis may only be slow, as long as it has not been silent for this long.
    */
   onUnavailable: ((error: LockUnavailableError, silentMs?: number) => void) | undefined;
-  /** Set while calls or renewals fail: told of each answer to one. What it throws is ignored. */
+  /** Set while calls or renewals fail: called after each reply to one. Errors that it throws are ignored. */
   onAnswered: (() => void) | undefined;
-  /** Set after an event that ended the wait of a call, to find out where that call came from. */
+  /** Set after an event that ended a wait, to find the origin of that call. */
   onOrigin: ((origin: Origin) => void) | undefined;
 
   constructor(
@@ -75,7 +75,7 @@ export class LockObservers {
     };
   }
 
-  /** Whether an observer listens to events of this type. Ask before you make one. */
+  /** Returns true if an observer listens to events of this type. Ask before you build one. */
   wants(type: LockEventType): boolean {
     return this.#wanted === 'all' || this.#wanted.has(type);
   }
@@ -89,17 +89,14 @@ export class LockObservers {
     if (this.onAnswered !== undefined) inRootContext(this.#tellOfAnswer, this);
   }
 
-  /** What all events of a lease say. */
   describe({ storeLease, options, fencingToken }: DescribedLease) {
     return { ...this.describeCall(storeLease.owner.resource, options), fencingToken };
   }
 
-  /** What all events of a call to acquire say. */
   describeCall(resource: string, { mode, group }: DescribedLease['options']) {
     return { service: this.service, resource, mode, group: this.groups.of(resource, group) };
   }
 
-  /** Tells that an operator has ended a lease. */
   forceReleased(resource: string, { fencingToken, holder, label, by, reason }: EndedLease): void {
     this.emit({
       type: 'forceReleased',
@@ -139,24 +136,24 @@ export class LockObservers {
 }
 
 /**
- * How many groups of names that come with calls a lock service has, the registered ones among them. Contention and
- * metrics tell as many apart.
+ * The maximum number of groups with names from calls, including registered ones, that contention and metrics
+ * distinguish.
  */
 export const MAX_GROUPS = 200;
 
-/** What the text before the first colon must look like. An e-mail address, for one, is no group. */
+/** The allowed text before the first colon. It excludes e-mail addresses, for example. */
 const PREFIX = /^[\p{L}\p{N}_$.-]{1,100}$/u;
 
 /**
- * What a whole name without a colon must look like, to be one that code has (`nightly-report`), not the id of some data:
- * those begin with a digit, or have several.
+ * The shape of a name without a colon that code may define (`nightly-report`). Ids of data begin with a digit, or
+ * contain several.
  */
 const NAME_OF_CODE = /^\p{L}[\p{L}_$.-]*(?:\p{N}[\p{L}_$.-]*)?$/u;
 
-/** How many of the groups such names may be. If they come from data all the same, names with a colon have places. */
+/** The share of such names among the groups. If they come from data after all, names with a colon still have room. */
 export const MAX_NAMES_OF_CODE = 50;
 
-/** What is known at boot: a decorated method, a job or a leadership. */
+/** A decorated method, a job or a leadership, known at boot. */
 export interface RegisteredGroup {
   readonly kind: 'method' | 'job' | 'leadership';
   /** As events name it. */
@@ -180,7 +177,7 @@ export class Groups {
   #namesOfCode = 0;
   #hasWarned = false;
 
-  /** @param warn told once that the function of the user is wrong */
+  /** @param warn called once if the user's function is wrong */
   constructor(
     private readonly ofResource?: GroupFunction,
     private readonly warn: (line: string) => void = () => {},
@@ -192,8 +189,8 @@ export class Groups {
   }
 
   /**
-   * The group of a name, whatever its calls state. It gets no place among those that contention and metrics tell apart,
-   * so it is found again each time.
+   * Returns the group of a name, whatever its calls set. It takes no place among the groups of contention and metrics,
+   * so it is computed each time.
    */
   ofName(resource: string): string {
     if (this.ofResource === undefined && !resource.includes(':')) {
@@ -213,7 +210,7 @@ export class Groups {
     for (const listener of this.#listeners) listener(registered);
   }
 
-  /** Tells of all that are registered, now and later. @returns a function that ends that */
+  /** Calls the listener with all registered groups, now and later. @returns a function that removes it */
   onRegistered(listener: (registered: RegisteredGroup) => void): () => void {
     this.#listeners.add(listener);
     for (const registered of this.#registered.values()) listener(registered);

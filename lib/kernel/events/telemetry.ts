@@ -4,7 +4,7 @@ import type { LockEventOf, LockEventType } from './events.js';
 import type { LockTracer } from './lock-tracer.js';
 import type { LockObservers, RegisteredGroup } from './observers.js';
 
-/** What a lock service holds, waits for and still has to release at this moment. */
+/** The locks that a lock service holds, waits for and still has to release at this moment. */
 export interface LockStats {
   /** Resources that this process holds or waits for. Resources that it only polls are not counted. */
   readonly resources: number;
@@ -18,20 +18,20 @@ export interface LockStats {
   readonly alarms: number;
 }
 
-/** What a telemetry sees of one lock service. */
+/** The view that a telemetry has of one lock service. */
 export interface LockTelemetrySource {
   /** The name of the lock service. */
   readonly service: string;
   /**
-   * Calls the observer with every event from now on, or with those of some types. Events that nothing listens to cost
-   * nothing, so name the types.
+   * Calls the observer with every event from now on, or only with events of some types. Events that nothing listens to
+   * cost nothing, so name the types.
    *
    * @returns a function that removes the observer
    */
   observe<T extends LockEventType>(observer: (event: LockEventOf<T>) => void, types?: readonly T[]): () => void;
   /**
-   * Calls the listener with each decorated method, job and leadership of the application: at once with those that are
-   * known, and later with each that follows.
+   * Calls the listener with each decorated method, job and leadership of the application: at once with the known ones,
+   * later with each new one.
    *
    * @returns a function that removes the listener
    */
@@ -43,7 +43,7 @@ export interface LockTelemetrySource {
    * @returns a function that removes the tracer
    */
   trace(tracer: LockTracer): () => void;
-  /** What the lock service holds and waits for at this moment. */
+  /** Returns the locks that the lock service holds and waits for at this moment. */
   stats(): LockStats;
   /**
    * Calls the listener when a call of this process has ended its wait: once for each group that it has waited for. Their
@@ -59,7 +59,7 @@ export interface BlockedTime {
   /** The group of the call that waited. */
   readonly group: string;
   /**
-   * The group of the holder that it waited for: one of 200, or `_other`. `_unknown` where the lease of a holder in another
+   * The group of the holder that it waited for: one of 200, or `_other`. `_unknown` if the lease of a holder in another
    * process has no label.
    */
   readonly holderGroup: string;

@@ -9,19 +9,18 @@ import type { LockOwner } from '../store/lock-store.js';
 import type { FollowedHold } from '../tracing/followers.js';
 import { type LocalHolder, type StoreLease, leaseFor, validUntil } from './store-lease.js';
 
-/** Hears of losses, and knows what may explain them. One for all holds of a client. */
+/** Receives losses, with their possible causes. One for all holds of a client. */
 export interface LossListener {
   lost(hold: Hold, error: LeaseLostError): void;
-  /** The longest time that this process stood still since then. */
+  /** Returns the longest time for which the event loop was blocked since then. */
   blockedMs(since: number): number;
 }
 
-/** What a call to acquire was granted. */
 export interface Grant {
   readonly storeLease: StoreLease;
   readonly attempts: number;
   readonly waitedMs: number;
-  /** Whether the observers were told that the call waits. @default false */
+  /** `true` if observers were notified that the call waits. @default false */
   hasWaited?: boolean;
   /** When this process learned of it, on the monotonic clock. @default now */
   readonly grantedAt?: number;
@@ -33,14 +32,12 @@ export interface Grant {
  */
 export class Hold implements LocalHolder {
   readonly fencingToken: number;
-  /** Whether the watchdog renews it. */
   renewable: boolean;
   readonly acquiredAt: number;
   /** When it ended, on the monotonic clock. */
   endedAt = Infinity;
-  /** How many leases are open on it. */
   depth = 1;
-  /** How many of them may write. */
+  /** The number of leases that may write. */
   writers: number;
   dueAt = 0;
   heapIndex = -1;
@@ -48,18 +45,18 @@ export class Hold implements LocalHolder {
   activeIndex = -1;
   /** The async context in which the listeners of its signal run. */
   context: AsyncContext | undefined;
-  /** For the detection of leaks: the object that the user has, where it was acquired, and whether it is watched. */
+  /** For leak detection: the user's object, its origin, and whether it is watched. */
   handle: object | undefined;
   origin: Origin | undefined;
   isWatched = false;
   /** As text, once it is watched. */
   declare callSite?: string | undefined;
-  /** After how long the observers are told that it is held for long; 0 for never, or if they were told. */
+  /** The hold time after which observers are warned; 0 for never, or if they were warned. */
   #warnAfterMs: number;
 
-  /** What follows it. Only set where something does. */
+  /** Its traces, if any. */
   declare followed?: FollowedHold | undefined;
-  /** A newer call has asked it to stop, then. Only set where one has. */
+  /** Set once a newer call has asked it to stop. */
   declare stopped?: { readonly at: number; readonly error: LockAbortedError };
   #isRenewedNoMore = false;
   #endsAt: number;
@@ -68,7 +65,7 @@ export class Hold implements LocalHolder {
   #controller: AbortController | undefined;
   /** Commands of one hold that could not be executed in another order. */
   #inOrder: Promise<unknown> | undefined;
-  /** Whether a command that tells the store its depth is under way. */
+  /** `true` while a command with its depth is under way. */
   isTellingDepth = false;
 
   constructor(
@@ -118,7 +115,7 @@ export class Hold implements LocalHolder {
     return this.#warnAfterMs === 0 ? Infinity : this.acquiredAt + this.#warnAfterMs;
   }
 
-  /** Work runs under it, which should end soon. @param warnAfterMs where its call says nothing */
+  /** Work runs under it, which should end soon. @param warnAfterMs used if its call sets none */
   warnAfter(warnAfterMs: number): void {
     if (this.options.warnAfterMs === undefined) this.#warnAfterMs = finite(warnAfterMs);
   }
@@ -147,7 +144,7 @@ export class Hold implements LocalHolder {
     return this.checkHeld() ? Math.max(0, this.deadline - this.clock.now()) : 0;
   }
 
-  /** How long a renewal sent now may last, so that the store does not keep the lock after `maxHoldMs`. */
+  /** Returns the length of a renewal sent now, cut so that the store does not keep the lock after `maxHoldMs`. */
   renewalMs(leaseMs = this.leaseMs): number {
     return Math.max(1, Math.min(leaseMs, leaseFor(this.#endsAt - this.clock.now())));
   }
@@ -172,7 +169,7 @@ export class Hold implements LocalHolder {
     return true;
   }
 
-  /** Marks it as lost, finally. Tells the listener and the signal once. */
+  /** Marks it as lost, finally. Notifies the listener and aborts the signal once. */
   lose(reason: LeaseLossReason): void {
     if (this.#state !== 'held') return;
     this.#state = 'lost';
@@ -204,7 +201,7 @@ export class Hold implements LocalHolder {
     this.#endsAt = this.clock.now() + maxHoldMs;
   }
 
-  /** Whether it is renewed no more, because no caller can release it. */
+  /** `true` if renewals have stopped because no caller can release it. */
   get isLeftToEnd(): boolean {
     return this.#isRenewedNoMore;
   }
@@ -217,12 +214,12 @@ export class Hold implements LocalHolder {
     return isKept ? undefined : this.#lossError;
   }
 
-  /** The error to throw where the lease had to be held: why it was lost, or that it was released. */
+  /** Returns the error of code that needs the lease: the reason for its loss, or that it was released. */
   lossError(): LeaseLostError {
     return this.#lossError ?? new LeaseLostError(this.owner.resource, 'released', this.fencingToken);
   }
 
-  /** Ends it before the store is told, so that nothing enters or renews it. @returns `false` if it was lost before */
+  /** Ends it before the store does, so that nothing enters or renews it. @returns `false` if it was lost before */
   end(): boolean {
     const now = this.clock.now();
     this.endedAt = now;
@@ -242,7 +239,7 @@ export class Hold implements LocalHolder {
     const { storeLease, leaseMs } = this;
     if (this.#isRenewedNoMore) return LEAKED;
     const now = this.clock.now();
-    // Not one that was over when the last confirmed command was sent, to a millisecond.
+    // Unless it had ended when the last confirmed command was sent, to a millisecond.
     const confirmedAt = storeLease.deadline - validUntil(0, leaseMs);
     const blockedMs = this.losses.blockedMs(confirmedAt + 1);
     const { unconfirmedSince: since, trouble } = storeLease;

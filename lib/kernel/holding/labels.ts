@@ -3,8 +3,8 @@ import type { LockStore } from '../store/lock-store.js';
 import type { LocalHolder, StoreLease } from './store-lease.js';
 
 /**
- * How long after a hand-over in memory the label of the next holder is stored, with an early renewal. Most rows of
- * hand-overs are over by then, and cost one command in all.
+ * The delay after a hand-over in memory before the next holder's label is stored, with an early renewal. Most rows of
+ * hand-overs have ended by then, and cost one command in all.
  */
 export const LABEL_AFTER_MS = 250;
 
@@ -14,9 +14,9 @@ const UNKNOWN = '';
 type LabelStore = Pick<LockStore, 'label'>;
 
 /**
- * A call got a store lease without a command of its own, or beside other readers. The store may show the label of
- * another call: it is told so at once, by a command that no call waits for. The label of this call follows later, see
- * {@link syncLabel}. Called only where one of the two has a label.
+ * A call got a store lease without a command of its own, or beside other readers, so the store may show another call's
+ * label. Marks that label as stale at once, by a command that no call waits for; this call's label follows later, see
+ * {@link syncLabel}. Called only if one of the two has a label.
  */
 export function passLabel(storeLease: StoreLease, label: string | undefined, store: LabelStore, now: number): void {
   if (storeLease.label === label) return;
@@ -35,7 +35,7 @@ export function markLabelStale(
   passLabel(storeLease, label, store, now);
 }
 
-/** Stores the label of the holder, where another one is stored. Sent beside a renewal. */
+/** Stores the label of the holder if another one is stored. Sent beside a renewal. */
 export function syncLabel(storeLease: StoreLease, store: LabelStore): void {
   const label = labelOf(storeLease.holders) ?? (storeLease.label === undefined ? undefined : HANDED_ON);
   if (label !== undefined && label !== storeLease.label) send(storeLease, label, store);

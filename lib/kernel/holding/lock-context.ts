@@ -10,7 +10,7 @@ import { settle } from '../util/promises.js';
 /** A lease that work can run under. */
 export interface EnteredLease extends Lease {
   readonly holds: readonly Hold[];
-  /** Whether its release has begun. Its holds may still have other leases. */
+  /** `true` once its release has begun. Its holds may still have other leases. */
   readonly isReleased: boolean;
 }
 
@@ -65,7 +65,6 @@ export class LockContext {
     return held.reduce((permits, { storeLease }) => permits + (storeLease.permits?.count ?? 0), 0);
   }
 
-  /** Whether this context was entered through the given hold. */
   has(hold: Hold): boolean {
     for (const { lease } of this.#entries()) if (lease.holds.includes(hold)) return true;
     return false;
@@ -148,7 +147,7 @@ export class ActiveHolds {
   }
 }
 
-/** A wait that is over so soon is no event: each deployment finds work that is about to end, or leaders that resign. */
+/** Shorter waits emit no event: each deployment finds work that is about to end, or leaders that resign. */
 const UNNOTICED_MS = 250;
 
 interface DrainDeps {
@@ -157,7 +156,7 @@ interface DrainDeps {
   readonly observers: LockObservers;
 }
 
-/** Waits up to `drainMs` for the leases that the work of this process still holds, and tells the observers. */
+/** Waits up to `drainMs` for the leases that work of this process still holds, and reports the drain. */
 export async function drain({ active, clock, observers }: DrainDeps, drainMs: number): Promise<void> {
   const startedAt = clock.now();
   const held = (): string[] => active.list().map(({ owner }) => owner.resource);

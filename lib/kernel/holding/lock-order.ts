@@ -7,10 +7,10 @@ import type { Clock } from '../util/clock.js';
 import { quote } from '../util/quoted.js';
 import type { Hold } from './hold.js';
 
-/** How many edges are kept. An application has some dozens. */
+/** The maximum number of edges. An application has some dozens. */
 const MAX_EDGES = 1_000;
 
-/** How many origins are recorded in this time at most: each costs several microseconds. */
+/** The maximum number of origins in this time: each costs several microseconds to record. */
 const ORIGINS = 100;
 const ORIGINS_EVERY_MS = 500;
 
@@ -18,27 +18,26 @@ const ORIGINS_EVERY_MS = 500;
 const SHALLOW = 20;
 const DEEP = 40;
 
-/** What a call wants while it holds other locks. */
+/** The lock that a call wants while it holds others. */
 interface Wish {
   readonly resource: string;
   readonly mode: LockMode;
-  /** Whether the same call has taken what it holds: it wants several resources. */
+  /** `true` if the same call holds them: it wants several resources. */
   readonly isOfSeveral?: boolean;
 }
 
 /**
- * The orders in which this process takes locks inside each other, by the groups of their names. Two orders that make a
- * circle are told as soon as both were seen, though no call has waited for the other. An order that is known costs one
- * look-up.
+ * Records the orders in which this process nests locks, by the groups of their names. It reports two orders that make a
+ * circle as soon as both were seen, even if no call has waited for the other. A known order costs one look-up.
  */
 export class LockOrder {
-  /** By the group that is held, and the one that is wanted. A pair has several where some only read. */
+  /** By the held group, then the wanted one. A pair has several if some only read. */
   readonly #edges = new Map<string, Map<string, LockOrderEdge[]>>();
   #size = 0;
   #hasWarned = false;
   #originsLeft = ORIGINS;
   #originsSince = -Infinity;
-  /** Told of each circle beside the observers. What it throws ends the call that has closed the circle. */
+  /** Called with each circle beside the observers. If it throws, the call that closed the circle ends. */
   onCircle: ((edges: readonly LockOrderEdge[]) => void) | undefined;
 
   constructor(
@@ -47,7 +46,7 @@ export class LockOrder {
     private readonly warn: (line: string) => void,
   ) {}
 
-  /** Whether calls for several resources are looked at, too: alone, those of one process never make a circle. */
+  /** `true` if calls for several resources count, too: alone, those in one process never make a circle. */
   get hasEdges(): boolean {
     return this.#size > 0 || this.onCircle !== undefined;
   }
@@ -73,7 +72,7 @@ export class LockOrder {
     }
   }
 
-  /** Records where a nested call comes from, in case it waits in a deadlock. Not of every one, where there are many. */
+  /** Records the origin of a nested call, in case it waits in a deadlock. Samples them at a high rate. */
   recordOrigin(): Origin | undefined {
     if (this.#originsLeft === 0) {
       const now = this.clock.now();
@@ -152,7 +151,10 @@ function edgeOf(held: string, hold: Hold, wanted: string, wish: Wish, isInnermos
   });
 }
 
-/** Whether what is known says as much: of readers, an order of writers does. Inside of one group, the names count. */
+/**
+ * Returns true if the known edge implies this one: an order of writers covers readers. Inside of one group, the names
+ * count.
+ */
 function covers(known: LockOrderEdge, hold: Hold, wish: Wish): boolean {
   return (
     (!isSharedMode(known.heldMode) || isSharedMode(hold.mode)) &&
@@ -170,12 +172,12 @@ function isOpposite(edge: LockOrderEdge, other: LockOrderEdge): boolean {
   return isUpwards(edge) !== isUpwards(other) && meets(edge, other) && meets(other, edge);
 }
 
-/** Whether a call on the one edge may wait for a call on the other. Readers do not wait for readers. */
+/** Returns true if calls on the two edges may block each other. Readers do not wait for readers. */
 function meets({ wantedMode }: LockOrderEdge, { heldMode }: LockOrderEdge): boolean {
   return !(isSharedMode(wantedMode) && isSharedMode(heldMode));
 }
 
-/** What is wrong with orders that make a circle, and what to do. */
+/** Describes the problem with orders that make a circle, and the fix. */
 export function describeOrders(edges: readonly LockOrderEdge[]): string {
   return (
     `Locks are taken in different orders, so calls can wait for each other: a deadlock. ` +

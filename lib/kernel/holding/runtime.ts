@@ -10,7 +10,7 @@ import type { LockStore } from '../store/lock-store.js';
 import type { OrphanReleases } from '../store/orphan-releases.js';
 import type { PlaceKeeper } from '../places/place-keeper.js';
 
-/** What every feature of a lock client needs. All features share one. */
+/** The dependencies that all features of a lock client share. */
 export interface Runtime {
   readonly store: LockStore;
   readonly clock: Clock;
@@ -25,16 +25,16 @@ export interface Runtime {
   readonly places: PlaceKeeper;
   /** Aborts when the shutdown begins. */
   readonly closing: AbortSignal;
-  /** Aborts when the work that was under way at that time has ended, or `drainMs` is over. */
+  /** Aborts when the work that was under way at that time has ended, or `drainMs` has passed. */
   readonly drained: AbortSignal;
   /**
-   * What ends a call that begins now. Inside of work under a lease that is `drained`: such work cannot end well where it
-   * is refused a lock that it needs. Otherwise it is `closing`.
+   * Returns the signal that ends a call that begins now: `drained` inside of work under a lease, because such work
+   * cannot finish if it is refused a lock that it needs; otherwise `closing`.
    */
   shutdownSignal(): AbortSignal;
-  /** What the work holds that the running code is part of. */
+  /** Returns the holds of the work that the running code belongs to. */
   currentHolds(): readonly Hold[];
-  /** Asks the other processes whether they wait for each other; not set where they cannot be asked. */
+  /** Asks the other processes whether they wait for each other; not set if they cannot be asked. */
   readonly deadlocks?: DeadlockWatch | undefined;
   /** The orders in which calls of this process take locks inside each other. */
   readonly lockOrder: LockOrder;

@@ -8,22 +8,21 @@ import { LABEL_AFTER_MS } from './labels.js';
 import { StoreLease, validUntil } from './store-lease.js';
 
 /**
- * How many resources a call asks for in one round trip. All have to be answered before the first one counts, within one
+ * The maximum number of resources in one round trip. The first one counts once all are answered, within one
  * `attemptTimeoutMs`.
  */
 const MAX_AT_ONCE = 256;
 
-/** What a call for several resources wants. */
 interface SeveralWanted {
   /** In the order in which they are acquired. */
   readonly names: readonly string[];
   /** The parts that the call has by now. */
   readonly leases: readonly { readonly hold: Hold }[];
-  /** Of each part. */
+  /** The options of each part. */
   readonly options: ResolvedLockOptions;
   /** `true` if it may be asked for before its turn: this call and this process have nothing to do with it yet. */
   isOpen(name: string): boolean;
-  /** What is stored with it; see {@link LockOwner}. */
+  /** Returns the label to store; see {@link LockOwner}. */
   labelOf(name: string): string | undefined;
 }
 
@@ -34,10 +33,10 @@ interface Attempt {
 }
 
 /**
- * The resources that a call wants behind the one it asks for. It asks for them in the same round trip, by commands that
+ * The resources that a call wants after the one it asks for. It asks for them in the same round trip, by commands that
  * take only what is free and leave the queues alone. The granted parts without a gap stay here until their turn comes;
- * those behind the first refusal are released at once, and asked for again when their turn comes. So while a call waits
- * for a part, it holds those before it and, after one round trip, none behind it: no two calls wait for each other.
+ * parts after the first refusal are released at once, and asked for again when their turn comes. So while a call waits
+ * for a part, it holds the parts before it and, after one round trip, none after it: no two calls wait for each other.
  */
 export class SeveralParts {
   /** The resource that was last asked for together with others. */
@@ -55,7 +54,7 @@ export class SeveralParts {
     return this.wanted.leases;
   }
 
-  /** Asks for a part, and the first time also for those behind it. @returns the answer to the first one */
+  /** Asks for a part, and the first time also for the ones after it. @returns the answer to the first one */
   acquire(first: LockOwner, leaseMs: number, sentAt: number, queueing?: Queueing): Promise<AcquireReply> {
     const { store } = this.deps;
     const owners = this.#asked === first.resource ? [] : this.#ownersBehind(first.resource, queueing !== undefined);
@@ -68,7 +67,7 @@ export class SeveralParts {
     return this.#together(reply, later, attempt);
   }
 
-  /** What a part was granted before its turn. */
+  /** Takes the early grant of a part. */
   take(name: string, label: string | undefined): StoreLease | undefined {
     const storeLease = this.#granted.get(name);
     this.#granted.delete(name);
@@ -81,7 +80,7 @@ export class SeveralParts {
     return storeLease;
   }
 
-  /** The call ends. Releases what is left. */
+  /** Releases the rest, because the call ends. */
   giveUp(): void {
     this.#abandon();
     for (const { owner } of this.#granted.values()) this.#release(owner);
@@ -111,8 +110,8 @@ export class SeveralParts {
   }
 
   /**
-   * Of a call that does not wait, only those on the server of the first one, which answers in order: on two servers, each
-   * of two calls could take what the other wants, and both would fail.
+   * A call that does not wait asks only the server of the first one, which answers in order: on two servers, each of
+   * two calls could take a resource that the other wants, and both would fail.
    */
   #ownersBehind(name: string, waits: boolean): LockOwner[] {
     const { names, options, isOpen, labelOf } = this.wanted;
@@ -121,7 +120,7 @@ export class SeveralParts {
     const owners: LockOwner[] = [];
     const from = names.indexOf(name) + 1;
     for (const behind of names.slice(from, from + MAX_AT_ONCE - 1)) {
-      // In the order of the names: what stands behind it would be held too early.
+      // In the order of the names: the parts after a gap would be held too early.
       if (this.#granted.has(behind) || !isOpen(behind)) break;
       if (fence !== undefined && store.fenceOf(behind) !== fence) break;
       owners.push(createOwner(behind, { ...options, label: labelOf(behind) }, this.deps));

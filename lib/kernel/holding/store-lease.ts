@@ -17,9 +17,9 @@ interface Renewal {
   readonly leaseMs: number;
   /** Until when the lock can be trusted if Redis executes no other renewal after this one. */
   readonly validUntil: number;
-  /** Whether it can make the lease shorter, and may still be executed after later ones. */
+  /** `true` if it can shorten the lease and may still be executed after later ones. */
   mayCut: boolean;
-  /** Whether a later one was confirmed before it: which of the two was executed last is not known. */
+  /** `true` if a later one was confirmed before it, so the order of execution is unknown. */
   isOvertaken: boolean;
 }
 
@@ -32,32 +32,32 @@ interface RenewalTrouble {
   readonly cause: LockStoreError;
 }
 
-/** What holds the lock by a store lease: a reader beside others, or the only holder. */
+/** The local holder of a store lease: a reader beside others, or the only holder. */
 export interface LocalHolder extends Due {
   readonly storeLease: StoreLease;
   readonly options: Pick<ResolvedLockOptions, 'mode' | 'group'>;
   readonly fencingToken: number;
-  /** As it is stored. Only set where it has one. */
+  /** As it is stored, if it has one. */
   readonly label?: string | undefined;
-  /** What follows it. Only set where something does. */
+  /** Its traces, if any. */
   readonly followed?: FollowedHold | undefined;
-  /** Where it was acquired. Only known of some that have lived for a while. */
+  /** The origin, known only for some that have lived for a while. */
   readonly callSite?: string | undefined;
   readonly renewable: boolean;
   /** The monotonic time after which another process may hold the lock. */
   readonly deadline: number;
-  /** When the observers are to be told that it is held for long, on the monotonic clock; `Infinity` for never. */
+  /** The time at which observers are warned of a long hold, on the monotonic clock; `Infinity` for never. */
   readonly warnAt: number;
   warned(): void;
   readonly acquiredAt: number;
-  /** Compares the deadline, and ends the hold as lost where it has passed. @returns whether it is held */
+  /** Checks the deadline, and ends the hold as lost once it has passed. @returns whether it is held */
   checkHeld(): boolean;
-  /** How long a renewal that is sent now may last. */
+  /** Returns the length of a renewal that is sent now. */
   renewalMs(leaseMs?: number): number;
   lose(reason: LeaseLossReason): void;
 }
 
-/** Another command that releases a store lease, and tells the store more. Such a lease has no minimum. */
+/** Another command that releases a store lease and stores more than that. Such a lease has no minimum. */
 export interface StoreRelease {
   /** @returns whether it was still held */
   release(lazily?: boolean): Promise<boolean>;
@@ -68,12 +68,12 @@ const NONE: readonly LocalHolder[] = [];
 /** A fencing tick has numbers for this many leases after its first one. */
 const MAX_HAND_OVERS = 31;
 /**
- * For so long a store lease may be passed on in its process. A whole row of short work takes 0.3 ms, and longer work gains
- * little by a round trip that is saved: so more would only make other processes wait longer.
+ * The time for which a store lease may be passed on in its process. A whole row of short work takes 0.3 ms, and longer
+ * work gains little from a saved round trip, while other processes would wait longer.
  */
 const HAND_OVERS_MS = 10;
 
-/** What decides whether one lease may follow another in the same store lease. */
+/** The options that decide whether one lease may follow another in the same store lease. */
 type HandOverOptions = Pick<
   ResolvedLockOptions,
   'mode' | 'permits' | 'leaseMs' | 'watchdog' | 'maxHoldMs' | 'minHoldMs' | 'strictOrder'
@@ -88,13 +88,13 @@ export class StoreLease {
   holders: readonly LocalHolder[] = NONE;
   /** The mode that it has in the store. */
   mode: LockMode;
-  /** How long the resource stays taken at least, from the grant; 0 for no minimum. */
+  /** The minimum time for which the resource stays taken, from the grant; 0 for none. */
   minHoldMs: number;
-  /** Whether the store is known to have it in mode `read`. */
+  /** `true` if the store is known to have it in mode `read`. */
   isReadLock: boolean;
-  /** Of a semaphore: the permits it has. */
+  /** The permits of a semaphore. */
   permits: PermitRequest | undefined;
-  /** How many of them are left once a command is executed that has no answer: it may have been, or may still be. */
+  /** The number of permits left after a command without an answer: it may have been executed, or may still be. */
   permitsLeft: number | undefined;
   #leaseMs: number;
   /** No renewal is trusted for longer, because one that makes the lease this short may still be executed after it. */
@@ -104,15 +104,15 @@ export class StoreLease {
   /** The depth that the store shows, as far as this process knows: of a reentrant holder or a writer. */
   toldDepth: number | undefined = 1;
   /**
-   * Whether the store may have forgotten it, as far as this process knows. Then the next lease needs the store, because
-   * another process may have a larger token already.
+   * `true` if the store may have forgotten it. Then the next lease needs the store, because another process may have a
+   * larger token already.
    */
   isInDoubt = false;
   /** Set by the watchdog, while renewals fail. */
   trouble: RenewalTrouble | undefined;
-  /** The label that the store shows, as far as this process knows. Only set where a holder has had one. */
+  /** The label that the store shows, as far as this process knows. Only set if a holder has had one. */
   declare label?: string;
-  /** What releases it. Only set where that is not the plain command. */
+  /** The release command, if it is not the plain one. */
   declare readonly releasedBy?: StoreRelease;
   #mintedHere = 0;
   #confirmedUntil: number;
@@ -120,7 +120,7 @@ export class StoreLease {
   /** Renewals that may be executed or have been, without an answer yet, in the order they were sent. */
   #unanswered: Renewal[] | undefined;
 
-  /** @param token that of its first lease */
+  /** @param token the token of its first lease */
   constructor(
     readonly owner: LockOwner,
     private readonly token: number,
@@ -142,7 +142,7 @@ export class StoreLease {
     if (releasedBy) this.releasedBy = releasedBy;
   }
 
-  /** How long each renewal makes the lease. */
+  /** The length of each renewal. */
   get leaseMs(): number {
     return Math.min(this.#leaseMs, this.#trustedMs);
   }
@@ -155,17 +155,16 @@ export class StoreLease {
     return this.#deadline;
   }
 
-  /** The token of the latest lease on it: that of the first lease, and one more for each that followed. */
+  /** The token of its latest lease: the first token, and one more for each lease that followed. */
   get fencingToken(): number {
     return this.token + this.#mintedHere;
   }
 
-  /** Whether others may hold the resource at the same time. */
   get isShared(): boolean {
     return isSharedMode(this.mode);
   }
 
-  /** Whether a lease with these options may read beside the present readers. */
+  /** Returns true if a lease with these options may read beside the present readers. */
   mayShareWith(next: HandOverOptions): boolean {
     // An extension that is under way may make it shorter than the new reader asks for.
     const isSteady = !this.#unanswered?.some(({ mayCut }) => mayCut);
@@ -173,9 +172,9 @@ export class StoreLease {
   }
 
   /**
-   * Whether a lease with these options may follow the one that ends now. There are limits: waiters of other processes
-   * must get their turn, and the store leaves room for 32 tokens only. And if the store has forgotten this lease
-   * unnoticed, the next token would be smaller than those it has granted since.
+   * Returns true if a lease with these options may follow the one that ends now. Limited, because waiters of other
+   * processes must get their turn, and the store leaves room for 32 tokens only. And if the store has forgotten this
+   * lease unnoticed, the next token would be smaller than the ones it has granted since.
    */
   mayHandOverTo(next: HandOverOptions, now = this.clock.now()): boolean {
     const { options } = this;
@@ -215,7 +214,6 @@ export class StoreLease {
     return leftMs > 0 ? { minHoldMs, leftMs } : undefined;
   }
 
-  /** Whether its latest lease was passed on in this process. */
   get isHandedOn(): boolean {
     return this.#mintedHere > 0;
   }
@@ -238,9 +236,9 @@ export class StoreLease {
   }
 
   /**
-   * Sends a command that renews the lease, and moves the deadline by what becomes of it. Until it is answered it may be
+   * Sends a command that renews the lease, and moves the deadline by its outcome. Until it is answered it may be
    * executed, and the lock may then end with it. So the lock is not trusted for longer than that, however long earlier
-   * renewals last. `send` is called at once, and its reply `true` says that the lease was renewed.
+   * renewals last. `send` is called at once; its reply `true` confirms the renewal.
    */
   renewBy(leaseMs: number, send: () => Promise<boolean>, exactly = false, sentAt = this.clock.now()): Promise<boolean> {
     const until = validUntil(sentAt, leaseMs);
@@ -261,17 +259,16 @@ export class StoreLease {
     );
   }
 
-  /** Whether renewals were sent that have no answer yet. */
   get isUnconfirmed(): boolean {
     return (this.#unanswered?.length ?? 0) > 0;
   }
 
-  /** Since when Redis has confirmed no renewal that was sent; not set where none is open. */
+  /** The send time of the oldest renewal that Redis has not confirmed; not set if none is pending. */
   get unconfirmedSince(): number | undefined {
     return this.trouble?.since ?? this.#unanswered?.[0]?.sentAt;
   }
 
-  /** Redis says that it does not belong to this process any more. */
+  /** Redis reports that it belongs to another owner. */
   takenOver(): void {
     for (const holder of this.holders) holder.lose('takenOver');
   }
@@ -280,9 +277,9 @@ export class StoreLease {
   #confirm(renewal: Renewal): void {
     const index = this.#unanswered?.indexOf(renewal) ?? -1;
     if (index === -1 || this.clock.now() >= this.#deadline) return;
-    // What was sent before it was executed before it, or never, or only makes the lease longer. The exception is one
-    // that makes it shorter and has no answer: a script that Redis did not know is sent again, so it may still be
-    // executed, and with several connections or nodes answers may change places.
+    // Earlier commands were executed before it, or never, or only make the lease longer. The exception is one that
+    // makes it shorter and has no answer: a script that Redis did not know is sent again, so it may still be executed,
+    // and with several connections or nodes answers may arrive out of order.
     const earlier = this.#unanswered!.slice(0, index).filter(({ mayCut }) => mayCut);
     for (const each of earlier) each.isOvertaken = true;
     this.#unanswered = [...earlier, ...this.#unanswered!.slice(index + 1)];
@@ -319,7 +316,7 @@ export function validUntil(sentAt: number, leaseMs: number): number {
   return sentAt + leaseMs - (leaseMs * 0.01 + 2);
 }
 
-/** The lease to ask for where it is to be trusted for `validMs`. */
+/** Returns the lease to ask for if it must be trusted for `validMs`. */
 export function leaseFor(validMs: number): number {
   return Math.ceil((validMs + 2) / 0.99);
 }

@@ -15,36 +15,35 @@ const MAX_RETRY_MS = 1_000;
 
 /** A timer that is later than this is remembered, for the error of a lease that is lost by it. */
 const STANDSTILL_MS = 50;
-/** How many standstills are remembered. */
+/** The number of remembered times at which the event loop was blocked. */
 const STANDSTILLS = 8;
 
 /**
- * Where an observer wants to know that the process stood still, the timer fires this often in the shortest lease. It is
- * late by what is left of a standstill when it was due. So none that is longer than a third of a lease is missed where a
- * quarter counts, at whatever time between two renewals it begins.
+ * The timer fires this often in the shortest lease if an observer listens for a blocked event loop. Its lateness is the
+ * rest of the blocked time when it was due. So a block of more than a third of a lease is never missed if a quarter
+ * counts, at whatever time between two renewals it begins.
  */
 const CHECKS_IN_A_LEASE = 12;
 const DANGEROUS_PART = 1 / 4;
 /** It fires no more often than this. */
 const SHORTEST_CHECK_MS = 10;
-/** How often it looks for the shortest lease, at most: those that have ended are not noticed at once. */
+/** The interval between searches for the shortest lease: leases that have ended are not noticed at once. */
 const SCAN_EVERY_MS = 1_000;
 
-/** How many renewals are sent at once. More of them would delay every other command on the connection. */
+/** The maximum number of renewals in flight. More would delay every other command on the connection. */
 export const RENEWALS_AT_ONCE = 256;
 /** The pause before the next batch, in which replies and other commands get their turn. */
 const BATCH_PAUSE_MS = 1;
 
 /**
  * Renews every lease of the process after a third of its length, and ends it at its deadline, with one timer for all.
- * Renewals that are due are sent in batches, each written as one pipeline. Of those that are late, the one whose
- * deadline is nearest goes first.
+ * Due renewals are sent in batches, each written as one pipeline. Late ones are ordered by deadline.
  */
 export class Watchdog {
   readonly #queue = new DueQueue<LocalHolder>();
   /** The holders whose renewal is due and has not been sent, by deadline. */
   readonly #late = new DueQueue<LocalHolder>();
-  /** What was held when it stopped. */
+  /** The holders at the time it stopped. */
   readonly #left = new WeakSet<LocalHolder>();
   #timer: Timer | undefined;
   #wakesAt = Infinity;
@@ -81,7 +80,7 @@ export class Watchdog {
     // The timer stays: to clear and set one for each short lease would cost more than one idle wake-up.
   }
 
-  /** What holds a resource in this process. Looks at every lease. */
+  /** Returns the holders of a resource in this process. Visits every lease. */
   holdersOf(resource: string): LocalHolder[] {
     return this.holders().filter(({ storeLease }) => storeLease.owner.resource === resource);
   }
@@ -91,8 +90,8 @@ export class Watchdog {
   }
 
   /**
-   * The longest time that this process stood still since then, as the lateness of the timer shows. It may have been
-   * longer: the timer cannot tell what passed before it was due.
+   * Returns the longest time for which the event loop was blocked since then, by the timer's lateness. It may have been
+   * longer: the timer cannot measure the time before it was due.
    */
   blockedMs(since: number): number {
     const now = this.clock.now();
@@ -103,8 +102,8 @@ export class Watchdog {
   }
 
   /**
-   * Stops its timer. After this it neither renews leases nor ends them. Those that are held are fixed leases, which end
-   * by themselves: the observers are told now, because nothing will notice their end.
+   * Stops its timer: from now on, leases are neither renewed nor ended. The held ones become fixed leases, which end by
+   * themselves. Observers are notified now, because nothing will notice their end.
    */
   stop(): void {
     this.#timer?.cancel();
@@ -120,7 +119,7 @@ export class Watchdog {
     }
   }
 
-  /** Whether the observers were told that it ends by itself. */
+  /** Returns true if observers were notified that it ends by itself. */
   hasLeft(holder: LocalHolder): boolean {
     return this.#left.has(holder);
   }
@@ -168,7 +167,7 @@ export class Watchdog {
       this.#standstills.shift();
     }
     this.#wakesAt = this.#checkedMs = Infinity;
-    // What is told before the renewals would delay them.
+    // Reports before the renewals would delay them.
     const danger = this.#findDanger(dueAt, now);
     for (let holder = this.#queue.first(); holder && holder.dueAt <= now; holder = this.#queue.first()) {
       this.#queue.remove(holder);
@@ -203,7 +202,7 @@ export class Watchdog {
     this.observers.emit({ type: 'heldLong', ...this.observers.describe(holder), heldMs });
   }
 
-  /** The lease that was in danger, as it was before a loss is told, which may change it. */
+  /** Finds the lease in danger before a loss is reported, which may change it. */
   #findDanger(dueAt: number, now: number): LockEventOf<'eventLoopBlocked'> | undefined {
     const blockedMs = now - dueAt;
     const longestMs = blockedMs / DANGEROUS_PART;

@@ -17,13 +17,13 @@ export async function askFor<T>(hold: Hold, deps: LeaseDeps, send: () => Promise
   }
 }
 
-/** Says in an error which group the hold is of. */
+/** Adds the hold's group to the error. */
 export function withGroup<E extends LockError>(error: E, { owner, options }: Hold, { observers }: LeaseDeps): E {
   error.group ??= observers.groups.of(owner.resource, options.group);
   return error;
 }
 
-/** Starts the lease anew. The watchdog uses the new length from now on. Without an answer it keeps its old end. */
+/** Renews the lease. The watchdog uses the new length from now on. Without an answer it keeps its old end. */
 export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number, operation = 'extend'): Promise<void> {
   const { store, clock, watchdog } = deps;
   const { storeLease, owner } = hold;
@@ -62,12 +62,15 @@ export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number, opera
   watchdog.watch(hold);
 }
 
-/** Of a fixed lease, at most this part may have passed while its call waited for others: the round trips take time, too. */
+/**
+ * The maximum part of a fixed lease that may have passed while its call waited for others: the round trips take time,
+ * too.
+ */
 const PASSED = 1 / 20;
 
 /**
- * The leases of a call were renewed while it waited for the last of its resources. From now on they last as it has
- * asked for. A fixed lease begins anew, unless it has only just begun.
+ * The leases of a call were renewed while it waited for the last of its resources. From now on they last as requested.
+ * A fixed lease is renewed, unless it has only just begun.
  */
 export async function beginTogether(
   holds: readonly Hold[],
@@ -79,7 +82,7 @@ export async function beginTogether(
   await Promise.all(holds.filter(isLate).map((hold) => extend(hold, deps, hold.leaseMs, 'renew')));
   for (const hold of holds) {
     hold.begin(options);
-    // As for every fixed lease: a shutdown waits for it only where work runs under it.
+    // Like every fixed lease: a shutdown waits for it only if work runs under it.
     if (!hold.renewable) deps.active.delete(hold);
     if (hold.checkHeld()) deps.watchdog.watch(hold);
   }
@@ -119,9 +122,9 @@ function untilAnswered(hold: Hold, { orphanReleases }: LeaseDeps, send: () => Pr
 }
 
 /**
- * Tells the store how many leases are open on a hold, which renews the lease. The lock of this hold is lost where the
- * store says that it is not the holder. That is not so for a reader, which has no depth: the downgrade that another reader
- * of the same store lease needed may have been executed before. The answer to that one tells of a loss.
+ * Sends the number of leases that are open on a hold, which renews the lease. The lock is lost if the store reports
+ * another holder. A reader is the exception, because it has no depth: the downgrade that another reader of the same
+ * store lease needed may have been executed before. The reply to that one reports a loss.
  */
 export function sendDepth(hold: Hold, { store, alarms }: LeaseDeps, timeoutMs: number): Promise<Settled<boolean>> {
   const { storeLease, owner } = hold;
@@ -139,8 +142,8 @@ export function sendDepth(hold: Hold, { store, alarms }: LeaseDeps, timeoutMs: n
 }
 
 /**
- * The same, and nothing waits for it: the depth is only shown. One command at a time, so that a loop that enters and
- * leaves sends no more than the store answers. Where the store does not answer, the watchdog finds out what that means.
+ * The same, but nothing waits for it: the depth is only shown. One command at a time, so that a loop that enters and
+ * leaves sends no more than the store answers. If the store does not answer, the watchdog handles that.
  */
 export function tellDepth(hold: Hold, deps: LeaseDeps): void {
   const isTold = hold.mode === 'read' || hold.depth === hold.storeLease.toldDepth;
@@ -170,9 +173,9 @@ export function tooManyPermits(released: unknown, permits: number): InvalidLockO
 }
 
 /**
- * One at a time: see {@link Hold.change}. The command names how many are left, so it releases none twice, however often
- * it is executed. If it fails, it is sent again in the background. The same call of the user then names the same number,
- * because the lease counts on all its permits until a call is answered, except where that matters to others.
+ * One at a time: see {@link Hold.change}. The command has the number of permits left, so it releases none twice,
+ * however often it is executed. If it fails, it is sent again in the background. A repeated call of the user then has
+ * the same number, because the lease counts on all its permits until a call is answered, unless that would harm others.
  */
 export async function releasePermits(hold: Hold, deps: LeaseDeps, released: number): Promise<boolean> {
   const { storeLease, owner } = hold;

@@ -6,7 +6,7 @@ import type { Hold } from '../holding/hold.js';
 import type { Observation } from '../tracing/observation.js';
 import type { Watchdog } from '../holding/watchdog.js';
 
-/** What happens to a leaked lease: it is renewed for as long as the process lives, or no more. */
+/** The fate of a leaked lease: it is renewed until the process ends, or no longer. */
 export const ON_LEAK = ['warn', 'expire'] as const;
 export type OnLeak = (typeof ON_LEAK)[number];
 
@@ -14,7 +14,7 @@ const NOT_RECORDED: Origin = {};
 
 /** A lease that lives this long is watched. Most do not live this long, and must cost nothing. */
 const LOOK_MS = 500;
-/** How many stacks are recorded between two looks. */
+/** The maximum number of stacks recorded between two checks. */
 const ORIGINS_PER_LOOK = 100;
 
 /** A lease of one resource, with its hold; or of several. */
@@ -46,7 +46,7 @@ export class Leaks {
     private readonly observation: Observation,
   ) {}
 
-  /** Records where a call comes from after it has begun: while the store is at work, that costs the call nothing. */
+  /** Records the origin of a call after it has begun: while the store works, that costs the call nothing. */
   withOrigin<T>(below: (...args: never[]) => unknown, begin: (origin: Origin) => T): T {
     if (this.#originsLeft <= 0) return begin(NOT_RECORDED);
     const origin: Origin = {};
@@ -116,7 +116,7 @@ export class Leaks {
 }
 
 function trackHold(hold: Hold, handle: object, origin: Origin): void {
-  // Of a lock that was entered several times, only the first lease is watched.
+  // Only the first lease of a lock that was entered several times is watched.
   if (!hold.renewable || hold.depth > 1) return;
   hold.handle = handle;
   hold.origin = origin;

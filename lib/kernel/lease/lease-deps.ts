@@ -4,7 +4,6 @@ import type { Leaks } from './leaks.js';
 import type { Watchdog } from '../holding/watchdog.js';
 import type { Runtime } from '../holding/runtime.js';
 
-/** What leases need; one for all leases of a client. */
 export interface LeaseDeps extends Runtime {
   readonly localQueues: LocalQueues;
   readonly watchdog: Watchdog;

@@ -28,15 +28,15 @@ export class LeaseFactory {
     blockedMs: (since) => this.deps.watchdog.blockedMs(since),
   };
 
-  /** Set where the leases of `using` last until the end of a database transaction. */
+  /** Set if the leases of `using` last until the end of a database transaction. */
   transactions: TransactionLeases | undefined;
 
-  /** Set where every call has its group in its label. */
+  /** Set if every call has its group in its label. */
   labelsGroups = false;
 
   constructor(private readonly deps: LeaseDeps) {}
 
-  /** @throws LockError of the kind that says why not everything was granted; then nothing is held */
+  /** @throws LockError of the kind that gives the reason; then nothing is held */
   acquire(
     names: readonly string[],
     options: ResolvedLockOptions,
@@ -108,7 +108,7 @@ export class LeaseFactory {
     this.transactions?.current()?.checkIsFree(resource, options);
     if (this.deps.closing.aborted && this.deps.shutdownSignal().aborted)
       return Promise.reject(new LockShutdownError(resource));
-    // The grant may come in any context, such as that of the call that releases, or of a connection.
+    // The grant may come in any context, such as the releasing call's, or a connection's.
     const caller = outside ?? currentContext();
     const take = (grant: Grant): SingleLease => {
       const lease = this.hold(grant, options, caller);
@@ -117,7 +117,7 @@ export class LeaseFactory {
     return this.deps.localQueues.acquire<SingleLease>(resource, options, take, several);
   }
 
-  /** Remembers where a lease was acquired, as long as the user may forget to release it. */
+  /** Remembers the origin of a lease while the user may forget to release it. */
   #tracked(lease: SingleLease, origin: Origin): SingleLease {
     const { leaks, observers } = this.deps;
     if (observers.onOrigin !== undefined) observers.onOrigin(origin);
@@ -136,7 +136,7 @@ export class LeaseFactory {
     // A fixed lease ends by itself, so a shutdown waits for it only if work runs under it (see bind).
     if (hold.renewable) this.deps.active.add(hold);
     this.deps.watchdog.watch(hold);
-    // Handed on before the store was told of the last leave.
+    // Handed on before the store received the last leave.
     if (storeLease.toldDepth !== 1) tellDepth(hold, this.deps);
     observation.granted(hold, grant);
     if (observers.wants('acquired')) {
@@ -192,7 +192,7 @@ export class LeaseFactory {
     } catch (error) {
       throw lease.errorOfWork(error);
     } finally {
-      // A failed release never replaces what the work returned or threw. The observers are told of it.
+      // A failed release never replaces the result or error of the work. Observers get it.
       const ended = transaction ? transaction.keep(lease) : lease[Symbol.asyncDispose]();
       if (ended !== OVER) await ended;
     }
@@ -212,7 +212,7 @@ export class LeaseFactory {
     const giveUpAt = startedAt + options.waitMs;
     const leases: SingleLease[] = [];
     const isLimited = !options.watchdog || options.maxHoldMs !== Infinity;
-    /** Those that are renewed until the last resource is had, whatever the options say of the lease. */
+    /** Renewed until the last resource is granted, whatever the options of the lease. */
     const waiting: Hold[] = [];
     const { observation, context } = this.deps;
     const several = this.#severalParts(names, options, leases);
@@ -239,7 +239,7 @@ export class LeaseFactory {
       const lease = new CompositeLease(leases);
       return origin ? this.deps.leaks.track(lease, origin) : lease;
     } catch (error) {
-      // The waits for the earlier ones were told with their grants.
+      // The waits for the earlier ones were reported with their grants.
       if (!waitBefore(error)) noteWait(error, startedAt, false);
       several.giveUp();
       await Promise.allSettled(leases.toReversed().map((lease) => lease.end()));
@@ -247,7 +247,7 @@ export class LeaseFactory {
     }
   }
 
-  /** What the call has and wants. It acquires in one round trip what is free. */
+  /** Returns the resources that the call has and wants. It acquires the free ones in one round trip. */
   #severalParts(names: readonly string[], options: ResolvedLockOptions, leases: readonly SingleLease[]): SeveralParts {
     const { context, localQueues } = this.deps;
     const entered = new Set(names.filter((name) => context.hold(name)));

@@ -46,14 +46,14 @@ export async function reenter(hold: Hold, options: ResolvedLockOptions, deps: Le
 }
 
 /**
- * Whether the lease needs no renewal for an entry: it is renewed anyway, and most of it is left. Then nothing of the entry
- * depends on the store. See "Re-entry" in docs/internals/protocol.md.
+ * Returns true if the lease needs no renewal for an entry: it is renewed anyway, and most of it is left. Then nothing
+ * of the entry depends on the store. See "Re-entry" in docs/internals/protocol.md.
  */
 function isWatched(hold: Hold): boolean {
   return hold.renewable && hold.remainingMs() > hold.leaseMs / 2;
 }
 
-/** Whether a context that holds a resource may enter it again: it may not ask for more than it has. */
+/** Returns true if a context that holds a resource may enter it again: never with more rights than it has. */
 function mayEnter(held: LockMode, wanted: LockMode): boolean {
   if (held === 'write') return wanted === 'write' || wanted === 'read';
   return held === wanted && (held === 'reentrant' || held === 'read');

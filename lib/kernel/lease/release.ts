@@ -10,8 +10,8 @@ export const OVER = Promise.resolve();
 const HANDED_OVER = { outcome: 'answered', value: true } as const;
 
 /**
- * The last lease on a hold ends: the lock is handed over to the next call of this process, or released in the store.
- * The command for the store is that of `StoreLease.releasedBy`, where it has one: the lock of a job ends with its run.
+ * Ends the last lease on a hold: the lock is handed over to the next call of this process, or released in the store.
+ * `StoreLease.releasedBy` may replace the command: a job's lock ends with its run.
  */
 export function releaseHold(hold: Hold, deps: LeaseDeps): Promise<void> {
   const ended = releaseAll(hold, deps);

@@ -13,7 +13,6 @@ import type { SingleLease } from './single-lease.js';
 type AnyLease = SingleLease | CompositeLease;
 type Deps = Pick<LeaseDeps, 'context'>;
 
-/** What makes leases, and runs work under them. */
 interface Leases {
   acquire(names: readonly string[], options: ResolvedLockOptions): Promise<AnyLease>;
   runUnder<T>(
@@ -49,7 +48,9 @@ export class TransactionLeases {
 
 const keptHolds = new WeakSet<Hold>();
 
-/** Whether the work under the hold has ended, and a database transaction keeps the lock until it ends itself. */
+/**
+ * Returns true if the work under the hold has ended, but a database transaction keeps the lock until it ends itself.
+ */
 export function isKeptByTransaction(hold: Hold): boolean {
   return keptHolds.has(hold);
 }
@@ -72,8 +73,8 @@ export class OpenTransaction {
   }
 
   /**
-   * Does the work under a lease, which is released at the end of the transaction. What the transaction keeps already is
-   * used again: a second lease would have to wait for the first one. @returns `undefined` where the call was refused
+   * Runs the work under a lease that is released at the end of the transaction. A lease that the transaction already
+   * has is used again: a second one would have to wait for the first. @returns `undefined` if the call was refused
    */
   async using<T>(
     names: readonly string[],
@@ -146,7 +147,7 @@ export class OpenTransaction {
       const isMixed = lease !== null && kept.length > 0 && rest.length > 0;
       return isMixed ? new CompositeLease(inOrderOf(names, [...kept, ...partsOf(lease!)])) : lease;
     } finally {
-      // The transaction may have ended meanwhile.
+      // The transaction may have ended during the wait.
       if (lease === null) for (const each of kept) await this.keep(each);
     }
   }

@@ -9,7 +9,7 @@ import { backoff, type Clock, jitter, type Random } from '../util/clock.js';
  * Asks a store again and again until it is stopped: after a pause, whether the last attempt was answered, failed or
  * timed out. The reply to an attempt may come while a later one is under way.
  *
- * The subclass says what is sent, what a reply means, and when the alarm rings.
+ * The subclass defines the command, handles the reply, and sets the alarm.
  */
 export abstract class Asker<Reply> implements Alarm {
   dueAt = 0;
@@ -19,7 +19,6 @@ export abstract class Asker<Reply> implements Alarm {
   #isOver = false;
 
   protected abstract readonly deps: { readonly clock: Clock; readonly random: Random; readonly alarms: Alarms };
-  /** Of all attempts. */
   protected abstract readonly log: AttemptLog;
   protected abstract readonly attemptTimeoutMs: number;
 
@@ -30,7 +29,7 @@ export abstract class Asker<Reply> implements Alarm {
   /** @param nextAt when the attempt counts as timed out, or the next one is due */
   protected abstract setAlarm(nextAt: number): void;
 
-  /** Whether an attempt is under way that has not timed out. */
+  /** `true` while an attempt is under way that has not timed out. */
   protected get isAsking(): boolean {
     return this.#isAsking;
   }
@@ -99,7 +98,7 @@ export abstract class Asker<Reply> implements Alarm {
   }
 }
 
-/** What an answer says of the holders. Few answers are asked for it, so a store may read `seen` only then. */
+/** The holders in a reply. Few replies are asked for them, so a store may build `seen` only then. */
 interface BusyAnswer {
   readonly ttlMs: number;
   readonly seen?: Holders | undefined;
@@ -108,20 +107,19 @@ interface BusyAnswer {
 const UNHELD: BusyAnswer = { ttlMs: 0 };
 
 /**
- * What attempts to acquire a resource have shown. All calls of this process that wait for it in one queue share one
+ * The outcomes of attempts to acquire a resource. All calls of this process that wait for it in one queue share one
  * log: an answer to one of them counts for all. The last entry when a wait ends is the reason why it ended.
  */
 export class AttemptLog {
-  /** How many were sent. */
   attempts = 0;
-  /** How many in a row were not answered. */
+  /** The number of consecutive failures. */
   failures = 0;
   /** Counts as a time-out until an attempt is answered. */
   last: AttemptOutcome = 'timeout';
   lastError: LockStoreError | undefined;
   #answer: BusyAnswer = UNHELD;
   #seenAt = 0;
-  /** Whether an attempt may have been executed, or may still be, without an answer. */
+  /** `true` if an attempt without an answer may have been executed, or may still be. */
   isAmbiguous = false;
   #isConcluded = false;
   /** Since when the store is known to be away: no command can be sent there. An answer ends that. */
@@ -139,7 +137,6 @@ export class AttemptLog {
     this.#silentSince ??= now;
   }
 
-  /** What was left of the holder's lease. */
   get holderTtlMs(): number {
     return this.#answer.ttlMs;
   }
@@ -166,20 +163,20 @@ export class AttemptLog {
     if (error.failure === 'unknown') this.isAmbiguous = true;
   }
 
-  /** No reply came in time, or it came after the lease that it grants was over. */
+  /** Records that no reply came in time, or that it came after the lease that it grants had expired. */
   unanswered(error: LockStoreError): void {
     this.#conclude('timeout', error);
     this.failures++;
     this.isAmbiguous = true;
   }
 
-  /** No reply came in the time that the attempt had: its limit, or what was left of the wait if that is shorter. */
+  /** Records that no reply came within the attempt's time: its limit, or the rest of the wait if that is shorter. */
   timedOut(error: LockStoreError, now: number, leftMs: number, attemptTimeoutMs: number): void {
     if (leftMs < attemptTimeoutMs) this.cutShort(now, attemptTimeoutMs);
     else this.unanswered(error);
   }
 
-  /** The wait ended before the attempt's time limit. The last answer says more than this. */
+  /** The wait ended before the attempt's time limit. The last answer explains more. */
   cutShort(now: number, attemptTimeoutMs: number): void {
     this.failures++;
     this.isAmbiguous = true;
@@ -188,9 +185,9 @@ export class AttemptLog {
 
   /**
    * Records a time-out if Redis has been silent for the time limit of one attempt, over any number of calls. A shorter
-   * silence counts only if the wait has ended without any answer: otherwise the last answer says more.
+   * silence counts only if the wait has ended without any answer: otherwise the last answer explains more.
    *
-   * @param unansweredSince when the oldest probe was sent that Redis has not answered
+   * @param unansweredSince the send time of the oldest probe that Redis has not answered
    */
   checkSilence(now: number, attemptTimeoutMs: number, hasEnded = true, unansweredSince = Infinity): void {
     if (this.last === 'failed') return;
@@ -201,12 +198,12 @@ export class AttemptLog {
     this.#conclude('timeout', new LockStoreError('unknown', `no answer within ${Math.round(silentMs)} ms`));
   }
 
-  /** Records what the connection knows without a command. The error of a failed attempt says more, and stays. */
+  /** Records the state of the connection. The error of a failed attempt explains more, and stays. */
   notice(trouble: LockStoreError | undefined): void {
     if (trouble && this.last !== 'failed') this.#conclude('failed', trouble);
   }
 
-  /** @returns whether the store is away, and was not known to be until now */
+  /** @returns whether the store has just become unreachable */
   markUnreachable(isAway: boolean, now: number): boolean {
     const isNew = isAway && this.unreachableSince === undefined;
     this.unreachableSince = isAway ? (this.unreachableSince ?? now) : undefined;
@@ -220,7 +217,7 @@ export class AttemptLog {
   }
 }
 
-/** How long a call waits: for a holder, and for a store that is away. */
+/** Time limits of a call: for a holder, and for an unreachable store. */
 export interface WaitingTimes {
   readonly waitMs: number;
   readonly unavailableMs: number;
@@ -244,27 +241,27 @@ export function grantedTooLate(): LockStoreError {
 }
 
 /**
- * Where messages may be lost, a waiter asks again at least this often: that keeps its place alive, and finds a grant
- * whose message was lost.
+ * If messages may be lost, a waiter asks again at least this often: that keeps its place alive, and finds a grant whose
+ * message was lost.
  */
 export const HEARTBEAT_MS = 1_000;
-/** How far apart the waiters of a queue look whether the holder is gone. */
+/** The interval between the checks of a queue's waiters for a holder that is gone. */
 const LOOK_APART_MS = 10;
 /** The first and the longest pause after an attempt that Redis did not answer. */
 const FAILURE_PAUSE_MS = { first: 20, longest: 500 };
 
 /**
- * How long a waiter waits for a message before it asks again, where nothing else keeps its place: until the place must
- * be renewed, or until the holder's lease should be over.
+ * Returns the time that a waiter waits for a message before it asks again, if nothing else keeps its place: until the
+ * place must be renewed, or until the holder's lease should have ended.
  */
 export function heartbeatPause(holderTtlMs: number, leaseMs: number, random: Random): number {
   return Math.min(HEARTBEAT_MS, leaseMs / 3, holderTtlMs + 1) * jitter(random);
 }
 
 /**
- * How long a waiter in the queue waits before it looks whether the resource is free though no message said so: until
- * the holder's lease is over, or a place that another waiter may have been granted with. Those further back look later,
- * because one before them may have been granted by then.
+ * Returns the time before a queued waiter checks whether the resource is free without a message: until the holder's
+ * lease has ended, or a place that another waiter may have been granted with. Waiters further back check later, because
+ * one before them may have been granted by then.
  */
 export function lookPause({ ttlMs, soonestMs = Infinity, place = 1 }: QueuedPlace, random: Random): number {
   return Math.min(ttlMs, soonestMs) + (1 + Math.max(0, place - 1) * LOOK_APART_MS) * jitter(random);

@@ -7,9 +7,9 @@ import { type Alarms, alarmThat, DueQueue } from '../util/alarms.js';
 import { inRootContext } from '../util/async-contexts.js';
 import { type Clock, jitter, type Random } from '../util/clock.js';
 
-/** How many commands of a group may be under way at a time. The next one is sent when one of them is answered. */
+/** The maximum number of commands of a group in flight. The next one is sent when one of them is answered. */
 const MAX_GROUP = 4;
-/** How many places the commands of all groups may keep at a time. */
+/** The maximum number of places in the commands of all groups in flight. */
 const MAX_UNDER_WAY = MAX_GROUP * KEPT_AT_ONCE;
 /** A command that is not answered by then holds up its own group only. Another group may have another server. */
 const SLOW_MS = 100;
@@ -22,12 +22,12 @@ const SPREAD_MS = 1_000;
  * every second. A waiter whose place is gone, or whose resource is free, then asks by itself.
  */
 export class PlaceKeeper {
-  /** How often messages may have been lost. An answer to what was sent before the last time does not calm a waiter. */
+  /** Counts the times at which messages may have been lost. An answer to an earlier command does not calm a waiter. */
   losses = 0;
   readonly #groups = new Map<string, Group>();
   /** Groups that may have places due, but too many places of all groups were under way. */
   readonly #heldBack = new Set<Group>();
-  /** How many places the commands keep that hold up other groups. */
+  /** The number of places in the commands that hold up other groups. */
   #underWay = 0;
   #size = 0;
 
@@ -41,10 +41,9 @@ export class PlaceKeeper {
   ) {}
 
   /**
-   * The store has said that the waiter is in the queue. Its place is kept from now on, until the waiter asks by itself:
-   * counted from `sentAt`, because this process may have stood still before it read the answer, and by `lookAt`, when
-   * the resource may be free though no message said so. @returns false if the store does not keep places: the waiter
-   * then has to ask every second
+   * Keeps the place of a queued waiter from now on, until the waiter asks by itself: from `sentAt`, because the event
+   * loop may have been blocked before the reply was read, and by `lookAt`, when the resource may be free without a
+   * message. @returns false if the store does not keep places: the waiter then has to ask every second
    */
   keep(waiter: QueuedWaiter, sentAt: number, now: number, lookAt: number): boolean {
     const { keepPlaces, hearing } = this.deps.store;
@@ -57,7 +56,7 @@ export class PlaceKeeper {
     return true;
   }
 
-  /** Whether the place of this waiter is kept, so that it need not ask. */
+  /** Returns true if the place of this waiter is kept, so that it need not ask. */
   keeps({ kept }: QueuedWaiter): boolean {
     return kept !== undefined && (kept.isScheduled || kept.batch !== undefined);
   }
@@ -85,7 +84,7 @@ export class PlaceKeeper {
     if (--this.#size === 0) this.deps.store.hearing?.setNeeded(false);
   }
 
-  /** The waiter goes on for another call, whose news may be due sooner. */
+  /** The waiter serves another call, which may need the holders sooner. */
   hasten(waiter: QueuedWaiter, now: number): void {
     if (waiter.kept) this.#hasten(waiter.kept, waiter.newsDueAt(now), now);
   }
@@ -146,11 +145,11 @@ export class PlaceKeeper {
     const factor = jitter(this.deps.random);
     const periodMs = keepPeriodMs(waiter.call.options.leaseMs);
     if (!(trustedForMs > 0)) return Math.min(HEARTBEAT_MS, periodMs) * factor;
-    // Whatever its place was when it last heard: it may have been granted since.
+    // Whatever its last known place: it may have been granted since.
     return Math.min(periodMs * factor, trustedForMs);
   }
 
-  /** Sends what is due. Where too much is under way, it is called again when something of that is answered. */
+  /** Sends due places. With too much under way, an answer calls it again. */
   #send(group: Group): void {
     const now = this.deps.clock.now();
     for (let sent = 0; group.underWay < MAX_GROUP; sent++) {
@@ -176,7 +175,7 @@ export class PlaceKeeper {
     const kept = places.map(({ waiter: { owner, call, place } }) => {
       return { waiter: owner, leaseMs: call.options.leaseMs, lastPlace: place };
     });
-    // It belongs to no call, though the connection may be made anew for it.
+    // It belongs to no call, even if a call opens the connection.
     inRootContext(() => store.keepPlaces!(kept, sentAt)).then(
       (replies) => this.#onReplies(batch, replies),
       (error: unknown) => this.#onError(batch, asStoreError(error)),
@@ -210,13 +209,13 @@ export class PlaceKeeper {
       place.batch = undefined;
       place.waiter.log.failed(error);
     }
-    // A single question may be allowed. If it is not, its error says so.
+    // A single question may be allowed. If it is not, its error explains it.
     if (error.failure === 'refused') for (const { waiter } of places) waiter.ask();
     else this.#tryAgain(places);
     this.#sendMore(batch);
   }
 
-  /** It takes long: too long for the calls whose time limit is over. The others wait on for its answer. */
+  /** It takes long: too long for calls that have timed out. The others keep waiting for its answer. */
   #onAlarm(batch: Batch): void {
     const now = this.deps.clock.now();
     this.#countNoMore(batch);
@@ -231,7 +230,7 @@ export class PlaceKeeper {
     this.#sendMore(batch);
   }
 
-  /** Sets its alarm, or gives it up where no place waits for the answer any more. */
+  /** Sets its alarm, or gives it up if no place waits for the answer any more. */
   #watch(batch: Batch): void {
     const timeoutAt = Math.min(...batch.places.filter((place) => place.batch === batch).map(timeoutOf));
     if (timeoutAt === Infinity) return this.#settle(batch);
@@ -263,7 +262,7 @@ export class PlaceKeeper {
 
   /** After a command that may have held up others. */
   #sendMore({ group: last }: Batch): void {
-    // Behind those that have waited for longer.
+    // Behind the ones that have waited for longer.
     this.#heldBack.add(last);
     for (const group of this.#heldBack) {
       if (this.#underWay >= MAX_UNDER_WAY) return;

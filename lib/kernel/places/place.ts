@@ -2,14 +2,14 @@ import type { AttemptLog } from './asking.js';
 import { KEPT_AT_ONCE, type LockOwner, type QueuedPlace } from '../store/lock-store.js';
 import type { Alarm, Due, DueQueue } from '../util/alarms.js';
 
-/** However long its lease is, a place is kept this often: that finds what no message tells, such as a deleted key. */
+/** Even with a long lease, a place is kept this often: that finds changes without a message, such as a deleted key. */
 const MAX_PERIOD_MS = 15_000;
 /**
- * Which part of its period a place is kept early, where a command is sent for others. With more than 5/8, places of one
- * length of lease share a command after a period, whenever they came: what is left of the jitter of 1/4 fits in, too.
+ * The part of its period after which a place is kept early, beside a command for others. With more than 5/8, places of
+ * one length of lease share a command after a period, whenever they came: the rest of the jitter of 1/4 fits in, too.
  */
 const ALONG = 2 / 3;
-/** Which part of its pause it is kept early where a command would be sent for it alone, right behind another one. */
+/** The part of its pause by which it is kept early if a command right behind another one would be sent for it alone. */
 const SOON = 1 / 16;
 
 /** A waiter in the queue of the store. */
@@ -19,11 +19,11 @@ export interface QueuedWaiter {
   readonly log: AttemptLog;
   /** The last known place in the queue, counted from 1. */
   readonly place?: number;
-  /** What `losses` of the keeper was when the last command for the waiter was sent. */
+  /** The keeper's `losses` when the last command for the waiter was sent. */
   lossesBefore: number;
-  /** Set by the keeper, from the first answer that says that it is in the queue. */
+  /** Set by the keeper from the first reply with a place in the queue. */
   kept?: Place | undefined;
-  /** When the holders should be known next, because they are told to the user. */
+  /** Returns the time at which fresh holders are needed for a report to the user. */
   newsDueAt(now: number): number;
   onKept(reply: QueuedPlace, sentAt: number, now: number): void;
   /** The store has not kept its place. That is tried again. */
@@ -53,7 +53,7 @@ export class Place implements Due {
 export interface Group {
   readonly fence: string;
   readonly places: DueQueue<Place>;
-  /** How many waiters have a place in it, also while they ask. */
+  /** The number of waiters with a place in it, including asking ones. */
   size: number;
   underWay: number;
   /** Rings when the first place is due. */
@@ -64,7 +64,7 @@ export interface Batch {
   readonly group: Group;
   readonly places: readonly Place[];
   readonly sentAt: number;
-  /** Whether it holds up other groups. */
+  /** `true` if it holds up other groups. */
   isCounted: boolean;
   /** Rings when it counts as timed out for a place. Set until it is answered, or until that is so for all of them. */
   alarm: Alarm | undefined;
@@ -75,7 +75,10 @@ export function timeoutOf({ waiter, batch }: Place): number {
   return batch!.sentAt + waiter.call.options.attemptTimeoutMs;
 }
 
-/** How often a place is kept at least, before jitter. A third of the lease leaves time for two more tries. */
+/**
+ * Returns the maximum interval between keeping a place, before jitter. A third of the lease leaves time for two more
+ * tries.
+ */
 export function keepPeriodMs(leaseMs: number): number {
   return Math.min(leaseMs / 3, MAX_PERIOD_MS);
 }
@@ -85,9 +88,9 @@ function periodOf({ waiter }: Place): number {
 }
 
 /**
- * Those that are due. What is due within two thirds of its period goes along with them: that costs hardly more. After a
- * command a moment ago (`isAwake`), another one goes at once if it is due soon: a process and a Redis that are awake
- * need less for it.
+ * Takes the due places. A place after two thirds of its period joins them, which costs hardly more. After a command a
+ * moment ago (`isAwake`), another one is sent at once if it is due soon: a process and a Redis that are awake need less
+ * for it.
  */
 export function takeDue(places: DueQueue<Place>, now: number, isAwake: boolean): Place[] {
   const taken: Place[] = [];

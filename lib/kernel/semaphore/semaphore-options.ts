@@ -5,20 +5,19 @@ import { integer, type OptionsOf, OptionTable, without } from '../api/validation
 /** The most permits a semaphore may have. */
 const MAX_PERMITS = 1_000_000;
 
-/** What a semaphore is. */
 export interface SemaphoreOptions {
   /**
-   * How many permits the whole fleet has. Every caller must pass the same number.
+   * The number of permits of the whole fleet. Every caller must pass the same number.
    *
    * @allowed 1 to 1000000
    */
   permits: number;
 }
 
-/** What one call to a semaphore may choose. Whatever is left out is the module's default. */
+/** Options of one call to a semaphore. Anything left out is the module's default. */
 export interface PermitOptions extends Omit<LockOptions, 'mode' | 'onBusy' | 'cancellable'> {
   /**
-   * How many permits the call takes, all or none; at most `permits`.
+   * The number of permits that the call takes, all or none; at most `permits`.
    *
    * @allowed 1 to 1000000
    * @default 1
@@ -54,7 +53,10 @@ export function checkPermitOptions(options: PermitOptions | undefined, total: nu
   return readCount(options, total);
 }
 
-/** How many permits a call with these checked options takes. @throws InvalidLockOptionsError when there are fewer */
+/**
+ * Returns the number of permits of a call with these checked options. @throws InvalidLockOptionsError when there are
+ * fewer
+ */
 export function readCount(options: PermitOptions | undefined, total: number): number {
   const count = options?.count ?? PERMIT_OPTIONS.defaults.count;
   if (count <= total) return count;

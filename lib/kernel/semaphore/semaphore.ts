@@ -35,7 +35,7 @@ export class Semaphore {
     this.#total = total;
   }
 
-  /** How many permits there are, as this object states it. */
+  /** The number of permits, as this object defines it. */
   get permits(): number {
     return this.#total;
   }
@@ -53,7 +53,7 @@ export class Semaphore {
 
   /**
    * Like {@link acquire}, but resolves to `null` when there are too few permits. Waits for them only with `waitMs` in
-   * the options of this call: its default is 0 here, and that of the module does not count. See `locks.tryAcquire`.
+   * the options of this call: its default is 0 here, and the module's default does not count. See `locks.tryAcquire`.
    *
    * @throws the errors of {@link acquire}, except `LockBusyError`, `LockTimeoutError` and `LockQueueFullError`
    */
@@ -101,7 +101,7 @@ export class Semaphore {
   }
 
   /**
-   * How many permits are free at this moment, as Redis knows it. Other callers may be waiting for them.
+   * Returns the number of free permits at this moment, from Redis. Other callers may be waiting for them.
    *
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    */

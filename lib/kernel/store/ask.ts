@@ -45,10 +45,9 @@ export function withTimeout<T>(
 }
 
 /**
- * The same, but sends the command again within `timeoutMs` while it is certain that it was not executed. That happens
- * in a fail-over, when the old primary is already a replica and the new one was not found yet. If it is not certain,
- * the caller decides: it knows what a second execution would mean. `again` returns nothing where it is no longer
- * wanted.
+ * The same, but sends the command again within `timeoutMs` while it was certainly not executed: in a failover, the old
+ * primary is already a replica and the new one was not found yet. If it is not certain, the caller decides: it knows
+ * what a second execution would mean. `again` returns nothing if it is no longer wanted.
  */
 export function retryUnexecuted<T>(
   alarms: Alarms,
@@ -105,9 +104,9 @@ export async function ask<T>(
 
 /** A command that may safely be executed twice, and when to stop sending it. */
 interface RepeatedCommand<T> {
-  /** @returns nothing if the command is no longer needed: the last answer then stands */
+  /** @returns nothing if the command is no longer needed: the last answer is then final */
   send(): Promise<T> | undefined;
-  /** How long one attempt may take, in milliseconds. */
+  /** The time limit of one attempt, in milliseconds. */
   readonly timeoutMs: number;
   /** After an attempt without an answer, no other starts at this time or later, on the monotonic clock. */
   readonly giveUpAt: number;
@@ -118,7 +117,7 @@ interface RepeatedCommand<T> {
   /** Called after each attempt without an answer. @returns whether the caller no longer needs the answer */
   unanswered?(answer: Exclude<Answer<T>, { outcome: 'answered' }>, command: Promise<T>): boolean;
   /**
-   * Whether an answer ends the wait. If it does not, the command is sent again after a pause, also after `giveUpAt`.
+   * Returns true if an answer ends the wait. Otherwise, the command is sent again after a pause, also after `giveUpAt`.
    */
   isFinal?(value: T): boolean;
   readonly signal?: AbortSignal;
@@ -126,7 +125,7 @@ interface RepeatedCommand<T> {
 
 /**
  * Sends a command again until it is answered, or until `giveUpAt`. A refusal ends that, unless the command has to
- * arrive: then it goes on after a longer pause (see {@link RefusedCommands}). @returns the last answer
+ * arrive: then it continues after a longer pause (see {@link RefusedCommands}). @returns the last answer
  */
 export async function askUntil<T>(alarms: Alarms, clock: Clock, command: RepeatedCommand<T>): Promise<Answer<T>> {
   const { timeoutMs, giveUpAt, signal, refused } = command;

@@ -5,18 +5,18 @@ import type { LockMode } from '../api/lock-options.js';
 export interface LockWaiter {
   readonly instanceId: string;
   readonly mode: LockMode;
-  /** How many permits of a semaphore it waits for; not set in other modes. */
+  /** The number of permits of a semaphore that it waits for; `undefined` in other modes. */
   readonly permits?: number;
-  /** What the waiting call says of itself (option `label`). Any client of your Redis can write it. */
+  /** The waiting call's own description (option `label`). Any client of your Redis can write it. */
   readonly label?: LockLabel;
   /**
-   * What is left of its place in the queue unless it is kept, in milliseconds. Not set for calls that wait in this
-   * process only.
+   * The rest of its place in the queue unless it is kept, in milliseconds. Not set for calls that wait in this process
+   * only.
    */
   readonly placeMs?: number;
   /**
    * The lease that it asks for, in milliseconds. Its place lasts as long, so it last kept it `leaseMs - placeMs` ago. A
-   * living waiter does so at a third of that lease, or more often. Set where `placeMs` is.
+   * living waiter does so at a third of that lease, or more often. Set if `placeMs` is.
    */
   readonly leaseMs?: number;
 }
@@ -30,7 +30,7 @@ export interface LockState {
   readonly holders: readonly Holder[];
   /** The time until the last of the leases ends unless it is renewed, in milliseconds; 0 if the resource is free. */
   readonly ttlMs: number;
-  /** How many permits a semaphore in use has, and how many of them are free. Not set in other modes. */
+  /** The permits of a semaphore in use: all, and the free ones. `undefined` in other modes. */
   readonly permits?: { readonly total: number; readonly available: number };
   /**
    * The waiters in the queue; the first is granted next. If calls of the asking instance wait behind its own holder,

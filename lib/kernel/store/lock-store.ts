@@ -10,35 +10,35 @@ import type { Holders } from '../api/holder.js';
 export interface LockOwner {
   readonly resource: string;
   /**
-   * The owner id: `instanceId` + a secret random part. Where only the newest call counts, it ends with `~`, if a newer
-   * call may end this one, and then with `!`, if this one ends older ones.
+   * The owner id: `instanceId` + a secret random part. If only the newest call counts, it ends with `~`, if a newer
+   * call may cancel this one, and then with `!`, if this one cancels older ones.
    */
   readonly id: string;
   readonly mode: LockMode;
   /** The permits it wants of a semaphore; not set in other modes. */
   readonly permits?: PermitRequest | undefined;
-  /** What is stored with its place in the queue, and with what it is granted. Only set where it has a label. */
+  /** Stored with its place in the queue, and with its grant. Only set if it has a label. */
   readonly label?: string | undefined;
 }
 
 /** The end of an owner id, or before {@link SUPERSEDES}, whose call a newer one may end. In mode `exclusive` only. */
 export const YIELDS = '~';
 /**
- * The end of an owner id whose call ends older ones. Whenever such a waiter has joined the queue, or has asked again from
- * there, the store tells the holder and the waiters before it: those with {@link YIELDS}, by a
- * {@link HolderNotice}. Nothing is taken from them. A store that cannot do that says so by `noSuperseding`.
+ * The end of an owner id whose call cancels older ones. Whenever such a waiter joins the queue, or asks again from
+ * there, the store notifies the holder and the waiters before it that have {@link YIELDS}, by a {@link HolderNotice}.
+ * Nothing is taken from them. A store that cannot do that has `noSuperseding`.
  */
 export const SUPERSEDES = '!';
 
 /**
- * The store's answer to an attempt. `seen`: the holders, if the store can tell them without another command. A list of
- * many is a sample.
+ * The store's answer to an attempt. `seen`: the holders, if the store has them without another command. A list of many
+ * is a sample.
  */
 export type AcquireReply =
   | { readonly status: 'granted'; readonly fencingToken: number }
   /**
-   * Another owner holds it or waits for it. `ttlMs`: what is left of that lease. `isOpen`: not known yet, because one
-   * step of the store skips only a limited number of dead waiters. Ask again at once.
+   * Another owner holds it or waits for it. `ttlMs`: the rest of that lease. `isOpen`: not known yet, because one step
+   * of the store skips only a limited number of dead waiters. Ask again at once.
    */
   | { readonly status: 'busy'; readonly ttlMs: number; readonly seen?: Holders; readonly isOpen?: boolean }
   /**
@@ -53,20 +53,20 @@ export type AcquireReply =
   /** It is in use in a mode that does not fit, or as a semaphore of another size. The waiter was not queued. */
   | { readonly status: 'mismatch'; readonly ttlMs: number; readonly found: ModeConflict };
 
-/** What a waiter learns of its place in the queue. */
+/** A waiter's place in the queue. */
 export interface QueuedPlace {
-  /** What is left of the holder's lease. */
+  /** The rest of the holder's lease. */
   readonly ttlMs: number;
   readonly seen?: Holders | undefined;
-  /** How many waiters stood there up to this one, where the store can tell. Waiters that have died may count. */
+  /** The number of waiters up to this one, if the store knows it. Waiters that have died may count. */
   readonly place?: number;
   /**
-   * When the first of all places in the queue is over unless it is kept, in milliseconds from now, where the store can
-   * tell. A grant lasts for what is left of a place: so a waiter that is granted and dies has lost the resource by then.
-   * Where readers hold it, no later than the lease of the first of them ends: it may be the only one that is left.
+   * Milliseconds until the first place in the queue expires unless it is kept, if the store knows it. A grant lasts for
+   * the rest of a place, so a waiter that is granted and dies has lost the resource by then. With readers, it is no
+   * later than the end of the first reader's lease: that may be the only one left.
    */
   readonly soonestMs?: number;
-  /** Set to 1 where the holder was told that a newer call wants the resource: see {@link SUPERSEDES}. */
+  /** Set to 1 if the holder was notified that a newer call wants the resource: see {@link SUPERSEDES}. */
   readonly told?: number;
 }
 
@@ -74,28 +74,26 @@ export interface QueuedPlace {
 export interface KeptPlace {
   readonly waiter: LockOwner;
   readonly leaseMs: number;
-  /** Where it was when that was last known, counted from 1. The store may look there first. */
+  /** Its last known place, counted from 1. The store may look there first. */
   readonly lastPlace?: number | undefined;
 }
 
-/** What has become of a place. An error concerns this place alone. */
+/** The state of a place. An error concerns this place alone. */
 export type KeepReply =
   | ({ readonly status: 'kept' } & QueuedPlace)
   /** The place is not there any more, or nothing holds the resource: the waiter has to ask. */
   | { readonly status: 'ask' }
   | LockStoreError;
 
-/** How many places one step of a store keeps at most. */
+/** The maximum number of places that one step of a store keeps. */
 export const KEPT_AT_ONCE = 64;
 
-/** How a resource is in use. */
 export interface ModeConflict {
   readonly mode: LockMode;
-  /** How many permits a semaphore has; 1 in other modes. */
+  /** The number of permits of a semaphore; 1 in other modes. */
   readonly total: number;
 }
 
-/** How a waiter wants to wait. */
 export interface Queueing {
   /** When the command is sent, on the sender's monotonic clock. A {@link PushedGrant} returns it, rounded down. */
   readonly sentAt: number;
@@ -109,11 +107,11 @@ export interface Queueing {
 }
 
 /**
- * What says which of the calls that end older ones is the newest: the one that began last, and not the one whose command
- * came last. One that joins after a newer one is not added. The time that the command takes to the store is not known.
+ * Decides which of the calls that cancel older ones is the newest: the one that began last, not the one whose command
+ * came last. One that joins after a newer one is not added. The time that the command takes to the store is unknown.
  */
 export interface CallAge {
-  /** How long ago the call began, in whole milliseconds by the clock of its process. */
+  /** The age of the call in whole milliseconds, by the clock of its process. */
   readonly ageMs: number;
   /** For how long the store compares later ones with it. By then, older ones with its `waitMs` have given up. */
   readonly keepMs: number;
@@ -121,13 +119,13 @@ export interface CallAge {
 
 /** The result of passing a lock from one owner of this instance to the next waiter of this instance. */
 export interface RotateReply {
-  /** Whether the first owner still held the lock. */
+  /** `true` if the first owner still held the lock. */
   readonly released: boolean;
   /** The answer to the next waiter. With an error, the first owner's release was executed all the same. */
   readonly next: AcquireReply | LockStoreError;
 }
 
-/** How long a lock stays taken after its holder has released it. */
+/** The time for which a lock stays taken after its holder has released it. */
 export interface Retention {
   /** Counted from the grant, by the clock of the store. A quorum leaves it out at its nodes: then `leftMs` alone decides. */
   readonly minHoldMs?: number;
@@ -136,29 +134,29 @@ export interface Retention {
 }
 
 /**
- * What core needs from a store of locks. Every method is one atomic step and idempotent by owner: a command that is
- * sent again changes nothing twice. A rejection is a {@link LockStoreError}.
+ * The store of locks that core needs. Every method is one atomic step and idempotent by owner: a command that is sent
+ * again changes nothing twice. A rejection is a {@link LockStoreError}.
  */
 export interface LockStore extends WatchStore {
-  /** The name of this process where holders are shown. */
+  /** The name of this process in lists of holders. */
   readonly instanceId: string;
   /**
-   * What every owner id of this store begins with: the instance id, and a part that is unique even if instance ids are
-   * not. Each grant is sent to the one store with this client id.
+   * The start of every owner id of this store: the instance id, and a part that is unique even if instance ids are not.
+   * Each grant is sent to the one store with this client id.
    */
   readonly clientId: string;
   /**
-   * Where the locks are, such as a server, a database and a prefix: the same text in every process that has the same
-   * locks, and another one for other locks. It may name a server, so it is shown nowhere.
+   * The location of the locks, such as a server, a database and a prefix: equal in every process with the same locks,
+   * and different for other locks. It may name a server, so it is shown nowhere.
    *
    * @default ''
    */
   readonly location?: string;
   /** Why this kind of store has no semaphores, and what to do instead. Not set if it has them. */
   readonly noSemaphores?: string;
-  /** Why this kind of store tells no holder of a newer call, and what to do instead. Not set if it does. */
+  /** The reason why this kind of store notifies no holder of a newer call, and the alternative. Not set if it does. */
   readonly noSuperseding?: string;
-  /** How all instances are asked. A store without it has no `locks.fleet()`. */
+  /** Asks all instances. A store without it has no `locks.fleet()`. */
   readonly rollCalls?: RollCalls;
   /** Why this kind of store has none, and what to do instead. Not set if it has them. */
   readonly noRollCalls?: string;
@@ -167,7 +165,7 @@ export interface LockStore extends WatchStore {
    * with `queueing`, the waiter joins the end of the queue, or keeps its place there, for `leaseMs` from now.
    */
   acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply>;
-  /** Whether messages arrive. A store that cannot tell leaves it out: its waiters ask every second. */
+  /** The health of its messages. A store that does not know leaves it out: its waiters ask every second. */
   readonly hearing?: MessageHealth;
   /**
    * Keeps places in queues: each lasts for its `leaseMs` from now. Nothing else changes: no waiter joins a queue, and no
@@ -187,7 +185,7 @@ export interface LockStore extends WatchStore {
    */
   setDepth(owner: LockOwner, depth: number, leaseMs: number): Promise<boolean>;
   /**
-   * Starts the lease anew. It never gets shorter, unless `exactly` is set.
+   * Renews the lease. It never gets shorter, unless `exactly` is set.
    *
    * @returns false if the owner no longer holds it; then nothing was changed
    */
@@ -200,8 +198,8 @@ export interface LockStore extends WatchStore {
    */
   release(owner: LockOwner, lazily?: boolean): Promise<boolean>;
   /**
-   * The same, but a resource that this owner holds stays taken until the retention is over. No owner holds it then, and
-   * no command but `forceRelease` ends it. The first waiters are told when it is over.
+   * The same, but a resource that this owner holds stays taken until the retention has passed. No owner holds it then,
+   * and no command but `forceRelease` ends it. The first waiters are notified of its end.
    *
    * @returns false if this owner did not hold it; then no lock was changed
    */
@@ -213,7 +211,7 @@ export interface LockStore extends WatchStore {
    * @returns false if this owner does not hold the resource; then nothing was changed
    */
   label(owner: LockOwner, label: string | undefined, lazily?: boolean): Promise<boolean>;
-  /** Whether this owner holds the resource now. */
+  /** Resolves to true if this owner holds the resource now. */
   verify(owner: LockOwner): Promise<boolean>;
   /**
    * Makes a writer a reader, in place and with its token, and grants the readers that are next. Its lease then lasts at
@@ -265,8 +263,8 @@ export interface LockStore extends WatchStore {
    */
   forceRelease(resource: string, fencingToken: number): Promise<boolean>;
   /**
-   * Sets the one listener of this store. It hears of grants to owners of this instance, of messages that look like
-   * grants, and of watched resources that are free.
+   * Sets the one listener of this store. It receives grants to owners of this instance, messages that look like grants,
+   * and watched resources that are free.
    *
    * @throws Error if it has one already
    */

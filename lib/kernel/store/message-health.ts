@@ -12,17 +12,20 @@ export interface PushedGrant {
    * ask once more before it may trust the lease.
    */
   readonly sentAt: number;
-  /** Whether it was granted to this owner, with exactly this token and stamp. Only the store and the owner can tell. */
+  /**
+   * Returns true if it was granted to this owner, with exactly this token and stamp. Only the store and the owner know
+   * that.
+   */
   readonly isFor: (owner: string) => boolean;
 }
 
 /**
- * The resource may be free sooner than a waiter was told: the holder has made its lease shorter, or has released it and
- * it stays taken for a time. The waiter should ask when that is over. The first four waiters are told, each one behind
- * another a second later: it is there for those before it that have died. The message does not name the waiter; see
+ * The resource may be free sooner than a waiter was notified: the holder has made its lease shorter, or has released it
+ * and it stays taken for a time. The waiter should ask at its end. The first four waiters are notified, each a second
+ * after the one before, in case the ones before it have died. The message does not name the waiter; see
  * {@link PushedGrant}.
  *
- * Or, with `by`, a holder or a waiter is told that a newer call wants the resource, where its owner id agrees to that.
+ * Or, with `by`, it notifies a holder or a waiter that a newer call wants the resource, if its owner id agrees to that.
  */
 export interface HolderNotice {
   readonly resource: string;
@@ -30,13 +33,13 @@ export interface HolderNotice {
   readonly leftMs: number;
   /** When the waiter's last command was sent, rounded down. */
   readonly sentAt: number;
-  /** The instance of a newer call that wants the resource. Where it is set, `leftMs` and `sentAt` say nothing. */
+  /** The instance of a newer call that wants the resource. If it is set, `leftMs` and `sentAt` mean nothing. */
   readonly by?: string;
-  /** Whether it is meant for this owner. Only the store and the owner can tell. */
+  /** Returns true if it is meant for this owner. Only the store and the owner know that. */
   readonly isFor: (owner: string) => boolean;
 }
 
-/** Hears of all that a store tells its instance: of grants, and of what it waits for without taking it. */
+/** Receives the messages of a store to its instance: grants, and watched resources that are free. */
 export interface StoreListener {
   granted(grant: PushedGrant): void;
   /**
@@ -50,13 +53,13 @@ export interface StoreListener {
   asked?(request: OperatorRequest): void;
   /** A watched resource was free. */
   freed?(message: FreedMessage): void;
-  /** From now on messages may be lost, until {@link reconnected} says that they arrive again. */
+  /** From now on messages may be lost, until {@link reconnected}. */
   deliveryUncertain?(): void;
   /** The connection is new: messages may have been missed. */
   reconnected(): void;
 }
 
-/** Where a request of an operator stands: to run a job now, or to report that a lease was ended. */
+/** A pending request of an operator: to run a job now, or to report that a lease was ended. */
 export interface OperatorRequest {
   /** The lock of the job, or what the lease was of. */
   readonly resource: string;
@@ -64,47 +67,52 @@ export interface OperatorRequest {
   readonly id: string;
 }
 
-/** A question to all instances. Any program that may publish can have sent it: a {@link RollCalls} knows if it stands. */
+/**
+ * A question to all instances. Any program that may publish can have sent it: a {@link RollCalls} knows if it is
+ * genuine.
+ */
 export interface RollCall {
   /** An unguessable name. */
   readonly nonce: string;
-  /** What the answers are about, as a text of the one that asks. Empty: all. */
+  /** The subject of the answers, as a text of the asking instance. Empty: all. */
   readonly scope: string;
 }
 
-/** The roll call that stands. */
+/** The current roll call. */
 export interface StandingRollCall extends RollCall {
   /** When it began, by the clock of the store, in epoch milliseconds. */
   readonly askedAt: number;
-  /** How long ago that is. */
+  /** The time since it began. */
   readonly ageMs: number;
-  /** How many instances were told; `undefined` where the store cannot tell. */
+  /** The number of instances that were asked; `undefined` if the store does not know. */
   readonly asked: number | undefined;
 }
 
 /**
- * What core needs of a store to ask all instances. A question is a message. The answers are kept in the store for five
- * seconds, where only those can read them that can read the locks. A rejection is a `LockStoreError`.
+ * Asks all instances, by a message. The store keeps the answers for five seconds, readable only for clients that can
+ * read the locks. A rejection is a `LockStoreError`.
  */
 export interface RollCalls {
   /**
-   * Begins a roll call: every instance hears of it by {@link StoreListener.called}. Where another one began less than
-   * {@link ROLL_CALL_EVERY_MS} ago, that one stands, and nothing is sent.
+   * Begins a roll call: every instance receives it by {@link StoreListener.called}. If another one began less than
+   * {@link ROLL_CALL_EVERY_MS} ago, that one counts, and nothing is sent.
    *
-   * @returns the one that stands
+   * @returns the current one
    */
   call(call: RollCall): Promise<StandingRollCall>;
   /**
    * Keeps the answer of this instance.
    *
-   * @returns false if no such roll call stands, or another one has begun since; then nothing is kept
+   * @returns false if no such roll call is current; then nothing is kept
    */
   answer(nonce: string, answer: string): Promise<boolean>;
-  /** How many instances have answered. */
+  /** Returns the number of instances that have answered. */
   count(nonce: string): Promise<number>;
   /** All answers, by the client ids of the instances. */
   read(nonce: string): Promise<ReadonlyMap<string, string>>;
-  /** The client ids of the instances that are connected; `undefined` where the store cannot tell. It may know some only. */
+  /**
+   * Returns the client ids of the connected instances; `undefined` if the store does not know. It may know some only.
+   */
   connected(): Promise<readonly string[] | undefined>;
 }
 
@@ -113,16 +121,15 @@ export const ROLL_CALL_EVERY_MS = 1_000;
 /** For how long a store keeps the answers to a roll call. */
 export const ANSWERS_KEEP_MS = 5_000;
 
-/** Whether messages of grants arrive in this process. */
 export interface MessageHealth {
   /**
-   * For how long a waiter in a queue may rely on messages, and not ask: `Infinity` where the loss of any message is
+   * The time for which a queued waiter may rely on messages, and not ask: `Infinity` if the loss of any message is
    * noticed. 0 while messages are not known to arrive.
    */
   readonly trustedForMs: number;
   /** When the oldest probe was sent that the store has not answered, on the monotonic clock. */
   readonly silentSince: number | undefined;
-  /** Says whether any waiter relies on messages. Only then does the store prove that they arrive. */
+  /** Sets whether any waiter relies on messages. Only then does the store prove that they arrive. */
   setNeeded(isRelied: boolean): void;
 }
 

@@ -14,7 +14,7 @@ const PAUSE_MS = { first: 20, longest: 500 };
 /** A command that is sent before the release, and again with each retry. */
 type Before = () => Promise<unknown>;
 
-/** How many commands are sent, one after the answer of the other. */
+/** The number of commands that are sent, each after the answer to the one before. */
 const commandsWith = (before: Before | undefined): number => (before ? 2 : 1);
 
 interface Pending {
@@ -22,11 +22,11 @@ interface Pending {
   readonly commands: number;
 }
 
-/** What the release of an owner does beside freeing the resource. */
+/** The parts of a release that do more than free the resource. */
 interface Retained {
   /** For how long the resource stays taken if it is released now. */
   retention?(): Retention | undefined;
-  /** Another command that releases it. Only set where that is not the plain one. */
+  /** Another command that releases it, if it is not the plain one. */
   readonly releasedBy?: { release(lazily?: boolean): Promise<boolean> };
 }
 
@@ -39,9 +39,9 @@ export class OrphanReleases {
   readonly #pending = new Map<string, Pending>();
   /** For each withdrawn owner, the command that is sent before its release. */
   readonly #withdrawn = new WeakMap<LockOwner, Before | undefined>();
-  /** The owners whose releases leave the resource taken for a time, or tell the store more. */
+  /** The owners whose releases leave the resource taken for a time, or store more. */
   readonly #retained = new WeakMap<LockOwner, Retained>();
-  /** What they are granted that have given up is released. */
+  /** Releases late grants of calls that have given up. */
   readonly late: LateGrants;
   /** The commands that have to arrive and were refused: these releases, and others to the same store. */
   readonly refused: RefusedCommands;
@@ -61,14 +61,14 @@ export class OrphanReleases {
     return this.#pending.size;
   }
 
-  /** From now on, this owner is released by the command that its lease says, and until its retention is over. */
+  /** Releases this owner by its lease's command from now on, and until its retention has passed. */
   retain(owner: LockOwner, retained: Retained): void {
     this.#retained.set(owner, retained);
   }
 
   /**
-   * Releases a lease in the store, once, by the command that it says. Where its minimum is not over, the resource stays
-   * taken until then. @returns whether it was still held
+   * Releases a lease in the store, once, by its own command. Before the end of its minimum, the resource stays taken
+   * until then. @returns whether it was still held
    */
   release(lease: Retained & { readonly owner: LockOwner }, lazily?: boolean): Promise<boolean> {
     this.retain(lease.owner, lease);
@@ -77,7 +77,7 @@ export class OrphanReleases {
 
   start(owner: LockOwner, limits: Limits, before = this.#withdrawn.get(owner)): void {
     this.#withdrawn.set(owner, before);
-    // It may go on for as long as the lease lasts, and must not keep the caller's data for that time.
+    // It may run for as long as the lease lasts, and must not keep the caller's data for that time.
     inRootContext(() => this.#begin(owner, limits, before));
   }
 
@@ -173,7 +173,7 @@ export class OrphanReleases {
   }
 }
 
-/** How long the lock may live, and how long one command may take. */
+/** The rest of the lock's life, and the time limit of one command. */
 type Limits = Pick<ResolvedLockOptions, 'leaseMs' | 'attemptTimeoutMs'>;
 
 /** An owner that has given up, though the store may still grant what it asked for. */
@@ -184,14 +184,13 @@ interface Departed {
 
 interface Entry extends Departed {
   readonly endsAt: number;
-  /** How many of its commands are not answered yet. */
   unanswered: number;
   heardToken: number;
 }
 
 /** For one resource and for all. Beyond it the oldest entries are forgotten, and what they are granted expires. */
 const MOST = { ofResource: 16, resources: 10_000 };
-/** How many resources each addition checks. More than one, so that the sweep is faster than the additions. */
+/** The number of resources that each addition checks. More than one, so that the sweep is faster than the additions. */
 const SWEPT_AT_ONCE = 2;
 
 /**

@@ -10,7 +10,7 @@ const PAUSE_MS = { first: 200, longest: 2_000 };
  * connection, let all of them go at once.
  */
 export class RefusedCommands {
-  /** What sends each command that waits for its pause or its turn. */
+  /** Senders of the commands that wait for their pause or their turn. */
   readonly #waiting = new Set<() => void>();
   /** Those whose pause has ended, in order. */
   #due: (() => void)[] = [];
@@ -43,7 +43,7 @@ export class RefusedCommands {
     });
   }
 
-  /** A command that had its {@link turn} was refused once more, or was not. */
+  /** Ends a command's {@link turn}. */
   answered(isRefused: boolean): void {
     this.#inFlight--;
     if (!isRefused) this.hasten();

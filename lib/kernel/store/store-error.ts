@@ -1,12 +1,12 @@
 import { describeThrown, escapeText } from '../util/quoted.js';
 
 /**
- * How far a failed command got. `notExecuted`: it had no effect, try again. `unknown`: it may have been executed, or
- * may still be. `refused`: the store will never execute it; tell the user.
+ * The progress of a failed command. `notExecuted`: it had no effect, try again. `unknown`: it may have been executed,
+ * or may still be. `refused`: the store will never execute it; report it to the user.
  */
 export type StoreFailure = 'notExecuted' | 'unknown' | 'refused';
 
-/** What a {@link LockStore} rejects with. The message is safe to show: no arguments, no credentials. */
+/** The rejection of a {@link LockStore}. The message is safe to show: no arguments, no credentials. */
 export class LockStoreError extends Error {
   override readonly name = 'LockStoreError';
 
@@ -14,7 +14,7 @@ export class LockStoreError extends Error {
     readonly failure: StoreFailure,
     message: string,
   ) {
-    // It may be what Redis, another library or a proxy said.
+    // The text may come from Redis, another library or a proxy.
     super(escapeText(message));
   }
 }

@@ -1,9 +1,9 @@
-/** Where a lock service keeps its locks. */
+/** The kind of store that a lock service uses. */
 export type LockTopology = 'standalone' | 'sentinel' | 'cluster' | 'quorum' | 'memory';
 
 /** One thing that is wrong with a store. Safe to show to anyone: no addresses, no names, no credentials. */
 export interface HealthProblem {
-  /** What is wrong, for programs: a code of Redis or Node, such as `READONLY`, or one of this package. */
+  /** The problem as a code for programs: from Redis or Node, such as `READONLY`, or one of this package. */
   readonly code: string;
   /** The same, as a sentence for people. */
   readonly message: string;
@@ -13,13 +13,13 @@ export interface HealthProblem {
 
 /** A problem, as a store reports it. */
 export interface StoreProblem extends HealthProblem {
-  /** Whether no lock can be taken there until it is over. */
+  /** `true` if no lock can be taken until it is solved. */
   readonly isFatal: boolean;
 }
 
-/** What one server has answered to a probe. */
+/** The answer of one server to a probe. */
 export interface ServerHealth {
-  /** How long the script that writes took, in milliseconds. Not set if it was not executed. */
+  /** The round trip of the script that writes, in milliseconds. Not set if it was not executed. */
   readonly roundTripMs?: number;
   readonly problems: readonly StoreProblem[];
 }
@@ -27,11 +27,11 @@ export interface ServerHealth {
 /** A probe under way: what a store knows at once, and one answer to come for each server. */
 export interface StoreProbe {
   readonly topology: LockTopology;
-  /** How many of the servers are needed for a lock to be taken. */
+  /** The number of servers that are needed to take a lock. */
   readonly needed: number;
   /** Never rejects. May stay pending for as long as its server hangs: the caller has its own time limit. */
   readonly servers: readonly Promise<ServerHealth>[];
-  /** What is wrong, whatever the servers answer. */
+  /** Problems that do not depend on the servers' answers. */
   readonly problems: readonly StoreProblem[];
 }
 

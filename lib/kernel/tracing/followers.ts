@@ -1,22 +1,22 @@
 import type { HoldTrace, TracedEnd } from '../events/lock-tracer.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 
-/** A tracer, or what it has made, with the one that hears of its errors. */
+/** A tracer, or an object that it created, with the handler of its errors. */
 interface Guarded<T> {
   readonly each: T;
   readonly failed: (error: unknown) => void;
 }
 
-/** What follows the same, as one. None of their errors reaches a caller, and no work runs twice. */
+/** Several tracers as one. None of their errors reaches a caller, and no work runs twice. */
 export type Followers<T> = readonly Guarded<T>[];
 
 interface Running {
   run<T>(work: () => T): T;
 }
 
-/** What follows one lease. */
+/** The traces of one lease. */
 export class FollowedHold {
-  /** Whether work has run under it. What comes later has a context of its own. */
+  /** `true` once work has run under it. Later calls have contexts of their own. */
   hasRun = false;
 
   constructor(readonly traces: Followers<HoldTrace>) {}
@@ -31,7 +31,6 @@ export class FollowedHold {
   }
 }
 
-/** What they make of something, as far as they follow it. */
 export function made<T, Made>(followers: Followers<T>, make: (each: T) => Made | undefined): Guarded<Made>[] {
   const all: Guarded<Made>[] = [];
   for (const { each, failed } of followers) {
@@ -57,7 +56,7 @@ export function guard<T>(failed: (error: unknown) => void, call: () => T): T | u
   }
 }
 
-/** Runs an operation in the context of each of them, and tells them there how it ended, before its caller knows. */
+/** Runs an operation in the context of each of them, and passes them its outcome there, before its caller gets it. */
 export function follow<T extends Running, R>(
   followers: Followers<T>,
   operation: () => Promise<R>,

@@ -8,7 +8,6 @@ import { type AsyncContext, inRootContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
 import { follow, FollowedHold, type Followers, guard, made, tell } from './followers.js';
 
-/** What holds a lock. */
 type ObservedHolder = Parameters<LockObservers['describe']>[0] & { readonly followed?: FollowedHold | undefined };
 
 /** A hold. What follows it is found there. */
@@ -26,7 +25,7 @@ interface ObservedHold extends ObservedHolder {
  */
 export class Observation {
   #tracers: Followers<LockTracer> = [];
-  /** Whether one of them can record. */
+  /** `true` if one of them can record. */
   #isOn = false;
   /** Ask before {@link renewal}. */
   followsRenewals = false;
@@ -49,7 +48,6 @@ export class Observation {
     this.followsRenewals = tracers.some(({ each, failed }) => guard(failed, () => each.followsRenewals === true));
   }
 
-  /** Whether a tracer makes spans. */
   get hasTracer(): boolean {
     if (this.#tracers.length === 0) return false;
     return (this.#isOn ||= this.#tracers.some(({ each, failed }) => guard(failed, () => each.isOff?.() !== true)));
@@ -92,8 +90,8 @@ export class Observation {
   }
 
   /**
-   * A hold has ended: in the async context of the call that released it, or for a loss in that of the call that
-   * acquired it. What comes later changes nothing.
+   * A hold has ended: in the async context of the call that released it, or for a loss in the acquiring call's. Later
+   * calls change nothing.
    */
   ended(hold: ObservedHold, outcome: 'released' | 'lost', error?: LockError): void {
     const { followed } = hold;
@@ -105,7 +103,7 @@ export class Observation {
     else followed.ended(end);
   }
 
-  /** No code refers to the lease any longer. A span of it would never be exported; the hold goes on. */
+  /** No code refers to the lease any longer. A span of it would never be exported; the hold continues. */
   leaked(hold: ObservedHold, heldMs: number): void {
     const { followed } = hold;
     if (followed === undefined) return;
@@ -155,7 +153,7 @@ export class Observation {
   }
 }
 
-/** A call that is followed, by what its options say. */
+/** A traced call, described by its options. */
 class FollowedCall implements WaitFollower {
   readonly #startedAt: number;
 

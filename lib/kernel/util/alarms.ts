@@ -1,7 +1,7 @@
 import type { Clock, Timer } from './clock.js';
 import { settle } from './promises.js';
 
-/** When a timer is later than this, the process stood still, and answers may be waiting to be read. */
+/** A timer later than this means that the event loop was blocked, and answers may be waiting to be read. */
 export const LATE_MS = 5;
 
 /** An entry of a {@link DueQueue}. */
@@ -99,14 +99,14 @@ export function alarmThat(ring: () => void): Alarm {
  * Any number of alarms on one timer. Setting and cancelling an alarm for each command costs a fraction of a timer. The
  * timer is left alone while it fires early enough.
  *
- * Alarms are for calls that wait, not for the ends of leases: where the process stood still, what has arrived is read
- * before they ring. Otherwise an answer that came in time would count as none.
+ * Alarms are for calls that wait, not for the ends of leases: after a blocked event loop, pending replies are read
+ * before they ring. Otherwise a reply that came in time would count as none.
  */
 export class Alarms {
   readonly #queue = new DueQueue<Alarm>();
   #timer: Timer | undefined;
   #wakesAt = Infinity;
-  /** Whether the timer lets the process exit. */
+  /** `true` if the timer lets the process exit. */
   #inBackground = false;
 
   constructor(private readonly clock: Clock) {}
@@ -115,7 +115,7 @@ export class Alarms {
     return this.#queue.size;
   }
 
-  /** Whether the alarms were stopped: nothing should be tried again later. */
+  /** `true` if the alarms were stopped: nothing should be retried later. */
   get isStopped(): boolean {
     return this.#inBackground;
   }
@@ -146,7 +146,7 @@ export class Alarms {
     this.#timer?.cancel();
     this.#wakesAt = Infinity;
     this.#inBackground = true;
-    // Only the alarms that are set now, not those that they set.
+    // Only the alarms that are set now, not the ones that they set.
     for (let left = this.size; left > 0 && this.size > 0; left--) {
       const alarm = this.#queue.first()!;
       this.#queue.remove(alarm);
@@ -164,13 +164,12 @@ export class Alarms {
     const now = this.clock.now();
     const first = this.#queue.first();
     if (!first || now <= first.dueAt + LATE_MS) return this.#ring(now);
-    // Timers run before what has arrived is read, which is done in the next turn of the event loop. Until then no alarm
-    // sets the timer again, because `#wakesAt` stays. Where the process stands still in that turn, too, what falls due
-    // in it has to wait for another turn.
+    // Timers run before pending replies are read, which happens in the next turn of the event loop. Until then no alarm
+    // sets the timer again, because `#wakesAt` stays. If that turn blocks, too, alarms that fall due in it have to wait
+    // for another turn.
     void settle().then(() => this.#ring(now));
   }
 
-  /** Rings those that were due by then. */
   #ring(dueBy: number): void {
     this.#wakesAt = Infinity;
     for (let alarm = this.#queue.first(); alarm && alarm.dueAt <= dueBy; alarm = this.#queue.first()) {

@@ -1,15 +1,15 @@
-/** Where a call came from, before it is made into text. `stack` is not set until it is recorded, and may never be. */
+/** The origin of a call before it is made into text. `stack` is not set until it is recorded, and may never be. */
 export interface Origin {
   readonly stack?: string;
 }
 
-/** Records where the running call comes from, which costs as much as a hand-over inside the process. */
+/** Records the origin of the running call, which costs as much as a hand-over inside the process. */
 export function recordOrigin(below: (...args: never[]) => unknown, origin: Origin = {}): Origin {
   Error.captureStackTrace(origin, below);
   return origin;
 }
 
-/** The same from the inside of this library, with its own lines and those of the application that called it. */
+/** The same from the inside of this library, with its own lines and the lines of the calling application. */
 export function recordOriginInside(below: (...args: never[]) => unknown, frames: number): Origin {
   const { stackTraceLimit } = Error;
   try {
@@ -27,11 +27,11 @@ export function callSiteOf(origin: Origin | undefined): string | undefined {
   return linesOf(origin)[0];
 }
 
-/** The line of the application that made the call, behind that of the library's function `behind`. */
+/** Returns the application's line that made the call, behind the frame of the library's function `behind`. */
 export function applicationSiteOf(origin: Origin | undefined, behind?: string): string | undefined {
   const lines = linesOf(origin);
   const from = behind === undefined ? 0 : lines.findIndex((line) => line.includes(behind) && isOwn(line)) + 1;
-  // In a file of a bundler, no line can be told from another.
+  // In a bundled file, all lines are the same.
   if (OWN_FOLDERS.length === 0 || (behind !== undefined && from === 0)) return undefined;
   return lines.slice(from).find((line) => !isOwn(line) && !/(?:^|\()node:/.test(line));
 }

@@ -23,7 +23,6 @@ export interface Clock {
   setTimer(callback: () => void, delayMs: number, options?: { background?: boolean }): Timer;
 }
 
-/** What a {@link SystemClock} reads. */
 export interface TimeSources {
   /** Monotonic milliseconds. Stops while a Linux machine is suspended. */
   monotonicMs(): number;
@@ -53,18 +52,15 @@ const OF_THIS_MACHINE: TimeSources = {
 };
 
 /**
- * The clocks are compared at most once in this time. A process cannot tell whether so short a piece of work ran before
- * or after a suspend.
+ * The minimum interval between comparisons of the clocks. A process cannot know whether so short a piece of work ran
+ * before or after a suspend.
  */
 const COMPARE_EVERY_MS = 0.1;
 /** The uptime is read if the wall clock moves against the monotonic clock by more than this. */
 const JUMP_MS = 20;
 /** The precision of the uptime: hundredths of a second, or whole seconds if `/proc/uptime` cannot be read. */
 const UPTIME_STEP_MS = { fine: 10, coarse: 1_000 };
-/**
- * If reading the uptime takes this long, the process stood still meanwhile. Then it is read again, up to this many
- * times.
- */
+/** If reading the uptime takes this long, the event loop was blocked. Then it is read again, up to this many times. */
 const UPTIME_ASKED_MS = 2;
 const MAX_UPTIMES = 4;
 /** Timers stop during a suspend. A longer timer reads the clock at least this often, so it is at most this late. */
@@ -128,7 +124,7 @@ export class SystemClock implements Clock {
   }
 
   /**
-   * The wall clock has jumped: the machine was suspended, or the clock was set, or this process stood still between two
+   * The wall clock has jumped: the machine was suspended, the clock was set, or the event loop was blocked between two
    * readings.
    */
   #countSuspend(jumpMs: number): void {
@@ -138,7 +134,7 @@ export class SystemClock implements Clock {
     const isCoarse = Number.isInteger(uptimeSeconds) && Number.isInteger(this.#uptimeSeconds);
     const stepMs = isCoarse ? UPTIME_STEP_MS.coarse : UPTIME_STEP_MS.fine;
     // The jump is exact to a millisecond, unless the clock was set as well. Then the larger value is used. A jump that
-    // the precision cannot tell from a suspend counts as one. So no lease is trusted for too long.
+    // the precision cannot distinguish from a suspend counts as one. So no lease is trusted for too long.
     const isOfJump = Math.abs(jumpMs - sleptMs) <= stepMs;
     if (isOfJump ? jumpMs < 0 : !(sleptMs > stepMs)) return;
     this.#suspendedMs += isOfJump ? jumpMs : sleptMs + stepMs;
@@ -208,7 +204,7 @@ export interface Random {
 const ID_BYTES = 16;
 const IDS_AT_ONCE = 256;
 
-/** What ids are made of. Tests pass their own. */
+/** The sources of ids. Tests pass their own. */
 interface RandomSources {
   readonly fill: (pool: Uint8Array) => unknown;
   /** Both in milliseconds: `now` from any start, with fractions; `wallNow` since the Unix epoch. */

@@ -1,4 +1,4 @@
-/** The upper limits of the buckets in which durations are counted, in milliseconds. One more bucket has what is longer. */
+/** The upper limits of the buckets in which durations are counted, in milliseconds. One more bucket has longer ones. */
 export const DURATION_BUCKETS_MS: readonly number[] = /* @__PURE__ */ Object.freeze([
   1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000,
 ]);
@@ -14,7 +14,7 @@ export function formatDuration(ms: number): string {
   return `${Math.round(rounded / 3_600_000)} h`;
 }
 
-/** Two units where one would be coarse: `9 min 51 s`, `2 h 5 min`. */
+/** Two units if one would be coarse: `9 min 51 s`, `2 h 5 min`. */
 export function longDuration(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   if (!Number.isFinite(ms) || seconds < 120) return formatDuration(ms);

@@ -4,7 +4,7 @@ export function isObject(value: unknown): value is object {
   return value !== null && typeof value === 'object';
 }
 
-/** Whether `await` waits for it: a promise, or a query of a library. */
+/** Returns true if `await` waits for it: a promise, or a query of a library. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   const isLike = isObject(value) || typeof value === 'function';
   return isLike && typeof (value as { then?: unknown }).then === 'function';
@@ -22,9 +22,10 @@ export function isError(value: unknown): value is Error {
 }
 
 /**
- * What all copies of this package in the process share, even if it is loaded both as an ES module and as CommonJS.
+ * Returns an object that all copies of this package in the process share, even if it is loaded both as an ES module and
+ * as CommonJS.
  *
- * @param name says what it is, and its version: another shape needs another one
+ * @param name its name and version: another shape needs another one
  */
 export function sharedByCopies<T>(name: string, make: () => T): T {
   const shared = globalThis as { [key: symbol]: unknown };
@@ -38,8 +39,8 @@ export function defined<T extends object>(given: T): { [K in keyof T]?: Exclude<
 }
 
 /**
- * Looks at the three entries of a map that were not looked at for the longest time, and removes those that are over.
- * Called with each new entry, it reaches all of them: beside n living ones, fewer than n remain that are over.
+ * Checks the three entries of a map that were not checked for the longest time, and removes ended ones. Called with
+ * each new entry, it reaches all of them: beside n living ones, fewer than n ended ones remain.
  */
 export function sweep<K, V>(
   entries: Map<K, V>,
@@ -58,7 +59,7 @@ export function sweep<K, V>(
   }
 }
 
-/** The value of a map for this key; one that is made now where it has none. */
+/** Returns the value of a map for this key, which is made now if there is none. */
 export function entryOf<K, V>(
   map: { get(key: K): V | undefined; set(key: K, value: V): unknown },
   key: K,

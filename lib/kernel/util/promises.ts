@@ -31,7 +31,7 @@ export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
-/** Resolves as the promise does, or to `undefined` when the time is over. Its timer keeps the process alive. */
+/** Resolves as the promise does, or to `undefined` after the time. Its timer keeps the process alive. */
 export function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {
@@ -55,7 +55,7 @@ export function settle(): Promise<void> {
   });
 }
 
-/** The one of Node computes its promisified twin. That of a test runner, installed before this module, does not. */
+/** Node's computes its promisified twin. A fake from a test runner, installed before this module, does not. */
 function isReal(setImmediate: object): boolean {
   return Object.getOwnPropertyDescriptor(setImmediate, promisify.custom)?.get !== undefined;
 }

@@ -12,10 +12,10 @@ export function quote(text: string, longest = 80): string {
   return escapeUnsafe(JSON.stringify(cut));
 }
 
-/** What instance ids, groups and most names are made of. */
+/** The characters of instance ids, groups and most names. */
 const PLAIN = /^[\w.:@-]{1,100}$/;
 
-/** For a message: a name as it is where that is safe, otherwise as a {@link quote}. */
+/** Returns a name as it is if that is safe in a message, otherwise as a {@link quote}. */
 export function plainOrQuoted(name: string): string {
   return PLAIN.test(name) ? name : quote(name);
 }
@@ -52,7 +52,7 @@ export function escapeUnsafe(text: string): string {
   return text.replace(UNSAFE, escaped);
 }
 
-/** Escapes what is unsafe in a text, which is not quoted then, and stays in one line. */
+/** Escapes unsafe characters in a text, which stays unquoted and in one line. */
 export function escapeText(text: string): string {
   return text.replace(/\p{Cc}|\p{Cs}/gu, escaped).replace(UNSAFE, escaped);
 }
@@ -62,7 +62,10 @@ export function escapeLines(text: string): string {
   return text.replace(/[^\P{Cc}\n]|\p{Cs}/gu, escaped).replace(UNSAFE, escaped);
 }
 
-/** What the user's code threw, in one line. It may be anything. @param isNamed whether the name of an error is in it */
+/**
+ * Describes an error of the user's code, which may be anything, in one line. @param isNamed whether the name of an
+ * error is in it
+ */
 export function describeThrown(error: unknown, isNamed = false): string {
   try {
     return escapeText(error instanceof Error && !isNamed ? error.message : String(error));

@@ -76,7 +76,7 @@ const ABORT_ERRORS = ['AbortError', 'CanceledError'];
 export function isAbortedBy(signal: AbortSignal, error: unknown): boolean {
   if (!signal.aborted) return false;
   if (error === signal.reason) return true;
-  // An error of Node is not an instance of the Error of another realm, such as that of a test runner.
+  // An error of Node is not an instance of the Error of another realm, such as a test runner's.
   const { name, cause } = (error ?? {}) as Partial<Error>;
   return ABORT_ERRORS.includes(name!) && (cause === undefined || cause === signal.reason);
 }

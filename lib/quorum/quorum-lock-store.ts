@@ -47,7 +47,7 @@ const NO_SUPERSEDING =
 
 const NO_ROLL_CALLS =
   'a quorum has no roll calls: a process may hear some of the nodes only, and no single node could say which processes ' +
-  'there are. inspect() and explain() ask all nodes about one resource, and health() and contention() tell of one process';
+  'there are. inspect() and explain() ask all nodes about one resource, and health() and contention() cover one process';
 
 /** How often a call that does not wait asks when the votes are split. */
 const MAX_TRIES = 3;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HANGS_MS, signalGroup, startGroup } from './program.mjs';
 
 /** What a machine with much to do adds to the log of an application. No lease is lost by it. */
-const BUSY_MACHINE = /^.*\b(?:This process stood still for|this process stood still \d+ more times?).*\n/gm;
+const BUSY_MACHINE = /^.*\b(?:The event loop was blocked for|the event loop was blocked \d+ more times?).*\n/gm;
 
 /** What an application has printed, wherever it runs. */
 export function withoutBusyMachine(output) {

@@ -78,7 +78,7 @@ try {
         body: JSON.stringify({
           error: {
             code: 'REDIS_AWAY',
-            message: 'Redis does not answer. Locks cannot be had, and nothing can be seen of them, until it does.',
+            message: 'Redis does not answer. Until it does, locks are unavailable and cannot be shown.',
           },
         }),
       };

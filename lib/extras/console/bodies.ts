@@ -249,7 +249,7 @@ export interface ConsoleBodies {
     readonly oldestWaitSince: number | null;
     /** In the last minute, of all instances; `null` while they have only begun to count. `forMs` is their shortest time. */
     readonly lastMinute: LockFleet['instances'][number]['lastMinute'];
-    /** Instances that hear no messages: at most 20. */
+    /** Instances that receive no messages: at most 20. */
     readonly deaf: readonly string[];
     readonly deafCount: number;
     /** The five groups that made others wait longest. */

@@ -244,7 +244,7 @@ function diverged(step: number, expected: readonly Choice[], found: readonly Cho
   return new RaceToolError(
     'SCHEDULE_DIVERGED',
     `exploreRaces: the same order led to something else. At step ${step + 1} it was possible: ${list(expected)}. ` +
-      `Now it is: ${list(found)}. Something differs that the tool does not control: what setup does not make anew, ` +
+      `Now it is: ${list(found)}. Something differs that the tool does not control: what setup does not create again, ` +
       'a random number, the time of day, a timer, or an answer from outside of the process',
   );
 }

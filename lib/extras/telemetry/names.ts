@@ -164,7 +164,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.SlowLoops]: {
     kind: 'counter',
     unit: '{stall}',
-    description: 'Times that the event loop stood still for longer than a quarter of the shortest lease held.',
+    description: 'Times that the event loop was blocked for longer than a quarter of the shortest lease held.',
     attributes: [Service],
   },
   [LockMetric.JobRuns]: {

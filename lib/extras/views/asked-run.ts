@@ -35,9 +35,9 @@ export async function untilTaken(
 /** Why no instance has taken it. @param instances those that have the job, as far as that is known */
 export function notTaken(job: string, instances: readonly { readonly instanceId: string }[]): string {
   const seen = instances.map(({ instanceId }) => instanceId);
-  const where = seen.length === 0 ? 'No instance has it now' : `Seen lately with it: ${quoteSome(seen)}`;
+  const where = seen.length === 0 ? 'No instance has it now' : `Last seen with it: ${quoteSome(seen)}`;
   return (
-    `No instance has taken the request to run the job ${quote(job)} within ${longDuration(TAKEN_WITHIN_MS)}. It was ` +
-    `taken back, so none will run it. ${where}. Instances that are frozen, deaf or of an older version take none.`
+    `No instance has accepted the request to run the job ${quote(job)} within ${longDuration(TAKEN_WITHIN_MS)}. It was ` +
+    `withdrawn, so none will run it. ${where}. Instances that are frozen, deaf or of an older version accept none.`
   );
 }

@@ -39,16 +39,16 @@ export function conclusionOn(holder: Holder, first: LockState, resource: string,
 
 function conclusionOf(before: Holder | undefined, holder: Holder, life: InstanceLife | undefined): string {
   const left = longDuration(holder.ttlMs);
-  if (holder.isKept) return `released, and stays taken for another ${left}.`;
-  if (!before) return 'granted between two looks: the holder lives.';
+  if (holder.isKept) return `released, but kept for another ${left} (minHoldMs).`;
+  if (!before) return 'granted between two checks: the holder is alive.';
   const betweenMs = holder.heldMs - before.heldMs;
-  if (holder.ttlMs > before.ttlMs - betweenMs + ROUNDED_MS) return 'renewed between two looks: the holder lives.';
+  if (holder.ttlMs > before.ttlMs - betweenMs + ROUNDED_MS) return 'renewed between two checks: the holder is alive.';
   const agoMs = renewedMsAgo(holder);
   const isOverdue = agoMs > holder.leaseMs / 2;
   if (life === 'answers') {
     return isOverdue
       ? `not renewed for ${longDuration(agoMs)}, but its process answers: it does not renew this lease. Free in ${left}.`
-      : `its process answers: the holder lives. The lease has ${left} left.`;
+      : `its process answers: the holder is alive. The lease has ${left} left.`;
   }
   if (life === 'silent') {
     return `its process is connected, but does not answer: it is frozen, too busy, deaf, or of an older version. Free in ${left} unless it renews.`;
@@ -59,7 +59,7 @@ function conclusionOf(before: Holder | undefined, holder: Holder, life: Instance
     dueMs > 0 ? `a renewal would be due in ${longDuration(dueMs)}` : `a renewal is ${longDuration(-dueMs)} late`;
   if (life === 'gone') return `no such process is connected: the holder is most likely dead, free in ${left}; ${next}.`;
   if (dueMs < -SLACK_MS) return `a renewal is ${longDuration(-dueMs)} late: the holder may be dead, free in ${left}.`;
-  return `no renewal was due between two looks: the next one is due in ${longDuration(Math.max(0, dueMs))}.`;
+  return `no renewal was due between two checks: the next one is due in ${longDuration(Math.max(0, dueMs))}.`;
 }
 
 function callSiteIn({ instances }: Roll, instanceId: string, resource: string): string | undefined {

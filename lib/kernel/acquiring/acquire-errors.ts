@@ -48,7 +48,7 @@ export function cutShort(
   const { waitMs: waitedMs } = whole;
   const { resource } = error;
   // It may be free: nothing is known of it.
-  const outOfTime = `${quoteResource(resource)} was not acquired: the call was out of time (waitMs, ${formatDuration(waitedMs)}) before Redis answered for it. Raise waitMs, or take fewer resources in one call.`;
+  const outOfTime = `${quoteResource(resource)} was not acquired: the call timed out (waitMs, ${formatDuration(waitedMs)}) before Redis answered for it. Raise waitMs, or take fewer resources in one call.`;
   const message = isTimeout ? undefined : outOfTime;
   const late = new LockTimeoutError(resource, waitedMs, attempts, retryAfterMs, seen, message, details);
   const wait = waitBefore(error);
@@ -127,7 +127,7 @@ export function mismatched(
     }
     if (found.mode !== 'semaphore') {
       return (
-        `${name} is locked (mode ${found.mode}), and this call takes it for a semaphore. ` +
+        `${name} is locked (mode ${found.mode}), and this call uses it as a semaphore. ` +
         `Give one of the two another name.`
       );
     }
@@ -138,8 +138,8 @@ export function mismatched(
       );
     }
     return (
-      `${name} is in use as a semaphore with ${found.total} permits, and this call states ${permits.total}. ` +
-      `State the same number everywhere, or call resize(${permits.total}) on the semaphore.`
+      `${name} is in use as a semaphore with ${found.total} permits, and this call sets ${permits.total}. ` +
+      `Use the same number everywhere, or call resize(${permits.total}) on the semaphore.`
     );
   }
 }

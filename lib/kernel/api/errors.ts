@@ -136,15 +136,15 @@ const SEVERAL = 'docs/guide/several-resources.md#what-can-still-deadlock';
 
 /** Returns the advice after a time-out. A longer wait is no help against a deadlock. */
 function adviceAfterWait(resource: string, meanwhile: HeldMeanwhile | undefined): string {
-  const advice = 'Raise waitMs, shorten the work done under the lock, or try again later.';
+  const advice = 'Raise waitMs, hold the lock for less time, or try again later.';
   if (meanwhile === undefined) return advice;
   const { resources, deadlock } = meanwhile;
-  const held = `This call holds ${quoteResource(resources)} meanwhile`;
+  const held = `This call also holds ${quoteResource(resources)}`;
   if (deadlock === undefined)
     return `${held}. If the holder waits for that, it is a deadlock: see ${SEVERAL}. Otherwise r${advice.slice(1)}`;
   const all = [...new Set([...resources, resource])].sort();
   return (
-    `${held}, and the holder waits for that: a deadlock, which no longer wait ends. ` +
+    `${held}, and the holder waits for that: a deadlock, which a longer wait cannot resolve. ` +
     `${describeDeadlock(deadlock, 'This call')}. Take all of them in one call, outside: [${all.map(quoteResource).join(', ')}]. See ${SEVERAL}.`
   );
 }
@@ -251,7 +251,7 @@ export class LockQueueFullError extends LockBusyError {
       seen,
       `The queue for ${quoteResource(resource)} is full: ${waiting} ${isOne ? 'is' : 'are'} already waiting ` +
         `(maxWaiters)${isKnown(seen) ? `, and the resource is held by ${describeHolders(seen)}` : ''}. ` +
-        `Do less under the lock, accept less work, or raise maxWaiters.`,
+        `Hold the lock for less time, accept less work, or raise maxWaiters.`,
     );
   }
 }
@@ -284,8 +284,8 @@ export class LockAbortedError extends LockError {
   /** @internal */
   static lostPlace(resource: string): LockAbortedError {
     const message =
-      `Waiting for ${quoteResource(resource)} has ended, because its place in the queue was lost: this process stood ` +
-      `still, no message reached it, or Redis has lost its data. A newer call may have been granted the resource since, ` +
+      `Waiting for ${quoteResource(resource)} has ended, because its place in the queue was lost: the event loop was ` +
+      `blocked, no message reached this process, or Redis has lost its data. A newer call may have been granted the resource since, ` +
       `and this one would do older work after it (onBusy: 'cancelHolder'). Call again if there is no newer one.`;
     return Object.assign(new LockAbortedError(resource, undefined, message), { reason: 'superseded' });
   }

@@ -20,11 +20,11 @@ export type LeaseLossReason =
   | 'released';
 
 const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
-  expired: 'it was a fixed lease and its time is over. Raise leaseMs, or leave the watchdog on',
+  expired: 'it was a fixed lease and has expired. Raise leaseMs, or leave the watchdog on',
   takenOver:
     'Redis no longer has it: it was ended by forceRelease(), deleted, evicted, or lost with the data of a restart or fail-over',
   notRenewed:
-    'no renewal was confirmed before its deadline. Redis did not answer, or this process stood still for longer than leaseMs',
+    'no renewal was confirmed before its deadline. Redis did not answer, or the event loop was blocked for longer than leaseMs',
   maxHold: 'it was held for maxHoldMs. Raise maxHoldMs, or do less under one lock',
   shutdown: 'the application is shutting down and the work did not end within shutdown.drainMs',
   released: 'it was released before. Do all work that needs it before release()',
@@ -54,7 +54,7 @@ export function explainNotRenewed(leaseMs: number, facts: NotRenewedFacts): stri
   const lease = `leaseMs (${Math.round(leaseMs)})`;
   if (blockedMs >= leaseMs / 4) {
     return (
-      `no renewal was confirmed before its deadline, because this process stood still for at least ` +
+      `no renewal was confirmed before its deadline, because the event loop was blocked for at least ` +
       `${formatDuration(blockedMs)}. Keep synchronous work short, give the process more CPU, or raise ` +
       lease
     );
@@ -88,7 +88,7 @@ export class LeaseLostError extends LockError {
     const { resource, reason, fencingToken, group } = loss;
     const error = new LeaseLostError(resource, reason, fencingToken);
     error.message =
-      `${loss.message} The work ran to its end all the same, so another process may have worked at the same time. ` +
+      `${loss.message} The work still ran to its end, so another process may have worked at the same time. ` +
       `Check what it did before you repeat it. Its result is the value of this error.`;
     if (group !== undefined) error.group = group;
     Error.captureStackTrace(error, LeaseLostError.afterWork);
@@ -120,7 +120,7 @@ export class LockReentryError extends LockError {
   static waitingForItself(resource: string, held: string, wanted: string): LockReentryError {
     return new LockReentryError(
       `This async context already holds ${quoteResource(resource)} (mode ${held}), so this call (mode ${wanted}) ` +
-        `would wait for itself for ever. Use mode: 'reentrant' for both, or do not lock it again further down.`,
+        `would wait for itself forever. Use mode: 'reentrant' for both, or do not lock it again further down.`,
       resource,
     );
   }
@@ -128,7 +128,7 @@ export class LockReentryError extends LockError {
   /** @internal */
   static waitingUntilFree(resource: string, held: string): LockReentryError {
     return new LockReentryError(
-      `This async context itself holds ${quoteResource(resource)} (mode ${held}) and would wait for itself for ever. ` +
+      `This async context itself holds ${quoteResource(resource)} (mode ${held}) and would wait for itself forever. ` +
         `Release it before waitUntilFree().`,
       resource,
     );
@@ -138,7 +138,7 @@ export class LockReentryError extends LockError {
   static upgrade(resource: string): LockReentryError {
     return new LockReentryError(
       `This async context holds ${quoteResource(resource)} to read, and cannot become the writer while it reads: two readers ` +
-        `that tried would wait for each other for ever. Take mode: 'write' from the start and downgrade() it when you only ` +
+        `that tried would wait for each other forever. Take mode: 'write' from the start and downgrade() it when you only ` +
         `read on, or release the read lock first and look again at what you read.`,
       resource,
     );
@@ -148,7 +148,7 @@ export class LockReentryError extends LockError {
   static waitingForOwnPermits(resource: string, held: number, wanted: number, total: number): LockReentryError {
     return new LockReentryError(
       `This async context holds ${held} of the ${total} permits of ${quoteResource(resource)} and wants ${wanted} more: it ` +
-        `would wait for itself for ever. Acquire all permits at once, or none further down. If the semaphore has grown, ` +
+        `would wait for itself forever. Acquire all permits at once, or none further down. If the semaphore has grown, ` +
         `resize() this semaphore object too.`,
       resource,
     );
@@ -275,8 +275,8 @@ export class StaleFencingTokenError extends LockError {
   ) {
     super(
       `The write under the guard ${quoteResource(guard)} was refused: its fencing token ${token} is stale, a later ` +
-        `holder has come with ${newestToken}. ${consequence}. Drop this result; to try again, acquire the lock ` +
-        `anew and start from what is stored now.`,
+        `holder has used ${newestToken}. ${consequence}. Drop this result; to retry, acquire the lock ` +
+        `again and start from what is stored now.`,
       guard,
     );
   }

@@ -27,7 +27,7 @@ export function wrapMethod(
   if (!descriptor || typeof original !== 'function') {
     const what = descriptor
       ? `${where} is not a method, but ${describeValue(original)}. Put the decorator on a method.`
-      : `${where} is a property, and this decorator is for methods. A property with an arrow function is made anew for each ` +
+      : `${where} is a property, and this decorator is for methods. A property with an arrow function is created again for each ` +
         `object, after the decorator has run. Write a method: async ${where.slice(where.lastIndexOf('.') + 1)}() { ... }.`;
     throw new InvalidLockOptionsError(what, 'decorator');
   }

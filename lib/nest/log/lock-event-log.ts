@@ -89,11 +89,11 @@ export class LockEventLog {
       releaseFailed: (event) =>
         outage.failed('releases', event, describeFailure(event.error, describeNextTry(event.error))),
       renewalFailed: (event) =>
-        outage.failed('renewals', event, describeFailure(event.error, 'It is tried again until the lease ends.')),
+        outage.failed('renewals', event, describeFailure(event.error, 'It is retried until the lease ends.')),
       campaignFailed: (event) => outage.failed('campaigns', event, describeFailure(event.error, 'It campaigns again.')),
       elected: ({ leadership }) => this.#logger.log(`Leads ${quoteResource(leadership)}.`),
       demoted: ({ leadership, reason }) =>
-        this.#logger.log(`Leads ${quoteResource(leadership)} no longer (${reason}).`),
+        this.#logger.log(`No longer leads ${quoteResource(leadership)} (${reason}).`),
       callbackFailed: ({ callback, leadership, error }) =>
         this.#logger.error(
           `${callback} of the campaign for ${quoteResource(leadership)} threw. The campaign continues. ` +
@@ -145,7 +145,7 @@ export class LockEventLog {
       job,
       () =>
         `The job ${quote(job)} has run for ${formatDuration(ranMs)} on this instance (tick ${escapeText(tick)}), and ` +
-        `${wait ? `${count(ticks, 'later tick')} ${ticks === 1 ? 'waits' : 'wait'} for it` : `${countWas(ticks, 'later tick')} skipped meanwhile`}. ` +
+        `${wait ? `${count(ticks, 'later tick')} ${ticks === 1 ? 'waits' : 'wait'} for it` : `${countWas(ticks, 'later tick')} skipped`}. ` +
         'Look for a promise that never settles. maxHoldMs ends such a run; if it may take that long, raise warnAfterMs. ' +
         see('a-run-does-not-end'),
       (lines, names) => `In the last minute, ${count(lines, 'more run')} kept later ticks from running: ${names}.`,
@@ -153,16 +153,16 @@ export class LockEventLog {
   }
 
   #eventLoopBlocked({ resource, blockedMs, leaseMs, leftMs }: LockEventOf<'eventLoopBlocked'>): void {
-    const left = leftMs > 0 ? `has ${formatDuration(leftMs)} left` : 'is over';
+    const left = leftMs > 0 ? `has ${formatDuration(leftMs)} left` : 'has expired';
     this.#lines.add(
       'eventLoopBlocked',
       resource,
       () =>
-        `This process stood still for at least ${formatDuration(blockedMs)}. The lease of ${quoteResource(resource)} ` +
-        `(leaseMs: ${leaseMs}) was not renewed meanwhile, and ${left}. Keep synchronous work short, give ` +
-        `the process more CPU, or raise leaseMs. ${see('the-process-stands-still')}`,
+        `The event loop was blocked for at least ${formatDuration(blockedMs)}. The lease of ${quoteResource(resource)} ` +
+        `(leaseMs: ${leaseMs}) was not renewed during that time, and ${left}. Keep synchronous work short, give ` +
+        `the process more CPU, or raise leaseMs. ${see('the-event-loop-is-blocked')}`,
       (lines, names) =>
-        `In the last minute, this process stood still ${count(lines, 'more time')}, while it held ${names}.`,
+        `In the last minute, the event loop was blocked ${count(lines, 'more time')} while this process held ${names}.`,
     );
   }
 
@@ -206,7 +206,7 @@ export class LockEventLog {
     }
     this.#logger.warn(
       `Closing: ${count(resources.length, 'lease')} still held after ${formatDuration(waitedMs)} (shutdown.drainMs): ` +
-        `${quoteSome(resources)}. The shutdown goes on. What is not released now stays locked until its lease ends. ` +
+        `${quoteSome(resources)}. The shutdown continues. What is not released now stays locked until its lease ends. ` +
         see('the-application-closes'),
     );
   }
@@ -243,7 +243,7 @@ export class LockEventLog {
     this.#wrongClocks.add(job);
     const off = `${Math.abs(clockBehindMs)} ms ${clockBehindMs > 0 ? 'behind' : 'ahead of'}`;
     this.#logger.warn(
-      `${skipped}: ${by}. The clock of this machine is ${off} that of Redis, more than maxClockSkewMs allows, so ` +
+      `${skipped}: ${by}. The clock of this machine is ${off} Redis, more than maxClockSkewMs allows, so ` +
         `the job does not run here. Set the clocks (NTP), or raise maxClockSkewMs. This is logged once for each job. ` +
         see('a-wrong-clock'),
     );
@@ -262,7 +262,7 @@ function describeCommand({ job, command, by, reason, until }: LockEventOf<'jobCo
   const end = until === undefined ? 'resume()' : new Date(until).toISOString();
   const what = {
     pause: `is paused for the whole fleet until ${end}`,
-    resume: 'is paused no longer',
+    resume: 'is no longer paused',
     runNow: 'runs now, on this instance',
   }[command];
   return `The job ${quote(job)} ${what}. ${describeOperator(by, reason)}${see('an-operator-acts')}`;
@@ -280,8 +280,8 @@ function describeFailure({ message }: LockError, next: string): string {
 
 function describeNextTry({ cause }: LockError): string {
   return cause instanceof ClosedStoreError
-    ? 'It is not tried again: the lock ends with its lease.'
-    : 'It is tried again until the lease has expired.';
+    ? 'It is not retried: the lock expires with its lease.'
+    : 'It is retried until the lease has expired.';
 }
 
 /** @param others how many other calls of the process wait */
@@ -300,7 +300,7 @@ function describeLeak({ resource, mode, group, callSite, isRenewed }: LockEventO
     ? 'It is renewed for as long as this process lives, so no other call gets it'
     : "It is no longer renewed (onLeak: 'expire'), so it expires";
   return (
-    `The lease of ${quoteResource(resource)} (mode ${mode}${group === OTHER_GROUP ? '' : `, group ${quote(group)}`}) was not released. No code refers to it any longer, so none can release ` +
+    `The lease of ${quoteResource(resource)} (mode ${mode}${group === OTHER_GROUP ? '' : `, group ${quote(group)}`}) was not released. Nothing references it any longer, so nothing can release ` +
     `it.${from} ${effect}. Use locks.using(), await using, or release it in a finally.`
   );
 }

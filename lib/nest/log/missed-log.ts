@@ -77,7 +77,7 @@ function merged(event: Missed, all: readonly Missed[]): Missed {
 function describeOne({ job, count, first, last, ticks, catchUp, afterStop }: Missed): string {
   const times = count > MAX_TIMES ? nameTimes([first, last], ' to ') : nameTimes(ticks, ', ');
   const isOne = count === 1;
-  const notRun = isOne ? 'It is not made up for.' : 'They are not made up for.';
+  const notRun = isOne ? 'It will not be caught up.' : 'They will not be caught up.';
   const next = catchUp ? `One run for ${isOne ? 'it' : 'all of them'} follows.` : notRun;
   return (
     `${countWas(count, 'tick')} missed of job ${quoteResource(job)}: ${times} UTC. ` +
@@ -96,7 +96,7 @@ function describeSeveral(missed: readonly Missed[]): string {
   const caughtUp = new Set(missed.flatMap(({ job, catchUp }) => (catchUp ? [job] : []))).size;
   const next =
     caughtUp === 0
-      ? 'They are not made up for.'
+      ? 'They will not be caught up.'
       : `One run follows for ${caughtUp === jobs.length ? 'each job' : `${caughtUp} of the jobs`}.`;
   return (
     `${countWas(total, 'tick')} missed of ${counted(jobs.length, 'job')}: ${named.join(', ')}${more}, ` +

@@ -104,7 +104,7 @@ export class OutageLog {
     const lost = outage.lost ? `, and ${countWas(outage.lost, 'lease')} lost` : '';
     this.write(
       `Redis answers again after ${formatDuration(this.clock.now() - outage.since)}. ` +
-        `Meanwhile ${failed.join(' and ')} failed${lost}.`,
+        `During the outage, ${failed.join(' and ')} failed${lost}.`,
     );
   }
 

@@ -77,7 +77,7 @@ export class StartLog {
     }
     if (helpful.length > 0) {
       this.#logger.warn(
-        `${user} lacks rights that locks can do without: ${helpful.join(' ')}. Waiters may learn of a free lock ` +
+        `${user} lacks optional rights: ${helpful.join(' ')}. Waiters may learn of a free lock ` +
           `up to a second late, or never while other instances want it too, and errors may not name the holders. ` +
           ACL_PAGE,
       );
@@ -106,7 +106,7 @@ export class StartLog {
 
   noInbox(why: string): void {
     this.#logger.warn(
-      `Waiters get no messages from Redis: ${why}. They ask again every second instead, and releases pass them over: ` +
+      `Waiters get no messages from Redis: ${why}. They poll every second instead, and releases skip them: ` +
         'while other instances want the same locks, they may get none of them. Let the Redis user subscribe; no restart ' +
         `is needed, because the instance tries again every 10 s. ${ACL_PAGE}`,
     );

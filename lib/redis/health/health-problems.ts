@@ -11,7 +11,7 @@ import { RestartQuarantineError } from '../script/restart-quarantine.js';
  * name hosts, users and keys.
  */
 const MEANINGS: Readonly<Record<string, string>> = {
-  READONLY: 'This server is a replica, and refuses to write.',
+  READONLY: 'This server is a replica, and rejects writes.',
   NOPERM: 'The Redis user lacks rights that locks need.',
   NOAUTH: 'Redis asks for a password.',
   WRONGPASS: 'Redis refuses the user name or the password.',
@@ -116,7 +116,7 @@ export function problemsOfRights({ needed, helpful }: Pick<MissingRights, 'neede
 function foreignFence(fence: string): string {
   return (
     `The key ${quote(fence)}, which numbers the locks, holds a value of another application. ` +
-    'Delete it: the numbers go on above the old ones. Or give the locks another keyPrefix.'
+    'Delete it: the numbers continue above the old ones. Or give the locks another keyPrefix.'
   );
 }
 

@@ -53,7 +53,7 @@ describe('what the facts of a server mean', () => {
   });
 
   it.each([
-    [[['aof_enabled', '0']], '', 'note', 'Nothing is kept over a restart'],
+    [[['aof_enabled', '0']], '', 'note', 'Nothing survives a restart'],
     [[['aof_enabled', '0']], '3600 1', 'note', 'There is no append-only file'],
     [[['aof_enabled', '0']], undefined, 'note', 'There is no append-only file'],
     [[['rdb_last_bgsave_status', 'err']], '3600 1', 'warning', 'could not save'],
@@ -65,9 +65,9 @@ describe('what the facts of a server mean', () => {
 
   it.each([
     ['always', fsync('always'), 'ok', 'before it is granted'],
-    ['once a second', fsync('everysec'), 'note', 'loses the last ones with appendfsync everysec.'],
+    ['once a second', fsync('everysec'), 'note', 'loses the latest ones with appendfsync everysec.'],
     ['not while it is rewritten', fsync('always', 'yes'), 'note', 'with no-appendfsync-on-rewrite yes.'],
-    ['who knows when', new Map<string, string>(), 'note', 'unless appendfsync is always, which it does not tell'],
+    ['who knows when', new Map<string, string>(), 'note', 'unless appendfsync is always, which it does not show'],
   ] as const)('an append-only file that is written to disk %s', (_, settings, status, message) => {
     const finding = find({ ...HEALTHY, fsync: settings }, 'persistence');
     expect(finding).toMatchObject({ status, message: expect.stringContaining(message) as string });
@@ -112,7 +112,7 @@ describe('what the facts of a server mean', () => {
       '100 % of maxmemory is used: when it is full, Redis refuses new locks.',
     ]);
     expect(messages(withInfo(...full, ['maxmemory_policy', 'allkeys-lru']))).toEqual([
-      expect.stringMatching(/two processes hold the same one\. It has removed 13,?954 keys since it started\.$/),
+      expect.stringMatching(/two processes hold the same lock\. It has removed 13,?954 keys since it started\.$/),
       '100 % of maxmemory is used: when it is full, Redis removes keys.',
     ]);
   });

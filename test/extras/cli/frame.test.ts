@@ -58,8 +58,8 @@ describe('a command line that is wrong', () => {
     [['ls', 'a', 'b'], 'ls takes no "b".'],
     [['why'], 'why needs a resource.'],
     [['ls', '--prefix', '{x}'], '--prefix must be 1 to 100 characters'],
-    [['ls', '--url', 'redis://a', '--config', 'b'], 'State one of the two: --url or --config.'],
-    [['job', 'a', '--run', '--resume'], 'State one of --history, --pause, --resume and --run.'],
+    [['ls', '--url', 'redis://a', '--config', 'b'], 'Pass either --url or --config, not both.'],
+    [['job', 'a', '--run', '--resume'], 'Pass only one of --history, --pause, --resume and --run.'],
     [['completion', 'tcsh'], 'completion knows bash, zsh, fish'],
   ])('%j ends with 2 and says how to write it', async (argv, message) => {
     const { code, stdout, stderr } = await runHere(argv, NOWHERE);
@@ -70,7 +70,7 @@ describe('a command line that is wrong', () => {
   it('says where Redis can be stated', async () => {
     const { code, stderr } = await runHere(['ls']);
     expect(code).toBe(2);
-    expect(stderr).toBe('Say where Redis is: by --url, by REDIS_URL in the environment, or by --config.\n');
+    expect(stderr).toBe('Pass the address of Redis with --url, REDIS_URL in the environment, or --config.\n');
   });
 
   it.each([

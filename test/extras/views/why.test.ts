@@ -37,13 +37,17 @@ function conclusion(first: Partial<Holder> | undefined, second: Partial<Holder>,
 const at = (heldMs: number, ttlMs: number) => ({ heldMs, ttlMs });
 
 it.each<[string, string, Parameters<typeof conclusion>]>([
-  ['a renewal', 'renewed between two looks: the holder lives.', [at(9_000, 591_000), at(10_000, TEN_MINUTES), 'gone']],
+  [
+    'a renewal',
+    'renewed between two checks: the holder is alive.',
+    [at(9_000, 591_000), at(10_000, TEN_MINUTES), 'gone'],
+  ],
   [
     'a renewal that leaves less than the first look saw',
-    'renewed between two looks: the holder lives.',
+    'renewed between two checks: the holder is alive.',
     [at(10, 599_990), at(1_000, 599_700)],
   ],
-  ['a grant', 'granted between two looks: the holder lives.', [undefined, at(1, TEN_MINUTES)]],
+  ['a grant', 'granted between two checks: the holder is alive.', [undefined, at(1, TEN_MINUTES)]],
   [
     'no renewal for more than half of the lease',
     'not renewed: the holder is dead, free in 4 min 10 s.',
@@ -56,7 +60,7 @@ it.each<[string, string, Parameters<typeof conclusion>]>([
   ],
   [
     'a process that answers',
-    'its process answers: the holder lives. The lease has 9 min 51 s left.',
+    'its process answers: the holder is alive. The lease has 9 min 51 s left.',
     [at(8_000, 592_000), at(9_000, 591_000), 'answers'],
   ],
   [
@@ -71,7 +75,7 @@ it.each<[string, string, Parameters<typeof conclusion>]>([
   ],
   [
     'nothing but the leases, before a renewal is due',
-    'no renewal was due between two looks: the next one is due in 3 min 11 s.',
+    'no renewal was due between two checks: the next one is due in 3 min 11 s.',
     [at(8_000, 592_000), at(9_000, 591_000)],
   ],
   [
@@ -81,7 +85,7 @@ it.each<[string, string, Parameters<typeof conclusion>]>([
   ],
   [
     'a lease that was released',
-    'released, and stays taken for another 10 min.',
+    'released, but kept for another 10 min (minHoldMs).',
     [undefined, { ...at(1, TEN_MINUTES), isKept: true }],
   ],
 ])('%s: %s', (_, text, args) => expect(conclusion(...args)).toBe(`api-3:4711: ${text}`));

@@ -33,9 +33,9 @@ describe('a call that waits in vain inside of work under a lease', () => {
     await world.clock.advance(4_000);
     expect(errorOf(call).heldByCaller).toEqual({ resources: ['account:x'] });
     expect(errorOf(call).message).toBe(
-      '"account:y" is held by b for 4 s; waited 4 s (1st in line). This call holds "account:x" meanwhile. ' +
-        `If the holder waits for that, it is a deadlock: see ${HELP}. Otherwise raise waitMs, shorten the work done under ` +
-        'the lock, or try again later.',
+      '"account:y" is held by b for 4 s; waited 4 s (1st in line). This call also holds "account:x". ' +
+        `If the holder waits for that, it is a deadlock: see ${HELP}. Otherwise raise waitMs, hold the lock for ` +
+        'less time, or try again later.',
     );
   });
 
@@ -50,7 +50,7 @@ describe('a call that waits in vain inside of work under a lease', () => {
     expect(error.message).toMatch(
       new RegExp(
         '^"account:y" is held by another call of this process for 4 s; waited 4 s behind other calls of this process\\. This ' +
-          'call holds "account:x" meanwhile, and the holder waits for that: a deadlock, which no longer wait ends\\. This ' +
+          'call also holds "account:x", and the holder waits for that: a deadlock, which a longer wait cannot resolve\\. This ' +
           'call holds "account:x" and wants "account:y" \\(.*deadlocks\\.test\\.ts:\\d+:\\d+\\)?\\); another call of this process ' +
           'holds "account:y" and wants "account:x" \\(.*deadlocks\\.test\\.ts:\\d+:\\d+\\)?\\)\\. Take all of them in one call, ' +
           `outside: \\["account:x", "account:y"\\]\\. See ${HELP}\\.$`,

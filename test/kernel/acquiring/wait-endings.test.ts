@@ -61,7 +61,7 @@ describe('what ended a wait', () => {
       await world.clock.advance(1_000);
       expect(both.error).toMatchObject({ code: 'LOCK_TIMEOUT', resource: 'table', waitedMs: 1_000, holders: [] });
       expect((both.error as Error).message).toBe(
-        '"table" was not acquired: the call was out of time (waitMs, 1 s) before Redis answered for it. Raise waitMs, or ' +
+        '"table" was not acquired: the call timed out (waitMs, 1 s) before Redis answered for it. Raise waitMs, or ' +
           'take fewer resources in one call.',
       );
     });

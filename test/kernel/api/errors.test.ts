@@ -84,7 +84,7 @@ describe('errors', () => {
       );
       expect(timeout(seen(holder('api-3:4711'))).message).toBe(
         '"order:7" is held by api-3:4711 for 42 s; waited 301 ms (asked 3 times). ' +
-          'Raise waitMs, shorten the work done under the lock, or try again later.',
+          'Raise waitMs, hold the lock for less time, or try again later.',
       );
     });
 

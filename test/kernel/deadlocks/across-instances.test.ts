@@ -53,7 +53,7 @@ describe('calls of several instances that wait for each other', () => {
     const site = String.raw`\(.*across-instances\.test\.ts:\d+:\d+\)?\)`;
     expect(error!.message).toMatch(
       new RegExp(
-        `This call holds "x" meanwhile, and the holder waits for that: a deadlock, which no longer wait ends\\. ` +
+        `This call also holds "x", and the holder waits for that: a deadlock, which a longer wait cannot resolve\\. ` +
           `This call holds "x" and wants "y" ${site}; "b" holds "y" and wants "x" ${site}\\. ` +
           `Take all of them in one call, outside: \\["x", "y"\\]\\. See `,
       ),

@@ -31,8 +31,8 @@ describe('the error of a lease that was not renewed in time', () => {
     world.clock.standStill(5_000);
     if (timers) await world.clock.advance(0);
     expect(lossOf(lease)).toBe(
-      'The lease of "stock" is no longer held: no renewal was confirmed before its deadline, because this process ' +
-        'stood still for at least 4.8 s. Keep synchronous work short, give the process more CPU, or ' +
+      'The lease of "stock" is no longer held: no renewal was confirmed before its deadline, because the event loop ' +
+        'was blocked for at least 4.8 s. Keep synchronous work short, give the process more CPU, or ' +
         'raise leaseMs (3000).',
     );
     expect(signal.aborted).toBe(true);
@@ -43,7 +43,7 @@ describe('the error of a lease that was not renewed in time', () => {
     a.store.next('renew', lostOnTheWay);
     await world.clock.advance(1_000);
     world.clock.standStill(LEASE_MS);
-    expect(lossOf(lease)).toMatch(/stood still for at least 2.8 s/);
+    expect(lossOf(lease)).toMatch(/blocked for at least 2.8 s/);
   });
 
   it('says how long Redis did not answer, if the timers were on time', async () => {

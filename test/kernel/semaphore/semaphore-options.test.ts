@@ -105,7 +105,7 @@ describe('the errors of a semaphore that others use otherwise', () => {
     const error = await rejection(b.locks.semaphore('x', { permits: 4 }).acquire());
     expect(error).toBeInstanceOf(LockModeMismatchError);
     expect(error.message).toBe(
-      '"x" is in use as a semaphore with 3 permits, and this call states 4. State the same number everywhere, or call resize(4) on the semaphore.',
+      '"x" is in use as a semaphore with 3 permits, and this call sets 4. Use the same number everywhere, or call resize(4) on the semaphore.',
     );
   });
 
@@ -113,11 +113,11 @@ describe('the errors of a semaphore that others use otherwise', () => {
     for (const mode of ['exclusive', 'reentrant', 'read', 'write'] as const) {
       await using _lease = await a.locks.acquire('x', { mode });
       const semaphore = b.locks.semaphore('x', { permits: 4 });
-      const message = `"x" is locked (mode ${mode}), and this call takes it for a semaphore. Give one of the two another name.`;
+      const message = `"x" is locked (mode ${mode}), and this call uses it as a semaphore. Give one of the two another name.`;
       for (const call of [semaphore.acquire(), semaphore.tryAcquire(), semaphore.available()]) {
         expect(await rejection(call)).toMatchObject({ code: 'LOCK_MODE_MISMATCH', message });
       }
-      expect((await rejection(semaphore.resize(5))).message).toContain('and this call takes it for a semaphore');
+      expect((await rejection(semaphore.resize(5))).message).toContain('and this call uses it as a semaphore');
       expect(semaphore.permits).toBe(4);
     }
   });

@@ -127,7 +127,7 @@ describe('a semaphore', () => {
       await permit.release();
       const lock = await a.locks.acquire('exports', { mode: 'write' });
       for (const instance of [a, b]) {
-        const message = '"exports" is locked (mode write), and this call takes it for a semaphore';
+        const message = '"exports" is locked (mode write), and this call uses it as a semaphore';
         await expect(semaphore(instance).acquire()).rejects.toThrow(message);
         await expect(semaphore(instance).available()).rejects.toThrow(message);
         await expect(semaphore(instance).resize(4)).rejects.toMatchObject({ code: 'LOCK_MODE_MISMATCH' });
@@ -140,7 +140,7 @@ describe('a semaphore', () => {
     it('says so where two state different totals, and how to change it', async () => {
       await semaphore(a, 3).acquire();
       await expect(semaphore(b, 5).acquire()).rejects.toThrow(
-        '"exports" is in use as a semaphore with 3 permits, and this call states 5. State the same number everywhere, or ' +
+        '"exports" is in use as a semaphore with 3 permits, and this call sets 5. Use the same number everywhere, or ' +
           'call resize(5) on the semaphore.',
       );
     });

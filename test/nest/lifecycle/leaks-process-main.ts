@@ -74,7 +74,7 @@ const isKeptHeld = kept.lease!.isHeld() && !kept.signal!.aborted;
 console.log(
   JSON.stringify({
     leaked: leaked(),
-    warnings: warnings.filter((text) => !/^(Lost|This process stood still)/.test(text)),
+    warnings: warnings.filter((text) => !/^(Lost|The event loop was blocked)/.test(text)),
     next,
     lost,
     isKeptHeld,

@@ -62,8 +62,8 @@ describe('the log of leases', () => {
     });
     observers.emit(leaked('report:1'));
     expect(log.at('warn')).toEqual([
-      'The lease of "report:1" (mode write, group "Reports.run") was not released. No code refers to it any longer, so ' +
-        'none can release it. It was acquired at run (report.ts:3:4). It is renewed for as long as this process lives, ' +
+      'The lease of "report:1" (mode write, group "Reports.run") was not released. Nothing references it any longer, so ' +
+        'nothing can release it. It was acquired at run (report.ts:3:4). It is renewed for as long as this process lives, ' +
         'so no other call gets it. Use locks.using(), await using, or release it in a finally. ' +
         'See docs/operations/logs.md#a-lease-leaks.',
     ]);
@@ -87,16 +87,16 @@ describe('the log of leases', () => {
     world.clock.standStill(1_900);
     await world.clock.advance(1);
     expect(log.at('warn')).toEqual([
-      'This process stood still for at least 1.6 s. The lease of "order:7" (leaseMs: 3000) was not renewed meanwhile, ' +
+      'The event loop was blocked for at least 1.6 s. The lease of "order:7" (leaseMs: 3000) was not renewed during that time, ' +
         'and has 568 ms left. Keep synchronous work short, give the process more CPU, or raise leaseMs. ' +
-        'See docs/operations/logs.md#the-process-stands-still.',
+        'See docs/operations/logs.md#the-event-loop-is-blocked.',
     ]);
     world.clock.standStill(5_000);
     await world.clock.advance(60_000);
     expect(log.at('warn')).toEqual([
       expect.any(String),
       expect.stringMatching(/^The lease of "order:7" is no longer held/),
-      'In the last minute, this process stood still 1 more time, while it held "order:7".',
+      'In the last minute, the event loop was blocked 1 more time while this process held "order:7".',
     ]);
   });
 });

@@ -128,7 +128,7 @@ describe('the log and the observers', () => {
     // On a busy machine the connection comes later than the application, and that is said first.
     const warnings = log.at('warn').filter((line) => !line.startsWith('The application starts'));
     const [first, last] = [warnings[0], warnings.at(-1)];
-    expect(first).toMatch(/^Redis could not renew "reports": .*\. It is tried again until the lease ends\. See docs/);
+    expect(first).toMatch(/^Redis could not renew "reports": .*\. It is retried until the lease ends\. See docs/);
     expect(last).toMatch(
       /^The lease of "reports" is no longer held: Redis confirmed no renewal for .* Its signal has aborted\. See /,
     );

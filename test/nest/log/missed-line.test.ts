@@ -35,8 +35,8 @@ describe('the line on missed ticks', () => {
   ])('names the times: %s', (_, times, begin) => {
     const end =
       times.length === 1
-        ? 'No instance claimed it. It is not made up for.'
-        : 'No instance claimed them. They are not made up for.';
+        ? 'No instance claimed it. It will not be caught up.'
+        : 'No instance claimed them. They will not be caught up.';
     expect(describeMissed([missed(times)])).toBe(`${begin} ${end}`);
   });
 
@@ -50,12 +50,12 @@ describe('the line on missed ticks', () => {
   it('says that the ticks were due while all instances were shut down', () => {
     expect(describeMissed([missed(hours('2026-01-01T01:00:00Z', 1), { afterStop: true })])).toBe(
       '1 tick was missed of job "nightly": 2026-01-01 01:00 UTC. All instances had been shut down, so none claimed it. ' +
-        'It is not made up for.',
+        'It will not be caught up.',
     );
   });
 
   it.each<[string, (job: number) => object, string]>([
-    ['no run', () => ({}), 'No instance claimed them. They are not made up for.'],
+    ['no run', () => ({}), 'No instance claimed them. They will not be caught up.'],
     ['runs of some', (job) => ({ catchUp: job > 4 }), 'No instance claimed them. One run follows for 3 of the jobs.'],
     [
       'runs of all',
@@ -145,7 +145,7 @@ describe('the log of missed ticks', () => {
     const lines = written.mock.calls.map(([line]) => line as unknown);
     written.mockRestore();
     expect(lines).toEqual([
-      '1 tick was missed of job "nightly": 2026-01-01 01:00 UTC. No instance claimed it. It is not made up for. ' +
+      '1 tick was missed of job "nightly": 2026-01-01 01:00 UTC. No instance claimed it. It will not be caught up. ' +
         'See docs/operations/logs.md#ticks-are-missed.',
       expect.stringContaining('2026-01-01 02:00 UTC'),
     ]);

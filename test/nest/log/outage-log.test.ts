@@ -38,12 +38,14 @@ describe('the log of a lock service whose Redis is away', () => {
     const failed = a.events.filter(({ type }) => type === 'renewalFailed').length;
     expect(failed).toBeGreaterThan(100);
     expect(log.at('warn')).toEqual([
-      'Redis could not renew "job:0": not connected to Redis at shop-redis:6379. It is tried again until the lease ends. ' +
+      'Redis could not renew "job:0": not connected to Redis at shop-redis:6379. It is retried until the lease ends. ' +
         'See docs/operations/logs.md#redis-does-not-answer.',
     ]);
     a.store.fates.renew = answered;
     await world.clock.advance(3 * MINUTE_MS);
-    expect(log.at('warn').slice(1)).toEqual([`Redis answers again after 1.6 s. Meanwhile ${failed} renewals failed.`]);
+    expect(log.at('warn').slice(1)).toEqual([
+      `Redis answers again after 1.6 s. During the outage, ${failed} renewals failed.`,
+    ]);
     expect(new Set(log.lines.map(({ context }) => context))).toEqual(new Set(['RedisLock:billing']));
   });
 
@@ -65,7 +67,7 @@ describe('the log of a lock service whose Redis is away', () => {
     a.store.all(answered);
     await using _next = await a.locks.acquire('next');
     expect(log.at('warn').at(-1)).toMatch(
-      /^Redis answers again after 62 s\. Meanwhile \d+ renewals failed, and 20 leases were lost\.$/,
+      /^Redis answers again after 62 s\. During the outage, \d+ renewals failed, and 20 leases were lost\.$/,
     );
   });
 
@@ -100,7 +102,7 @@ describe('the log of a lock service whose Redis is away', () => {
     expect(a.events.filter(({ type }) => type === 'renewalRecovered').length).toBeGreaterThan(10);
     expect(log.at('warn')).toEqual([
       expect.stringMatching(/^Redis could not renew "job"/),
-      expect.stringMatching(/^Redis answers again after \d+ ms\. Meanwhile 1 renewal failed\.$/),
+      expect.stringMatching(/^Redis answers again after \d+ ms\. During the outage, 1 renewal failed\.$/),
     ]);
     await world.clock.advance(MINUTE_MS);
     expect(log.at('warn').slice(2)).toEqual([expect.stringMatching(/^In the last minute, \d+ more renewals failed/)]);
@@ -204,7 +206,7 @@ describe('the log of a lock service whose Redis is away', () => {
       a.store.fates.acquire = answered;
       await using _lease = await a.locks.acquire('order:1');
       expect(log.at('warn').slice(1)).toEqual([
-        expect.stringMatching(/^Redis answers again after \d+(\.\d)? s\. Meanwhile 20 calls failed\.$/),
+        expect.stringMatching(/^Redis answers again after \d+(\.\d)? s\. During the outage, 20 calls failed\.$/),
       ]);
     });
 
@@ -229,7 +231,7 @@ describe('the log of a lock service whose Redis is away', () => {
 
     const expectOver = (): void => {
       expect(log.at('warn').slice(1)).toEqual([
-        expect.stringMatching(/^Redis answers again after .*\. Meanwhile 1 call failed\.$/),
+        expect.stringMatching(/^Redis answers again after .*\. During the outage, 1 call failed\.$/),
       ]);
     };
 
@@ -272,7 +274,7 @@ describe('the log of a lock service whose Redis is away', () => {
     }
     a.store.fates.acquire = answered;
     await answer();
-    expect(log.at('warn').at(-1)).toMatch(/^Redis answers again after 3 min\. Meanwhile 150 calls failed\.$/);
+    expect(log.at('warn').at(-1)).toMatch(/^Redis answers again after 3 min\. During the outage, 150 calls failed\.$/);
   });
 
   it('tells what it has only counted when the application closes', async () => {
@@ -303,7 +305,7 @@ describe('the log of a lock service whose Redis is away', () => {
     a.store.all(answered);
     const lease = await a.locks.acquire('order:1');
     expect(log.at('warn').slice(2)).toEqual([
-      expect.stringMatching(/^Redis answers again after 60 s. Meanwhile 30 calls failed.$/),
+      expect.stringMatching(/^Redis answers again after 60 s. During the outage, 30 calls failed.$/),
     ]);
     await lease.release();
   });

@@ -40,10 +40,10 @@ describe('an application whose Redis user lacks rights', () => {
     expect(log.at('error')).toEqual([]);
     expect(log.at('warn')).toEqual([
       expect.stringMatching(
-        /^The Redis user at \S+ lacks rights that locks can do without: &lock:\* \+hrandfield\. Waiters may learn .*acl\.md\.$/,
+        /^The Redis user at \S+ lacks optional rights: &lock:\* \+hrandfield\. Waiters may learn .*acl\.md\.$/,
       ),
       expect.stringMatching(
-        /^Waiters get no messages from Redis: .*releases pass them over: while other instances want .* may get none of them/,
+        /^Waiters get no messages from Redis: .*releases skip them: while other instances want .* may get none of them/,
       ),
     ]);
   });

@@ -5,7 +5,7 @@ import { Running, withoutBusyMachine } from '../running.mjs';
 
 /** Why leases end in an outage. Of a process that also stood still meanwhile, on a busy machine, that is said. */
 const LOST =
-  /The lease of "job:\d+" is no longer held: (Redis confirmed no renewal for .*leaseMs \(4000\)|.*because this process stood still for at least [\d.]+ m?s\.)/;
+  /The lease of "job:\d+" is no longer held: (Redis confirmed no renewal for .*leaseMs \(4000\)|.*because the event loop was blocked for at least [\d.]+ m?s\.)/;
 
 /** The program has been compiled with the application. @returns {Promise<string>} all that was printed */
 export async function checkNight(application) {
@@ -44,9 +44,12 @@ async function duringOutage(application) {
     const renewals = warnings.filter((line) => line.includes('Redis could not renew'));
     const [lost, over, ...more] = warnings.filter((line) => !renewals.includes(line));
     assert.ok(renewals.length >= 1 && renewals.length <= 4 && more.length === 0, holder.output);
-    assert.match(renewals[0], /Redis could not renew "job:\d+": .*It is tried again until the lease ends\. See docs\//);
+    assert.match(renewals[0], /Redis could not renew "job:\d+": .*It is retried until the lease ends\. See docs\//);
     assert.match(lost, LOST);
-    assert.match(over, /Redis answers again after .* Meanwhile \d+ renewals failed, and 20 leases were lost\./);
+    assert.match(
+      over,
+      /Redis answers again after .* During the outage, \d+ renewals failed, and 20 leases were lost\./,
+    );
     return holder.output;
   } finally {
     await redis.stop();
@@ -56,7 +59,7 @@ async function duringOutage(application) {
 async function afterStandstill(application) {
   const holder = startScene(application, 'standsStill');
   await holder.ends();
-  assert.match(holder.output, /this process stood still for at least \d(\.\d)? s\. .*raise leaseMs \(1000\)/);
+  assert.match(holder.output, /the event loop was blocked for at least \d(\.\d)? s\. .*raise leaseMs \(1000\)/);
   return holder.output;
 }
 

@@ -22,7 +22,7 @@ const SAYS = {
   'tag key': /InvalidLockOptionsError: The key function of Orders\.refund threw: Value 1 of a key, after "order:", is/,
   'allowed names': /^nothing$/,
   deadlock:
-    /LockTimeoutError: .*This call holds "account:[xy]" meanwhile, and the holder waits for that: a deadlock.*docs\/guide\/several-resources\.md/,
+    /LockTimeoutError: .*This call also holds "account:[xy]", and the holder waits for that: a deadlock.*docs\/guide\/several-resources\.md/,
   'Redis away': /LockUnavailableError: true .*Redis/,
 };
 

@@ -12,7 +12,7 @@ export interface Field extends Readonly<Record<string, unknown>> {
 export const REASON: Field = {
   name: 'reason',
   label: 'Reason',
-  help: 'It stands in the log, with your name.',
+  help: 'Written to the log, with your name.',
   maxlength: 200,
 };
 
@@ -45,7 +45,7 @@ export function ask(
     try {
       done = await run(values);
     } catch (error) {
-      problem = error instanceof Problem ? error.message : 'No answer has come. Look whether it was done.';
+      problem = error instanceof Problem ? error.message : 'No answer arrived. Check if it was done.';
     }
     isBusy = false;
     draw();

@@ -136,7 +136,7 @@ async function ask(address: string, init: RequestInit): Promise<Response> {
   );
 }
 
-const SIGN_IN = 'Sign in to the application, then ask again.';
+const SIGN_IN = 'Sign in to the application, then refresh.';
 
 /** Of the lock service that is shown. */
 function ofService(name: string): string {

@@ -51,9 +51,9 @@ function draw(): void {
             h(
               'p.about',
               seenAt > 0 && `Last seen at ${clock(seenAt)}. `,
-              isFinal() ? 'This page has stopped asking.' : 'This page goes on asking.',
+              isFinal() ? 'This page has stopped refreshing.' : 'This page keeps refreshing.',
             ),
-            h('button', { onclick: () => look() }, 'Ask now'),
+            h('button', { onclick: () => look() }, 'Refresh now'),
           ]
         : found && session
           ? VIEWS[view]?.(found)
@@ -63,11 +63,11 @@ function draw(): void {
 }
 
 function headOf({ code, status }: Problem): string {
-  if (code === 'REDIS_AWAY') return 'Redis cannot be reached.';
+  if (code === 'REDIS_AWAY') return 'Redis is unreachable.';
   const heads: Record<number, string> = {
     0: 'No answer.',
     401: 'You are signed out.',
-    403: 'You may not look.',
+    403: 'You are not allowed to see this page.',
     429: 'Too many requests.',
   };
   return heads[status] ?? `That did not work (${status}).`;
@@ -105,17 +105,17 @@ function status(): Tree {
   const word = problem
     ? isFinal()
       ? 'bad Stopped'
-      : 'bad Trying again'
+      : 'bad Retrying'
     : isPaused
       ? 'calm Paused'
       : seenAt
         ? 'good Live'
-        : 'calm Asking';
+        : 'calm Loading';
   const age = Date.now() - seenAt;
   return h(
     'div.status',
     h('span.age', state(word, 'strong'), seenAt > 0 && [' ', h('span', age < 3_000 ? 'now' : `${span(age)} old`)]),
-    h('button', { onclick: pause }, isPaused ? 'Go on' : 'Pause'),
+    h('button', { onclick: pause }, isPaused ? 'Resume' : 'Pause'),
     select('Colours', SCHEMES, scheme, (next) => {
       scheme = next;
       kept('scheme', next);

@@ -80,7 +80,7 @@ export const title = (text: string, total: number): Tree => h('h1', text, ' ', h
 export function nothing(meaning: string): Child {
   const { view, query } = here();
   return query.filter || query.state || query.group
-    ? ['Nothing fits. ', h('a', { href: to(view) }, 'Show all')]
+    ? ['No matches. ', h('a', { href: to(view) }, 'Show all')]
     : meaning;
 }
 
@@ -122,11 +122,11 @@ const number = (value: number | undefined): Child => (value ? count(value) : h('
 
 const LIVES: Readonly<Record<LockLife, string>> = {
   alive: 'good alive',
-  notRenewed: 'calm alive, does not renew',
+  notRenewed: 'calm alive, not renewing',
   released: 'calm released',
   silent: 'bad does not answer',
-  gone: 'bad gone, most likely dead',
-  unheard: 'calm not heard',
+  gone: 'bad disconnected, probably dead',
+  unheard: 'calm no report',
   noHolder: 'calm no holder found',
 };
 
@@ -135,7 +135,7 @@ export const life = (of: LockLife | undefined): Child => of && state(LIVES[of]);
 export const bar = (part: number, look = ''): Tree =>
   h('span.track', h(`span.fill.${look}`, { '--part': part.toFixed(3) }));
 
-export const COUNTING = 'Counting has just begun.';
+export const COUNTING = 'Counting has just started.';
 
 /** Of each lease in sight: its longest time, and its end. A page may stay open for weeks, so it forgets them at times. */
 const leases = new Map<string, readonly [longest: number, until: number]>();

@@ -12,16 +12,14 @@ const MAX_ROWS = 20;
 
 export const contention = defineCommand({
   name: 'contention',
-  summary: 'Shows which work waits for which: now, and in the last minutes.',
+  summary: 'Shows which work waits for which, now and in the last minutes.',
   args: [],
   options: {
-    for: durationOption(
-      `How long to count first, where no instance counts yet. ${DEFAULT_FOR_MS / 1_000}s without it.`,
-    ),
+    for: durationOption(`How long to count if no instance counts yet. Default: ${DEFAULT_FOR_MS / 1_000}s.`),
   },
   details: [
-    'Instances begin to count when they are asked for the first time, and stop a minute after the last time. So the',
-    'first call counts for a while; a call within the next minute shows all since then, of the last ten minutes at most.',
+    'Instances start counting at the first call and stop a minute after the last one. So the',
+    'first call takes a while; a call within the next minute shows everything since then, up to ten minutes.',
   ],
   examples: ['contention', 'contention --for 1m'],
   async run({ options, output, terminal, session, signal }) {
@@ -30,7 +28,7 @@ export const contention = defineCommand({
     const isCounting = roll.instances.some(({ lastMinute }) => lastMinute !== null);
     const countMs = options.for ?? (isCounting ? 0 : DEFAULT_FOR_MS);
     if (countMs > 0) {
-      terminal.progress(`The instances count for ${longDuration(countMs)} …`);
+      terminal.progress(`Counting for ${longDuration(countMs)} …`);
       await pauseFor(countMs, signal);
       roll = await pollInstances(opened);
     }
@@ -40,7 +38,7 @@ export const contention = defineCommand({
       json: { keyPrefix: opened.keyPrefix, completeness: roll.completeness, now, blockers },
       shown: [
         tableOf(['WAITS NOW', 'FOR', 'CALLS', 'LONGEST WAIT'], now, 'No call waits now.'),
-        tableOf(['WAITED', 'FOR', 'CALLS', 'TIME IN ALL'], blockers, 'No call has waited since the instances count.'),
+        tableOf(['WAITED', 'FOR', 'CALLS', 'TIME IN ALL'], blockers, 'No call has waited since counting started.'),
       ],
     });
     return tellMissing(roll, output) ? 'partial' : 'done';

@@ -5,12 +5,12 @@ import { pollInstances, tellMissing } from '../frame/roll.js';
 
 export const instances = defineCommand({
   name: 'instances',
-  summary: 'Lists the instances: version, uptime, whether they hear messages, and what they hold and wait for.',
+  summary: 'Lists the instances: version, uptime, if they receive messages, and what they hold and wait for.',
   args: [],
   options: {},
   details: [
-    'LOOP is how long one turn of the event loop took when it was asked, STOOD STILL the longest standstill of the last',
-    'minute. An instance that does not hear messages asks every second instead, so its waits end later.',
+    'LOOP is how long one turn of the event loop took just now, BLOCKED the longest time it was blocked in the last',
+    'minute. An instance that receives no messages polls every second instead, so its waits end later.',
   ],
   examples: ['instances'],
   async run({ output, session }) {
@@ -27,8 +27,8 @@ export const instances = defineCommand({
             'VERSION',
             'UP FOR',
             'LOOP',
-            'STOOD STILL',
-            'HEARS',
+            'BLOCKED',
+            'MESSAGES',
             'HELD',
             'WAITING',
             'LEADS',
@@ -45,7 +45,7 @@ export const instances = defineCommand({
   },
 });
 
-const HEALTH = { up: 'up', renewalsFail: 'renewals fail', shuttingDown: 'shuts down' } as const;
+const HEALTH = { up: 'up', renewalsFail: 'renewals fail', shuttingDown: 'shutting down' } as const;
 
 function rowOf(instance: Instance): CellValue[] {
   const { held, waiting, more, leaderships } = instance;

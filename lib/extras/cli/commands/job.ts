@@ -28,9 +28,9 @@ export const job = defineCommand({
   options: {
     history: flagOption(`Lists its newest runs, at most ${MAX_RUNS}, and the ticks that were missed.`),
     pause: durationOption('No instance runs its ticks for this long. A run that has begun is not stopped.'),
-    resume: flagOption('Ends the pause. Ticks that were due meanwhile do not run.'),
-    run: flagOption('Asks the instances that have the job: one of them runs it now, also while it is paused.'),
-    wait: durationOption('With --run: how long to wait for its end, 10 min by default. The run goes on after it.'),
+    resume: flagOption('Ends the pause. Ticks that were due during the pause do not run.'),
+    run: flagOption('Runs it now on one of the instances that have it, even while it is paused.'),
+    wait: durationOption('With --run: how long to wait for its end. Default: 10 min. The run continues after that.'),
     ...OPERATOR_OPTIONS,
   },
   examples: [
@@ -44,7 +44,7 @@ export const job = defineCommand({
     const [name] = args as [string];
     const { history, pause, resume, run } = options;
     if ([history, pause !== undefined, resume, run].filter(Boolean).length > 1) {
-      throw new UsageError('State one of --history, --pause, --resume and --run.');
+      throw new UsageError('Pass only one of --history, --pause, --resume and --run.');
     }
     jobResource(name);
     const opened = await session();

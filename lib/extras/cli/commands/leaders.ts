@@ -8,7 +8,7 @@ export const leaders = defineCommand({
   summary: 'Lists the leaderships: who leads, whether that process answers, and how many candidates wait.',
   args: [],
   options: {},
-  details: ['Where an instance does not answer, all keys are looked through, so that its leaderships are listed, too.'],
+  details: ['If an instance does not answer, all keys are scanned, so that its leaderships are listed, too.'],
   examples: ['leaders'],
   async run({ output, session }) {
     const opened = await session();

@@ -26,15 +26,15 @@ export const ls = defineCommand({
   options: {
     waiting: flagOption('Lists only what is waited for.'),
     group: textOption('group', 'Lists only what a call of this group holds or waits for.'),
-    scan: flagOption('Looks through all keys, too: it finds dead holders that no call waits for.'),
-    limit: integerOption('number', `How many rows to list at most. ${DEFAULT_LIMIT} without it.`),
+    scan: flagOption('Scans all keys, too: finds dead holders that no call waits for.'),
+    limit: integerOption('number', `How many rows to list at most. Default: ${DEFAULT_LIMIT}.`),
   },
   details: [
-    'The prefix is that of the names of resources: ls order: lists order:7. It is plain text, not a pattern.',
-    'The instances are asked, and each answers from its memory. A holder that no instance names, of a resource that a',
-    'call waits for, is looked up in Redis: STATE says that it is dead. --scan goes through all keys of the database, a',
-    'thousand at a time, and blocks no other client.',
-    'A lease that was ended by release shows until its holder hears of it, at its next renewal: until then, it works on.',
+    'The prefix is plain text, not a pattern: ls order: lists order:7.',
+    'Each instance answers from its memory. If no instance reports the holder of a resource that a call waits for,',
+    'it is looked up in Redis, and STATE shows that it is dead. --scan visits all keys of the database, a',
+    'thousand at a time, without blocking other clients.',
+    'A lease ended by release is listed until the next renewal of its holder, which keeps working until then.',
   ],
   examples: ['ls', 'ls order: --waiting', 'ls --scan', 'ls --json'],
   async run({ args, options, output, session }) {
@@ -47,7 +47,7 @@ export const ls = defineCommand({
       ...(group !== undefined && { group }),
     }).catch((error: unknown) => {
       if (!(error instanceof LockUnavailableError)) throw error;
-      output.note(`The instances cannot be asked (${error.message}), so all keys are looked through.`);
+      output.note(`The instances cannot be queried (${error.message}), so all keys are scanned.`);
       return undefined;
     });
     return roll ? listRoll(opened, roll, wanted, output) : listKeys(opened, wanted, output);
@@ -55,7 +55,7 @@ export const ls = defineCommand({
 });
 
 const COLUMNS = ['RESOURCE', 'MODE', 'HOLDER', 'WORK', 'TOKEN', 'HELD FOR', 'LEFT', 'WAITERS', 'OLDEST WAIT', 'STATE'];
-const NOTHING = 'Nothing is held, and nothing is waited for.';
+const NOTHING = 'No locks are held, and no call waits.';
 
 /** A holder, or a resource that is free and waited for. */
 interface Lock {
@@ -76,7 +76,7 @@ function listRoll({ keyPrefix }: Session, roll: Roll, wanted: Wanted, output: Ou
   const locks = found.slice(0, wanted.limit).map(rowOf);
   const { completeness } = roll;
   output.print(shown({ keyPrefix, completeness, locks }, locks));
-  const isPartial = tellMissing(roll, output, wanted.scan ? null : ' ls --scan lists all that is held.');
+  const isPartial = tellMissing(roll, output, wanted.scan ? null : ' ls --scan lists everything that is held.');
   return tellMore(found.length, wanted, output) || isPartial ? 'partial' : 'done';
 }
 
@@ -90,7 +90,7 @@ function rowOf({ resource, mode, lease, ...waits }: SeenLock): Lock {
 const STATES: Readonly<Record<LeaseLife, string>> = {
   ...LIFE_WORDS,
   alive: 'alive',
-  notRenewed: 'alive, does not renew',
+  notRenewed: 'alive, not renewing',
   released: 'released',
 };
 
@@ -137,6 +137,6 @@ function shown(json: object, locks: readonly Lock[]): Found {
 
 function tellMore(found: number, { limit }: Wanted, output: Output): boolean {
   if (found <= limit) return false;
-  output.note(`There are more than ${limit} rows. State a prefix, or a larger --limit.`);
+  output.note(`There are more than ${limit} rows. Pass a prefix, or a larger --limit.`);
   return true;
 }

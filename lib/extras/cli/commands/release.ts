@@ -12,23 +12,23 @@ import { labelText } from '../../views/locks.js';
 import { pauseFor } from '../frame/pause.js';
 import type { Session } from '../frame/session.js';
 
-const STILL_WORKS = 'That does not stop the holder: it may work on until its next renewal is refused, or longer.';
+const STILL_WORKS = 'That does not stop the holder: it may keep working until its next renewal is refused, or longer.';
 
 export const release = defineCommand({
   name: 'release',
-  summary: 'Ends one lease, by its token. The next one in the queue asks for the lock at once.',
+  summary: 'Ends one lease by its token. The next waiter in the queue asks for the lock at once.',
   args: [{ name: 'resource', isRequired: true }],
   options: {
     token: integerOption(
       'number',
       'The fencing token of the lease, as ls and why show it. A later lease is left alone.',
     ),
-    yes: flagOption('Does not ask. Needed where there is no terminal.'),
+    yes: flagOption('Skips the confirmation. Required without a terminal.'),
     ...OPERATOR_OPTIONS,
   },
   details: [
     'Without --token, it prints the holders and what they may still do, and changes nothing.',
-    'There is no way to end all leases, or those of a pattern.',
+    'You cannot end all leases at once, or leases by a pattern.',
   ],
   examples: ['release order:7', 'release order:7 --token 1791763 --by ann --reason OPS-17'],
   isWriting: true,
@@ -58,7 +58,7 @@ export const release = defineCommand({
       output.note(describe(name, holder));
       output.note(`${STILL_WORKS} ${waiters.length} in the queue.`);
       if (!terminal.isInteractive) {
-        throw new CliError('usage', 'There is no terminal to ask at: add --yes. Nothing was changed.');
+        throw new CliError('usage', 'There is no terminal for the confirmation: add --yes. Nothing was changed.');
       }
       const isSure = await terminal.confirm('End this lease?', signal);
       if (!isSure) throw new CliError('usage', 'Nothing was changed.');
@@ -81,11 +81,11 @@ export const release = defineCommand({
     });
     const where =
       reportedBy === undefined
-        ? 'No instance has reported it: only this line and --json say so.'
+        ? 'No instance has reported it: this line and --json are the only record.'
         : `${plainOrQuoted(reportedBy)} has reported it in its log.`;
     output.note(`Asked for ${describeOperator(operator)}. ${where}`);
     const hearsInMs = Math.max(0, holder.leaseMs / 3 - renewedMsAgo(holder));
-    output.note(`The holder hears of it at its next renewal, in about ${longDuration(hearsInMs)}.`);
+    output.note(`The holder finds out at its next renewal, in about ${longDuration(hearsInMs)}.`);
     return 'done';
   },
 });

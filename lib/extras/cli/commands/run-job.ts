@@ -48,7 +48,7 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
   if (isMissing) {
     throw new CliError(
       'refused',
-      `${where} has taken the request to run the job ${quote(name)}, and has not begun. It is not connected any more: ` +
+      `${where} has taken the request to run the job ${quote(name)}, and has not begun. It is no longer connected: ` +
         `most likely its process is dead, and no other instance runs it for this request. See if it has run, and ask ` +
         `again: ${commandLine('job', name, '--history')}`,
     );
@@ -58,9 +58,9 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
     const history = commandLine('job', name, '--history');
     output.note(
       run
-        ? `${where} runs the job ${quote(name)}, and has not ended within ${longDuration(waitMs)}. It goes on. See its end: ${history}`
+        ? `${where} runs the job ${quote(name)}, and has not ended within ${longDuration(waitMs)}. It keeps running. See its end: ${history}`
         : `${where} has taken the request to run the job ${quote(name)}, and has not begun within ${longDuration(waitMs)}: ` +
-            `an earlier run goes on, or it is frozen. It may begin later. See if it has: ${history}`,
+            `an earlier run has not ended, or it is frozen. It may begin later. See if it has: ${history}`,
     );
     return 'partial';
   }

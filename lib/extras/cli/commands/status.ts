@@ -15,12 +15,12 @@ const MAX_APPLICATIONS = 10;
 
 export const status = defineCommand({
   name: 'status',
-  summary: 'Shows the fleet at one look: Redis, instances, what is held and waited for, leaders and jobs.',
+  summary: 'Shows the fleet at a glance: Redis, instances, what is held and waited for, leaders and jobs.',
   args: [],
   options: {},
   details: [
     `Without --prefix, it shows each application that it finds on that Redis, at most ${MAX_APPLICATIONS}.`,
-    'It ends with 3 where locks cannot be had, and with 5 where not all instances have answered.',
+    'Exits with 3 if locks are unavailable, and with 5 if some instances have not answered.',
   ],
   examples: ['status', 'status --prefix shop'],
   async run({ output, applications }) {
@@ -41,12 +41,12 @@ export const status = defineCommand({
     let isPartial = false;
     for (const { roll, keyPrefix } of looks) {
       const note = (line: string): void => output.note(hasSeveral ? `${keyPrefix}: ${line}` : line);
-      if (!roll) note('The instances cannot be asked.');
+      if (!roll) note('The instances cannot be queried.');
       isPartial = (roll ? tellMissing(roll, { note }) : true) || isPartial;
     }
     const left = found?.prefixes.slice(sessions.length) ?? [];
     if (left.length > 0) {
-      output.note(`Not looked at, because they are many: ${quoteSome(left, 20)}. Choose one by --prefix.`);
+      output.note(`Skipped, because there are many: ${quoteSome(left, 20)}. Choose one with --prefix.`);
       isPartial = true;
     }
     if (looks.some(({ roll, state }) => state === 'down' || (!roll && state === 'notTried'))) return 'redis';
@@ -122,10 +122,10 @@ function tablesOf(look: Look, isNamed: boolean): Table[] {
 
 const STATES = { up: 'up', degraded: 'degraded', down: 'down', notTried: 'seen from outside' } as const;
 const LOCKS = {
-  up: 'can be had',
-  degraded: 'can be had',
-  down: 'cannot be had',
-  notTried: 'not tried: this user may only look',
+  up: 'available',
+  degraded: 'available',
+  down: 'unavailable',
+  notTried: 'not tried: this user is read-only',
 } as const;
 
 const LONGEST = 5;
@@ -165,7 +165,7 @@ function fleetLines(fleet: FleetCounts): [string, string][] {
       describeDeadlock(calls, quote(calls[0]!.instanceId)),
     ]),
     ['instances', `${heard} heard, ${silent.length} silent${silent.length > 0 ? `: ${quoteSome(silent, 3)}` : ''}`],
-    ...(deaf.length > 0 ? [['deaf', `hear no messages: ${quoteSome(deaf, 3)}`] as [string, string]] : []),
+    ...(deaf.length > 0 ? [['deaf', `receive no messages: ${quoteSome(deaf, 3)}`] as [string, string]] : []),
     ['held', `${held}`],
     ['waiting', waiting === 0 ? '0' : `${waiting}, the oldest for ${longDuration(oldestWaitMs)}`],
     ...dead.slice(0, LONGEST),

@@ -11,11 +11,11 @@ const LOOK_EVERY_MS = 1_000;
 
 export const watch = defineCommand({
   name: 'watch',
-  summary: 'Tells of grants, waits, losses and releases as they happen, until Ctrl-C.',
+  summary: 'Streams grants, waits, losses and releases until Ctrl-C.',
   args: [{ name: 'prefix' }],
-  options: { for: durationOption('Ends after this time.') },
+  options: { for: durationOption('Stops after this time.') },
   details: [
-    'It asks the instances once a second, and tells what has changed: a lease that is shorter than that may not show.',
+    'Polls the instances once a second and prints what has changed: a shorter lease may not show.',
     'With --json, each line is one change.',
   ],
   examples: ['watch', 'watch order: --json', 'watch --for 1m'],
@@ -121,11 +121,11 @@ function textOf({ event, instance, resource = '', fencingToken, work, forMs, cou
     case 'appeared':
       return `appeared   ${who}`;
     case 'gone':
-      return `gone       ${who} does not answer any more`;
+      return `gone       ${who} no longer answers`;
     case 'leads':
       return `leads      ${who} leads ${what}`;
     case 'leadsNoMore':
-      return `steps down ${who} does not lead ${what} any more`;
+      return `steps down ${who} no longer leads ${what}`;
   }
 }
 

@@ -15,8 +15,8 @@ export const who = defineCommand({
   args: [{ name: 'instance', isRequired: true }],
   options: {},
   details: [
-    'A part of the id is enough where only one instance has it: the host, or the process id.',
-    'Of an instance that does not answer, it shows what it holds as Redis knows it.',
+    'A part of the id is enough if only one instance has it: the host, or the process id.',
+    'If the instance does not answer, shows what it holds according to Redis.',
   ],
   examples: ['who api-3:4711', 'who 4711'],
   async run({ args, output, session }) {
@@ -33,7 +33,7 @@ export const who = defineCommand({
       output.print({ json: { keyPrefix, ...instance }, shown: shownOf(instance) });
       const { held, waiting } = instance.more;
       if (held + waiting === 0) return 'done';
-      output.note(`It does not list all: ${held} more held, ${waiting} more waiting.`);
+      output.note(`Not everything is listed: ${held} more held, ${waiting} more waiting.`);
       return 'partial';
     }
     const states = await client.operators.list({ limit: MAX_LEASES });
@@ -52,7 +52,7 @@ export const who = defineCommand({
     const name = plainOrQuoted(instanceId);
     output.note(
       isSilent
-        ? `${name} is connected, and does not answer: frozen, too busy, deaf or of an older version.`
+        ? `${name} is connected but does not answer: frozen, too busy, deaf or of an older version.`
         : `${name} is dead: no such process is connected.`,
     );
     return 'partial';
@@ -64,7 +64,7 @@ function shownOf(instance: Instance) {
   const leads = leaderships.map(({ name, isLeader }) => `${name}${isLeader ? ' (leads)' : ''}`);
   const about = [
     `${plainOrQuoted(instance.instanceId)}: version ${instance.version}, up for ${longDuration(instance.uptimeMs)}`,
-    `${instance.hearing ? 'hears' : 'does not hear'} messages`,
+    `${instance.hearing ? 'receives messages' : 'receives no messages'}`,
     ...(leads.length > 0 ? [`campaigns for ${leads.join(', ')}`] : []),
     ...(jobs.length > 0 ? [`has the jobs ${jobs.join(', ')}`] : []),
   ];
@@ -72,7 +72,7 @@ function shownOf(instance: Instance) {
     `${about.join('; ')}.`,
     heldTable(held.map((each) => ({ ...each, work: workOf(each) }))),
     {
-      columns: ['WAITS FOR', 'MODE', 'WAITED', 'PLACE', 'WORK', 'HOLDS MEANWHILE'],
+      columns: ['WAITS FOR', 'MODE', 'WAITED', 'PLACE', 'WORK', 'ALSO HOLDS'],
       rows: waiting.map((each) => [
         each.resource,
         each.mode,

@@ -16,12 +16,12 @@ const WATCH_EVERY_MS = 2_000;
 
 export const why = defineCommand({
   name: 'why',
-  summary: 'Says why a call cannot get a resource: who holds it, whether the holder lives, and what to do.',
+  summary: 'Explains why a call cannot get a resource: who holds it, if the holder is alive, and what to do.',
   args: [{ name: 'resource', isRequired: true }],
-  options: { watch: flagOption('Goes on looking, every two seconds, until Ctrl-C.') },
+  options: { watch: flagOption('Checks again every two seconds until Ctrl-C.') },
   details: [
-    'It looks twice, a moment apart: a lease that is renewed in between has a living holder. And it asks the process of',
-    'the holder whether it answers.',
+    'Checks twice, a moment apart: if the lease is renewed in between, the holder is alive. It also asks the process',
+    'of the holder to answer.',
   ],
   examples: ['why order:7', 'why cron:nightly-report --watch'],
   async run({ args, options, output, terminal, session, signal }) {
@@ -35,7 +35,7 @@ export const why = defineCommand({
     let roll = await rollFor(seen.state);
     do {
       const waitMs = options.watch ? WATCH_EVERY_MS : untilNextLook(seen.state, roll);
-      if (seen.state.holders.length > 0) terminal.progress(`Looks again in ${longDuration(waitMs)} …`);
+      if (seen.state.holders.length > 0) terminal.progress(`Checking again in ${longDuration(waitMs)} …`);
       if (seen.state.holders.length > 0 || options.watch) await pauseFor(waitMs, signal);
       const again = await client.operators.explain(resource);
       roll = await rollFor(again.state);

@@ -12,13 +12,13 @@ const MARKS = { ok: 'ok', note: 'note', warning: 'WARNING', failed: 'FAILED', un
 
 export const doctor = defineCommand({
   name: 'doctor',
-  summary: 'Looks whether Redis is fit for locks, and says what to change.',
+  summary: 'Checks if Redis is fit for locks, and suggests what to change.',
   args: [],
   options: {},
   details: [
-    'It writes one key that ends after seconds, and one message. It takes no lock.',
-    'What Redis does not tell the user is unknown, and no warning: managed services allow no CONFIG.',
-    'The exit code is 0 where all is well, 1 with a warning, and 3 where locks cannot be had.',
+    'Writes one key that expires after seconds, and publishes one message. Takes no lock.',
+    'A setting that Redis hides from the user is unknown, not a warning: managed services do not allow CONFIG.',
+    'Exits with 0 if all is well, 1 with a warning, and 3 if locks are unavailable.',
   ],
   examples: ['doctor --url redis://localhost:6379', 'doctor --json'],
   run: runDoctor,
@@ -36,7 +36,7 @@ async function runDoctor({ session, output }: CommandContext): Promise<ExitName>
 
 /** What the doctor says where Redis cannot be reached. */
 export function findAway(message: string): Finding & { readonly fix: string } {
-  const fix = 'Look at the address, the password, TLS (rediss://), and what is between this machine and Redis.';
+  const fix = 'Check the address, the password, TLS (rediss://), and the network between this machine and Redis.';
   return { ...failing('connection', message, fix), fix };
 }
 

@@ -50,6 +50,6 @@ export function failing(check: string, message: string, fix: string): Finding {
 export function unknown(check: string, message: string, right: string, error?: unknown): Finding {
   const { failure, message: reason } = error instanceof LockStoreError ? error : toStoreError(error);
   const isAnswer = error === undefined || failure === 'refused';
-  const fix = isAnswer ? `To learn it, run the doctor as a user with ${right}.` : `Redis did not answer: ${reason}`;
+  const fix = isAnswer ? `To find out, run doctor as a user with ${right}.` : `Redis did not answer: ${reason}`;
   return { check, status: 'unknown', message, fix };
 }

@@ -15,14 +15,14 @@ const FIXES: Readonly<Record<string, string>> = {
   WRONGPASS: 'Put the right user and password into the connection.',
   OOM: 'Raise maxmemory, or remove other data.',
   LOADING: 'Wait until Redis has loaded its data.',
-  BUSY: 'End the script by SCRIPT KILL.',
-  MISCONF: 'See the log of Redis, and its disk.',
+  BUSY: 'End the script with SCRIPT KILL.',
+  MISCONF: 'Check the Redis log and disk.',
   NOREPLICAS: 'Start the replicas, or lower min-replicas-to-write.',
   CLUSTERDOWN: 'See CLUSTER INFO and CLUSTER NODES.',
   NO_SERVER: 'See CLUSTER INFO and CLUSTER NODES.',
   WRONGTYPE: 'Give the locks a keyPrefix of their own.',
-  SLOW: 'Look at the load of Redis: SLOWLOG GET, INFO commandstats.',
-  TIMEOUT: 'Look at the load of Redis: SLOWLOG GET, INFO commandstats. Or state a longer --timeout.',
+  SLOW: 'Check the load of Redis: SLOWLOG GET, INFO commandstats.',
+  TIMEOUT: 'Check the load of Redis: SLOWLOG GET, INFO commandstats. Or set a longer --timeout.',
 };
 const OTHER_FIX = 'See the log of Redis.';
 /** Checks of their own tell of these, and with the remedy. */
@@ -32,10 +32,10 @@ const TOLD_ELSEWHERE = ['NOPERM', 'NO_INBOX', 'INBOX_REFUSED', 'INBOX_LOSES', 'E
 export function findHealth({ status, problems, topology, servers }: LockHealth): Finding[] {
   const others = problems.filter(({ code }) => !TOLD_ELSEWHERE.includes(code));
   const where = servers.total > 1 ? `, ${servers.up} of ${count(servers.total, 'server')} up` : '';
-  if (status !== 'down') return [ok('locks', `A lock could be taken now (${topology}${where}).`)];
+  if (status !== 'down') return [ok('locks', `Redis accepts locks (${topology}${where}).`)];
   const found = others.map(({ code, message }) => failing('locks', message, FIXES[code] ?? OTHER_FIX));
   if (found.length > 0) return found;
-  return [failing('locks', 'No lock can be taken now.', 'See the other lines.')];
+  return [failing('locks', 'Locks are unavailable.', 'See the other lines.')];
 }
 
 /** @param user as Redis calls it, if it tells that */
@@ -48,8 +48,7 @@ export function findRights({ needed, helpful, isOfCluster }: MissingRights, user
   }
   if (needed.length > 0) found.push(failing('rights', 'The Redis user lacks rights that locks need.', command(needed)));
   if (helpful.length > 0) {
-    const message =
-      'The Redis user lacks rights that locks can do without. Waiters may hear late, and errors tell less.';
+    const message = 'The Redis user lacks optional rights. Waiters may be notified late, and errors have less detail.';
     found.push(warning('rights', message, command(helpful)));
   }
   if (needed.length + helpful.length === 0) {
@@ -78,11 +77,11 @@ export async function findMessages(client: Redis, keys: Keys): Promise<Finding> 
     // Its answer does not matter, a refusal does.
     const refused = new Promise<never>((_, reject) => void sender.publish(channel, 'doctor').catch(reject));
     const afterMs = await within(HEARD_WITHIN_MS, Promise.race([heard, refused]));
-    if (afterMs !== undefined) return ok('messages', `A message was heard after ${afterMs.toFixed(1)} ms.`);
-    return warning('messages', 'A message was published, and not heard: a lock that is contended comes late.', fix);
+    if (afterMs !== undefined) return ok('messages', `A message arrived after ${afterMs.toFixed(1)} ms.`);
+    return warning('messages', 'A message was published but did not arrive: waiters get contended locks late.', fix);
   } catch (error) {
     const { message } = error as Error;
-    return warning('messages', `No message can be heard, so a lock that is contended comes late: ${message}`, fix);
+    return warning('messages', `No messages can be received, so waiters get contended locks late: ${message}`, fix);
   } finally {
     listener.disconnect();
     sender.disconnect();
@@ -112,11 +111,11 @@ export async function findForeignKeys(
       }
     }
   } catch (error) {
-    return unknown('prefix', `It is not known which keys begin with ${prefix}:`, '+scan', error);
+    return unknown('prefix', `Cannot tell which keys begin with ${prefix}:`, '+scan', error);
   }
-  const looked = isWhole ? '' : ` Only ${STEPS * 1_000} keys were looked at.`;
+  const looked = isWhole ? '' : ` Only ${STEPS * 1_000} keys were checked.`;
   if (foreign.size === 0) return ok('prefix', `No other application has keys that begin with ${prefix}:.${looked}`);
-  const fix = 'Give one of them another prefix. Rights and SCAN by the prefix are for both now.';
+  const fix = 'Give one of them another prefix. For now, rights and SCAN by this prefix apply to both.';
   return note(
     'prefix',
     `Another application has keys that begin with ${prefix}:, such as ${quoteSome([...foreign], 2)}.${looked}`,
@@ -134,7 +133,7 @@ export async function findInstances(clients: readonly Redis[], keys: Keys, ownIn
       for (const channel of channels) instances.add(channel.slice(start.length).replace(/\/[^/]*$/, ''));
     }
   } catch (error) {
-    return unknown('instances', 'It is not known which processes use the prefix.', '+pubsub|channels', error);
+    return unknown('instances', 'Cannot tell which processes use the prefix.', '+pubsub|channels', error);
   }
   instances.delete(ownInstanceId);
   instances.delete('doctor');

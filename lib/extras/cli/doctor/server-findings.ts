@@ -32,7 +32,7 @@ export function findingsOf(facts: ServerFacts): Finding[] {
 
 function version({ name, version }: ServerFacts): Finding {
   if (name === undefined || version === undefined)
-    return unknown('version', 'Redis does not tell its version.', '+info');
+    return unknown('version', 'Redis does not report its version.', '+info');
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isOld = major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < MIN_VERSION[1]);
   const named = `${name} ${plainOrQuoted(version)}`;
@@ -48,18 +48,18 @@ function version({ name, version }: ServerFacts): Finding {
 function role({ info }: ServerFacts): Finding | undefined {
   if (info.get('role') !== 'slave') return undefined;
   const fix = 'Connect to the primary, or write the connection by { sentinels, name } or { cluster }.';
-  return failing('role', 'This server is a replica, and refuses to write.', fix);
+  return failing('role', 'This server is a replica, and rejects writes.', fix);
 }
 
 function eviction({ info }: ServerFacts): Finding {
   const { policy, isPossible, evictedKeys } = evictionOf(info) ?? {};
-  if (policy === undefined) return unknown('eviction', 'Redis does not tell its maxmemory-policy.', '+info');
+  if (policy === undefined) return unknown('eviction', 'Redis does not report its maxmemory-policy.', '+info');
   if (policy === 'noeviction') return ok('eviction', 'maxmemory-policy is noeviction.');
   const fix = 'CONFIG SET maxmemory-policy noeviction, or keep locks in a Redis of their own.';
   const found = `maxmemory-policy is ${policy}: Redis may remove locks when memory is short`;
-  if (!isPossible) return note('eviction', `${found}. It has no maxmemory, so it never is.`, fix);
+  if (!isPossible) return note('eviction', `${found}. No maxmemory is set, so it never is.`, fix);
   const already = evictedKeys ? ` It has removed ${count(evictedKeys, 'key')} since it started.` : '';
-  return warning('eviction', `${found}, and then two processes hold the same one.${already}`, fix);
+  return warning('eviction', `${found}, and then two processes hold the same lock.${already}`, fix);
 }
 
 function memory({ info }: ServerFacts): Finding | undefined {
@@ -76,31 +76,31 @@ function memory({ info }: ServerFacts): Finding | undefined {
 
 function persistence({ info, save, fsync }: ServerFacts): Finding {
   const check = 'persistence';
-  if (!info.has('aof_enabled')) return unknown(check, 'Redis does not tell how it keeps its data.', '+info');
+  if (!info.has('aof_enabled')) return unknown(check, 'Redis does not report how it persists its data.', '+info');
   if (info.get('rdb_last_bgsave_status') === 'err' || info.get('aof_last_write_status') === 'err') {
-    const fix = 'See the log of Redis, and its disk. With stop-writes-on-bgsave-error, it refuses locks meanwhile.';
+    const fix = 'Check the Redis log and disk. With stop-writes-on-bgsave-error, it refuses locks until then.';
     return warning(check, 'Redis could not save its data the last time.', fix);
   }
   if (info.get('aof_enabled') !== '1') {
-    const how = save === undefined || save !== '' ? 'There is no append-only file' : 'Nothing is kept over a restart';
+    const how = save === undefined || save !== '' ? 'There is no append-only file' : 'Nothing survives a restart';
     return note(check, `${how}: after a restart, Redis grants locks that are still held.`, SURVIVE_RESTART);
   }
-  if (writesBeforeItAnswers(fsync)) return ok(check, 'An append-only file has each lock before it is granted.');
+  if (writesBeforeItAnswers(fsync)) return ok(check, 'Each lock is in the append-only file before it is granted.');
   const policy = fsync.get('appendfsync');
   const lost =
     policy === undefined
-      ? 'unless appendfsync is always, which it does not tell this user (+config|get)'
+      ? 'unless appendfsync is always, which it does not show this user (+config|get)'
       : policy === 'always'
         ? 'with no-appendfsync-on-rewrite yes'
         : `with appendfsync ${policy}`;
-  const found = `An append-only file keeps locks over a restart, but a crash of the machine loses the last ones ${lost}.`;
+  const found = `Locks survive a restart (append-only file), but a crash of the machine loses the latest ones ${lost}.`;
   return note(check, found, SURVIVE_RESTART);
 }
 
 function replicas({ info, save }: ServerFacts): Finding | undefined {
   if (info.get('role') !== 'master') return undefined;
   const connected = Number(info.get('connected_slaves') ?? 0);
-  if (connected === 0) return note('replicas', 'It has none: while this server is down, no lock can be had.');
+  if (connected === 0) return note('replicas', 'None: locks are unavailable while this server is down.');
   if (save === '' && info.get('aof_enabled') === '0') {
     const found = `${count(connected, 'replica')}, and nothing on disk: if this server restarts before a fail-over, `;
     const fix =
@@ -113,16 +113,16 @@ function replicas({ info, save }: ServerFacts): Finding | undefined {
 
 function clock({ clock: seen }: ServerFacts): Finding {
   if (seen === undefined)
-    return failing('clock', 'Redis does not tell its time, which scripts need.', 'Add +time to the Redis user.');
+    return failing('clock', 'Redis does not report its time, which scripts need.', 'Add +time to the Redis user.');
   const { aheadMs, uncertaintyMs } = seen;
   const awayMs = Math.abs(aheadMs);
   if (awayMs <= CLOCK_MS + uncertaintyMs) {
-    return ok('clock', `Redis and this machine agree, up to ${formatDuration(Math.max(awayMs, uncertaintyMs))}.`);
+    return ok('clock', `Redis and this machine agree to within ${formatDuration(Math.max(awayMs, uncertaintyMs))}.`);
   }
   return warning(
     'clock',
     `The clock of Redis is ${formatDuration(awayMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine.`,
-    'Set both by NTP. Leases do not depend on it, but cron ticks are refused beyond maxClockSkewMs.',
+    'Sync both with NTP. Leases do not depend on it, but cron ticks are refused beyond maxClockSkewMs.',
   );
 }
 

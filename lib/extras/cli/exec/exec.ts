@@ -25,11 +25,11 @@ const KEEP_MS = { least: 1_000, default: 7 * DAY_MS, most: 30 * DAY_MS };
 const UNAVAILABLE_MS = 30_000;
 
 const OPTIONS = {
-  wait: durationOption('How long to wait for the lock. 10m without it, and 0s with --if-busy.'),
-  lease: durationOption('How long Redis keeps the lock if this process dies. 30s without it.'),
+  wait: durationOption('How long to wait for the lock. Default: 10m, or 0s with --if-busy.'),
+  lease: durationOption('How long Redis keeps the lock if this process dies. Default: 30s.'),
   mode: choiceOption(
     ['exclusive', 'read', 'write'],
-    'Which other holders the lock may be held beside. exclusive without it.',
+    'Which other holders may hold the lock at the same time. Default: exclusive.',
   ),
   'if-busy': choiceOption(
     ['fail', 'skip'],
@@ -37,14 +37,14 @@ const OPTIONS = {
   ),
   once: textOption(
     'key',
-    'Runs the command only if none has ended well under this key, such as the tag of the release.',
+    'Runs the command only if none has succeeded under this key, such as the tag of the release.',
   ),
-  keep: durationOption('How long --once is remembered: 1s to 30d. 7d without it.'),
+  keep: durationOption('How long --once is remembered: 1s to 30d. Default: 7d.'),
   [RESTART_QUARANTINE]: durationOption(
     'restartQuarantineMs of the applications. Without it, exec takes locks of a Redis that has just restarted.',
   ),
   'kill-after': durationOption(
-    'How long the command has between SIGTERM and SIGKILL: at most half of the lease. A third of it, and at most 10s, without it.',
+    'How long the command has between SIGTERM and SIGKILL: at most half of the lease. Default: a third of it, and at most 10s.',
   ),
 } as const;
 
@@ -70,9 +70,9 @@ export const exec = defineCommand({
   details: [
     'The lease is renewed as long as the command or a process that it started in its process group runs.',
     'The command has LOCK_RESOURCE and LOCK_FENCING_TOKEN in its environment. It gets SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2.',
-    'If the lease cannot be renewed, and also if exec is killed, the command gets SIGTERM, and SIGKILL when the lease ends.',
-    'The exit code is that of the command: 128 and the number of the signal that ended it, 127 if there is no such command.',
-    'Without --prefix it uses the prefix of --config, or lock. It looks for no prefix, because all runs have to use the same one. --timeout is 30s without it.',
+    'If the lease cannot be renewed, or exec is killed, the command gets SIGTERM, and SIGKILL when the lease ends.',
+    'Exits with the exit code of the command: 128 plus the number of the signal that ended it, 127 if there is no such command.',
+    'Without --prefix it uses the prefix of --config, or lock. It looks for no prefix, because all runs have to use the same one. --timeout is 30s by default.',
   ],
   examples: [
     'exec migrate --once "$RELEASE" -- npx prisma migrate deploy',
@@ -109,14 +109,16 @@ function readRequest({ args, rest, options }: Context): ExecRequest {
   const ifBusy = options['if-busy'];
   LOCK_OPTIONS.options.leaseMs.check('--lease', leaseMs);
   const killAfterMs = options['kill-after'] ?? Math.min(KILL_AFTER_MS, Math.floor(leaseMs / 3));
-  if (process.platform === 'win32') throw new UsageError('exec needs process groups, which Windows has not. Use WSL.');
+  if (process.platform === 'win32')
+    throw new UsageError('exec needs process groups, which Windows does not have. Use WSL.');
   if (once !== undefined && mode === 'read') {
     throw new UsageError('--once needs --mode exclusive or write: readers would run beside each other.');
   }
   if (once !== undefined && !/^[^\s\p{C}]{1,200}$/u.test(once)) {
     throw new UsageError('--once must be 1 to 200 characters without white space. An empty variable stands for none.');
   }
-  if (once === undefined && keep !== undefined) throw new UsageError('--keep says how long --once is remembered.');
+  if (once === undefined && keep !== undefined)
+    throw new UsageError('--keep needs --once: it sets how long --once is remembered.');
   if (keep !== undefined && (keep < KEEP_MS.least || keep > KEEP_MS.most)) {
     throw new UsageError('--keep must be 1s to 30d.');
   }
@@ -239,7 +241,7 @@ async function runHeld(
       return EXIT_CODES.lost.code;
     }
   } catch (error) {
-    note(`The command has ended well, but that is not remembered, so it may run again: ${describeThrown(error)}`);
+    note(`The command has succeeded, but this could not be recorded, so it may run again: ${describeThrown(error)}`);
   }
   return code;
 }

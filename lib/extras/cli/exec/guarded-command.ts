@@ -99,7 +99,7 @@ export async function runGuarded(run: GuardedCommand): Promise<CommandEnd> {
   lease.signal.removeEventListener('abort', onLoss);
   if ((await guard.done()) && !isLost) {
     isLost = true;
-    note(`exec stood still while the lease of ${quote(lease.resource)} was about to end, so its command was ended.`);
+    note(`exec was blocked while the lease of ${quote(lease.resource)} was about to end, so its command was ended.`);
   }
   return { code, isLost, isInterrupted: signals.hasPassed };
 }

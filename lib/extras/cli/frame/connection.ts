@@ -10,10 +10,10 @@ import type { CliProcess } from './terminal.js';
 
 /** Taken by every command. */
 export const COMMON_OPTIONS = {
-  url: textOption('url', 'Where Redis is. Without it: REDIS_URL of the environment.'),
+  url: textOption('url', 'The address of Redis. Default: REDIS_URL.'),
   config: textOption('file', 'A module that exports your connection as default: Sentinel, Cluster, TLS.'),
-  prefix: textOption('prefix', 'The keyPrefix of the application. Without it, it is looked for.'),
-  timeout: durationOption('How long Redis may take to connect and to answer. 5s without it.'),
+  prefix: textOption('prefix', 'The keyPrefix of the application. Detected by default.'),
+  timeout: durationOption('How long Redis may take to connect and to answer. Default: 5s.'),
   json: flagOption('Prints JSON, with schemaVersion.'),
 } as const;
 
@@ -45,7 +45,7 @@ export async function readTarget(
   warn: (line: string) => void,
 ): Promise<Target> {
   const { url, config, prefix } = options;
-  if (url !== undefined && config !== undefined) throw new UsageError('State one of the two: --url or --config.');
+  if (url !== undefined && config !== undefined) throw new UsageError('Pass either --url or --config, not both.');
   if (prefix !== undefined && !PREFIX.test(prefix)) {
     throw new UsageError('--prefix must be 1 to 100 characters without braces or white space.');
   }
@@ -58,7 +58,7 @@ export async function readTarget(
   }
   const connection = url ?? env['REDIS_URL'];
   if (connection === undefined || connection === '') {
-    throw new UsageError('Say where Redis is: by --url, by REDIS_URL in the environment, or by --config.');
+    throw new UsageError('Pass the address of Redis with --url, REDIS_URL in the environment, or --config.');
   }
   return { connection, keyPrefix: prefix };
 }
@@ -86,7 +86,7 @@ const FENCE = /^(.+?)(?::\{[0-9a-z]+\})?:fence$/s;
 
 export interface FoundPrefixes {
   readonly prefixes: readonly string[];
-  /** Whether all keys were looked at. */
+  /** Whether all keys were checked. */
   readonly isComplete: boolean;
 }
 
@@ -125,12 +125,12 @@ export function onlyPrefix(found: FoundPrefixes): string {
   if (prefixes.length === 1) return prefixes[0]!;
   if (prefixes.length === 0) return DEFAULT_PREFIX;
   const named = quoteSome(prefixes, 20) + perhapsMore(found);
-  throw new CliError('usage', `Several applications keep locks there. Choose one by --prefix: ${named}.`);
+  throw new CliError('usage', `Several applications keep locks there. Choose one with --prefix: ${named}.`);
 }
 
 /** That there may be others. */
 export function perhapsMore({ isComplete }: FoundPrefixes): string {
-  return isComplete ? '' : `, and perhaps more: only ${MAX_KEYS} keys of each server were looked at`;
+  return isComplete ? '' : `, and perhaps more: only ${MAX_KEYS} keys of each server were checked`;
 }
 
 /** Who asks, where the command line does not say it. */

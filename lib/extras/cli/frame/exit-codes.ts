@@ -4,12 +4,12 @@ import { describeThrown } from '../../../kernel/util/quoted.js';
 
 /** What the exit codes say, as the help and the reference list them. */
 export const EXIT_CODES = {
-  done: { code: 0, summary: 'It is done, or there is what was asked for.' },
-  refused: { code: 1, summary: 'It was not found, or it was refused.' },
+  done: { code: 0, summary: 'Done, or found.' },
+  refused: { code: 1, summary: 'Not found, or refused.' },
   usage: { code: 2, summary: 'The command line is wrong, or a confirmation is missing.' },
   redis: { code: 3, summary: 'Redis cannot be reached, or its user lacks a right.' },
   busy: { code: 4, summary: 'The lock is held by another process.' },
-  partial: { code: 5, summary: 'The answer is not complete. What is missing stands on stderr.' },
+  partial: { code: 5, summary: 'The answer is incomplete. stderr lists what is missing.' },
   lost: { code: 6, summary: 'The lease was lost while the command of `exec` ran.' },
 } as const;
 

@@ -23,11 +23,11 @@ export function optionText(name: string, spec: FlagOption | ValueOption<unknown>
 /** What the program can do. */
 export function programHelp(commands: readonly Command[], version: string): string {
   return [
-    `${PROGRAM} ${version}: the locks, leaders and jobs of a fleet, from outside`,
+    `${PROGRAM} ${version}: inspect the locks, leaders and jobs of a fleet`,
     '',
     `Usage: ${PROGRAM} <command> [options]`,
     '',
-    'Commands that only look:',
+    'Read-only commands:',
     columns(commands.filter(({ isWriting }) => !isWriting).map(({ name, summary }) => [name, summary])),
     '',
     'Commands that change something:',
@@ -39,7 +39,7 @@ export function programHelp(commands: readonly Command[], version: string): stri
     'Exit codes:',
     columns(Object.values(EXIT_CODES).map(({ code, summary }) => [String(code), summary])),
     '',
-    `${PROGRAM} <command> --help says more of a command.`,
+    `${PROGRAM} <command> --help shows the details of a command.`,
     '',
   ].join('\n');
 }

@@ -4,8 +4,8 @@ import { userName } from './connection.js';
 
 /** Who asks for a change, and why. */
 export const OPERATOR_OPTIONS = {
-  by: textOption('name', 'Who asks for it. Without it, the name of the user of this machine.'),
-  reason: textOption('text', 'Why, for those who read the log.'),
+  by: textOption('name', 'Who asks for it. Default: your user name on this machine.'),
+  reason: textOption('text', 'Why, for the log.'),
 } as const;
 
 /** What is told of the operator. @throws InvalidLockOptionsError where it is too long */

@@ -26,7 +26,7 @@ export function tellMissing(
 ): boolean {
   const lines: string[] = [];
   if (silent.length > 0) {
-    lines.push(`Connected, and silent (frozen, too busy, deaf or of an older version): ${quoteSome(silent, 5)}.`);
+    lines.push(`Connected but silent (frozen, too busy, deaf or of an older version): ${quoteSome(silent, 5)}.`);
   }
   if (unreadable > 0) lines.push(`${unreadable} answers could not be read: of a newer version, or forged.`);
   const long = instances.filter(({ more }) => more.held + more.waiting > 0);
@@ -34,9 +34,7 @@ export function tellMissing(
     const some = long.slice(0, 3).map(({ instanceId, more }) => {
       return `${plainOrQuoted(instanceId)} (${more.held} held, ${more.waiting} waiting)`;
     });
-    lines.push(
-      `Not all of what they have is listed: ${some.join(', ')}${long.length > 3 ? ' and others' : ''}.${hint}`,
-    );
+    lines.push(`Not everything is listed: ${some.join(', ')}${long.length > 3 ? ' and others' : ''}.${hint}`);
   }
   lines.forEach((line) => output.note(line));
   return lines.length > 0;
@@ -45,6 +43,6 @@ export function tellMissing(
 export const LIFE_WORDS: Readonly<Record<InstanceLife, string>> = {
   answers: 'alive',
   silent: 'does not answer',
-  gone: 'not connected: most likely dead',
+  gone: 'not connected, probably dead',
   unheard: 'has not answered',
 };

@@ -22,7 +22,7 @@ export class PageServer {
     this.#server = createServer((request, response) => {
       // An error of one request must not end the process: any web page can make a browser send one.
       void this.#answer(request)
-        .catch(() => refused(500, 'The console has failed to answer.'))
+        .catch(() => refused(500, 'The console failed to answer.'))
         .then((reply) => send(response, reply));
     });
   }

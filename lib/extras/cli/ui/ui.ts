@@ -17,10 +17,10 @@ export const ui = defineCommand({
   name: 'ui',
   summary: 'Serves the console on this machine, read-only: locks, waits, jobs and leaders on one page.',
   args: [],
-  options: { port: integerOption('number', 'Where it listens. Without it, any port that is free.') },
+  options: { port: integerOption('number', 'Port to listen on. Default: any free port.') },
   details: [
-    'It listens on 127.0.0.1 under a random path, and prints the address. Ctrl-C ends it.',
-    'Where Redis cannot be reached, it says what to look at, and goes on trying.',
+    'Listens on 127.0.0.1 under a random path, and prints the address. Ctrl-C ends it.',
+    'If Redis cannot be reached, prints what to check and keeps trying.',
   ],
   examples: ['ui', 'ui --url redis://localhost:6379'],
   async run({ options, output, session, signal }) {
@@ -40,7 +40,7 @@ export const ui = defineCommand({
     });
     const server = new PageServer(answers, `/${randomBytes(18).toString('base64url')}/`);
     const url = await server.listen(options.port ?? 0).catch((error: unknown) => {
-      throw new CliError('usage', `It cannot listen there: ${describeThrown(error)}.`);
+      throw new CliError('usage', `Cannot listen there: ${describeThrown(error)}.`);
     });
     try {
       output.print({ json: { url }, shown: [url] });

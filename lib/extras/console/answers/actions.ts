@@ -22,7 +22,7 @@ async function release(looks: SnapshotCache, body: unknown, by: string): Promise
   const resource = fields.name('resource');
   const fencingToken = fields.integer('fencingToken', Number.MAX_SAFE_INTEGER);
   const reason = fields.reason();
-  if (reason === undefined) throw new Refusal('BAD_REQUEST', 'reason is missing: say why, in 1 to 200 characters.');
+  if (reason === undefined) throw new Refusal('BAD_REQUEST', 'reason is missing: give one of 1 to 200 characters.');
   const { operators } = looks.source.client;
   const name = quote(resource);
   const { holders } = await operators.inspect(resource);

@@ -122,9 +122,7 @@ export class ConsoleAnswers {
     const seen = refusalOf(error);
     if (!(seen instanceof Refusal)) this.settings.onError(error);
     const refusal =
-      seen instanceof Refusal
-        ? seen
-        : new Refusal('FAILED', 'The console failed. The log of the application says why.');
+      seen instanceof Refusal ? seen : new Refusal('FAILED', 'The console failed. See the log of the application.');
     return errorReply(refusal, looks?.now() ?? Date.now());
   }
 
@@ -142,6 +140,6 @@ function nameOf(who: unknown): string {
   if (name !== '') return name.slice(0, MAX_BY);
   throw new Refusal(
     'WHO_UNKNOWN',
-    'The application did not say who asks, so nothing was done: see who of its console.',
+    'The application did not name the user, so nothing was done: see the option who of its console.',
   );
 }

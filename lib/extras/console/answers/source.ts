@@ -36,9 +36,10 @@ const SHOWN_RUNS = 14;
 /** Two looks at a lock are compared that are so far apart. */
 const LOOKS_APART_MS = { least: 900, most: 30_000 };
 
-const REFUSES = 'Redis refuses what the console asks for. npx nestjs-redis-lock doctor says which right is missing.';
+const REFUSES =
+  'Redis rejects commands of the console. Run npx nestjs-redis-lock doctor to see which right is missing.';
 const AWAY =
-  'Redis cannot be reached, or does not answer. Locks that are held end with their leases; new ones cannot be had.';
+  'Redis cannot be reached, or does not answer. Held locks expire with their leases; new ones are unavailable.';
 
 /** A leadership, and how often another term began since this process looks. */
 interface SeenTerm extends SeenLeadership {
@@ -195,7 +196,7 @@ export function redisAway(): Refusal {
 /** How a view or an action answers to an error of the locks. Messages that may name an address are not passed on. */
 export function refusalOf(error: unknown): unknown {
   if (error instanceof JobNotFoundError) return new Refusal('UNKNOWN_JOB', error.message);
-  if (error instanceof LockShutdownError) return new Refusal('SHUTTING_DOWN', 'The application shuts down.');
+  if (error instanceof LockShutdownError) return new Refusal('SHUTTING_DOWN', 'The application is shutting down.');
   if (error instanceof LockUnavailableError) {
     const { failure } = (error.cause ?? {}) as { readonly failure?: unknown };
     return new Refusal('REDIS_AWAY', failure === 'refused' ? REFUSES : AWAY);

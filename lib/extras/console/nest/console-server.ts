@@ -92,7 +92,7 @@ export class ConsoleServer implements OnModuleInit {
       // A test may exchange it.
       get client() {
         if (parts) return parts.client;
-        throw new Refusal('NOT_SUPPORTED', 'These locks are the stand-in of a test, which remembers nothing.');
+        throw new Refusal('NOT_SUPPORTED', 'These locks are a test double, which keeps no state.');
       },
       jobs: parts?.jobs && parts.jobs.refusal === undefined ? parts.jobs.records : null,
       ownJobs: () => parts?.ownJobs?.() ?? new Set(),

@@ -156,7 +156,7 @@ export class MissedTicks {
     if (this.runtime.closing.aborted) return;
     const why = error instanceof Error ? error.message : String(error);
     this.warn(
-      `Missed ticks of ${what} cannot be looked for: ${why}. It is tried again until Redis answers. ` +
+      `Missed ticks of ${what} cannot be looked for: ${why}. This is retried until Redis answers. ` +
         'See docs/operations/logs.md#ticks-are-missed.',
     );
   }

@@ -24,7 +24,7 @@ export function checkMissedOfDate({ missed }: Job['options'], where: string): vo
   if (missed.onMissed === 'skip') return;
   throw new InvalidLockOptionsError(
     `onMissed: 'runOnce' in the schedule of ${where} needs a cron expression. A job on a single date misses no tick: ` +
-      'the scheduler refuses a date that is over. Leave onMissed out.',
+      'the scheduler refuses a date in the past. Leave onMissed out.',
     'onMissed',
   );
 }

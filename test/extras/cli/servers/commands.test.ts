@@ -89,7 +89,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
     await other.locks.acquire('b');
     const { code, stderr } = await run(['ls']);
     expect(code).toBe(2);
-    expect(stderr).toContain('Choose one by --prefix: "lock", "shop:locks".');
+    expect(stderr).toContain('Choose one with --prefix: "lock", "shop:locks".');
     expect(await json('ls', '--prefix', 'lock')).toMatchObject({ locks: [{ resource: 'b' }] });
   });
 
@@ -145,7 +145,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
     expect(await run(['ls'])).toEqual({
       code: 0,
       stdout: '',
-      stderr: 'No application keeps locks there yet: the prefix lock is taken.\n',
+      stderr: 'No application keeps locks there yet. Using the prefix lock.\n',
     });
   });
 
@@ -154,7 +154,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
     await alive.locks.acquire('alive');
     const { code, stdout } = await run(['why', 'alive']);
     expect(code).toBe(0);
-    expect(stdout.split('\n')[0]).toMatch(/: renewed between two looks: the holder lives\.$/);
+    expect(stdout.split('\n')[0]).toMatch(/: renewed between two checks: the holder is alive\.$/);
 
     // As a process leaves it that was killed: renewed last 350 s ago.
     const owner = `dead-1/${'s'.repeat(22)}`;

@@ -199,7 +199,7 @@ describe('doctor behind a proxy', () => {
     expect(code).toBe(1);
     expect(of.get('messages')).toMatchObject({
       status: 'warning',
-      message: expect.stringContaining('A message was published, and not heard'),
+      message: expect.stringContaining('A message was published but did not arrive'),
     });
   });
 

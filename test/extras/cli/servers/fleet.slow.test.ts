@@ -41,11 +41,11 @@ describeOnMachine('a fleet at night', () => {
     const alive = await start();
     const unseen = await run(['ls']);
     expect(unseen.stdout).not.toContain('order:7');
-    expect((await run(['ls', '--scan'])).stdout).toMatch(/^order:7 .+ not connected: most likely dead$/m);
+    expect((await run(['ls', '--scan'])).stdout).toMatch(/^order:7 .+ not connected, probably dead$/m);
 
     const waits = alive.locks.acquire('order:7', { waitMs: 60_000 }).catch(() => undefined);
     await eventually(async () =>
-      expect((await run(['ls'])).stdout).toMatch(/^order:7 .+ 1 +[\d.]+ m?s +not connected: most likely dead$/m),
+      expect((await run(['ls'])).stdout).toMatch(/^order:7 .+ 1 +[\d.]+ m?s +not connected, probably dead$/m),
     );
     expect((await run(['why', 'order:7'])).stdout.split('\n')[0]).toMatch(
       /^process-\d+: no such process is connected: the holder is most likely dead, free in 9 min \d+ s; a renewal would be due in/,
@@ -69,7 +69,7 @@ describeOnMachine('a fleet at night', () => {
     expect(instances.code).toBe(5);
     expect(instances.stdout).toMatch(new RegExp(`^${frozen.instanceId} +silent`, 'm'));
     expect(instances.stdout).toMatch(new RegExp(`^${alive.instanceId} +up +\\d`, 'm'));
-    expect(instances.stderr).toContain(`Connected, and silent (frozen, too busy, deaf or of an older version)`);
+    expect(instances.stderr).toContain(`Connected but silent (frozen, too busy, deaf or of an older version)`);
     expect((await run(['who', frozen.instanceId])).stdout).toMatch(/^order:9 +exclusive/m);
     const { code, stdout } = await run(['status']);
     expect(code).toBe(5);
@@ -115,7 +115,7 @@ describeOnMachine('a fleet at night', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^STATUS +up$/m);
     expect(stdout).toMatch(/^redis +standalone at (127\.0\.0\.1|localhost):\d+, prefix lock$/m);
-    expect(stdout).toMatch(/^locks +can be had, a write took [\d.]+ ms$/m);
+    expect(stdout).toMatch(/^locks +available, a write took [\d.]+ ms$/m);
     expect(stdout).toMatch(/^instances +2 heard, 0 silent$/m);
     expect(stdout).toMatch(
       new RegExp(`^order:7 +[\\d.]+ m?s +${waiter.instanceId} +Orders\\.pay +${holder.instanceId}$`, 'm'),
@@ -158,12 +158,12 @@ describeOnMachine('a fleet at night', () => {
     await Promise.all(all);
   });
 
-  it('status ends with 3 where locks cannot be had', async () => {
+  it('status ends with 3 if locks are unavailable', async () => {
     const { code, stdout } = await runHere(['status', '--prefix', 'lock'], {
       ...TERMINAL,
       env: { ...TERMINAL.env, REDIS_URL: full().url },
     });
     expect(code).toBe(3);
-    expect(stdout).toMatch(/^locks +cannot be had$/m);
+    expect(stdout).toMatch(/^locks +unavailable$/m);
   });
 });

@@ -58,7 +58,7 @@ describe.each([0, 3])('a lease that the command line ends, in database %d', (dat
     const { fencingToken } = await locks.acquire('order:7');
     const { code, ended, stderr } = await release('order:7', fencingToken);
     expect({ code, reportedBy: ended['reportedBy'] }).toEqual({ code: 0, reportedBy: null });
-    expect(stderr).toContain('No instance has reported it: only this line and --json say so.');
+    expect(stderr).toContain('No instance has reported it: this line and --json are the only record.');
   });
 
   it('is not reported for a message alone', async () => {

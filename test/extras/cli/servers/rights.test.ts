@@ -74,7 +74,7 @@ describe('the command line', () => {
     const status = await run('status');
     expect(status).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^locks +not tried: this user may only look$/m),
+      stdout: expect.stringMatching(/^locks +not tried: this user is read-only$/m),
     });
 
     const released = await run('release', 'order:7', '--token', `${fencingToken}`, '--yes');

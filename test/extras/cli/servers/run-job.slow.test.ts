@@ -41,7 +41,7 @@ describe('job --run, between processes', () => {
     const { code, stdout, stderr } = await runIt().ended;
     frozen!.resume();
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain('No instance has taken the request to run the job "job" within 5 s.');
+    expect(stderr).toContain('No instance has accepted the request to run the job "job" within 5 s.');
     // It hears the next message after the one of before.
     expect((await runIt().ended).code).toBe(0);
     expect(fleet.runs).toHaveLength(1);
@@ -77,7 +77,7 @@ describe('job --run, between processes', () => {
       const { code, stdout, stderr } = await runIt();
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
       expect(stderr).toContain(
-        `${dead.instanceId} has taken the request to run the job "job", and has not begun. It is not connected any more`,
+        `${dead.instanceId} has taken the request to run the job "job", and has not begun. It is no longer connected`,
       );
       expect(stderr).toContain('npx nestjs-redis-lock job job --history');
       expect(await admin().exists('lock:{cron:job}:runs')).toBe(0);

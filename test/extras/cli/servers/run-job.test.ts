@@ -94,7 +94,7 @@ describe.each(DATABASES)('job --run, in database %d', (database) => {
     await startApp();
     end = gate();
     const first = await run('nightly', '--run', '--wait', '1s');
-    expect(first).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('It goes on') });
+    expect(first).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('It keeps running') });
     const second = await run('nightly', '--run');
     expect(second).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('did not run the job') });
     expect(runs).toHaveLength(1);

@@ -37,7 +37,7 @@ describe('the actions of the console', () => {
       body: { ...body, by: 'ann', holder: 'stock-sync-1:40:6ad3', heardAt: Date.now() + 4_000 },
     });
     await dialog.getByRole('button', { name: 'Release this lease' }).click();
-    await dialog.getByText('Released for ann. stock-sync-1:40:6ad3 hears of it at').waitFor();
+    await dialog.getByText('Released for ann. stock-sync-1:40:6ad3 finds out at').waitFor();
     const [post] = shop.calls.filter(({ method }) => method === 'POST');
     expect(post).toMatchObject({
       path: 'release',

@@ -82,7 +82,7 @@ describe('the console of a fleet on Redis', () => {
     await page.getByText('No call waits for it.').waitFor();
 
     await go('now');
-    await page.getByRole('heading', { name: 'Locks can be had.' }).waitFor();
+    await page.getByRole('heading', { name: 'All good: locks are available.' }).waitFor();
     expect((await page.locator('dl.figures dd').allInnerTexts()).slice(0, 2)).toEqual(['4', '2']);
     expect((await rowsOf(page, 'Longest waits'))[0]!.slice(0, 2)).toEqual([
       'stock:1 for Orders.pay',
@@ -95,8 +95,8 @@ describe('the console of a fleet on Redis', () => {
     await eventually(async () => expect((await holder.locks.inspect('stock:2')).waiters).toHaveLength(1));
     await next.release();
     await go('blockers');
-    await page.getByRole('table', { name: 'Who waited for whom in ten minutes' }).waitFor();
-    const cells = await rowsOf(page, 'Who waited for whom in ten minutes');
+    await page.getByRole('table', { name: 'Who waited for whom in the last ten minutes' }).waitFor();
+    const cells = await rowsOf(page, 'Who waited for whom in the last ten minutes');
     expect(cells[0]!.slice(0, 2)).toEqual(['Orders.pay', expect.stringMatching(/1 call$/)]);
     expect(complaints).toEqual([]);
     await Promise.all([holder, first, second].map(({ locks }) => locks.shutdown(0)));
@@ -119,7 +119,7 @@ describe('the console of a fleet on Redis', () => {
 
     const { page, go, complaints } = await open();
     await go('now');
-    const troubles = page.getByRole('list', { name: 'What needs a look' });
+    const troubles = page.getByRole('list', { name: 'Problems' });
     await troubles.getByText('Deadlock.').waitFor();
     await troubles.getByText(`${frozen.instanceId} does not answer, and holds report`).waitFor();
     await troubles.getByText('1 instance did not answer').click();
@@ -184,7 +184,7 @@ describe('the console of a fleet on Redis', () => {
     expect(nightly!.slice(0, 2)).toEqual([`nightly ${hourly} UTC`, expect.stringMatching(/^in \d+ (min|s)/)]);
     expect(report![2]).toMatch(/^ok .* ago, took /);
     expect(await page.getByRole('row', { name: 'nightly' }).getByRole('img').getAttribute('aria-label')).toBe(
-      'The last 3 runs: 3 not well',
+      'The last 3 runs: 3 not successful',
     );
     await page.getByRole('link', { name: 'Missed ticks' }).click();
     await page.getByRole('link', { name: 'report' }).waitFor({ state: 'detached' });
@@ -202,7 +202,7 @@ describe('the console of a fleet on Redis', () => {
     await page.getByText('Nothing is held for longer than a moment.').waitFor();
     await redis().pause();
     await page.getByRole('heading', { level: 1, name: 'Redis cannot be reached.' }).waitFor();
-    await page.getByText('This page goes on asking.').waitFor();
+    await page.getByText('This page keeps refreshing.').waitFor();
     expect(await page.locator('main').innerText()).toMatch(/Last seen at \d/);
     await redis().resume();
     await page.getByText('Nothing is held for longer than a moment.').waitFor();

@@ -151,10 +151,10 @@ describe('the page of the console while it is looked at', () => {
     await page.clock.runFor(60_000);
     expect(shop.calls.length - asked).toBeLessThanOrEqual(1);
     await page.reload();
-    await page.getByRole('button', { name: 'Go on' }).waitFor();
+    await page.getByRole('button', { name: 'Resume' }).waitFor();
     await page.getByRole('link', { name: 'order:48213' }).waitFor();
     const before = shop.calls.length;
-    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('button', { name: 'Resume' }).click();
     await page.getByText('Live', { exact: true }).waitFor();
     await asksAgain(page);
     expect(shop.calls.length).toBeGreaterThan(before);
@@ -162,7 +162,7 @@ describe('the page of the console while it is looked at', () => {
 
   it.each([
     [401, 'You are signed out.', true],
-    [403, 'You may not look.', true],
+    [403, 'You are not allowed to see this page.', true],
     [429, 'Too many requests.', true],
     [502, 'That did not work (502).', false],
   ])('says what a %i of the application means, and whether it asks again', async (status, head, isFinal) => {
@@ -173,14 +173,14 @@ describe('the page of the console while it is looked at', () => {
     shop.instead = { status, type: 'text/html', body: '<h1>no</h1>' };
     await asksAgain(page);
     await page.getByRole('heading', { level: 1, name: head }).waitFor();
-    await page.getByText(isFinal ? 'This page has stopped asking.' : 'This page goes on asking.').waitFor();
+    await page.getByText(isFinal ? 'This page has stopped refreshing.' : 'This page keeps refreshing.').waitFor();
     const asked = shop.calls.length;
     if (isFinal) {
       await page.clock.runFor(60_000);
       expect(shop.calls.length).toBe(asked);
     } else while (shop.calls.length < asked + 2) await page.clock.runFor(2_000);
     shop.instead = undefined;
-    await page.getByRole('button', { name: 'Ask now' }).click();
+    await page.getByRole('button', { name: 'Refresh now' }).click();
     await page.getByRole('link', { name: 'order:48213' }).waitFor();
   });
 
@@ -195,7 +195,7 @@ describe('the page of the console while it is looked at', () => {
     expect(await page.title()).toMatch(/^Now · /);
     shop.instead = undefined;
     await page.clock.runFor(30_000);
-    await page.getByRole('heading', { level: 1, name: 'Locks can be had.' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'All good: locks are available.' }).waitFor();
   });
 
   it('takes the page of a sign-in for what it is', async () => {
@@ -203,7 +203,7 @@ describe('the page of the console while it is looked at', () => {
     shop.instead = { status: 200, type: 'text/html', body: '<form>Sign in</form>' };
     await go('now');
     await page.getByRole('heading', { level: 1, name: 'You are signed out.' }).waitFor();
-    expect(await page.locator('main').innerText()).toContain('This page has stopped asking.');
+    expect(await page.locator('main').innerText()).toContain('This page has stopped refreshing.');
   });
 
   it('works without what a browser keeps', async () => {
@@ -213,7 +213,7 @@ describe('the page of the console while it is looked at', () => {
     );
     await go('locks');
     await page.getByRole('button', { name: 'Pause' }).click();
-    await page.getByRole('button', { name: 'Go on' }).waitFor();
+    await page.getByRole('button', { name: 'Resume' }).waitFor();
     expect(complaints).toEqual([]);
   });
 

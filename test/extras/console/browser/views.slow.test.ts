@@ -6,13 +6,13 @@ describe('the views of the console', () => {
   it('says first whether locks can be had, and what needs a look', async () => {
     const { page, go, complaints } = await open();
     await go('now');
-    await page.getByRole('heading', { level: 1, name: 'Locks can be had.' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'All good: locks are available.' }).waitFor();
     const main = await page.locator('main').innerText();
     expect(main).toContain('11 of 12 instances answered');
     expect(main).toContain('orders-api-4:27:c0de does not answer, and holds shipment:71022');
     expect(main).toContain('1 instance did not answer');
     expect(main).toContain('1 job missed ticks');
-    const [blockers, waits] = [await rowsOf(page, 'Who made others wait longest'), await rowsOf(page, 'Longest waits')];
+    const [blockers, waits] = [await rowsOf(page, 'Top blockers'), await rowsOf(page, 'Longest waits')];
     expect(blockers[0]).toEqual(['Stock.sync before Orders.pay, Orders.place, Stock.reserve', '420', '13 min 18 s']);
     expect(blockers).toHaveLength(5);
     expect(waits[0]!.slice(0, 2)).toEqual(['catalog:import for Prices.quote', 'stock-sync-1:40:6ad3']);
@@ -23,9 +23,9 @@ describe('the views of the console', () => {
     const { page, go } = await open({ isCalm: true });
     await go('now');
     const main = await page.locator('main').innerText();
-    expect(main).toContain('Nothing needs a look.');
-    expect(main).toContain('No call waited in ten minutes.');
-    expect(main).toContain('No call waits now, as it should be.');
+    expect(main).toContain('No problems found.');
+    expect(main).toContain('No call waited in the last ten minutes.');
+    expect(main).toContain('No call is waiting. All good.');
   });
 
   it('lists locks with work, holder, lease and queue', async () => {
@@ -37,7 +37,7 @@ describe('the views of the console', () => {
     expect(sku.slice(1, 3)).toEqual(['Stock.sync stock.sync.ts:73:15', 'stock-sync-1:40:6ad3 alive']);
     expect(sku[5]).toMatch(/^5 oldest \d+ s$/);
     expect(rows.find(([resource]) => resource === 'shipment:71022')![2]).toBe(
-      'orders-api-4:27:c0de gone, most likely dead',
+      'orders-api-4:27:c0de disconnected, probably dead',
     );
     expect(complaints).toEqual([]);
   });
@@ -66,7 +66,7 @@ describe('the views of the console', () => {
   it('says that nothing fits, with a way back', async () => {
     const { page, go } = await open();
     await go('locks?filter=nowhere');
-    await page.getByText('Nothing fits.').waitFor();
+    await page.getByText('No matches.').waitFor();
     await page.getByRole('link', { name: 'Show all' }).click();
     await page.getByRole('link', { name: 'order:48213' }).waitFor();
     expect(new URL(page.url()).hash).toBe('#locks');
@@ -100,9 +100,9 @@ describe('the views of the console', () => {
   it('shows who waited for whom', async () => {
     const { page, go } = await open();
     await go('blockers');
-    const rows = await rowsOf(page, 'Who waited for whom in ten minutes');
+    const rows = await rowsOf(page, 'Who waited for whom in the last ten minutes');
     expect(rows[0]).toEqual(['Orders.pay', '8 min 6 s 212 calls', '·', '·', '·', '·', '12 s 14 calls', '·']);
-    expect((await rowsOf(page, 'Who waits now')).map(([waiter, holder]) => [waiter, holder])).toEqual([
+    expect((await rowsOf(page, 'Waiting now')).map(([waiter, holder]) => [waiter, holder])).toEqual([
       ['Orders.pay', 'Stock.sync'],
       ['Prices.quote', 'Catalog.import'],
       ['Orders.cancel', 'Orders.pay'],
@@ -127,7 +127,7 @@ describe('the views of the console', () => {
     expect(rows[3]![1]).toMatch(/^paused by ann@garden\.example until /);
     expect(rows[4]![1]).toMatch(/^runs for 3 min /);
     const history = page.getByRole('row', { name: 'cart-expiry' }).getByRole('img');
-    expect(await history.getAttribute('aria-label')).toBe('The last 14 runs: 2 not well');
+    expect(await history.getAttribute('aria-label')).toBe('The last 14 runs: 2 not successful');
     await page.getByRole('link', { name: 'invoice-reminders' }).click();
     const runs = await rowsOf(page, 'Runs');
     expect(runs[3]![1]).toBe('error PrinterTimeoutError · ETIMEDOUT · no answer from the mail gateway in 30 s');
@@ -151,8 +151,8 @@ describe('the views of the console', () => {
     const rows = await rowsOf(page, 'Instances');
     expect(rows.map(([instance, state, , , loop]) => [instance, state, loop])).toEqual([
       ['checkout-4:18:2d6f', 'silent', '–'],
-      ['stock-sync-1:40:6ad3', 'up', '312 ms stood still for 1 s'],
-      ['stock-sync-2:40:e19c leads price-feed', 'up hears no messages', '1 ms'],
+      ['stock-sync-1:40:6ad3', 'up', '312 ms blocked for 1 s'],
+      ['stock-sync-2:40:e19c leads price-feed', 'up receives no messages', '1 ms'],
     ]);
     await page.getByText('Partial.').waitFor();
   });

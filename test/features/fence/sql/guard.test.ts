@@ -42,7 +42,7 @@ describe('fence.guard in a transaction', () => {
     const error = await refusal(fence.guard(transaction(9).tx, lease()));
     expect(error).toBeInstanceOf(StaleFencingTokenError);
     expect(error).toMatchObject({ resource: 'stock:7', token: 7, newestToken: 9 });
-    expect(error.message).toMatch(/a later holder has come with 9\. Roll the transaction back\. Drop this result/);
+    expect(error.message).toMatch(/a later holder has used 9\. Roll the transaction back\. Drop this result/);
   });
 
   it.each([

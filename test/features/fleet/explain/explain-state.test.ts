@@ -98,7 +98,7 @@ describe('the explanation of a lock', () => {
     expect(late[0]).toBe('holderSlow');
     expect(late[2]).toBe('It was last renewed 13 s ago: the lease has 17 s left.');
     expect(late.at(-1)).toMatch(
-      /^The holder was alive 13 s ago, and should have renewed its lease 2\.9 s ago: it may have died, or stand still\. If it is alive, it is slow: .* that shows in 2 s, and the lock is free in 17 s\. /,
+      /^The holder was alive 13 s ago, and should have renewed its lease 2\.9 s ago: it may have died, or be blocked\. If it is alive, it is slow: .* that shows in 2 s, and the lock is free in 17 s\. /,
     );
   });
 
@@ -138,7 +138,7 @@ describe('the explanation of a lock', () => {
     expect(explain({ holders: [{ ...MINE, ttlMs: 8_000 }] }, { holds: [fixed] }).slice(0, 3)).toEqual([
       'fixedLease',
       '"order:7" is held by a call of this process (Orders.pay) for 62 s (mode exclusive, token 32000).',
-      'Its lease is a fixed one, which is never renewed: the lease has 8 s left.',
+      'Its lease is fixed and never renewed: the lease has 8 s left.',
     ]);
     const own = { wanted: { watchdog: false }, waiting: 1, longestWaitMs: 900 };
     expect(explain({ holders: [{ ...HOLDER, ttlMs: 8_000, heldMs: 22_000 }] }, own)[0]).toBe('fixedLease');
@@ -164,7 +164,7 @@ describe('the explanation of a lock', () => {
       '2 waiters are in its queue, first shop-2 (mode exclusive), shop-4 (mode exclusive).',
       'None of them has kept its place for 24 s. A living waiter does so every 10 s, or more often.',
       'Only the other processes know how long their calls have waited.',
-      expect.stringMatching(/The last place ends in 6 s unless it is kept\. .*Look again: if placeMs .* goes up/),
+      expect.stringMatching(/The last place ends in 6 s unless it is kept\. .*Check again: if placeMs .* goes up/),
     ]);
     const own = { wanted: { watchdog: true }, waiting: 1, longestWaitMs: 900 };
     expect(explain({ holders: [{ ...HOLDER, ttlMs: 5_000 }], waiters }, own)[0]).toBe('deadWaiters');
@@ -203,7 +203,7 @@ describe('the explanation of a lock', () => {
       '"order:7" is free.',
       '1 waiter is in its queue: shop-2 (mode exclusive).',
       'Only the other processes know how long their calls have waited.',
-      'A living waiter takes it: mostly at once, and where the key of the lock was deleted, when it next keeps its place. ' +
+      'A living waiter takes it: usually at once, or, if the key of the lock was deleted, when it next keeps its place. ' +
         'Nothing is wrong unless it is still free in 24 s: then the waiters have died, or cannot reach Redis.',
     ]);
   });
@@ -211,7 +211,7 @@ describe('the explanation of a lock', () => {
   it('kept by minHoldMs', () => {
     expect(explain({ holders: [{ ...HOLDER, ttlMs: 7_000, leaseMs: 0, isKept: true }] })).toEqual([
       'kept',
-      '"order:7" was released by shop-3, but stays taken for another 7 s: its minHoldMs is not over.',
+      '"order:7" was released by shop-3, but is kept for another 7 s (minHoldMs).',
       'No other process waits for it.',
       'That is what minHoldMs is for. Only forceRelease() ends it earlier.',
     ]);

@@ -209,9 +209,7 @@ describe('explain', () => {
     await hold(b, { watchdog: false, leaseMs: 10_000 });
     await world.clock.advance(8_000);
     expect(await causeSeenBy(b)).toBe('fixedLease');
-    expect((await explain(b)).text).toContain(
-      'Its lease is a fixed one, which is never renewed: the lease has 2 s left.',
-    );
+    expect((await explain(b)).text).toContain('Its lease is fixed and never renewed: the lease has 2 s left.');
     wait(a, { watchdog: false, leaseMs: 10_000 });
     await settle();
     expect(await causeSeenBy(a)).toBe('fixedLease');

@@ -121,7 +121,7 @@ describe('SingletonJobs.runNow', () => {
     );
     const asked = 'Asked for by "ann". Reason: "of the audit". See docs/operations/logs.md#an-operator-acts.';
     expect(log.at('warn')).toContain(`The job "Reports.poll" is paused for the whole fleet until resume(). ${asked}`);
-    expect(log.at('log')).toContain(`The job "Reports.poll" is paused no longer. ${asked}`);
+    expect(log.at('log')).toContain(`The job "Reports.poll" is no longer paused. ${asked}`);
     expect(log.at('log')).toContain(`The job "Reports.poll" runs now, on this instance. ${asked}`);
 
     const locks = app.get(RedisLockService);

@@ -45,7 +45,7 @@ export class JobProcess {
    */
   get output(): string {
     const stalls =
-      /^(\[Cron\] Missed execution deadline|.*(\bticks? (was|were) missed of job|This process stood still)).*\n?/gm;
+      /^(\[Cron\] Missed execution deadline|.*(\bticks? (was|were) missed of job|The event loop was blocked)).*\n?/gm;
     return this.#output.replace(stalls, '');
   }
 

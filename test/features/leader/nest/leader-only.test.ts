@@ -153,7 +153,7 @@ describe('@LeaderOnly', () => {
     expect(lines).toEqual([
       ['log', 'Leads "mailer".'],
       ['error', 'onElected of the campaign for "mailer" threw. The campaign continues. Error: of the callback'],
-      ['log', 'Leads "mailer" no longer (resigned).'],
+      ['log', 'No longer leads "mailer" (resigned).'],
     ]);
   });
 

@@ -28,8 +28,8 @@ export function blockers({ cells, cellCount, now, isCounting, deadlocks, fleet }
       ),
     cells.length > 0
       ? matrix(cells, cellCount)
-      : h('p.empty', isCounting ? 'No call waited in ten minutes.' : COUNTING),
-    table('Who waits now', now, 'No call waits now, as it should be.', [
+      : h('p.empty', isCounting ? 'No call waited in the last ten minutes.' : COUNTING),
+    table('Waiting now', now, 'No call is waiting. All good.', [
       ['Work that waits', ({ waiter }) => work(waiter), 'lead'],
       ['Held by', ({ holder }) => work(holder)],
       ['Calls', 'calls', 'number'],
@@ -53,7 +53,7 @@ function matrix(cells: ConsoleBodies['blockers']['cells'], cellCount: number): C
     { tabindex: 0, role: 'region', 'aria-label': 'Matrix', key: 'matrix' },
     h(
       'table.matrix',
-      h('caption', 'Who waited for whom in ten minutes'),
+      h('caption', 'Who waited for whom in the last ten minutes'),
       h(
         'thead',
         h(

@@ -28,12 +28,12 @@ export function leaders({ rows, total, fleet }: ConsoleBodies['leaders']): Child
   return [
     title('Leaders', total),
     tools('Filter by name'),
-    table('Leaders', rows, nothing('No call campaigns.'), [
+    table('Leaders', rows, nothing('No candidates.'), [
       ['Leadership', (row) => h('a.name', { href: to('lock', { resource: PREFIX + row.name }) }, row.name), 'lead'],
       [
         'Leader',
         ({ instanceId, life: of }) =>
-          instanceId ? twoLines(toInstance({ instanceId }), life(of)) : state('bad none leads'),
+          instanceId ? twoLines(toInstance({ instanceId }), life(of)) : state('bad no leader'),
       ],
       ['Leads for', lasts(at), 'number'],
       ['Lease left', (row) => lease(`${row.name} ${row.fencingToken}`, row.until, at, session!.leaseMs)],
@@ -49,7 +49,7 @@ export function leaders({ rows, total, fleet }: ConsoleBodies['leaders']): Child
 const STATES = {
   up: 'good up',
   renewalsFail: 'bad renewals fail',
-  shuttingDown: 'calm shuts down',
+  shuttingDown: 'calm shutting down',
   silent: 'bad silent',
 };
 
@@ -78,7 +78,8 @@ export function instances({ rows, total, fleet }: ConsoleBodies['instances']): C
         ],
         [
           'State',
-          ({ state: of, hearing }) => twoLines(state(STATES[of]), hearing === false && state('bad hears no messages')),
+          ({ state: of, hearing }) =>
+            twoLines(state(STATES[of]), hearing === false && state('bad receives no messages')),
         ],
         ['Version', ({ version }) => version ?? NONE, '', 'version'],
         ['Up for', (row) => lasts(at)({ since: row.startedAt }), 'number', 'started'],
@@ -99,6 +100,6 @@ function loop({ loopDelayMs: ms, blockedMs = 0 }: InstanceRow): Child {
   if (ms === undefined) return NONE;
   return twoLines(
     ms > SLOW_MS ? state(`bad ${took(ms)}`) : took(ms),
-    blockedMs > SLOW_MS && `stood still for ${span(blockedMs)}`,
+    blockedMs > SLOW_MS && `blocked for ${span(blockedMs)}`,
   );
 }

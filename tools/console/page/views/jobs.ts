@@ -127,7 +127,7 @@ function dots(runs: readonly JobRun[], at: number): Tree {
   const bad = shown.filter(({ outcome = 'ok' }) => outcome !== 'ok').length;
   return h(
     'span.dots',
-    { role: 'img', 'aria-label': `The last ${shown.length} runs: ${bad || 'none'} not well` },
+    { role: 'img', 'aria-label': `The last ${shown.length} runs: ${bad || 'none'} not successful` },
     shown.map((run) => {
       const [kind, ...words] = ENDS[run.outcome ?? 'runs'].split(' ');
       return h(`span.state.${kind}`, { key: run.tick, title: `${words.join(' ')}, ${span(at - run.startedAt)} ago` });
@@ -176,8 +176,8 @@ function actions(row: JobRow): Tree {
     'span.actions',
     !running && button('runJob', 'Run', pause ? 'It stays paused: this is one run.' : ''),
     pause
-      ? button('resumeJob', 'Resume', 'Ticks that were due meanwhile do not run.')
-      : button('pauseJob', 'Pause', 'A run that has begun goes on to its end.', {
+      ? button('resumeJob', 'Resume', 'Ticks that were due during the pause do not run.')
+      : button('pauseJob', 'Pause', 'A run that has started continues to its end.', {
           name: 'until',
           label: 'Until',
           type: 'datetime-local',

@@ -36,7 +36,7 @@ export function lock(body: ConsoleBodies['lock']): Child {
     table('Queue', all, 'No call waits for it.', [
       ['Work', work, 'lead'],
       ['Instance', toInstance],
-      ['Holds meanwhile', ({ holds = [] }) => (holds.length > 0 ? holds.map((each) => [toLock(each), ' ']) : NONE)],
+      ['Also holds', ({ holds = [] }) => (holds.length > 0 ? holds.map((each) => [toLock(each), ' ']) : NONE)],
       ['Waited', lasts(at), 'number'],
     ]),
     more(all.length, Math.max(callCount, queueCount)),
@@ -56,7 +56,7 @@ function release(resource: string, seen: LockHolder): void {
       ['Since', moment(seen.since, now())],
       ['Token', name(`${fencingToken}`)],
     ],
-    'This does not stop the holder: it may work on until its next renewal is refused, or longer.',
+    'This does not stop the holder: it may keep working until its next renewal is refused, or longer.',
     [{ ...REASON, required: true }],
     'Release this lease',
     async ({ reason }) => {
@@ -65,7 +65,7 @@ function release(resource: string, seen: LockHolder): void {
         fencingToken,
         reason,
       })) as ConsoleBodies['release'];
-      return `Released for ${by}. ${holder} hears of it at ${clock(heardAt)}.`;
+      return `Released for ${by}. ${holder} finds out at ${clock(heardAt)}.`;
     },
   );
 }

@@ -6,10 +6,10 @@ import { now } from '../live.js';
 import { bar, COUNTING, lasts, missing, table, toInstance, toLock, twoLines } from '../parts.js';
 
 const SAID = {
-  up: 'good Locks can be had.',
-  degraded: 'bad Locks can be had, with trouble.',
-  down: 'bad Locks cannot be had.',
-  notTried: 'calm This user may only look.',
+  up: 'good All good: locks are available.',
+  degraded: 'bad Locks are available, with problems.',
+  down: 'bad Locks are unavailable.',
+  notTried: 'calm This user is read-only.',
 };
 
 export function overview(body: ConsoleBodies['now']): Child {
@@ -28,12 +28,12 @@ export function overview(body: ConsoleBodies['now']): Child {
         { href: to('instances') },
         asked === null ? plural(heard, 'instance') : `${count(heard)} of ${plural(asked, 'instance')}`,
       ),
-      found.length > 0 ? ' answered.' : ' answered. Nothing needs a look.',
+      found.length > 0 ? ' answered.' : ' answered. No problems found.',
     ),
     found.length > 0 &&
       h(
         'ul.troubles',
-        { 'aria-label': 'What needs a look' },
+        { 'aria-label': 'Problems' },
         found.map((each) => h('li.state.bad', h('span', each))),
       ),
     h(
@@ -44,17 +44,17 @@ export function overview(body: ConsoleBodies['now']): Child {
       figure(
         `Granted in ${span(lastMinute?.forMs ?? 60_000)}`,
         lastMinute ? count(lastMinute.acquired) : '…',
-        lastMinute ? `${count(lastMinute.notAcquired)} in vain, ${count(lastMinute.lost)} lost` : COUNTING,
+        lastMinute ? `${count(lastMinute.notAcquired)} not acquired, ${count(lastMinute.lost)} lost` : COUNTING,
       ),
     ),
     h(
       'div.halves',
-      table('Who made others wait longest', blockers, lastMinute ? 'No call waited in ten minutes.' : COUNTING, [
+      table('Top blockers', blockers, lastMinute ? 'No call waited in the last ten minutes.' : COUNTING, [
         ['Work', ({ holder, waiters }) => twoLines(name(holder), ['before ', names(waiters)]), 'lead'],
         ['Calls', 'calls', 'number'],
         ['Waited for it', ({ waitedMs }) => [took(waitedMs), bar(waitedMs / most)], 'number'],
       ]),
-      table('Longest waits', body.longestWaits, 'No call waits now, as it should be.', [
+      table('Longest waits', body.longestWaits, 'No call is waiting. All good.', [
         ['Resource', ({ resource, group }) => twoLines(toLock(resource), ['for ', name(group)]), 'lead'],
         ['Held by', ({ heldBy }) => toInstance({ instanceId: heldBy })],
         ['Waited', lasts(at), 'number'],
@@ -91,7 +91,7 @@ function troubles(
     deadHolderCount > deadHolders.length && trouble(`${count(deadHolderCount)} holders do not answer`, 'locks'),
     fleet.silentCount > 0 && trouble(`${plural(fleet.silentCount, 'instance')} did not answer`, 'instances'),
     fleet.unreadable > 0 && trouble(`${plural(fleet.unreadable, 'answer')} could not be read`, 'instances'),
-    deafCount > 0 && trouble(`${plural(deafCount, 'instance')} cannot hear`, 'instances'),
+    deafCount > 0 && trouble(`${plural(deafCount, 'instance')} cannot receive messages`, 'instances'),
     jobs !== null && jobs.missed > 0 && trouble(`${plural(jobs.missed, 'job')} missed ticks`, 'jobs', 'missed'),
   ].filter(Boolean);
 }

@@ -46,9 +46,7 @@ function describeLease(name: string, { mode }: LockState, lease: SeenLease): str
   const { fencingToken, permits, depth } = holder;
   const who = nameOf(lease);
   if (holder.isKept) {
-    return [
-      `${name} was released by ${who}, but stays taken for another ${formatDuration(holder.ttlMs)}: its minHoldMs is not over.`,
-    ];
+    return [`${name} was released by ${who}, but is kept for another ${formatDuration(holder.ttlMs)} (minHoldMs).`];
   }
   const held = formatDuration(own?.heldMs ?? holder.heldMs);
   const how = [`mode ${mode}`, `token ${fencingToken}`];
@@ -66,7 +64,7 @@ function nameOf({ holder, own }: SeenLease): string {
 function describeRenewals(lease: SeenLease): string {
   const { holder, renewedMsAgo, isFirst, status } = lease;
   const left = `the lease has ${formatDuration(holder.ttlMs)} left`;
-  if (status === 'fixed') return `Its lease is a fixed one, which is never renewed: ${left}.`;
+  if (status === 'fixed') return `Its lease is fixed and never renewed: ${left}.`;
   const dueMs = renewalDueMs(holder);
   const ago = `was last renewed ${formatDuration(renewedMsAgo)} ago`;
   if (status === 'overdue') {
@@ -155,7 +153,7 @@ export function describeCause(
     case 'inUse':
       if (state.mode === null)
         return [
-          'A living waiter takes it: mostly at once, and where the key of the lock was deleted, when it next keeps its place. ' +
+          'A living waiter takes it: usually at once, or, if the key of the lock was deleted, when it next keeps its place. ' +
             `Nothing is wrong unless it is still free in ${formatDuration(overdueKeepMs(Infinity))}: ` +
             'then the waiters have died, or cannot reach Redis.',
         ];
@@ -169,10 +167,10 @@ export function describeCause(
       ];
     case 'holderDead':
       return [
-        'The holder has most likely died, stands still, or cannot reach Redis. ' +
+        'The holder has most likely died, is blocked, or cannot reach Redis. ' +
           `The lock is free in ${formatDuration(ttlMs)} unless it renews its lease. ` +
-          'Look again: if what is left goes up, the holder lives. ' +
-          'If it is a fixed lease (watchdog: false), this is as it should be.',
+          'Check again: if the time left goes up, the holder is alive. ' +
+          'If it is a fixed lease (watchdog: false), this is normal.',
       ];
     case 'fixedLease':
       return [`The lease ends by itself in ${formatDuration(ttlMs)}, or earlier if its holder releases it.`];
@@ -186,7 +184,7 @@ export function describeCause(
         'The processes in the queue have most likely died, or cannot reach Redis. ' +
           'Until its place ends, each of them may be granted the lock before a living waiter. ' +
           `The last place ends in ${formatDuration(endMs)} unless it is kept. ` +
-          'Look again: if placeMs of a waiter goes up, it lives. ' +
+          'Check again: if placeMs of a waiter goes up, it is alive. ' +
           'If none does, nothing has to be done; forceRelease() shortens each of these leases.',
       ];
     case 'kept':
@@ -207,7 +205,7 @@ export function describeCause(
       const group = leases.find(({ own }) => own)?.own?.group;
       return [
         `The holder is another call of this process${describeGroup(group)}, and calls of this process wait for it. ` +
-          'If its work waits for one of them, for example because it calls acquire() for the same resource again, none of them goes on: ' +
+          'If its work waits for one of them, for example because it calls acquire() for the same resource again, none of them can continue: ' +
           'use using() or a decorator with the mode reentrant.',
       ];
     }
@@ -247,7 +245,7 @@ function describeSlow(leases: readonly SeenLease[]): string {
   if (lateMs <= 0) return `The holder was alive ${ago} ago. If it still is, it is slow`;
   return (
     `The holder was alive ${ago} ago, and should have renewed its lease ${formatDuration(lateMs)} ago: ` +
-    'it may have died, or stand still. If it is alive, it is slow'
+    'it may have died, or be blocked. If it is alive, it is slow'
   );
 }
 
@@ -265,10 +263,10 @@ function describeGroup(group: string | undefined): string {
 
 function describeMismatch({ mode, permits, waiters }: LockState, wanted: Wanted): string {
   if (mode !== 'semaphore') {
-    return `It is in use as a lock (mode ${mode}), and a call that takes it for a semaphore is refused. Give one of the two another name.`;
+    return `It is in use as a lock (mode ${mode}), and a call that uses it as a semaphore is refused. Give one of the two another name.`;
   }
   if (wanted.mode !== undefined) {
-    return `It is in use as a semaphore, and a call that takes it for a lock (mode ${wanted.mode}) is refused. Give one of the two another name.`;
+    return `It is in use as a semaphore, and a call that uses it as a lock (mode ${wanted.mode}) is refused. Give one of the two another name.`;
   }
   const most = Math.max(wanted.permits ?? 0, ...waiters.map((waiter) => waiter.permits ?? 0));
   return (

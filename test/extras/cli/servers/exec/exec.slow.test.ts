@@ -205,7 +205,7 @@ describe('what exec refuses', () => {
   it.each([
     [['x', '--kill-after', '20s', ...shell(':')], 2, /--kill-after may be at most half of the lease/],
     [['x', '--once', '', ...shell(':')], 2, /--once needs a value/],
-    [['x', '--keep', '1d', ...shell(':')], 2, /--keep says how long --once is remembered/],
+    [['x', '--keep', '1d', ...shell(':')], 2, /--keep needs --once/],
     [['x', '--once', 'v1', '--mode', 'read', ...shell(':')], 2, /--once needs --mode exclusive/],
     [['x'], 2, /needs a command behind --/],
     [['x', '--lease', '1ms', ...shell(':')], 2, /^--lease must be an integer from/],

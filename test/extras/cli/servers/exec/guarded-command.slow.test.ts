@@ -71,7 +71,7 @@ it('a command that was ended while this process stood still is lost, although th
   );
   expect(end).toEqual({ code: 143, isLost: true, isInterrupted: false });
   expect(notes).toEqual([
-    expect.stringMatching(/^exec stood still .*"unit" was about to end, so its command was ended/),
+    expect.stringMatching(/^exec was blocked .*"unit" was about to end, so its command was ended/),
   ]);
 });
 

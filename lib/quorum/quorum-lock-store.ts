@@ -46,7 +46,7 @@ const NO_SUPERSEDING =
   'Redis for these locks: register the module a second time, with a connection and a name of its own';
 
 const NO_ROLL_CALLS =
-  'a quorum has no roll calls: a process may hear some of the nodes only, and no single node could say which processes ' +
+  'a quorum has no roll calls: a process may receive messages from only some of the nodes, and no single node knows which processes ' +
   'there are. inspect() and explain() ask all nodes about one resource, and health() and contention() cover one process';
 
 /** How often a call that does not wait asks when the votes are split. */

@@ -38,6 +38,6 @@ export function notTaken(job: string, instances: readonly { readonly instanceId:
   const where = seen.length === 0 ? 'No instance has it now' : `Last seen with it: ${quoteSome(seen)}`;
   return (
     `No instance has accepted the request to run the job ${quote(job)} within ${longDuration(TAKEN_WITHIN_MS)}. It was ` +
-    `withdrawn, so none will run it. ${where}. Instances that are frozen, deaf or of an older version accept none.`
+    `withdrawn, so none will run it. ${where}. Instances that are frozen, cut off from messages or of an older version accept none.`
   );
 }

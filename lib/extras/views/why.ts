@@ -51,7 +51,7 @@ function conclusionOf(before: Holder | undefined, holder: Holder, life: Instance
       : `its process answers: the holder is alive. The lease has ${left} left.`;
   }
   if (life === 'silent') {
-    return `its process is connected, but does not answer: it is frozen, too busy, deaf, or of an older version. Free in ${left} unless it renews.`;
+    return `its process is connected, but does not answer: it is frozen, too busy, cut off from messages, or of an older version. Free in ${left} unless it renews.`;
   }
   if (isOverdue) return `not renewed: the holder is dead, free in ${left}.`;
   const dueMs = holder.leaseMs / 3 - agoMs;

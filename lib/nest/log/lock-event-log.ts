@@ -131,7 +131,7 @@ export class LockEventLog {
       resource,
       () =>
         `${quoteResource(resource)} has been held for ${formatDuration(heldMs)}${group === OTHER_GROUP ? '' : ` (group ${quote(group)})`}, longer than ` +
-        `warnAfterMs. Other calls for it wait until it is released. Make the work under the lock shorter, or raise warnAfterMs. ` +
+        `warnAfterMs. Other calls for it wait until it is released. Hold the lock for less time, or raise warnAfterMs. ` +
         see('a-lease-is-held-for-long'),
       (lines, names) => `In the last minute, ${countWas(lines, 'more lease')} held for long: ${names}.`,
     );

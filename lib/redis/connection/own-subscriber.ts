@@ -60,7 +60,7 @@ export abstract class OwnSubscriber extends EventEmitter implements Subscriber {
     try {
       await next.connect();
       await Promise.all([...this.#channels].map((channel) => next.subscribe(channel)));
-      if (this.client !== old) throw new Error('the connection was replaced meanwhile');
+      if (this.client !== old) throw new Error('the connection was replaced in the meantime');
     } catch (error) {
       next.disconnect();
       throw error;

@@ -197,7 +197,7 @@ class HoldWatch {
     void settle().then(() => {
       if (!this.#isOver && this.#held.size === 0) {
         this.#fail(
-          'it was released, and the work went on. If the rest needs no lock, name what needs it: touching: repository',
+          'it was released, and the work continued. If the rest needs no lock, name what needs it: touching: repository',
         );
       }
     });

@@ -70,7 +70,7 @@ it.each<[string, string, Parameters<typeof conclusion>]>([
   ],
   [
     'a process that is frozen',
-    'its process is connected, but does not answer: it is frozen, too busy, deaf, or of an older version. Free in 9 min 51 s unless it renews.',
+    'its process is connected, but does not answer: it is frozen, too busy, cut off from messages, or of an older version. Free in 9 min 51 s unless it renews.',
     [at(8_000, 592_000), at(9_000, 591_000), 'silent'],
   ],
   [

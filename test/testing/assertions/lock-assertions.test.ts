@@ -78,7 +78,7 @@ describe('expectHeldDuring', () => {
       () => service.using('order:8', () => 1),
       /never acquired\. The work acquired "order:8"\.\n\nWhat happened:\n {2}acquired "order:8" \(exclusive, token \d+\)\n/,
     ],
-    ['goes on after the release', async () => (await service.using('order:7', () => 1), turns()), /the work went on/],
+    ['goes on after the release', async () => (await service.using('order:7', () => 1), turns()), /the work continued/],
     [
       'looks before it locks',
       async () => (await turns(), service.using('order:7', () => 1)),

@@ -164,7 +164,7 @@ function fleetLines(fleet: FleetCounts): [string, string][] {
       'DEADLOCK',
       describeDeadlock(calls, quote(calls[0]!.instanceId)),
     ]),
-    ['instances', `${heard} heard, ${silent.length} silent${silent.length > 0 ? `: ${quoteSome(silent, 3)}` : ''}`],
+    ['instances', `${heard} answered, ${silent.length} silent${silent.length > 0 ? `: ${quoteSome(silent, 3)}` : ''}`],
     ...(deaf.length > 0 ? [['deaf', `receive no messages: ${quoteSome(deaf, 3)}`] as [string, string]] : []),
     ['held', `${held}`],
     ['waiting', waiting === 0 ? '0' : `${waiting}, the oldest for ${longDuration(oldestWaitMs)}`],

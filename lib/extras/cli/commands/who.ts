@@ -52,7 +52,7 @@ export const who = defineCommand({
     const name = plainOrQuoted(instanceId);
     output.note(
       isSilent
-        ? `${name} is connected but does not answer: frozen, too busy, deaf or of an older version.`
+        ? `${name} is connected but does not answer: frozen, too busy, cut off from messages or of an older version.`
         : `${name} is dead: no such process is connected.`,
     );
     return 'partial';

@@ -26,7 +26,9 @@ export function tellMissing(
 ): boolean {
   const lines: string[] = [];
   if (silent.length > 0) {
-    lines.push(`Connected but silent (frozen, too busy, deaf or of an older version): ${quoteSome(silent, 5)}.`);
+    lines.push(
+      `Connected but silent (frozen, too busy, cut off from messages or of an older version): ${quoteSome(silent, 5)}.`,
+    );
   }
   if (unreadable > 0) lines.push(`${unreadable} answers could not be read: of a newer version, or forged.`);
   const long = instances.filter(({ more }) => more.held + more.waiting > 0);

@@ -22,7 +22,7 @@ const MAX_TTL_MS = 365 * 86_400_000;
 
 const ADVICE: Advice = {
   WRONGTYPE: 'Give the guard a key that nothing else uses',
-  CROSSSLOT: 'On a cluster, the key of the guard and those of the commands need the same hash tag, such as stock:{7}',
+  CROSSSLOT: 'On a cluster, the keys of the guard and of the commands need the same hash tag, such as stock:{7}',
   NOPERM: 'The ACL user needs EVALSHA, EVAL, GET, SET and the commands themselves, for the keys of guard and commands',
   NOAUTH: 'Give the client the password',
   WRONGPASS: 'Check the user name and the password of the client',

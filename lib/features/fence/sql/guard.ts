@@ -75,7 +75,7 @@ function holderOf(lease: Lease): FencedHolder {
 export function checkExcludes({ resources, mode }: Lease): void {
   if (!isSharedMode(mode)) return;
   throw new InvalidLockOptionsError(
-    `fence.guard needs a lease that excludes all others. That of ${quote(resources[0]!)} has the mode ${mode}: others beside it ` +
+    `fence.guard needs a lease that excludes all others. The lease of ${quote(resources[0]!)} has the mode ${mode}: others beside it ` +
       `have larger tokens, and hold too. Write under the mode write or exclusive.`,
     'lease',
   );

@@ -230,7 +230,7 @@ const WHY: Readonly<Record<WhySkipped, string>> = {
   late: 'it is too late. Leave tick out.',
   early: 'it is due too far ahead. Leave tick out.',
   standsBy: 'another instance runs it. Let that one end first.',
-  notReached: 'a decorator above that of the job did not call the method. Look at what that decorator does.',
+  notReached: 'a decorator above the job decorator did not call the method. Check what that decorator does.',
   closed: 'the application closes. Run jobs before app.close().',
 };
 

@@ -102,7 +102,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^APPLICATIONS +2\nprefixes +lock, shop:locks\n\nSTATUS +up\napplication +lock\n/);
     for (const keyPrefix of ['lock', 'shop:locks']) {
-      const block = `^STATUS +up\napplication +${keyPrefix}\n(.+\n)*instances +1 heard, 0 silent\nheld +1\n`;
+      const block = `^STATUS +up\napplication +${keyPrefix}\n(.+\n)*instances +1 answered, 0 silent\nheld +1\n`;
       expect(stdout).toMatch(new RegExp(block, 'm'));
     }
     const applications = { lock: expect.anything(), 'shop:locks': { fleet: { heard: 1, held: 1 } } };

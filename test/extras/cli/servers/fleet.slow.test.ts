@@ -69,11 +69,13 @@ describeOnMachine('a fleet at night', () => {
     expect(instances.code).toBe(5);
     expect(instances.stdout).toMatch(new RegExp(`^${frozen.instanceId} +silent`, 'm'));
     expect(instances.stdout).toMatch(new RegExp(`^${alive.instanceId} +up +\\d`, 'm'));
-    expect(instances.stderr).toContain(`Connected but silent (frozen, too busy, deaf or of an older version)`);
+    expect(instances.stderr).toContain(
+      `Connected but silent (frozen, too busy, cut off from messages or of an older version)`,
+    );
     expect((await run(['who', frozen.instanceId])).stdout).toMatch(/^order:9 +exclusive/m);
     const { code, stdout } = await run(['status']);
     expect(code).toBe(5);
-    expect(stdout).toMatch(new RegExp(`^instances +1 heard, 1 silent: "${frozen.instanceId}"$`, 'm'));
+    expect(stdout).toMatch(new RegExp(`^instances +1 answered, 1 silent: "${frozen.instanceId}"$`, 'm'));
     frozen.resume();
   });
 
@@ -101,7 +103,7 @@ describeOnMachine('a fleet at night', () => {
     proxy.blackHole('toClient', 'subscriber');
     const { code, stdout } = await run(['status']);
     expect(code).toBe(5);
-    expect(stdout).toMatch(new RegExp(`^instances +1 heard, 1 silent: "${deaf.instanceId}"$`, 'm'));
+    expect(stdout).toMatch(new RegExp(`^instances +1 answered, 1 silent: "${deaf.instanceId}"$`, 'm'));
     expect((await run(['instances'])).stdout).toMatch(new RegExp(`^${deaf.instanceId} +silent`, 'm'));
   });
 
@@ -116,7 +118,7 @@ describeOnMachine('a fleet at night', () => {
     expect(stdout).toMatch(/^STATUS +up$/m);
     expect(stdout).toMatch(/^redis +standalone at (127\.0\.0\.1|localhost):\d+, prefix lock$/m);
     expect(stdout).toMatch(/^locks +available, a write took [\d.]+ ms$/m);
-    expect(stdout).toMatch(/^instances +2 heard, 0 silent$/m);
+    expect(stdout).toMatch(/^instances +2 answered, 0 silent$/m);
     expect(stdout).toMatch(
       new RegExp(`^order:7 +[\\d.]+ m?s +${waiter.instanceId} +Orders\\.pay +${holder.instanceId}$`, 'm'),
     );

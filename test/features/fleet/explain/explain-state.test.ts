@@ -83,7 +83,7 @@ describe('the explanation of a lock', () => {
     expect(cause).toBe('holderSlow');
     expect(sentences[1]).toContain('It is renewed for the first time in 4 s');
     expect(sentences.at(-1)).toMatch(
-      /^It is not known yet whether the holder is alive\. If it is, it is slow: .* If it has died, that shows in 9 s, and the lock is free in 24 s\. /,
+      /^It is not known yet if the holder is alive\. If it is, it is slow: .* If it has died, that shows in 9 s, and the lock is free in 24 s\. /,
     );
     // Another one has renewed its lease; and this process is alive.
     const readers = { mode: 'read' as const, holders: [young, HOLDER], waiters: [WAITER] };

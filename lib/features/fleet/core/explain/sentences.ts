@@ -238,7 +238,7 @@ function describeSlow(leases: readonly SeenLease[]): string {
   const slow = leases.filter(isSlow);
   if (slow.some(({ holder }) => holder.isThisProcess)) return 'The holder is alive and slow';
   const renewed = slow.filter(({ isFirst }) => !isFirst);
-  if (renewed.length === 0) return 'It is not known yet whether the holder is alive. If it is, it is slow';
+  if (renewed.length === 0) return 'It is not known yet if the holder is alive. If it is, it is slow';
   const latest = renewed.reduce((a, b) => (b.renewedMsAgo < a.renewedMsAgo ? b : a));
   const ago = formatDuration(latest.renewedMsAgo);
   const lateMs = renewalLateMs(latest);

@@ -103,15 +103,12 @@ export class LockClient {
   readonly #campaigns: Campaigns;
   readonly #health: HealthChecks;
   readonly #fleet: FleetView;
-  /** The options of a call that passes none. */
   readonly #plainOptions: ResolvedLockOptions;
   /** The options of decorated methods, resolved once. */
   readonly #fixedOptions = new WeakMap<LockOptions, ResolvedLockOptions>();
-  /** The defaults of a call that may be refused. */
   readonly #tryDefaults: ResolvedDefaults;
   readonly #telemetries: Telemetries;
   readonly #warn: (line: string) => void;
-  /** Checks the name of a resource to lock. */
   readonly #checkName: typeof checkOwnResource;
   #shutdown: Promise<void> | undefined;
 
@@ -194,17 +191,15 @@ export class LockClient {
     this.#checkName = options.suspiciousNames === 'allow' ? checkOwnResource : checkClearResource;
   }
 
-  /** Aborts when the shutdown begins. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }
 
-  /** Creates the queues of this process. Called by the constructor. */
+  /** Called by the constructor. */
   protected createQueues(runtime: Runtime): LocalQueues {
     return new LocalQueues(runtime);
   }
 
-  /** Acquires the resource of a leadership. */
   protected lead(resource: string, options: ResolvedLockOptions): SingleLease | Promise<SingleLease> {
     return this.leases.acquireOne(resource, options);
   }
@@ -219,7 +214,6 @@ export class LockClient {
     throw new LockNotHeldError(resource, this.deps.context.resources());
   }
 
-  /** The singleton runs of this process whose ticks are in this store. */
   singletonRuns(jobs: JobStore): SingletonRuns {
     return new SingletonRuns(this.deps, this.leases, jobs);
   }

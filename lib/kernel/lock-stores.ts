@@ -3,7 +3,7 @@ import type { JobStore } from '../features/jobs/core/job-store.js';
 import type { LockStore } from './store/lock-store.js';
 
 export interface LockStores {
-  /** The lock service closes it when the application shuts down. */
+  /** The lock service closes it at the shutdown. */
   readonly locks: LockStore;
   readonly jobs: JobStore;
   /** The time by which this process counts leases, waits and renewals. @default the system's */

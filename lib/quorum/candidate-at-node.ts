@@ -36,18 +36,18 @@ export function idOfAttempt(id: string, attempt: number): string {
   return `${id}.${attempt}`;
 }
 
-/** What a candidate, or a holder, has at one node: a vote, a place in the queue, or nothing. */
+/** The state of a candidate, or a holder, at one node: a vote, a place in the queue, or nothing. */
 export class CandidateAtNode {
   vote: Vote | undefined;
   /** An owner that the node is to release in the same step as the next acquisition; until that is answered. */
   leaving: LockOwner | undefined;
-  /** When the node will be free, if it has said so since the last command. */
+  /** The time at which the node becomes free, if it has sent one since the last command. */
   freeAt: number | undefined;
-  /** Whether the node may have a lock or a place in its queue for this owner. */
+  /** `true` if the node may have a lock or a place in its queue for this owner. */
   mayBeThere = false;
   #isReleaseSent = false;
   #refused: LockOwner | undefined;
-  /** How many commands the node may still execute that were sent for the present owner. */
+  /** The number of commands for the present owner that the node may still execute. */
   #unanswered = 0;
   /** The largest token that a message has announced to the present owner. */
   #announcedToken = 0;
@@ -74,7 +74,7 @@ export class CandidateAtNode {
     this.#owner = { ...this.#owner, mode };
   }
 
-  /** What is stored from now on with its place in the queue, and with what it is granted. */
+  /** The label to store from now on with its place in the queue, and with its grant. */
   set label(label: string | undefined) {
     this.#owner = { ...this.#owner, label };
   }

@@ -19,7 +19,7 @@ export class Candidate {
   readonly atNodes: readonly CandidateAtNode[];
   touchedAt = 0;
   leaseMs = 0;
-  /** How many votes it had when it last gave all of them up. */
+  /** The number of votes it had when it last gave all of them up. */
   lostVotes = 0;
   /** The token of the lease that it holds, or held last. */
   fencingToken = 0;
@@ -44,7 +44,6 @@ export class Candidate {
     this.#patience = new VoteBackoff(deps.alarms, deps.random, () => this.#passVotesOn());
   }
 
-  /** Whether it has won the lock in this process. */
   get hasWon(): boolean {
     return this.#heldSince > -Infinity;
   }
@@ -87,7 +86,7 @@ export class Candidate {
   /** A node announces a grant. Returns whether it is for the present owner of this candidate there. */
   onGrantMessage(index: number, grant: PushedGrant): boolean {
     const atNode = this.atNodes[index]!;
-    // If it is over, a release is under way.
+    // Once it has ended, a release is under way.
     if (this.isOver || !grant.isFor(atNode.owner.id)) return false;
     const vote = { fencingToken: grant.fencingToken, stamp: grant.sentAt };
     // Otherwise the node has to be asked, as it is every second.
@@ -96,8 +95,8 @@ export class Candidate {
   }
 
   /**
-   * A node announces when it will be free. The lock may be free when a majority is. Where it was asked anew since, its
-   * answer says more, and the message may be a copy of an old one.
+   * A node announces when it becomes free. The lock may be free when a majority is. If the node was asked again since,
+   * its answer is newer, and the message may be a copy of an old one.
    */
   onRetained(index: number, { leftMs, sentAt: askedAt, isFor }: HolderNotice): void {
     const { clock, majority, retained } = this.deps;
@@ -114,7 +113,7 @@ export class Candidate {
     retained({ resource, leftMs: Math.max(0, freeAt - now), sentAt, isFor: (other) => other === id });
   }
 
-  /** The owner asks for another call now: what it is granted from now on has this label. */
+  /** The owner asks for another call now: later grants have this label. */
   label(label: string | undefined): void {
     this.owner = { ...this.owner, label };
     for (const atNode of this.atNodes) atNode.label = label;

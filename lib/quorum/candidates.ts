@@ -10,7 +10,10 @@ const NONE: readonly Candidate[] = [];
 export class Candidates {
   readonly #byId = new Map<string, Candidate>();
   readonly #byResource = new Map<string, Set<Candidate>>();
-  /** Ids that were silent for longer than their lease, such as when the process stood still. Until then they may ask again. */
+  /**
+   * Ids that were silent for longer than their lease, for example because the event loop was blocked. Until then they
+   * may ask again.
+   */
   readonly #forgotten = new Map<string, number>();
 
   constructor(private readonly deps: QuorumDeps) {}
@@ -27,7 +30,7 @@ export class Candidates {
     return this.#byResource.get(resource) ?? NONE;
   }
 
-  /** The candidate of this owner; a new one if there is none, or if it is over. */
+  /** Returns the candidate of this owner; a new one if there is none, or if it has ended. */
   open(owner: LockOwner): Candidate {
     const candidate = this.#byId.get(owner.id);
     if (candidate && !candidate.isOver) return candidate;
@@ -63,7 +66,7 @@ export class Candidates {
     sweep(this.#byId, isSilent, (id, candidate) => {
       candidate.end(true);
       this.delete(id);
-      // Releases of what it may have had are repeated for no longer than this.
+      // Releases of its possible locks are repeated for no longer than this.
       this.#forgotten.set(id, now + 2 * Math.max(candidate.leaseMs, LOCK_DEFAULTS.leaseMs));
     });
   }

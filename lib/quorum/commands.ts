@@ -11,7 +11,7 @@ import { LOCK_DEFAULTS } from '../kernel/api/lock-options.js';
 import type { LockOwner, Retention } from '../kernel/store/lock-store.js';
 import type { Candidate } from './candidate.js';
 
-/** The owner by which a node knows the lock. A candidate has another one at each node where it has asked anew. */
+/** The owner by which a node knows the lock. A candidate has another one at each node that it has asked again. */
 export function ownerAt(index: number, owner: LockOwner, candidate: Candidate | undefined): LockOwner {
   return candidate?.atNodes[index]?.owner ?? owner;
 }
@@ -80,13 +80,13 @@ export async function renewAtNodes(
     });
     return isHeld;
   } finally {
-    // Before the caller goes on: the caller may release the lock.
+    // Before the caller continues: it may release the lock.
     isAnswered = true;
     if (isHeld) for (const index of lost) holder.reclaimVote(index);
   }
 }
 
-/** What all nodes are asked, whatever this process has there. */
+/** Questions to all nodes, whatever this process has there. */
 export abstract class AskedNodes {
   abstract readonly quorum: QuorumNodes;
   protected isClosed = false;
@@ -116,7 +116,7 @@ export abstract class AskedNodes {
     return [...new Set(answered(lists).flat())].slice(0, limit);
   }
 
-  /** What is wrong with the store of a node counts for that node alone. */
+  /** A problem with the store of a node counts for that node alone. */
   probe(): StoreProbe {
     if (this.isClosed) return closedProbe('quorum');
     const { nodes, majority, timeoutMs } = this.quorum;
@@ -130,7 +130,7 @@ export abstract class AskedNodes {
     return { topology: 'quorum', needed: majority, servers, problems: [] };
   }
 
-  /** A resource is free where a majority of the nodes says so: the others are too few for a holder. */
+  /** A resource is free if a majority of the nodes reports that: the others are too few for a holder. */
   async watch(watcher: Watcher, watchMs: number): Promise<WatchReply> {
     const replies = answered(await askAll(this.quorum, ({ store }) => store.watch(watcher, watchMs)));
     // When so many nodes will be free, unless leases are renewed. A node that is free has nothing left of a lease.

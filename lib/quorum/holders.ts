@@ -7,10 +7,10 @@ export interface Sighting {
 }
 
 /**
- * What the nodes say of each holder. They do not show owner ids, and each has a token of its own for a lease. So holders
- * of one instance and mode are matched in the order of their tokens.
+ * Merges the nodes' views of each holder. They do not show owner ids, and each has its own token for a lease. So
+ * holders of one instance and mode are matched in the order of their tokens.
  *
- * @param views what each node shows; `undefined` where it has not answered, or shows no holder
+ * @param views the view of each node; `undefined` if it has not answered, or shows no holder
  */
 export function matchHolders(views: readonly (readonly Holder[] | undefined)[]): Sighting[][] {
   const byHolder = new Map<string, Sighting[]>();
@@ -68,7 +68,7 @@ export function mergeSeen(
   return { holders, holderCount: Math.max(holders.length, counts[Math.min(majority, counts.length) - 1]!) };
 }
 
-/** Only readers can hold a resource together. Of other holders, at most the one that most nodes name has it. */
+/** Only readers can hold a resource together. Of other holders, only the one that most nodes name can have it. */
 function thatFit(all: Sighting[][]): Sighting[][] {
   const { mode } = all[0]?.[0]?.holder ?? { mode: 'exclusive' };
   if (isSharedMode(mode) && all.every(([seen]) => seen!.holder.mode === mode)) return all;

@@ -3,7 +3,7 @@ import { LockStoreError, type StoreFailure } from '../kernel/store/store-error.j
 import type { QuorumNode, QuorumNodes } from './node.js';
 import { type Alarm, LATE_MS } from '../kernel/util/alarms.js';
 
-/** Receives the answers to a broadcast. The index is that of the node. */
+/** Receives the answers to a broadcast, by the index of the node. */
 export interface BroadcastListener<T> {
   answered?(index: number, answer: T): void;
   /** The node will not answer, or has not answered in time. */
@@ -50,7 +50,7 @@ export class Broadcast<T> implements Alarm {
     });
   }
 
-  /** The time is over. If this process stood still, the answers that came meanwhile are read first. */
+  /** The time has passed. After a blocked event loop, pending answers are read first. */
   ring(): void {
     const isLate = this.quorum.clock.now() - this.dueAt > LATE_MS;
     if (isLate && !this.#isExtended) {
@@ -96,7 +96,7 @@ export function majorityOf(nodes: number): number {
   return Math.floor(nodes / 2) + 1;
 }
 
-/** When this many nodes say no, the others are fewer than a majority. */
+/** When this many nodes answer no, the others are fewer than a majority. */
 export function enoughToDeny(nodes: number): number {
   return nodes - majorityOf(nodes) + 1;
 }
@@ -104,24 +104,24 @@ export function enoughToDeny(nodes: number): number {
 /** A question to all nodes that is answered by yes or no. */
 interface YesNo {
   readonly send: (node: QuorumNode, index: number) => Promise<boolean>;
-  /** How many nodes must say no for the answer to be no. @default a majority */
+  /** The number of nodes whose no decides. @default a majority */
   readonly enoughNos?: number;
-  /** What a no means, for messages. @default 'not the owner' */
+  /** The meaning of a no, for messages. @default 'not the owner' */
   readonly no?: string;
-  /** Called for each node that says yes, also when it says so late. */
+  /** Called for each yes, even a late one. */
   readonly confirmed?: (index: number) => void;
-  /** Called for each node that says no, also when it says so late. */
+  /** Called for each no, even a late one. */
   readonly refuted?: (index: number) => void;
   /** Called for each node that has failed or has not answered in time. */
   readonly missed?: (index: number) => void;
-  /** Whether the answer is yes when it depends on a minority that has not answered. @default false: an error */
+  /** The answer if it depends on a minority that has not answered. @default false: an error */
   readonly inDoubt?: boolean;
 }
 
 /**
  * Asks all nodes. Resolves as soon as the answer of a majority is certain.
  *
- * @throws LockStoreError when there is no such answer; the message says why, node by node
+ * @throws LockStoreError when there is no such answer; the message has the reason for each node
  */
 export function askMajority(quorum: QuorumNodes, question: YesNo): Promise<boolean> {
   const { nodes, majority } = quorum;
@@ -154,10 +154,10 @@ export function askMajority(quorum: QuorumNodes, question: YesNo): Promise<boole
 }
 
 /**
- * Why there is no majority: "3 of 5 needed, got 2: b timed out after 50 ms, d refused NOAUTH, e busy". Nodes that may
- * still answer come last: they are too few to wait for.
+ * Explains why there is no majority: "3 of 5 needed, got 2: b timed out after 50 ms, d refused NOAUTH, e busy". Nodes
+ * that may still answer come last: they are too few to wait for.
  *
- * @param describe says what an answer is that is no vote; `undefined` for a vote
+ * @param describe describes an answer that is no vote; `undefined` for a vote
  */
 export function quorumError<T>(
   { quorum, answers, failures }: Broadcast<T>,
@@ -192,7 +192,7 @@ export function majorityTrouble({ nodes, majority }: QuorumNodes, resource: stri
 }
 
 function describeFailure({ failure, message }: LockStoreError, name: string): string {
-  // The name of the node says where it is.
+  // The name of the node has the address.
   const reason = message.replace(` to Redis at ${name}`, '');
   return failure === 'refused' ? `refused ${reason}` : reason;
 }

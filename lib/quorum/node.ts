@@ -27,11 +27,11 @@ export interface QuorumNodes extends QuorumTiming {
 
 export interface QuorumDeps extends QuorumNodes {
   readonly random: Random;
-  /** Whether the largest token of the votes is written to a majority before a lock is granted. */
+  /** `true` if the largest token of the votes is written to a majority before a lock is granted. */
   readonly fencing: boolean;
   /** Called for a lock that was won when no request was waiting for its answer. */
   readonly granted: (grant: PushedGrant) => void;
-  /** Called when a majority of the nodes has said when it will be free. */
+  /** Called when a majority of the nodes has announced when it becomes free. */
   readonly retained: (notice: HolderNotice) => void;
   readonly newAttempt: () => number;
 }
@@ -43,9 +43,9 @@ export class NotSentError extends LockStoreError {}
 export class QuorumNode {
   readonly name: string;
   readonly store: LockStore;
-  /** What this process may hold here and does not want: released again and again until the node answers. */
+  /** Unwanted locks that this process may hold here: released again and again until the node answers. */
   readonly orphanReleases: OrphanReleases;
-  /** When the oldest of the commands was sent that have had no answer since the last answer of the node. */
+  /** The send time of the oldest command without an answer since the last answer of the node. */
   #unansweredSince: number | undefined;
   #askedAt = -Infinity;
 

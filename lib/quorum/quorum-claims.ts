@@ -20,17 +20,17 @@ import {
   type TickReply,
 } from '../features/jobs/core/job-claims.js';
 
-/** How often a claim looks for claims that other instances are about to write, and the pauses in between. */
+/** The number of times that a claim checks for claims of other instances, and the pauses in between. */
 const MAX_LOOKS = 4;
 const PAUSE_MS = { first: 20, longest: 160 };
-/** How often an instance writes its claim anew when the claims were split. */
+/** The number of times that an instance rewrites its claim after a split. */
 const MAX_SPLITS = 10;
 
 /** The text of the claim at each node, `null` for none; `undefined` for a node that has not answered. */
 type ClaimTexts = readonly (string | null | undefined)[];
 
 interface Claims {
-  /** Of this owner, of other owners, and those that were given back. */
+  /** Claims of this owner, of other owners, and returned ones. */
   readonly mine: readonly string[];
   readonly others: readonly string[];
   readonly returned: readonly string[];
@@ -149,7 +149,7 @@ export class QuorumClaims implements JobClaims {
     return others.length === 0 && refusal ? refusal : { status: 'taken', ttlMs, isBegun: others.some(isBegun) };
   }
 
-  /** An earlier run holds the lock: tries to claim the tick for when that run is over. */
+  /** An earlier run holds the lock: tries to claim the tick for the time after that run. */
   async #claimAhead(tick: Tick, { owner, keepMs, due }: TickClaim, ttlMs: number, attempt: number): Promise<TickReply> {
     for (let splits = 1; splits <= MAX_SPLITS; splits++) {
       // Each text is unique: the command that drops a claim may come late, and must not drop the next one.

@@ -30,7 +30,7 @@ interface QuorumLockStoreOptions {
   /** A node that takes longer than this to answer counts as one that does not answer, in milliseconds. */
   readonly nodeTimeoutMs: number;
   /**
-   * Whether fencing tokens grow even if any minority of the nodes fails. Costs one more round trip per lease.
+   * Makes fencing tokens grow even if any minority of the nodes fails. Costs one more round trip per lease.
    *
    * @default false
    */
@@ -49,7 +49,7 @@ const NO_ROLL_CALLS =
   'a quorum has no roll calls: a process may receive messages from only some of the nodes, and no single node knows which processes ' +
   'there are. inspect() and explain() ask all nodes about one resource, and health() and contention() cover one process';
 
-/** How often a call that does not wait asks when the votes are split. */
+/** The number of attempts of a call that does not wait when the votes are split. */
 const MAX_TRIES = 3;
 
 /**
@@ -89,7 +89,7 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
       node.store.listen({
         granted: (grant) => this.#onGrantMessage(index, grant),
         retained: (notice) => this.#onRetained(index, notice),
-        // Free at one node: at how many of them, an answer tells.
+        // Free at one node; the next answer counts the nodes.
         freed: (message) => this.#listener?.freed?.({ ...message, mark: undefined }),
         reconnected: () => {
           this.nodes[index]!.orphanReleases.reconnected();
@@ -136,7 +136,7 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
     let nos = 0;
     const countNo = (wasHeld: boolean): void => void (wasHeld || nos++);
     const reply = await candidate.acquire(leaseMs, queueing, countNo).catch((error: unknown) => {
-      // If the next caller has given up meanwhile, the lock of the first one is still released, in the background.
+      // If the next caller has given up, the lock of the first one is still released, in the background.
       const reason = asStoreError(error);
       if (candidate.isOver && reason.failure === 'unknown') return reason;
       throw reason;
@@ -164,7 +164,7 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
 
   /**
    * Each node leaves the resource taken by its own clock. A node may have voted long before the majority, so the time
-   * is counted from the majority where this process knows when that was.
+   * is counted from the majority if this process knows when that was.
    */
   retain(owner: LockOwner, retention: Retention, lazily?: boolean): Promise<boolean> {
     const hasWon = this.#candidates.get(owner.id)?.hasWon;
@@ -180,7 +180,7 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
   }
 
   label(owner: LockOwner, label: string | undefined, lazily?: boolean): Promise<boolean> {
-    // Also where a node votes anew.
+    // Even if a node votes again.
     this.#candidates.get(owner.id)?.label(label);
     return this.#ask(owner, ({ store }, present) => store.label(present, label, lazily));
   }

@@ -14,9 +14,8 @@ export class Round {
   readonly reply = new Deferred<AcquireReply>();
   /** The owner at each node when the request was sent. */
   readonly owners: readonly LockOwner[];
-  /** Whether each node may have known the candidate before. */
   readonly wasThere: readonly boolean[];
-  /** When the request was sent, as the nodes are told. */
+  /** The send time of the request, as the nodes get it. */
   readonly sentAt: number;
   /** When the request was sent, by the clock of this store. */
   readonly beganAt: number;
@@ -44,7 +43,7 @@ export class Round {
     return this.#votes.length;
   }
 
-  /** The number of nodes that may still answer in time, of those that the filter accepts. */
+  /** The number of nodes accepted by the filter that may still answer in time. */
   countOpen(isMeant: (atNode: CandidateAtNode) => boolean = () => true): number {
     const { answers, failures } = this.#broadcast;
     let count = 0;
@@ -55,7 +54,7 @@ export class Round {
   }
 
   /**
-   * Whether a majority answers with the lease that the candidate had, or with an earlier one: then no other process can
+   * Returns true if a majority answers with the candidate's lease, or with an earlier one: then no other process can
    * have held the lock since.
    */
   isStillHeld(fencingToken: number): boolean {
@@ -101,7 +100,7 @@ export class Round {
     const known = seen ? { ttlMs, seen } : { ttlMs };
     if (isEnough(such('full'))) return { status: 'full', ...known };
     if (this.queueing) {
-      // At so many nodes it stands no further back.
+      // At so many nodes, its place is no worse.
       const places = refusals.flatMap((refusal) => (refusal.status === 'queued' ? (refusal.place ?? []) : []));
       const place = places.sort((a, b) => a - b)[majority - 1];
       return place === undefined ? { status: 'queued', ...known } : { status: 'queued', ...known, place };

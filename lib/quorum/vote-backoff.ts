@@ -26,9 +26,9 @@ export class VoteBackoff implements Alarm {
   }
 
   /**
-   * Starts the pause, or starts it anew.
+   * Starts or restarts the pause.
    *
-   * @param roundTripMs how long the nodes take to answer
+   * @param roundTripMs the time that the nodes take to answer
    */
   wait(roundTripMs: number, votes: number): void {
     const { least, growthPerVote, growthPerPass, mostPasses } = PAUSE;

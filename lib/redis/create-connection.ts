@@ -14,7 +14,7 @@ import { LeavesGranting, RestartQuarantine } from './script/restart-quarantine.j
 import type { ScriptSender } from './script/script.js';
 import { ScriptRunner } from './script/script-runner.js';
 
-/** How an instance connects, and what it demands of the servers. */
+/** Settings of an instance's connections, and its demands on the servers. */
 export interface ConnectionSettings {
   readonly connection: RedisConnectionOption;
   readonly instanceId: string;
@@ -36,7 +36,7 @@ export interface ConnectionSettings {
   readonly leavesGranting?: boolean | undefined;
   /** A server with data has every write that it has ever answered: then there is no such time after its start. */
   readonly persistence?: 'always' | undefined;
-  /** Whether the connections leave the process free to exit until `keepAlive()` is called. @default false */
+  /** `true` if the connections leave the process free to exit until `keepAlive()` is called. @default false */
   readonly inBackground?: boolean | undefined;
   /**
    * Takes lines for the log, and the section of the page on the log that explains one. @default warnings of the process

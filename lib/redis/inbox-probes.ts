@@ -16,18 +16,18 @@ import { PROBE_INBOX } from './script/scripts.js';
 
 /** The shortest time between two probes. With the jitter, it is at most 1.75 s. */
 const PERIOD_MS = 1_400;
-/** Sooner than that, the next one follows where the message of the last one has not come by then. */
+/** The next one follows sooner than that if the message of the last one has not come by then. */
 const FOLLOWS_MS = 750;
-/** The same where Redis does not let this instance publish. An operator may give it the right. */
+/** The same if Redis does not let this instance publish. An operator may grant that right. */
 const REFUSED_PERIOD_MS = 10_000;
 /** A probe proves the loss of an earlier one only if that one was answered this long before it. */
 const APART_MS = 500;
 /**
- * How long a connection that loses messages stays at most until it is made anew: instances that lose them at the same
- * time do not connect at the same time. The longest is for a connection that never brings any.
+ * The maximum time before a connection that loses messages is replaced: instances that lose them at the same time do
+ * not connect at the same time. The longest is for a connection that never delivers any.
  */
 const REPLACED_WITHIN_MS = { first: 400, longest: 30_000 };
-/** For how long a waiter may rely on messages where the loss of one may not be noticed. */
+/** The time for which a waiter may rely on messages if the loss of one may go unnoticed. */
 const CAUTIOUS_MS = 5_000;
 
 /** An error of Redis begins with a code, and one of the connection does not. */
@@ -41,7 +41,7 @@ interface Probe {
   /** When the server answered it; of a probe in a row of lost ones, when it answered the first of the row. */
   answeredAt: number;
   hasArrived: boolean;
-  /** The server knows of no connection that listens. So it passes this instance over, also where messages arrive. */
+  /** The server knows no listening connection, so it skips this instance, even if messages arrive. */
   isPassedOver: boolean;
 }
 
@@ -53,7 +53,7 @@ export interface InboxProbesDeps {
   readonly channel: string;
   /** A key that no other instance uses. In a cluster, it is in this slot. */
   readonly keyAt: (slot?: number) => string;
-  /** Whether Redis has accepted the subscription on the present connection. */
+  /** Returns true if Redis has accepted the subscription on the present connection. */
   readonly isOpen: () => boolean;
   /** Called when messages are not known to arrive any more. */
   readonly deliveryUncertain: () => void;
@@ -62,19 +62,19 @@ export interface InboxProbesDeps {
 }
 
 /**
- * Finds out that messages do not arrive although the connection for them seems to work, and has it made anew: behind a
+ * Detects that messages do not arrive although the connection for them seems to work, and has it replaced: behind a
  * proxy or a firewall that hangs, or on a server that is a replica now. Every 1.4 to 1.75 s while any waiter relies on
  * messages, it has Redis send one to the own inbox. A grant would take the same way.
  *
- * Messages are lost where probes in a row were answered and have not arrived, the last one sent half a second or more
+ * Messages are lost if probes in a row were answered and have not arrived, the last one sent half a second or more
  * after the first was answered. A server that does not answer, or answers with an error, proves nothing. Neither does a
- * process that stood still: what has arrived in the meantime is read first.
+ * blocked event loop: pending messages are read first.
  */
 export class InboxProbes implements MessageHealth {
   readonly #deps: InboxProbesDeps;
   readonly #clock: Clock;
   readonly #random: Random;
-  /** The probes that have not arrived, by their text. Those of an earlier connection are not among them. */
+  /** The probes that have not arrived, by their text, without the ones of an earlier connection. */
   readonly #awaited = new Map<string, Probe>();
   /** The probes that were answered and have not arrived: the last one of each server. */
   readonly #lost = new Map<ServerConnection, Probe>();
@@ -87,9 +87,9 @@ export class InboxProbes implements MessageHealth {
   #timer: Timer | undefined;
   /** Until the message of the last probe is overdue. */
   #doubting: Timer | undefined;
-  /** Until the connection is made anew. */
+  /** Set until the connection is replaced. */
   #replacing: Timer | undefined;
-  /** How often it was made anew, since a probe has arrived. */
+  /** The number of replacements since a probe has arrived. */
   #replaced = 0;
   #isRelied = false;
   #isRefused = false;
@@ -112,7 +112,7 @@ export class InboxProbes implements MessageHealth {
     return this.#silentSince;
   }
 
-  /** Whether messages are lost, until the first one arrives on another connection. */
+  /** `true` while messages are lost, until the first one arrives on another connection. */
   get isLosing(): boolean {
     return this.#isLosing;
   }
@@ -127,7 +127,7 @@ export class InboxProbes implements MessageHealth {
 
   arrived(text: string): void {
     const probe = this.#awaited.get(text);
-    // What another program repeats, or made up, is no probe that is awaited.
+    // A probe that another program repeats or invents is not awaited.
     if (!probe) return;
     probe.hasArrived = true;
     // It was taken for lost. On a cluster, the answer may come first each time.
@@ -177,7 +177,7 @@ export class InboxProbes implements MessageHealth {
       return;
     }
     this.#forget();
-    // While it is to be made anew, nothing is judged: the next waiter would rely on messages that do not come.
+    // Nothing is judged before the replacement: the next waiter would rely on messages that do not come.
     this.#stay();
     this.#isLosing = false;
     this.#replaced = 0;
@@ -227,7 +227,7 @@ export class InboxProbes implements MessageHealth {
   }
 
   async #judge(probe: Probe): Promise<void> {
-    // Where this process stood still, messages have come by now, on another connection. Two turns read them.
+    // After a blocked event loop, messages may wait on another connection. Two turns read them.
     await settle();
     await settle();
     // Another connection listens by now, or will in a moment.
@@ -236,7 +236,7 @@ export class InboxProbes implements MessageHealth {
     const before = [...this.#lost.values()].filter(
       (other) => isLost(other) && probe.sentAt >= other.answeredAt + APART_MS,
     );
-    // Where each probe takes the way of another server, some of these may work.
+    // If each probe takes the way of another server, some of these may work.
     if (before.some(({ server, number }) => server === probe.server || number > this.#lastArrived))
       return this.#replace();
     const last = this.#lost.get(probe.server);
@@ -290,14 +290,14 @@ export class InboxProbes implements MessageHealth {
     this.#lost.delete(server);
   }
 
-  /** What was sent before says nothing about the connections of now. */
+  /** Earlier probes prove nothing about the present connections. */
   #forget(): void {
     this.#doubting?.cancel();
     this.#awaited.clear();
     this.#lost.clear();
   }
 
-  /** Tells where messages were known to arrive, and are not any more. */
+  /** Reports when messages stop arriving. */
   #compare(): void {
     const isHeard = this.trustedForMs > 0;
     const isWorse = this.#wasHeard && !isHeard;

@@ -32,8 +32,8 @@ type InboxMessage =
 type Parts = readonly [string, string, string, string, string, string];
 
 /**
- * The messages as the scripts write them, and what they say. What may contain spaces comes last. Seals are hashed only
- * when asked for: most messages of strangers are about resources that no caller waits for here.
+ * The messages as the scripts write them, and their meanings. Parts that may contain spaces come last. Seals are hashed
+ * only when asked for: most messages of strangers are about resources that no caller waits for here.
  */
 const MESSAGES: readonly (readonly [RegExp, read: (parts: Parts) => InboxMessage])[] = [
   // "seal token sentAt resource": a grant. First, because nearly every message is one.
@@ -45,7 +45,7 @@ const MESSAGES: readonly (readonly [RegExp, read: (parts: Parts) => InboxMessage
       return { grant: { resource, fencingToken: Number(token), sentAt: Number(sentAt), isFor } };
     },
   ],
-  // "seal kept left sentAt resource": the resource is free when so many milliseconds are over.
+  // "seal kept left sentAt resource": the resource is free in so many milliseconds.
   [
     /^([0-9a-f]{40}) (kept (\d{1,16}) (\d{1,16})) (.+)$/s,
     ([, seal, sealed, leftMs, sentAt, name]) => {
@@ -113,13 +113,13 @@ export class Inbox {
   /** Since when there is the present connection, on the monotonic clock. */
   openedAt = -Infinity;
   readonly hearing: InboxProbes;
-  /** Whether Redis has answered to the subscription on the present connection. */
+  /** `true` once Redis has answered to the subscription on the present connection. */
   #isAnswered = false;
   #again: Timer | undefined;
   #isClosed = false;
 
   /**
-   * @param channels the own inbox, and the channel that all instances hear
+   * @param channels the own inbox, and the channel of all instances
    * @param keyAt see {@link InboxProbesDeps}
    */
   constructor(
@@ -200,12 +200,12 @@ export class Inbox {
     });
   }
 
-  /** Whether Redis has accepted or refused the subscription, and the connection stands. */
+  /** `true` if Redis has accepted or refused the subscription, and the connection is open. */
   get isSettled(): boolean {
     return this.#isAnswered && this.connection.subscriber.status === 'ready';
   }
 
-  /** What keeps messages from arriving, for a health check. */
+  /** The problems that keep messages from arriving, for a health check. */
   problems(): StoreProblem[] {
     if (!this.connection.isConnected) return [];
     if (!this.isSettled) return [NO_INBOX];

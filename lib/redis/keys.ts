@@ -11,7 +11,7 @@ export function encodeResource(resource: string): string {
   return resource.search(ENCODED) === -1 ? resource : percentEncoded(resource, ENCODED);
 }
 
-/** @param characters those that are encoded, with the percent sign among them */
+/** @param characters the encoded ones, including the percent sign */
 export function percentEncoded(text: string, characters: RegExp): string {
   return text.replace(characters, (character) => {
     return `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`;
@@ -39,8 +39,8 @@ export function newestOf(lockKey: string): string {
 }
 
 /**
- * The names of all keys and channels. The part that comes from a resource stands in braces, and an encoded resource has
- * no braces: so no resource can name the keys of another one.
+ * The names of all keys and channels. The part from a resource is in braces, and an encoded resource has no braces: so
+ * no resource can name the keys of another one.
  */
 export class Keys {
   constructor(readonly prefix: string) {}
@@ -144,7 +144,7 @@ export class Keys {
     return `${escaped(this.inbox(''))}*`;
   }
 
-  /** Which roll call stands. In a cluster, it and the answers are in one slot. */
+  /** The key of the current roll call. In a cluster, it and the answers are in one slot. */
   roll(): string {
     return `${this.prefix}:roll`;
   }
@@ -153,7 +153,9 @@ export class Keys {
     return `${this.roll()}:${nonce}`;
   }
 
-  /** The channel of roll calls, which all clients hear. Redis passes messages on to clients in every database. */
+  /**
+   * The channel of roll calls, to which all clients subscribe. Redis passes messages on to clients in every database.
+   */
   rollChannel(database: number): string {
     return `${this.prefix}:roll:${database}`;
   }

@@ -101,19 +101,18 @@ function readHolders(text: string, clientId: string): Holders {
   if (!isLockMode(mode)) return NO_HOLDERS;
   const holders = lines.flatMap((line) => readHolder(line, mode, Number(now), clientId));
   holders.sort((a, b) => a.fencingToken - b.fencingToken);
-  // Where there are not more than were named, those whose lease is over do not count.
+  // If all holders were named, expired ones do not count.
   return { holders, holderCount: Number(count) > lines.length ? Number(count) : holders.length };
 }
 
 const HEAD = /^(\w{1,9}) (\d{1,15}) (\d{13})$/;
 
-/** What an answer to a call says of the holders. */
 function readSeen(text: string, clientId: string): Holders | undefined {
   const { holders, holderCount } = readHolders(text, clientId);
   return holders.length === 0 ? undefined : { holders: holders.slice(0, MAX_NAMED_HOLDERS), holderCount };
 }
 
-/** @returns nothing for a line that is wrong, or for a lease that is over */
+/** @returns nothing for an invalid line, or for a lease that has ended */
 function readHolder(line: string, mode: LockMode, now: number, clientId: string): Holder[] {
   const labelAt = line.indexOf(' {');
   const lease = labelAt === -1 ? line : line.slice(0, labelAt);
@@ -147,17 +146,17 @@ export function readWatchReply(reply: unknown, clientId: string): WatchReply {
   return seen ? { isFree: false, ttlMs, seen } : { isFree: false, ttlMs };
 }
 
-/** Whether a script has done what it was asked to do, or has found what it was asked for. */
+/** Returns true if a script has done or found what it was asked for. */
 export function isOne(reply: unknown): boolean {
   return reply === 1;
 }
 
-/** Whether a script that passes locks on has done what it was asked to do. */
+/** Returns true if a script that passes locks on has succeeded. */
 export function isDone(reply: unknown): boolean {
   return reply === 1 || reply === 3;
 }
 
-/** Whether such a script has stopped at its bound and left more to grant. */
+/** Returns true if such a script has stopped at its bound and left more to grant. */
 export function hasMore(reply: unknown): boolean {
   return reply === 2 || reply === 3;
 }

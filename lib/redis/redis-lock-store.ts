@@ -34,14 +34,14 @@ export function createClientId(instanceId: string): string {
 export class RedisLockStore extends ScriptLockStore {
   readonly location: string;
   readonly database: number;
-  // Private, because what is printed of a store must not show the password that their clients have.
+  // Private, because a printed store must not show the password of their clients.
   readonly #connection: Connection;
   readonly #inbox: Inbox;
   /** Which features need further rights. */
   readonly #demands: Pick<RightsInUse, 'isDurable' | 'isQuarantined'>;
-  /** At most one probe of each server is under way. Where a server hangs, later checks wait for the same answer. */
+  /** At most one probe of each server is under way. If a server hangs, later checks wait for the same answer. */
   readonly #probes = new WeakMap<ServerConnection, Promise<ServerHealth>>();
-  /** How many keys each server had evicted when it was looked at first. */
+  /** The number of keys that each server had evicted at the first check. */
   readonly #evictedBefore = new WeakMap<ServerConnection, number>();
   #probed = 0;
 
@@ -159,7 +159,7 @@ export class RedisLockStore extends ScriptLockStore {
     const others = [...refused, ...(eviction ? problemsOfEviction(eviction, eviction.hasEvicted) : [])];
     if (!(outcome instanceof Error)) return { ...outcome, problems: others };
     const problem = problemOf(outcome, fence);
-    // The rights say which one is missing.
+    // The rights name the missing one.
     const isNamed = refused.some(({ code, isFatal }) => isFatal && code === problem.code);
     return { problems: isNamed ? others : [problem, ...others] };
   }
@@ -172,7 +172,7 @@ export class RedisLockStore extends ScriptLockStore {
     return { ...eviction, hasEvicted: eviction.evictedKeys > before };
   }
 
-  /** The servers that may evict locks, as far as they tell that. Never rejects. */
+  /** Returns the servers that may evict locks, as far as they report that. Never rejects. */
   async evictingServers(): Promise<{ readonly server: string; readonly policy: string }[]> {
     const found = await Promise.all(
       this.#connection.servers().map(async (server) => {

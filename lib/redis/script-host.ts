@@ -1,11 +1,10 @@
 import type { Keys } from './keys.js';
 import type { FlaggedScript } from './script/script.js';
 
-/** What a store runs scripts with. */
 export interface ScriptHost {
   readonly clientId: string;
   readonly keys: Keys;
-  /** Whether the keys of one script have to be in one slot. */
+  /** `true` if the keys of one script have to be in one slot. */
   readonly isCluster: boolean;
   /** The number of the database, in which messages do not stay. */
   readonly database: number;

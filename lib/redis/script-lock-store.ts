@@ -194,7 +194,7 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
   /**
    * Runs a script that passes locks on. If it has stopped at its bound, continues where it stopped.
    *
-   * @param more the keys behind those of the lock
+   * @param more the keys after the keys of the lock
    */
   passOn(
     script: FlaggedScript<boolean>,
@@ -211,7 +211,7 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
     return this.run(script, more ? [...keys, ...more] : keys, args, read, lazily);
   }
 
-  /** Grants the rest. If this process dies before, the waiter that the script has told of it does. */
+  /** Grants the rest. If this process dies before, the waiter that the script has notified of it does. */
   async #goOn(keys: readonly string[]): Promise<void> {
     try {
       while (await this.run(RELEASE, keys, [NO_OWNER], hasMore));
@@ -227,7 +227,9 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
   }
 }
 
-/** What only some calls have: the last arguments of acquire and rotate, and the key that belongs to them. */
+/**
+ * Adds the parts that only some calls have: the last arguments of acquire and rotate, and the key that belongs to them.
+ */
 function pushLabelAndAge(
   { label }: LockOwner,
   queueing: Queueing | undefined,

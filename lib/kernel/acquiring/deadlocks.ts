@@ -7,7 +7,6 @@ import type { SeveralParts } from '../holding/several-parts.js';
 import { applicationSiteOf } from '../util/call-site.js';
 import type { NestedCall, PendingCall } from './pending-call.js';
 
-/** A call that waits: in a queue of this process, or by a retry strategy. */
 interface Caller extends Pick<PendingCall, 'options' | 'startedAt' | 'giveUpAt'> {
   readonly nested?: NestedCall | undefined;
   readonly several?: SeveralParts | undefined;

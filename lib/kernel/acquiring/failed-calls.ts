@@ -14,7 +14,6 @@ interface StrategyFault {
   readonly thrown: unknown;
 }
 
-/** By the error that ends the call inside this package. */
 const faults = new WeakMap<object, StrategyFault>();
 
 /**
@@ -47,10 +46,9 @@ export function completeError(
   { group }: Pick<ResolvedLockOptions, 'group'>,
   { observers }: Pick<Runtime, 'observers'>,
 ): void {
-  // One that names no resource was made in the call itself.
+  // Without a resource, the call itself made it.
   if (!(error instanceof LockError) || error.group !== undefined || error.resource === '') return;
   error.group = observers.groups.of(error.resource, group);
-  // These are made in the call itself.
   if (error instanceof InvalidLockOptionsError || error instanceof LockReentryError) return;
   // The group of a leadership is its resource.
   if (group !== undefined && group !== error.resource) error.message = `${plainOrQuoted(group)}: ${error.message}`;

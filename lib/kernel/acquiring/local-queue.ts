@@ -81,7 +81,7 @@ export class LocalQueue implements WaiterListener {
       const waiter = this.#waiterFor(call);
       waiter.firstCall = call;
       waiter.ask(call.startedAt);
-      // Last: what listens to the signal may release.
+      // Last, because listeners of the signal may release.
       if (newest?.cancels) askToStop(this.resource, this.#storeLeases.first, this.deps.store.instanceId, this.deps);
       return;
     }
@@ -131,7 +131,6 @@ export class LocalQueue implements WaiterListener {
       else tooMany.push(call);
     }
     for (const call of tooMany) {
-      // An observer may have ended it.
       if (call.link === undefined) continue;
       this.#waiting.delete(call);
       call.fail(localQueueFullError(this.#facts, call.options, this.deps.clock.now()));
@@ -143,7 +142,6 @@ export class LocalQueue implements WaiterListener {
     return this.#waiter?.place;
   }
 
-  /** The first call that waits for its turn, here or in the queue of the store. */
   get firstWaiting(): PendingCall | undefined {
     return this.#waiter?.call ?? this.#waiting.first;
   }
@@ -264,7 +262,6 @@ export class LocalQueue implements WaiterListener {
     this.#waiter?.reconnected();
   }
 
-  /** The store may have lost the lease, so the next call has to ask the store. */
   doubt(): void {
     this.#storeLeases.doubt();
   }
@@ -285,7 +282,6 @@ export class LocalQueue implements WaiterListener {
     const { call, owner, hasChangedLabel } = this.#waiter!;
     const { clock, store } = this.deps;
     this.#waiter = undefined;
-    // From now on, calls wait for this holder.
     this.log.busy();
     const storeLease = new StoreLease(owner, fencingToken, sentAt, call.options, clock, now);
     if (hasChangedLabel) markLabelStale(storeLease, owner.label, store, now);
@@ -294,7 +290,6 @@ export class LocalQueue implements WaiterListener {
     this.#goOn();
   }
 
-  /** This process was granted it by a command for several resources. */
   addGranted(storeLease: StoreLease): void {
     this.log.busy();
     this.#storeLeases.add(storeLease);
@@ -429,7 +424,6 @@ export class LocalQueue implements WaiterListener {
     call.fail(error);
   }
 
-  /** The call of the waiter fails, and the waiter ends with it. */
   #dismissFirst(error: Error): void {
     const waiter = this.#waiter!;
     waiter.withdraw();
@@ -438,7 +432,6 @@ export class LocalQueue implements WaiterListener {
     this.#goOn();
   }
 
-  /** Grants or asks the store for the calls whose turn it is. */
   #goOn(): void {
     for (let next = this.#waiting.first; next && !this.#waiter; next = this.#waiting.first) {
       // Asked once only: a moment later the store lease may have reached its last token or its time.

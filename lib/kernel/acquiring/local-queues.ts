@@ -25,7 +25,6 @@ export class LocalQueues {
     }
   }
 
-  /** The number of resources that are held through a queue or waited for. */
   get size(): number {
     return this.#queues.size;
   }

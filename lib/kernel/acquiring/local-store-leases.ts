@@ -37,7 +37,6 @@ export class LocalStoreLeases {
     }
   }
 
-  /** The store may have forgotten them. */
   doubt(): void {
     for (const storeLease of this.#all) storeLease.isInDoubt = true;
   }
@@ -57,7 +56,7 @@ export class LocalStoreLeases {
     return this.#find((storeLease) => storeLease.owner === owner) !== undefined;
   }
 
-  /** One that another reader may share without asking the store. */
+  /** Finds one that another reader may share without asking the store. */
   sharableWith(options: ResolvedLockOptions): StoreLease | undefined {
     return options.mode === 'read' ? this.#find((storeLease) => storeLease.mayShareWith(options)) : undefined;
   }

@@ -11,7 +11,7 @@ export function marked(owner: LockOwner, { cancels, yields }: NewestFirst): Lock
   return { ...owner, id: owner.id + (yields ? YIELDS : '') + (cancels ? SUPERSEDES : '') };
 }
 
-/** Longer than older calls are on their way that could still end newer ones. */
+/** Longer than the commands of older calls that could still cancel newer ones can take. */
 const MAX_COMPARED_MS = 60_000;
 
 /** Returns the age of a call that cancels older ones. The time that its command takes to the store is unknown. */
@@ -43,7 +43,7 @@ export function askToStop(
   }
 }
 
-/** When the holder of this process was asked to stop, if it was. */
+/** Returns the time at which the local holder was asked to stop, if it was. */
 export function askedToStopAt(storeLease: StoreLease | undefined): number | undefined {
   const holder = storeLease?.holders[0];
   return holder instanceof Hold ? holder.stopped?.at : undefined;

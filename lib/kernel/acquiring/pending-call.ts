@@ -18,33 +18,26 @@ export interface WaitLimits extends WaitingTimes {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Calls that wait for the same, and ask the store together. */
 export interface WaitingTogether {
   readonly log: AttemptLog;
   /** Checks without a command whether the store is unreachable: calls then give up sooner. */
   checkReachable(): void;
 }
 
-/** The queue that a waiter asks for. */
 export interface WaiterListener extends WaitingTogether {
   granted(fencingToken: number, sentAt: number, now: number): void;
   outOfTime(): void;
-  /** Its call is not granted yet. */
   waitsOn(now: number): void;
   waitsForStore(): void;
   /** @param newer the instance of a newer call, for which this one has no place */
   full(now: number, newer?: string): void;
   mismatched(found: ModeConflict): void;
-  /** The store will never grant it. */
   refused(): void;
   holds(owner: LockOwner): boolean;
 }
 
-/** Deadlock data of a call inside of work under a lease. */
 export interface NestedCall {
-  /** The holds of that work, the innermost first. */
   readonly holds: readonly Hold[];
-  /** Recorded inside, if it was. */
   readonly origin: Origin | undefined;
 }
 
@@ -58,7 +51,6 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   declare link?: Link | undefined;
   /** `true` inside of work under a lease. A shutdown drains that work first. */
   isInWork = false;
-  /** Only set inside of such work. */
   declare nested?: NestedCall;
   /** Looks for a deadlock before the wait ends. Only set for a waiting call inside of such work. */
   declare alarm?: DeadlockAlarm;
@@ -111,7 +103,7 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   }
 
   ring(): void {
-    // It may be back.
+    // The store may have recovered.
     if (this.waitsWith.log.unreachableSince !== undefined) this.waitsWith.checkReachable();
     const isOver = this.dueAt >= this.giveUpAt || this.alarms.isStopped;
     // Before the callback, which may end the call.
@@ -219,7 +211,6 @@ export class WaitingCalls {
     this.#size++;
   }
 
-  /** Does nothing if it does not wait here. */
   delete(call: PendingCall): void {
     const { link } = call;
     if (!link) return;

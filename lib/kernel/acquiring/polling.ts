@@ -18,10 +18,9 @@ import { pause } from '../util/promises.js';
 import { checkPause } from '../api/retry.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';
 
-/** One call to acquire, while it lasts. */
 class Poller {
   readonly log = new AttemptLog();
-  /** If the store does not go away. */
+  /** Unless the store becomes unreachable. */
   readonly giveUpAt: number;
   declare alarm?: DeadlockAlarm;
   declare deadlock?: readonly DeadlockedCall[];
@@ -36,9 +35,7 @@ class Poller {
     readonly owner: LockOwner,
     readonly options: ResolvedLockOptions,
     readonly startedAt: number,
-    /** Aborts when the shutdown ends the call. */
     readonly closing: AbortSignal,
-    /** Aborts with the caller's signal or the shutdown. */
     readonly signal: AbortSignal,
     readonly several: SeveralParts | undefined,
     /** Only set if it may wait inside of work under a lease. */
@@ -51,7 +48,6 @@ class Poller {
 
 /** Acquires without queueing: asks once, or again and again by the retry strategy of the caller. */
 export class Polling {
-  /** The calls that wait for their next attempt. */
   readonly #waiting = new Set<Poller>();
 
   constructor(
@@ -63,7 +59,7 @@ export class Polling {
     return this.#waiting.size;
   }
 
-  /** Those, without the candidates of leaderships. */
+  /** Yields them, without the candidates of leaderships. */
   *waits(): Generator<WaitingNow> {
     for (const call of this.#waiting) {
       const { owner, options, startedAt, nested } = call;
@@ -103,7 +99,7 @@ export class Polling {
       dispose();
       poller.alarm?.cancel();
       poller.isOver = true;
-      // No orphan lock.
+      // Leave no orphan lock.
       if (!poller.storeLease && poller.log.isAmbiguous) this.deps.orphanReleases.start(poller.owner, options);
     }
     return take(grant);
@@ -129,7 +125,7 @@ export class Polling {
       this.#waiting.delete(poller);
       if (why === 'aborted') throw aborted(resource, closing, options.signal);
       const now = clock.now();
-      // It may be back.
+      // The store may have recovered.
       if (log.unreachableSince !== undefined) log.markUnreachable(store.trouble(resource) !== undefined, now);
       if (leftMs(now) <= 0) {
         log.notice(store.trouble(resource));
@@ -167,7 +163,6 @@ export class Polling {
     if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
       const isWanted = () => !poller.isOver || (poller.storeLease?.holders.some((hold) => hold.checkHeld()) ?? false);
       orphanReleases.refuseLateGrant(command, owner, options, isWanted);
-      // An answer all the same.
       command.then(
         () => observers.answered(),
         () => {},

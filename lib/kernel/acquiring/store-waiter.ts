@@ -39,7 +39,6 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   #unsettled = 0;
   /** The largest token that a message has named. */
   #heardToken = 0;
-  /** When the attempt counts as timed out, or the next one is due. */
   #nextAt = Infinity;
   /** The call that joined an empty queue and asks, until a reply makes it wait. */
   declare firstCall?: PendingCall | undefined;
@@ -71,7 +70,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
 
   newsDueAt(now: number): number {
     const { owner, deps } = this;
-    // Whose waits are counted for the holders that each answer names.
+    // Its waits are counted for the holders in each reply.
     if (deps.observers.onAnswer !== undefined && !isExpectedToWait(owner.resource)) return now + NEWS_MS;
     const isLongWaitTold = reportsWaits(owner.resource) && deps.observers.wants('waitingLong');
     return this.call.newsDueAt(now, isLongWaitTold, this.attemptTimeoutMs);
@@ -157,7 +156,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     this.setAlarm(this.isAsking ? this.#nextAt : this.deps.clock.now());
   }
 
-  /** Takes a message with its grant. A duplicate changes nothing. */
+  /** A duplicate changes nothing. */
   onGrant(fencingToken: number, sentAt: number): void {
     this.deps.observers.answered();
     if (fencingToken <= this.#heardToken) return;
@@ -177,23 +176,21 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     if (!this.isAsking && free.at < this.#nextAt) this.setAlarm(free.at);
   }
 
-  /** The connection is new: messages may have been missed. */
+  /** Messages may have been missed. */
   reconnected(): void {
     if (!this.deps.places.keeps(this)) this.ask();
   }
 
-  /** Stops asking. What the store may still grant is released. */
+  /** Stops asking, and releases late grants. */
   withdraw(): void {
     this.stop();
     if (this.#outstanding > 0) this.deps.orphanReleases.start(this.owner, this.call.options);
   }
 
-  /** Its call may give up sooner. */
   onStoreUnreachable(): void {
     this.setAlarm(this.#nextAt);
   }
 
-  /** Its place could not be kept. */
   notKept(): void {
     this.queue.checkReachable();
   }
@@ -202,7 +199,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   override ring(): void {
     const now = this.deps.clock.now();
     const { call } = this;
-    // It may be back.
+    // The store may have recovered.
     if (this.log.unreachableSince !== undefined) this.queue.checkReachable();
     const isOutOfTime = now >= call.giveUpAt;
     if (now < this.#nextAt) {
@@ -311,7 +308,6 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     if (this.#unsettled > 0) this.deps.orphanReleases.late.expect(this.owner, this.call.options, this.#unsettled);
   }
 
-  /** It is known of one more attempt that it was executed, or never will be. */
   #settle(): void {
     this.#unsettled--;
     if (this.isOver) this.deps.orphanReleases.late.answered(this.owner);
@@ -338,7 +334,6 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
 class FreeTime {
   /** The send time of the last command whose reply had a place in the queue. */
   #answeredSentAt = -1;
-  /** The last message: when the resource will be free, and the stamp in it. */
   #notice: { readonly freeAt: number; readonly sentAt: number } | undefined;
 
   /**

@@ -6,14 +6,13 @@ import type { Hold } from '../holding/hold.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { Origin } from '../util/call-site.js';
 
-/** A call that waits at this moment. */
 export interface WaitingNow {
   readonly call: object;
   readonly resource: string;
   readonly options: ResolvedLockOptions;
   readonly startedAt: number;
   readonly holds: readonly Hold[];
-  /** Only known of calls inside of work under a lease, and not of all. */
+  /** Known for some calls inside of work under a lease. */
   readonly origin?: Origin | undefined;
   /** Its place in the store's queue, if known. */
   readonly place?: number | undefined;
@@ -66,14 +65,11 @@ export function tellOfLongWait(
   });
 }
 
-/** The wait of a call that has failed. */
 interface EndedWait {
-  /** When the call began, on the monotonic clock. */
   readonly since: number;
   readonly hasWaited: boolean;
 }
 
-/** By the error of the call. */
 const endedWaits = new WeakMap<object, EndedWait>();
 
 /** Stores the facts for observers beside the error of the call. */

@@ -13,7 +13,6 @@ import type { PendingCall } from './pending-call.js';
 /** A holder that had the lock for this long is reported to every call that has waited for it. */
 const SLOW_MS = 20;
 
-/** The state of a local queue. */
 export interface QueueFacts {
   readonly resource: string;
   readonly store: LockStore;
@@ -40,7 +39,7 @@ export function noteReasons(
   log.notice(store.trouble(resource));
 }
 
-/** For which holders a call waits, as far as it is known without asking. */
+/** Returns the holders that a call waits for, as far as they are known without asking. */
 export function holdersNow({ store, log, ownLease }: QueueFacts, now: number): Holders {
   return ownLease ? ownHolder(ownLease, store.instanceId, now) : log.holders(now);
 }

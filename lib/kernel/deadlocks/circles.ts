@@ -6,18 +6,15 @@ import type { LockMode } from '../api/lock-mode.js';
  * cycle, a deadlock is one of many problems.
  */
 const MAX_LOOKS = 100_000;
-/** The maximum number of calls in a circle. */
 const MAX_DEEP = 32;
 
 /** A call that waits for a lock while it holds others. */
 export interface NestedWait {
-  /** The instance that it is a call of. */
   readonly instanceId: string;
   readonly isThisProcess: boolean;
   readonly group: string;
   readonly resource: string;
   readonly mode: LockMode;
-  /** `mode` is not set if it is unknown. */
   readonly holds: readonly { readonly resource: string; readonly mode?: LockMode | undefined }[];
   readonly callSite?: string | undefined;
 }
@@ -55,7 +52,6 @@ export function findCircle<W extends NestedWait>(
   return [];
 }
 
-/** All circles that these calls wait in: each once. */
 export function findCircles<W extends NestedWait>(waitsFor: ReadonlyMap<string, readonly W[]>): (readonly W[])[] {
   const found = new Set<W>();
   const looks = { left: MAX_LOOKS };
@@ -67,7 +63,6 @@ export function findCircles<W extends NestedWait>(waitsFor: ReadonlyMap<string, 
   });
 }
 
-/** Waits by what they are for. */
 export function byResource<W extends NestedWait>(waits: readonly W[]): ReadonlyMap<string, readonly W[]> {
   const found = new Map<string, W[]>();
   for (const wait of waits) {

@@ -10,17 +10,15 @@ const PAUSE_MS = { first: 1_000, longest: 60_000 };
 
 export interface NestedWaits {
   readonly waits: readonly (NestedWait & { readonly waitedMs: number })[];
-  /** When the answers were read, on the monotonic clock. */
+  /** On the monotonic clock. */
   readonly readAt: number;
-  /** Each of them was given within this time before. */
+  /** The maximum age of an answer when it was read. */
   readonly withinMs: number;
 }
 
-/** A call that waits while it holds something. */
 export interface WatchedCall {
   readonly startedAt: number;
   readonly giveUpAt: number;
-  /** The circle that it waits in, once that is found. */
   deadlock?: readonly DeadlockedCall[];
   nestedWait(): NestedWait;
 }
@@ -40,12 +38,10 @@ export class DeadlockWatch {
     private readonly ask: () => Promise<NestedWaits> | undefined,
   ) {}
 
-  /** Watches a call until it waits no more. */
   watch(call: WatchedCall): DeadlockAlarm {
     return new DeadlockAlarm(call, this.deps.alarms, () => this.#search(call));
   }
 
-  /** The circle in which calls wait for a resource, if one is found now. */
   async circleOn(resource: string): Promise<readonly DeadlockedCall[] | undefined> {
     const answers = await this.ask();
     if (answers === undefined) return undefined;
@@ -68,7 +64,7 @@ export class DeadlockWatch {
     this.#pauseMs = PAUSE_MS.first;
   }
 
-  /** All calls of a second share them. */
+  /** Shared by all calls of a second. */
   #answers(): Promise<NestedWaits | undefined> | undefined {
     const now = this.deps.clock.now();
     if (this.#latest !== undefined && now < this.#latest.at + PAUSE_MS.first) return this.#latest.answers;
@@ -82,7 +78,6 @@ export class DeadlockWatch {
   }
 }
 
-/** Rings when all instances are to be asked. */
 export class DeadlockAlarm implements Alarm {
   dueAt = 0;
   heapIndex = -1;
@@ -105,7 +100,6 @@ export class DeadlockAlarm implements Alarm {
   }
 }
 
-/** The circle that a call waits in, by the answers of all instances. */
 export function circleAmong(
   answers: NestedWaits,
   call: Pick<WatchedCall, 'startedAt' | 'nestedWait'>,

@@ -15,7 +15,6 @@ import type { LockEvent, LockEventOf, LockEventType } from './events.js';
  */
 export type LockObserver = (event: LockEvent) => void;
 
-/** Event handlers by type. */
 export type EventTable = { readonly [T in LockEventType]?: (event: LockEventOf<T>) => void };
 
 /** Observes the events of a table. @returns what `observe` returns */
@@ -27,17 +26,14 @@ export function observeBy<R>(
   return observe((event) => byType[event.type](event), Object.keys(table) as LockEventType[]);
 }
 
-/** A lease, as its events describe it. */
 interface DescribedLease {
   readonly storeLease: { readonly owner: { readonly resource: string } };
   readonly options: { readonly mode: LockMode; readonly group?: string | undefined };
   readonly fencingToken: number;
 }
 
-/** A lease that an operator has ended. */
 type EndedLease = Pick<LockEventOf<'forceReleased'>, 'fencingToken' | 'holder' | 'label' | 'by' | 'reason'>;
 
-/** The observers of a lock service, in the order they were added. */
 export class LockObservers {
   /** Each observer with the event types it wants; `undefined`: all types. */
   readonly #observers = new Map<LockObserver, readonly LockEventType[] | undefined>();
@@ -84,7 +80,6 @@ export class LockObservers {
     if (this.wants(event.type)) inRootContext(this.#tell, this, event);
   }
 
-  /** Redis has answered a call or a renewal. */
   answered(): void {
     if (this.onAnswered !== undefined) inRootContext(this.#tellOfAnswer, this);
   }
@@ -156,7 +151,6 @@ export const MAX_NAMES_OF_CODE = 50;
 /** A decorated method, a job or a leadership, known at boot. */
 export interface RegisteredGroup {
   readonly kind: 'method' | 'job' | 'leadership';
-  /** As events name it. */
   readonly group: string;
   readonly mode: LockMode;
   /** The name of the job or of the leadership; of a method, the group. */

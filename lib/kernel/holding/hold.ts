@@ -34,7 +34,6 @@ export class Hold implements LocalHolder {
   readonly fencingToken: number;
   renewable: boolean;
   readonly acquiredAt: number;
-  /** When it ended, on the monotonic clock. */
   endedAt = Infinity;
   depth = 1;
   /** The number of leases that may write. */
@@ -54,7 +53,6 @@ export class Hold implements LocalHolder {
   /** The hold time after which observers are warned; 0 for never, or if they were warned. */
   #warnAfterMs: number;
 
-  /** Its traces, if any. */
   declare followed?: FollowedHold | undefined;
   /** Set once a newer call has asked it to stop. */
   declare stopped?: { readonly at: number; readonly error: LockAbortedError };
@@ -128,7 +126,7 @@ export class Hold implements LocalHolder {
     return this.#state === 'released';
   }
 
-  /** After a standstill the timers are late, and no flag may be trusted. */
+  /** After the event loop was blocked, the timers are late, and no flag may be trusted. */
   checkHeld(): boolean {
     return this.#state === 'held' && this.#checkHeldAt(this.clock.now());
   }

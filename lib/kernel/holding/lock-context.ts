@@ -7,7 +7,6 @@ import type { Clock } from '../util/clock.js';
 import type { LockObservers } from '../events/observers.js';
 import { settle } from '../util/promises.js';
 
-/** A lease that work can run under. */
 export interface EnteredLease extends Lease {
   readonly holds: readonly Hold[];
   /** `true` once its release has begun. Its holds may still have other leases. */
@@ -36,7 +35,6 @@ export class LockContext {
     return inRootContext(work);
   }
 
-  /** The innermost live hold of this resource. */
   hold(resource: string): Hold | undefined {
     if (storage.getStore() === undefined) return undefined; // nearly always
     return this.#find(({ owner }) => owner.resource === resource);
@@ -50,7 +48,6 @@ export class LockContext {
     return undefined;
   }
 
-  /** All live holds, the innermost first. */
   held(): Hold[] {
     return [...this.#entries()].flatMap(({ lease }) => lease.holds.filter((hold) => hold.checkHeld()));
   }
@@ -78,7 +75,6 @@ export class LockContext {
     return undefined;
   }
 
-  /** The resources of all leases that are not released, the innermost first. */
   resources(): string[] {
     return [...new Set([...this.#entries()].flatMap(({ lease }) => lease.resources))];
   }
@@ -128,7 +124,6 @@ export class ActiveHolds {
     for (const listener of this.#emptyListeners) listener();
   }
 
-  /** In no order. */
   list(): Hold[] {
     return [...this.#holds];
   }

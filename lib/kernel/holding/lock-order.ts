@@ -18,7 +18,6 @@ const ORIGINS_EVERY_MS = 500;
 const SHALLOW = 20;
 const DEEP = 40;
 
-/** The lock that a call wants while it holds others. */
 interface Wish {
   readonly resource: string;
   readonly mode: LockMode;
@@ -55,7 +54,6 @@ export class LockOrder {
     return [...this.#edges.values()].flatMap((wanted) => [...wanted.values()].flat());
   }
 
-  /** A call wants a lock and holds others, the innermost first. */
   note(holds: readonly Hold[], wish: Wish): void {
     const { groups } = this.observers;
     const wanted = groups.ofName(wish.resource);
@@ -99,7 +97,6 @@ export class LockOrder {
     this.onCircle?.(circle);
   }
 
-  /** The shortest circle that the edge closes. */
   #circleOf(last: LockOrderEdge): readonly LockOrderEdge[] | undefined {
     if (last.held === last.wanted) {
       const other = this.#edges
@@ -167,7 +164,6 @@ function isUpwards({ heldResource, wantedResource }: LockOrderEdge): boolean {
   return heldResource < wantedResource;
 }
 
-/** Both are of one group. */
 function isOpposite(edge: LockOrderEdge, other: LockOrderEdge): boolean {
   return isUpwards(edge) !== isUpwards(other) && meets(edge, other) && meets(other, edge);
 }
@@ -177,7 +173,6 @@ function meets({ wantedMode }: LockOrderEdge, { heldMode }: LockOrderEdge): bool
   return !(isSharedMode(wantedMode) && isSharedMode(heldMode));
 }
 
-/** Describes the problem with orders that make a circle, and the fix. */
 export function describeOrders(edges: readonly LockOrderEdge[]): string {
   return (
     `Locks are taken in different orders, so calls can wait for each other: a deadlock. ` +

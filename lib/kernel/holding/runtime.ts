@@ -10,7 +10,6 @@ import type { LockStore } from '../store/lock-store.js';
 import type { OrphanReleases } from '../store/orphan-releases.js';
 import type { PlaceKeeper } from '../places/place-keeper.js';
 
-/** The dependencies that all features of a lock client share. */
 export interface Runtime {
   readonly store: LockStore;
   readonly clock: Clock;
@@ -21,9 +20,7 @@ export interface Runtime {
   readonly observation: Observation;
   /** Releases of acquisitions that were given up and may have succeeded unnoticed. */
   readonly orphanReleases: OrphanReleases;
-  /** The places of this process in the queues of the store. */
   readonly places: PlaceKeeper;
-  /** Aborts when the shutdown begins. */
   readonly closing: AbortSignal;
   /** Aborts when the work that was under way at that time has ended, or `drainMs` has passed. */
   readonly drained: AbortSignal;
@@ -32,7 +29,6 @@ export interface Runtime {
    * cannot finish if it is refused a lock that it needs; otherwise `closing`.
    */
   shutdownSignal(): AbortSignal;
-  /** Returns the holds of the work that the running code belongs to. */
   currentHolds(): readonly Hold[];
   /** Asks the other processes whether they wait for each other; not set if they cannot be asked. */
   readonly deadlocks?: DeadlockWatch | undefined;

@@ -16,9 +16,7 @@ const MAX_AT_ONCE = 256;
 interface SeveralWanted {
   /** In the order in which they are acquired. */
   readonly names: readonly string[];
-  /** The parts that the call has by now. */
   readonly leases: readonly { readonly hold: Hold }[];
-  /** The options of each part. */
   readonly options: ResolvedLockOptions;
   /** `true` if it may be asked for before its turn: this call and this process have nothing to do with it yet. */
   isOpen(name: string): boolean;
@@ -41,7 +39,6 @@ interface Attempt {
 export class SeveralParts {
   /** The resource that was last asked for together with others. */
   #asked: string | undefined;
-  /** It has no answer yet. */
   #attempt: Attempt | undefined;
   readonly #granted = new Map<string, StoreLease>();
 

@@ -25,10 +25,8 @@ interface Renewal {
 
 /** Renewals that have failed since the last one that was confirmed. */
 interface RenewalTrouble {
-  /** When the first of them was sent. */
   readonly since: number;
   readonly failures: number;
-  /** Why the last one failed. */
   readonly cause: LockStoreError;
 }
 
@@ -39,7 +37,6 @@ export interface LocalHolder extends Due {
   readonly fencingToken: number;
   /** As it is stored, if it has one. */
   readonly label?: string | undefined;
-  /** Its traces, if any. */
   readonly followed?: FollowedHold | undefined;
   /** The origin, known only for some that have lived for a while. */
   readonly callSite?: string | undefined;
@@ -84,22 +81,19 @@ type HandOverOptions = Pick<
  * process can follow one another on it, or read side by side, without asking the store.
  */
 export class StoreLease {
-  /** One holder, or several readers. */
   holders: readonly LocalHolder[] = NONE;
-  /** The mode that it has in the store. */
   mode: LockMode;
   /** The minimum time for which the resource stays taken, from the grant; 0 for none. */
   minHoldMs: number;
   /** `true` if the store is known to have it in mode `read`. */
   isReadLock: boolean;
-  /** The permits of a semaphore. */
   permits: PermitRequest | undefined;
   /** The number of permits left after a command without an answer: it may have been executed, or may still be. */
   permitsLeft: number | undefined;
   #leaseMs: number;
   /** No renewal is trusted for longer, because one that makes the lease this short may still be executed after it. */
   #trustedMs = Infinity;
-  /** For the watchdog: when the next renewal is to be sent. */
+  /** For the watchdog. */
   nextRenewalAt: number;
   /** The depth that the store shows, as far as this process knows: of a reentrant holder or a writer. */
   toldDepth: number | undefined = 1;
@@ -142,7 +136,6 @@ export class StoreLease {
     if (releasedBy) this.releasedBy = releasedBy;
   }
 
-  /** The length of each renewal. */
   get leaseMs(): number {
     return Math.min(this.#leaseMs, this.#trustedMs);
   }
@@ -268,7 +261,6 @@ export class StoreLease {
     return this.trouble?.since ?? this.#unanswered?.[0]?.sentAt;
   }
 
-  /** Redis reports that it belongs to another owner. */
   takenOver(): void {
     for (const holder of this.holders) holder.lose('takenOver');
   }

@@ -25,7 +25,6 @@ const STANDSTILLS = 8;
  */
 const CHECKS_IN_A_LEASE = 12;
 const DANGEROUS_PART = 1 / 4;
-/** It fires no more often than this. */
 const SHORTEST_CHECK_MS = 10;
 /** The interval between searches for the shortest lease: leases that have ended are not noticed at once. */
 const SCAN_EVERY_MS = 1_000;
@@ -43,16 +42,14 @@ export class Watchdog {
   readonly #queue = new DueQueue<LocalHolder>();
   /** The holders whose renewal is due and has not been sent, by deadline. */
   readonly #late = new DueQueue<LocalHolder>();
-  /** The holders at the time it stopped. */
   readonly #left = new WeakSet<LocalHolder>();
   #timer: Timer | undefined;
   #wakesAt = Infinity;
   /** No lease that it renews is shorter. There may be none that is as short any more. */
   #shortestMs = Infinity;
   #scannedAt = -Infinity;
-  /** For the check of which shortest lease the timer was set. */
+  /** The check interval for which the timer was set. */
   #checkedMs = Infinity;
-  /** When a renewal failed last, by the clock of this process. */
   lastFailureAt: number | undefined;
   /** The latest times at which its timer was late, and by how much. */
   readonly #standstills: { readonly endedAt: number; readonly lateMs: number }[] = [];
@@ -80,7 +77,7 @@ export class Watchdog {
     // The timer stays: to clear and set one for each short lease would cost more than one idle wake-up.
   }
 
-  /** Returns the holders of a resource in this process. Visits every lease. */
+  /** Visits every lease. */
   holdersOf(resource: string): LocalHolder[] {
     return this.holders().filter(({ storeLease }) => storeLease.owner.resource === resource);
   }
@@ -95,7 +92,7 @@ export class Watchdog {
    */
   blockedMs(since: number): number {
     const now = this.clock.now();
-    // A timer that is due and has not run yet: the standstill is only just over.
+    // The timer is due and has not run yet: the event loop is only just unblocked.
     let longest = this.#wakesAt < now && now - this.#wakesAt > STANDSTILL_MS ? now - this.#wakesAt : 0;
     for (const { endedAt, lateMs } of this.#standstills) if (endedAt > since) longest = Math.max(longest, lateMs);
     return longest;
@@ -119,7 +116,6 @@ export class Watchdog {
     }
   }
 
-  /** Returns true if observers were notified that it ends by itself. */
   hasLeft(holder: LocalHolder): boolean {
     return this.#left.has(holder);
   }

@@ -17,7 +17,6 @@ export async function askFor<T>(hold: Hold, deps: LeaseDeps, send: () => Promise
   }
 }
 
-/** Adds the hold's group to the error. */
 export function withGroup<E extends LockError>(error: E, { owner, options }: Hold, { observers }: LeaseDeps): E {
   error.group ??= observers.groups.of(owner.resource, options.group);
   return error;

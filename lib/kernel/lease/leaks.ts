@@ -6,7 +6,7 @@ import type { Hold } from '../holding/hold.js';
 import type { Observation } from '../tracing/observation.js';
 import type { Watchdog } from '../holding/watchdog.js';
 
-/** The fate of a leaked lease: it is renewed until the process ends, or no longer. */
+/** Handling of a leaked lease: it is renewed until the process ends, or no longer. */
 export const ON_LEAK = ['warn', 'expire'] as const;
 export type OnLeak = (typeof ON_LEAK)[number];
 
@@ -17,7 +17,6 @@ const LOOK_MS = 500;
 /** The maximum number of stacks recorded between two checks. */
 const ORIGINS_PER_LOOK = 100;
 
-/** A lease of one resource, with its hold; or of several. */
 interface Trackable {
   readonly hold?: Hold;
   readonly holds: readonly Hold[];

@@ -31,7 +31,6 @@ export class LeaseFactory {
   /** Set if the leases of `using` last until the end of a database transaction. */
   transactions: TransactionLeases | undefined;
 
-  /** Set if every call has its group in its label. */
   labelsGroups = false;
 
   constructor(private readonly deps: LeaseDeps) {}

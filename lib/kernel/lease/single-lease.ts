@@ -14,7 +14,6 @@ import { notAmong } from '../api/resource.js';
 import { isAbortedBy } from '../util/signals.js';
 import { escapeUnsafe } from '../util/quoted.js';
 
-/** Common to leases of one resource and of several. */
 export abstract class BaseLease {
   abstract readonly fencingToken: number;
   abstract readonly holds: readonly Hold[];
@@ -34,12 +33,12 @@ export abstract class BaseLease {
   errorOfWork(error: unknown): unknown {
     const { signal } = this;
     if (!isAbortedBy(signal, error)) return error;
-    // A renewal or a timer has made the loss.
+    // A renewal or a timer has created the loss.
     if (signal.reason instanceof LeaseLostError) showCaller(signal.reason);
     return signal.reason;
   }
 
-  // How it looks in a log. It never shows the owner id, which is a secret.
+  // For logs. It never shows the owner id, which is a secret.
 
   /** One token, or one for each of several resources. Never throws. */
   protected get printedToken(): object {

@@ -32,7 +32,6 @@ export class TransactionLeases {
     private readonly leases: Leases,
   ) {}
 
-  /** The open transaction of the running async context. */
   current(): OpenTransaction | undefined {
     const transaction: unknown = this.hooks.current();
     if (transaction === undefined || transaction === null) return undefined;
@@ -55,7 +54,6 @@ export function isKeptByTransaction(hold: Hold): boolean {
   return keptHolds.has(hold);
 }
 
-/** One transaction: the leases that are released when it ends. */
 export class OpenTransaction {
   /** By resource. A lock has one lease here, a semaphore may have several. */
   readonly #kept = new Map<string, SingleLease[]>();
@@ -113,7 +111,7 @@ export class OpenTransaction {
     throw LockReentryError.keptByTransaction(resource, mode);
   }
 
-  /** The transaction has ended: releases what it has kept, the latest first. */
+  /** Releases its leases, the latest first. */
   async end(): Promise<void> {
     this.#hasEnded = true;
     const leases = [...this.#kept.values()].flat().reverse();

@@ -53,7 +53,6 @@ export abstract class Asker<Reply> implements Alarm {
     );
   }
 
-  /** An attempt timed out, or the next one is due. */
   ring(): void {
     if (!this.#isAsking) return this.ask();
     this.unanswered(new LockStoreError('unknown', `no answer within ${this.attemptTimeoutMs} ms`));
@@ -112,7 +111,7 @@ const UNHELD: BusyAnswer = { ttlMs: 0 };
  */
 export class AttemptLog {
   attempts = 0;
-  /** The number of consecutive failures. */
+  /** In a row. */
   failures = 0;
   /** Counts as a time-out until an attempt is answered. */
   last: AttemptOutcome = 'timeout';
@@ -124,7 +123,7 @@ export class AttemptLog {
   #isConcluded = false;
   /** Since when the store is known to be away: no command can be sent there. An answer ends that. */
   unreachableSince: number | undefined;
-  /** When the first command after the last answer was sent. */
+  /** The send time of the first command after the last answer. */
   #silentSince: number | undefined;
 
   sent(now: number): void {
@@ -217,13 +216,11 @@ export class AttemptLog {
   }
 }
 
-/** Time limits of a call: for a holder, and for an unreachable store. */
 export interface WaitingTimes {
   readonly waitMs: number;
   readonly unavailableMs: number;
 }
 
-/** When a call gives up that began then. */
 export function givesUpAt(
   startedAt: number,
   { waitMs, unavailableMs }: WaitingTimes,
@@ -235,7 +232,6 @@ export function givesUpAt(
     : Math.min(endsAt, Math.max(startedAt, unreachableSince) + unavailableMs);
 }
 
-/** The error of a grant that came too late to be trusted. */
 export function grantedTooLate(): LockStoreError {
   return new LockStoreError('unknown', 'the answer came after the lease that it granted had ended');
 }
@@ -267,7 +263,6 @@ export function lookPause({ ttlMs, soonestMs = Infinity, place = 1 }: QueuedPlac
   return Math.min(ttlMs, soonestMs) + (1 + Math.max(0, place - 1) * LOOK_APART_MS) * jitter(random);
 }
 
-/** The pause after one or more attempts that were not answered. */
 export function failurePause({ failures }: Pick<AttemptLog, 'failures'>, random: Random): number {
   return backoff(FAILURE_PAUSE_MS, failures) * jitter(random);
 }

@@ -56,7 +56,6 @@ export class PlaceKeeper {
     return true;
   }
 
-  /** Returns true if the place of this waiter is kept, so that it need not ask. */
   keeps({ kept }: QueuedWaiter): boolean {
     return kept !== undefined && (kept.isScheduled || kept.batch !== undefined);
   }
@@ -89,7 +88,6 @@ export class PlaceKeeper {
     if (waiter.kept) this.#hasten(waiter.kept, waiter.newsDueAt(now), now);
   }
 
-  /** From now on messages may be lost. */
   deliveryUncertain(): void {
     const { clock, random } = this.deps;
     this.losses++;

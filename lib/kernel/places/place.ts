@@ -12,7 +12,6 @@ const ALONG = 2 / 3;
 /** The part of its pause by which it is kept early if a command right behind another one would be sent for it alone. */
 const SOON = 1 / 16;
 
-/** A waiter in the queue of the store. */
 export interface QueuedWaiter {
   readonly owner: LockOwner;
   readonly call: { readonly options: { readonly leaseMs: number; readonly attemptTimeoutMs: number } };
@@ -49,14 +48,12 @@ export class Place implements Due {
   }
 }
 
-/** The places that one step of the store can keep. */
 export interface Group {
   readonly fence: string;
   readonly places: DueQueue<Place>;
   /** The number of waiters with a place in it, including asking ones. */
   size: number;
   underWay: number;
-  /** Rings when the first place is due. */
   readonly alarm: Alarm;
 }
 
@@ -70,7 +67,6 @@ export interface Batch {
   alarm: Alarm | undefined;
 }
 
-/** When the call of this place counts its command as timed out. */
 export function timeoutOf({ waiter, batch }: Place): number {
   return batch!.sentAt + waiter.call.options.attemptTimeoutMs;
 }

@@ -25,7 +25,6 @@ export class Semaphore {
   #total: number;
   #isResized = false;
 
-  /** Made by `locks.semaphore()`. */
   constructor(
     readonly resource: string,
     total: number,

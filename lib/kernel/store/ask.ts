@@ -13,7 +13,6 @@ const PAUSE_MS = { first: 20, longest: 200 };
 /** The outcome of a command. `timeout` means unknown: it may have been executed, or may still be executed. */
 export type Answer<T> = Settled<T> | { readonly outcome: 'aborted' };
 
-/** The outcome of a command whose wait nothing aborts. */
 export type Settled<T> =
   | { readonly outcome: 'answered'; readonly value: T }
   | { readonly outcome: 'timeout'; readonly error: LockStoreError }
@@ -106,7 +105,7 @@ export async function ask<T>(
 interface RepeatedCommand<T> {
   /** @returns nothing if the command is no longer needed: the last answer is then final */
   send(): Promise<T> | undefined;
-  /** The time limit of one attempt, in milliseconds. */
+  /** In milliseconds. */
   readonly timeoutMs: number;
   /** After an attempt without an answer, no other starts at this time or later, on the monotonic clock. */
   readonly giveUpAt: number;
@@ -168,7 +167,6 @@ export function createOwnerId(clientId: string, random: Random): string {
   return `${clientId}/${random.id()}`;
 }
 
-/** The identity of a new waiter of this client in the store. */
 export function createOwner(
   resource: string,
   { mode, permits, label }: Pick<ResolvedLockOptions, 'mode' | 'permits' | 'label'>,

@@ -1,7 +1,6 @@
 /** The first token of a fencing tick is the tick times this. The others number the leases of one store lease. */
 const TOKENS_PER_FENCING_TICK = 32;
 
-/** The fencing tick that a token belongs to. */
 export function fencingTickOf(fencingToken: number): number {
   return Math.floor(fencingToken / TOKENS_PER_FENCING_TICK);
 }

@@ -53,7 +53,6 @@ export type AcquireReply =
   /** It is in use in a mode that does not fit, or as a semaphore of another size. The waiter was not queued. */
   | { readonly status: 'mismatch'; readonly ttlMs: number; readonly found: ModeConflict };
 
-/** A waiter's place in the queue. */
 export interface QueuedPlace {
   /** The rest of the holder's lease. */
   readonly ttlMs: number;
@@ -70,7 +69,6 @@ export interface QueuedPlace {
   readonly told?: number;
 }
 
-/** A place in the queue that its waiter keeps. */
 export interface KeptPlace {
   readonly waiter: LockOwner;
   readonly leaseMs: number;
@@ -119,7 +117,6 @@ export interface CallAge {
 
 /** The result of passing a lock from one owner of this instance to the next waiter of this instance. */
 export interface RotateReply {
-  /** `true` if the first owner still held the lock. */
   readonly released: boolean;
   /** The answer to the next waiter. With an error, the first owner's release was executed all the same. */
   readonly next: AcquireReply | LockStoreError;
@@ -211,7 +208,6 @@ export interface LockStore extends WatchStore {
    * @returns false if this owner does not hold the resource; then nothing was changed
    */
   label(owner: LockOwner, label: string | undefined, lazily?: boolean): Promise<boolean>;
-  /** Resolves to true if this owner holds the resource now. */
   verify(owner: LockOwner): Promise<boolean>;
   /**
    * Makes a writer a reader, in place and with its token, and grants the readers that are next. Its lease then lasts at

@@ -31,7 +31,7 @@ export interface HolderNotice {
   readonly resource: string;
   /** When the waiter should ask, in milliseconds from now. */
   readonly leftMs: number;
-  /** When the waiter's last command was sent, rounded down. */
+  /** The send time of the waiter's last command, rounded down. */
   readonly sentAt: number;
   /** The instance of a newer call that wants the resource. If it is set, `leftMs` and `sentAt` mean nothing. */
   readonly by?: string;
@@ -51,11 +51,10 @@ export interface StoreListener {
   called?(call: RollCall): void;
   /** An operator asks for something. The message is only a reason to look: any program that may publish can send it. */
   asked?(request: OperatorRequest): void;
-  /** A watched resource was free. */
   freed?(message: FreedMessage): void;
   /** From now on messages may be lost, until {@link reconnected}. */
   deliveryUncertain?(): void;
-  /** The connection is new: messages may have been missed. */
+  /** Messages may have been missed. */
   reconnected(): void;
 }
 
@@ -72,17 +71,15 @@ export interface OperatorRequest {
  * genuine.
  */
 export interface RollCall {
-  /** An unguessable name. */
+  /** Unguessable. */
   readonly nonce: string;
   /** The subject of the answers, as a text of the asking instance. Empty: all. */
   readonly scope: string;
 }
 
-/** The current roll call. */
 export interface StandingRollCall extends RollCall {
-  /** When it began, by the clock of the store, in epoch milliseconds. */
+  /** By the clock of the store, in epoch milliseconds. */
   readonly askedAt: number;
-  /** The time since it began. */
   readonly ageMs: number;
   /** The number of instances that were asked; `undefined` if the store does not know. */
   readonly asked: number | undefined;
@@ -106,9 +103,8 @@ export interface RollCalls {
    * @returns false if no such roll call is current; then nothing is kept
    */
   answer(nonce: string, answer: string): Promise<boolean>;
-  /** Returns the number of instances that have answered. */
   count(nonce: string): Promise<number>;
-  /** All answers, by the client ids of the instances. */
+  /** By the client ids of the instances. */
   read(nonce: string): Promise<ReadonlyMap<string, string>>;
   /**
    * Returns the client ids of the connected instances; `undefined` if the store does not know. It may know some only.
@@ -116,9 +112,9 @@ export interface RollCalls {
   connected(): Promise<readonly string[] | undefined>;
 }
 
-/** Roll calls begin no sooner than this after each other, in the whole fleet. */
+/** The minimum interval between roll calls in the whole fleet. */
 export const ROLL_CALL_EVERY_MS = 1_000;
-/** For how long a store keeps the answers to a roll call. */
+/** The TTL of the answers to a roll call. */
 export const ANSWERS_KEEP_MS = 5_000;
 
 export interface MessageHealth {

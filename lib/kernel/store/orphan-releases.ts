@@ -8,10 +8,8 @@ import type { LockStore, LockOwner, Retention } from './lock-store.js';
 import type { PushedGrant } from './message-health.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 
-/** The first and the longest pause between two tries. */
 const PAUSE_MS = { first: 20, longest: 500 };
 
-/** A command that is sent before the release, and again with each retry. */
 type Before = () => Promise<unknown>;
 
 /** The number of commands that are sent, each after the answer to the one before. */
@@ -24,7 +22,7 @@ interface Pending {
 
 /** The parts of a release that do more than free the resource. */
 interface Retained {
-  /** For how long the resource stays taken if it is released now. */
+  /** The time for which the resource stays taken if it is released now. */
   retention?(): Retention | undefined;
   /** Another command that releases it, if it is not the plain one. */
   readonly releasedBy?: { release(lazily?: boolean): Promise<boolean> };
@@ -35,7 +33,6 @@ interface Retained {
  * again until it is answered, also if it is refused, or until the lock has expired.
  */
 export class OrphanReleases {
-  /** By owner id. */
   readonly #pending = new Map<string, Pending>();
   /** For each withdrawn owner, the command that is sent before its release. */
   readonly #withdrawn = new WeakMap<LockOwner, Before | undefined>();
@@ -99,7 +96,6 @@ export class OrphanReleases {
     if (departed && !isHeld(departed.owner)) this.start(departed.owner, departed.limits);
   }
 
-  /** Releases it once more, unless a release is already under way. */
   again(owner: LockOwner, limits: Limits): void {
     if (!this.#pending.has(owner.id)) this.start(owner, limits);
   }
@@ -122,7 +118,7 @@ export class OrphanReleases {
     );
   }
 
-  /** The connection is new: Redis may accept what it has refused. */
+  /** Redis may accept a command that it has refused. */
   reconnected(): void {
     this.refused.hasten();
   }
@@ -219,7 +215,6 @@ export class LateGrants {
     this.#byResource.set(resource, entries);
   }
 
-  /** One of its commands is answered. After the last one, its entry is removed. */
   answered({ resource, id }: LockOwner): void {
     const entries = this.#byResource.get(resource);
     const entry = entries?.find(({ owner }) => owner.id === id);

@@ -1,6 +1,5 @@
 import { backoff, type Clock } from '../util/clock.js';
 
-/** The first and the longest pause before a refused command is sent again. */
 const PAUSE_MS = { first: 200, longest: 2_000 };
 
 /**
@@ -10,7 +9,6 @@ const PAUSE_MS = { first: 200, longest: 2_000 };
  * connection, let all of them go at once.
  */
 export class RefusedCommands {
-  /** Senders of the commands that wait for their pause or their turn. */
   readonly #waiting = new Set<() => void>();
   /** Those whose pause has ended, in order. */
   #due: (() => void)[] = [];

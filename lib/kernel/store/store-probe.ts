@@ -49,7 +49,6 @@ const CLOSED: StoreProblem = {
   isFatal: true,
 };
 
-/** The probe of a store that is closed. */
 export function closedProbe(topology: LockTopology): StoreProbe {
   return { topology, needed: 0, servers: [], problems: [CLOSED] };
 }

@@ -9,7 +9,6 @@ export interface Watcher {
   readonly mark: number;
 }
 
-/** The number of different marks. */
 export const MARKS = 1_000;
 
 export interface WatchReply {

@@ -14,7 +14,6 @@ interface Running {
   run<T>(work: () => T): T;
 }
 
-/** The traces of one lease. */
 export class FollowedHold {
   /** `true` once work has run under it. Later calls have contexts of their own. */
   hasRun = false;
@@ -99,7 +98,6 @@ export function runIn<R>(followers: Followers<Running>, work: () => R): R {
   }
   inAll();
   once();
-  // It has run by now.
   const known = result!;
   if ('error' in known) throw known.error;
   return known.value;

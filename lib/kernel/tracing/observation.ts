@@ -10,7 +10,6 @@ import { follow, FollowedHold, type Followers, guard, made, tell } from './follo
 
 type ObservedHolder = Parameters<LockObservers['describe']>[0] & { readonly followed?: FollowedHold | undefined };
 
-/** A hold. What follows it is found there. */
 interface ObservedHold extends ObservedHolder {
   readonly options: ObservedHolder['options'] & Pick<ResolvedLockOptions, 'followed'>;
   readonly acquiredAt: number;
@@ -25,7 +24,6 @@ interface ObservedHold extends ObservedHolder {
  */
 export class Observation {
   #tracers: Followers<LockTracer> = [];
-  /** `true` if one of them can record. */
   #isOn = false;
   /** Ask before {@link renewal}. */
   followsRenewals = false;
@@ -77,7 +75,6 @@ export class Observation {
     );
   }
 
-  /** A hold begins, in the async context of the call that acquired it. */
   granted(hold: ObservedHold, grant: Omit<TracedGrant, 'fencingToken'>): void {
     const { followed } = hold.options;
     if (followed instanceof FollowedCall) inContextOf(hold, this.#granted, this, hold, followed, grant);
@@ -146,14 +143,12 @@ export class Observation {
     );
   }
 
-  /** The lock of a job is held. */
   runHeld(followers: Followers<RunTrace>, hold: ObservedHold, grant: TracedGrant): void {
     const traces = made(followers, (each) => each.held(grant));
     if (traces.length > 0) hold.followed = new FollowedHold(traces);
   }
 }
 
-/** A traced call, described by its options. */
 class FollowedCall implements WaitFollower {
   readonly #startedAt: number;
 

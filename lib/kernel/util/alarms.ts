@@ -6,7 +6,7 @@ export const LATE_MS = 5;
 
 /** An entry of a {@link DueQueue}. */
 export interface Due {
-  /** When it is due, on the monotonic clock. */
+  /** On the monotonic clock. */
   dueAt: number;
   /** Its index in the heap; -1 while it is in none. Maintained by the queue. */
   heapIndex: number;
@@ -24,7 +24,7 @@ export class DueQueue<T extends Due> {
     return this.#heap[0];
   }
 
-  /** All entries, in no order. */
+  /** In no order. */
   [Symbol.iterator](): IterableIterator<T> {
     return this.#heap.values();
   }
@@ -32,7 +32,6 @@ export class DueQueue<T extends Due> {
   /** Adds the entry, or moves it to the place of its new `dueAt`. */
   put(entry: T): void {
     if (entry.heapIndex === -1) {
-      // The last one has none below it.
       this.#heap.push(entry);
       return this.#rise(this.#heap.length - 1);
     }
@@ -106,7 +105,6 @@ export class Alarms {
   readonly #queue = new DueQueue<Alarm>();
   #timer: Timer | undefined;
   #wakesAt = Infinity;
-  /** `true` if the timer lets the process exit. */
   #inBackground = false;
 
   constructor(private readonly clock: Clock) {}
@@ -115,7 +113,6 @@ export class Alarms {
     return this.#queue.size;
   }
 
-  /** `true` if the alarms were stopped: nothing should be retried later. */
   get isStopped(): boolean {
     return this.#inBackground;
   }
@@ -129,7 +126,6 @@ export class Alarms {
     if (at < this.#wakesAt) this.#arm(at);
   }
 
-  /** Rings once, `delayMs` from now. */
   setIn(alarm: Alarm, delayMs: number, now = this.clock.now()): void {
     this.set(alarm, now + delayMs);
   }

@@ -75,7 +75,7 @@ export class SystemClock implements Clock {
   readonly #sources: TimeSources;
   readonly #compareEveryMs: number;
   #suspendedMs = 0;
-  /** When the clocks were last compared, on the monotonic clock. */
+  /** On the monotonic clock. */
   #comparedAt = 0;
   /** By how much the wall clock was ahead of the monotonic clock, at the start or after the last jump. */
   #wallAheadMs = 0;
@@ -214,7 +214,7 @@ interface RandomSources {
 
 const SYSTEM: RandomSources = { fill: randomFillSync, now: () => performance.now(), wallNow: () => Date.now() };
 
-/** For how long a reading of the wall clock is reused, in milliseconds. */
+/** In milliseconds. */
 const WALL_CLOCK_KEEPS_MS = 0.1;
 
 export class SystemRandom implements Random {
@@ -256,7 +256,7 @@ export class SystemRandom implements Random {
   }
 }
 
-/** The shortest and the longest pause between two tries, in milliseconds. */
+/** In milliseconds. */
 interface PauseRange {
   readonly first: number;
   readonly longest: number;

@@ -2,7 +2,6 @@ import { promisify } from 'node:util';
 import { MessageChannel } from 'node:worker_threads';
 import type { Clock } from './clock.js';
 
-/** A promise that is settled from outside. */
 export class Deferred<T> {
   readonly promise: Promise<T>;
   readonly resolve: (value: T) => void;
@@ -16,7 +15,7 @@ export class Deferred<T> {
   }
 }
 
-/** Waits `delayMs`, or until the signal aborts. Resolves to what came first. */
+/** Resolves to the first of both. */
 export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<'time' | 'aborted'> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve('aborted');
@@ -43,7 +42,7 @@ export function within<T>(ms: number, promise: Promise<T>): Promise<T | undefine
 /** The original function: a test may replace it while it runs, and the code for Redis is loaded only then. */
 export const { nextTick } = process;
 
-/** Calls back after all that waits for nothing but settled promises. */
+/** Calls back after all pending callbacks of settled promises. */
 type AfterPromises = (callback: () => void) => void;
 
 const afterPromises = isReal(globalThis.setImmediate) ? globalThis.setImmediate : byMessage();

@@ -40,9 +40,9 @@ export interface ClusterConnectionOptions extends ClusterOptions, ChangingCreden
 }
 
 /**
- * Where Redis is: a URL, ioredis options (also for sentinels), the nodes of a cluster, or your own client of ioredis,
- * iovalkey or node-redis, or the options of node-redis. The library makes connections of its own with the options of
- * your client, and never uses, changes or closes it.
+ * The address of Redis: a URL, ioredis options (also for sentinels), the nodes of a cluster, or your own client of
+ * ioredis, iovalkey or node-redis, or the options of node-redis. The library makes connections of its own with the
+ * options of your client, and never uses, changes or closes it.
  */
 export type RedisConnectionOption =
   | string
@@ -55,7 +55,7 @@ export type RedisConnectionOption =
   | NodeRedisCluster;
 
 export interface StatedConnection {
-  /** A client whose options say where Redis is: the user's own, or one that never connects. */
+  /** A client whose options have the address: the user's own, or one that never connects. */
   readonly model: Redis | Cluster;
   readonly credentials?: CredentialsProvider;
 }
@@ -94,7 +94,7 @@ function inOurWords(connection: RedisConnectionOption): {
     throw error;
   }
   const { credentials, ...stated } = connection as ServerConnectionOptions;
-  // A class of its own is not spread: it has its say below.
+  // A class of its own is not spread: it is read below.
   return credentials === undefined ? { stated: connection } : { stated, credentials };
 }
 
@@ -136,8 +136,8 @@ export function isCluster(model: Redis | Cluster): model is Cluster {
 }
 
 /**
- * The client itself, if this copy of ioredis has made it. Of a client of another copy, or of iovalkey, the options are
- * taken: its connections may behave in other ways.
+ * Returns the client itself, if this copy of ioredis has made it. From a client of another copy, or of iovalkey, only
+ * the options are used: its connections may behave in other ways.
  */
 function ofOurs(client: Redis | Cluster): Redis | Cluster {
   const isOurs = client instanceof Redis || client instanceof Cluster;
@@ -165,14 +165,14 @@ function refuseOtherObject(connection: object): void {
   if (why) throw invalidConnection(why);
 }
 
-/** Of a client. A URL with rediss:// has set its `tls` to true. */
+/** A URL with rediss:// has set its `tls` to true. */
 function placeOf(model: Redis | Cluster): Parameters<typeof whyMisread>[0] {
   const { db, tls } = (isCluster(model) ? model.options.redisOptions : model.options) ?? {};
   return { db, ...((tls as unknown) !== true && { tls }) };
 }
 
 /**
- * Where a connection leads, in words for a message: host and port, the path of a socket, the primary of some
+ * Describes the target of a connection for a message: host and port, the path of a socket, the primary of some
  * sentinels, or nodes of a Cluster. The text has no credentials, and no number of a database.
  */
 export function describeConnection(model: Redis | Cluster): string {
@@ -188,8 +188,8 @@ function addressOf({ options }: Redis): string {
 }
 
 /**
- * What is the same in all clients of the same keys: the server, the database and the prefix of ioredis. It may have an
- * address in it that is a secret, so it is compared, and shown nowhere.
+ * Returns the text that all clients of the same keys share: the server, the database and the prefix of ioredis. It may
+ * contain a secret address, so it is compared, and shown nowhere.
  */
 export function locationOf(model: Redis | Cluster): string {
   const { keyPrefix = '' } = (isCluster(model) ? model.options.redisOptions : model.options) ?? {};

@@ -4,13 +4,13 @@ import { LockStoreError } from '../../kernel/store/store-error.js';
 import { describeServer } from '../script/address.js';
 import { toStoreError, WITHOUT_TLS } from '../script/failures.js';
 
-/** The message of ioredis for every broken connection to a sentinel. It does not say the reason. */
+/** The message of ioredis for every broken connection to a sentinel. It has no reason. */
 const CLOSED = /^(failed to connect to sentinel (\S+) because) (Connection is closed)\.?$/;
 
 /** Returns why a connection to the sentinel at "host:port" fails, if that is known. */
 export type SentinelReasons = (address: string) => string | undefined;
 
-/** What is wrong with a connection at the moment, for the error of a command that cannot be sent. */
+/** The current problem of a connection, for the error of a command that cannot be sent. */
 export class ConnectionTrouble {
   #lastError: LockStoreError | undefined;
 
@@ -18,7 +18,7 @@ export class ConnectionTrouble {
     private readonly client: Redis,
     reasonOfSentinel?: SentinelReasons,
   ) {
-    /** Whether the server has sent anything: ever, and on this connection. */
+    /** `true` once the server has sent anything: ever, and on this connection. */
     let wasHeard = false;
     let isHeard = false;
     let tooMany: LockStoreError | undefined;
@@ -58,7 +58,7 @@ export class ConnectionTrouble {
     });
   }
 
-  /** What went wrong last; undefined if the connection has worked since. */
+  /** The last problem; undefined if the connection has worked since. */
   get reason(): string | undefined {
     return this.#lastError?.message;
   }
@@ -91,7 +91,7 @@ function withTlsAdvice(error: LockStoreError, options: RedisOptions): LockStoreE
   return new LockStoreError(error.failure, `${error.message}. ${WITHOUT_TLS}`);
 }
 
-/** What a connection waits for that is being made, while nothing has gone wrong. */
+/** Returns the step that a connection is waiting for, while nothing has failed. */
 function pendingStep({ status, stream, options }: Redis): string | undefined {
   if (status === 'connect') return 'connected, but the server has not answered yet';
   const isHandshake = status === 'connecting' && usesTls(options) && stream?.connecting === false && !stream.destroyed;

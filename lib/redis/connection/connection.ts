@@ -24,28 +24,28 @@ export interface LockServer {
  * ioredis is behind it. A transport on another client would have to do the same:
  * - Verbs: EVALSHA with words as bytes, EVAL after NOSCRIPT; WAIT on the same connection after a durable write, and
  *   ASKING before a command; SCAN, INFO, ACL DRYRUN, PUBSUB NUMSUB. Replies as numbers, texts and lists. Nothing is
- *   queued while there is no connection, and nothing is sent twice. An error says if the command was written.
- * - Subscriptions on a connection of their own, which says when each is accepted or refused, and delivers in order.
- * - Routing: the node of a slot, MOVED and ASK, a slot table that is read anew; the primary that sentinels name, and an
- *   end of the connection as soon as they name another one.
+ *   queued while there is no connection, and nothing is sent twice. An error shows if the command was written.
+ * - Subscriptions on a connection of their own, which reports when each is accepted or refused, and delivers in order.
+ * - Routing: the node of a slot, MOVED and ASK, a slot table that is read again; the primary that sentinels name, and
+ *   an end of the connection as soon as they name another one.
  * - State: 'ready' only when Redis has accepted AUTH and SELECT; a connection that is silent for 5 s is replaced; a
  *   pause before each attempt; sockets that let the process exit; a close that waits for no answer.
  */
 export interface Connection {
   /** The `keyPrefix` of the user's own client or options. The keys and channels of the library begin with it too. */
   readonly outerKeyPrefix: string;
-  /** Whether the keys of one script have to be in one slot, and messages may come from any node. */
+  /** `true` if the keys of one script have to be in one slot, and messages may come from any node. */
   readonly isCluster: boolean;
   readonly topology: 'standalone' | 'sentinel' | 'cluster';
   readonly subscriber: Subscriber;
   /**
-   * Whether a message may be lost although the connection for messages works: on its way from node to node, or because
-   * a process still uses a primary that was replaced a moment ago.
+   * `true` if a message may be lost although the connection for messages works: on its way from node to node, or
+   * because a process still uses a primary that was just replaced.
    */
   readonly mayLoseMessages: boolean;
   readonly isConnected: boolean;
   readonly clients: OwnClients;
-  /** Begins to connect, and goes on trying until it is closed. */
+  /** Begins to connect, and keeps trying until it is closed. */
   connect(): void;
   /** Calls the listener whenever there is a new connection for commands. */
   onConnected(listener: () => void): void;
@@ -54,8 +54,8 @@ export interface Connection {
   /** Why no script can be sent to the server that has this key; undefined if it can. */
   troubleAt(key: string): LockStoreError | undefined;
   /**
-   * Whether a command that was sent then about this key went to a server that is known to have forgotten no lease, or
-   * nowhere.
+   * Returns true if a command about this key sent at that time went to a server that is known to have forgotten no
+   * lease, or nowhere.
    */
   trusts(key: string, fence: string, sentAt: number): boolean;
   /** All servers that may have locks. @throws LockStoreError while they are not known */
@@ -69,7 +69,7 @@ export interface Connection {
   neededServers(turn: number): readonly LockServer[];
   /** One of the servers that may have locks: each of them in its turn. `undefined` while it is not known. */
   serverInTurn(turn: number): LockServer | undefined;
-  /** Makes the connection for messages anew, although it seems to work. */
+  /** Replaces the connection for messages, although it seems to work. */
   replaceSubscriber(): void;
   /** Why commands cannot be sent now, in words for a message. */
   describeTrouble(): string;

@@ -2,9 +2,9 @@ import type { Redis } from 'ioredis';
 import { toStoreError } from '../script/failures.js';
 import { backoff, type Clock, SYSTEM_CLOCK, type Timer } from '../../kernel/util/clock.js';
 
-/** What a Redis user shows to Redis. */
+/** The credentials of a Redis user. */
 export interface RedisCredentials {
-  /** Without it, Redis takes the password for that of the user `default`. */
+  /** Without it, Redis uses the password for the user `default`. */
   username?: string;
   password: string;
   /**
@@ -18,7 +18,7 @@ export interface RedisCredentials {
 /** Returns the present credentials. Called before each connection is made, and before they expire. */
 export type CredentialsProvider = () => RedisCredentials | Promise<RedisCredentials>;
 
-/** A provider that tells by itself when the credentials have changed. */
+/** A provider that calls back when the credentials have changed. */
 export interface PushingProvider extends CredentialsProvider {
   onChanged(listener: () => void): void;
   /** The listener is not called from now on. */
@@ -26,7 +26,7 @@ export interface PushingProvider extends CredentialsProvider {
 }
 
 const SHARE = 0.8;
-/** The provider is called again no sooner than this, whatever it says of the end. */
+/** The minimum interval between calls of the provider, whatever expiry it returns. */
 const MIN_MS = 500;
 /** The longest delay of a timer of Node, nearly 25 days. */
 const LATEST_MS = 2_147_483_647;
@@ -43,7 +43,9 @@ const PASSING = 3;
 /** The part of a client that is patched, the same in ioredis 5 and 6. */
 interface Inner {
   readonly connector: Connector;
-  /** What the handshake of the present connection sends. ioredis copies it from the options when it connects. */
+  /**
+   * The part that the handshake of the present connection sends. ioredis copies it from the options when it connects.
+   */
   readonly condition: {
     auth?: string | [username: string, password: string];
     readonly subscriber: unknown;
@@ -73,8 +75,8 @@ interface Attached {
 
 /**
  * Credentials that change while the application runs, such as the tokens of a cloud. Each connection is made with the
- * present ones. Before they expire, open connections show the next ones by AUTH. Where the provider or Redis refuses,
- * the open connections stay as they are: Redis goes on with them.
+ * present ones. Before they expire, open connections show the next ones by AUTH. If the provider or Redis refuses, the
+ * open connections stay as they are: Redis keeps serving them.
  */
 export class Credentials {
   #known: Known | undefined;
@@ -132,7 +134,7 @@ export class Credentials {
     (this.provider as Partial<PushingProvider>).end?.();
   }
 
-  /** Resolves to `undefined` if the client is closed meanwhile. */
+  /** Resolves to `undefined` if the client is closed before that. */
   async #forConnection(client: Redis, connector: Connector): Promise<Known | undefined> {
     for (let tries = 1; ; tries++) {
       const asked = this.#ask().catch(() => undefined);

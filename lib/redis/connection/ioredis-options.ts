@@ -5,8 +5,8 @@ import type { LockStoreError } from '../../kernel/store/store-error.js';
 const RECONNECT_PAUSE_MS = { first: 20, longest: 1_000 };
 
 /**
- * Returns how long to wait before each attempt to connect: never longer than a third of a lease. The connections of a
- * fleet break at the same moment. They are spread widely, so they are not made anew at the same moment, too.
+ * Returns the pause before each attempt to connect: never longer than a third of a lease. The connections of a fleet
+ * break at the same moment, so wide jitter spreads the attempts.
  */
 export function reconnectPauses(leaseMs: number): (times: number) => number {
   const { first, longest } = RECONNECT_PAUSE_MS;
@@ -35,7 +35,7 @@ export function safeOptions(instanceId: string, leaseMs: number) {
     autoResubscribe: false,
     enableOfflineQueue: false,
     enableAutoPipelining: false,
-    // The check sends INFO, which an ACL may forbid. A server that is loading its data says so in reply to each
+    // The check sends INFO, which an ACL may forbid. A server that is loading its data reports that in reply to each
     // command.
     enableReadyCheck: false,
     connectTimeout: 3_000,
@@ -56,7 +56,7 @@ export function safeOptions(instanceId: string, leaseMs: number) {
 
 /** After a passing error, such as BUSY while a long script runs. */
 const PASSING_MS = 250;
-/** Where the user may not subscribe. An operator may give it the right. */
+/** The pause if the user may not subscribe. An operator may grant that right. */
 const REFUSED_MS = 10_000;
 
 export function subscriptionPause({ failure }: LockStoreError): number {

@@ -1,12 +1,12 @@
 import type { Cluster, Redis } from 'ioredis';
 import { inRootContext } from '../../kernel/util/async-contexts.js';
 
-/** What makes the sockets of a client, the same in ioredis 5 and 6. */
+/** Makes the sockets of a client, the same in ioredis 5 and 6. */
 interface Connector {
   connect(...args: unknown[]): Promise<Redis['stream']>;
 }
 
-/** What ioredis does for its option `socketTimeout`, the same in ioredis 5 and 6. */
+/** The timer behind the option `socketTimeout` of ioredis, the same in ioredis 5 and 6. */
 interface SilenceTimer {
   /** With each command, ioredis makes a timer if there is none. */
   socketTimeoutTimer: NodeJS.Timeout | undefined;
@@ -14,7 +14,7 @@ interface SilenceTimer {
   readonly commandQueue: { readonly length: number };
 }
 
-/** How often a connection is looked at while it is silent, before it is given up. */
+/** The number of checks of a silent connection before it is given up. */
 const LOOKS = 10;
 
 /** Works around five quirks of ioredis. Call this before anything else listens to the client. */
@@ -103,17 +103,20 @@ export function reconnect(client: Redis): void {
 }
 
 /**
- * Node passes on at once what a socket has read, where a listener was added by `on` or `once`. Those of ioredis are added
- * by `prependListener`: without another one, each message waits in a buffer for a later tick.
+ * Node emits socket data at once if a listener was added by `on` or `once`. ioredis uses `prependListener`: without
+ * another listener, each message waits in a buffer for a later tick.
  */
 function readAtOnce(client: Redis): void {
   client.on('connect', () => client.stream.once('data', () => {}));
 }
 
-/** What ioredis calls, the same in ioredis 5 and 6. */
+/** Internals of ioredis, the same in ioredis 5 and 6. */
 interface Inner {
   setStatus(status: string, arg?: unknown): void;
-  /** How often it has tried to connect. It begins anew where it calls a connection ready, although Redis refused it. */
+  /**
+   * The number of its attempts to connect. ioredis resets it when it calls a connection ready, although Redis refused
+   * it.
+   */
   retryAttempts: number;
   auth(...args: unknown[]): Promise<unknown>;
   select(...args: unknown[]): Promise<unknown>;
@@ -122,19 +125,21 @@ interface Inner {
 interface Handshake {
   readonly stream: Redis['stream'];
   unanswered: number;
-  /** Whether the last SELECT was refused. Where Redis does not know HELLO, ioredis 6 sends AUTH, and SELECT once more. */
+  /**
+   * `true` if the last SELECT was refused. If Redis does not know HELLO, ioredis 6 sends AUTH, and SELECT once more.
+   */
   isRefused: boolean;
   answered: (() => void) | undefined;
 }
 
 /**
- * Makes a client 'ready' only when Redis has accepted its handshake: so all that asks for the status, or listens to the
+ * Makes a client 'ready' only when Redis has accepted its handshake: so code that reads the status, or listens to the
  * event, uses no other connection. ioredis itself calls a connection ready
  * - on which SELECT was refused, for example with BUSY. Its commands would then run in database 0;
  * - before the handshake is answered, in versions before 5.8.2;
  * - that broke during its handshake, in version 5, and never makes another one (its issue 2099).
  *
- * A connection that Redis refuses is made anew. The pause before it grows with each attempt until one is accepted.
+ * A connection that Redis refuses is replaced. The pause before it grows with each attempt until one is accepted.
  */
 function requireHandshake(client: Redis): void {
   const inner = client as unknown as Inner;
@@ -164,7 +169,7 @@ function requireHandshake(client: Redis): void {
       return answer;
     };
   };
-  // ioredis ends a connection whose password was refused, and goes on without one where Redis needs none.
+  // ioredis ends a connection whose password was refused, and continues without one if Redis needs none.
   watch('auth', () => {});
   watch('select', (on, isRefused) => (on.isRefused = isRefused));
 

@@ -4,13 +4,13 @@ import { quote } from '../../kernel/util/quoted.js';
 import type { CredentialsProvider, PushingProvider, RedisCredentials } from './credentials.js';
 import { SAY_WHERE as SAY_WHERE_IN_IOREDIS } from './stated-server.js';
 
-/** Where a server of node-redis is. Other options of its sockets are for its own connections. */
+/** The address of a server in node-redis. Other options of its sockets are for its own connections. */
 export interface NodeRedisSocket {
   host?: string | undefined;
   port?: number | undefined;
   path?: string | undefined;
   family?: number | undefined;
-  /** Beside `true`, the options of TLS are those of `tls.connect`. */
+  /** Beside `true`, the options of TLS are the ones of `tls.connect`. */
   tls?: boolean | undefined;
 }
 
@@ -19,7 +19,7 @@ interface NodeRedisCredentials {
   readonly type: string;
 }
 
-/** The options of a client of node-redis that say where Redis is. The others are for its own connections. */
+/** The options of a node-redis client with the address of Redis. The others are for its own connections. */
 export interface NodeRedisServer {
   url?: string | undefined;
   socket?: NodeRedisSocket | undefined;
@@ -32,7 +32,7 @@ export interface NodeRedisServer {
   disableClientInfo?: boolean | undefined;
 }
 
-/** Where a node is that the application knows by another address. */
+/** The addresses of nodes that the application knows by other addresses. */
 type AddressMap = NonNullable<RedisOptions['natMap']>;
 
 /** The options of a cluster of node-redis. */
@@ -73,10 +73,10 @@ interface Translated {
 /** Why options of node-redis cannot be translated. The message has no value in it. */
 export class Untranslatable extends Error {}
 
-/** Reads a URL as ioredis does. Returns only what is in it. */
+/** Reads a URL like ioredis, and returns only its contents. */
 type ReadUrl = (url: string) => Pick<RedisOptions, 'host' | 'port' | 'path' | 'username' | 'password' | 'db' | 'tls'>;
 
-/** Whether these are options of node-redis, and not of ioredis. */
+/** Returns true if these are options of node-redis, and not of ioredis. */
 export function isForNodeRedis(options: object): boolean {
   const has = (key: string): boolean => (options as Record<string, unknown>)[key] !== undefined;
   // Beside the options of ioredis, one of node-redis is a mistake, which is explained elsewhere.
@@ -114,7 +114,7 @@ function fromClient(given: NodeRedisServer, at: string, readUrl: ReadUrl): Trans
   const { url, socket, username, password, database, credentialsProvider, keyPrefix, RESP, ...rest } = given;
   const { disableClientInfo, ...others } = rest;
   refuseOthers(others, OTHER_OPTIONS, at);
-  // What the URL says comes first, as in node-redis.
+  // The URL comes first, as in node-redis.
   const { tls, ...parsed } = url === undefined ? {} : readUrl(url);
   const options: RedisOptions = {
     ...fromSocket(tls ? { ...socket, tls: true } : socket, `${at}socket.`),
@@ -202,7 +202,7 @@ function fromProvider(provider: NodeRedisCredentials, at: string): CredentialsPr
   throw new Untranslatable(`options of node-redis whose ${at} is neither its async nor its streaming kind`);
 }
 
-/** Subscribes once. The last credentials that the stream has told are those of new connections. */
+/** Subscribes once. New connections use the last credentials of the stream. */
 function fromStream(provider: StreamingProvider): CredentialsProvider {
   let last: Promise<Shown> | undefined;
   let changed = (): void => {};

@@ -8,7 +8,7 @@ import { reconnectPauses } from './ioredis-options.js';
  */
 const MAX_RESTART_MS = 2_500;
 /**
- * How long the connections may take to close. If the other end hangs, ioredis destroys a connection after
+ * Time that the connections have to close. If the other end hangs, ioredis destroys a connection after
  * `disconnectTimeout`.
  */
 const CLOSED_WITHIN_MS = 1_000;
@@ -17,7 +17,7 @@ const NOT_CONNECTED: ReadonlySet<string> = new Set(['wait', 'reconnecting', 'end
 
 type Client = Redis | Cluster;
 
-/** What asks sentinels again, of all instances in this process. */
+/** Asks sentinels again, for all instances in this process. */
 const restarts = new Set<() => void>();
 let lastPause: NodeJS.Timeout | undefined;
 
@@ -83,8 +83,9 @@ export class OwnClients {
   }
 
   /**
-   * How long ioredis waits before it asks the first sentinel again, in milliseconds. Its timer cannot be unreferenced
-   * from outside. While the process may exit, ioredis therefore gives up (`null`), and the client is started anew.
+   * Returns the pause of ioredis before it asks the first sentinel again, in milliseconds. Its timer cannot be
+   * unreferenced from outside. While the process may exit, ioredis therefore gives up (`null`), and the client is
+   * started again.
    */
   readonly sentinelPause = (attempt: number): number | null => {
     return this.#keepsAlive ? this.pauseBefore(attempt) : null;

@@ -45,15 +45,15 @@ export abstract class OwnSubscriber extends EventEmitter implements Subscriber {
     });
   }
 
-  /** Makes a client that is one of this instance's, and delivers what it hears. */
+  /** Makes a client of this instance, and delivers its messages. */
   protected own(client: Redis): Redis {
     client.on('error', () => {}); // the connections for commands have the same troubles, and report them
-    // While a connection is replaced, both hear: each message comes at least once.
+    // While a connection is replaced, both receive: each message comes at least once.
     client.on('message', (channel: string, message: string) => this.emit('message', channel, message));
     return this.clients.add(client, () => this.#replace(client));
   }
 
-  /** Ends the connection when another one hears the same. @throws if there is none: it is kept then */
+  /** Ends the connection when another one receives the same. @throws if there is none: it is kept then */
   async #replace(old: Redis): Promise<void> {
     const next = this.make();
     if (next === undefined) throw new Error('no server to listen at is known');

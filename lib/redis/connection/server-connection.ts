@@ -7,14 +7,14 @@ import { isNotWritten, toStoreError } from '../script/failures.js';
 import type { OwnClients } from './own-clients.js';
 import { mendQuirks, reconnect } from './ioredis-quirks.js';
 
-/** How many keys Redis looks at in one step: few enough that no other client waits long. */
+/** The number of keys that Redis visits in one step: few enough that no other client waits long. */
 const KEYS_AT_ONCE = 1_000;
 
 export interface ServerOptions {
   readonly clients?: OwnClients | undefined;
   /**
-   * Called when the server says that it is a replica now. The connection is then replaced, to find the primary. A node
-   * of a cluster needs none: there, other nodes say which node has the slot.
+   * Called when the server reports that it is a replica now. The connection is then replaced, to find the primary. A
+   * node of a cluster needs none: there, other nodes know which node has the slot.
    */
   readonly onDemoted?: () => void;
   readonly reasonOfSentinel?: SentinelReasons;
@@ -25,11 +25,11 @@ export class ServerConnection {
   readonly client: Redis;
   readonly #trouble: ConnectionTrouble;
   readonly #listeners: (() => void)[] = [];
-  /** Whether the connection is being replaced, because another server is the primary. */
+  /** `true` while the connection is being replaced, because another server is the primary. */
   #isLeaving = false;
   #connectedAt = -Infinity;
 
-  /** @param model a client whose options say where the server is */
+  /** @param model a client whose options have the address */
   constructor(model: Redis, safeOptions: RedisOptions, serverOptions: ServerOptions = {}) {
     const { clients, onDemoted, reasonOfSentinel } = serverOptions;
     const options: RedisOptions = {
@@ -106,7 +106,7 @@ export class ServerConnection {
     return this.client.status === 'ready' ? undefined : this.#trouble.error;
   }
 
-  /** Turns the error of a command into one that says how far the command got, and why. */
+  /** Turns the error of a command into one with the progress of the command, and the reason. */
   explain(error: unknown): LockStoreError {
     if (isNotWritten(error)) return new LockStoreError('notExecuted', this.describeTrouble());
     const sorted = toStoreError(error);

@@ -8,7 +8,7 @@ const THE_URL = 'write the URL itself, in place of the object';
 const WHAT_IS_IN_IT = 'write what is in it, in place of the object, such as { host, port }';
 const THE_NODES = 'write { cluster: [...] } for the nodes of a Cluster, or { sentinels: [...], name } for Sentinel';
 
-/** What says where Redis is in the options of other libraries, and what to write here. ioredis ignores these keys. */
+/** The options of other libraries for the address of Redis, and their names here. ioredis ignores these keys. */
 const OTHER_KEYS: ReadonlyMap<string, string> = new Map([
   ...each(THE_URL, 'url', 'uri', 'href', 'connectionString', 'redisUrl', 'dsn'),
   ...each(WHAT_IS_IN_IT, 'socket', 'redis', 'connection', 'connectionOptions', 'options', 'config', 'client'),
@@ -50,10 +50,9 @@ export function whyNoServer(options: object): string | undefined {
 }
 
 /**
- * Looks for values that ioredis takes for something else without a word: `db: NaN` for database 0, `db: '1.5'` for 1,
- * and `tls: 'false'` for TLS.
+ * Finds values that ioredis silently misreads: `db: NaN` for database 0, `db: '1.5'` for 1, and `tls: 'false'` for TLS.
  *
- * @returns what the options are, for a message; `undefined` if they mean what they say
+ * @returns the problem, for a message; `undefined` if the options are fine
  */
 export function whyMisread({
   db,
@@ -103,10 +102,9 @@ function isPort(port: unknown): boolean {
 }
 
 /**
- * Looks for a URL where a name belongs. Names of servers are in errors, in the log and in events, and a URL has a
- * password.
+ * Finds a URL in place of a name. Names of servers are in errors, in the log and in events, and a URL has a password.
  *
- * @returns what the client is, for a message, without the name; `undefined` if all of its names are names
+ * @returns the problem, for a message, without the name; `undefined` if all of its names are names
  */
 export function whyNoName(client: Redis | Cluster): string | undefined {
   const { host, path, name, sentinels, natMap } = client.options as Partial<Redis['options']>;

@@ -4,7 +4,7 @@ import type { DurableCommand } from './durable-command.js';
 import { toStoreError, withAdvice } from '../script/failures.js';
 import type { ServerConnection } from '../connection/server-connection.js';
 
-/** How many replicas must have a grant, and how long to wait for them, in milliseconds. */
+/** The number of replicas that must have a grant, and the time to wait for them, in milliseconds. */
 export interface Durability {
   readonly replicas: number;
   readonly timeoutMs: number;
@@ -15,7 +15,7 @@ const ON_REPLICA = /cannot be used with replica instances/;
 const READONLY = { name: 'ReplyError', message: "READONLY You can't write against a read only replica." };
 const ADVICE = { NOPERM: 'durability needs the command WAIT: give the ACL user +wait' };
 
-/** How long to wait before Redis is asked again, if it could not answer. */
+/** The pause before Redis is asked again, if it could not answer. */
 const RETRY_PAUSE_MS = 100;
 
 export interface DurableConnectionListener {
@@ -28,7 +28,7 @@ export interface DurableConnectionListener {
 
 /**
  * One connection for durable commands. It sends a batch of scripts, and then a WAIT. That blocks the connection until
- * enough replicas have everything that was written on it, or until the time is over.
+ * enough replicas have everything that was written on it, or until it times out.
  *
  * @see https://redis.io/docs/latest/commands/wait/
  */
@@ -122,7 +122,7 @@ export class DurableConnection {
       await Promise.all(pending.map((command) => command.answer));
       pending = pending.filter((command) => command.isUnconfirmed);
       if (client.stream === stream) continue;
-      // A WAIT on a new connection says nothing about commands of the old one. The server may be another one, too.
+      // A WAIT on a new connection proves nothing about commands of the old one. The server may be another one, too.
       for (const command of pending)
         command.doubt(new LockStoreError('unknown', 'the connection broke before the replicas confirmed it'));
       return;

@@ -18,7 +18,7 @@ class DurableServer extends ServerConnection {
 
   constructor(model: Redis, safeOptions: RedisOptions, options: ServerOptions, durability: Durability) {
     const { clients, onDemoted } = options;
-    // The connections lead to the same server: where one of them says that it is a replica now, all are made anew.
+    // The connections lead to the same server: if one of them reports that it is a replica now, all are replaced.
     const demoted = onDemoted && {
       onDemoted: (): void => {
         this.reconnect();
@@ -68,7 +68,7 @@ class DurableServer extends ServerConnection {
   }
 }
 
-/** @param model a client whose options say where the server is */
+/** @param model a client whose options have the address */
 export function openServer(
   model: Redis,
   safeOptions: RedisOptions,
@@ -106,7 +106,7 @@ export class KeyOrder {
   }
 }
 
-/** How many connections may wait for replicas at the same time. */
+/** The maximum number of connections that wait for replicas at the same time. */
 const MAX_CONNECTIONS = 16;
 /** A command waits at least this long for a free connection, in milliseconds. */
 const SHORTEST_PATIENCE_MS = 100;

@@ -1,17 +1,17 @@
 import type { Redis } from 'ioredis';
 import { infoFields } from '../script/pairs.js';
 
-/** What a server says of keys that it removes because its memory is full. */
+/** A server's eviction of keys when its memory is full. */
 export interface Eviction {
   /** `maxmemory-policy`. */
   readonly policy: string;
-  /** Whether it may remove a lock that is held: it has a limit, and removes keys when that is reached. */
+  /** `true` if it may remove a held lock: it has a limit, and removes keys when that is reached. */
   readonly isPossible: boolean;
-  /** How many keys it has removed since it started. */
+  /** The number of keys it has removed since it started. */
   readonly evictedKeys: number;
 }
 
-/** Reads the fields of INFO. `undefined` if they do not tell it. */
+/** Reads the fields of INFO. `undefined` if they do not contain it. */
 export function evictionOf(info: ReadonlyMap<string, string>): Eviction | undefined {
   const policy = info.get('maxmemory_policy');
   if (policy === undefined) return undefined;
@@ -19,7 +19,7 @@ export function evictionOf(info: ReadonlyMap<string, string>): Eviction | undefi
   return { policy, isPossible, evictedKeys: Number(info.get('evicted_keys') ?? 0) };
 }
 
-/** Asks a server. `undefined` if it does not tell it, or the user may not use INFO. Never rejects. */
+/** Asks a server. `undefined` if it does not report it, or the user may not use INFO. Never rejects. */
 export async function readEviction(client: Redis): Promise<Eviction | undefined> {
   // Before Redis 7, it takes one section only.
   const sections = await Promise.all(['memory', 'stats'].map((section) => client.info(section))).catch(() => []);

@@ -7,8 +7,8 @@ import { replyCode } from '../script/failures.js';
 import { RestartQuarantineError } from '../script/restart-quarantine.js';
 
 /**
- * What the codes of Redis and Node mean. The texts are fixed: a health check may be public, and the messages of errors
- * name hosts, users and keys.
+ * The meanings of the codes of Redis and Node. The texts are fixed: a health check may be public, and the messages of
+ * errors name hosts, users and keys.
  */
 const MEANINGS: Readonly<Record<string, string>> = {
   READONLY: 'This server is a replica, and rejects writes.',
@@ -49,14 +49,14 @@ export const INBOX_REFUSED: StoreProblem = {
   isFatal: false,
 };
 
-/** Locks are still granted, by asking. The connection is being made anew. */
+/** Locks are still granted, by asking. The connection is being replaced. */
 export const INBOX_LOSES: StoreProblem = {
   code: 'INBOX_LOSES',
   message: 'Messages of the locks are lost on their way, so a lock that is contended comes late.',
   isFatal: false,
 };
 
-/** Open connections go on with the last ones. The log says why. */
+/** Open connections keep the last ones. The log has the reason. */
 export const OLD_CREDENTIALS: StoreProblem = {
   code: 'CREDENTIALS',
   message: 'The credentials for Redis cannot be renewed, so new connections may be refused.',
@@ -100,7 +100,7 @@ export function problemsOfEviction({ policy, isPossible }: Eviction, hasEvicted:
   return [{ code: 'EVICTION', message, isFatal: false }];
 }
 
-/** What the rights of the Redis user do not allow. Names commands, but no keys and channels. */
+/** Describes the missing rights of the Redis user. Names commands, but no keys and channels. */
 export function problemsOfRights({ needed, helpful }: Pick<MissingRights, 'needed' | 'helpful'>): StoreProblem[] {
   const problems: StoreProblem[] = [];
   if (needed.length > 0)
@@ -112,7 +112,7 @@ export function problemsOfRights({ needed, helpful }: Pick<MissingRights, 'neede
   return problems;
 }
 
-/** No lock has this key, so it tells no resource. */
+/** No lock has this key, so it reveals no resource. */
 function foreignFence(fence: string): string {
   return (
     `The key ${quote(fence)}, which numbers the locks, holds a value of another application. ` +

@@ -12,7 +12,7 @@ export function parseHostAndPort(address: string): { host: string; port: number 
   return { host: address.slice(0, colon), port: Number(address.slice(colon + 1)) };
 }
 
-/** Where a client connects to, in words for a message. */
+/** Describes the server of a client for a message. */
 export function describeServer({ options: { host = 'localhost', port = 6379, path, name } }: Redis): string {
   return path ?? (name ? `the primary ${quote(name)} of the sentinels` : `${host}:${port}`);
 }

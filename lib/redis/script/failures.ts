@@ -5,7 +5,7 @@ import { LockStoreError, type StoreFailure } from '../../kernel/store/store-erro
 /** Redis has executed nothing, and may accept the command later. */
 const NOT_EXECUTED =
   /^(LOADING|BUSY|READONLY|MASTERDOWN|MISCONF|OOM|NOREPLICAS|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|NOSCRIPT|UNKILLABLE)$/;
-/** Redis will go on refusing until its configuration, its data or the application is changed. */
+/** Redis will keep refusing until its configuration, its data or the application is changed. */
 const REFUSED = /^(NOPERM|NOAUTH|WRONGPASS|WRONGTYPE|CROSSSLOT|ERR|EXECABORT)$/;
 
 export const WITHOUT_TLS = 'If the port expects no TLS, use redis://, without tls, in the connection option';
@@ -34,7 +34,7 @@ const KEY_HAS_MOVED = /^ERR Script attempted to access a non local key/;
 
 const NOT_WRITTEN = /^Stream isn't writeable/;
 
-/** What to do about a refusal, by its error code. */
+/** The remedy for a refusal, by its error code. */
 export type Advice = Readonly<Record<string, string>>;
 
 const ADVICE: Advice = {
@@ -50,8 +50,8 @@ const ADVICE: Advice = {
 };
 
 /**
- * Turns an error of ioredis into a `LockStoreError`, which says how far the command got. Only the code and the message
- * are copied: the error object of ioredis contains the arguments of the command, and with them owner ids and passwords.
+ * Turns an error of ioredis into a `LockStoreError` with the progress of the command. Only the code and the message are
+ * copied: the error object of ioredis contains the arguments of the command, and with them owner ids and passwords.
  *
  * @param ownAdvice advice that replaces the advice for locks, by error code
  */
@@ -88,7 +88,7 @@ function adviceOn(code: string, message: string): string | undefined {
   return command === undefined ? ADVICE[code] : `Add the rule +${command} to the ACL user`;
 }
 
-/** The commands that a script calls in the line at which Redis says that it failed. */
+/** Returns the commands in the script line that Redis reports as failed. */
 function commandInScript(message: string): string | undefined {
   const [, sha] = /(?:f_|script: )([0-9a-f]{40})/.exec(message) ?? [];
   const [, line] = /@user_script: ?(\d+)/.exec(message) ?? [];
@@ -97,7 +97,7 @@ function commandInScript(message: string): string | undefined {
   return Array.from(called, ([, command]) => command).join(' or ') || undefined;
 }
 
-/** The same error, where it has the advice for locks: with other advice instead. */
+/** Returns the same error; advice for locks is replaced by other advice. */
 export function withAdvice(error: LockStoreError, ownAdvice: Advice): LockStoreError {
   const code = replyCode(error.message);
   const own = ownAdvice[code];
@@ -111,7 +111,7 @@ function tlsAdvice(error: unknown): string {
   return found ? `. ${found[1]}` : '';
 }
 
-/** Whether ioredis never wrote the command, because the connection is breaking. Its message does not say why. */
+/** Returns true if ioredis never wrote the command, because the connection is breaking. Its message has no reason. */
 export function isNotWritten(error: unknown): boolean {
   // Not instanceof, see toStoreError.
   return NOT_WRITTEN.test((error as Partial<Error> | undefined)?.message ?? '');
@@ -122,7 +122,7 @@ export function isNotWritten(error: unknown): boolean {
  * text.
  */
 export function replyCode(message: string): string {
-  // Inside a script, Redis 7.0 replies with this where other versions reply with NOPERM.
+  // Inside a script, Redis 7.0 replies with this, other versions with NOPERM.
   if (message.startsWith("ERR The user executing the script can't")) return 'NOPERM';
   // The reply to a long command on a connection without a password, which ioredis 5 may send.
   if (message.includes('unauthenticated')) return 'NOAUTH';
@@ -138,8 +138,8 @@ function sortReply(code: string, message: string): StoreFailure {
 }
 
 /**
- * What Redis replied, without the position in the script that it appends, and without the arguments that it repeats for
- * an unknown command.
+ * Returns Redis's reply without the position in the script that it appends, and without the arguments that it repeats
+ * for an unknown command.
  */
 export function shortenReply(message: string): string {
   const said = message.replace(/,? ?(?:script: [0-9a-f]{40}, )?on @user_script:\d+\.?$/, '');

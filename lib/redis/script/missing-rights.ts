@@ -9,9 +9,9 @@ export interface MissingRights {
   readonly server: string;
   /** Without them, calls fail. */
   readonly needed: readonly string[];
-  /** Without them, waiters hear of their grants later, or errors tell less. */
+  /** Without them, waiters get their grants later, or errors have fewer details. */
   readonly helpful: readonly string[];
-  /** Whether it refuses keys of different slots: it is a node of a cluster, and the connection names one Redis. */
+  /** `true` if it refuses keys of different slots: it is a node of a cluster, and the connection names one Redis. */
   readonly isOfCluster: boolean;
 }
 
@@ -34,8 +34,8 @@ const CALL = /\bredis\.(p?call)\('([A-Z]+)'(?:, '([A-Z]+)')?/g;
 const NO_SCRIPT = '0'.repeat(40);
 
 /**
- * The commands inside the scripts, as the ACL calls them. The value says whether a script fails without the command:
- * what a script only tries by `pcall`, it can do without.
+ * The commands inside the scripts, as the ACL calls them. The value is `true` if a script fails without the command: it
+ * can do without the ones that it only tries by `pcall`.
  */
 export function commandsInScripts(isQuarantined = true): Map<string, boolean> {
   const commands = new Map<string, boolean>();
@@ -53,11 +53,11 @@ export function commandsInScripts(isQuarantined = true): Map<string, boolean> {
  * Asks a server which rights its user lacks, in one round trip; in two if the user lacks the keys, or if their slot is
  * at another node of the cluster.
  *
- * @returns no rights where the server does not answer: then other calls say why
+ * @returns no rights if the server does not answer: then other calls fail with the reason
  */
 export async function findMissingRights(client: Redis, use: RightsInUse): Promise<MissingRights> {
   const commands = commandsInScripts(use.isQuarantined);
-  // No client hears the last one: a message to all instances, from each one that starts, would be many.
+  // No client subscribes to the last one: a message to all instances, from each one that starts, would be many.
   const args = [use.probeKey, use.fence, use.channel, [...commands.keys()].join(' '), `${use.prefix}:roll:probe`];
   const refusalOf = (sent: Promise<unknown>): Promise<string> => sent.then(() => '', messageOf);
   const probe = (...keys: string[]): Promise<string[] | string> =>
@@ -80,7 +80,7 @@ export async function findMissingRights(client: Redis, use: RightsInUse): Promis
   if (isNoPermission(evalsha)) needed.add('+evalsha');
   if (isNoPermission(wait)) needed.add('+wait');
   if (typeof probed === 'string' && isNoPermission(probed)) needed.add('+eval');
-  // Each command, and what Redis said when it refused.
+  // Each command, with the refusal of Redis.
   for (const [index, command] of (Array.isArray(probed) ? probed : []).entries()) {
     if (index % 2 === 1) continue;
     const refusal = probed[index + 1]!;
@@ -94,12 +94,12 @@ export async function findMissingRights(client: Redis, use: RightsInUse): Promis
   return { server: describeServer(client), needed: [...needed].sort(), helpful: [...helpful].sort(), isOfCluster };
 }
 
-/** Whether a refusal is about a command, and not about its keys or its channel. */
+/** Returns true if a refusal is about a command, and not about its keys or its channel. */
 function isCommand(refusal: string): boolean {
   return /\brun (this|the) /.test(refusal);
 }
 
-/** Whether a server refuses a script because of its keys. */
+/** Returns true if a server refuses a script because of its keys. */
 function isAboutKeys(refusal: string): boolean {
   return (
     /^(MOVED|ASK|TRYAGAIN|CROSSSLOT|CLUSTERDOWN)$/.test(replyCode(refusal)) ||

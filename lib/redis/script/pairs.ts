@@ -16,10 +16,10 @@ export function infoFields(text: string): Map<string, string> {
   return fields;
 }
 
-/** What CONFIG GET has to be asked for {@link writesBeforeItAnswers}. */
+/** The argument of CONFIG GET for {@link writesBeforeItAnswers}. */
 export const FSYNC_SETTINGS = '*appendfsync*';
 
-/** Whether each write is in the append-only file, on disk, before it is answered. */
+/** Returns true if each write is in the append-only file, on disk, before it is answered. */
 export function writesBeforeItAnswers(settings: ReadonlyMap<string, string>): boolean {
   // Or else nothing reaches the disk while a snapshot is made, or the file is rewritten.
   return settings.get('appendfsync') === 'always' && settings.get('no-appendfsync-on-rewrite') === 'no';

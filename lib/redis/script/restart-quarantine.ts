@@ -24,7 +24,7 @@ export class RestartQuarantineError extends LockStoreError {
   }
 }
 
-/** What is known of the server at the other end of one stream. The stream ends when the server does. */
+/** The known facts about the server at the other end of one stream. The stream ends when the server does. */
 interface Findings {
   runId: string;
   /** It has been running for longer than any lease from before its start can last. */
@@ -34,7 +34,7 @@ interface Findings {
   readonly checks: Map<string, Promise<void>>;
 }
 
-/** What this process knows of a server, by its address. */
+/** The known facts about a server, by its address. */
 interface Server {
   /** The smallest difference so far between the server's wall clock and the monotonic clock of this process. */
   aheadMs: number;
@@ -44,11 +44,11 @@ interface Server {
    * ended.
    */
   wellAt: number;
-  /** Whether the log says that it grants nothing. */
+  /** `true` once the log has reported that it grants nothing. */
   isReported: boolean;
 }
 
-/** How the data of a server with a fence was kept over its start, as far as a script can tell. */
+/** The persistence of a server with a fence over its start, as far as a script can see it. */
 const DATA = { none: 0, kept: 1, logged: 2 } as const;
 type Data = (typeof DATA)[keyof typeof DATA];
 
@@ -66,22 +66,22 @@ const UPTIME_STEP_MS = 1_000;
 export interface QuarantineSettings {
   /** The longest lease that any client takes, in milliseconds. */
   readonly longestLeaseMs: number;
-  /** Whether a server with a fence has every write that it has ever answered. */
+  /** `true` if a server with a fence has every write that it has ever answered. */
   readonly isPersistent: boolean;
   readonly warn: (line: string, section: string) => void;
 }
 
 /**
- * Keeps a server that has restarted from granting locks until every lease that it may have forgotten has ended. What
- * asks is held up, and what frees is executed without its part that grants. Each new connection costs one check, and
- * nothing more if all is well.
+ * Keeps a server that has restarted from granting locks until every lease that it may have forgotten has ended. Scripts
+ * that acquire are held up, and scripts that release are executed without the part that grants. Each new connection
+ * costs one check, and nothing more if all is well.
  *
  * Redis measures its uptime by its wall clock. If that clock is set forward, the server seems to have been running for
  * longer. So each check compares the wall clock with the monotonic clock of this process, and subtracts what it has
  * gained from the uptime. A process that first checks after the clock was set cannot know of the change.
  *
  * Data on disk proves nothing: a snapshot may be old, and an append-only file that is written once a second lacks the
- * last second after a power failure. Only where each write is on disk before it is answered is nothing forgotten.
+ * last second after a power failure. Nothing is forgotten only if each write is on disk before it is answered.
  */
 export class RestartQuarantine implements ScriptSender {
   readonly #findings = new WeakMap<Redis['stream'], Findings>();
@@ -106,7 +106,7 @@ export class RestartQuarantine implements ScriptSender {
         if (frees) return this.scripts.send(client, grantingNothing(call), fail);
         return Promise.reject(new RestartQuarantineError(describeServer(client), leftMs));
       }
-      // The clock of this process says that it is over. The clock of the server may have been changed.
+      // By the clock of this process, it has ended. The clock of the server may have been changed.
       if (until !== -Infinity) this.#isWell(client, findings);
       return this.scripts.send(client, call, fail);
     }
@@ -169,8 +169,8 @@ export class RestartQuarantine implements ScriptSender {
       server.isReported = false;
     }
     server.runId = findings.runId = runId;
-    // What one check has found holds for later ones. Those may measure a shorter uptime: if the clock of the server was
-    // set back, or if this process stood still before it read a reply.
+    // The result of one check holds for later ones. Those may measure a shorter uptime: if the clock of the server was
+    // set back, or if the event loop was blocked before the reply was read.
     server.wellAt = Math.min(server.wellAt, now + this.settings.longestLeaseMs - upMs);
     if (server.wellAt <= now) this.#isWell(client, findings);
     return data;
@@ -218,7 +218,10 @@ function grantingNothing<T>(call: ScriptCall<T>): ScriptCall<T> {
   return { ...call, args: [...call.args, GRANT_NOTHING] };
 }
 
-/** Whether nothing that was answered can be missing in its append-only file. False if the server does not tell. */
+/**
+ * Resolves to true if nothing that was answered can be missing in its append-only file. False if the server does not
+ * report it.
+ */
 async function hasWholeLog(client: Redis): Promise<boolean> {
   return writesBeforeItAnswers(pairsOf(await client.call('CONFIG', 'GET', FSYNC_SETTINGS).catch(() => [])));
 }

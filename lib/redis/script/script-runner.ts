@@ -10,12 +10,12 @@ import type { ScriptCall, ScriptSender } from './script.js';
  */
 export const ASKING: ScriptSender = {
   send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>) {
-    client.asking().catch(() => {}); // the next command fails as well, and says why
+    client.asking().catch(() => {}); // the next command fails as well, with the reason
     return sendWithText(client, call).then(call.read, fail);
   },
 };
 
-/** How many commands of one turn of the event loop leave together, after the first one. */
+/** The number of commands of one turn of the event loop that leave together, after the first one. */
 const COMMANDS_AT_ONCE = 8;
 
 const NO_ARGUMENTS: never[] = [];
@@ -46,8 +46,8 @@ class ScriptCommand extends Command {
 const REJECT = Symbol('reject');
 
 /**
- * Where ioredis keeps the function that rejects a command. To the message for a command that it does not know, Redis
- * adds the arguments, and ioredis publishes the error to all that trace its commands. So it is shortened before, at no
+ * The property in which ioredis keeps the function that rejects a command. Redis adds the arguments to its message for
+ * an unknown command, and ioredis publishes the error to all that trace its commands. So it is shortened before, at no
  * cost for commands that succeed. An accessor, because ioredis assigns the function while the command is constructed.
  */
 Object.defineProperty(ScriptCommand.prototype, 'reject', {
@@ -104,7 +104,7 @@ export class ScriptRunner implements ScriptSender {
   #sentInTurn = 0;
   /** The streams that are held back, of one or several servers. */
   readonly #corked = new Set<Redis['stream']>();
-  /** Of each stream: the scripts whose text it has taken, with the number of that text among all. */
+  /** The scripts whose text each stream has taken, with the number of that text among all. */
   readonly #texts = new WeakMap<Redis['stream'], Map<string, number>>();
   #textsSent = 0;
 
@@ -118,8 +118,8 @@ export class ScriptRunner implements ScriptSender {
   }
 
   /**
-   * Many commands may be under way when a server is new, and a text is long. Redis executes what one connection sends in
-   * its order: where another command has brought the text since, the hash is known by now.
+   * Many commands may be under way when a server is new, and a text is long. Redis executes the commands of one
+   * connection in order: if another command has brought the text since, the hash is known by now.
    */
   async #sendUnknown<T>(client: Redis, call: ScriptCall<T>, textsBefore: number): Promise<unknown> {
     if ((this.#texts.get(client.stream)?.get(call.script.sha) ?? 0) > textsBefore) {

@@ -10,13 +10,13 @@ export interface Script {
   readonly lua: string;
   /** The SHA-1 of its text, which EVALSHA takes. */
   readonly sha: string;
-  /** Whether it mints fencing tokens, and so may grant locks. Its third key is the fence. */
+  /** `true` if it mints fencing tokens, and so may grant locks. Its third key is the fence. */
   readonly mayGrant: boolean;
   /** Grants only what it frees. With one more argument, it grants nothing. */
   readonly frees?: boolean | undefined;
 }
 
-/** What a script does beside what its text says, and which of its outcomes count only once replicas have them. */
+/** The properties of a script beside its text, and the outcomes that count only once replicas have them. */
 export interface ScriptFlags<T> extends Pick<Script, 'frees'> {
   /** Used only with the option `durability`. */
   readonly durable?: DurableOutcome<T> | undefined;
@@ -39,18 +39,21 @@ export interface ScriptCall<T> extends Pick<ScriptFlags<T>, 'durable'> {
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
   readonly read: (reply: unknown) => T;
-  /** No caller waits for it: it leaves together with what is sent after it in the same turn of the event loop. */
+  /** No caller waits for it: it leaves together with later commands of the same turn of the event loop. */
   readonly lazily?: boolean | undefined;
 }
 
 export interface ScriptSender {
   /** @param fail turns an error of ioredis into a value or another error */
   send<T>(client: Redis, call: ScriptCall<T>, fail: (error: unknown) => Promise<T>): Promise<T>;
-  /** Whether the server at the other end of the present connection is known to have forgotten no lease. @default it is */
+  /**
+   * Returns true if the server at the other end of the present connection is known to have forgotten no lease. @default
+   * it is
+   */
   trusts?(client: Redis, fence: string): boolean;
 }
 
-/** How a script counts the fence up. No token is minted without it; see lua/include/mint.lua. */
+/** The command by which a script counts the fence up. No token is minted without it; see lua/include/mint.lua. */
 const MINTS = /\bredis\.p?call\('INCR'/;
 
 /** @param name the name of its file in lua/, in camel case */

@@ -12,7 +12,7 @@ import { defineScript, type DurableOutcome } from './script.js';
 // `frees` marks what must be executed at any time, also on a server that may have forgotten leases; see RestartQuarantine.
 // Every other script that may grant is held up there.
 
-/** A lease starts anew, or continues in another mode. */
+/** A lease is renewed, or continues in another mode. */
 const IF_DONE: DurableOutcome<boolean> = { isNeeded: (isDone) => isDone };
 const FREES = { frees: true } as const;
 
@@ -38,7 +38,7 @@ export const FORCE_RELEASE = defineScript<boolean>('forceRelease', FREES);
 export const INSPECT = defineScript('inspect');
 /** After a fail-over to a replica without it, the owner has more permits than it counts on, until it releases them. */
 export const LOWER_PERMITS = defineScript<boolean>('lowerPermits', FREES);
-/** What it writes is for people to read: nothing is granted or refused because of it. */
+/** Its data is only shown to people: nothing is granted or refused because of it. */
 export const LABEL = defineScript('label');
 /** It grants nothing. A waiter whose place a fail-over has lost asks again. */
 export const KEEP = defineScript('keep');
@@ -49,7 +49,7 @@ export const VERIFY = defineScript('verify');
 /** A server that has forgotten its locks does not know which of them are free. */
 export const WATCH = defineScript('watch');
 
-/** Status, number and flag; and where there is one, a text. See claim-tick.lua. */
+/** Status, number and flag, and a text if there is one. See claim-tick.lua. */
 export type ClaimReply = [
   status: TickReply['status'],
   value: number,
@@ -67,14 +67,14 @@ export const CLAIM_TICK = defineScript<ClaimReply>('claimTick', {
 /** A tick that has run must not run again. */
 export const FINISH_TICK = defineScript<unknown>('finishTick', { durable: { isNeeded: () => true } });
 
-/** What it tells is for people to read, and the lock is released as by {@link RELEASE}. */
+/** Its data is only shown to people, and the lock is released like by {@link RELEASE}. */
 export const END_RUN = defineScript<boolean>('endRun', FREES);
 export const INDEX_JOBS = defineScript('indexJobs');
 export const LOOK_JOBS = defineScript('lookJobs');
 export const REGISTER_JOB = defineScript('registerJob');
 /** The run itself is claimed as any other. */
 export const CHANGE_REQUEST = defineScript('changeRequest');
-/** Ticks that are told as missed must not run, and a pause that was answered must hold. */
+/** Ticks reported as missed must not run, and an answered pause must hold. */
 export const NOTE_MISSED = defineScript<unknown>('noteMissed', { durable: { isNeeded: () => true } });
 export const PAUSE_JOB = defineScript<unknown>('pauseJob', { durable: { isNeeded: () => true } });
 
@@ -91,5 +91,5 @@ export const GUARD = defineScript('guard');
 export const PROBE = defineScript('probe');
 export const PROBE_INBOX = defineScript('probeInbox');
 export const QUARANTINE = defineScript('quarantine');
-/** What a health check runs: it is held up where a grant would be. */
+/** The script of a health check: it is held up whenever a grant would be. */
 export const TRY_WRITE = defineScript<unknown>('tryWrite', { durable: { isNeeded: () => true } });

@@ -15,7 +15,7 @@ import type { ServerConnection } from '../connection/server-connection.js';
 import { slotOf, SLOTS } from './slot.js';
 import { mendQuirks } from '../connection/ioredis-quirks.js';
 
-/** How many redirections to another node one command follows. */
+/** The maximum number of redirections to another node for one command. */
 const MAX_REDIRECTIONS = 5;
 
 /** The answer of a node when another node has the slot, or is about to have it. */
@@ -199,7 +199,7 @@ function checkPrefix(keyPrefix: string): void {
  */
 class ClusterSubscriber extends OwnSubscriber {
   #isClosed = false;
-  /** How many connections in a row have failed, with the one that is made. */
+  /** The number of consecutive failed connections, including the pending one. */
   #tried = 1;
 
   constructor(

@@ -7,7 +7,7 @@ import type { ServerConnection } from '../connection/server-connection.js';
 import type { Durability } from '../durability/durable-connection.js';
 import { openServer } from '../durability/durable-server.js';
 
-/** How long a node without slots stays connected: it may be about to get one, or replies may be under way. */
+/** The time for which a node without slots stays connected: it may be about to get one, or replies may be under way. */
 const GUEST_MS = 30_000;
 
 /** The connections for commands to the primaries of a cluster, and for a while to former and future primaries. */

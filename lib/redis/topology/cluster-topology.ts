@@ -7,7 +7,10 @@ import { SLOTS } from './slot.js';
 
 /** When a node takes longer than this to list the nodes, another one is asked. */
 const ANSWER_MS = 1_000;
-/** How long ioredis waits for a connection to end on which it has asked, even if there was none. Its default is 2 s. */
+/**
+ * The time for which ioredis waits for the end of a connection on which it has asked, even if there was none. Its
+ * default is 2 s.
+ */
 const GONE_MS = 50;
 const SHORTEST_INTERVAL_MS = 100;
 
@@ -44,7 +47,7 @@ export class ClusterTopology {
     connectInRootContext(this.#cluster);
     clients.addOther(this.#cluster);
     this.#cluster.on('+node', (node: Redis) => this.#watch(node));
-    // The connection has said why, where it was closed.
+    // The connection has reported the reason, if it was closed.
     this.#cluster.on('node error', (error: Error) => (this.lastError = this.#closedBy ?? error));
     this.#cluster.on('error', (error: Error) => (this.lastError ??= error));
     this.#cluster.on('refresh', () => {
@@ -63,7 +66,7 @@ export class ClusterTopology {
     return startNodesOf(this.#cluster).join(', ');
   }
 
-  /** Whether the table was ever read. */
+  /** `true` once the table was read. */
   get isKnown(): boolean {
     return this.#cluster.slots.length > 0;
   }
@@ -79,7 +82,7 @@ export class ClusterTopology {
     return undefined;
   }
 
-  /** The clients of ioredis for the nodes in the table. They are not connected: their options say how to connect. */
+  /** The clients of ioredis for the nodes in the table. They are not connected: their options are used to connect. */
   nodes(role: 'master' | 'all'): Redis[] {
     return this.#cluster.nodes(role);
   }
@@ -96,7 +99,7 @@ export class ClusterTopology {
     this.#refreshedAt = now;
     const refreshed = (error?: Error | null): void => {
       this.#isRefreshing = false;
-      // No known node answers: starts anew with the nodes of the options. Their names may resolve to other addresses by
+      // No known node answers: starts over with the nodes of the options. Their names may resolve to other addresses by
       // now.
       if (error && !this.#isClosed && this.#cluster.status === 'ready') this.#cluster.disconnect(true);
     };

@@ -118,7 +118,7 @@ export class PrimaryConnection implements Connection {
   };
 }
 
-/** Listens at the primary. Its connection is made anew by ioredis. */
+/** Listens at the primary. ioredis reconnects it. */
 class PrimarySubscriber extends OwnSubscriber {
   constructor(
     private readonly model: Redis,

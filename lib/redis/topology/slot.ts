@@ -10,8 +10,8 @@ const TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
 });
 
 /**
- * The slot of a key: that of its hash tag, the text between the first opening brace and the next closing one. A key
- * without a hash tag has the slot of the whole key.
+ * Returns the slot of a key: the slot of its hash tag, the text between the first opening brace and the next closing
+ * one. A key without a hash tag has the slot of the whole key.
  *
  * @see https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/ (key distribution model, hash tags)
  */

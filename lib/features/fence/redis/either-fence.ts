@@ -7,8 +7,8 @@ import type { FenceDialect } from '../sql/dialects.js';
 import { type FencedHolder, fenceSchema, guardTransaction } from '../sql/guard.js';
 
 /**
- * Lets the open transaction of a SQL database commit only if no later holder of the resource has come. Make it the first
- * statement of each transaction under the lock:
+ * Lets the open transaction of a SQL database commit only if no later holder of the resource has come. Make it the
+ * first statement of each transaction under the lock:
  *
  * ```ts
  * await db.transaction(async (tx) => {
@@ -18,21 +18,21 @@ import { type FencedHolder, fenceSchema, guardTransaction } from '../sql/guard.j
  * ```
  *
  * It stores the fencing token in the row of the resource, in the table of `fence.schema()`. The row stays locked until
- * the transaction ends: a later holder waits there, and then reads what this one has committed. If a later holder has
- * come before, the call throws, and the transaction has to be rolled back. All of these libraries do that when their
- * callback throws. PostgreSQL commits nothing after that, even if the error is swallowed; MySQL, MariaDB and SQLite do.
- * Do not call it in a savepoint that may be rolled back while the transaction goes on.
+ * the transaction ends: a later holder waits there, and then reads the data that this one has committed. If a later
+ * holder has come before, the call throws, and the transaction has to be rolled back. All of these libraries do that
+ * when their callback throws. PostgreSQL commits nothing after that, even if the error is swallowed; MySQL, MariaDB and
+ * SQLite do. Do not call it in a savepoint that may be rolled back while the transaction continues.
  *
  * It is one statement, on the connection of the transaction. Every transaction that writes the same data has to be
  * guarded, under the lock of the same resource. One lease may guard many transactions.
  *
  * @param tx an open transaction of pg, postgres.js, TypeORM, `@nestjs-cls/transactional`, Prisma, MikroORM, Drizzle,
  * Knex, Sequelize or mysql2, on PostgreSQL, MySQL, MariaDB or SQLite
- * @param holder a lease, or a resource and the token of its lease. Of a lease of several resources: each of them, in the
- * order of `lease.resources`
+ * @param holder a lease, or a resource and the token of its lease. For a lease of several resources: each of them, in
+ * the order of `lease.resources`
  * @throws StaleFencingTokenError when a later holder has come: roll back
  * @throws LeaseLostError when the lease is known to be lost: nothing was sent
- * @throws InvalidLockOptionsError when no transaction is open, as far as the library tells; when the table is missing;
+ * @throws InvalidLockOptionsError when no transaction is open, as far as the library knows; when the table is missing;
  * for a lease of several resources, of a reader or of a semaphore; and when an argument is invalid
  * @throws the database's own error in every other case, such as a deadlock or a serialization failure
  */
@@ -68,10 +68,10 @@ async function guard(tx: FenceTransaction, holder: Lease | FencedHolder): Promis
  * @throws StaleFencingTokenError when the guard has seen a larger token: nothing was executed
  * @throws FencedCommandError when a command failed: the commands before it were executed
  * @throws LeaseLostError when the given lease is known to be lost: nothing was sent
- * @throws LockUnavailableError when Redis cannot be reached, does not answer, or refuses. Its cause says whether the
- * commands may have been executed
- * @throws InvalidLockOptionsError when an argument is invalid, or the lease is that of a reader or of a semaphore:
- * nothing was sent
+ * @throws LockUnavailableError when Redis cannot be reached, does not answer, or refuses. Its cause tells you if the
+ * commands may have run
+ * @throws InvalidLockOptionsError when an argument is invalid, or the lease belongs to a reader or a semaphore: nothing
+ * was sent
  */
 async function guard(
   client: Redis | Cluster,

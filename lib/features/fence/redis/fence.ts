@@ -36,15 +36,16 @@ interface GuardRegister {
    */
   readonly key: string;
   /**
-   * How long the guard remembers the token after the last accepted write: 1 min to 365 days, in milliseconds. It must
-   * be longer than any process can stand still: a guard that has forgotten its token accepts every token.
+   * The time for which the guard remembers the token after the last accepted write: 1 min to 365 days, in milliseconds.
+   * It must be longer than any process can be blocked or suspended: a guard that has forgotten its token accepts every
+   * token.
    *
    * @default for ever
    */
   readonly ttlMs?: number;
 }
 
-/** What a write is checked against: the key with the largest token so far, and the token of the process that writes. */
+/** The reference for a write: the key with the largest token so far, and the token of the process that writes. */
 export type FenceGuard = GuardRegister &
   (
     | {

@@ -5,7 +5,7 @@ import { describeValue } from '../../../kernel/api/validation.js';
 /** A command to run under a guard, as `redis.call()` takes it: its name, then its arguments. */
 export type FencedCommand = readonly [name: string, ...args: readonly (string | number | Buffer)[]];
 
-/** How many parts a command may have: Lua passes them to Redis on a stack of 8,000. */
+/** The maximum number of parts of a command: Lua passes them to Redis on a stack of 8,000. */
 export const MAX_COMMAND_PARTS = 5_000;
 
 /**

@@ -4,7 +4,7 @@ import { replyCode, shortenReply } from '../../../redis/script/failures.js';
 import type { FencedCommand } from './fenced-commands.js';
 
 /**
- * An entry of COMMAND INFO. Since Redis 7, its last part has such entries for the subcommands, such as those of CLIENT.
+ * An entry of COMMAND INFO. Since Redis 7, its last part has such entries for the subcommands, for example of CLIENT.
  */
 type CommandInfo = readonly [name: string, arity: number, flags: Iterable<unknown>, ...rest: unknown[]];
 

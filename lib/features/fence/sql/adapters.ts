@@ -27,22 +27,21 @@ export type FenceTransaction =
   | { readonly raw: Method }
   | { readonly rollback: Method; readonly afterCommit: Method };
 
-/** How statements are run in a transaction, whatever the library. */
 interface SqlTransaction {
   readonly dialect: FenceDialect;
   readonly run: Execute;
 }
 
-/** What the adapters look at. All of it may be missing. */
+/** The properties that the adapters read. All of them may be missing. */
 type Found = { readonly [name: string]: unknown };
 type Call = (...args: readonly unknown[]) => Promise<unknown>;
 
-/** An adapter returns `undefined` for what is not of its library. */
+/** An adapter returns `undefined` for a transaction of another library. */
 type Adapter = (tx: Found) => SqlTransaction | undefined;
 
 const DRIZZLE_KIND = Symbol.for('drizzle:entityKind');
 
-/** In this order: what some libraries have, others have too. */
+/** In this order, because some libraries have the features of others. */
 const ADAPTERS: readonly Adapter[] = [
   function nestjsCls(tx) {
     if (!has(tx, 'isTransactionActive') || !has(tx, 'withTransaction')) return undefined;
@@ -77,7 +76,7 @@ const ADAPTERS: readonly Adapter[] = [
     const isPostgres = call(platform, 'getDefaultSchemaName') === 'public';
     const isMysql = call(platform, 'getDefaultCharset') === 'utf8mb4';
     const dialect = isPostgres ? 'postgres' : isMysql ? 'mysql' : dialectNamed(platform.constructor.name, 'MikroORM');
-    // Its result of `run` has what MySQL replies, that of `all` has rows.
+    // Its `run` returns MySQL's reply, `all` returns rows.
     const method = isMysql ? 'run' : 'all';
     return {
       dialect,
@@ -99,7 +98,7 @@ const ADAPTERS: readonly Adapter[] = [
       dialect === 'sqlite'
         ? (['all', 'marked'] as const)
         : (['execute', dialect === 'mysql' ? 'marked' : 'numbered'] as const);
-    // What `sql` of Drizzle makes, as far as it is asked.
+    // The parts of Drizzle's `sql` that it reads.
     const query = (text: string, params: readonly unknown[]) => ({
       getSQL: () => ({ toQuery: () => ({ sql: text, params: [...params] }) }),
     });
@@ -124,7 +123,7 @@ const ADAPTERS: readonly Adapter[] = [
   },
   function postgresJs(tx) {
     if (!has(tx, 'unsafe')) return undefined;
-    // A connection of sql.reserve() does not say whether it is in a transaction.
+    // A connection of sql.reserve() does not show whether it is in a transaction.
     if (!has(tx, 'savepoint') && !has(tx, 'release')) throw outside('postgres.js', 'pass the sql of sql.begin()');
     // Prepared, unless the caller turned that off: otherwise each statement takes two round trips.
     const options = { prepare: true };

@@ -23,7 +23,7 @@ interface Dialect {
   readonly schema: string;
   /**
    * Stores the token unless a larger one is stored, locks the row until the transaction ends, and returns the token
-   * that is stored now. If that is larger, the statement fails where this keeps the transaction from committing.
+   * that is stored now. If that is larger, the statement fails on databases that then refuse to commit.
    */
   readonly raise: (run: Execute, resource: string, token: number) => Promise<number>;
 }
@@ -102,7 +102,7 @@ function tokenOf(result: unknown): number {
   return Number(token);
 }
 
-/** Where libraries put the error of the driver. */
+/** The properties in which libraries wrap the driver's error. */
 const WRAPPED = ['cause', 'driverError', 'original', 'parent', 'previous', 'meta', 'driverAdapterError'];
 
 /** Looks for a code or a message in an error of a database, also if a library has wrapped it. */
@@ -120,7 +120,7 @@ export function findInError(error: unknown, pattern: RegExp, depth = 0): RegExpE
   return undefined;
 }
 
-/** What a MySQL server says of a statement, where the driver returns it. */
+/** Returns MySQL's result header, if the driver has it. */
 function headerOf(result: unknown): { insertId: number; status: number | undefined } | undefined {
   const header: unknown = Array.isArray(result) ? result[0] : result;
   // Sequelize returns the number itself.
@@ -136,7 +136,7 @@ interface MysqlHeader {
 
 const IN_TRANSACTION = 1;
 
-/** Whether the reply of a MySQL server says that no transaction is open. */
+/** Returns true if the reply of a MySQL server shows that no transaction is open. */
 export function isAutocommit(result: unknown): boolean {
   const status = headerOf(result)?.status;
   return status !== undefined && (status & IN_TRANSACTION) === 0;

@@ -71,7 +71,7 @@ function holderOf(lease: Lease): FencedHolder {
   return { resource: first, token: lease.fencingToken };
 }
 
-/** The tokens of holders beside each other say nothing about which of them is stale. */
+/** Tokens of holders beside each other do not show which of them is stale. */
 export function checkExcludes({ resources, mode }: Lease): void {
   if (!isSharedMode(mode)) return;
   throw new InvalidLockOptionsError(

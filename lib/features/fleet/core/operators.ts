@@ -18,7 +18,7 @@ import type { LockState } from '../../../kernel/store/lock-state.js';
 import { atLeast, integer, type OptionsOf, OptionTable, text } from '../../../kernel/api/validation.js';
 import { checkResource } from '../../../kernel/api/resource.js';
 
-/** What `locks.list()` takes. */
+/** Options of `locks.list()`. */
 export interface ListOptions {
   /**
    * Lists only resources whose names start with this; an empty text lists all.
@@ -28,7 +28,7 @@ export interface ListOptions {
    */
   prefix?: string;
   /**
-   * How many resources to return at most.
+   * The maximum number of resources to return.
    *
    * @allowed 1 to 10000
    * @default 100
@@ -45,7 +45,7 @@ export interface ForceReleaseOptions {
    */
   fencingToken: number;
   /**
-   * Who requests it, for the log and the event.
+   * The requester, for the log and the event.
    *
    * @allowed 1 to 100 characters
    * @default none
@@ -60,7 +60,7 @@ export interface ForceReleaseOptions {
   reason?: string;
 }
 
-/** Who has asked for a command of an operator, and why. */
+/** The requester of an operator's command, and the reason. */
 export const OPERATOR = {
   by: text(/^[^]{1,100}$/, '1 to 100 characters'),
   reason: text(/^[^]{1,200}$/, '1 to 200 characters'),
@@ -76,7 +76,7 @@ export const FORCE_RELEASE_OPTIONS = new OptionTable({
   ...OPERATOR,
 } satisfies OptionsOf<ForceReleaseOptions>);
 
-/** What an operator can see and do: the locks of all processes. */
+/** The view of operators, and their commands: the locks of all processes. */
 export class OperatorsView {
   readonly #profile: ContentionProfile;
   readonly #explainer: Explainer;
@@ -125,7 +125,7 @@ export class OperatorsView {
     // One key of another application is no reason to show nothing.
     const failed = looks.find((look) => look.status === 'rejected');
     if (failed && states.length === 0) throw failed.reason;
-    // A lock that has ended meanwhile is not listed.
+    // A lock that has just ended is not listed.
     return states.filter(({ mode, waiters }) => mode !== null || waiters.length > 0);
   }
 

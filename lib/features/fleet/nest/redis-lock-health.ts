@@ -8,7 +8,7 @@ import { quote } from '../../../kernel/util/quoted.js';
 import type { RedisLockService } from '../../../nest/redis-lock.service.js';
 import { DEFAULT_NAME, getRedisLockToken } from '../../../nest/tokens.js';
 
-/** What `RedisLockHealth.isHealthy()` takes. */
+/** Options of `RedisLockHealth.isHealthy()`. */
 export interface RedisLockHealthOptions extends HealthOptions {
   /**
    * The `service` of the registration to check.
@@ -24,9 +24,9 @@ export const HEALTH_INDICATOR_OPTIONS = new OptionTable({
   service: text(/./s, 'the name of a registration'),
 } satisfies OptionsOf<RedisLockHealthOptions>);
 
-/** What an answer of {@link RedisLockHealth} has beside `status`: no addresses, no resources, no credentials. */
+/** The data of an answer of {@link RedisLockHealth} beside `status`: no addresses, no resources, no credentials. */
 export type LockHealthData = Omit<LockHealth, 'status'> & {
-  /** Whether something is wrong, although a lock could be taken. Then `problems` says what. */
+  /** `true` if there are `problems`, although a lock could be taken. */
   readonly degraded: boolean;
 };
 
@@ -56,7 +56,7 @@ export class RedisLockHealth {
 
   /**
    * Resolves to `up` if a lock could be taken now, else to `down`, never later than `timeoutMs`. See
-   * `RedisLockService.health()`. Where that says `degraded`, the status is `up`, and `degraded` is `true`.
+   * `RedisLockService.health()`. If that is `degraded`, the status is `up`, and `degraded` is `true`.
    *
    * @param key the name of the locks in the answer
    * @throws InvalidLockOptionsError when the key or an option is invalid, or no registration has this `service`

@@ -17,23 +17,24 @@ export interface MissedSpan {
 }
 
 /**
- * What a claim tells the record of its job. Without it, a claim neither reads nor writes the record. With `historySize: 0`
- * and neither `schedule` nor `next`, it makes no record: it obeys a pause, and keeps a record that is there.
+ * The metadata of a claim for the record of its job. Without it, a claim neither reads nor writes the record. With
+ * `historySize: 0` and neither `schedule` nor `next`, it creates no record: it obeys a pause, and keeps an existing
+ * record.
  */
 export interface ClaimMetadata {
-  /** What the run is for. `tick`: one tick. `manual`: a call of `runNow`. `catchUp`: all ticks that were missed. */
+  /** The purpose of the run. `tick`: one tick. `manual`: a call of `runNow`. `catchUp`: all ticks that were missed. */
   readonly kind: 'tick' | 'manual' | 'catchUp';
-  /** How many entries the history keeps; 0 for none. */
+  /** The maximum number of entries in the history; 0 for none. */
   readonly historySize: number;
   /**
    * The cron text with its time zone. Not set for jobs whose ticks have no order: intervals, and texts of the user.
    * Needs `due` in the claim.
    *
-   * A claim leaves another schedule in the record, with its next tick, as long as instances come to the ticks of that one:
+   * A claim leaves another schedule in the record, with its next tick, as long as instances fire ticks of that one:
    * until its next tick can be claimed no longer (`due.lateMs` after it), and at most until two days after an instance
-   * with that schedule last told a next tick, by `register` or by a claim, also by one that was not granted because
-   * another instance had the tick. So in a rolling deployment an old release does not take the place of what the new one
-   * has registered.
+   * with that schedule last reported a next tick, by `register` or by a claim, also by one that was not granted because
+   * another instance had the tick. So in a rolling deployment an old release does not replace the schedule of the new
+   * one.
    */
   readonly schedule?: string | undefined;
   /** When the tick before this one was due by the same schedule, in milliseconds since the Unix epoch. */
@@ -42,7 +43,7 @@ export interface ClaimMetadata {
    * When the next tick is due, in milliseconds since the Unix epoch. The record lasts until a week after it.
    */
   readonly next?: number | undefined;
-  /** Whether this instance has registered the single date that the tick is. Another date may have taken its place. */
+  /** `true` if this instance has registered the single date that the tick is. Another date may have replaced it. */
   readonly isDate?: boolean | undefined;
 }
 
@@ -52,23 +53,23 @@ export interface TickClaim {
   readonly owner: LockOwner;
   readonly leaseMs: number;
   /**
-   * How long the claim is remembered, in milliseconds. With `due`, longer than its window. Without `due`, the same text
-   * may come again: a claim of another owner is remembered no longer than this from now on, unless it is taken over.
+   * The TTL of the claim, in milliseconds. With `due`, longer than its window. Without `due`, the same text may come
+   * again: a claim of another owner is remembered no longer than this from now on, unless it is taken over.
    */
   readonly keepMs: number;
   /** If an earlier run still holds the job's lock: drop the tick, or run it after that run. */
   readonly overlap: 'skip' | 'wait';
   /**
-   * What may be taken over from another owner while the job's lock is free. `unbegun`: a tick that was given back, or
-   * with a run that was never granted. `unfinished`: also a tick with a run that was granted and did not finish,
-   * because its runner is dead.
+   * The claims that may be taken over from another owner while the job's lock is free. `unbegun`: a tick that was given
+   * back, or with a run that was never granted. `unfinished`: also a tick with a run that was granted and did not
+   * finish, because its runner is dead.
    */
   readonly takeOver: 'nothing' | 'unbegun' | 'unfinished';
   /** With `unfinished`: how many reruns of the tick may begin. @default any number */
   readonly maxReruns?: number | undefined;
   /** For a tick that is a time of a schedule: the store's clock decides whether it may start. */
   readonly due?: DueWindow | undefined;
-  /** What it tells the record of the job, in a store that has one. */
+  /** Its metadata, in a store that has job records. */
   readonly note?: ClaimMetadata | undefined;
 }
 
@@ -81,10 +82,10 @@ export interface ScheduleOfOther {
 /** The store's answer to a claim. */
 export type TickReply =
   /**
-   * The claimant has the tick and the job's lock. Run the job. `attempt`: 1, and one more for each claimant that the run
-   * was granted to before, which may have begun it. `missed`: of a catch-up, the ticks that it is for. `isNew`: the store
-   * had no record of the job, because it is new, or because the store has lost its data. `other`: instances come to the job
-   * by this schedule too, and have done so for longer than a deployment takes. One claim is answered so.
+   * The claimant has the tick and the job's lock. Run the job. `attempt`: 1, and one more for each claimant that the
+   * run was granted to before, which may have begun it. `missed`: for a catch-up, its ticks. `isNew`: the store had no
+   * record of the job, because it is new, or because the store has lost its data. `other`: instances also fire the job
+   * by this schedule, and have done so for longer than a deployment takes. Only one claim gets this reply.
    */
   | {
       readonly status: 'granted';
@@ -95,12 +96,12 @@ export type TickReply =
       readonly other?: ScheduleOfOther | undefined;
     }
   /**
-   * The tick is this claimant's, but an earlier run holds the lock (`overlap: 'wait'`). `ttlMs`: what is left of that
+   * The tick is this claimant's, but an earlier run holds the lock (`overlap: 'wait'`). `ttlMs`: the rest of that
    * lease.
    */
   | { readonly status: 'claimed'; readonly ttlMs: number }
   /**
-   * Another instance has the tick and has not finished it. `ttlMs`: what is left of the lock's lease; 0 if the lock is
+   * Another instance has the tick and has not finished it. `ttlMs`: the rest of the lock's lease; 0 if the lock is
    * free. `isBegun`: the run was granted.
    */
   | { readonly status: 'taken'; readonly ttlMs: number; readonly isBegun: boolean }
@@ -120,14 +121,14 @@ export type TickReply =
       readonly until?: number | undefined;
     }
   /**
-   * Ticks were missed between the last accounted one and this one. Nothing was changed. Tell them by
-   * `JobStore.note`, and claim again. `lateMs` is how late this tick is by the store's clock: while it is below 0,
-   * those before it may not be due yet, or another instance is about to claim them.
+   * Ticks were missed between the last accounted one and this one. Nothing was changed. Report them with
+   * `JobStore.note`, and claim again. `lateMs` is the lateness of this tick by the store's clock: while it is below 0,
+   * earlier ticks may not be due yet, or another instance is about to claim them.
    */
   | { readonly status: 'gap'; readonly last: number; readonly lateMs: number }
   /**
    * `attempts` runs of the tick were granted, and none has finished: `maxReruns` is reached. The tick is finished from
-   * now on, which is all that other claimants are told.
+   * now on, and other claimants only learn that.
    */
   | { readonly status: 'crashed'; readonly attempts: number }
   /** The tick has run or was dropped. For a take-over also: it is forgotten. */
@@ -137,7 +138,7 @@ export type TickReply =
   /** The tick is too late, a later tick of the job was claimed, or it is due too far ahead. Nothing was changed. */
   | DueRefusal;
 
-/** What becomes of the claim of a tick, if its owner still has it. */
+/** The end of a claim, if its owner still has it. */
 export interface ClaimEnd {
   readonly tick: string;
   /**
@@ -145,7 +146,7 @@ export interface ClaimEnd {
    * begun the run and never will.
    */
   readonly to: 'finished' | 'returned';
-  /** How long this is remembered, in milliseconds. */
+  /** The TTL of that state, in milliseconds. */
   readonly keepMs: number;
 }
 
@@ -156,7 +157,7 @@ export interface DueWindow {
   /** A tick that is due in more than this many milliseconds is refused: the clock of the process is wrong. */
   readonly earlyMs: number;
   /**
-   * A tick that was due more than this many milliseconds ago is refused: the process stood still, or its clock is
+   * A tick that was due more than this many milliseconds ago is refused: the event loop was blocked, or its clock is
    * wrong.
    */
   readonly lateMs: number;
@@ -176,8 +177,8 @@ export const MAX_TRY_MS = HOUR_MS;
 /** The largest part of `lateMs` that is for a random delay of the claim. */
 export const MAX_SPREAD_MS = HOUR_MS;
 /**
- * How long the last claimed tick of a job is remembered: the longest window in which a tick may start, and an hour more
- * for clocks that differ in a fail-over.
+ * The TTL of a job's last claimed tick: the longest window in which a tick may start, and an hour more for clocks that
+ * differ in a failover.
  */
 export const LAST_TICK_KEEP_MS = 2 * MAX_EARLY_MS + MAX_TRY_MS + MAX_SPREAD_MS + HOUR_MS;
 /** A claim is remembered this much longer than the window, so that they never end in the same millisecond. */
@@ -186,12 +187,12 @@ const MARGIN_MS = 1_000;
 /**
  * The shortest time for which the claim of a tick must be remembered, in milliseconds.
  *
- * No tick T starts twice, however long a process stands still. A new claim of T is accepted only while the store's
- * clock is between T - earlyMs and T + lateMs. The claim is kept for longer than this window, so the store either
- * remembers it or refuses T as late. The last claimed tick L of the job is also kept, for LAST_TICK_KEEP_MS, which is
- * longer than any window. T <= L is refused, so the rule holds even if processes have different windows, as when a
- * deployment changes `maxClockSkewMs`. An L beyond now + earlyMs could not be accepted now: the store's clock was wrong
- * and has been set back. Such an L is ignored, or the job would stop until then.
+ * No tick T starts twice, however long a process is blocked or suspended. A new claim of T is accepted only while the
+ * store's clock is between T - earlyMs and T + lateMs. The claim is kept for longer than this window, so the store
+ * either remembers it or refuses T as late. The last claimed tick L of the job is also kept, for LAST_TICK_KEEP_MS,
+ * which is longer than any window. T <= L is refused, so the rule holds even if processes have different windows, as
+ * when a deployment changes `maxClockSkewMs`. An L beyond now + earlyMs could not be accepted now: the store's clock
+ * was wrong and has been set back. Such an L is ignored, or the job would stop until then.
  */
 export function windowMs({ earlyMs, lateMs }: DueWindow): number {
   return earlyMs + lateMs + MARGIN_MS;
@@ -211,17 +212,17 @@ export interface ClaimChange {
   readonly to?: string;
   /** The claim that may be replaced, besides a missing one and one that was given back. */
   readonly from?: string;
-  /** Whether any claim but {@link FINISHED} may be replaced. */
+  /** `true` if any claim but {@link FINISHED} may be replaced. */
   readonly force?: boolean;
   /** A claim to give back first. */
   readonly drop?: string;
-  /** How long to remember the resulting claim, in milliseconds. Not set: its expiry does not change. */
+  /** The TTL of the resulting claim, in milliseconds. Not set: its expiry does not change. */
   readonly keepMs?: number;
-  /** How long a claim that stands is remembered at most from now on, in milliseconds. Not set: as it was. */
+  /** The maximum remaining TTL of an existing claim, in milliseconds. Not set: no change. */
   readonly mostMs?: number | undefined;
   /** When the tick is due. If a claim is written, the store also notes this as the last tick of the job. */
   readonly due?: DueWindow | undefined;
-  /** Whether an unclaimed tick is refused if it is late or early; see {@link ClaimNode.exchange}. */
+  /** `true` if an unclaimed tick is refused when it is late or early; see {@link ClaimNode.exchange}. */
   readonly isJudged?: boolean;
 }
 
@@ -251,7 +252,7 @@ export function readClaim(text: string): { readonly isBegun: boolean; readonly a
   return { isBegun: state !== undefined, attempt: Number(attempt ?? (state === 'reruns' ? 2 : 1)) };
 }
 
-/** Whether this owner made the claim. A quorum puts an id between the owner and the state. */
+/** Returns true if this owner made the claim. A quorum puts an id between the owner and the state. */
 export function isClaimOf(text: string, owner: string): boolean {
   return text === owner || text.startsWith(`${owner} `) || text.startsWith(`${owner}~`);
 }

@@ -8,22 +8,22 @@ type Run = JobState['runs'][number];
 
 /** One run in the history of a job, or one tick that was missed. */
 export interface JobRun extends Run {
-  /** Of a manual run: who asked for it, as `runNow` was told. */
+  /** The requester of a manual run, from `runNow`. */
   readonly by?: string;
 }
 
 /** A singleton job, as the fleet knows it. All times are in milliseconds since the Unix epoch, by the clock of Redis. */
 export interface JobInfo {
   readonly name: string;
-  /** Whether this instance has the job, so that `runNow` can run it. */
+  /** `true` if this instance has the job, so that `runNow` can run it. */
   readonly isHere: boolean;
   /** The cron expression. Not set for intervals, time-outs and single dates. */
   readonly cron?: string;
   /** The time zone of the expression: the job's, or else the one of the process that registered it. */
   readonly timeZone?: string;
   /**
-   * Another schedule by which an instance comes to the job, and has done so for more than an hour. Each schedule runs the
-   * job. Not set while a deployment may be under way, and once no instance came by it for two days.
+   * Another schedule by which an instance has fired the job for more than an hour. Each schedule runs the job. Not set
+   * while a deployment may be under way, and once no instance used it for two days.
    */
   readonly otherSchedule?: {
     readonly cron: string;
@@ -32,8 +32,8 @@ export interface JobInfo {
     readonly seenAt: number;
   };
   /**
-   * When the next tick is due; of an interval, when it may run next. Not set for time-outs and single dates, and where no
-   * instance has the job now.
+   * The time at which the next tick is due, or an interval may run next. Not set for time-outs and single dates, and if
+   * no instance has the job now.
    */
   readonly nextDueAt?: number;
   /** The run that has not ended yet, and its `instanceId`. */
@@ -42,16 +42,16 @@ export interface JobInfo {
   readonly lastRun?: JobRun;
   /** When the last run that succeeded ended. */
   readonly lastSuccessAt?: number;
-  /** Set where the job is paused for the whole fleet. */
+  /** Set if the job is paused for the whole fleet. */
   readonly pause?: JobPause;
-  /** How many ticks were missed since the record of the job began. */
+  /** The number of ticks missed since the record of the job began. */
   readonly missed: number;
   /**
-   * The instances that have the job and were seen lately, the last seen first: at most 1,000 in the answer of `get`, at
-   * most 10 in that of `list`.
+   * The instances that have the job and were seen recently, the last seen first: at most 1,000 from `get`, at most 10
+   * from `list`.
    */
   readonly instances: JobState['instances'];
-  /** How many instances have the job and were seen lately. At most about 1,000. */
+  /** The number of instances that have the job and were seen recently. At most about 1,000. */
   readonly instanceCount: number;
 }
 

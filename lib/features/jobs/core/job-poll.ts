@@ -17,8 +17,8 @@ export interface Question {
 }
 
 /**
- * One look at the jobs of a process. They are asked for together. Where that fails, it asks for each by itself: a key of
- * one job may be of another type, out of reach of the Redis user, or on a server of a cluster that is away.
+ * One poll of the jobs of a process, in one request. If that fails, it asks for each by itself: a key of one job may be
+ * of another type, out of reach of the Redis user, or on an unreachable server of a cluster.
  */
 export class JobPoll {
   /** The jobs that the store does not answer for, and why. */
@@ -26,7 +26,7 @@ export class JobPoll {
   readonly #answered = new Set<Watched>();
   /** A refusal is an answer too. */
   #isAnswering = false;
-  /** Whether the store has answered, and answers no more: what is left is for the next look. */
+  /** `true` once the store has answered some and then stopped: the next poll asks for the rest. */
   #isOver = false;
 
   /** @param account uses the answer for one job */
@@ -35,7 +35,7 @@ export class JobPoll {
     private readonly random: Random,
   ) {}
 
-  /** @throws LockUnavailableError where the store answers for none of them */
+  /** @throws LockUnavailableError if the store answers for none of them */
   async ask(questions: readonly Question[]): Promise<void> {
     const groups = questions.flatMap(({ jobs, askFor }) =>
       chunks(jobs, JOBS_AT_ONCE).map((some) => ({ jobs: some, askFor })),

@@ -7,7 +7,7 @@ import { chunks, defined } from '../../../kernel/util/objects.js';
 import { type JobInfo, JobNotFoundError, type JobRun, scheduleOf } from './job-info.js';
 import { OperatorRequests } from './operator-requests.js';
 
-/** How many jobs one command looks at: about a millisecond of Redis. */
+/** The number of jobs that one command reads: about a millisecond of Redis. */
 const JOBS_AT_ONCE = 100;
 /** So many of these commands are on their way at once: Redis looks for the next jobs while the last ones are read. */
 const LOOKS_AT_ONCE = 4;
@@ -18,9 +18,9 @@ const MAX_INSTANCES = 1_000;
 const OTHER_SHOWN_MS = 2 * 24 * 60 * 60 * 1000;
 const BY = /^manual:\S+ by ([^]+)$/;
 
-/** What the store knows of the jobs of all applications with the same prefix. */
+/** The records of the jobs of all applications with the same prefix. */
 export class JobRecords {
-  /** What operators ask of the instances. */
+  /** Requests of operators to the instances. */
   readonly requests: OperatorRequests;
 
   constructor(
@@ -72,7 +72,7 @@ export class JobRecords {
     const [state] = await this.store.look([resource], 1);
     const { running, schedule, last, statedAt, now } = state!;
     if (!running) return undefined;
-    // The tick of an interval is no time: its claims say when the last of them was.
+    // The tick of an interval is no time, but its claims have the time of the last one.
     const [lastAt = 0, since] =
       schedule === undefined ? [statedAt, running.startedAt] : [last, Date.parse(running.tick) || running.startedAt];
     return lastAt > since ? { ranMs: now - running.startedAt, lastAt } : undefined;
@@ -90,7 +90,7 @@ export class JobRecords {
     return ask(this.runtime, () => this.store.resume(resource), 'resume', resource);
   }
 
-  /** Tells the observers what this process has done to a job for an operator. */
+  /** Reports a command of an operator in this process. */
   tell(job: string, told: Pick<LockEventOf<'jobCommand'>, 'command' | 'by' | 'reason' | 'until'>): void {
     const { command, by, reason, until } = told;
     const { service, groups } = this.runtime.observers;
@@ -104,7 +104,7 @@ export class JobRecords {
     });
   }
 
-  /** The error for a job whose code is not here. Where the store cannot be asked, it counts as unknown. */
+  /** Returns the error for a job without code here. If the store cannot be asked, the job counts as unknown. */
   async notHere(name: string, own: ReadonlySet<string>): Promise<JobNotFoundError> {
     try {
       const [state] = await this.#look([name], 0, MAX_INSTANCES, 'find the job');
@@ -125,7 +125,7 @@ export class JobRecords {
     return infoOf(name, isHere ? state : this.#withoutThis(state), isHere);
   }
 
-  /** Without this instance, which may have had the job, and has removed it. */
+  /** Leaves out this instance, which may have had the job, and has removed it. */
   #withoutThis(state: JobState): JobState {
     const { instanceId } = this.runtime.store;
     const instances = state.instances.filter(({ instanceId: instance }) => instance !== instanceId);
@@ -169,7 +169,7 @@ function infoOf(name: string, state: JobState, isHere: boolean): JobInfo {
     const { schedule: text, instanceId, seenAt } = other;
     info.otherSchedule = { ...scheduleOf(text), instanceId, seenAt };
   }
-  // An instance told it, which may be gone since.
+  // The instance that reported it may be gone since.
   if (next !== undefined && next > now) info.nextDueAt = next;
   if (running) info.running = runOf(running);
   if (last) info.lastRun = runOf(last);

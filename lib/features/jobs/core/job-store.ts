@@ -7,24 +7,24 @@ import { LockStoreError } from '../../../kernel/store/store-error.js';
 interface RunRecord {
   /** Which tick; of a cron job the time it was scheduled for, as an ISO string. */
   readonly tick: string;
-  /** When the run was granted. Of a missed tick: when it was noticed. */
+  /** The time of the grant. For a missed tick: the time at which it was noticed. */
   readonly startedAt: number;
   /** Not set while it runs, of a crashed run and of a missed tick. */
   readonly endedAt?: number;
   /**
-   * How it ended. `lost`: its lease was lost before it ended. `crashed`: its process told no end, and the lease is over.
-   * `missed`: no run, because no instance claimed the tick. Not set while it runs.
+   * The outcome. `lost`: its lease was lost before it ended. `crashed`: its process reported no end, and the lease has
+   * expired. `missed`: no run, because no instance claimed the tick. Not set while it runs.
    */
   readonly outcome?: 'ok' | 'error' | 'lost' | 'crashed' | 'missed';
-  /** The instance that ran it. Of a missed tick: the one that noticed. */
+  /** The instance that ran it, or noticed a missed tick. */
   readonly instanceId: string;
-  /** Whether the run was granted to another instance before, which may have begun it and did not finish it. */
+  /** `true` if the run was granted to another instance before, which may have begun it and did not finish it. */
   readonly rerun: boolean;
   /** Which run of the tick it was: 1 for the first one, 2 for the first rerun. Not set of a missed tick. */
   readonly attempt?: number;
-  /** Whether it was asked for with `runNow`. */
+  /** `true` if it was requested with `runNow`. */
   readonly manual: boolean;
-  /** Whether it was the one run for all ticks that were missed. */
+  /** `true` if it was the one run for all missed ticks. */
   readonly catchUp: boolean;
   /** The fencing token of its lease. Not set of a missed tick. */
   readonly fencingToken?: number;
@@ -49,17 +49,17 @@ export function catchUpOf(tick: string): number | undefined {
 
 /** A catch-up that no instance has begun. */
 interface OwedRun extends MissedSpan {
-  /** What to claim: `catch-up:` and the ISO time at which the last of them was due. */
+  /** The tick to claim: `catch-up:` and the ISO time at which the last of them was due. */
   readonly tick: string;
   /** It is not granted any more after this, in milliseconds since the Unix epoch. */
   readonly until: number;
 }
 
-/** That a job is stopped for the whole fleet. */
+/** A pause of a job for the whole fleet. */
 export interface JobPause {
   /** Since when, in milliseconds since the Unix epoch, by the clock of Redis. */
   readonly at: number;
-  /** Who asked for it, in the words of the caller. */
+  /** The requester, in the caller's words. */
   readonly by?: string;
   /** Why, in the words of the caller. */
   readonly reason?: string;
@@ -67,14 +67,14 @@ export interface JobPause {
   readonly until?: number;
 }
 
-/** How long a record outlives the next tick that is due, and the time of the last command. */
+/** The time for which a record outlives the next due tick, and the last command. */
 export const JOB_KEEP_MS = 7 * 24 * 60 * 60 * 1000;
-/** How many missed ticks one command names at most. */
+/** The maximum number of missed ticks that one command names. */
 export const MAX_MISSED_AT_ONCE = 1_000;
-/** How many pauses that end by themselves a record keeps at most. */
+/** The maximum number of timed pauses in a record. */
 export const MAX_TIMED_PAUSES = 16;
 
-/** How a run ended, as its process tells the store. */
+/** The end of a run, from its process. */
 export interface RunEnd {
   readonly fencingToken: number;
   /** `none`: it never began, so its entry is deleted. */
@@ -107,11 +107,11 @@ export interface MissedNote {
   readonly resource: string;
   /** See {@link ClaimMetadata.schedule}. If the record has another one, nothing is noted. */
   readonly schedule: string;
-  /** The last accounted tick that the count began after. If it has moved on meanwhile, nothing is noted. */
+  /** The last accounted tick that the count began after. If it has moved since, nothing is noted. */
   readonly after: number;
   /** When they were due, the newest 1,000 of them, the oldest first. Not empty. */
   readonly ticks: readonly number[];
-  /** How many were due before those, and when the first and the last of them. */
+  /** The earlier ones: their number, the first and the last. */
   readonly earlier?: MissedSpan | undefined;
   readonly historySize: number;
   /** For `onMissed: 'runOnce'`: a catch-up is owed if the newest was due within this time. Not set: none is owed. */
@@ -123,14 +123,14 @@ export interface MissedNote {
 /** The answer to {@link JobStore.note}. */
 export type MissedReply =
   /**
-   * They are accounted, by this command. Ticks that were due during a pause are not counted, so `missed` is not set if
-   * there are no others. `ticks` are the newest of those that count.
+   * This command accounted them. Ticks that were due during a pause are not counted, so `missed` is not set if there
+   * are no others. `ticks` are the newest counted ones.
    */
   | {
       readonly status: 'noted';
       readonly missed?: MissedSpan & { readonly ticks: readonly number[] };
       readonly owed?: OwedRun;
-      /** Whether all of them were due while no instance had the job, because all of them had left. */
+      /** `true` if all of them were due while no instance had the job, because all had left. */
       readonly afterStop?: boolean;
     }
   /**
@@ -146,15 +146,14 @@ interface JobInstance {
   readonly seenAt: number;
 }
 
-/** What becomes of a request. */
 export interface OperatorRequestChange {
-  /** What it must be now. Not set: there must be none. */
+  /** The expected state. Not set: there must be none. */
   readonly from?: string;
-  /** What it becomes. Not set: it is only read. */
+  /** The new state. Not set: it is only read. */
   readonly to?: string;
   /** For how long it is kept from now on, in milliseconds. */
   readonly keepMs?: number;
-  /** Whether all instances are told that it is there, by `StoreListener.asked`: also where it is so already. */
+  /** `true` to notify all instances of it by `StoreListener.asked`, even if the state was already so. */
   readonly tells?: boolean;
 }
 
@@ -164,11 +163,11 @@ export interface TimedPause {
   readonly until: number;
 }
 
-/** What the store knows of a job, at one moment. Times are in milliseconds since the Unix epoch. */
+/** The stored state of a job at one moment. Times are in milliseconds since the Unix epoch. */
 export interface JobState {
   /** The lock of the job. */
   readonly resource: string;
-  /** Whether there is a record, a pause or a history. */
+  /** `true` if there is a record, a pause or a history. */
   readonly isKnown: boolean;
   /** The time of the store. */
   readonly now: number;
@@ -176,27 +175,27 @@ export interface JobState {
   readonly schedule?: string;
   /** Another schedule by which an instance came to a tick while this one was in force: since when, and when last. */
   readonly other?: ScheduleOfOther & { readonly since: number; readonly seenAt: number };
-  /** When the next tick is due, as the last instance told that claimed or registered. */
+  /** The time of the next tick, from the last instance that claimed or registered. */
   readonly next?: number;
   /**
-   * When an instance last told when the next tick is due: by a claim, or by the registration of its schedule. Of a job
-   * whose ticks have no order: when the last of them was claimed, or when the job was registered first.
+   * The time at which an instance last reported the next tick: by a claim, or by the registration of its schedule. For
+   * a job whose ticks have no order: the time of the last claim, or of the first registration.
    */
   readonly statedAt?: number;
   /**
-   * The last accounted tick: claimed, paused, or told as missed. No tick up to this is ever granted. Not set: none is
-   * known, so none was missed.
+   * The last accounted tick: claimed, paused, or reported as missed. No tick up to this is ever granted. Not set: none
+   * is known, so none was missed.
    */
   readonly last?: number;
-  /** How many ticks were missed since the record began. */
+  /** The number of missed ticks since the record began. */
   readonly missed: number;
   /** When the last run that succeeded ended. */
   readonly lastSuccessAt?: number;
   readonly owed?: OwedRun;
   readonly pause?: JobPause;
   /**
-   * The pauses that end by themselves, also after their end, the oldest first. A new one drops those that ended before
-   * the last accounted tick, and more than the last 16.
+   * Timed pauses, also after their end, the oldest first. A new one drops pauses that ended before the last accounted
+   * tick, and keeps at most 16.
    */
   readonly timedPauses?: readonly TimedPause[];
   /** The run that holds the job's lock. */
@@ -205,25 +204,23 @@ export interface JobState {
   readonly runs: readonly RunRecord[];
   /** The last seen first, at most as many as were asked for. */
   readonly instances: readonly JobInstance[];
-  /** How many instances there are; 0 if none were asked for. */
+  /** The number of instances; 0 if none were asked for. */
   readonly instanceCount: number;
 }
 
 /**
- * What core needs to start each tick once in the whole fleet. Claiming the tick and taking the job's lock are one
- * atomic step: if a tick is claimed and the lock is free, the runner is dead. Idempotent by owner. A rejection is a
- * `LockStoreError`.
+ * Starts each tick once in the whole fleet. Claiming the tick and taking the job's lock are one atomic step: if a tick
+ * is claimed and the lock is free, the runner is dead. Idempotent by owner. A rejection is a `LockStoreError`.
  */
 export interface JobClaims {
   claim(tick: Tick, claim: TickClaim): Promise<TickReply>;
   /**
-   * Tells the store what has ended. With both, the claim comes first. Idempotent.
+   * Ends a claim, a run or both; the claim comes first. Idempotent.
    *
-   * @param ended `claim`: what becomes of the claim of the tick. `run`: the lock of the job is released, and the history
-   *   notes in the same step how the run ended
+   * @param ended `claim`: the end of the tick's claim. `run`: the lock of the job is released, and the history notes
+   * in the same step how the run ended
    * @param lazily no caller waits for the answer, so the command may leave together with the next one
-   * @returns false if a run was told whose owner did not hold the lock; then no lock was changed. Its end is noted all the
-   *   same
+   * @returns false if the run's owner did not hold the lock; then no lock was changed. Its end is noted all the same
    */
   end(
     owner: LockOwner,
@@ -233,22 +230,22 @@ export interface JobClaims {
 }
 
 /**
- * What core needs of singleton jobs: their claims, and what is remembered of them: their history, their pauses, and which
- * ticks were missed. Every method but `list` and `register` is one atomic step for each job.
+ * The store of singleton jobs that core needs: their claims and records (history, pauses, missed ticks). Every method
+ * but `list` and `register` is one atomic step for each job.
  */
 export interface JobStore extends JobClaims {
   /**
-   * Why this store remembers no jobs, and what to do instead. Then claims carry no note, and no run is told. Not set if
-   * it does.
+   * The reason why this store has no job records, and the alternative. Then claims carry no note, and no run is
+   * reported. Not set if it has them.
    */
   readonly refusal?: string;
-  /** Accounts ticks that no instance claimed. Of all instances that tell them, one is answered `noted`. */
+  /** Accounts ticks that no instance claimed. Of all instances that report them, one gets `noted`. */
   note(missed: MissedNote): Promise<MissedReply>;
   /**
-   * What is known of jobs. A job that is not known has no runs and no instances.
+   * Returns the state of jobs. An unknown job has no runs and no instances.
    *
-   * @param limit how many of the newest runs of each
-   * @param instances how many of the instances that were seen last of each; 0 by default
+   * @param limit the maximum number of newest runs of each
+   * @param instances the maximum number of last seen instances of each; 0 by default
    */
   look(resources: readonly string[], limit: number, instances?: number): Promise<JobState[]>;
   /**
@@ -273,25 +270,25 @@ export interface JobStore extends JobClaims {
   /**
    * Notes that this instance no longer has these jobs, because it is shut down.
    *
-   * Not set: this store does not tell a shutdown of all instances from a crash.
+   * Not set: this store cannot distinguish a shutdown of all instances from a crash.
    */
   leave?(resources: readonly string[]): Promise<void>;
   /**
-   * Changes a request of an operator, in one step, if it is as the change says, or has become so already.
+   * Changes a request of an operator, in one step, if it is in the expected state or already in the new one.
    *
    * Not set: this store passes on no requests.
    *
-   * @returns what it is then; '' for none
+   * @returns its state then; '' for none
    */
   request?(request: OperatorRequest, change: OperatorRequestChange): Promise<string>;
-  /** The locks of all jobs that are known, in no order. Of those, `look` may find some that are not known any more. */
+  /** The locks of all known jobs, in no order. `look` may find that some are no longer known. */
   list(): Promise<string[]>;
 }
 
 /**
- * The history as it is read. A run without an end holds the lock of the job, or it crashed.
+ * Reads the history. A run without an end holds the lock of the job, or it crashed.
  *
- * @param stored as a store keeps it, the newest first: nothing there tells that a process died
+ * @param stored as a store keeps it, the newest first: it does not record that a process died
  * @param token the fencing token of the lock's holder, if there is one
  */
 export function readHistory(
@@ -308,10 +305,10 @@ export function readHistory(
 }
 
 /**
- * A job store that remembers no jobs.
+ * Returns a job store without records.
  *
- * @param refusal why, and what to do instead; part of the error message
- * @param claims where its claims are
+ * @param refusal the reason and the alternative; part of the error message
+ * @param claims its claims
  */
 export function withoutRecords(refusal: string, claims: JobClaims): JobStore {
   const refuse = (): Promise<never> => Promise.reject(new LockStoreError('refused', refusal));

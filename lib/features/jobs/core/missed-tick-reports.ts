@@ -7,21 +7,21 @@ import type { TickSchedule, Watched } from './watched-job.js';
 /** An event names so many of the missed ticks. */
 const MAX_TOLD = 100;
 
-/** Accounts missed ticks in the store, and tells the observers of those that this instance was the first to account. */
+/** Accounts missed ticks in the store, and reports the ones that this instance was the first to account. */
 export class MissedTickReports {
   constructor(
     private readonly runtime: Runtime,
     private readonly store: JobStore,
   ) {}
 
-  /** Accounts the ticks after a time and not after another, and tells them if no other instance does. */
+  /** Accounts the ticks after one time and up to another, and reports them if no other instance does. */
   async note(watched: Watched, schedule: TickSchedule, after: number, until: number): Promise<MissedReply | undefined> {
     const { job, resource } = watched;
     const { count, first, ticks } = await schedule.between(after, until, MAX_MISSED_AT_ONCE);
     if (first === undefined) return undefined;
     let earlier: MissedNote['earlier'];
     if (count > ticks.length) {
-      // They are too many to name, and the store cannot tell which of them were due during a pause.
+      // They are too many to name, and the store cannot know which of them were due during a pause.
       const [state] = await this.#ask('look at', watched, () => this.store.look([resource], 0));
       earlier = await countUnpaused(schedule, state!, after, ticks[0]! - 1);
     }
@@ -33,8 +33,8 @@ export class MissedTickReports {
   }
 
   /**
-   * The same ticks are sent again if the answer is lost: the store then says whether this instance told them. A look and
-   * the claims of late ticks may find the same ticks at one moment, and are all answered so. The observers hear it once.
+   * Sends the same ticks again if the answer is lost: the store then knows that this instance reported them. A poll and
+   * the claims of late ticks may find the same ticks at one moment, and all get this reply. Observers get one event.
    */
   async send(watched: Watched, missed: MissedNote): Promise<MissedReply> {
     watched.unanswered = missed;
@@ -77,7 +77,7 @@ export class MissedTickReports {
   }
 }
 
-/** Counts the ticks after a time and not after another, without those that were due during a pause. */
+/** Counts the ticks after one time and up to another, without the ones that were due during a pause. */
 async function countUnpaused(
   schedule: TickSchedule,
   state: JobState,
@@ -105,7 +105,7 @@ function pausesOf({ pause, timedPauses = [] }: JobState): Span[] {
   return pauses.sort(([one], [other]) => one - other);
 }
 
-/** What the pauses leave of the time after a moment and not after another. */
+/** Returns the time after one moment and up to another without the pauses. */
 function spansBetween(pauses: readonly Span[], after: number, until: number): Span[] {
   const spans: Span[] = [];
   for (const [from, end] of pauses) {

@@ -20,14 +20,14 @@ const RETRY_MS = { first: 1_000, longest: 30_000 };
 const SCHEDULES_PER_TURN = 4;
 /** The first tick of an interval comes at a random moment of the first tenth of it, and within this time. */
 const FIRST_WITHIN = { part: 10, ms: 30_000 };
-/** Instances that start within this time of each other have one date for a job, that of the first. */
+/** Instances that start within this time of each other share one date for a job, the first one's. */
 const START_MS = 10 * 60_000;
-/** How often a job that runs for missed ticks asks whether a run is owed. */
+/** The interval at which a job that runs for missed ticks checks whether a run is pending. */
 const ASK_AGAIN_MS = 5 * 60_000;
 
 /**
- * Makes the jobs of this process known to the store, and finds ticks that were due and that no instance claimed. Each
- * of them is told by one instance of the fleet. Nothing is asked while this process sees all ticks of its jobs itself.
+ * Makes the jobs of this process known to the store, and finds ticks that were due and that no instance claimed. One
+ * instance of the fleet reports each of them. Nothing is asked while this process sees all ticks of its jobs itself.
  *
  * Works in the background: it never throws. While Redis does not answer, it tries again.
  */
@@ -42,7 +42,7 @@ export class MissedTicks {
   #wrongAgainAt = 0;
   #wrongTries = 0;
 
-  /** @param warn is told once when Redis does not answer, for all jobs or for some, until it does */
+  /** @param warn called once when Redis does not answer, for all jobs or for some, until it does */
   constructor(
     private readonly runtime: Runtime,
     private readonly store: JobStore,
@@ -85,7 +85,7 @@ export class MissedTicks {
     this.#lookIn(FIRST_LOOK_MS * this.runtime.random.fraction());
   }
 
-  /** Tells the store that this instance is shut down. If it does not hear of it, that counts as a crash. */
+  /** Records the shutdown of this instance. Without that, it counts as a crash. */
   #leave(): void {
     this.#timer?.cancel();
     const resources = [...this.#jobs.values()].map(({ resource }) => resource);
@@ -98,7 +98,7 @@ export class MissedTicks {
     if (watched) Object.assign(watched, { last: tick, next });
   }
 
-  /** The store had no record of the job. At the next look, the job is registered again. */
+  /** The store had no record of the job, so the next poll registers the job again. */
   unknown(job: string): void {
     const watched = this.#jobs.get(job);
     if (!watched?.isRegistered) return;
@@ -106,12 +106,12 @@ export class MissedTicks {
     this.#lookIn(FIRST_LOOK_MS * this.runtime.random.fraction());
   }
 
-  /** Whether this process has registered the date of the job. */
+  /** Returns true if this process has registered the date of the job. */
   hasDate(job: string, at: number): boolean {
     return this.#jobs.get(job)?.text === dateText(at);
   }
 
-  /** Another instance comes to the job by another schedule, and no deployment is under way. */
+  /** Another instance fires the job by another schedule, and no deployment is under way. */
   differs(job: string, schedule: TickSchedule, { schedule: text, instanceId }: ScheduleOfOther): void {
     this.warn(
       `The job ${quote(job)} is scheduled as ${quoteSchedule(schedule.text)} here, and as ${quoteSchedule(text)} on ` +
@@ -172,7 +172,7 @@ export class MissedTicks {
     return pauseMs;
   }
 
-  /** @throws LockUnavailableError where the store answers for no job */
+  /** @throws LockUnavailableError if the store answers for no job */
   async #lookAtAll(): Promise<void> {
     const { clock, random } = this.runtime;
     const jobs = [...this.#jobs.values()];
@@ -192,7 +192,7 @@ export class MissedTicks {
     const wallNow = this.runtime.clock.wallNow();
     const unknown = jobs.filter((watched) => {
       if (watched.isRegistered && !isChanged(watched)) return false;
-      // Registered without its schedule, the record would begin anew with it.
+      // Registered without its schedule, the record would start over with it.
       const isReady = watched.job.graceMs === Infinity || watched.job.schedule() !== undefined;
       if (!isReady) watched.unscheduled++;
       return isReady;
@@ -212,8 +212,8 @@ export class MissedTicks {
   }
 
   /**
-   * The timer of an interval begins anew with each process. Where processes live shorter than that, none would ever run
-   * it. So its first tick comes as long after the last one of the fleet, and not in the first moments of the process.
+   * Each process restarts the timer of an interval. If processes live shorter than that, none would ever run it. So its
+   * first tick comes as long after the last one of the fleet, and not in the first moments of the process.
    */
   #timeFirst(watched: Watched, { now, statedAt }: JobState): void {
     const { interval } = watched.job;
@@ -273,7 +273,7 @@ export class MissedTicks {
     const { clock } = this.runtime;
     const schedule = job.schedule();
     if (!schedule || schedule.text !== watched.text) return;
-    // An instance whose clock is behind comes to its ticks later.
+    // An instance whose clock is behind fires its ticks later.
     const until = Math.min(state.now, clock.wallNow()) - job.graceMs;
     const isOther = state.schedule !== schedule.text;
     if (state.last === undefined || (isOther && (state.next ?? 0) <= until)) {
@@ -314,7 +314,7 @@ export class MissedTicks {
     const over = (): void => {
       watched.isRunningOwed = false;
     };
-    // Its errors are those of the job, which the run has told.
+    // Its errors belong to the job, and the run has reported them.
     watched.job.runOwed(owed).then(over, over);
   }
 

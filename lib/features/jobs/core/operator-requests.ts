@@ -5,9 +5,9 @@ import { ask } from '../../../kernel/store/ask.js';
 import type { OperatorRequest } from '../../../kernel/store/message-health.js';
 import type { JobStore, OperatorRequestChange } from './job-store.js';
 
-/** How long a request stands that no instance takes. */
+/** The TTL of a request that no instance takes. */
 const ASKED_KEEP_MS = 10_000;
-/** How long it is known that an instance has taken a request: as long as a run may take. */
+/** The TTL of a request that an instance has taken: as long as a run may take. */
 const TAKEN_KEEP_MS = 24 * 60 * 60_000;
 const ENDED_KEEP_MS = 60 * 60_000;
 /** A program that may publish must not keep this process busy, so it looks at so few messages. */
@@ -16,31 +16,30 @@ const LOOKS_PER_SECOND = 20;
 export type Operator = Pick<LockEventOf<'jobCommand'>, 'by' | 'reason'>;
 
 /**
- * How a run ended that was asked for. `refused`: it did not begin. `message`: why, and of an error of the job its name,
- * because Redis must not have more of it.
+ * The outcome of a requested run. `refused`: it did not begin. `message`: the reason, and for an error of the job only
+ * its name, because Redis must not store more of it.
  */
 export interface AskedEnding {
   readonly outcome: 'ok' | 'error' | 'refused';
   readonly message?: string;
 }
 
-/** What has become of a request to run a job. `gone`: no instance has taken it, and none will. */
+/** The state of a request to run a job. `gone`: no instance has taken it, and none will. */
 type RunRequestState =
   | { readonly state: 'asked' }
   | { readonly state: 'taken'; readonly instanceId: string }
   | ({ readonly state: 'ended'; readonly instanceId: string } & AskedEnding)
   | { readonly state: 'gone' };
 
-/** A lease that an operator has ended, and who had it. */
+/** A lease that an operator has ended, and its former holder. */
 interface ReleasedLease extends Operator {
   readonly fencingToken: number;
   readonly holder: string;
 }
 
-/** What the store keeps of a request. Another program may have written it. */
+/** The stored form of a request. Another program may have written it. */
 type Told = Readonly<Record<string, unknown>>;
 
-/** What an instance runs jobs with. */
 interface JobRunner {
   has(job: string): boolean;
   /** @param id part of the text of its tick. Never rejects */
@@ -51,13 +50,13 @@ interface JobRunner {
 interface AskedRun extends OperatorRequest {
   /** In the text of the tick of the run. */
   readonly tickId: string;
-  /** What the store keeps of it until it is taken. */
+  /** Its stored text until it is taken. */
   readonly text: string;
 }
 
 /**
- * What an operator asks of the instances from another process: to run a job now, which one of those takes that have it,
- * and to report that a lease was ended. A message says where the request is, and the request is read from the store: so a
+ * Passes requests of operators in other processes to the instances: to run a job now, which one instance that has the
+ * job takes, and to report that a lease was ended. A message names the request, which is read from the store: so a
  * program that may only publish runs nothing, and reports nothing.
  */
 export class OperatorRequests {
@@ -79,7 +78,7 @@ export class OperatorRequests {
     const now = clock.now();
     if (now - this.#looks.since >= 1_000) this.#looks = { since: now, count: 0 };
     if (++this.#looks.count > LOOKS_PER_SECOND) return;
-    // Where Redis does not answer, the process that asks hears of no instance, and says so.
+    // If Redis does not answer, the asking process finds no instance and reports that.
     this.#look(request).catch(() => {});
   }
 
@@ -93,7 +92,7 @@ export class OperatorRequests {
     await this.#take(request, text, told, job, this.#runner);
   }
 
-  /** One instance tells its log what a program without one has done. */
+  /** One instance logs the action of a program without a log. */
   async #note(request: OperatorRequest, text: string, { fencingToken, holder, ...told }: Told): Promise<void> {
     const { observers } = this.runtime;
     // A process without a log leaves it to others; the command line is one.
@@ -107,7 +106,7 @@ export class OperatorRequests {
     });
   }
 
-  /** Tells the instances that this process has ended a lease. One of them reports it as `forceReleased`. */
+  /** Notifies the instances that this process has ended a lease. One of them reports it as `forceReleased`. */
   async tellReleased(resource: string, ended: ReleasedLease): Promise<OperatorRequest> {
     const request = { resource, id: this.runtime.random.id() };
     const to = JSON.stringify({ state: 'released', ...ended });
@@ -133,7 +132,7 @@ export class OperatorRequests {
     }
   }
 
-  /** What a request becomes that this instance takes. No other instance writes the same. */
+  /** The state of a request that this instance takes. No other instance writes the same. */
   #own(state: 'taken' | 'noted'): string {
     const { random, store } = this.runtime;
     return JSON.stringify({ state, instanceId: store.instanceId, nonce: random.id() });
@@ -145,7 +144,7 @@ export class OperatorRequests {
     return { ...request, tickId: tickIdOf(request), text: JSON.stringify({ state: 'asked', ...operator }) };
   }
 
-  /** Sends a request, or tells the instances of it once more. */
+  /** Sends a request, or notifies the instances of it once more. */
   async tell({ text, ...request }: AskedRun): Promise<RunRequestState> {
     return readState(await this.#change(request, { to: text, keepMs: ASKED_KEEP_MS, tells: true }));
   }
@@ -171,7 +170,7 @@ function tickIdOf({ id }: OperatorRequest): string {
   return id.slice(0, 8);
 }
 
-/** Who asks, and why. What another program has written may be longer than a log should have. */
+/** Returns the requester and the reason. Text of another program may be too long for a log. */
 function operatorIn({ by, reason }: Told): Operator {
   return {
     ...(typeof by === 'string' && { by: by.slice(0, 100) }),
@@ -188,7 +187,7 @@ function readState(text: string): RunRequestState {
   return { state, instanceId, outcome, ...(typeof message === 'string' && { message }) };
 }
 
-/** What another program has written is none. */
+/** Text of another program counts as none. */
 function parse(text: string): Told {
   try {
     const parsed: unknown = JSON.parse(text);

@@ -28,7 +28,7 @@ import {
   OptionTable,
 } from '../../../kernel/api/validation.js';
 
-/** How the ticks of one singleton job run. */
+/** Options for the ticks of one singleton job. */
 export interface SingletonRunOptions {
   /**
    * The name of the job, the same on every instance. Its runs hold the resource `cron:<job>`.
@@ -43,13 +43,13 @@ export interface SingletonRunOptions {
    */
   readonly tick: string;
   /**
-   * What happens to a tick that is due before an earlier run has ended, on any instance. `'skip'` drops it; `'wait'`
-   * runs it afterwards.
+   * Handling of a tick that is due before an earlier run has ended, on any instance. `'skip'` drops it; `'wait'` runs
+   * it afterwards.
    */
   readonly overlap: 'skip' | 'wait';
   /**
-   * What happens to a run whose process dies. `'skip'` leaves it unfinished; `'retry'` lets another instance rerun the
-   * tick within a lease.
+   * Handling of a run whose process dies. `'skip'` leaves it unfinished; `'retry'` lets another instance rerun the tick
+   * within a lease.
    */
   readonly onCrash: 'skip' | 'retry';
   /**
@@ -61,8 +61,8 @@ export interface SingletonRunOptions {
    */
   readonly maxReruns?: number | undefined;
   /**
-   * How long a claim is remembered. With `onCrash: 'retry'`, at least two leases. If instances differ for a tick
-   * without `due`, the smaller value applies once its instance asks.
+   * The TTL of a claim. With `onCrash: 'retry'`, at least two leases. If instances differ for a tick without `due`, the
+   * smaller value applies once its instance asks.
    *
    * @allowed 1 ms and more
    */
@@ -79,8 +79,8 @@ export interface SingletonRunOptions {
          */
         readonly at: number;
         /**
-         * How far an instance's clock may differ from Redis's. A tick due further ahead is rejected, and so is one due
-         * longer ago than this, `jitterMs` and `waitMs` (at most an hour of it) together.
+         * The maximum difference between an instance's clock and Redis's. A tick due further ahead is rejected, and so
+         * is one due longer ago than this, `jitterMs` and `waitMs` (at most an hour of it) together.
          *
          * @allowed 1 s to 24 h
          */
@@ -88,8 +88,8 @@ export interface SingletonRunOptions {
       }
     | undefined;
   /**
-   * How many runs to keep in the job's history in Redis. With 0, a job that no instance has registered leaves no key
-   * once its claim is forgotten. There is no history on a quorum.
+   * The number of runs in the job's history in Redis. With 0, a job that no instance has registered leaves no key once
+   * its claim is forgotten. There is no history on a quorum.
    *
    * @allowed 0 to 1,000
    * @default 100
@@ -130,13 +130,13 @@ export interface SingletonRun {
   readonly job: string;
   /** Which tick; of a cron job the time it was scheduled for, as an ISO string. A rerun has the same tick. */
   readonly tick: string;
-  /** Whether the run was granted to another instance before, which may have begun it and did not finish it. */
+  /** `true` if the run was granted to another instance before, which may have begun it and did not finish it. */
   readonly rerun: boolean;
   /** The attempt at the tick: 1 for the first run, 2 for the first rerun. */
   readonly attempt: number;
   /** Set of the one run for all ticks that were missed: which ones. `tick` is then a text of its own. */
   readonly missed?: MissedSpan;
-  /** Whether the schedule has nothing to do with this run: a person or a program asked for it. */
+  /** `true` if a person or a program requested this run, not the schedule. */
   readonly manual: boolean;
   /** The lease of the job's lock: its `signal` and its `fencingToken`. */
   readonly lease: Lease;
@@ -150,22 +150,22 @@ export interface JobTicks {
   between(after: number, until: number, most: number): Promise<{ readonly count: number }>;
 }
 
-/** What the schedule of a job says of one of its ticks, for the record of the job. */
+/** The schedule around one tick, for the record of the job. */
 export interface RunPlan extends Pick<ClaimMetadata, 'schedule' | 'previous' | 'next' | 'isDate'> {
   /** @default 'tick', or 'manual' */
   readonly kind?: ClaimMetadata['kind'];
   /**
-   * Accounts ticks that were missed after this one; `false` if there are none. Then the tick is claimed again. Where
-   * the store did not account them, it is tried again within `waitMs`, and then the tick is not claimed.
+   * Accounts ticks that were missed after this one; resolves to `false` if there are none. Then the tick is claimed
+   * again. If the store did not account them, it is retried within `waitMs`, and then the tick is not claimed.
    */
   readonly onGap?: (after: number) => Promise<boolean>;
   /** Called when the claim of a tick that is a time was answered: no instance misses this tick any more. */
   readonly onAccounted?: () => void;
   /** The ticks of the job. A run that keeps some from running for `warnAfterMs` is reported. @default not reported */
   readonly ticks?: JobTicks | undefined;
-  /** @default that of the module */
+  /** @default the module's */
   readonly warnAfterMs?: number | undefined;
-  /** Called when instances have come to the job by another schedule for longer than a deployment takes. */
+  /** Called when instances have fired the job by another schedule for longer than a deployment takes. */
   readonly onOther?: (other: ScheduleOfOther) => void;
   /** Called when a claim found no record of the job: the store has lost it, or no instance has registered it yet. */
   readonly onUnknown?: () => void;
@@ -188,7 +188,7 @@ const DUE_OPTIONS = new OptionTable({
   maxClockSkewMs: MAX_CLOCK_SKEW.required(),
 } satisfies OptionsOf<Due>);
 
-/** What names a resource, and `lock`, are checked where they are resolved. */
+/** Names of resources, and `lock`, are checked when they are resolved. */
 export const SINGLETON_RUN_OPTIONS = new OptionTable({
   job: checked<string>(),
   tick: checked<string>(),
@@ -232,7 +232,7 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Reso
   return { options, lock, keepMs: Math.max(keepMs, leastMs), target, due };
 }
 
-/** @param where for messages */
+/** @param where the place, for messages */
 export function checkReruns(
   { maxReruns }: Pick<SingletonRunOptions, 'maxReruns'>,
   onCrash: SingletonRunOptions['onCrash'],

@@ -80,7 +80,7 @@ export class SingletonRuns {
       if (reply.status === 'granted') {
         const ran = await this.#start(attempt, sentAt, reply, work);
         if (ran) return ran.result;
-        // The process has stood still since the answer. The claim is still its own.
+        // The event loop was blocked since the answer. The claim is still its own.
         if (attempt.closing.aborted) this.#claims.forget(attempt);
       } else {
         if (reply.status !== 'claimed' && !(reply.status === 'taken' && standsBy(options, reply))) {
@@ -146,7 +146,7 @@ export class SingletonRuns {
     const { deps, leases } = this;
     const { options, owner, lock, startedAt } = attempt;
     const { job, tick, manual = false } = options;
-    // The release of the lock ends the run: `RunEnding` tells the store both in one command.
+    // The release of the lock ends the run: `RunEnding` stores both in one command.
     const ending = this.#claims.endingOf(attempt, fencingToken);
     const storeLease = new StoreLease(owner, fencingToken, sentAt, lock, deps.clock, undefined, ending);
     const grant = { storeLease, attempts: 1, waitedMs: deps.clock.now() - startedAt };
@@ -178,7 +178,7 @@ export class SingletonRuns {
         failed = false;
         return result;
       } catch (error) {
-        // It counts as a crash, after which another instance runs the tick again. It had no time for its work.
+        // It counts as a crash, after which another instance reruns the tick. It had no time for its work.
         isGivenBack = options.onCrash === 'retry' && deps.closing.aborted && error instanceof LockShutdownError;
         ending?.failedWith(error);
         throw error;
@@ -222,8 +222,8 @@ export class SingletonRuns {
   }
 
   /**
-   * A run that exceeds `maxHoldMs` has not crashed, and is not run again. Its tick is finished while the lock still
-   * stands: afterwards another instance could take the tick over first.
+   * A run that exceeds `maxHoldMs` has not crashed, and is not run again. Its tick is finished while the lock is still
+   * held: afterwards another instance could take the tick over first.
    */
   #finishBeforeCutOff(attempt: TickAttempt, lease: SingleLease): Timer | undefined {
     const { options, lock } = attempt;
@@ -234,14 +234,14 @@ export class SingletonRuns {
 }
 
 /**
- * Whether this instance waits to take the tick over from a runner that dies, or from an instance that never begins the
- * run.
+ * Returns true if this instance waits to take the tick over from a runner that dies, or from an instance that never
+ * begins the run.
  */
 function standsBy({ overlap, onCrash }: SingletonRunOptions, { isBegun }: { isBegun: boolean }): boolean {
   return onCrash === 'retry' || (overlap === 'wait' && !isBegun);
 }
 
-/** Whether the run failed with its lease lost: that counts as a crash. */
+/** Returns true if the run failed with its lease lost: that counts as a crash. */
 function diedWith({ hold }: SingleLease): boolean {
   return !hold.checkHeld() && !hold.isReleased;
 }
@@ -254,7 +254,7 @@ function refusalOf({ job, tick }: SingletonRunOptions, resource: string): LockBu
   return new LockBusyError(resource, 1, 0, undefined, message);
 }
 
-/** Tells the observers why a tick does not run on this instance. */
+/** Reports the reason why a tick does not run on this instance. */
 function tellOfSkipped(attempt: TickAttempt, reply: TickReply, { observers, clock }: LeaseDeps): void {
   const { options, due } = attempt;
   if (!observers.wants('tickSkipped')) return;

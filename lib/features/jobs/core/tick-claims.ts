@@ -25,7 +25,7 @@ const OVERLAP_PAUSE_MS = 250;
 export interface TickAttempt extends ReturnType<typeof resolveSingletonRun> {
   readonly owner: LockOwner;
   readonly plan: RunPlan;
-  /** Where the store remembers jobs. */
+  /** Set if the store has job records. */
   readonly note: ClaimMetadata | undefined;
   readonly startedAt: number;
   /** Aborts when the shutdown ends the attempt. */
@@ -49,7 +49,7 @@ export class TickClaims {
     private readonly jobs: JobStore,
   ) {}
 
-  /** How long until the next question is worth its cost: at the latest when the lease of a dead runner ends. */
+  /** Returns the time until the next question is worth its cost: at the latest the end of a dead runner's lease. */
   patience({ lock }: TickAttempt, reply: { status: 'claimed' | 'taken'; ttlMs: number }): number {
     const longest = reply.status === 'claimed' ? OVERLAP_PAUSE_MS : lock.leaseMs / 3;
     return Math.min(longest, reply.ttlMs + 1 + RETRY_PAUSE_MS * this.deps.random.fraction());
@@ -111,7 +111,7 @@ export class TickClaims {
     }
   }
 
-  /** Resolves to `undefined` when the application shuts down meanwhile. @param since when `waitMs` began */
+  /** Resolves to `undefined` when the application shuts down before that. @param since the start of `waitMs` */
   async claim(
     attempt: TickAttempt,
     takeOver: TickClaim['takeOver'],
@@ -159,7 +159,7 @@ export class TickClaims {
     this.deps.orphanReleases.start(owner, lock, () => this.jobs.end(owner, { claim }));
   }
 
-  /** What is told of the run of a tick, where the store remembers jobs. It releases the lock of the job, too. */
+  /** Returns the report on the run of a tick, if the store has job records. It also releases the lock of the job. */
   endingOf({ owner, note, options }: TickAttempt, fencingToken: number): RunEnding | undefined {
     return note && new RunEnding(this.jobs, owner, fencingToken, options.historyMessages ?? false);
   }
@@ -195,17 +195,16 @@ export class TickClaims {
 
 const unclaimed = new WeakSet<object>();
 
-/** Whether this is the error of a tick that could not be claimed, which the observers were told of. */
+/** Returns true for the error of a tick that could not be claimed, which observers already have. */
 export function isUnclaimed(error: unknown): boolean {
   return unclaimed.has(Object(error) as object);
 }
 
-/** What all events of a tick say. */
 export function describeTick({ service, groups }: LockObservers, { job, tick }: SingletonRunOptions) {
   return { service, group: groups.of(job, job), job, tick };
 }
 
-/** The store said that it has accounted them, and has not. */
+/** The store confirmed that it has accounted them, and has not. */
 const NOT_ACCOUNTED = new LockStoreError('unknown', 'the ticks that were missed before it are not accounted');
 
 /** Accounts the ticks that were missed before a tick. Resolves to why it failed, if the store has not done it. */
@@ -221,7 +220,7 @@ async function accountGap({ onGap }: RunPlan, last: number): Promise<'accounted'
 
 const MAX_BYTES = { name: 100, code: 100, message: 200 };
 
-/** How one run has ended so far. The command that releases the lock of the job tells it to the store. */
+/** The outcome of one run so far. The command that releases the lock of the job stores it. */
 class RunEnding implements StoreRelease {
   outcome: RunEnd['outcome'] = 'none';
   #error: Pick<RunEnd, 'errorName' | 'errorCode' | 'errorMessage'> | undefined;
@@ -230,7 +229,6 @@ class RunEnding implements StoreRelease {
     private readonly jobs: JobStore,
     private readonly owner: LockOwner,
     private readonly fencingToken: number,
-    /** Whether the message of an error is told. */
     private readonly withMessage: boolean,
   ) {}
 

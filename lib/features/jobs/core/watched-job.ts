@@ -3,9 +3,9 @@ import { MAX_EARLY_MS } from './job-claims.js';
 
 /** When the ticks of a job are due. Times are in milliseconds since the Unix epoch. */
 export interface TickSchedule {
-  /** What it says, with its time zone. Another text is another schedule. */
+  /** Its text, with its time zone. Another text is another schedule. */
   readonly text: string;
-  /** The ticks before and after this one, where there are some. Cheap for a process that asks for every tick in turn. */
+  /** Returns the ticks before and after this one, if any. Cheap for a process that asks for every tick in turn. */
   around(tick: number): { readonly before: number | undefined; readonly after: number | undefined };
   /** The first tick after a time; `undefined` if there is none any more. */
   after(time: number): number | undefined;
@@ -34,20 +34,23 @@ interface WatchedJob {
   readonly onMissed: 'skip' | 'runOnce';
   /** A run for missed ticks is owed if the newest of them was due within this time. */
   readonly catchUpWindowMs: number;
-  /** Of a job that is due once: its date. `isOfClass`: it is in the code, so that it cannot change while the process runs. */
+  /**
+   * The date of a job that is due once. `isOfClass`: it is in the code, so that it cannot change while the process
+   * runs.
+   */
   readonly date?: { readonly isOfClass: boolean; at(): number | undefined } | undefined;
   /** When its ticks are due; `undefined` while it is not scheduled here, and if its ticks have no order. */
   schedule(): TickSchedule | undefined;
   /**
-   * Of an interval: what fires its first tick before its timer does, because the last run of the fleet was long ago. It
-   * returns false as long as there is no timer.
+   * Fires the first tick of an interval before its timer does, because the last run of the fleet was long ago. Returns
+   * false as long as there is no timer.
    */
   readonly interval?: { readonly ms: number; fire(): boolean } | undefined;
   /** Tries to run the one run for all ticks that were missed. Another instance may have it. */
   runOwed(owed: NonNullable<JobState['owed']>): Promise<unknown>;
 }
 
-/** What this process knows of one of its jobs. */
+/** The state of one job in this process. */
 export interface Watched {
   readonly job: WatchedJob;
   readonly resource: string;
@@ -56,9 +59,8 @@ export interface Watched {
   isRegistered: boolean;
   /** When this process has the job since, on the monotonic clock. */
   readonly since: number;
-  /** Whether its first tick was timed. */
   isTimed: boolean;
-  /** How often it had no schedule yet. */
+  /** The number of polls at which it had no schedule yet. */
   unscheduled: number;
   /** The last tick that is accounted, as far as this process knows, and the one after it. */
   last: number;
@@ -68,18 +70,18 @@ export interface Watched {
   isRunningOwed: boolean;
   /** When the store last did not answer for it, on the monotonic clock, while it answered for other jobs. */
   lastFailedAt?: number | undefined;
-  /** What it told the store, as long as it does not know the answer. */
+  /** The report without a known answer. */
   unanswered: MissedNote | undefined;
-  /** The last missed ticks that its observers were told of. */
+  /** The last missed ticks in an event. */
   told?: string;
 }
 
-/** Whether the job has another schedule than the store knows. */
+/** Returns true if the job's schedule differs from the stored one. */
 export function isChanged({ job, text }: Watched): boolean {
   return (job.schedule()?.text ?? text) !== text;
 }
 
-/** Whether a tick may have been missed, or a run may be owed. */
+/** Returns true if a tick may have been missed, or a run may be pending. */
 export function isDue(
   { job, last, next = Infinity, askAgainAt, unanswered }: Watched,
   now: number,

@@ -94,8 +94,9 @@ export class CronTicks implements TickSchedule {
   }
 
   /**
-   * Returns the tick for which a job that fires now was scheduled: its last one not after `now`. All instances compute the
-   * same one, even if their clocks differ: on each of them, the clock that fires the timer is the clock that says `now`.
+   * Returns the tick for which a job that fires now was scheduled: its last one not after `now`. All instances compute
+   * the same one, even if their clocks differ: on each of them, the clock that fires the timer is the clock behind
+   * `now`.
    */
   firedAt(now: number): number {
     return this.#lastUntil(now + EARLY_MS) ?? Math.floor(now / SECOND_MS) * SECOND_MS;
@@ -199,7 +200,7 @@ export class CronTicks implements TickSchedule {
   }
 }
 
-/** Whether the clocks are not changed in the hours before and after. */
+/** Returns true if there is no clock change in the hours before and after. */
 function isUsual(time: ZonedTime): boolean {
   const { offset } = time;
   return (

@@ -15,7 +15,7 @@ export interface StatedSchedule {
   readonly utcOffset?: number | undefined;
 }
 
-/** Where a schedule was stated, for messages, and as which option. */
+/** The origin of a schedule, for messages, and the name of its option. */
 export interface StatedAt {
   readonly where: string;
   readonly option: string;
@@ -82,8 +82,8 @@ export function parseCronTime(
 }
 
 /**
- * A job that is due at a date asks for the time that is left once more when its timer rings early. Where the date is over
- * by then, the package `cron` would throw in the timer, which ends the process.
+ * Makes the job of a date read the time left once more when its timer fires early. If the date has passed by then, the
+ * package `cron` would throw in the timer, which ends the process.
  */
 export function keepDate(cronTime: TimerTime): void {
   if (!cronTime.realDate) return;
@@ -97,7 +97,7 @@ export function keepDate(cronTime: TimerTime): void {
   };
 }
 
-/** The error for what the package `cron` refuses, with what it says of the field that is wrong. */
+/** Returns the error for a schedule that the package `cron` refuses, with its message about the invalid field. */
 export function invalidSchedule(
   schedule: StatedSchedule,
   { where, option }: StatedAt,
@@ -142,11 +142,11 @@ export function describeTime(value: unknown): string {
   return Number.isNaN(value.getTime()) ? 'an invalid Date' : value.toISOString();
 }
 
-/** What the timer of a cron job asks. */
+/** The methods that the timer of a cron job calls. */
 export interface TimerTime extends CronTimeLike {
-  /** @returns the milliseconds until the next tick. @throws where that is a date that is over */
+  /** @returns the milliseconds until the next tick. @throws for a date that has passed */
   getTimeout(): number;
-  /** @returns when it is due next. @throws where it never is */
+  /** @returns the next due time. @throws if there is none */
   sendAt(): unknown;
 }
 
@@ -157,7 +157,7 @@ export type CronTimeClass = new (source: unknown, timeZone?: string | null, utcO
 export interface CronJobLike {
   readonly cronTime: TimerTime;
   readonly isActive: boolean;
-  /** Whether it stops after its next tick. */
+  /** `true` if it stops after its next tick. */
   runOnce: boolean;
   start(): void;
   stop(): unknown;
@@ -169,7 +169,7 @@ interface CronJobClass {
   from(source: StatedSchedule & { readonly name?: string; readonly onTick: () => unknown }): CronJobLike;
 }
 
-/** What mounts the decorated jobs in `@nestjs/schedule`. It is a provider, but not exported. */
+/** The scheduler's mount of decorated jobs. It is a provider, but not exported. */
 interface Orchestrator {
   addCron(work: () => void, options: { name: string; cronTime: string; disabled: true }): void;
   mountCron(): void;
@@ -179,7 +179,7 @@ const PROBE = 'probe';
 
 /**
  * Finds the class `CronJob`. The package `cron` is a dependency of `@nestjs/schedule` and not of this package, so it
- * cannot be imported. But any job in the registry is of that class. Where there is none, the scheduler makes one.
+ * cannot be imported. But any job in the registry is of that class. If there is none, the scheduler makes one.
  *
  * @returns `undefined` for a version of `@nestjs/schedule` that does it in another way
  */

@@ -19,7 +19,7 @@ export function dateTick(at: number, { maxClockSkewMs, overlapOnDate }: Job['opt
   return { tick: new Date(at).toISOString(), keepMs: maxClockSkewMs, due, overlap: overlapOnDate };
 }
 
-/** Checks that a job on a single date does not run for missed ticks: the scheduler refuses a date that is over. */
+/** Checks that a job on a single date does not run for missed ticks: the scheduler refuses a date that has passed. */
 export function checkMissedOfDate({ missed }: Job['options'], where: string): void {
   if (missed.onMissed === 'skip') return;
   throw new InvalidLockOptionsError(
@@ -29,9 +29,9 @@ export function checkMissedOfDate({ missed }: Job['options'], where: string): vo
   );
 }
 
-/** What the time of an interval is called in a message, the shortest and the longest one. */
+/** The name, minimum and maximum of an interval's time, for messages. */
 export const INTERVAL_RANGE = ['intervalMs', 100, 2 ** 31 - 1] as const;
-/** How early a timer may fire after the last one, in milliseconds, and as a share of the interval if that is less. */
+/** The tolerance for a timer that fires early, in milliseconds, and as a share of the interval if that is less. */
 const TIMER_SLACK = { ms: 1_000, share: 0.1 };
 
 export function resolveIntervalOptions(options: SingletonJobOptions, ms: number, where: string): Job['options'] {

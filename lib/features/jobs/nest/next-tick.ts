@@ -21,11 +21,11 @@ export interface ZonedTime {
 
 /** The ticks of a cron expression are whole seconds. */
 const RESOLUTION_MS = 1_000;
-/** How far to look back for the last tick if there is no next one, and at most. */
+/** The first and the longest look back for the last tick if there is no next one. */
 const LOOK_BACK_MS = { first: 2_000, longest: 10 * 366 * 24 * 60 * 60 * 1_000 };
-/** This many ticks are passed one by one. Of more, the last one is found by bisection. */
+/** Up to this many ticks are passed one by one. With more, bisection finds the last one. */
 const MAX_HOPS = 4;
-/** Where `cron` goes back in time, the next tick is looked for in such steps, up to this long. */
+/** If `cron` goes back in time, the next tick is searched in such steps, up to this long. */
 const DETOUR = { stepMs: 5 * 60 * 1000, longestMs: 4 * 60 * 60 * 1000 };
 /** No zone sets its clocks by more than this. */
 export const MAX_CHANGE_HOURS = 2;
@@ -47,13 +47,13 @@ export function tickAfter(cronTime: CronTimeLike, time: number): ZonedTime | und
 
 /** The same, as `cron` answers an instance that starts at that time. */
 function ask(cronTime: CronTimeLike, time: number): ZonedTime | undefined {
-  // On the night when the clocks go back, `cron` returns times that are over, in zones of the south.
+  // On the night when the clocks go back, `cron` returns past times, in zones of the south.
   for (let from = time; from <= time + DETOUR.longestMs; from += DETOUR.stepMs) {
     let next: ZonedTime;
     try {
       next = cronTime.getNextDateFrom(new Date(from), zoneOf(cronTime));
     } catch {
-      // It throws where it has found none.
+      // It throws if it has found none.
       return undefined;
     }
     if (next.toMillis() > time) return next;
@@ -61,14 +61,14 @@ function ask(cronTime: CronTimeLike, time: number): ZonedTime | undefined {
   return undefined;
 }
 
-/** Of the last change of the clocks that a schedule was asked for. */
+/** Caches the last clock change that a schedule was asked for. */
 const changes = new WeakMap<CronTimeLike, { readonly change: number; readonly first: number }>();
 
 /**
- * Where the clocks go back, some times come twice. Of a job that has run at 02:30, `cron` does not fire again at the
- * second 02:30. Of an instance that starts in between, it does: that is no tick.
+ * When the clocks go back, some times come twice. `cron` does not fire a job that has run at 02:30 again at the second
+ * 02:30. On an instance that starts in between, it does: that is no tick.
  *
- * @returns the first tick that is fired after the change, where the clocks have gone back in the hours before this tick
+ * @returns the first tick that is fired after the change, if the clocks have gone back in the hours before this tick
  */
 function firstAfterChange(cronTime: CronTimeLike, tick: ZonedTime): number | undefined {
   const back = tick.plus({ hours: -MAX_CHANGE_HOURS }).offset - tick.offset;
@@ -97,8 +97,8 @@ function changeBefore(time: ZonedTime): number {
 }
 
 /**
- * Returns the last tick that is not after `latest`. A cron expression says only when its next tick is, so this asks at
- * times in the past.
+ * Returns the last tick that is not after `latest`. A cron expression only yields its next tick, so this asks at times
+ * in the past.
  *
  * @param after returns the first tick after a time
  */

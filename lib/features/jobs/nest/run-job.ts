@@ -23,10 +23,10 @@ export type JobMethod = (run: SingletonRun) => unknown;
 export interface Job {
   /** The name of the job in the fleet. */
   readonly name: string;
-  /** Of a decorated one: the class and the method, for messages. */
+  /** The class and the method of a decorated one, for messages. */
   readonly where?: string;
   readonly options: ReturnType<typeof resolveJobOptions>;
-  /** When its ticks are due, as it is scheduled at the moment. Not set where ticks have no order. */
+  /** Returns its current schedule. Not set if ticks have no order. */
   readonly schedule: (() => TickSchedule | undefined) | undefined;
   /** The time between two ticks of an interval. */
   readonly intervalMs?: number | undefined;
@@ -44,11 +44,11 @@ export interface Job {
 
 /** Which tick is asked for. `jitterMs`: the longest delay of this one. */
 interface JobTick extends Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due' | 'jitterMs'> {
-  /** Where it is not that of the job. */
+  /** Overrides the job's own. */
   readonly overlap?: SingletonRunOptions['overlap'];
-  /** The schedule that the tick belongs to. Not set where ticks have no order. */
+  /** The schedule that the tick belongs to. Not set if ticks have no order. */
   readonly schedule?: TickSchedule | undefined;
-  /** When the next tick is due, if the schedule does not tell. */
+  /** The time of the next tick, if the schedule does not provide it. */
   readonly next?: number | undefined;
 }
 
@@ -132,10 +132,10 @@ function spreadBefore(next: number | undefined, at: number | undefined, jitterMs
   return next === undefined || at === undefined ? jitterMs : Math.min(jitterMs, Math.floor((next - at) / 2));
 }
 
-/** How long the claim of a run that has a text of its own is remembered: for an answer that is lost, and the same command again. */
+/** The TTL of the claim of a run with a text of its own: covers a lost answer, and the same command again. */
 const OWN_KEEP_MS = 60_000;
 
-/** A manual run. The text of its tick says when, and by whom. */
+/** Returns the trigger of a manual run. The text of its tick has the time and the requester. */
 export function manualTrigger(now: number, by: string | undefined, id = randomUUID().slice(0, 8)): RunTrigger {
   const text = `manual:${new Date(now).toISOString()}:${id}`;
   return { kind: 'manual', tick: { tick: by === undefined ? text : `${text} by ${by}`, keepMs: OWN_KEEP_MS } };
@@ -172,7 +172,10 @@ export async function callFor(job: string, occasion: RunTrigger, call: () => unk
   return { result, isTaken: errand.isTaken };
 }
 
-/** What this call of the job's method is for; `undefined` where its timer calls it, or the user. What it calls is none. */
+/**
+ * Returns the trigger of this call of the job's method; `undefined` if its timer calls it, or the user. Calls inside of
+ * it have none.
+ */
 export function takeTrigger(job: string): RunTrigger | undefined {
   const errand = errands.getStore();
   if (errand?.job !== job || errand.isTaken) return undefined;
@@ -181,7 +184,7 @@ export function takeTrigger(job: string): RunTrigger | undefined {
 }
 
 /**
- * What the store of a lock service knows of jobs.
+ * Returns the job records of a lock service.
  *
  * @throws LockUnavailableError for the mock of a test
  */
@@ -201,17 +204,17 @@ export function checkMissedIsKept(service: object, onMissed: unknown, what: stri
   );
 }
 
-/** Runs a job when it is due. An error is logged as `@nestjs/schedule` logs those of its jobs. */
+/** Runs a due job. An error is logged like `@nestjs/schedule` logs errors of its jobs. */
 export async function fireJob(service: RedisLockService, job: Job): Promise<void> {
   try {
     await job.run({ kind: 'tick', tick: job.tickAt(clockOf(service).wallNow()) });
   } catch (error) {
-    // That a tick could not be claimed is in the log of the lock service, which counts such failures.
+    // The log of the lock service counts ticks that could not be claimed.
     if (!isUnclaimed(error)) SCHEDULER_LOG.error(error);
   }
 }
 
-/** Fires an interval before its timer does, which begins anew. @returns false if there is no timer: it was deleted */
+/** Fires an interval before its timer does, which restarts. @returns false if there is no timer: it was deleted */
 function fireFirst(service: RedisLockService, job: Job): boolean {
   const timer = job.timer?.();
   timer?.refresh();

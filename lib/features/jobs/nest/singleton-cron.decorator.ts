@@ -20,7 +20,7 @@ import { describeJob, resolveJobOptions, type SingletonTickOptions, TICK_OPTIONS
 import type { TickSchedule } from '../core/watched-job.js';
 import { inRootContext } from '../../../kernel/util/async-contexts.js';
 
-/** The options of `@SingletonCron`: those of `@Cron`, and how the job runs over the fleet. */
+/** The options of `@SingletonCron`: the ones of `@Cron`, and the options for the fleet. */
 export type SingletonCronOptions = CronOptions & SingletonTickOptions;
 
 const CRON_OPTION_NAMES = [
@@ -33,7 +33,7 @@ const CRON_OPTION_NAMES = [
   'initialDelay',
 ];
 
-/** Those of Nest are checked by Nest. */
+/** Nest checks its own. */
 const CRON_OPTIONS = new OptionTable({
   ...TICK_OPTIONS.options,
   ...Object.fromEntries(CRON_OPTION_NAMES.map((name) => [name, checked()])),
@@ -67,10 +67,10 @@ export function SingletonCron(
     const at = typeof cronTime === 'string' ? undefined : timeOf(cronTime);
     if (at !== undefined) checkDateOptions(resolved, options, where);
     const place = { where: describeJob(name, where), option: 'cronTime' };
-    // A DateTime may be of another copy of luxon than that of the scheduler.
+    // A DateTime may be of another copy of luxon than the scheduler's.
     const schedule = { cronTime: at === undefined ? cronTime : new Date(at), timeZone, utcOffset };
     CronTime ??= cronTimeClass(ScheduleModule, SchedulerRegistry);
-    // A date may be over where nothing is scheduled, such as in a test.
+    // A date may have passed if nothing is scheduled, such as in a test.
     const check = at === undefined && !disabled;
     const parsed = CronTime && parseCronTime(CronTime, schedule, place, (time) => check && time.sendAt());
     const ticks = declareCronTicks(prototype, { at, parsed, name, disabled, options: resolved });
@@ -104,9 +104,7 @@ function checkDateOptions(resolved: Job['options'], options: SingletonCronOption
   );
 }
 
-/**
- * Picks the options of the scheduler. It passes all others on to the package `cron`, also those that it does not know.
- */
+/** Picks the options of the scheduler, which passes even unknown options on to the package `cron`. */
 function pickCronOptions(options: SingletonCronOptions): CronOptions {
   const entries = Object.entries(options ?? {}).filter(
     ([option]) => option === 'name' || CRON_OPTION_NAMES.includes(option),
@@ -163,11 +161,11 @@ function currentJob(registry: SchedulerRegistry | undefined, name: string | unde
 const startedAtDates = new WeakMap<SchedulerRegistry, Set<unknown>>();
 
 /**
- * Starts the job of a date when the scheduler has made it. The scheduler made it stopped: started by itself, a job whose
- * date passes meanwhile, or just before its timer looks again, ends the process.
+ * Starts the job of a date when the scheduler has made it, stopped: if the scheduler started it, a job whose date
+ * passes before that, or just before its timer checks again, would end the process.
  *
- * @param date what the scheduler was given
- * @throws InvalidLockOptionsError when the date is over before the application has started
+ * @param date the date for the scheduler
+ * @throws InvalidLockOptionsError when the date has passed before the application has started
  */
 function startAtDate(registry: SchedulerRegistry | undefined, date: unknown, at: number, place: StatedAt): void {
   if (!registry) return;

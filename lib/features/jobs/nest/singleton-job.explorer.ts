@@ -30,14 +30,14 @@ type Switches = Partial<Record<Switch, boolean>>;
 
 const DECORATORS: Record<Switch, ScheduleDecorator> = { cronJobs: 'Cron', intervals: 'Interval', timeouts: 'Timeout' };
 
-/** A timer that goes on as it is. */
+/** A timer that cannot be restarted. */
 const NOT_FOUND: Pick<NodeJS.Timeout, 'refresh'> = {
   refresh() {
     return this as NodeJS.Timeout;
   },
 };
 
-/** What is known of the `ScheduleModule` of an application. It may come from another copy of `@nestjs/schedule`. */
+/** The `ScheduleModule` of an application. It may come from another copy of `@nestjs/schedule`. */
 export class Scheduler {
   readonly isImported: boolean;
   readonly #switches: Switches;
@@ -53,7 +53,10 @@ export class Scheduler {
     this.#switches = (options?.instance ?? {}) as Switches;
   }
 
-  /** The timer of an interval; `undefined` if it is not scheduled. That of one without a name cannot be found. */
+  /**
+   * Returns the timer of an interval; `undefined` if it is not scheduled. The timer of an interval without a name
+   * cannot be found.
+   */
   intervalOf(method: object, name: string | undefined): Pick<NodeJS.Timeout, 'refresh'> | undefined {
     if (!this.isImported || this.switchedOffBy(method)) return undefined;
     if (name === undefined) return NOT_FOUND;
@@ -90,8 +93,8 @@ export function* jobsOf(prototype: object, instance = prototype): Generator<Foun
 }
 
 /**
- * What `Reflect.getMetadata` finds, for a method: that looks for the class that a function extends as well, which is most of the
- * time of a look at all methods of an application.
+ * Returns the own metadata of a method: `Reflect.getMetadata` also searches the class that a function extends, which is
+ * most of the time of a scan of all methods of an application.
  */
 function jobOf(method: object): SingletonJob | undefined {
   for (let at: object | null = method; at !== null && at !== Function.prototype; at = Object.getPrototypeOf(at)) {
@@ -101,7 +104,6 @@ function jobOf(method: object): SingletonJob | undefined {
   return undefined;
 }
 
-/** All methods of a class, also those that it inherits. */
 function* methodsOf(prototype: object, instance = prototype): Generator<[key: string, method: object]> {
   for (const key of new MetadataScanner().getAllMethodNames(prototype)) {
     const method = (instance as Record<string, unknown>)[key];
@@ -250,7 +252,7 @@ export class SingletonJobExplorer implements OnModuleInit, OnApplicationBootstra
   }
 }
 
-/** The jobs of an application, by name. It refuses those that could not run once for each tick. */
+/** The jobs of an application, by name. It refuses jobs that could not run once for each tick. */
 class KnownJobs {
   readonly methods = new Map<string, object>();
   readonly #first = new Map<string, { readonly owner: object; readonly definedBy: FoundJob['definedBy'] }>();
@@ -325,7 +327,7 @@ function twoObjects(
   );
 }
 
-/** The scheduler calls what stands for a transient provider: an object whose constructor has not run. */
+/** The scheduler calls the placeholder of a transient provider: an object whose constructor has not run. */
 function ofTransient({ where }: FoundJob): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
     `The job of ${where} is on a provider with Scope.TRANSIENT. Nest makes an object for each class that injects it, and ` +
@@ -334,10 +336,10 @@ function ofTransient({ where }: FoundJob): InvalidLockOptionsError {
   );
 }
 
-/** What Nest's `mixin()` calls a class. It is random, so in each process another text. */
+/** The class name from Nest's `mixin()`. It is random, so it differs in each process. */
 const NAME_OF_MIXIN = /^[a-z\d]{21}$/;
 
-/** @param definedBy the class, whose name is that of the job */
+/** @param definedBy the class that names the job */
 function checkHasStableName({ name, method }: SingletonJob, definedBy: object): void {
   const className = (definedBy as { readonly name: string }).name;
   if (name !== undefined || !NAME_OF_MIXIN.test(className)) return;
@@ -365,14 +367,17 @@ function describeJobs(jobs: readonly string[]): string {
   return `${jobs.length === 1 ? 'the singleton job' : `${jobs.length} singleton jobs`} ${quoteSome(jobs)}`;
 }
 
-/** Where decorators of Nest keep the dependencies of a class that its constructor does not tell by types. */
+/**
+ * The metadata in which decorators of Nest keep the dependencies of a class that its constructor does not declare by
+ * types.
+ */
 const OF_PARAMETERS = 'self:paramtypes';
 const OF_PROPERTIES = 'self:properties_metadata';
 
 /**
- * Finds out which providers are made for each request, also by what they depend on. It goes by declarations: Nest knows
- * it, and caches its answer, only when it has looked for all of their dependencies. Where modules have different
- * providers of one token, it counts all of them.
+ * Finds the providers that are made for each request, also by their dependencies. It goes by declarations: Nest knows
+ * it, and caches its answer, only when it has looked for all of their dependencies. If modules have different providers
+ * of one token, it counts all of them.
  */
 class RequestScope {
   readonly #byToken = new Map<InjectionToken, InstanceWrapper[]>();

@@ -17,7 +17,7 @@ import { type Job, type RunTrigger, type JobMethod, runJob, takeTrigger } from '
 
 /**
  * Decorates the method of a job: async, or without a result. TypeScript refuses a method that has other parameters, or
- * whose result type hides that a call returns a promise of `undefined` where another instance runs the job.
+ * whose result type hides that a call returns a promise of `undefined` if another instance runs the job.
  */
 export interface JobMethodDecorator {
   <M extends JobMethod, K extends string | symbol>(
@@ -62,7 +62,7 @@ export interface SingletonJob {
   readonly ticks: {
     /** The tick that fires now. @param wallNow milliseconds since the Unix epoch */
     now(instance: object, wallNow: number): RunTrigger['tick'];
-    /** When ticks are due, as the job is scheduled at the moment. Not set where ticks have no order. */
+    /** Returns the job's current schedule. Not set if ticks have no order. */
     schedule?(instance: object): TickSchedule | undefined;
     /** The time between two ticks of an interval. */
     readonly intervalMs?: number;
@@ -71,7 +71,7 @@ export interface SingletonJob {
   };
   /** The name of the decorator, for messages. */
   readonly decorator: string;
-  /** What the scheduler was told of the method. */
+  /** The scheduler's metadata of the method. */
   readonly scheduling: ReadonlyMap<unknown, unknown>;
 }
 
@@ -80,7 +80,7 @@ export function jobName({ name, method }: Pick<SingletonJob, 'name' | 'method'>,
   return name ?? `${instance.constructor.name}.${method}`;
 }
 
-/** What decorators of `@nestjs/schedule` have left on a method, by metadata key. */
+/** Returns the metadata of `@nestjs/schedule` on a method, by key. */
 export function schedulingOf(method: object): ReadonlyMap<unknown, unknown> {
   const keys = Reflect.getMetadataKeys(method).filter((key) => String(key).startsWith('SCHEDULE'));
   return new Map(keys.map((key: unknown) => [key, Reflect.getMetadata(key, method)]));
@@ -131,8 +131,8 @@ export function singletonMethod(
 }
 
 /**
- * Two schedules on one method would take each other's ticks, and a method that may return without running would be told
- * as run.
+ * Two schedules on one method would take each other's ticks, and a method that may return without running would be
+ * reported as run.
  */
 function checkIsOnlyJob(
   target: object,

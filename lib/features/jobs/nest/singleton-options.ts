@@ -40,8 +40,8 @@ export interface SingletonJobOptions extends Pick<
    */
   name?: string;
   /**
-   * What happens to a tick that is due before an earlier run has ended, on any instance. `'skip'` drops it; `'wait'`
-   * runs it afterwards. Jobs on a single date default to `'wait'`, because they have no next tick.
+   * Handling of a tick that is due before an earlier run has ended, on any instance. `'skip'` drops it; `'wait'` runs
+   * it afterwards. Jobs on a single date default to `'wait'`, because they have no next tick.
    *
    * @default 'skip'
    */
@@ -62,14 +62,14 @@ export interface SingletonJobOptions extends Pick<
    */
   leaseMs?: number;
   /**
-   * How long to retry claiming a tick while Redis doesn't answer.
+   * Time to retry claiming a tick while Redis doesn't answer.
    *
    * @allowed 0 ms and more, or `Infinity`
    * @default 18000
    */
   waitMs?: number;
   /**
-   * How long a run may keep its lock before it is lost.
+   * The maximum time that a run may keep its lock before it is lost.
    *
    * @allowed 50 ms and more
    * @default no limit
@@ -94,7 +94,7 @@ export interface SingletonJobOptions extends Pick<
    */
   jitterMs?: number;
   /**
-   * How many runs to keep in the job's history in Redis; 0 for none. There is no history on a quorum.
+   * The number of runs in the job's history in Redis; 0 for none. There is no history on a quorum.
    *
    * @allowed 0 to 1,000
    * @default 100
@@ -113,8 +113,8 @@ export interface SingletonJobOptions extends Pick<
 /** The options of singleton jobs that `@SingletonCron` takes. */
 export interface SingletonTickOptions extends SingletonJobOptions {
   /**
-   * What happens to a run whose process dies. `'skip'` leaves it unfinished; `'retry'` lets another instance rerun the
-   * tick within a lease.
+   * Handling of a run whose process dies. `'skip'` leaves it unfinished; `'retry'` lets another instance rerun the tick
+   * within a lease.
    *
    * @default 'skip'
    */
@@ -129,8 +129,8 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    */
   maxReruns?: number;
   /**
-   * How far an instance's clock may differ from Redis's. By Redis's clock, a tick due further ahead is rejected, and
-   * one due longer ago than this plus `waitMs` (at most an hour of it) is skipped as late.
+   * The maximum difference between an instance's clock and Redis's. By Redis's clock, a tick due further ahead is
+   * rejected, and one due longer ago than this plus `waitMs` (at most an hour of it) is skipped as late.
    *
    * @allowed 1 s to 24 h
    * @default 600000
@@ -146,7 +146,7 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    */
   graceMs?: number;
   /**
-   * What happens if ticks were missed because no instance was up or Redis didn't answer. `'runOnce'` runs the job once
+   * Handling of ticks that were missed because no instance was up or Redis didn't answer. `'runOnce'` runs the job once
    * for all of them, on one instance; that run has `missed`. Not on a quorum, and not for a Date.
    *
    * @default 'skip'
@@ -226,16 +226,16 @@ export function resolveJobOptions(options: SingletonTickOptions, where: string, 
     jitterMs,
     history: pick(filled, 'historySize', 'historyMessages'),
     missed: pick(filled, 'graceMs', 'onMissed', 'catchUpWindowMs'),
-    // What is left out has the defaults of the module.
+    // Omitted options get the defaults of the module.
     lock: pick(options, 'leaseMs', 'waitMs', 'maxHoldMs', 'attemptTimeoutMs'),
     warnAfterMs: options.warnAfterMs,
   };
 }
 
 /**
- * Checks that the claims of one interval or time-out do not meet those of the next.
+ * Checks that the claims of one interval or time-out do not overlap the next ones.
  *
- * @param option what the time is called
+ * @param option the name of the time
  */
 export function checkSpread({ jitterMs }: { readonly jitterMs: number }, option: string, ms: number): void {
   if (jitterMs <= ms / 2) return;
@@ -246,7 +246,7 @@ export function checkSpread({ jitterMs }: { readonly jitterMs: number }, option:
   );
 }
 
-/** A job, for messages. @param where the class and the method */
+/** Describes a job for messages. @param where the class and the method */
 export function describeJob(name: string | undefined, where: string): string {
   return name === undefined ? where : `the job ${quote(name)} (${where})`;
 }

@@ -12,8 +12,8 @@ import { type JobMethodDecorator, singletonMethod } from './singleton-method.js'
 import { checkSpread, JOB_OPTIONS, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';
 
 /**
- * What a job with a time in milliseconds takes: as in `@nestjs/schedule` the time, or a name and the time, and then its
- * options.
+ * The arguments of a job with a time in milliseconds: as in `@nestjs/schedule` the time, or a name and the time, and
+ * then its options.
  */
 type TimedJobArguments<N extends string | number, O extends SingletonJobOptions> = N extends string
   ? [milliseconds: number, options?: Omit<O, 'name'>]

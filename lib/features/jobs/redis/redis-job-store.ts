@@ -66,9 +66,9 @@ type NotedReply = [
   isDown: number | undefined,
 ];
 
-/** How long the index of all jobs outlives the last registration. */
+/** The time for which the index of all jobs outlives the last registration. */
 const INDEX_KEEP_MS = 400 * 24 * 60 * 60 * 1000;
-/** So many jobs one script reads, where they can be in one. */
+/** The number of jobs that one script reads, if they can be in one. */
 const JOBS_PER_SCRIPT = 50;
 /** So many names are added to the index, or dropped from it, by one script. */
 const NAMES_PER_SCRIPT = 1_000;
@@ -76,8 +76,8 @@ const NAMES_PER_SCRIPT = 1_000;
 const TEXTS_PER_JOB = 4;
 
 /**
- * What Redis knows of jobs. Beside the lock of each: a key for each tick that is claimed, and a few for what is
- * remembered; and an index of all. They expire by themselves.
+ * The job records in Redis. Beside the lock of each: a key for each claimed tick, a few for the record, and an index of
+ * all. They expire by themselves.
  */
 export class RedisJobStore implements JobStore, ClaimNode {
   constructor(private readonly store: ScriptLockStore) {}
@@ -261,7 +261,7 @@ export class RedisJobStore implements JobStore, ClaimNode {
   }
 }
 
-/** @param at where the texts of this job begin in the reply */
+/** @param at the index of this job's texts in the reply */
 function readState(resource: string, reply: readonly [number, ...string[]], at: number, limit: number): JobState {
   const [now] = reply;
   const facts = (reply[at] as string).split('\n');

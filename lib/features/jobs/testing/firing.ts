@@ -7,20 +7,19 @@ import { LAST_TICK_KEEP_MS } from '../core/job-claims.js';
 import type { MemoryServer } from '../../../memory/memory-server.js';
 import type { TestFleet } from '../../../testing/fleet/test-fleet.js';
 
-/** What the applications of a fleet did with a tick. */
+/** The reactions of a fleet's applications to a tick. */
 export interface FiredJob {
   readonly tick: string;
   /** The `instanceId` of the application that ran it; `undefined` if none did. */
   readonly ranOn: string | undefined;
-  /** What the method returned. */
   readonly result: unknown;
   /** The other applications that have the job. */
   readonly skipped: readonly {
     readonly instanceId: string;
     /**
-     * Why the application did not run the tick: a reason of the event `tickSkipped`, or `'standsBy'`: it waits to run the
-     * tick if the one that runs it dies; or `'notReached'`: a decorator above that of the job did not call the method; or
-     * `'closed'`: the application closes.
+     * The reason why the application did not run the tick: a reason of the event `tickSkipped`, or `'standsBy'`: it
+     * waits to run the tick if the one that runs it dies; or `'notReached'`: a decorator above the job's did not call
+     * the method; or `'closed'`: the application closes.
      */
     readonly reason: Extract<LockEvent, { type: 'tickSkipped' }>['reason'] | 'standsBy' | 'notReached' | 'closed';
   }[];
@@ -29,7 +28,6 @@ export interface FiredJob {
 /** Why an application did not run a tick. */
 export type WhySkipped = FiredJob['skipped'][number]['reason'];
 
-/** What one application did with a tick. */
 export type Ending =
   | { readonly ran: true; readonly result: unknown }
   | { readonly ran: true; readonly error: unknown }

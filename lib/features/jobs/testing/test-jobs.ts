@@ -47,9 +47,9 @@ export class TestJobs {
    * Runs a job once on one application, as the fleet would: through the claim of the tick, and all decorators of the
    * method. Without `tick`, each call runs the next one.
    *
-   * @returns what the method returned
+   * @returns the result of the method
    * @throws the error of the job
-   * @throws TestKitError with the code `notRun` if the tick did not run, and says why; `unknownJob`; `invalid`
+   * @throws TestKitError with the code `notRun` and the reason if the tick did not run; `unknownJob`; `invalid`
    * @throws InvalidLockOptionsError if an option is invalid
    */
   async run(name: string, options: RunJobOptions = {}): Promise<unknown> {
@@ -189,7 +189,7 @@ function outcomeOf(tick: string, all: readonly JobHere[], endings: ReadonlyMap<T
   return { tick, ranOn, result, skipped };
 }
 
-/** Of a cron job, each form of a time is one tick. */
+/** Every form of a cron job's time is the same tick. */
 function tickText(name: string, job: Job, given: string): string {
   const text = checkResource(given, 'jobs.run as its tick');
   if (!job.schedule) return text;
@@ -241,7 +241,7 @@ function notRun(name: string, tick: string, instance: string, reason: WhySkipped
   );
 }
 
-/** How a test runs a job once. */
+/** Options of a test's run of a job. */
 interface RunJobOptions {
   /**
    * The tick; for a cron job, an ISO time like `run.tick`.

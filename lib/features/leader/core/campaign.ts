@@ -13,10 +13,9 @@ import { describeValue } from '../../../kernel/api/validation.js';
 import { backoff, type Clock, jitter } from '../../../kernel/util/clock.js';
 import type { LockObservers } from '../../../kernel/events/observers.js';
 
-/** What every campaign of a client needs. */
 export interface CampaignDeps extends Runtime {
   readonly context: LockContext;
-  /** Returns the lease itself where every call passes: then this instance leads at once. */
+  /** Returns the lease itself if every call passes: then this instance leads at once. */
   acquire(resource: string, options: ResolvedLockOptions): SingleLease | Promise<SingleLease>;
 }
 
@@ -140,7 +139,7 @@ export class Campaign implements Leadership {
     }
   }
 
-  /** @returns the term, once it is over; undefined when the election failed, or this instance campaigns no more */
+  /** @returns the term, once it has ended; undefined when the election failed, or this instance campaigns no more */
   async #runOnce(): Promise<LeaderTerm | undefined> {
     const { acquire, observers } = this.#deps;
     let lease: SingleLease;
@@ -188,10 +187,10 @@ export class Campaign implements Leadership {
 
 type CallbackName = 'onElected' | 'onDemoted';
 
-/** The callbacks that hear of the terms of one campaign. */
+/** The callbacks for the terms of one campaign. */
 class CampaignListeners {
   readonly #callbacks: CampaignCallbacks[] = [];
-  /** Those that were told of the term that runs. */
+  /** The callbacks that got the current term. */
   #informed: CampaignCallbacks[] = [];
   /** The callbacks that have not ended. */
   readonly #running = new Set<{ readonly callback: CallbackName }>();
@@ -201,7 +200,7 @@ class CampaignListeners {
     private readonly deps: { readonly clock: Clock; readonly observers: LockObservers },
   ) {}
 
-  /** @param term the term that runs: the callback hears of it at once */
+  /** @param term the current term: the callback gets it at once */
   add(callbacks: CampaignCallbacks, term: LeaderTerm | undefined): void {
     this.#callbacks.push(callbacks);
     if (term) this.#callElected(callbacks, term);
@@ -218,8 +217,8 @@ class CampaignListeners {
   }
 
   /**
-   * Waits for the callbacks of a term, because callbacks of two terms never run at the same time. A callback that hangs keeps this
-   * instance from campaigning again: after `patienceMs` the observers are told.
+   * Waits for the callbacks of a term, because callbacks of two terms never run at the same time. A callback that hangs
+   * keeps this instance from campaigning again: after `patienceMs` that is reported.
    */
   async untilEnd(term: LeaderTerm, patienceMs: number): Promise<void> {
     const { clock } = this.deps;
@@ -249,7 +248,7 @@ class CampaignListeners {
     const running = { callback };
     this.#running.add(running);
     const called = term.call(callback, call).catch((error: unknown) => {
-      // The signal told the callback to end, and it did.
+      // The callback ended because of the signal.
       if (isAbortedBy(term.signal, error)) return;
       this.#failed(running, error);
     });

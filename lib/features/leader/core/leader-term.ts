@@ -38,7 +38,7 @@ export class LeaderTerm extends SingleLease implements Term {
     return this.#controller.signal;
   }
 
-  /** Whether new work may start in it. */
+  /** `true` while new work may start in it. */
   get isRunning(): boolean {
     return !this.signal.aborted;
   }
@@ -58,12 +58,12 @@ export class LeaderTerm extends SingleLease implements Term {
     await this.release();
   }
 
-  /** Whether the running code is work or a callback of this term. */
+  /** Returns true if the running code is work or a callback of this term. */
   isEntered(): boolean {
     return this.#context.has(this.hold);
   }
 
-  /** Starts no new work, and tells running work to end. */
+  /** Starts no new work, and aborts running work. */
   demote(reason: DemotionReason): void {
     if (this.#controller.signal.aborted) return;
     // Listeners of the term belong to the campaign, not to the caller that resigns.
@@ -102,7 +102,7 @@ export class LeaderTerm extends SingleLease implements Term {
     if (unfinished) throw refuseUnfinished(result, unfinished, `the leadership ${quote(this.#leadership)}`, work);
   }
 
-  /** Waits for the work, as long as no other instance may lead meanwhile, and releases the lease. */
+  /** Waits for the work, as long as no other instance may lead, and releases the lease. */
   override async end(): Promise<void> {
     const allDone = Promise.all([this.#work.whenDone(), this.callbacksDone()]);
     await Promise.race([allDone, this.#forfeited.promise]);

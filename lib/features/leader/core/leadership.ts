@@ -7,8 +7,8 @@ import { abortSignal, callback, type OptionsOf, OptionTable } from '../../../ker
 export type DemotionReason = LeaseLostError | NotLeaderError;
 
 /**
- * The time for which an instance leads: the lease of the leadership, with a fencing token of its own. `isHeld()` says whether
- * the lease is valid, also while this instance steps down and its work ends.
+ * The time for which an instance leads: the lease of the leadership, with a fencing token of its own. `isHeld()`
+ * returns whether the lease is valid, also while this instance steps down and its work ends.
  */
 export interface Term extends Lease {
   /**
@@ -26,13 +26,13 @@ export interface Term extends Lease {
 /** Work that only the leader does. */
 export type LeaderWork<T> = (term: Term) => T | Promise<T>;
 
-/** The campaign of this instance for a leadership. Of all instances that campaign for it, one leads at a time. */
+/** The campaign of this instance for a leadership. One of all campaigning instances leads at a time. */
 export interface Leadership {
   /** The name passed to `campaign`. */
   readonly name: string;
   /** The lock that the leader holds, `leader:<name>`: the name for `inspect`, `list`, `forceRelease` and `current`. */
   readonly resource: string;
-  /** Whether this instance leads at this moment, by this process's own monotonic clock; no round trip. */
+  /** Returns true if this instance leads at this moment, by this process's own monotonic clock; no round trip. */
   isLeader(): boolean;
   /** The signal of the term, see {@link Term}. An aborted one while this instance does not lead. */
   readonly signal: AbortSignal;
@@ -53,14 +53,15 @@ export interface Leadership {
    */
   run<T>(work: LeaderWork<T>): Promise<T | undefined>;
   /**
-   * Steps down, if this instance leads, and ends the campaign. The signal aborts, `isLeader()` is false and no new work starts.
-   * Once callbacks and running work have ended, the next candidate is told. Resolves then; inside the work or a callback of the
-   * term, it does not wait for them. A release that fails is reported to the observers, and never thrown.
+   * Steps down, if this instance leads, and ends the campaign. The signal aborts, `isLeader()` is false and no new work
+   * starts. Once callbacks and running work have ended, the next candidate is notified. Resolves then; inside the work
+   * or a callback of the term, it does not wait for them. A release that fails is reported to the observers, and never
+   * thrown.
    */
   resign(): Promise<void>;
 }
 
-/** What a term's beginning and end call. What they throw, or reject with, is told to the observers (`callbackFailed`). */
+/** Callbacks for the beginning and the end of a term. Their errors are reported to the observers (`callbackFailed`). */
 export interface CampaignCallbacks {
   /**
    * Called with the term when this instance is elected, or at once if it leads already. It may run as long as the term,
@@ -78,7 +79,7 @@ export interface CampaignCallbacks {
   onDemoted?: (reason: DemotionReason, term: Term) => unknown;
 }
 
-/** What one call to `campaign` may choose. */
+/** Options of one call to `campaign`. */
 export interface CampaignOptions extends CampaignCallbacks {
   /**
    * The lease of the leadership, renewed while this instance leads. If the leader dies, there is no leader for this

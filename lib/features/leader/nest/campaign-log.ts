@@ -4,7 +4,7 @@ import type { LockClient } from '../../../kernel/lock-client.js';
 import { quote, quoteSome } from '../../../kernel/util/quoted.js';
 import { loggerOf } from '../../../nest/log/logger-of.js';
 
-/** How long after the start of the application the summary is logged: campaigns begin in hooks that run after it. */
+/** The delay of the summary after the start of the application: campaigns begin in hooks that run after it. */
 const SUMMARY_AFTER_MS = 1_000;
 
 /**

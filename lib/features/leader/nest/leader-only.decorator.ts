@@ -63,7 +63,7 @@ export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodD
   };
 }
 
-/** What `@LeaderOnly` takes instead of a name. */
+/** Options of `@LeaderOnly` in place of a name. */
 export interface LeaderOnlyOptions {
   /**
    * The leadership to campaign for. All methods with the same name run on the same instance. Its lock is
@@ -81,7 +81,7 @@ export interface LeaderOnlyOptions {
    */
   leaseMs?: number;
   /**
-   * What the call does if the term is lost before the method has ended. `'throw'`: it then rejects with
+   * The behavior of the call if the term is lost before the method has ended. `'throw'`: it then rejects with
    * `LeaseLostError`, which has the result if the method finished; errors of the method win. `'ignore'`: it resolves to
    * the result. The `signal` of the term aborts at the loss in both cases.
    *

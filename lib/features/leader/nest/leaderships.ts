@@ -6,7 +6,7 @@ import { quote } from '../../../kernel/util/quoted.js';
 import type { RedisLockService } from '../../../nest/redis-lock.service.js';
 import type { Scan } from '../../../nest/scan.js';
 
-/** The metadata key of a class: its decorated methods, also those that it inherits. */
+/** The metadata key of a class: its decorated methods, including inherited ones. */
 const LEADER_ONLY = 'nestjs-redis-lock:leader-only';
 
 interface LeaderOnlyMethod {
@@ -66,7 +66,7 @@ const known = new WeakMap<RedisLockService, Map<string, Leadership>>();
 
 /**
  * Returns the leadership that all methods decorated with its name share. Begins the campaign if there has been none.
- * After `resign()`, the campaign is over until the application calls `campaign()` again.
+ * `resign()` ends the campaign until the application calls `campaign()` again.
  *
  * @throws InvalidLockOptionsError if it would begin a campaign with an invalid `leaseMs`
  */

@@ -54,7 +54,7 @@ export function typeormTransactional(options: TypeormTransactionalOptions): Tran
   return {
     current() {
       for (const name of dataSources) {
-        // In a transaction, the manager is that of the transaction.
+        // In a transaction, the manager belongs to it.
         const runner = getDataSourceByName(name)?.manager.queryRunner;
         if (!runner?.isTransactionActive) continue;
         const transaction = open.get(runner) ?? { runner };

@@ -11,10 +11,10 @@ import { createOwnerId, withTimeout } from '../../../kernel/store/ask.js';
 import { type FreedMessage, MARKS, type WatchReply } from '../../../kernel/store/watch-store.js';
 import { mergeSignals } from '../../../kernel/util/signals.js';
 
-/** How `locks.waitUntilFree()` waits. */
+/** Options of `locks.waitUntilFree()`. */
 export interface WaitUntilFreeOptions {
   /**
-   * How long to wait. 0 only looks, `Infinity` never gives up.
+   * Time to wait. 0 only checks, `Infinity` never gives up.
    *
    * @allowed 0 ms and more, or `Infinity`
    * @default the module's
@@ -30,8 +30,8 @@ export const WAIT_UNTIL_FREE_OPTIONS = new OptionTable({
 } satisfies OptionsOf<WaitUntilFreeOptions>);
 
 /**
- * How long a client counts as waiting after it has asked. Longer than it takes to notice that a connection is dead and
- * to make a new one.
+ * The time for which a client counts as waiting after it has asked. Longer than it takes to notice a dead connection
+ * and to make a new one.
  */
 const PLACE_MS = 10_000;
 
@@ -62,7 +62,7 @@ interface Question {
 }
 
 /**
- * All calls of this process that wait until one resource is free, and take nothing. They ask the store together, so a
+ * The calls of this process that wait until one resource is free, without taking it. They ask the store together, so a
  * thousand calls cost Redis no more than one. Each question renews the place of this process among those that are
  * notified, and finds a message lost.
  *
@@ -70,18 +70,18 @@ interface Question {
  * after that, or by a message about such a question.
  */
 class LockWatch extends Asker<WatchReply> implements WaitingTogether {
-  /** Of all attempts, for any of the calls. */
+  /** Shared by all calls. */
   readonly log = new AttemptLog();
   readonly #calls = new Set<WaitingCall>();
   #id: string;
   /** The last questions, by their marks. */
   readonly #questions: Question[] = [];
   #asked = 0;
-  /** Whether the store still has this process among the watchers, as far as is known. */
+  /** `true` if the store still has this process among the watchers, as far as is known. */
   #isWatching = false;
   /** When a message last made this process ask. */
   #lookedAt = -Infinity;
-  /** Whether another message came since. */
+  /** `true` if another message has come since. */
   #isLookDue = false;
 
   /** @param onEnd called when no call waits any more */
@@ -109,7 +109,7 @@ class LockWatch extends Asker<WatchReply> implements WaitingTogether {
     else this.#lookSoon();
   }
 
-  /** The message proves that the resource was free, unless it says nothing of when this process asked. */
+  /** The message proves that the resource was free, unless it predates this process's question. */
   freed({ mark, isFor }: FreedMessage): void {
     const question = mark === undefined ? undefined : this.#questions[mark];
     if (!isFor(question?.id ?? this.#id)) return;
@@ -251,7 +251,7 @@ export class LockWatches {
     }
   }
 
-  /** How many resources calls of this process wait for. */
+  /** The number of resources that calls of this process wait for. */
   get size(): number {
     return this.#watches.size;
   }

@@ -7,24 +7,27 @@ import { plainOrQuoted } from '../../../../kernel/util/quoted.js';
 /** The group of holders whose group is not known, for example because their leases have no label. */
 export const UNKNOWN_GROUP = '_unknown';
 
-/** How many groups of holders may come from labels. Another process writes those, so they must not take the place of ours. */
+/**
+ * The maximum number of groups of holders from labels. Another process writes those, so they must not take the place of
+ * ours.
+ */
 const MAX_FOREIGN_GROUPS = 100;
-/** How many processes of unknown groups are told apart. */
+/** The maximum number of processes of unknown groups. */
 const MAX_INSTANCES = 200;
-/** How many call sites are told apart: of one pair, and of all. */
+/** Limits on call sites: per pair, and in all. */
 const SITES_OF_A_PAIR = 4;
 const MAX_SITES = 400;
 
-/** What a call waits for: a group, or a process where its group is not known. */
+/** The holder that a call waits for: a group, or a process if its group is unknown. */
 export interface HolderKey {
   readonly group: string;
-  /** Only with the group `_unknown`, where the process is known. */
+  /** Only with the group `_unknown`, if the process is known. */
   readonly instanceId?: string | undefined;
-  /** Whether another process has named the group. */
+  /** `true` if another process has named the group. */
   readonly isForeign?: boolean;
 }
 
-/** Where calls come from that have waited, of one call in so many. */
+/** The origins of calls that have waited, sampled. */
 export interface SampledSite {
   readonly callSite: string;
   readonly calls: number;
@@ -34,15 +37,18 @@ export interface SampledSite {
 export interface Blocker {
   /** The group of the calls that waited. */
   readonly waiter: string;
-  /** The group of the holders they waited for; `_unknown` where it is not known, `_other` for all that have no group of their own. */
+  /**
+   * The group of the holders they waited for; `_unknown` if it is unknown, `_other` for all without a group of their
+   * own.
+   */
   readonly holder: string;
-  /** The process of those holders, where only that is known. */
+  /** The process of those holders, if only that is known. */
   readonly instanceId?: string;
   /** The time that all these calls have waited for them together, in milliseconds. */
   readonly waitedMs: number;
-  /** How many calls have waited for them. A call that has waited for two groups counts for both. */
+  /** The number of calls that have waited for them. A call that has waited for two groups counts for both. */
   readonly calls: number;
-  /** Where some of these calls came from: the sites of `acquire` and `tryAcquire`, of one call in 64. */
+  /** The sites of `acquire` and `tryAcquire` from which some of these calls came, of one call in 64. */
   readonly callSites: readonly SampledSite[];
   /** For people: `Orders.pay waited 3.2 s in 41 calls for NightlyReport.run`. */
   readonly text: string;
@@ -130,7 +136,7 @@ export class Blockers {
   }
 }
 
-/** Whether a name is among those that are told apart. A new one is, while there is room. */
+/** Returns true if a name has a counter of its own. A new one gets one while there is room. */
 function admits(known: Set<string>, name: string, most: number): boolean {
   if (!known.has(name) && known.size < most) known.add(name);
   return known.has(name);

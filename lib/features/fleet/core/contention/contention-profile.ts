@@ -23,7 +23,7 @@ interface ContentionDeps {
   /** The lease of this process with this token, or with a token that counts up from it. */
   readonly ownLease: (resource: string, fencingToken: number) => OwnLease | undefined;
   readonly waitingNow: () => Map<string, number>;
-  /** One of this many calls that have waited is asked where it came from; 0: none. */
+  /** The sampling interval for origins of calls that have waited; 0: none. */
   readonly callSiteEvery: number;
 }
 
@@ -39,25 +39,23 @@ interface Group {
 const TYPES = ['waiting', 'acquired', 'notAcquired', 'released', 'lost', 'releaseFailed'] as const;
 
 /**
- * Counts for which groups the calls of this process wait, from the events and from what the answers to its waiting calls
- * say of the holders. Until it is started, it does not listen, and costs nothing.
+ * Counts for which groups the calls of this process wait, from the events and from the holders in the replies to its
+ * waiting calls. Until it is started, it does not listen, and costs nothing.
  *
- * A wait is shared out in time: what is between two answers counts for the holder that the first of them has named, and
- * a change of holders inside this process counts from when it happens.
+ * A wait is split by time: the time between two replies counts for the holder in the first of them, and a change of
+ * holders inside this process counts from when it happens.
  */
 export class ContentionProfile {
   /** Stops to listen. Only set while it listens. */
   #unlisten: (() => void) | undefined;
-  /** The calls that waited already when it was started, by resource: it has not heard that their waits began. */
+  /** The calls that waited already when it was started, by resource: it received no event for them. */
   #unheard = new Map<string, number>();
   #startedAt = 0;
-  /** Whether `contention()` is used. Metrics count durations themselves. */
   #isCounting = false;
   #since = 0;
   #sinceWall = 0;
   #groups = new Map<string, Group>();
   #blockers = new Blockers();
-  /** How many calls of each group wait. */
   readonly #waiting = new Map<string, number>();
   /** By resource, while calls of this process wait for it. */
   readonly #timelines = new Map<string, WaitTimeline>();
@@ -75,7 +73,7 @@ export class ContentionProfile {
     this.#reset();
   }
 
-  /** What was counted since the start, or since the last reset. */
+  /** Returns the counts since the start, or since the last reset. */
   read(top: number, reset: boolean): Contention {
     this.start();
     const { clock, observers, instanceId } = this.deps;
@@ -166,7 +164,7 @@ export class ContentionProfile {
     this.deps.observers.onOrigin = undefined;
     if (this.#isCounting) {
       const { wait } = this.#group(group);
-      // A call that is refused at once says nothing of how long one takes. A candidate waits while another one leads.
+      // A call that is refused at once has no useful duration. A candidate waits while another one leads.
       if (type === 'acquired' ? !resource.startsWith(LEADER_PREFIX) : hasWaited) wait.record(waitedMs);
     }
     if (!hasWaited || this.#isUnheard(resource, waitedMs)) return;
@@ -185,17 +183,17 @@ export class ContentionProfile {
     if (this.#isCounting) this.#askForSite(pair);
   }
 
-  /** Whether this wait began before this listened, and so is not known well enough. */
+  /** Returns true if this wait began before this listened, so its start is unreliable. */
   #isUnheard(resource: string, waitedMs: number): boolean {
     const left = this.#unheard.get(resource);
-    // What waits since the same moment was heard.
+    // A wait since the same moment was received.
     if (!left || this.deps.clock.now() - waitedMs >= this.#startedAt) return false;
     if (left > 1) this.#unheard.set(resource, left - 1);
     else this.#unheard.delete(resource);
     return true;
   }
 
-  /** One of many calls that have just ended their wait says where it came from, if it knows. */
+  /** Samples the origin of calls that have just ended their wait. */
   #askForSite(pair: BlockedPair): void {
     const { observers, callSiteEvery } = this.deps;
     if (callSiteEvery === 0 || this.#sampled++ % callSiteEvery > 0) return;
@@ -209,7 +207,7 @@ export class ContentionProfile {
     };
   }
 
-  /** Of a lock that is shared, only an answer of Redis knows all holders. */
+  /** Only an answer of Redis names all holders of a shared lock. */
   #isHeldBy({ resource, mode, group, fencingToken }: LockEventOf<'acquired'>): void {
     const timeline = this.#timelines.get(resource);
     if (timeline === undefined || isSharedMode(mode)) return;
@@ -222,14 +220,14 @@ export class ContentionProfile {
     const { resource, fencingToken, group, heldMs } = event;
     if (this.#isCounting) this.#group(group).hold.record(heldMs);
     const timeline = this.#timelines.get(resource);
-    // The next lease may have begun before the end of this one is told.
+    // The next lease may begin before the event for the end of this one.
     if (timeline?.ownToken === fencingToken) timeline.ended(this.deps.clock.now());
   }
 
-  /** What an answer of Redis, or this process itself, says of the holders at this moment. */
+  /** Takes the holders at this moment from Redis, or from this process itself. */
   #seen(resource: string, holders: readonly Holder[]): void {
     const timeline = this.#timelines.get(resource);
-    // An answer that names no holder says nothing new.
+    // An answer without holders adds nothing.
     if (timeline === undefined || holders.length === 0) return;
     timeline.ownToken = undefined;
     const heldMs = holders.reduce((shortest, holder) => Math.min(shortest, holder.heldMs), Infinity);

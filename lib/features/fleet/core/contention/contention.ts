@@ -25,10 +25,10 @@ export const CONTENTION_SETTINGS = new OptionTable({
   callSiteEvery: integer(0, 1_000_000, 'calls').default(64),
 } satisfies OptionsOf<ContentionSettings>);
 
-/** What `locks.contention()` takes. */
+/** Options of `locks.contention()`. */
 export interface ContentionOptions {
   /**
-   * How many groups and pairs of groups to return, longest waits first.
+   * The maximum number of groups and pairs of groups to return, longest waits first.
    *
    * @allowed 1 to 1000
    * @default 50
@@ -47,20 +47,22 @@ export const CONTENTION_OPTIONS = new OptionTable({
   reset: flag().default(false),
 } satisfies OptionsOf<ContentionOptions>);
 
-/** How one group of calls of this process waits and holds. */
+/** The waits and holds of one group of calls of this process. */
 export interface GroupContention {
   /** `Class.method` of a decorated method, or a part of the resource; `_other` for all that have none of their own. */
   readonly group: string;
-  /** How many of its calls wait at this moment. */
+  /** The number of its calls that wait at this moment. */
   readonly waiting: number;
-  /** How many of its calls had to wait, and have ended their wait. The others were granted or refused at once. */
+  /**
+   * The number of its calls that had to wait, and have ended their wait. The others were granted or refused at once.
+   */
   readonly waited: number;
   /**
-   * How long its calls to acquire took: all that were granted, and those that waited in vain. A call that was refused at
+   * Durations of its calls to acquire: granted ones, and the ones that waited and failed. A call that was refused at
    * once, such as a busy `tryAcquire`, is left out, and so are the candidates of a leadership.
    */
   readonly wait: Durations;
-  /** How long it held its leases that have ended. */
+  /** Durations of its leases that have ended. */
   readonly hold: Durations;
 }
 
@@ -74,7 +76,7 @@ export interface Contention {
   readonly since: number;
   /** For how long that is, in milliseconds. */
   readonly forMs: number;
-  /** The groups, those with the longest waits first. */
+  /** The groups, the longest waits first. */
   readonly groups: readonly GroupContention[];
   /** Which group has waited for which, the longest waits first. */
   readonly blockers: readonly Blocker[];

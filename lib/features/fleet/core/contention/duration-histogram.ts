@@ -1,6 +1,6 @@
 import { DURATION_BUCKETS_MS } from '../../../../kernel/util/durations.js';
 
-/** How long something took, of many calls. All times are milliseconds. */
+/** The durations of many calls, in milliseconds. */
 export interface Durations {
   readonly count: number;
   readonly totalMs: number;
@@ -9,7 +9,9 @@ export interface Durations {
   /** 19 of 20 took no longer. As exact as the buckets. */
   readonly p95Ms: number;
   readonly maxMs: number;
-  /** How many fell into each bucket: up to 1 ms, 2 ms, 5 ms, 10, 25, 50, 100, 250, 500 ms, 1 s, 2.5, 5, 10, 30, 60 s; longer. */
+  /**
+   * The number in each bucket: up to 1 ms, 2 ms, 5 ms, 10, 25, 50, 100, 250, 500 ms, 1 s, 2.5, 5, 10, 30, 60 s; longer.
+   */
   readonly buckets: readonly number[];
 }
 

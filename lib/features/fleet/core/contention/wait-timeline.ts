@@ -7,7 +7,10 @@ interface Stretch {
   readonly holders: readonly HolderKey[];
 }
 
-/** How many stretches are kept of one resource. A call that has waited through more of them has waited for too many to name. */
+/**
+ * The maximum number of stretches of one resource. A call that has waited through more of them has waited for too many
+ * to name.
+ */
 const MAX_STRETCHES = 256;
 
 const UNKNOWN: HolderKey = { group: UNKNOWN_GROUP };
@@ -15,9 +18,8 @@ const TOO_MANY: readonly HolderKey[] = [{ group: OTHER_GROUP }];
 
 /** Which groups held one resource, and when, for as long as calls of this process wait for it. */
 export class WaitTimeline {
-  /** How many calls wait. */
   waiting = 0;
-  /** The token of the one holder, where that is a lease of this process. */
+  /** The token of the one holder, if that is a lease of this process. */
   ownToken: number | undefined;
   readonly #stretches: Stretch[] = [];
   /** When the last holders stopped holding it, if that is known. */
@@ -29,7 +31,6 @@ export class WaitTimeline {
     const last = stretches.at(-1);
     const from = last ? Math.max(this.#endedAt ?? since, last.from) : since;
     this.#endedAt = undefined;
-    // What begins at the same moment replaces it.
     if (last?.from === from) stretches.pop();
     const before = stretches.at(-1);
     if (before && areSame(before.holders, holders)) return;
@@ -40,8 +41,8 @@ export class WaitTimeline {
   }
 
   /**
-   * The holders have ended. The time until the next ones are known counts for those: the next one in the queue is granted
-   * at once, and an answer of Redis says a moment later which one that is.
+   * The holders have ended. The time until the next ones are known counts for those: the next one in the queue is
+   * granted at once, and Redis names it a moment later.
    */
   ended(at: number): void {
     this.#endedAt ??= at;

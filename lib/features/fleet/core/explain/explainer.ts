@@ -11,7 +11,7 @@ import { type JobOverlap, type LockCause, LockExplanation, type OwnHold, type Ow
 import { likelyCause, seenLease, silentWaiters, type Wanted } from './likely-cause.js';
 import { describeCause, describeCircle, describeHolding, describeOverlap, describeWaiting } from './sentences.js';
 
-/** What `locks.explain()` takes: what you know of a call that was refused. */
+/** Options of `locks.explain()`: the known facts about a call that was refused. */
 export interface ExplainOptions {
   /**
    * The mode of a rejected call, to check whether it fits.
@@ -33,7 +33,7 @@ export const EXPLAIN_OPTIONS = new OptionTable({
   permits: atLeast(1, 'permits'),
 } satisfies OptionsOf<ExplainOptions>);
 
-/** Only where the holders live, they may wait for others. */
+/** Only live holders may wait for others. */
 const MAY_BE_DEADLOCK: readonly LockCause[] = ['inUse', 'holderSlow', 'heldByThisProcess'];
 /** A roll call takes up to 300 ms, and Redis may be slow. */
 const ASKED_MS = 1_000;
@@ -70,7 +70,7 @@ export class Explainer {
     return deadlock === undefined ? seen : explainState(state, own, options, { deadlock });
   }
 
-  /** Where this cannot be asked, or is not answered in time, the look at Redis says what it says. */
+  /** If this fails or times out, the state in Redis must do. */
   async #answerOf<T>(asked: Promise<T>): Promise<T | undefined> {
     const answer = await withTimeout(this.deps.alarms, asked, ASKED_MS);
     return answer.outcome === 'answered' ? answer.value : undefined;

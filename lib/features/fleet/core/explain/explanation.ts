@@ -8,7 +8,10 @@ const LOCK_CAUSES = [
   'inUse',
   /** The holder has it for 5 s or longer, no renewal is overdue, and other calls wait. */
   'holderSlow',
-  /** The lease runs out and was not renewed when it was due: the holder has died, stands still or cannot reach Redis. */
+  /**
+   * The lease is about to expire and was not renewed when it was due: the holder has died, is blocked or cannot reach
+   * Redis.
+   */
   'holderDead',
   /** The lease is never renewed: it was acquired with `watchdog: false`. */
   'fixedLease',
@@ -20,7 +23,7 @@ const LOCK_CAUSES = [
   'leadership',
   /** The processes in the queue do not keep their places any more. */
   'deadWaiters',
-  /** Its holder has released it, but it stays taken until `minHoldMs` is over. */
+  /** Its holder has released it, but it stays taken until `minHoldMs` has passed. */
   'kept',
   /** It is in use in another mode than it is asked for, or as a semaphore of another size. */
   'mismatch',
@@ -33,18 +36,21 @@ const LOCK_CAUSES = [
 ] as const;
 export type LockCause = (typeof LOCK_CAUSES)[number];
 
-/** What `locks.explain()` resolves to: frozen, and JSON says all of it. */
+/** The result of `locks.explain()`: frozen, and completely in JSON. */
 export class LockExplanation {
   /** All sentences in one text. */
   readonly text: string;
 
   constructor(
     readonly resource: string,
-    /** The likely cause of what is seen. */
+    /** The likely cause. */
     readonly cause: LockCause,
-    /** What a person should know, the most important first: the holders, the waiters, the cause, and what to do. Names are escaped. */
+    /**
+     * The explanation for a person, the most important sentence first: the holders, the waiters, the cause, and the
+     * remedy. Names are escaped.
+     */
     readonly sentences: readonly string[],
-    /** What Redis has answered, as `locks.inspect()` shows it. */
+    /** The state in Redis, as in `locks.inspect()`. */
     readonly state: LockState,
   ) {
     this.text = sentences.join(' ');
@@ -63,9 +69,9 @@ export interface OwnHold {
   readonly group: string;
   readonly heldMs: number;
   readonly isRenewed: boolean;
-  /** Whether the async context that asks holds it. */
+  /** `true` if the asking async context holds it. */
   readonly isOfThisCall: boolean;
-  /** Whether its work has ended, and a database transaction keeps it. */
+  /** `true` if its work has ended, but a database transaction keeps it. */
   readonly isKeptByTransaction: boolean;
 }
 
@@ -76,13 +82,13 @@ export interface JobOverlap {
   readonly lastAt: number;
 }
 
-/** What this process knows of a resource without asking. */
+/** The part that this process knows without asking. */
 export interface OwnPart {
   readonly instanceId: string;
   readonly holds: readonly OwnHold[];
   readonly waiting: number;
-  /** How long the call that waits longest has waited. */
+  /** The time that the longest wait has taken so far. */
   readonly longestWaitMs: number;
-  /** Whether the lease that its first waiting call asks for is renewed. */
+  /** The lease that its first waiting call asks for. */
   readonly wanted: { readonly watchdog: boolean } | undefined;
 }

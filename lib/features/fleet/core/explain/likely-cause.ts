@@ -15,14 +15,14 @@ const LATE_KEEP = 1.5;
 /** A machine may be slow, and a first try may fail. */
 const KEEP_SLACK_MS = 1_000;
 
-/** What can be said of the lease of one holder. */
+/** Facts about the lease of one holder. */
 export interface SeenLease {
   readonly holder: Holder;
-  /** Of this process. */
+  /** Set if this process holds it. */
   readonly own: OwnHold | undefined;
-  /** How long ago it was renewed, or granted. */
+  /** The time since it was renewed, or granted. */
   readonly renewedMsAgo: number;
-  /** Whether it was never renewed. */
+  /** `true` if it was never renewed. */
   readonly isFirst: boolean;
   /** `renewing`: in time, or not due yet. `overdue`: not renewed in time. `fixed`: never renewed. */
   readonly status: 'renewing' | 'overdue' | 'fixed';
@@ -41,12 +41,12 @@ export function seenLease(holder: Holder, own: OwnPart): SeenLease {
   };
 }
 
-/** How long after the last one a holder should renew its lease. */
+/** Returns the time after the last renewal at which a holder should send the next one. */
 export function renewalDueMs({ leaseMs }: Pick<Holder, 'leaseMs'>): number {
   return leaseMs / 3;
 }
 
-/** How long a renewal has been due. Negative or 0 before that, and for a moment after it. */
+/** Returns the lateness of a renewal. Negative or 0 before it is due, and for a moment after it. */
 export function renewalLateMs({ holder, renewedMsAgo: agoMs }: SeenLease): number {
   return agoMs - renewalDueMs(holder) - SLACK_MS;
 }
@@ -71,9 +71,9 @@ export function overdueKeepMs(leaseMs: number): number {
 /** The waiters of other processes that do not keep their places in time. */
 export interface SilentWaiters {
   readonly count: number;
-  /** How long ago each of them kept its place, at least. */
+  /** The minimum time since each of them kept its place. */
   readonly keptMsAgo: number;
-  /** How often a living waiter with such a lease keeps its place. */
+  /** The interval at which a living waiter with such a lease keeps its place. */
   readonly periodMs: number;
 }
 
@@ -96,13 +96,13 @@ export function silentWaiters(waiters: readonly LockWaiter[], { instanceId }: Ow
 /** A holder is slow if it has held the lock for this long, and others wait. */
 const SLOW_MS = 5_000;
 
-/** What a call wants to ask for, or asks for now. */
+/** The request of a call that waits, or would be made. */
 export interface Wanted {
   readonly mode?: LockMode | undefined;
   readonly permits?: number | undefined;
 }
 
-/** The most likely reason why a call cannot get the resource: that of the first rule that fits. */
+/** Returns the most likely reason why a call cannot get the resource, by the first rule that fits. */
 export function likelyCause(
   state: LockState,
   leases: readonly SeenLease[],
@@ -116,7 +116,7 @@ export function likelyCause(
   if (leases.some((lease) => lease.own?.isOfThisCall)) return 'heldByThisCall';
   if (leases.some((lease) => lease.own?.isKeptByTransaction)) return 'transaction';
   if (isMismatch(state, wanted)) return 'mismatch';
-  // A dead holder is in the way of all calls, whatever the other holders do that share the resource with it.
+  // A dead holder blocks all calls, whatever the other holders do that share the resource with it.
   if (leases.some(({ holder }) => holder.isKept)) return 'kept';
   const isDead = leases.some(({ status }) => status === 'overdue');
   if (isDead && isSilentQueue) return 'deadWaiters';
@@ -144,7 +144,10 @@ function causeOfFree({ waiters }: LockState, { instanceId }: OwnPart, isSilentQu
   return isSilentQueue ? 'deadWaiters' : 'inUse';
 }
 
-/** Whether a call that asks as this one does, or one that waits, can never be granted as the resource is in use now. */
+/**
+ * Returns true if a call like this one, or one that waits, can never be granted while the resource is used as it is
+ * now.
+ */
 function isMismatch({ mode, permits, waiters }: LockState, wanted: Wanted): boolean {
   const isSemaphore = mode === 'semaphore';
   if (wanted.permits !== undefined && (!isSemaphore || wanted.permits > permits!.total)) return true;

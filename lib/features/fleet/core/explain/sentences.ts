@@ -17,7 +17,7 @@ import {
   type Wanted,
 } from './likely-cause.js';
 
-/** How many holders and waiters are named. */
+/** The number of holders and waiters in a sentence. */
 const NAMED = 3;
 
 /** Which processes hold it, and how its lease is renewed. */
@@ -226,7 +226,7 @@ export function describeOverlap({ ranMs, lastAt }: JobOverlap, leases: readonly 
   ];
 }
 
-/** A holder that has renewed its lease in time may have died since. Of this process, that is known. */
+/** A holder that has renewed its lease in time may have died since, except in this process. */
 function describeHealth(leases: readonly SeenLease[]): string {
   const others = leases.filter(({ holder }) => !holder.isThisProcess);
   if (others.length === 0) return 'Nothing is wrong.';
@@ -249,7 +249,7 @@ function describeSlow(leases: readonly SeenLease[]): string {
   );
 }
 
-/** Of a holder that has renewed its lease, it is known only that it was alive then. */
+/** A renewed lease only proves that its holder was alive then. */
 function describeDoubt(leases: readonly SeenLease[], ttlMs: number): string {
   const slow = leases.filter(isSlow);
   if (slow.some(({ holder }) => holder.isThisProcess)) return '';

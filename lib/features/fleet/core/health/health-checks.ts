@@ -12,10 +12,10 @@ import {
 } from '../../../../kernel/store/store-probe.js';
 import { milliseconds, type OptionsOf, OptionTable } from '../../../../kernel/api/validation.js';
 
-/** What `locks.health()` takes. */
+/** Options of `locks.health()`. */
 export interface HealthOptions {
   /**
-   * How long to wait for Redis before it counts as down. The default is below Kubernetes' timeout of one second.
+   * Time to wait for Redis before it counts as down. The default is below Kubernetes' timeout of one second.
    *
    * @allowed 1 ms to 60 s
    * @default 800
@@ -30,34 +30,34 @@ export const HEALTH_OPTIONS = new OptionTable({
 /** One leadership that this process campaigns for. */
 export interface LeadershipHealth {
   readonly name: string;
-  /** Whether this process leads. */
+  /** `true` if this process leads. */
   readonly isLeader: boolean;
 }
 
-/** What `locks.health()` resolves to. It has no addresses, no names of resources and no credentials. */
+/** The result of `locks.health()`. It has no addresses, no names of resources and no credentials. */
 export interface LockHealth {
   /**
-   * `up`: a lock could be taken now. `degraded`: so too, but something is wrong, and `problems` says what. `down`: no
-   * lock, or not every lock, could be taken now.
+   * `up`: a lock could be taken now. `degraded`: so too, but `problems` is not empty. `down`: no lock, or not every
+   * lock, could be taken now.
    */
   readonly status: 'up' | 'degraded' | 'down';
   readonly topology: LockTopology;
   /**
-   * How long a script that writes took, in milliseconds: on the slowest server that was needed. `null` if too few
+   * The round trip of a script that writes, in milliseconds: on the slowest server that was needed. `null` if too few
    * servers have answered.
    */
   readonly roundTripMs: number | null;
-  /** How many servers there are, how many must be up, and how many are. */
+  /** The number of servers, of needed ones, and of the ones that are up. */
   readonly servers: { readonly total: number; readonly needed: number; readonly up: number };
-  /** What is wrong. Empty when `status` is `up`. */
+  /** The problems. Empty when `status` is `up`. */
   readonly problems: readonly HealthProblem[];
-  /** How many leases this process holds, those of leaderships and jobs among them. */
+  /** The number of leases that this process holds, including leaderships and jobs. */
   readonly held: number;
-  /** How many calls of this process wait for a lock. Candidates for a leadership are not counted. */
+  /** The number of calls of this process that wait for a lock, without candidates for a leadership. */
   readonly waiting: number;
-  /** How long the oldest of those calls has waited, in milliseconds; 0 if none waits. */
+  /** The wait of the oldest of those calls so far, in milliseconds; 0 if none waits. */
   readonly oldestWaitMs: number;
-  /** How long ago a renewal failed last, in milliseconds; `null` if none has failed. */
+  /** Milliseconds since a renewal failed last; `null` if none has failed. */
   readonly lastRenewalFailureMs: number | null;
   /** The leaderships that this process campaigns for. */
   readonly leaderships: readonly LeadershipHealth[];
@@ -76,7 +76,7 @@ const SHUTTING_DOWN: StoreProblem = {
 };
 
 /**
- * Says whether a lock could be taken now. Keeps nothing between two checks: a store sends no second probe to a server
+ * Checks whether a lock could be taken now. Keeps nothing between two checks: a store sends no second probe to a server
  * that has not answered the first one, so checks at the same time share one.
  */
 export class HealthChecks {
@@ -91,7 +91,7 @@ export class HealthChecks {
     return { ...judge(probe, answers, this.deps.closing.aborted), ...this.#ownState() };
   }
 
-  /** The answer of each server; a problem where there is none in time. */
+  /** Returns the answer of each server, or a problem if it is late. */
   async #answersTo({ servers }: StoreProbe, timeoutMs: number): Promise<readonly ServerHealth[]> {
     const { clock, defaults } = this.deps;
     const answers: (ServerHealth | undefined)[] = servers.map(() => undefined);

@@ -13,7 +13,7 @@ type Wait = FleetAnswer['waiting'][number];
 
 const HEALTH = ['up', 'renewalsFail', 'shuttingDown'] as const;
 
-/** Writes entries as long as there is room. @returns those that have been written */
+/** Writes entries as long as there is room. @returns the written ones */
 class Room {
   constructor(public left: number) {}
 
@@ -95,8 +95,8 @@ function rowOfWait({ call, resource, mode, waitedMs, place, group, callSite = ''
 /**
  * Reads an answer. Any program that may write the keys can have written it, so each value is checked.
  *
- * @param clientId under which it stands: the instance id has to fit
- * @returns `undefined` for what this version does not write, or cannot read
+ * @param clientId its key: the instance id has to fit
+ * @returns `undefined` for text that this version does not write, or cannot read
  */
 export function readAnswer(text: string, clientId: string): FleetAnswer | undefined {
   if (text.length > MAX_ANSWER_BYTES || Buffer.byteLength(text) > MAX_ANSWER_BYTES) return undefined;

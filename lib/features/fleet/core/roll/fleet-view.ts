@@ -18,7 +18,7 @@ import { FLEET_OPTIONS, type FleetAnswer, type FleetOptions, type LockFleet } fr
 import { InstanceReport, type OwnSources } from './instance-report.js';
 import { Scope } from './scope.js';
 
-/** Where a roll call about something else stands, it is over in a second. So often another turn is waited for. */
+/** A roll call about something else ends within a second. Another turn is waited for this often. */
 const MAX_TURNS = 10;
 /** Messages of other programs may come in between. It is less than an asking process waits. */
 const LOOK_EVERY_MS = 250;
@@ -45,7 +45,7 @@ interface Answers {
   readonly withinMs: number;
 }
 
-/** A roll call, and since when it stands, at the earliest. */
+/** A roll call, and the earliest time at which it may have begun. */
 interface BegunRollCall {
   readonly call: StandingRollCall;
   readonly since: number;
@@ -68,8 +68,8 @@ export class FleetView {
   }
 
   /**
-   * Answers to the roll call that stands, which is one a second at most. A program that may publish must not keep this
-   * process busy: so it looks at few messages.
+   * Answers the current roll call, at most one a second. A program that may publish must not keep this process busy, so
+   * it checks few messages.
    */
   called(call: RollCall): void {
     const { clock, store } = this.#deps;
@@ -89,7 +89,7 @@ export class FleetView {
     const heardAt = (this.#answeredAt = clock.now());
     await settle();
     const answer = this.#own.read(Scope.read(scope), clock.now() - heardAt);
-    // Where the store does not take it, the asking process tells that this one is silent.
+    // If the store refuses it, the asking process lists this one as silent.
     await rollCalls.answer(nonce, writeAnswer(answer)).catch(() => {});
   }
 
@@ -127,13 +127,13 @@ export class FleetView {
     };
   }
 
-  /** The client ids of all that have an inbox; nothing where that cannot be known. @throws LockUnavailableError */
+  /** Returns the client ids of all that have an inbox; nothing if unknown. @throws LockUnavailableError */
   async connected(): Promise<readonly string[] | undefined> {
     const { rollCalls } = this.#deps.store;
     return rollCalls && (await this.#ask(() => rollCalls.connected()));
   }
 
-  /** What calls of all instances wait for while they hold something; nothing where they cannot be asked. */
+  /** Returns the waits of calls that hold something, in all instances; nothing if they cannot be asked. */
   nestedWaits(): Promise<NestedWaits> | undefined {
     const { rollCalls } = this.#deps.store;
     return rollCalls && this.#nestedWaits(rollCalls);
@@ -169,13 +169,13 @@ export class FleetView {
       const askedAt = clock.now();
       await this.#untilAnswered(call, askedAt + timeoutMs, rollCalls);
       const texts = await this.#ask(() => rollCalls.read(call.nonce));
-      // This process stood still until the answers were gone.
+      // The event loop was blocked until the answers had expired.
       if (clock.now() - askedAt > ANSWERS_KEEP_MS - ROLL_CALL_EVERY_MS && !isLast) continue;
       return this.#read(begun, texts, scope, rollCalls);
     }
   }
 
-  /** Begins a roll call, or joins the one that stands, once that is about the same. */
+  /** Begins a roll call, or joins the current one, once that is about the same. */
   async #callFor(scope: Scope, rollCalls: RollCalls): Promise<BegunRollCall> {
     const { clock, random, closing } = this.#deps;
     for (let turn = 1; ; turn++) {
@@ -183,7 +183,7 @@ export class FleetView {
       const sentAt = clock.now();
       const standing = await this.#ask(() => rollCalls.call(call));
       const begun = { call: standing, since: sentAt - standing.ageMs };
-      // What is about all has all of it, unless there is more than an answer can list.
+      // Answers about everything cover each scope, unless there is more than an answer can list.
       if (standing.scope === call.scope || (turn >= MAX_TURNS && standing.scope === '')) return begun;
       const waitMs = ROLL_CALL_EVERY_MS - standing.ageMs + random.fraction() * LOOK_MS.longest;
       if (turn < 2 * MAX_TURNS && (await pause(clock, waitMs, closing)) === 'time') continue;
@@ -212,7 +212,7 @@ export class FleetView {
     const read = [...texts].map(([clientId, text]) => readAnswer(text, clientId));
     const instances = read.filter((answer) => answer !== undefined);
     const unreadable = read.length - instances.length;
-    // This process may not hear messages, and can tell all the same.
+    // Lists this process even if it receives no messages.
     if (!texts.has(own)) instances.push(this.#own.read(scope, 0));
     const readAt = this.#deps.clock.now();
     instances.sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
@@ -273,7 +273,7 @@ function nestedWaitsOf({ instanceId, waiting, held }: FleetAnswer, own: string):
   });
 }
 
-/** What the caller wants to see of an answer, which may be one to another question. */
+/** Returns the part of an answer that the caller asked for. It may answer another question. */
 function shownOf(answer: FleetAnswer, scope: Scope, limit: number, instanceId: string): LockFleet['instances'][number] {
   const held = answer.held.filter(({ resource, group }) => scope.has(resource, () => group));
   const waiting = answer.waiting.filter(({ resource, group }) => scope.has(resource, () => group));

@@ -16,10 +16,9 @@ export const VERSION = '0.1.0';
 const MAX_ENTRIES = 100;
 /** More than any call has waited. */
 const MAX_AGE_MS = 1e12;
-/** For how long a failed renewal and a standstill are told. */
+/** A failed renewal and a blocked event loop are reported for this long. */
 const LATELY_MS = 60_000;
 
-/** What is told of this process. */
 export interface OwnSources extends Runtime {
   readonly localQueues: LocalQueues;
   readonly watchdog: Watchdog;
@@ -28,7 +27,7 @@ export interface OwnSources extends Runtime {
   readonly onBlocked: (listener: (blocked: BlockedTime) => void) => () => void;
 }
 
-/** What this process says of itself, out of what it has in memory. */
+/** The report of this process, from its memory. */
 export class InstanceReport {
   readonly #startedAt: number;
   readonly #host = hostname();
@@ -56,7 +55,7 @@ export class InstanceReport {
       [...localQueues.waits()].filter(({ resource, options }) =>
         scope.has(resource, () => groupOf(resource, options.group)),
       ),
-      // Those that hold something first: they may be part of a deadlock.
+      // Calls that hold something first: they may be part of a deadlock.
       ({ startedAt, holds }) => (holds.length > 0 ? startedAt - MAX_AGE_MS : startedAt),
     );
     const leading = leaderships();

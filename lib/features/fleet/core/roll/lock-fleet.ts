@@ -3,7 +3,7 @@ import type { Holder } from '../../../../kernel/api/holder.js';
 import type { LockMode } from '../../../../kernel/api/lock-mode.js';
 import { flag, integer, milliseconds, type OptionsOf, OptionTable, text } from '../../../../kernel/api/validation.js';
 
-/** What `locks.fleet()` takes. */
+/** Options of `locks.fleet()`. */
 export interface FleetOptions {
   /**
    * Lists only leases and waiting calls of resources whose names start with this; an empty text lists all.
@@ -20,15 +20,15 @@ export interface FleetOptions {
    */
   group?: string;
   /**
-   * How many leases and waiting calls to list per instance, the oldest first. An answer has at most 4 kB, so it may
-   * list fewer.
+   * The maximum number of leases and waiting calls to list per instance, the oldest first. An answer has at most 4 kB,
+   * so it may list fewer.
    *
    * @allowed 1 to 100
    * @default 100
    */
   limit?: number;
   /**
-   * How long to wait for answers. Ends sooner once all instances that Redis knows have answered.
+   * Time to wait for answers. Ends sooner once all instances that Redis knows have answered.
    *
    * @allowed 10 ms to 4 s
    * @default 300
@@ -58,13 +58,13 @@ interface FleetLease {
   readonly fencingToken: number;
   /** For how long this call has held it, in milliseconds. */
   readonly heldMs: number;
-  /** What is left of the lease unless it is renewed, as that process trusts it, in milliseconds. */
+  /** The rest of the lease unless it is renewed, as that process trusts it, in milliseconds. */
   readonly leftMs: number;
   /** The group of the call, as events and metrics have it. */
   readonly group: string;
-  /** Whether that process renews it. */
+  /** `true` if that process renews it. */
   readonly isRenewed: boolean;
-  /** Where `acquire` was called, for a lease that has been held for more than half a second. */
+  /** The site of the `acquire` call, for a lease that has been held for more than half a second. */
   readonly callSite?: string;
 }
 
@@ -74,25 +74,24 @@ interface FleetWait {
   readonly call: number;
   readonly resource: string;
   readonly mode: LockMode;
-  /** How long it has waited, in milliseconds. */
+  /** Its wait so far, in milliseconds. */
   readonly waitedMs: number;
   /** Its place in the queue of Redis, counted from 1. Only known of the first call of an instance. */
   readonly place?: number;
   readonly group: string;
-  /** Where the call was made, for calls inside of work under a lease. Not known of all. */
+  /** The site of the call, for calls inside of work under a lease. Not known for all. */
   readonly callSite?: string;
   /**
-   * The leases that its caller holds meanwhile: by the work that it is part of, and the parts that a call for several
-   * resources has already. The same resource and token stand in `held` of that
-   * instance, unless they are among those that it does not list.
+   * The leases that its caller holds: by the work that it belongs to, and the parts that a call for several resources
+   * already has. `held` of that instance has the same resource and token, unless its list was cut.
    */
   readonly holds: readonly { readonly resource: string; readonly fencingToken: number }[];
 }
 
-/** What one instance says of itself: one lock service of one process. */
+/** The report of one instance: one lock service of one process. */
 interface FleetInstance {
   readonly instanceId: string;
-  /** Whether it is the instance that has asked. */
+  /** `true` for the instance that asked. */
   readonly isThisInstance: boolean;
   readonly host: string;
   readonly pid: number;
@@ -100,37 +99,40 @@ interface FleetInstance {
   readonly version: string;
   /** For how long its lock service has existed, in milliseconds. */
   readonly uptimeMs: number;
-  /** How long one turn of its event loop took when it was asked, in milliseconds. */
+  /** The duration of one turn of its event loop when it was asked, in milliseconds. */
   readonly loopDelayMs: number;
-  /** The longest time within the last minute for which it stood still, as its renewals have noticed, in milliseconds. */
+  /**
+   * The longest time within the last minute for which its event loop was blocked, as its renewals have noticed, in
+   * milliseconds.
+   */
   readonly blockedMs: number;
-  /** Whether messages of grants are known to arrive there. If not, its waiting calls ask every second. */
+  /** `true` if messages of grants are known to arrive there. If not, its waiting calls ask every second. */
   readonly hearing: boolean;
   /** `renewalsFail`: a renewal has failed within the last minute. `shuttingDown`: it takes no new locks. */
   readonly health: 'up' | 'renewalsFail' | 'shuttingDown';
-  /** Its leases, those that are held for the longest time first. */
+  /** Its leases, the longest held first. */
   readonly held: readonly FleetLease[];
-  /** Its waiting calls: those that hold something first, and of each kind those that have waited for the longest time. */
+  /** Its waiting calls: first the ones that hold something, each sorted by the longest wait. */
   readonly waiting: readonly FleetWait[];
   /** The leaderships that it campaigns for. */
   readonly leaderships: readonly { readonly name: string; readonly isLeader: boolean }[];
   /** The singleton jobs whose code it has. */
   readonly jobs: readonly string[];
   /**
-   * What has happened there within the last minute. Counting begins with the first roll call, and ends a minute after
-   * the last one: `null` in the first answer. `forMs` says for how long it has counted.
+   * Counts of the last minute in that instance. Counting begins with the first roll call, and ends a minute after the
+   * last one: `null` in the first answer. `forMs` is the time for which it has counted.
    */
   readonly lastMinute: {
     readonly forMs: number;
-    /** How many leases were granted. */
+    /** The number of granted leases. */
     readonly acquired: number;
-    /** How many calls were not granted what they wanted. */
+    /** The number of calls that were not granted. */
     readonly notAcquired: number;
     readonly lost: number;
   } | null;
   /**
-   * Which groups its calls have waited for, those with the longest waits first: five at most, of the last five to ten
-   * minutes. Counted as `lastMinute` is.
+   * The groups that its calls have waited for, the longest waits first: five at most, of the last five to ten minutes.
+   * Counted like `lastMinute`.
    */
   readonly blockers: readonly {
     /** The group of the calls that waited. */
@@ -140,7 +142,7 @@ interface FleetInstance {
     readonly waitedMs: number;
     readonly calls: number;
   }[];
-  /** How many of each it does not list. */
+  /** The numbers of entries that were left out. */
   readonly more: {
     readonly held: number;
     readonly waiting: number;
@@ -152,31 +154,31 @@ interface FleetInstance {
 /** A holder that no instance has listed. */
 interface UnlistedHolder extends Holder {
   readonly resource: string;
-  /** Whether its instance has answered, and so is alive. Its list may have been too long. */
+  /** `true` if its instance has answered, and so is alive. Its list may have been too long. */
   readonly hasAnswered: boolean;
 }
 
-/** What `locks.fleet()` resolves to: what each instance said of itself. It has no secrets, and JSON has all of it. */
+/** The result of `locks.fleet()`: the report of each instance. It has no secrets, and is completely in JSON. */
 export interface LockFleet {
   /** The name of the lock service that has asked. */
   readonly service: string;
   /** When the question was sent, by the clock of Redis, in epoch milliseconds. Callers within a second share it. */
   readonly askedAt: number;
   /**
-   * `complete`: all instances have answered that Redis knew of. `partial`: some have not, or an answer could not be read.
-   * `unknown`: Redis could not say how many there are, as a cluster cannot.
+   * `complete`: all instances that Redis knew have answered. `partial`: some have not, or an answer could not be read.
+   * `unknown`: Redis does not know their number, for example on a cluster.
    */
   readonly completeness: 'complete' | 'partial' | 'unknown';
-  /** How many instances were asked, as Redis has counted; `null` if it could not. */
+  /** The number of instances that Redis asked; `null` if it does not know. */
   readonly asked: number | null;
-  /** Those that have answered, by their ids. */
+  /** The instances that have answered, by their ids. */
   readonly instances: readonly FleetInstance[];
   /**
-   * The ids of instances that are connected and have not answered: frozen, too busy, not able to hear, or of an old
+   * The ids of instances that are connected and have not answered: frozen, too busy, without messages, or of an old
    * version. On a cluster, and without the right `+pubsub|channels`, not all of them are known.
    */
   readonly silent: readonly string[];
-  /** How many answers could not be read: forged, too long, or of a newer version. */
+  /** The number of answers that could not be read: forged, too long, or of a newer version. */
   readonly unreadable: number;
   /**
    * Holders that no instance has listed: dead ones, above all. Found of resources that a listed call waits for, at most
@@ -184,12 +186,12 @@ export interface LockFleet {
    */
   readonly unlisted: readonly UnlistedHolder[];
   /**
-   * Calls that wait for each other in a circle: each wants what the next one holds. Found among the calls that are
-   * listed, so a question about some resources finds fewer of them. Only waits count that had begun before the first
-   * instance answered.
+   * Calls that wait for each other in a circle: each wants a lock of the next one. Found among the listed calls, so a
+   * question about some resources finds fewer of them. Only waits count that had begun before the first instance
+   * answered.
    */
   readonly deadlocks: readonly (readonly DeadlockedCall[])[];
 }
 
-/** What one instance says of itself, before it is known who has asked. */
+/** The report of one instance, independent of the asking one. */
 export type FleetAnswer = Omit<FleetInstance, 'isThisInstance'>;

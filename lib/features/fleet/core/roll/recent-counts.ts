@@ -8,7 +8,7 @@ const PART_MS = 10_000;
 const PARTS = 6;
 /** Blockers go back ten minutes, in two parts. */
 const BLOCKERS_PART_MS = 5 * 60_000;
-/** How many pairs of groups are counted in one part, and how many are told. */
+/** The maximum number of pairs of groups in one part, and in a report. */
 const MAX_PAIRS = 500;
 const MAX_TOLD = 5;
 
@@ -25,8 +25,8 @@ interface RecentDeps {
 }
 
 /**
- * What has happened in this process lately. It begins to count with the first question and stops when no question has
- * come for as long as it looks back: so it costs nothing between questions, and it needs no timer.
+ * The recent events of this process. It begins to count with the first question and stops when no question has come for
+ * as long as it looks back: so it costs nothing between questions, and it needs no timer.
  */
 export class RecentCounts {
   #stop: (() => void) | undefined;
@@ -36,7 +36,7 @@ export class RecentCounts {
 
   constructor(private readonly deps: RecentDeps) {}
 
-  /** @returns `null` where counting begins only now */
+  /** @returns `null` if counting begins only now */
   read(): FleetAnswer['lastMinute'] {
     const now = this.deps.clock.now();
     if (now - this.#askedAt > PART_MS * PARTS) this.stop();

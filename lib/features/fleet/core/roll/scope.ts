@@ -11,7 +11,7 @@ export class Scope {
     return JSON.stringify(this.group === undefined ? [this.prefix] : [this.prefix, this.group]);
   }
 
-  /** What another version, or another program, has written stands for all. */
+  /** Text of another version, or another program, means all. */
   static read(text: string): Scope {
     try {
       const [prefix, group] = JSON.parse(text) as unknown[];
@@ -21,7 +21,7 @@ export class Scope {
     }
   }
 
-  /** @param groupOf asked only where the scope names one */
+  /** @param groupOf called only if the scope names one */
   has(resource: string, groupOf: () => string): boolean {
     return resource.startsWith(this.prefix) && (this.group === undefined || this.group === groupOf());
   }

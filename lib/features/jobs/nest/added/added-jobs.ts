@@ -21,14 +21,13 @@ import {
 type OnInterval = Extract<AddedJob, { intervalMs: unknown }>;
 type OnDate = Extract<AddedJob, { at: unknown }>;
 
-/** What the added jobs of an application need of it. */
 export interface SchedulerParts {
   readonly registry: SchedulerRegistry;
   readonly cronJobs: Parameters<typeof cronJobOf>[0];
   readonly service: RedisLockService;
 }
 
-/** A job that was added, and where it stands in the scheduler's registry. */
+/** An added job, and its entry in the scheduler's registry. */
 interface Entry {
   readonly job: Job;
   readonly kind: 'cron' | 'interval';
@@ -45,7 +44,7 @@ interface Adding extends SchedulerParts, Pick<Job, 'name' | 'options'> {
   readonly where: string;
 }
 
-/** The jobs that an application has added while it runs. They stand in the scheduler's registry under their names. */
+/** The jobs that an application has added while it runs, under their names in the scheduler's registry. */
 export class AddedJobs {
   readonly #entries = new Map<string, Entry>();
 
@@ -89,7 +88,7 @@ export class AddedJobs {
     );
   }
 
-  /** Ends the schedule of a job. A run goes on to its end. @returns whether there was such a job */
+  /** Ends the schedule of a job. A run continues to its end. @returns whether there was such a job */
   remove(registry: SchedulerRegistry, name: string): boolean {
     const entry = this.#entry(registry, name);
     if (!entry) return false;
@@ -143,7 +142,7 @@ export class AddedJobs {
     const fire = async (job: Job): Promise<void> => {
       const { cronTime } = entry.scheduled;
       await fireJob(service, job);
-      // Meanwhile it may have got another date, and another job may have its name.
+      // It may have got another date since, and another job may have its name.
       if (this.#entry(registry, name) === entry && entry.scheduled.cronTime === cronTime) this.remove(registry, name);
     };
     const entry = this.#schedule(adding, { cronTime: dateOf(at, where) }, 'at', fire);

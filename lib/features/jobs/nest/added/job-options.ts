@@ -129,15 +129,15 @@ export function checkAddedJob(job: AddedJob): (typeof KINDS)[number] {
   return kind;
 }
 
-/** The options of the fleet, without those of the schedule. */
+/** The fleet options, without the schedule. */
 export function fleetOptionsOf(job: AddedJob): SingletonTickOptions {
   return without(job as AddedCronJob, 'cron', 'timeZone', 'utcOffset', 'intervalMs', 'at');
 }
 
-/** What `SingletonJobs.runNow` takes. */
+/** Options of `SingletonJobs.runNow`. */
 export interface RunNowOptions {
   /**
-   * Who requests it, for the job's history.
+   * The requester, for the job's history.
    *
    * @allowed 1 to 100 characters
    * @default none
@@ -152,10 +152,10 @@ export interface RunNowOptions {
   reason?: string;
 }
 
-/** What `SingletonJobs.resume` takes. */
+/** Options of `SingletonJobs.resume`. */
 export interface ResumeOptions {
   /**
-   * Who requests it, for the log and the event.
+   * The requester, for the log and the event.
    *
    * @allowed 1 to 100 characters
    * @default none
@@ -170,10 +170,10 @@ export interface ResumeOptions {
   reason?: string;
 }
 
-/** What `SingletonJobs.history` takes. */
+/** Options of `SingletonJobs.history`. */
 export interface HistoryOptions {
   /**
-   * How many runs to return, the newest first.
+   * The maximum number of runs to return, the newest first.
    *
    * @allowed 1 to 1,000
    * @default 100
@@ -181,10 +181,10 @@ export interface HistoryOptions {
   limit?: number;
 }
 
-/** What `SingletonJobs.pause` takes. */
+/** Options of `SingletonJobs.pause`. */
 export interface PauseOptions {
   /**
-   * Who requests it, shown by `list` and `get` and in the event `tickSkipped`.
+   * The requester, shown by `list` and `get` and in the event `tickSkipped`.
    *
    * @allowed 1 to 100 characters
    * @default none
@@ -216,7 +216,7 @@ export const PAUSE_OPTIONS = new OptionTable({
 export const RUN_NOW_OPTIONS = new OptionTable(OPERATOR satisfies OptionsOf<RunNowOptions>);
 export const RESUME_OPTIONS = new OptionTable(OPERATOR satisfies OptionsOf<ResumeOptions>);
 
-/** The last millisecond that a Date can say. */
+/** The last millisecond that a Date can represent. */
 const LATEST_DATE = 8.64e15;
 
 function checkUntil(option: string, until: unknown): void {

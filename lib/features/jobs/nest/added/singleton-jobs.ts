@@ -48,7 +48,6 @@ export function jobsUnderTestOf(service: object): JobsUnderTest | undefined {
   return partsOf(service)?.jobsUnderTest as JobsUnderTest | undefined;
 }
 
-/** What the jobs of an application are found with. */
 interface JobsDeps {
   readonly service: RedisLockService;
   readonly explorer: SingletonJobExplorer;
@@ -56,8 +55,8 @@ interface JobsDeps {
 }
 
 /**
- * The singleton jobs of this application: those of `@SingletonCron`, `@SingletonInterval` and `@SingletonTimeout`, and
- * those that are added while it runs. One for each lock service.
+ * The singleton jobs of this application: the ones decorated with `@SingletonCron`, `@SingletonInterval` or
+ * `@SingletonTimeout`, and the ones added while it runs. One for each lock service.
  *
  * ```ts
  * constructor(private readonly jobs: SingletonJobs) {}
@@ -87,13 +86,13 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   /**
-   * Adds a job while the application runs. It is like a decorated one: each tick runs on one instance of those that have
-   * added it. It stands in the `SchedulerRegistry` of `@nestjs/schedule` under its name, so that its methods see it.
-   * An error of the work is logged, as that of a decorated job is. A job with `at` is removed after its run.
+   * Adds a job while the application runs. It is like a decorated one: each tick runs on one of the instances that have
+   * added it. It is in the `SchedulerRegistry` of `@nestjs/schedule` under its name, so that its methods see it. An
+   * error of the work is logged, like an error of a decorated job. A job with `at` is removed after its run.
    *
    * @param work is called with its run
    * @throws InvalidLockOptionsError when an option is invalid, a job has this name already, the application has not
-   *   started yet, or there is no `ScheduleModule`; then nothing was changed
+   * started yet, or there is no `ScheduleModule`; then nothing was changed
    * @throws LockShutdownError when the application shuts down
    */
   add(job: AddedJob, work: JobMethod): void {
@@ -116,8 +115,8 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   /**
-   * Removes a job that {@link add} has added on this instance: it fires no more. A run goes on to its end, and so does
-   * a tick that has fired.
+   * Removes a job that {@link add} has added on this instance: it fires no more. A run continues to its end, and so
+   * does a tick that has fired.
    *
    * @throws JobNotFoundError when there is no such job on this instance
    * @throws InvalidLockOptionsError when a decorator declares the job
@@ -130,12 +129,13 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
 
   /**
    * Gives a cron job another schedule on this instance, from its next tick on. Do so on every instance: each fires by
-   * its own. A decorated job needs a `name` for it. A run goes on to its end.
+   * its own. A decorated job needs a `name` for it. A run continues to its end.
    *
    * @param cron a cron expression, in the time zone that the job has, or a date. A job with `at` takes dates only
-   * @throws JobNotFoundError when there is no such job on this instance: one with `at` is gone where another instance
-   *   claimed its tick
-   * @throws InvalidLockOptionsError when it cannot be scheduled, or the job has no expression; then it keeps its schedule
+   * @throws JobNotFoundError when there is no such job on this instance: one with `at` is gone if another instance
+   * claimed its tick
+   * @throws InvalidLockOptionsError when it cannot be scheduled, or the job has no expression; then it keeps its
+   * schedule
    */
   reschedule(name: string, cron: AddedCronJob['cron']): void {
     this.#checkRuns('reschedule');
@@ -154,18 +154,18 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     const { timeZone, utcOffset } = job.cronTime;
     const place = { where: `SingletonJobs.reschedule(${quote(name)})`, option: 'cron' };
     setCronTime(job, { cronTime: cron, timeZone, utcOffset }, place);
-    // At its next look, this instance tells the fleet the new schedule.
+    // At its next poll, this instance registers the new schedule.
     partsOf(this.#deps.service)?.jobs?.missed.unknown(name);
   }
 
   /**
-   * Runs a job now, on this instance, under the lock of the job. It takes no tick of the schedule. The run has
-   * `manual: true`. Where an earlier run has not ended, on any instance, `overlap` of the job decides: with `'wait'` it
-   * runs after that one, else it is refused. A pause does not stop it, and no instance runs it again after a crash.
+   * Runs a job now, on this instance, under the lock of the job. It takes no tick of the schedule. The run has `manual:
+   * true`. If an earlier run has not ended, on any instance, `overlap` of the job decides: with `'wait'` it runs after
+   * that one, else it is refused. A pause does not stop it, and no instance runs it again after a crash.
    *
    * @returns what the job returned
    * @throws LockBusyError when it is refused because an earlier run has not ended
-   * @throws JobNotFoundError when this instance has no such job; `instances` names those that have it
+   * @throws JobNotFoundError when this instance has no such job; `instances` names the ones that have it
    * @throws LockUnavailableError when Redis does not answer within `waitMs` of the job
    * @throws LockShutdownError when the application shuts down
    * @throws the error of the job
@@ -193,9 +193,9 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   /**
-   * Returns all jobs with the `keyPrefix` of this lock service, by name: those of this application, and those of others
-   * that Redis knows. A job of `runSingleton` is not listed until it is paused, because no instance registers it. The
-   * other methods know it by its name.
+   * Returns all jobs with the `keyPrefix` of this lock service, by name: the jobs of this application, and the ones of
+   * other applications that Redis knows. A job of `runSingleton` is not listed until it is paused, because no instance
+   * registers it. The other methods know it by its name.
    *
    * @throws LockUnavailableError when Redis cannot be reached; on a quorum, which keeps no records of jobs
    * @throws InvalidLockOptionsError when the application has not started yet, as all methods of this class
@@ -217,7 +217,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
 
   /**
    * Returns the newest runs of a job, the newest first, and the ticks that were missed. A run whose process died shows
-   * as `crashed` once its lease is over. Redis keeps `historySize` of them.
+   * as `crashed` once its lease has expired. Redis keeps `historySize` of them.
    *
    * @throws JobNotFoundError when there is no such job
    * @throws LockUnavailableError as {@link list} does
@@ -229,11 +229,11 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   /**
-   * Stops a job for the whole fleet: no instance runs its ticks until {@link resume}, or until `until`. A run goes on to
-   * its end, and {@link runNow} still runs it. A tick that is due meanwhile is skipped with the reason `paused`; it is
-   * not missed. A pause of a paused job takes the place of the earlier one.
+   * Stops a job for the whole fleet: no instance runs its ticks until {@link resume}, or until `until`. A run continues
+   * to its end, and {@link runNow} still runs it. A tick that is due during the pause is skipped with the reason
+   * `paused`; it is not missed. A new pause replaces the earlier one.
    *
-   * @returns the pause that stood before, if there was one
+   * @returns the replaced pause, if there was one
    * @throws JobNotFoundError when there is no such job
    * @throws LockUnavailableError as {@link list} does
    */
@@ -248,9 +248,9 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   /**
-   * Ends a pause: the ticks that are due from now on run. Those that were due during the pause do not.
+   * Ends a pause: the ticks that are due from now on run. Ticks that were due during the pause do not.
    *
-   * @returns the pause that stood, or `undefined` where the job was not paused
+   * @returns the pause that ended, or `undefined` if the job was not paused
    * @throws JobNotFoundError when there is no such job
    * @throws LockUnavailableError as {@link list} does
    */
@@ -360,7 +360,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 }
 
-/** Where another instance claimed the tick, that is before the run has ended. */
+/** If another instance claimed the tick, that is before the run has ended. */
 const GONE_AFTER_DATE =
   ' A job that was added with at is removed from an instance when its tick has run there, or was claimed by another ' +
   'instance. Add it again for another date.';

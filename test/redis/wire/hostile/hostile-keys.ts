@@ -183,6 +183,7 @@ export class HostileKeys {
           500,
           500,
           1_000,
+          this.any(['', 0, 2]),
         ];
         if (this.#chance(0.5)) return [[LOCK, CLAIM, FENCE, LAST], args];
         const kind = this.any(['tick', 'manual', 'catchUp']);
@@ -194,6 +195,8 @@ export class HostileKeys {
           this.any(['', Date.now()]),
           1_000,
           '1',
+          1_000,
+          this.any(['', 1]),
         ];
         return [
           [LOCK, CLAIM, FENCE, LAST, RUNS, RECORD, PAUSE, INSTANCES],
@@ -223,7 +226,15 @@ export class HostileKeys {
       case 'REGISTER_JOB':
         return [
           [RECORD, LAST, INSTANCES, RUNS],
-          [owner, this.any(['', 'x']), this.any(['', Date.now()]), 1_000, this.any(['', 'leave'])],
+          [
+            owner,
+            this.any(['', 'x']),
+            this.any(['', Date.now()]),
+            1_000,
+            this.any(['', 'leave']),
+            this.any(['', 1]),
+            1_000,
+          ],
         ];
       case 'LOOK_JOBS':
         return [

@@ -107,7 +107,7 @@ it('several lock services are a choice, and each is shown by its name', async ()
   await lease.release();
 });
 
-it('the stand-in of a test is said to be one', async () => {
+it('a test double answers that it keeps no state', async () => {
   const { url } = await startApp({
     imports: [inMemory(), forRoot({ guards: [Guard] })],
     override: (builder) => builder.overrideProvider(RedisLockService as unknown as Type).useValue({ using: () => {} }),
@@ -115,7 +115,7 @@ it('the stand-in of a test is said to be one', async () => {
   const answer = await fetch(`${url}/locks/api/now`);
   expect([answer.status, await answer.json()]).toEqual([
     501,
-    { error: { code: 'NOT_SUPPORTED', message: expect.stringContaining('stand-in') as string } },
+    { error: { code: 'NOT_SUPPORTED', message: expect.stringContaining('test double') as string } },
   ]);
 });
 

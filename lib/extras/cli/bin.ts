@@ -12,7 +12,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 process.stderr.on('error', () => {});
 
-const manifest = new URL('../../../package.json', import.meta.url);
+// From dist/esm/cli.js, where this program runs, not from this file.
+const manifest = new URL('../../package.json', import.meta.url);
 const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string };
 const { env, stdin, stdout, stderr } = process;
 const argv = process.argv.slice(2);

@@ -62,7 +62,7 @@ describe('axe-core', () => {
     await check('pause');
     await page.keyboard.press('Escape');
     shop.instead = { status: 503, body: '{"error":{"code":"REDIS_AWAY","message":"Redis does not answer."}}' };
-    await page.getByText('Redis cannot be reached.').waitFor();
+    await page.getByText('Redis is unreachable.').waitFor();
     await check('away');
   });
 });

@@ -201,7 +201,7 @@ describe('the console of a fleet on Redis', () => {
     await go('locks');
     await page.getByText('Nothing is held for longer than a moment.').waitFor();
     await redis().pause();
-    await page.getByRole('heading', { level: 1, name: 'Redis cannot be reached.' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Redis is unreachable.' }).waitFor();
     await page.getByText('This page keeps refreshing.').waitFor();
     expect(await page.locator('main').innerText()).toMatch(/Last seen at \d/);
     await redis().resume();

@@ -190,7 +190,7 @@ describe('the page of the console while it is looked at', () => {
     const message = 'Redis does not answer.';
     shop.instead = { status: 503, body: JSON.stringify({ error: { code: 'REDIS_AWAY', message } }) };
     await go('now');
-    await page.getByRole('heading', { level: 1, name: 'Redis cannot be reached.' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Redis is unreachable.' }).waitFor();
     await page.getByText(message).waitFor();
     expect(await page.title()).toMatch(/^Now · /);
     shop.instead = undefined;

@@ -3,11 +3,12 @@ import { COMPILER_OPTIONS } from './test/support/process/compile-typescript.mjs'
 
 /** Rooms whose tests start servers. All other tests of lib/ need none. */
 const WITH_SERVERS = [
-  'test/extras/cli/servers',
-  'test/quorum/servers',
-  'test/features/*/redis',
+  'test/{extras/cli,features/*,quorum}/servers',
   'test/redis/{faults,leases,messages,processes,queue,rights,topologies,versions,wire}',
 ];
+
+/** Rooms whose tests start applications of Nest. */
+const WITH_NEST = ['test/nest', 'test/features/*/nest'];
 
 /** @type {import('jest').Config} */
 const shared = {
@@ -40,13 +41,12 @@ export default {
   projects: [
     project(
       'unit',
-      testsIn('test/{contract,extras,kernel,memory,quorum,redis,testing,tools}'),
-      testsIn('test/features/{fence,fleet,leader/core,jobs/core,jobs/testing,watch}'),
-      ...[...WITH_SERVERS, 'test/extras/console/browser'].map((folder) => `!${testsIn(folder)}`),
+      testsIn('test/{contract,extras,features,kernel,memory,quorum,redis,testing,tools}'),
+      ...[...WITH_SERVERS, ...WITH_NEST, 'test/extras/console/browser'].map((folder) => `!${testsIn(folder)}`),
     ),
     project('stores', testsIn('test/stores')),
     project('servers', ...WITH_SERVERS.map(testsIn)),
-    project('nest', testsIn('test/nest'), testsIn('test/features/{jobs/{nest,added},leader/nest,transactions}')),
+    project('nest', ...WITH_NEST.map(testsIn)),
     {
       ...project('sample-app', testsIn('sample-app/test')),
       globalSetup: '<rootDir>/sample-app/test/build-sample-app.mjs',

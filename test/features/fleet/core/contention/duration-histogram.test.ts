@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { DurationHistogram } from '../../../../lib/features/fleet/core/contention/duration-histogram.js';
-import { DURATION_BUCKETS_MS } from '../../../../lib/kernel/util/durations.js';
+import { DurationHistogram } from '../../../../../lib/features/fleet/core/contention/duration-histogram.js';
+import { DURATION_BUCKETS_MS } from '../../../../../lib/kernel/util/durations.js';
 
 function histogramOf(durations: readonly number[]): DurationHistogram {
   const histogram = new DurationHistogram();

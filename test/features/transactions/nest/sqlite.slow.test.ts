@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DistributedLock, RedisLockService, TransactionScope } from 'nestjs-redis-lock';
 import sqlite from 'node-sqlite3-wasm';
-import { inMemory, useApps } from '../../nest/nest-apps.js';
+import { inMemory, useApps } from '../../../nest/nest-apps.js';
 
 /** Those of real libraries on a PostgreSQL server are in test/stacks/databases. This is the quick form. */
 describe('a lock and a transaction of a database', () => {

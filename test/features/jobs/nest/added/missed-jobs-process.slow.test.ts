@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
-import { eventually } from '../../../support/expect/eventually.js';
-import { useRedis } from '../../../support/redis/redis-server.js';
-import { useJobFleets } from '../nest/job-process.js';
+import { eventually } from '../../../../support/expect/eventually.js';
+import { useRedis } from '../../../../support/redis/redis-server.js';
+import { useJobFleets } from '../job-process.js';
 
 const HOUR = 60 * 60 * 1000;
 /** Of a job that does not fire while a test runs: half an hour from now. */

@@ -14,10 +14,10 @@ import {
   SingletonJobs,
   type SingletonRun,
 } from 'nestjs-redis-lock/schedule';
-import { eventually } from '../../../support/expect/eventually.js';
-import { gate } from '../../../support/expect/tracked.js';
-import { useRedis } from '../../../support/redis/redis-server.js';
-import { inMemory, useApps } from '../../../nest/nest-apps.js';
+import { eventually } from '../../../../support/expect/eventually.js';
+import { gate } from '../../../../support/expect/tracked.js';
+import { useRedis } from '../../../../support/redis/redis-server.js';
+import { inMemory, useApps } from '../../../../nest/nest-apps.js';
 
 const YEARLY = '0 0 0 1 1 *';
 const nothing = (): void => {};

@@ -1,9 +1,9 @@
-import { LockStoreError } from '../../../../lib/kernel/store/store-error.js';
-import type { ServerHealth, StoreProbe } from '../../../../lib/kernel/store/store-probe.js';
-import { problemOf } from '../../../../lib/redis/health/health-problems.js';
-import { Deferred } from '../../../../lib/kernel/util/promises.js';
-import { settle } from '../../../support/world/fake-clock.js';
-import { type Instance, LockWorld } from '../../../support/world/lock-world.js';
+import { LockStoreError } from '../../../../../lib/kernel/store/store-error.js';
+import type { ServerHealth, StoreProbe } from '../../../../../lib/kernel/store/store-probe.js';
+import { problemOf } from '../../../../../lib/redis/health/health-problems.js';
+import { Deferred } from '../../../../../lib/kernel/util/promises.js';
+import { settle } from '../../../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../../../support/world/lock-world.js';
 
 const WELL: ServerHealth = { roundTripMs: 1, problems: [] };
 const AWAY: ServerHealth = { problems: [{ code: 'ECONNREFUSED', message: 'Away.', isFatal: true }] };

@@ -1,15 +1,15 @@
-import type { Watched } from '../../../../lib/features/jobs/core/watched-job.js';
+import type { Watched } from '../../../../../lib/features/jobs/core/watched-job.js';
 import { InvalidLockOptionsError, type LockEvent, RedisLockModule, type RedisLockService } from 'nestjs-redis-lock';
 import { ScheduleModule } from '@nestjs/schedule';
 import { SingletonCron, SingletonInterval, SingletonJobs, type SingletonRun } from 'nestjs-redis-lock/schedule';
 import { Redis } from 'ioredis';
-import type { MissedTicks } from '../../../../lib/features/jobs/core/missed-ticks.js';
-import { watchJob } from '../../../../lib/features/jobs/nest/run-job.js';
-import { resolveJobOptions, TICK_OPTIONS } from '../../../../lib/features/jobs/nest/singleton-options.js';
-import { keepParts, type ServiceParts } from '../../../../lib/nest/service-parts.js';
-import { eventually } from '../../../support/expect/eventually.js';
-import { useRedis } from '../../../support/redis/redis-server.js';
-import { inMemory, useApps } from '../../../nest/nest-apps.js';
+import type { MissedTicks } from '../../../../../lib/features/jobs/core/missed-ticks.js';
+import { watchJob } from '../../../../../lib/features/jobs/nest/run-job.js';
+import { resolveJobOptions, TICK_OPTIONS } from '../../../../../lib/features/jobs/nest/singleton-options.js';
+import { keepParts, type ServiceParts } from '../../../../../lib/nest/service-parts.js';
+import { eventually } from '../../../../support/expect/eventually.js';
+import { useRedis } from '../../../../support/redis/redis-server.js';
+import { inMemory, useApps } from '../../../../nest/nest-apps.js';
 
 const HOUR = 60 * 60 * 1000;
 /** Of a job that does not fire while a test runs: half an hour from now. */

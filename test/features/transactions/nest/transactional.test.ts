@@ -1,6 +1,6 @@
 import { Controller, Get, Inject } from '@nestjs/common';
 import { DistributedLock, LockHandler, RedisLockService } from 'nestjs-redis-lock';
-import { inMemory, useApps } from '../../nest/nest-apps.js';
+import { inMemory, useApps } from '../../../nest/nest-apps.js';
 
 let events: string[] = [];
 

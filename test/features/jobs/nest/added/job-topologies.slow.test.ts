@@ -1,13 +1,13 @@
 import { ScheduleModule } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
 import type { LockEvent } from 'nestjs-redis-lock';
-import type { OptionsWithConnection } from '../../../../lib/nest/module/module-options.js';
+import type { OptionsWithConnection } from '../../../../../lib/nest/module/module-options.js';
 import { SingletonCron, SingletonJobs, type SingletonRun } from 'nestjs-redis-lock/schedule';
-import { eventually } from '../../../support/expect/eventually.js';
-import { describeOnMachine } from '../../../support/redis/describe-on-machine.js';
-import { useRedisCluster } from '../../../support/redis/redis-cluster.js';
-import { startRedis, useRedis } from '../../../support/redis/redis-server.js';
-import { inMemory, useApps } from '../../../nest/nest-apps.js';
+import { eventually } from '../../../../support/expect/eventually.js';
+import { describeOnMachine } from '../../../../support/redis/describe-on-machine.js';
+import { useRedisCluster } from '../../../../support/redis/redis-cluster.js';
+import { startRedis, useRedis } from '../../../../support/redis/redis-server.js';
+import { inMemory, useApps } from '../../../../nest/nest-apps.js';
 
 const HOUR = 60 * 60 * 1000;
 /** Of a job that does not fire while a test runs: half an hour from now. */

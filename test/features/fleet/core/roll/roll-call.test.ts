@@ -1,9 +1,9 @@
-import { InvalidLockOptionsError } from '../../../../lib/kernel/api/errors.js';
-import { Deferred } from '../../../../lib/kernel/util/promises.js';
-import { executedWhen } from '../../../support/world/scripted-store.js';
-import { settle } from '../../../support/world/fake-clock.js';
-import { type Instance, LockWorld } from '../../../support/world/lock-world.js';
-import { track } from '../../../support/expect/tracked.js';
+import { InvalidLockOptionsError } from '../../../../../lib/kernel/api/errors.js';
+import { Deferred } from '../../../../../lib/kernel/util/promises.js';
+import { executedWhen } from '../../../../support/world/scripted-store.js';
+import { settle } from '../../../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../../../support/world/lock-world.js';
+import { track } from '../../../../support/expect/tracked.js';
 
 /** What each instance says, by its id. */
 async function fleetOf(world: LockWorld, { locks }: Instance, options = {}) {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { Blockers, type HolderKey } from '../../../../lib/features/fleet/core/contention/blockers.js';
-import { WaitTimeline } from '../../../../lib/features/fleet/core/contention/wait-timeline.js';
-import { anyCharacter } from '../../../support/names/hostile-names.js';
-import { runs } from '../../../support/simulation/runs.js';
+import { Blockers, type HolderKey } from '../../../../../lib/features/fleet/core/contention/blockers.js';
+import { WaitTimeline } from '../../../../../lib/features/fleet/core/contention/wait-timeline.js';
+import { anyCharacter } from '../../../../support/names/hostile-names.js';
+import { runs } from '../../../../support/simulation/runs.js';
 
 const REPORT: HolderKey = { group: 'NightlyReport.run' };
 

@@ -1,8 +1,8 @@
-import type { BlockedTime } from '../../../../lib/kernel/events/telemetry.js';
-import type { LockOptions } from '../../../../lib/kernel/api/lock-options.js';
-import { settle } from '../../../support/world/fake-clock.js';
-import { type Instance, LockWorld } from '../../../support/world/lock-world.js';
-import { track } from '../../../support/expect/tracked.js';
+import type { BlockedTime } from '../../../../../lib/kernel/events/telemetry.js';
+import type { LockOptions } from '../../../../../lib/kernel/api/lock-options.js';
+import { settle } from '../../../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../../../support/world/lock-world.js';
+import { track } from '../../../../support/expect/tracked.js';
 
 describe('the contention profile', () => {
   let world: LockWorld;

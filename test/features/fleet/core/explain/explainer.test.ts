@@ -1,12 +1,12 @@
 import { jest } from '@jest/globals';
-import type { LockOptions } from '../../../../lib/kernel/api/lock-options.js';
-import type { TransactionHooks } from '../../../../lib/kernel/api/transactions.js';
-import { LockStoreError } from '../../../../lib/kernel/store/store-error.js';
-import type { ExplainOptions } from '../../../../lib/features/fleet/core/explain/explainer.js';
-import { settle } from '../../../support/world/fake-clock.js';
-import { type Instance, LockWorld } from '../../../support/world/lock-world.js';
-import { jobsOn } from '../../../support/world/forgetful.js';
-import { gate, track } from '../../../support/expect/tracked.js';
+import type { LockOptions } from '../../../../../lib/kernel/api/lock-options.js';
+import type { TransactionHooks } from '../../../../../lib/kernel/api/transactions.js';
+import { LockStoreError } from '../../../../../lib/kernel/store/store-error.js';
+import type { ExplainOptions } from '../../../../../lib/features/fleet/core/explain/explainer.js';
+import { settle } from '../../../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../../../support/world/lock-world.js';
+import { jobsOn } from '../../../../support/world/forgetful.js';
+import { gate, track } from '../../../../support/expect/tracked.js';
 
 /** Each story with the store in memory, and a clock that the test moves. */
 describe('explain', () => {

@@ -1,9 +1,9 @@
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
 import { SingletonInterval, SingletonJobs } from 'nestjs-redis-lock/schedule';
-import { eventually } from '../../../support/expect/eventually.js';
-import { useRedis } from '../../../support/redis/redis-server.js';
-import { inMemory, useApps } from '../../../nest/nest-apps.js';
+import { eventually } from '../../../../support/expect/eventually.js';
+import { useRedis } from '../../../../support/redis/redis-server.js';
+import { inMemory, useApps } from '../../../../nest/nest-apps.js';
 
 /** Much longer than this test takes. */
 const EVERY_MS = 60_000;

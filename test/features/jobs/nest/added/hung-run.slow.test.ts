@@ -1,9 +1,9 @@
 import { ScheduleModule } from '@nestjs/schedule';
 import { InvalidLockOptionsError, type LockEvent } from 'nestjs-redis-lock';
 import { SingletonCron, SingletonInterval, SingletonJobs } from 'nestjs-redis-lock/schedule';
-import { eventually } from '../../../support/expect/eventually.js';
-import { useRedis } from '../../../support/redis/redis-server.js';
-import { inMemory, useApps } from '../../../nest/nest-apps.js';
+import { eventually } from '../../../../support/expect/eventually.js';
+import { useRedis } from '../../../../support/redis/redis-server.js';
+import { inMemory, useApps } from '../../../../nest/nest-apps.js';
 
 const WARN_AFTER = { warnAfterMs: 300 };
 /** A day is too long to wait for a tick; a run by hand keeps it from running all the same. */

@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { InvalidLockOptionsError } from 'nestjs-redis-lock';
 import { SingletonCron, SingletonJobs } from 'nestjs-redis-lock/schedule';
-import { eventually } from '../../../support/expect/eventually.js';
-import { inMemory, useApps } from '../../../nest/nest-apps.js';
+import { eventually } from '../../../../support/expect/eventually.js';
+import { inMemory, useApps } from '../../../../nest/nest-apps.js';
 
 const YEARLY = '0 0 0 1 1 *';
 const DAY_MS = 24 * 60 * 60 * 1_000;

@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { InvalidLockOptionsError, LockError, LockShutdownError, RedisLockService } from 'nestjs-redis-lock';
 import { SingletonCron, SingletonJobs } from 'nestjs-redis-lock/schedule';
-import { rejection } from '../../../support/expect/eventually.js';
-import { useRedis } from '../../../support/redis/redis-server.js';
-import { inMemory, useApps } from '../../../nest/nest-apps.js';
+import { rejection } from '../../../../support/expect/eventually.js';
+import { useRedis } from '../../../../support/redis/redis-server.js';
+import { inMemory, useApps } from '../../../../nest/nest-apps.js';
 
 const YEARLY = '0 0 0 1 1 *';
 const READERS = ['list', 'get', 'history', 'pause', 'resume'] as const;

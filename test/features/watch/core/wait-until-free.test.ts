@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { LockReentryError } from '../../../lib/kernel/api/lease-errors.js';
+import { LockReentryError } from '../../../../lib/kernel/api/lease-errors.js';
 import {
   InvalidLockOptionsError,
   InvalidResourceError,
@@ -7,12 +7,12 @@ import {
   LockShutdownError,
   LockTimeoutError,
   LockUnavailableError,
-} from '../../../lib/kernel/api/errors.js';
-import { rejection } from '../../support/expect/eventually.js';
-import { gate, track } from '../../support/expect/tracked.js';
-import { settle } from '../../support/world/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/world/lock-world.js';
-import { executedWhen, failing, lostOnTheWay, repliedWhen, replyLost } from '../../support/world/scripted-store.js';
+} from '../../../../lib/kernel/api/errors.js';
+import { rejection } from '../../../support/expect/eventually.js';
+import { gate, track } from '../../../support/expect/tracked.js';
+import { settle } from '../../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../../support/world/lock-world.js';
+import { executedWhen, failing, lostOnTheWay, repliedWhen, replyLost } from '../../../support/world/scripted-store.js';
 
 /** The longest pause between two questions. */
 const MAX_MS = 1_250;

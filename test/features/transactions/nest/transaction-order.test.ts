@@ -9,7 +9,7 @@ import {
   TransactionScope,
   WriteLock,
 } from 'nestjs-redis-lock';
-import { inMemory, useApps } from '../../nest/nest-apps.js';
+import { inMemory, useApps } from '../../../nest/nest-apps.js';
 
 type Method = (...args: unknown[]) => Promise<unknown>;
 type Wrap = (transaction: (work: () => Promise<unknown>) => Promise<unknown>, original: Method) => Method;

@@ -1,5 +1,5 @@
 import { InvalidLockOptionsError, TransactionScope, typeormTransactional } from 'nestjs-redis-lock';
-import { inMemory } from '../../nest/nest-apps.js';
+import { inMemory } from '../../../nest/nest-apps.js';
 
 type Options = Parameters<typeof typeormTransactional>[0];
 

@@ -1,8 +1,8 @@
-import { explainState } from '../../../../lib/features/fleet/core/explain/explainer.js';
-import type { Wanted } from '../../../../lib/features/fleet/core/explain/likely-cause.js';
-import type { OwnHold, OwnPart } from '../../../../lib/features/fleet/core/explain/explanation.js';
-import type { Holder } from '../../../../lib/kernel/api/holder.js';
-import type { LockState, LockWaiter } from '../../../../lib/kernel/store/lock-state.js';
+import { explainState } from '../../../../../lib/features/fleet/core/explain/explainer.js';
+import type { Wanted } from '../../../../../lib/features/fleet/core/explain/likely-cause.js';
+import type { OwnHold, OwnPart } from '../../../../../lib/features/fleet/core/explain/explanation.js';
+import type { Holder } from '../../../../../lib/kernel/api/holder.js';
+import type { LockState, LockWaiter } from '../../../../../lib/kernel/store/lock-state.js';
 
 const TOKEN = 32 * 1_000;
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import type { LockStore } from '../../../lib/kernel/store/lock-store.js';
-import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
-import { track, type Tracked } from '../../support/expect/tracked.js';
-import { at, on, simulateWaits, type WaitSubject } from '../../support/simulation/wait-simulation.js';
-import { LockWorld } from '../../support/world/lock-world.js';
-import type { Fate } from '../../support/world/scripted-store.js';
+import type { LockStore } from '../../../../lib/kernel/store/lock-store.js';
+import { MemoryLockStore } from '../../../../lib/memory/memory-lock-store.js';
+import { track, type Tracked } from '../../../support/expect/tracked.js';
+import { at, on, simulateWaits, type WaitSubject } from '../../../support/simulation/wait-simulation.js';
+import { LockWorld } from '../../../support/world/lock-world.js';
+import type { Fate } from '../../../support/world/scripted-store.js';
 
 const course = fc.record({
   holds: fc.array(

@@ -127,7 +127,9 @@ describe('fence.guard says what went wrong', () => {
     const error = await write(['stale', '96']);
     expect(error).toBeInstanceOf(StaleFencingTokenError);
     expect(error).toMatchObject({ code: 'STALE_FENCING_TOKEN', resource: 'fence:a', token: 64, newestToken: 96 });
-    expect(error.message).toMatch(/"fence:a" was refused: its fencing token 64 is stale.* 96\..*acquire the lock again/);
+    expect(error.message).toMatch(
+      /"fence:a" was refused: its fencing token 64 is stale.* 96\..*acquire the lock again/,
+    );
   });
 
   it.each([['1'], [1]])('a command that failed: which one, also to a client with stringNumbers (%j)', async (index) => {

@@ -8,7 +8,7 @@ import { isKeptByTransaction } from '../../../../kernel/lease/transaction-leases
 import { withTimeout } from '../../../../kernel/store/ask.js';
 import type { LockState } from '../../../../kernel/store/lock-state.js';
 import { type JobOverlap, type LockCause, LockExplanation, type OwnHold, type OwnPart } from './explanation.js';
-import { likelyCause, seenLease, silentWaiters, type Wanted } from './likely-cause.js';
+import { isHeldHereOnly, likelyCause, seenLease, silentWaiters, type Wanted } from './likely-cause.js';
 import { describeCause, describeCircle, describeHolding, describeOverlap, describeWaiting } from './sentences.js';
 
 /** Options of `locks.explain()`: the known facts about a call that was refused. */
@@ -62,9 +62,7 @@ export class Explainer {
       return overlap ? explainState(state, own, options, { overlap }) : seen;
     }
     if (!MAY_BE_DEADLOCK.includes(seen.cause) || state.mode === 'semaphore') return seen;
-    // Calls that wait in a process which holds it have no place in the queue of Redis: a roll call finds them.
-    const isOwn = state.holders.every(({ isThisProcess }) => isThisProcess);
-    if (isOwn && state.waiters.length === 0 && own.waiting === 0) return seen;
+    if (isHeldHereOnly(state) && state.waiters.length === 0 && own.waiting === 0) return seen;
     const { deadlocks } = this.deps;
     const deadlock = deadlocks && (await this.#answerOf(deadlocks.circleOn(name)));
     return deadlock === undefined ? seen : explainState(state, own, options, { deadlock });

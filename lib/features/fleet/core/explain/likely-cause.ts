@@ -68,6 +68,11 @@ export function overdueKeepMs(leaseMs: number): number {
   return LATE_KEEP * keepPeriodMs(leaseMs) + KEEP_SLACK_MS;
 }
 
+/** Returns false if another process holds it: calls of its own may wait there, in no queue of Redis. */
+export function isHeldHereOnly({ holders }: LockState): boolean {
+  return holders.every(({ isThisProcess }) => isThisProcess);
+}
+
 /** The waiters of other processes that do not keep their places in time. */
 export interface SilentWaiters {
   readonly count: number;

@@ -7,6 +7,7 @@ import { count } from '../../../../kernel/util/plurals.js';
 import { commandLine, plainOrQuoted, quote } from '../../../../kernel/util/quoted.js';
 import type { JobOverlap, LockCause, OwnPart } from './explanation.js';
 import {
+  isHeldHereOnly,
   isSlow,
   overdueInMs,
   overdueKeepMs,
@@ -99,9 +100,7 @@ export function describeWaiting(state: LockState, own: OwnPart, silent: SilentWa
   } else if (waiters.some(({ instanceId }) => instanceId !== own.instanceId)) {
     lines.push('Only the other processes know how long their calls have waited.');
   } else if (waiters.length === 0 && mode !== null) {
-    // Another process may have calls of its own that wait: they are in no queue of Redis.
-    const isOwn = state.holders.every(({ isThisProcess }) => isThisProcess);
-    lines.push(isOwn ? 'No call waits for it.' : 'No other process waits for it.');
+    lines.push(isHeldHereOnly(state) ? 'No call waits for it.' : 'No other process waits for it.');
   }
   return lines;
 }

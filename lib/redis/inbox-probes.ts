@@ -91,7 +91,7 @@ export class InboxProbes implements MessageHealth {
   #replacing: Timer | undefined;
   /** The number of replacements since a probe has arrived. */
   #replaced = 0;
-  #isRelied = false;
+  #isNeeded = false;
   #isRefused = false;
   #isLosing = false;
   #wasHeard = false;
@@ -118,9 +118,9 @@ export class InboxProbes implements MessageHealth {
   }
 
   /** A wait that is soon over sends no probe: the first one comes after a while, and a timer that is set serves all. */
-  setNeeded(isRelied: boolean): void {
-    this.#isRelied = isRelied;
-    if (!isRelied || this.#timer || this.#isStopped) return;
+  setNeeded(isNeeded: boolean): void {
+    this.#isNeeded = isNeeded;
+    if (!isNeeded || this.#timer || this.#isStopped) return;
     const now = this.#clock.now();
     this.#sendIn(Math.max(this.#sentAt + this.#period() - now, this.#random.fraction() * PERIOD_MS));
   }
@@ -171,7 +171,7 @@ export class InboxProbes implements MessageHealth {
   readonly #next = (): void => {
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (this.#isRelied) {
+    if (this.#isNeeded) {
       this.#sendIn(this.#period());
       this.#send();
       return;

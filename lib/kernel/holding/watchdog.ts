@@ -10,7 +10,7 @@ import { syncLabel } from './labels.js';
 import type { LocalHolder, StoreLease } from './store-lease.js';
 
 /** The shortest pause before a failed renewal is tried again; the longest is a second. */
-const SHORTEST_RETRY_MS = 10;
+const MIN_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
 /** A timer that is later than this is remembered, for the error of a lease that is lost by it. */
@@ -25,7 +25,7 @@ const STANDSTILLS = 8;
  */
 const CHECKS_IN_A_LEASE = 12;
 const DANGEROUS_PART = 1 / 4;
-const SHORTEST_CHECK_MS = 10;
+const MIN_CHECK_MS = 10;
 /** The interval between searches for the shortest lease: leases that have ended are not noticed at once. */
 const SCAN_EVERY_MS = 1_000;
 
@@ -142,7 +142,7 @@ export class Watchdog {
   }
 
   #checkAt(): number {
-    return this.clock.now() + Math.max(SHORTEST_CHECK_MS, this.#shortestMs / CHECKS_IN_A_LEASE);
+    return this.clock.now() + Math.max(MIN_CHECK_MS, this.#shortestMs / CHECKS_IN_A_LEASE);
   }
 
   #findShortest(now: number): void {
@@ -252,7 +252,7 @@ export class Watchdog {
   /** A renewal has failed, so the next one comes early. */
   #renewSoon(holder: LocalHolder): void {
     const { storeLease } = holder;
-    const pause = Math.min(MAX_RETRY_MS, Math.max(SHORTEST_RETRY_MS, storeLease.leaseMs / 15));
+    const pause = Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, storeLease.leaseMs / 15));
     storeLease.nextRenewalAt = Math.min(storeLease.nextRenewalAt, this.clock.now() + pause);
     this.watch(holder);
   }

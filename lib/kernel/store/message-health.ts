@@ -126,7 +126,7 @@ export interface MessageHealth {
   /** When the oldest probe was sent that the store has not answered, on the monotonic clock. */
   readonly silentSince: number | undefined;
   /** Sets whether any waiter relies on messages. Only then does the store prove that they arrive. */
-  setNeeded(isRelied: boolean): void;
+  setNeeded(isNeeded: boolean): void;
 }
 
 /**

@@ -29,7 +29,7 @@ const SHARE = 0.8;
 /** The minimum interval between calls of the provider, whatever expiry it returns. */
 const MIN_MS = 500;
 /** The longest delay of a timer of Node, nearly 25 days. */
-const LATEST_MS = 2_147_483_647;
+const MAX_MS = 2_147_483_647;
 /** A new connection waits no longer than this for a provider that hangs, if the last credentials have not expired. */
 const PATIENCE_MS = 3_000;
 /** A provider that has not answered within this time is called again. */
@@ -204,7 +204,7 @@ export class Credentials {
   #take(known: Known): void {
     this.#known = known;
     const lifeMs = known.expiresAt - this.clock.wallNow();
-    this.#again(Number.isFinite(lifeMs) ? Math.min(LATEST_MS, Math.max(MIN_MS, lifeMs * SHARE)) : undefined);
+    this.#again(Number.isFinite(lifeMs) ? Math.min(MAX_MS, Math.max(MIN_MS, lifeMs * SHARE)) : undefined);
     for (const [client, attached] of this.#clients) this.#show(client, attached);
   }
 

@@ -109,7 +109,7 @@ export class KeyOrder {
 /** The maximum number of connections that wait for replicas at the same time. */
 const MAX_CONNECTIONS = 16;
 /** A command waits at least this long for a free connection, in milliseconds. */
-const SHORTEST_PATIENCE_MS = 100;
+const MIN_PATIENCE_MS = 100;
 
 /**
  * The connections to one server for durable commands. Only these connections are blocked while they wait for replicas.
@@ -131,7 +131,7 @@ class DurablePool implements DurableConnectionListener {
     private readonly durability: Durability,
     private readonly onReady: () => void,
   ) {
-    this.#patienceMs = Math.max(SHORTEST_PATIENCE_MS, durability.timeoutMs);
+    this.#patienceMs = Math.max(MIN_PATIENCE_MS, durability.timeoutMs);
   }
 
   connect(): void {

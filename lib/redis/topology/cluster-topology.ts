@@ -12,7 +12,7 @@ const ANSWER_MS = 1_000;
  * default is 2 s.
  */
 const GONE_MS = 50;
-const SHORTEST_INTERVAL_MS = 100;
+const MIN_INTERVAL_MS = 100;
 
 /** Which node of a cluster has which slot. ioredis finds it out, with its options for names, addresses and TLS. */
 export class ClusterTopology {
@@ -94,7 +94,7 @@ export class ClusterTopology {
 
   refresh(): void {
     const now = performance.now();
-    if (this.#isClosed || this.#isRefreshing || now < this.#refreshedAt + SHORTEST_INTERVAL_MS) return;
+    if (this.#isClosed || this.#isRefreshing || now < this.#refreshedAt + MIN_INTERVAL_MS) return;
     this.#isRefreshing = true;
     this.#refreshedAt = now;
     const refreshed = (error?: Error | null): void => {

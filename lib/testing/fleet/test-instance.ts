@@ -252,7 +252,7 @@ export class TestLockStore extends ForwardedLocks implements LockStore {
       get silentSince() {
         return hearing.silentSince;
       },
-      setNeeded: (isRelied) => hearing.setNeeded(isRelied),
+      setNeeded: (isNeeded) => hearing.setNeeded(isNeeded),
     };
   }
 

@@ -17,7 +17,7 @@ const MAX_ENTRIES = 100;
 /** More than any call has waited. */
 const MAX_AGE_MS = 1e12;
 /** A failed renewal and a blocked event loop are reported for this long. */
-const LATELY_MS = 60_000;
+const RECENT_MS = 60_000;
 
 export interface OwnSources extends Runtime {
   readonly localQueues: LocalQueues;
@@ -67,7 +67,7 @@ export class InstanceReport {
       version: VERSION,
       uptimeMs: now - this.#startedAt,
       loopDelayMs,
-      blockedMs: watchdog.blockedMs(now - LATELY_MS),
+      blockedMs: watchdog.blockedMs(now - RECENT_MS),
       hearing: (store.hearing?.trustedForMs ?? 0) > 0,
       health: this.#health(now),
       held: held.first.map((holder) => leaseOf(holder, groupOfHolder(holder, groupOf), now)),
@@ -94,7 +94,7 @@ export class InstanceReport {
   #health(now: number): FleetAnswer['health'] {
     const { closing, watchdog } = this.deps;
     if (closing.aborted) return 'shuttingDown';
-    return (watchdog.lastFailureAt ?? -Infinity) > now - LATELY_MS ? 'renewalsFail' : 'up';
+    return (watchdog.lastFailureAt ?? -Infinity) > now - RECENT_MS ? 'renewalsFail' : 'up';
   }
 
   #waitOf(wait: WaitingNow, group: string, now: number): FleetAnswer['waiting'][number] {

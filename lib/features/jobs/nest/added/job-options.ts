@@ -217,11 +217,11 @@ export const RUN_NOW_OPTIONS = new OptionTable(OPERATOR satisfies OptionsOf<RunN
 export const RESUME_OPTIONS = new OptionTable(OPERATOR satisfies OptionsOf<ResumeOptions>);
 
 /** The last millisecond that a Date can represent. */
-const LATEST_DATE = 8.64e15;
+const MAX_DATE = 8.64e15;
 
 function checkUntil(option: string, until: unknown): void {
   const ms = typeof until === 'number' ? until : timeOf(until);
-  if (ms === undefined || !Number.isInteger(ms) || ms > LATEST_DATE) throw refuseUntil(until, option);
+  if (ms === undefined || !Number.isInteger(ms) || ms > MAX_DATE) throw refuseUntil(until, option);
 }
 
 /**

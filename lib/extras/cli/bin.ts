@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs';
+import { VERSION } from '../../features/fleet/core/roll/instance-report.js';
 import { runCli } from './main.js';
 
 /** How long what a command has left open may keep the process alive. */
@@ -12,14 +12,11 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 process.stderr.on('error', () => {});
 
-// From dist/esm/cli.js, where this program runs, not from this file.
-const manifest = new URL('../../package.json', import.meta.url);
-const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string };
 const { env, stdin, stdout, stderr } = process;
 const argv = process.argv.slice(2);
 const load = (url: string): Promise<object> => import(url) as Promise<object>;
 
-void runCli({ argv, env, stdin, stdout, stderr, version, load }, process).then((code) => {
+void runCli({ argv, env, stdin, stdout, stderr, version: VERSION, load }, process).then((code) => {
   process.exitCode = code;
   setTimeout(() => process.exit(), LEFT_OPEN_MS).unref();
 });

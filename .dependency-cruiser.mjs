@@ -15,7 +15,7 @@ const LEASE = [...ACQUIRING, 'kernel/lease'];
 const FEATURES = ['jobs', 'leader', 'watch'].map((name) => `features/${name}/core`);
 const FLEET = ['contention', 'explain', 'health', 'roll'].map((name) => `features/fleet/core/${name}`);
 const CORE = [...LEASE, 'kernel/semaphore', ...FEATURES, ...FLEET, 'features/fleet/core', 'kernel'];
-const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/request', 'nest/decorators'];
+const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/decorators'];
 
 const COMMAND_LINE = [...CORE, 'extras/views', 'redis', 'redis/connection', 'redis/script'];
 
@@ -114,11 +114,10 @@ export const ROOMS = {
   // Nest around it.
   nest: { rooms: CORE, packages: NEST, why: 'The service and its tokens do not know the decorators or the module.' },
   'nest/log': { rooms: [...CORE, 'nest'], packages: NEST, why: 'What operators read. It does not know the features.' },
-  'nest/request': { rooms: [...CORE, 'nest'], packages: NEST, why: 'The call that Nest is serving.' },
   'nest/decorators': {
-    rooms: [...CORE, 'nest', 'nest/request'],
+    rooms: [...CORE, 'nest'],
     packages: NEST,
-    why: 'Decorators do not know the module.',
+    why: 'Decorators know the call that Nest makes. They do not know the module, or how Nest answers.',
   },
   'nest/handlers': { rooms: DECORATORS, packages: NEST, why: 'Interceptor and filter do not know the module.' },
   'features/transactions/nest': {

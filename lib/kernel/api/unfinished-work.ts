@@ -68,6 +68,11 @@ export function streamOf(result: object): Stream | undefined {
   return stream instanceof Stream ? stream : undefined;
 }
 
+/** Returns true for a Web `Response`, whose body a server sends after its handler has ended. */
+export function isWebResponse(value: unknown): value is Response {
+  return Object.prototype.toString.call(value) === '[object Response]';
+}
+
 /** The response of an HTTP server stays `writable` after its end. */
 function isOpen(stream: Stream): boolean {
   const { readable, writable, writableEnded } = stream as Stream &

@@ -29,7 +29,7 @@ import {
   SEMAPHORE_OPTIONS,
 } from '../../kernel/semaphore/semaphore-options.js';
 import type { RedisLockService } from '../redis-lock.service.js';
-import type { LockAccess } from '../request/intercepted-call.js';
+import type { LockAccess } from './intercepted-call.js';
 import type { AnyOnBusy, KeyMistake, Mistake, OnBusy } from './method-types.js';
 
 /** The same, of a lock that has one holder: that one can be asked to stop. */

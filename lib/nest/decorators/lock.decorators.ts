@@ -1,11 +1,11 @@
 import { InvalidLockOptionsError, LockBusyError } from '../../kernel/api/errors.js';
 import type { Lease, LockedWork } from '../../kernel/api/lease.js';
 import type { AcquireMode } from '../../kernel/api/lock-options.js';
+import { isWebResponse } from '../../kernel/api/unfinished-work.js';
 import { quote } from '../../kernel/util/quoted.js';
 import type { RedisLockService } from '../redis-lock.service.js';
-import { InterceptedCall } from '../request/intercepted-call.js';
-import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS, ON_RESOLVERS } from '../request/known-handlers.js';
-import { isWebResponse, refuseResponse } from '../request/streamed-result.js';
+import { InterceptedCall } from './intercepted-call.js';
+import { hasMetadataOf, ON_CONTROLLERS, ON_GATEWAYS, ON_RESOLVERS } from './known-handlers.js';
 import {
   type LockDecoratorOptions,
   type LockOnBusy,
@@ -222,6 +222,15 @@ function checkOtherLocks(
 
 /** Handlers whose result Nest sends to the client. */
 const SENDING_HANDLERS = [...ON_CONTROLLERS, ...ON_GATEWAYS, ...ON_RESOLVERS];
+
+/** The error for a response whose body would be sent without the lock. */
+function refuseResponse(where: string): InvalidLockOptionsError {
+  return new InvalidLockOptionsError(
+    `${where} returned a Response, whose body Nest would send after the lock is released. Use @LockHandler, which holds ` +
+      'the lock until everything is sent, or return a complete result.',
+    'decorator',
+  );
+}
 
 /**
  * Does the work under the lock of a plan. An error of the work passes through untouched, even a busy error of its own.

@@ -10,7 +10,7 @@ import {
   ON_CONTROLLERS,
   ON_GATEWAYS,
   scheduleDecoratorOf,
-} from '../request/known-handlers.js';
+} from '../decorators/known-handlers.js';
 import { describeMethod } from '../decorators/method.js';
 import { type InstanceWrapper, prototypeOf, type Scan } from '../scan.js';
 

@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import 'reflect-metadata';
 import { prototypesOf } from '../../kernel/util/objects.js';
-import type { Handler } from '../request/intercepted-call.js';
+import type { Handler } from '../decorators/intercepted-call.js';
 import type { LockPlan } from '../decorators/lock-plan.js';
 import type { Scan } from '../scan.js';
 import { lockedMethodsOf } from '../decorators/method.js';

@@ -14,8 +14,8 @@ import {
   lockErrorOf,
   MAX_RETRY_AFTER_MS,
   retryOf,
-} from '../request/answers.js';
-import { answersItself, grpcCallOf, type GrpcCall, metadataFor } from '../request/client-disconnect.js';
+} from './answers.js';
+import { answersItself, grpcCallOf, type GrpcCall, metadataFor } from './client-disconnect.js';
 
 /** The part of a response that Express and Fastify share. */
 interface Reply {

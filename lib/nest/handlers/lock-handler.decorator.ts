@@ -1,7 +1,7 @@
 import { type ExecutionContext, UseInterceptors } from '@nestjs/common';
 import 'reflect-metadata';
 import { addHandlerLock } from './handler-locks.js';
-import { InterceptedCall } from '../request/intercepted-call.js';
+import { InterceptedCall } from '../decorators/intercepted-call.js';
 import {
   type LockDecoratorOptions,
   type LockPlan,

@@ -11,13 +11,13 @@ import { currentContext } from '../../kernel/util/async-contexts.js';
 import { LockAbortedError } from '../../kernel/api/errors.js';
 import { LeaseLostError } from '../../kernel/api/lease-errors.js';
 import type { Lease } from '../../kernel/api/lease.js';
-import { onDisconnect } from '../request/client-disconnect.js';
+import { onDisconnect } from './client-disconnect.js';
 import { handlerLocksOf } from './handler-locks.js';
-import { type Handler, InterceptedCall } from '../request/intercepted-call.js';
+import { type Handler, InterceptedCall } from '../decorators/intercepted-call.js';
 import { runLocked } from '../decorators/lock.decorators.js';
 import type { LockPlan } from '../decorators/lock-plan.js';
 import type { RedisLockService } from '../redis-lock.service.js';
-import { resultWithoutWork, sendingOf } from '../request/streamed-result.js';
+import { resultWithoutWork, sendingOf } from './streamed-result.js';
 import { DEFAULT_NAME, getRedisLockToken } from '../tokens.js';
 
 /** Holds the lock of a `@LockHandler` until the handler has ended. `@LockHandler` binds it to its method. */

@@ -1,7 +1,7 @@
 import type { ArgumentsHost } from '@nestjs/common';
 import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
 import { isObject, isThenable } from '../../kernel/util/objects.js';
-import { lockErrorOf } from '../request/answers.js';
+import { lockErrorOf } from './answers.js';
 import { LockExceptionFilter } from './lock-exception.filter.js';
 
 /** The parts of a schema of `graphql` that are needed here, which this package does not depend on. */

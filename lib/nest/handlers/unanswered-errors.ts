@@ -3,7 +3,7 @@ import { Logger, type Type } from '@nestjs/common';
 import { LockError } from '../../kernel/api/errors.js';
 import { isObject, prototypesOf } from '../../kernel/util/objects.js';
 import { describeMethod } from '../decorators/method.js';
-import { FIELD_RESOLVERS, hasMetadataOf, ON_GATEWAYS } from '../request/known-handlers.js';
+import { FIELD_RESOLVERS, hasMetadataOf, ON_GATEWAYS } from '../decorators/known-handlers.js';
 import type { InstanceWrapper, Scan } from '../scan.js';
 import { methodsLockedBy } from './handler-locks.js';
 import { LockExceptionFilter } from './lock-exception.filter.js';

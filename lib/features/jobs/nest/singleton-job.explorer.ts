@@ -12,7 +12,7 @@ import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import { quote, quoteSome } from '../../../kernel/util/quoted.js';
 import { type InstanceWrapper, prototypeOf, wrappersOf } from '../../../nest/scan.js';
 import { muteUnclaimedTicks } from '../../../nest/log/start-log.js';
-import { type ScheduleDecorator, scheduleDecoratorOf } from '../../../nest/request/known-handlers.js';
+import { type ScheduleDecorator, scheduleDecoratorOf } from '../../../nest/decorators/known-handlers.js';
 import type { RedisLockService } from '../../../nest/redis-lock.service.js';
 import { partsOf } from '../../../nest/service-parts.js';
 import { DEFAULT_NAME } from '../../../nest/tokens.js';

@@ -3,7 +3,7 @@ import type { DiscoveryService } from '@nestjs/core';
 import 'reflect-metadata';
 import { prototypesOf } from '../../../../kernel/util/objects.js';
 import { type LockedMethod, lockedMethodsOf, skippingDecoratorOf } from '../../../../nest/decorators/method.js';
-import { scheduleDecoratorOf } from '../../../../nest/request/known-handlers.js';
+import { scheduleDecoratorOf } from '../../../../nest/decorators/known-handlers.js';
 import type { Scan } from '../../../../nest/scan.js';
 import { Scheduler } from '../singleton-job.explorer.js';
 import { SINGLETON_JOB } from '../singleton-method.js';

@@ -3,8 +3,8 @@ import { AsyncResource } from 'node:async_hooks';
 import 'reflect-metadata';
 import type { ExecutionContext } from '@nestjs/common';
 import { onDisconnect, rawResponse } from './client-disconnect.js';
-import { InvalidLockOptionsError, LockError } from '../../kernel/api/errors.js';
-import { discard, streamOf } from '../../kernel/api/unfinished-work.js';
+import { LockError } from '../../kernel/api/errors.js';
+import { discard, isWebResponse, streamOf } from '../../kernel/api/unfinished-work.js';
 import { graphqlError } from './answers.js';
 
 /**
@@ -17,11 +17,6 @@ function isSentInParts(value: unknown): value is object {
   // Nest awaits a thenable, such as a query, and sends the value that it resolves to.
   if (Symbol.asyncIterator in value) return !('then' in value);
   return isWebResponse(value);
-}
-
-/** Returns true for a Web `Response`, whose body Nest sends after the handler has ended. */
-export function isWebResponse(value: unknown): value is Response {
-  return Object.prototype.toString.call(value) === '[object Response]';
 }
 
 /** A result that Nest sends after the handler has ended. */
@@ -158,13 +153,4 @@ class SubscribedEvents implements AsyncIterableIterator<unknown> {
   async #run<T>(call: (iterator: AsyncIterator<unknown>) => Promise<T>): Promise<T> {
     return this.#handler.runInAsyncScope(() => call((this.#iterator ??= this.#iterable[Symbol.asyncIterator]())));
   }
-}
-
-/** The error for a response whose body would be sent without the lock. */
-export function refuseResponse(where: string): InvalidLockOptionsError {
-  return new InvalidLockOptionsError(
-    `${where} returned a Response, whose body Nest would send after the lock is released. Use @LockHandler, which holds ` +
-      'the lock until everything is sent, or return a complete result.',
-    'decorator',
-  );
 }

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { ExecutionContext } from '@nestjs/common';
-import { onDisconnect } from '../../../lib/nest/request/client-disconnect.js';
+import { onDisconnect } from '../../../lib/nest/handlers/client-disconnect.js';
 
 /** A response, a socket or a WebSocket. */
 class Wire extends EventEmitter {

@@ -15,26 +15,25 @@ import { type FoundRace, RaceToolError } from './schedule/race-errors.js';
 import type { Actor } from './schedule/race-context.js';
 import { RaceKit } from './locks/race-kit.js';
 import { type Choice, REAL, Schedule, type ScheduleEnding } from './schedule/schedule.js';
-import { brief, tellInOneLine } from './schedule/story.js';
+import { brief, formatInOneLine } from './schedule/story.js';
 
-/** How many schedules are run to make the story of a race shorter. */
+/** The schedules to run at most to shorten the story of a race. */
 const MAX_TO_SHORTEN = 2_000;
-/** How much of an error a reason tells, in characters. */
+/** The maximum length of an error in a reason, in characters. */
 const MAX_REASON = 300;
 
-/** What {@link exploreRaces} has done. */
+/** The result of {@link exploreRaces}. */
 export interface ExploreRacesResult {
-  /** How many schedules were run to their end. */
+  /** The schedules that ran to their end. */
   readonly schedules: number;
-  /** How many choices were not followed, because they only lead to orders that are equal to others. */
+  /** The choices that were skipped, because they only lead to orders that are equal to others. */
   readonly pruned: number;
-  /** Whether no order is left that could have another outcome. */
+  /** `true` if no order is left that could have another outcome. */
   readonly exhausted: boolean;
-  /** The race, with `throws: false`. Not set if none was found. */
+  /** The race, with `throws: false`. Undefined if none was found. */
   readonly failure?: FoundRace;
 }
 
-/** What is wrong with a schedule. */
 type Failure = Pick<FoundRace, 'reason' | 'cause'>;
 
 /** Runs schedules until one fails, or there are no more. */
@@ -55,7 +54,7 @@ export class Exploration<World> {
     const first = await this.#search(orders, most);
     const { pruned } = orders;
     if (first.race) return this.#found(first.race, pruned);
-    if (first.isOver) return { schedules: this.#schedules, pruned, exhausted: true };
+    if (first.hasEnded) return { schedules: this.#schedules, pruned, exhausted: true };
     if (schedules === 'all') throw tooMany(maxSchedules);
     const { race } = await this.#search(new RandomSearch(new SeededRandom(seed)), schedules - most);
     return race ? this.#found(race, pruned) : { schedules: this.#schedules, pruned, exhausted: false };
@@ -75,15 +74,15 @@ export class Exploration<World> {
     return { schedules: 1, pruned: 0, exhausted: false, ...(race && { failure: race }) };
   }
 
-  async #search(search: Search, most: number): Promise<{ race?: FoundRace; isOver: boolean }> {
+  async #search(search: Search, most: number): Promise<{ race?: FoundRace; hasEnded: boolean }> {
     for (let runs = 0; runs < most;) {
       const run = new ScheduleRun(search);
       const race = await this.#runOne(run);
       if (!run.isStopped) runs++;
-      if (race) return { race, isOver: false };
-      if (!search.next()) return { isOver: true };
+      if (race) return { race, hasEnded: false };
+      if (!search.next()) return { hasEnded: true };
     }
-    return { isOver: false };
+    return { hasEnded: false };
   }
 
   async #found(race: FoundRace, pruned: number): Promise<ExploreRacesResult> {
@@ -91,7 +90,7 @@ export class Exploration<World> {
     return { schedules, pruned, exhausted: false, failure: await this.#shorten(race) };
   }
 
-  /** Looks for a race with fewer switches: those with none, with one, and so on. */
+  /** Looks for a race with fewer switches: with none, then with one, and so on. */
   async #shorten(race: FoundRace): Promise<FoundRace> {
     const until = this.#schedules + MAX_TO_SHORTEN;
     for (let most = 0; most < race.switches; most++) {
@@ -129,13 +128,13 @@ export class Exploration<World> {
     this.#schedules++;
     const failure = await this.#judge(schedule, ending, world, kit.deadlock);
     if (failure === undefined) return undefined;
-    const told = schedule.story(({ state, value, name }) => {
+    const steps = schedule.story(({ state, value, name }) => {
       const isReason = value === failure.cause && failure.reason.startsWith(`${name} threw `);
       if (state !== 'threw' || isReason) return undefined;
       return `ends with ${value instanceof LockError ? value.name : brief(value)}`;
     });
-    const story = tellInOneLine(told, failure.reason);
-    return { ...failure, steps: told, story, seed: run.record.seed, switches: run.switches };
+    const story = formatInOneLine(steps, failure.reason);
+    return { ...failure, steps, story, seed: run.record.seed, switches: run.switches };
   }
 
   async #makeWorld(kit: RaceKit): Promise<World> {
@@ -154,7 +153,7 @@ export class Exploration<World> {
     deadlock?: string,
   ): Promise<Failure | undefined> {
     const circle = deadlock === undefined ? undefined : `deadlock: ${deadlock}`;
-    if (ending === 'stuck') return { reason: circle ?? `no actor can go on: ${schedule.describeWaits()}` };
+    if (ending === 'stuck') return { reason: circle ?? `no actor can continue: ${schedule.describeWaits()}` };
     if (ending === 'endless') return { reason: `it does not end within ${schedule.steps.length} steps` };
     const hadFault = schedule.steps.some(({ isFault }) => isFault);
     const thrower = schedule.actors.find((actor) => actor.state === 'threw' && !this.#mayThrow(actor, hadFault));
@@ -180,7 +179,7 @@ export class Exploration<World> {
   }
 }
 
-/** One schedule, as a search chooses it. */
+/** One schedule, chosen by a search. */
 class ScheduleRun {
   readonly record = new ScheduleRecord();
   switches = 0;
@@ -221,7 +220,6 @@ function neverEnds(what: 'setup' | 'invariant'): (ms: number) => RaceToolError {
     );
 }
 
-/** What an assertion says, in one line. */
 function reasonOf(error: unknown): string {
   return isError(error) ? oneLine(error.message) || error.name : `the invariant threw ${brief(error)}`;
 }
@@ -230,12 +228,12 @@ function errorText(error: unknown): string {
   return isError(error) ? oneLine(`${error.name}: ${error.message}`) : brief(error);
 }
 
-/** Without colours. */
+/** Removes ANSI colours, and joins the lines. */
 function oneLine(text: string): string {
   // eslint-disable-next-line no-control-regex
   const lines = text.replace(/\u001B\[[0-9;]*m/g, '').split('\n');
-  const told = lines.map((line) => line.trim()).filter((line) => line !== '');
-  return told.join(', ').slice(0, MAX_REASON);
+  const shown = lines.map((line) => line.trim()).filter((line) => line !== '');
+  return shown.join(', ').slice(0, MAX_REASON);
 }
 
 function diverged(step: number, expected: readonly Choice[], found: readonly Choice[]): RaceToolError {
@@ -257,15 +255,15 @@ function tooMany(most: number): RaceToolError {
   );
 }
 
-/** The setup and the invariant may take so many times `patienceMs`: they may start an application. */
+/** The setup and the invariant may take this many times `patienceMs`: they may start an application. */
 const TIMES = 4;
-/** After the time is over, what was ready has so many turns of the event loop, which may have stood still. */
+/** Turns of the event loop that ready code gets after the time limit, because the event loop may have been blocked. */
 const TURNS = 5;
 
 /**
  * Waits for the setup or the invariant.
  *
- * @param tooLate makes the error for one that has not ended within so many milliseconds
+ * @param tooLate makes the error if it has not ended within this many milliseconds
  */
 export async function waitFor<T>(
   working: T | Promise<T>,

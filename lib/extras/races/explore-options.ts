@@ -17,14 +17,14 @@ import type { Choice } from './schedule/schedule.js';
 /** One of the processes, requests or jobs that run at the same time. */
 export type RaceActor<World> = (world: World) => unknown;
 
-/** How an actor of a schedule ended. `killed` by a fault. */
+/** The way an actor of a schedule ended. `killed` by a fault. */
 export interface ActorOutcome {
   readonly status: 'returned' | 'threw' | 'killed';
   readonly value?: unknown;
   readonly error?: unknown;
 }
 
-/** How each actor ended, by its name. */
+/** The outcomes of the actors, by name. */
 export type ActorOutcomes = Readonly<Record<string, ActorOutcome>>;
 
 /** Options of {@link exploreRaces}. */
@@ -35,7 +35,7 @@ export interface ExploreRacesOptions<World> {
    */
   readonly invariant: (world: World, outcomes: ActorOutcomes) => unknown;
   /**
-   * How many schedules to run. `'all'`: one of each set of equal orders. With a number, all of them if half of it is
+   *    * The number of schedules to run. `'all'`: one of each set of equal orders. With a number, all of them if half of it is
    * enough; otherwise half of it, chosen at random by the `seed`.
    *
    * @allowed `'all'`, or 1 and more
@@ -66,7 +66,7 @@ export interface ExploreRacesOptions<World> {
    */
   readonly maxFaults?: number;
   /**
-   * What unnamed code may touch: an actor before its first point, and after a lock call. `'anything'` tries it in every
+   *    * The objects that unnamed code may touch: an actor before its first point, and after a lock call. `'anything'` tries it in every
    * order. `'named'` promises that actors only share locks, `raced` objects and what a `racePoint` names, which leaves
    * far fewer orders. If that is wrong, races are missed.
    *
@@ -94,7 +94,7 @@ export interface ExploreRacesOptions<World> {
    */
   readonly maxSteps?: number;
   /**
-   * How long to wait, in milliseconds, for code outside the tool's control, such as a file or your own timer. If no
+   * The time to wait, in milliseconds, for code outside the tool's control, such as a file or your own timer. If no
    * actor moves for this long, the schedule is stuck.
    *
    * @allowed 1 ms and more
@@ -152,7 +152,7 @@ function checkFaults(option: string, value: unknown): void {
   value.forEach((kind, index) => checkOneOf(`${option}[${index}]`, kind, FAULTS));
 }
 
-/** Writes down the schedule that is run, so that it can be run again. */
+/** Records the schedule that runs, so that it can be replayed. */
 export class ScheduleRecord {
   readonly numbers: number[] = [];
   readonly #names: string[] = [];
@@ -166,13 +166,14 @@ export class ScheduleRecord {
     return createHash('sha1').update(this.#names.join('\n')).digest('hex').slice(0, 6);
   }
 
-  /** The text of the option `seed`. */
   get seed(): string {
     return `${this.numbers.map((number) => number.toString(36)).join('.')}-${this.check}`;
   }
 }
 
-/** The numbers of the choices of a schedule, where there was a choice, and a check of the names of its steps. */
+/**
+ * Parses the chosen numbers of a schedule, one for each step with a choice, and a checksum of the names of its steps.
+ */
 export function readSeed(text: string) {
   const [, digits, check] = /^([0-9a-z.]*)-([0-9a-f]{6})$/.exec(text) ?? [];
   if (digits === undefined || check === undefined) {

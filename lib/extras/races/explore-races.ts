@@ -4,17 +4,18 @@ import { type ExploreRacesOptions, type RaceActor, resolveExploreOptions } from 
 import { Exploration, type ExploreRacesResult } from './exploration.js';
 import { RaceFoundError, type FoundRace } from './schedule/race-errors.js';
 import type { RaceKit } from './locks/race-kit.js';
-import { tellInLines } from './schedule/story.js';
+import { formatLines } from './schedule/story.js';
 
 /**
  * Looks for a race: runs the actors again and again, each time in another order, and checks the invariant after each
  * run. Only one actor runs at a time, from one point to its next. Points are the calls of {@link racePoint} and of
- * {@link raced} objects, and the commands and messages of the lock services of its {@link RaceKit}. Other awaits run as
- * they come.
+ * {@link raced} objects, and the commands and messages of the lock services of its {@link RaceKit}. Other awaits run in
+ * their usual order.
  *
- * @param setup makes the world of a schedule: what the actors share. It runs before each schedule, and must leave
+ * @param setup makes the world of a schedule, which the actors share. It runs before each schedule, and must leave
  *   nothing of the one before. Its argument has the locks of the schedule
- * @param actors what runs at the same time. Actors of a list are called A, B, C; those of an object by their keys
+ * @param actors the functions that run at the same time. Actors of a list are called A, B, C; those in an object by
+ *   their keys
  * @throws RaceFoundError with the shortest story that it finds
  * @throws RaceToolError when there are more schedules than `maxSchedules`, and when the same order does not lead to the
  *   same steps
@@ -53,7 +54,7 @@ function letter(index: number): string {
 }
 
 function messageOf({ reason, steps, switches, seed }: FoundRace, schedules: number): string {
-  const story = tellInLines(steps);
+  const story = formatLines(steps);
   const order =
     switches === 0
       ? 'It fails though each actor runs until it waits or ends, so no order is to blame.'

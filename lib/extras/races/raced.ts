@@ -13,11 +13,11 @@ import {
 import { type Access, ANYTHING, currentActor } from './schedule/race-context.js';
 import { brief } from './schedule/story.js';
 
-/** What a {@link racePoint} says of the code behind it. */
+/** Options of {@link racePoint}. */
 export interface RacePointOptions {
   /**
-   * What the code from this point to the actor's next one touches. You promise that it touches nothing else that other
-   * actors see. Orders that only differ in steps on other objects then run once.
+   * The object that the code from this point to the actor's next one touches. You promise that it touches nothing else
+   * that other actors see. Orders that only differ in steps on other objects then run once.
    *
    * @allowed text that is not empty
    * @default it may touch anything, so it is tried in every order
@@ -37,10 +37,10 @@ export const RACE_POINT_OPTIONS = new OptionTable({
 } satisfies OptionsOf<RacePointOptions>);
 
 /**
- * A place in the code of an actor where another actor may come first. {@link exploreRaces} tries the orders of the
+ * Marks a place in the code of an actor where another actor may run first. {@link exploreRaces} tries the orders of the
  * steps between such points. Everywhere else it resolves at once.
  *
- * @param name what the code behind it does, as the story of a race should tell it: `'read the stock'`
+ * @param name describes the code behind it in the story of a race: `'read the stock'`
  * @throws InvalidLockOptionsError when an option is invalid, and a race is explored
  */
 export async function racePoint(name: string, options?: RacePointOptions): Promise<void> {
@@ -88,11 +88,11 @@ export const RACED_OPTIONS = new OptionTable({
 
 /**
  * Wraps a dependency, such as a repository, so that each call of a method is a point of {@link exploreRaces}: another
- * actor may come first. The story of a race tells the arguments and the result. Where no race is explored, a call goes
- * through as it is. Properties that are not functions are passed through.
+ * actor may run first. The story of a race shows the arguments and the result. Outside of an exploration, a call passes
+ * through unchanged, and so do properties that are not functions.
  *
- * A call promises that the code behind it, up to the actor's next point, touches nothing else that other actors see.
- * Where that is wrong, such as with a cache in a field, return `undefined` from `object`.
+ * A call promises that the code behind it, up to the actor's next point, touches nothing else that other actors see. If
+ * that is wrong, such as with a cache in a field, return `undefined` from `object`.
  *
  * @throws InvalidLockOptionsError when it is no object, or an option is invalid
  */

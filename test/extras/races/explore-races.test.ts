@@ -134,7 +134,7 @@ describe('exploreRaces', () => {
 
     const race = await raceOf(exploreRaces(gates, [one, two], { invariant: () => {}, patienceMs: 5 }));
     expect(race.reason).toBe(
-      'no actor can go on: A waits for something that is not a point, after "waits for B"; ' +
+      'no actor can continue: A waits for something that is not a point, after "waits for B"; ' +
         'B waits for something that is not a point',
     );
   });

@@ -28,7 +28,7 @@ describe('exploreRaces with hostile actors', () => {
 
     const race = await errorOf(exploreRaces(() => 0, { clerk: hanging }, { invariant: holds, patienceMs: 20 }));
     expect(race).toBeInstanceOf(RaceFoundError);
-    expect(race.message).toMatch(/^no actor can go on: clerk waits for .*, after "asks a person"\n/);
+    expect(race.message).toMatch(/^no actor can continue: clerk waits for .*, after "asks a person"\n/);
   });
 
   it('ends where an actor goes round without a point for ever', async () => {
@@ -39,7 +39,7 @@ describe('exploreRaces with hostile actors', () => {
     };
 
     const race = await errorOf(exploreRaces(() => 0, [polling], { invariant: holds, patienceMs: 20 }));
-    expect(race.message).toMatch(/^no actor can go on: A waits for /);
+    expect(race.message).toMatch(/^no actor can continue: A waits for /);
     rounds = Infinity;
   });
 

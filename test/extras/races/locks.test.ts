@@ -112,7 +112,7 @@ describe('exploreRaces with locks', () => {
     expect(await storyOf([job, job])).toBeUndefined();
   });
 
-  it('lets time pass where no actor can go on', async () => {
+  it('lets time pass when no actor can continue', async () => {
     const waits: number[] = [];
     const slow = async ({ kit, locks }: { kit: RaceKit; locks: RedisLockService }): Promise<void> => {
       await locks.using('order:7', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockOptions } from '../../../lib/index.js';
 import { exploreRaces, raced, racePoint, type RaceKit } from '../../../lib/races.js';
-import { tellTime } from '../../../lib/extras/races/schedule/story.js';
+import { formatTimePassed } from '../../../lib/extras/races/schedule/story.js';
 
 class Bids {
   async raise(_bid: number, token: number): Promise<{ token: number }> {
@@ -55,6 +55,6 @@ describe('the story of a race', () => {
     [0, '0 ms pass'],
     [1, '1 ms passes'],
   ])('tells %d ms', (ms, text) => {
-    expect(tellTime(ms)).toBe(text);
+    expect(formatTimePassed(ms)).toBe(text);
   });
 });

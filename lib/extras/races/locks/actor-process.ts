@@ -9,8 +9,8 @@ import { SeededRandom } from '../../../testing/fleet/seeded-random.js';
 import { TestInstance } from '../../../testing/fleet/test-instance.js';
 import { type Access, type Actor, type ActorTurns, ANYTHING, currentActor, NOTHING } from '../schedule/race-context.js';
 
-/** How the story tells a command. */
-const TOLD: Partial<Record<Verb, string>> = {
+/** Commands as the story words them. */
+const VERB_TEXT: Partial<Record<Verb, string>> = {
   acquire: 'asks for',
   keep: 'keeps its places for',
   rotate: 'passes on',
@@ -32,21 +32,20 @@ const READS: readonly Verb[] = ['verify', 'inspect', 'list'];
 
 const NEVER = new Promise<never>(() => {});
 
-/** The time of a schedule, and whose turn it is. */
 interface Timing {
   readonly clock: Clock;
   readonly turns: () => ActorTurns | undefined;
-  /** Whether time passes, and what is sent now was sent by a timer. */
+  /** `true` while time passes: a command that is sent now was sent by a timer. */
   readonly isTimerTurn: () => boolean;
 }
 
-/** What a lock service forwards to while a schedule runs: a lock client for each actor, as if each were a process. */
+/** The parts behind a lock service while a schedule runs: each actor has a lock client, as if it were a process. */
 export class ActorProcess {
   readonly clock: ProcessClock;
   readonly parts: ForwardedTo;
   readonly #instance: TestInstance;
   readonly #client: LockClient;
-  /** How often a reentrant lock is entered, by owner id. */
+  /** The depths of reentrant locks, by owner id. */
   readonly #depths = new Map<string, number>();
 
   constructor(
@@ -67,7 +66,7 @@ export class ActorProcess {
     this.parts = { client: this.#client, singletonRuns };
   }
 
-  /** What it holds, as the server knows it. */
+  /** Returns its leases, as the server has them. */
   held(): { resource: string; fencingToken: number; ttlMs: number }[] {
     const { server } = this;
     return server.held().flatMap((resource) => {
@@ -76,12 +75,12 @@ export class ActorProcess {
     });
   }
 
-  /** Its lease is over in the store. It is not told. */
+  /** Expires its lease in the store, without a message to the actor. */
   async expire(resource: string, fencingToken: number): Promise<void> {
     await this.#instance.stores.locks.forceRelease(resource, fencingToken);
   }
 
-  /** The store loses its lease, and it is told at once. */
+  /** Removes its lease from the store, and notifies the actor at once. */
   async lose(resource: string, fencingToken: number): Promise<void> {
     await this.expire(resource, fencingToken);
     for (const holder of this.#client.deps.watchdog.holdersOf(resource)) holder.lose('takenOver');
@@ -91,15 +90,15 @@ export class ActorProcess {
     const turns = this.timing.turns();
     const actor = turns?.actors.find(({ name }) => name === this.name);
     if (turns === undefined || actor === undefined) return execute();
-    if (turns.isOver || actor.state === 'killed') return NEVER;
-    if (verb === 'grant') return this.#hear(turns, actor, resource, execute);
-    // A timer has sent it, such as a renewal: there is no choice in it.
+    if (turns.hasEnded || actor.state === 'killed') return NEVER;
+    if (verb === 'grant') return this.#notify(turns, actor, resource, execute);
+    // Sent by a timer, such as a renewal, so there is no choice to make.
     if (currentActor()?.actor !== actor && !this.#isOwnAccord(verb))
       return this.#sendByTimer(turns, actor, resource, verb, execute);
     return this.#send(turns, actor, command, execute);
   };
 
-  /** There is no choice in it, but the story tells that the actor has the lock then. */
+  /** Sends without a choice, but the story shows that the actor has the lock then. */
   async #sendByTimer<T>(
     turns: ActorTurns,
     actor: Actor,
@@ -110,7 +109,7 @@ export class ActorProcess {
     const answer = await execute();
     if (verb !== 'acquire' || (answer as { status?: unknown } | undefined)?.status !== 'granted') return answer;
     this.#noteTokens(turns, actor, resource);
-    turns.tell(actor, `gets ${resource}`);
+    turns.addLine(actor, `gets ${resource}`);
     return answer;
   }
 
@@ -118,30 +117,33 @@ export class ActorProcess {
     for (const each of this.held()) if (each.resource === resource) turns.granted(actor, each.fencingToken);
   }
 
-  #told({ verb, resource, owner = '', depth }: TestCommand): string {
-    if (depth === undefined || verb !== 'setDepth') return `${TOLD[verb] ?? verb} ${resource}`;
+  #describe({ verb, resource, owner = '', depth }: TestCommand): string {
+    if (depth === undefined || verb !== 'setDepth') return `${VERB_TEXT[verb] ?? verb} ${resource}`;
     const isDeeper = depth > (this.#depths.get(owner) ?? 1);
     this.#depths.set(owner, depth);
     return isDeeper ? `enters ${resource} again` : `leaves ${resource}, which it entered again`;
   }
 
-  /** A campaign asks and releases outside of the code that began it, and the order of that matters. */
+  /**
+   * Returns true for commands of a campaign: it asks and releases outside of the code that began it, and their order
+   * matters.
+   */
   #isOwnAccord(verb: Verb): boolean {
     return (verb === 'acquire' || verb === 'release') && !this.timing.isTimerTurn();
   }
 
-  /** The store has a message for it. */
-  async #hear<T>(turns: ActorTurns, actor: Actor, resource: string, execute: () => Promise<T>): Promise<T> {
-    // Never in the context of the actor that has set off the message.
+  /** Delivers a message of the store. */
+  async #notify<T>(turns: ActorTurns, actor: Actor, resource: string, execute: () => Promise<T>): Promise<T> {
+    // Never in the async context of the actor that caused the message.
     if (turns.waits.get(actor) !== waitFor(resource)) return inRootContext(execute);
     const isGranted = this.held().some((each) => each.resource === resource);
     if (isGranted) this.#noteTokens(turns, actor, resource);
-    const text = isGranted ? `gets ${resource}` : `hears of ${resource}`;
+    const text = isGranted ? `gets ${resource}` : `is notified of ${resource}`;
     await turns.point(actor, text, turns.onlyNamed ? NOTHING : ANYTHING);
     return inRootContext(execute);
   }
 
-  /** The command is a step, and that the actor hears the answer is another one. */
+  /** Makes two steps of a command: it is executed, and the actor gets the reply. */
   async #send<T>(turns: ActorTurns, actor: Actor, command: TestCommand, execute: () => Promise<T>): Promise<T> {
     const { verb, resource } = command;
     const access: Access = {
@@ -149,19 +151,19 @@ export class ActorProcess {
       writes: !READS.includes(verb),
       isCommand: true,
     };
-    const note = await turns.point(actor, this.#told(command), access);
+    const note = await turns.point(actor, this.#describe(command), access);
     const answer = await execute();
     this.#noteTokens(turns, actor, resource);
     const { text, next } = readAnswer(verb, answer);
     note.add(text);
-    // Code of the actor comes next, and what that touches is not known.
-    if (next !== 'waits' && !turns.onlyNamed) await turns.unnamedPoint(actor, 'hears the answer');
-    if (next !== 'goesOn') turns.waits.set(actor, waitFor(resource));
+    // Code of the actor runs next, and may touch anything.
+    if (next !== 'waits' && !turns.onlyNamed) await turns.unnamedPoint(actor, 'gets the reply');
+    if (next !== 'continues') turns.waits.set(actor, waitFor(resource));
     return answer;
   }
 }
 
-/** Whether an owner has released it, and it stays taken: see retain.lua. */
+/** Returns true if the owner has released it, and it stays taken for its `minHoldMs`: see retain.lua. */
 function isKept(owner: string): boolean {
   return /\/[0-9a-f]{40}$/.test(owner);
 }
@@ -170,21 +172,23 @@ function waitFor(resource: string): string {
   return `the lock ${resource}`;
 }
 
-/** What an answer means for the story, and whether the actor goes on, or waits for a message, or either. */
-function readAnswer(verb: Verb, answer: unknown): { text: string; next: 'goesOn' | 'waits' | 'mayWait' } {
+/**
+ * Returns a reply in the words of the story, and whether the actor continues, waits for a message, or may do either.
+ */
+function readAnswer(verb: Verb, answer: unknown): { text: string; next: 'continues' | 'waits' | 'mayWait' } {
   const { status } = (answer ?? {}) as { status?: unknown };
   if (verb === 'watch') return { text: '', next: 'mayWait' };
   if (verb === 'claim')
     return {
       text: status === 'granted' ? ' and gets it' : `: ${String(status)}`,
-      next: status === 'granted' ? 'goesOn' : 'mayWait',
+      next: status === 'granted' ? 'continues' : 'mayWait',
     };
-  if (verb !== 'acquire') return { text: '', next: 'goesOn' };
-  if (status === 'granted') return { text: ' and gets it', next: 'goesOn' };
+  if (verb !== 'acquire') return { text: '', next: 'continues' };
+  if (status === 'granted') return { text: ' and gets it', next: 'continues' };
   return { text: ' and finds it held', next: status === 'queued' ? 'waits' : 'mayWait' };
 }
 
-/** A timer of a process, by its own time. */
+/** A timer of a process, in the time of that process. */
 interface ProcessTimer {
   readonly dueAt: number;
   readonly callback: () => void;
@@ -192,13 +196,13 @@ interface ProcessTimer {
 }
 
 /**
- * The clock of one process among several. The process can stand still: for the others no time passes meanwhile. When it
- * goes on, more time has passed for it, and the timers that fell due fire late.
+ * The clock of one process among several. `block()` stops it while the others continue. Afterwards more time has passed
+ * for it, and the timers that were due fire late.
  */
 export class ProcessClock implements Clock {
-  /** How much longer it is for this process. */
+  /** The time by which this process is ahead of the others. */
   #aheadMs = 0;
-  #isStanding = false;
+  #isBlocked = false;
   readonly #timers = new Set<ProcessTimer>();
 
   constructor(private readonly clock: Clock) {}
@@ -214,7 +218,7 @@ export class ProcessClock implements Clock {
   setTimer(callback: () => void, delayMs: number): Timer {
     const timer: ProcessTimer = { dueAt: this.now() + delayMs, callback, timer: undefined };
     this.#timers.add(timer);
-    if (!this.#isStanding) this.#arm(timer);
+    if (!this.#isBlocked) this.#arm(timer);
     return { cancel: () => this.#disarm(timer) };
   }
 
@@ -231,19 +235,19 @@ export class ProcessClock implements Clock {
     timer.timer?.cancel();
   }
 
-  standStill(ms: number): void {
-    this.#isStanding = true;
+  block(ms: number): void {
+    this.#isBlocked = true;
     this.#aheadMs += ms;
     for (const { timer } of this.#timers) timer?.cancel();
   }
 
-  /** Fires what has fallen due while it stood still. */
-  goOn(): void {
-    if (!this.#isStanding) return;
-    this.#isStanding = false;
+  /** Fires the timers that were due while it was blocked. */
+  resume(): void {
+    if (!this.#isBlocked) return;
+    this.#isBlocked = false;
     const timers = [...this.#timers].sort((one, other) => one.dueAt - other.dueAt);
     for (const timer of timers) {
-      // One that was fired may have cancelled it.
+      // A timer that fired may have cancelled this one.
       if (!this.#timers.has(timer)) continue;
       if (timer.dueAt > this.now()) this.#arm(timer);
       else {

@@ -13,10 +13,10 @@ import { RaceToolError } from '../schedule/race-errors.js';
 import type { Fault, SteppedTime } from '../schedule/schedule.js';
 import { ActorProcess } from './actor-process.js';
 
-/** What can go wrong with an actor: it dies; it stands still for longer than its lease; its lock is lost. */
+/** A fault of an actor: it dies; it is blocked for longer than its lease; its lock is lost. */
 export type FaultKind = 'kill' | 'stall' | 'lose';
 
-/** The process that code runs in that belongs to no actor: the setup and the invariant. */
+/** The process of code that belongs to no actor: the setup and the invariant. */
 const OUTSIDE = 'outside';
 
 /** An application, or a `TestingModule`. */
@@ -32,11 +32,13 @@ export class RaceKit implements SteppedTime {
   readonly #undo: (() => void)[] = [];
   #turns: ActorTurns | undefined;
   #isTimerTurn = false;
-  /** Who waited for whom, when time had to pass because actors wait for each other. */
+  /** A description of the deadlock, if time had to pass because actors wait for each other. */
   deadlock: string | undefined;
   #names = 0;
 
-  /** The milliseconds since the Unix epoch, by the clock of the schedule. It moves only where nothing else can happen. */
+  /**
+   * The milliseconds since the Unix epoch, by the clock of the schedule. It advances only if nothing else can happen.
+   */
   now(): number {
     return this.#clock.wallNow();
   }
@@ -45,7 +47,7 @@ export class RaceKit implements SteppedTime {
    * A new lock service on the locks of this schedule. Each actor that uses it counts as a process of its own: it gets a
    * lock client, a clock and a place in the queue for itself.
    *
-   * @param defaults options of locks whose call states none
+   * @param defaults lock options for calls that set none
    */
   locks(defaults: Partial<LockDefaults> = {}): RedisLockService {
     const name = this.#names++ === 0 ? DEFAULT_NAME : `service${this.#names}`;
@@ -71,9 +73,9 @@ export class RaceKit implements SteppedTime {
   }
 
   /**
-   * Waits by the clock of the schedule, such as for the next poll. Time passes where no actor can go on.
+   * Waits by the clock of the schedule, such as for the next poll. Time passes when no actor can continue.
    *
-   * @param ms how many milliseconds
+   * @param ms the milliseconds to wait
    */
   async sleep(ms: number): Promise<void> {
     const context = currentActor();
@@ -93,7 +95,7 @@ export class RaceKit implements SteppedTime {
     return entryOf(this.#servers, name, () => new MemoryServer(this.#clock));
   }
 
-  /** Parts that lead to those of the actor that uses them. */
+  /** Returns parts that forward to the actor that uses them. */
   #parts(service: string, options: Partial<LockClientOptions>): ForwardedTo {
     const byActor = new Map<string, ActorProcess>();
     const own = (): ForwardedTo => {
@@ -102,8 +104,8 @@ export class RaceKit implements SteppedTime {
     };
     const first = own();
     return {
-      client: leadingTo(first.client, () => own().client),
-      singletonRuns: leadingTo(first.singletonRuns, () => own().singletonRuns),
+      client: forwarding(first.client, () => own().client),
+      singletonRuns: forwarding(first.singletonRuns, () => own().singletonRuns),
     };
   }
 
@@ -114,12 +116,11 @@ export class RaceKit implements SteppedTime {
     return process;
   }
 
-  /** The schedule begins. */
   begin(turns: ActorTurns): void {
     this.#turns = turns;
   }
 
-  /** The schedule has ended: the applications get back what they had. */
+  /** Ends the schedule, and gives the applications back their own parts. */
   end(): void {
     for (const undo of this.#undo.splice(0)) undo();
   }
@@ -135,12 +136,12 @@ export class RaceKit implements SteppedTime {
     this.#isTimerTurn = false;
   }
 
-  /** An actor that stood still goes on: what fell due meanwhile happens after its first step. */
+  /** Wakes an actor that was blocked: timers that are due fire after its first step. */
   afterStep(actor: string): void {
-    for (const process of this.#processes) if (process.name === actor) process.clock.goOn();
+    for (const process of this.#processes) if (process.name === actor) process.clock.resume();
   }
 
-  /** What can go wrong now with an actor at a point. */
+  /** Returns the faults that are possible now for an actor at a point. */
   faults(kinds: readonly FaultKind[], actors: Iterable<string>): Fault[] {
     return [...actors].flatMap((actor) => kinds.flatMap((kind) => this.#fault(kind, actor) ?? []));
   }
@@ -163,15 +164,15 @@ export class RaceKit implements SteppedTime {
     }
     const longestMs = Math.ceil(Math.max(...held.map(({ ttlMs }) => ttlMs))) + 1;
     const happen = async (): Promise<void> => {
-      for (const { clock } of own) clock.standStill(longestMs);
+      for (const { clock } of own) clock.block(longestMs);
       for (const { process, resource, fencingToken } of held) await process.expire(resource, fencingToken);
     };
-    return { id, actor, text: `stands still for ${longestMs} ms`, access: EVERYTHING, happen };
+    return { id, actor, text: `is blocked for ${longestMs} ms`, access: EVERYTHING, happen };
   }
 }
 
-/** An object that leads every call to another one. */
-function leadingTo<T extends object>(first: T, current: () => T): T {
+/** Returns an object that forwards every call to another one. */
+function forwarding<T extends object>(first: T, current: () => T): T {
   return new Proxy(first, {
     get(_, property) {
       const target = current();
@@ -197,16 +198,16 @@ function found(app: AppWithLocks, name: string): [RedisLockService, ResolvedModu
 }
 
 /**
- * Looks for actors that wait for each other in a circle. Their waits end by their `waitMs` only.
+ * Looks for actors that wait for each other in a circle. Only their `waitMs` ends such waits.
  *
  * @param servers by the names of their lock services
- * @returns what each of them waits for, for the story
+ * @returns the waits of each of them, for the story
  */
 function findDeadlock(servers: ReadonlyMap<string, MemoryServer>): string | undefined {
   const states = [...servers].flatMap(([service, server]) =>
     server.held().map((name) => ({ ...readLockState(server, name, ''), name, resource: `${service} ${name}` })),
   );
-  // Whatever the mode: time passes only where no actor can go on.
+  // The mode makes no difference: time passes only if no actor can continue.
   const mode = 'exclusive' as const;
   const waits = states.flatMap(({ name, resource, waiters }) =>
     waiters.map(({ instanceId }) => {

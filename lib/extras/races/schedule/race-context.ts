@@ -1,39 +1,39 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** What the code of one step may touch that other actors see. */
+/** The shared state that the code of one step may touch. */
 export interface Access {
-  /** What it touches. Not set: it may touch anything but the store of the locks, which only commands reach. */
+  /** The name of the object. Undefined: it may touch anything but the store of the locks, which only commands reach. */
   readonly object?: string | undefined;
-  /** Whether it may change it. */
+  /** `true` if it may change the object. */
   readonly writes: boolean;
-  /** It touches nothing that another actor sees. */
+  /** Touches nothing that another actor sees. */
   readonly isPrivate?: true;
-  /** It is a command to the store of the locks: no code of an actor runs in it. */
+  /** A command to the store of the locks: no code of an actor runs in it. */
   readonly isCommand?: true;
-  /** It may touch anything, and the store too. */
+  /** May touch anything, and the store too. */
   readonly isGlobal?: true;
 }
 
-/** Code of an actor of which nothing is known. */
+/** Unnamed code of an actor. */
 export const ANYTHING: Access = { writes: true };
-/** Time passes, or a lock is lost. */
+/** For time that passes, and a lock that is lost. */
 export const EVERYTHING: Access = { writes: true, isGlobal: true };
-/** It touches nothing that another actor sees. */
+/** Touches nothing that another actor sees. */
 export const NOTHING: Access = { writes: false, isPrivate: true };
 
-/** A step as far as it matters which step comes first. */
+/** The part of a step that decides whether its order matters. */
 export interface Ordered {
   /** The same in every schedule that led to the same steps of its actor. */
   readonly id: string;
   readonly actor: string;
   readonly access: Access;
-  /** Whether it is a fault. Only so many faults happen in one schedule, so one fault excludes another. */
+  /** `true` for a fault. A schedule has a limited number of faults, so one fault excludes another. */
   readonly isFault?: boolean;
 }
 
 /**
- * Whether it can matter which of two steps comes first. Steps of one actor always depend on each other, because only
- * the actor's own code knows how they belong together.
+ * Returns true if the order of two steps can matter. Steps of one actor always depend on each other, because only the
+ * actor's own code knows how they belong together.
  */
 export function areDependent(one: Ordered, other: Ordered): boolean {
   if (one.actor === other.actor || (one.isFault && other.isFault)) return true;
@@ -49,41 +49,39 @@ export function areDependent(one: Ordered, other: Ordered): boolean {
 /** One actor of one schedule. */
 export interface Actor {
   readonly name: string;
-  /** How many points it has come to. */
+  /** The points that it has reached. */
   points: number;
   state: 'running' | 'returned' | 'threw' | 'killed';
   value?: unknown;
-  /** How many steps had been done when it ended. */
+  /** The steps that were done when it ended. */
   endedAfter?: number;
 }
 
-/** Adds to the story of a step what came of it. */
+/** Adds the result of a step to its line in the story. */
 export interface StepNote {
   add(text: string): void;
 }
 
-/** The run that an actor belongs to. */
 export interface ActorTurns {
-  /** Whether code that names nothing touches nothing that another actor sees. */
+  /** `true` if unnamed code touches nothing that another actor sees. */
   readonly onlyNamed: boolean;
   readonly actors: readonly Actor[];
-  /** What actors wait for, other than points: for the message of a run that is stuck. */
+  /** Waits for anything but points, for the message of a run that is stuck. */
   readonly waits: Map<Actor, string>;
-  /** Whether its actors are stopped for good: what they still try has no effect. */
-  readonly isOver: boolean;
-  /** The actor waits here until it is its turn. It never goes on if it was killed, or if the run is over. */
+  /** `true` if the actors are stopped for good: their later calls have no effect. */
+  readonly hasEnded: boolean;
+  /** Waits here until it is the actor's turn. Never resolves if the actor was killed, or if the run has ended. */
   point(actor: Actor, text: string, access: Access): Promise<StepNote>;
-  /** The same, but the story leaves it out, and it may touch what code touches that names nothing. */
+  /** The same, but the story omits it, and it may touch anything that unnamed code may. */
   unnamedPoint(actor: Actor, text: string): Promise<StepNote>;
-  /** The actor did something that was no choice: a line of the story behind the last step. */
-  tell(actor: Actor, text: string): void;
-  /** An actor was granted a lock with this fencing token. */
+  /** Adds a line to the story, behind the last step, for something that was no choice. */
+  addLine(actor: Actor, text: string): void;
   granted(actor: Actor, fencingToken: number): void;
-  /** It does nothing more. What it waits for never comes. */
+  /** Stops the actor for good: nothing that it waits for resolves any more. */
   kill(actor: string): void;
 }
 
-/** The actor whose code runs, and the run it belongs to. */
+/** The actor whose code runs, and its run. */
 interface RaceContext {
   readonly schedule: ActorTurns;
   readonly actor: Actor;

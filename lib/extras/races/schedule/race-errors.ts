@@ -1,6 +1,6 @@
 import type { StoryStep } from './story.js';
 
-/** What the race tool could not do. */
+/** Reasons for which the race tool gives up. */
 export type RaceToolProblem =
   | 'TOO_MANY_SCHEDULES'
   | 'SCHEDULE_DIVERGED'
@@ -9,7 +9,7 @@ export type RaceToolProblem =
   | 'OUTSIDE_AN_ACTOR'
   | 'NO_LOCK_SERVICE';
 
-/** The race tool cannot go on. The message says what to do. */
+/** The race tool cannot continue. The message has the way out. */
 export class RaceToolError extends Error {
   override readonly name = 'RaceToolError';
 
@@ -23,19 +23,19 @@ export class RaceToolError extends Error {
   }
 }
 
-/** What {@link RaceFoundError} tells of the schedule. */
+/** The part of {@link RaceFoundError} that describes the schedule. */
 export interface FoundRace {
-  /** What went wrong, in one line. */
+  /** The failure, in one line. */
   readonly reason: string;
-  /** Who did what, in order. */
+  /** The steps of all actors, in order. */
   readonly steps: readonly StoryStep[];
   /** The steps and the reason in one line. */
   readonly story: string;
   /** As the option `seed`, it runs this one schedule again. */
   readonly seed: string;
-  /** How often the schedule turns from an actor that could go on to another one. */
+  /** The number of times the schedule switches from an actor that could continue to another one. */
   readonly switches: number;
-  /** What the invariant or an actor has thrown. */
+  /** The value that the invariant or an actor has thrown. */
   readonly cause?: unknown;
 }
 
@@ -48,7 +48,7 @@ export class RaceFoundError extends Error implements FoundRace {
   readonly story: string;
   readonly seed: string;
   readonly switches: number;
-  /** How many schedules were run until then. */
+  /** The schedules that were run until then. */
   readonly schedules: number;
 
   /** @internal */

@@ -9,7 +9,7 @@ import {
   runAsActor,
   type StepNote,
 } from './race-context.js';
-import { nameTokens, type StoryStep, tellTime } from './story.js';
+import { nameTokens, type StoryStep, formatTimePassed } from './story.js';
 
 /** Taken when the module is loaded, so that fake timers which a test installs later do not stop the tool. */
 export const REAL = { setImmediate, setTimeout, clearTimeout };
@@ -17,39 +17,40 @@ export const REAL = { setImmediate, setTimeout, clearTimeout };
 /** The name of the actor that lets time pass. */
 export const TIME = 'time';
 
-/** What can be done next. */
 export interface Choice extends Ordered {
-  /** What it does, for the story. */
+  /** Its line in the story. */
   readonly text: string;
-  /** After which step it became possible; -1 for the beginning. */
+  /** The step after which it became possible; -1 for the beginning. */
   readonly since: number;
-  /** Nothing else could be done, so it cannot change places with what came before. */
+  /** `true` if nothing else could be done, so it cannot be swapped with earlier steps. */
   readonly isForced?: boolean;
 }
 
 interface Pending extends Choice {
-  /** Whether the story leaves it out. */
+  /** `true` if the story omits it. */
   readonly isSilent: boolean;
   go(): void | Promise<void>;
 }
 
 export interface Step extends Choice, StoryStep {}
 
-/** What could be done at a step, and what was. */
+/** Picks one of the possible steps. */
 export type Choose = (choices: readonly Choice[]) => Choice | undefined;
 
-/** How a schedule ended: all actors ended; nothing can go on; {@link Choose} has stopped it. */
+/**
+ * The end of a schedule: all actors have ended; nothing can continue; it has too many steps; {@link Choose} stopped it.
+ */
 export type ScheduleEnding = 'over' | 'stuck' | 'endless' | 'stopped';
 
-/** Time that passes only where nothing else can happen. */
+/** Time that only passes when nothing else can happen. */
 export interface SteppedTime {
-  /** How long until the next timer, in milliseconds; `undefined` if none is set. */
+  /** The milliseconds until the next timer; `undefined` if none is set. */
   nextInMs(): number | undefined;
   /** Lets the next timer fire. */
   step(): Promise<void>;
 }
 
-/** Something that can go wrong at this point of the schedule. */
+/** A fault that is possible at this point of the schedule. */
 export interface Fault {
   /** Kind and actor, the same in every schedule. */
   readonly id: string;
@@ -60,27 +61,27 @@ export interface Fault {
 }
 
 interface ScheduleOptions {
-  /** Whether code that names nothing touches nothing that another actor sees. */
+  /** `true` if unnamed code touches nothing that another actor sees. */
   readonly onlyNamed: boolean;
   readonly time?: SteppedTime | undefined;
-  /** Called when the step of an actor has come to its end. */
+  /** Called after each step of an actor. */
   readonly afterStep?: ((actor: string) => void) | undefined;
   readonly mostFaults: number;
-  /** What can go wrong now. */
+  /** Returns the faults that are possible now. */
   readonly faults?: (() => readonly Fault[]) | undefined;
   readonly mostSteps: number;
-  /** How long to wait for code that the tool does not control, in real milliseconds. */
+  /** The time to wait for code outside the tool's control, in real milliseconds. */
   readonly patienceMs: number;
 }
 
-/** How many turns of the event loop an actor has that is at no point: it may wait for what the tool does not control. */
+/** Turns of the event loop for an actor that is at no point: it may wait for code outside the tool's control. */
 const TURNS = 5;
-/** How many timers may fire in a row without an actor that comes to a point or ends. */
+/** Timers that may fire in a row without an actor that reaches a point or ends. */
 const MAX_TIMERS = 2_000;
 const NEVER = new Promise<never>(() => {});
 
 /**
- * One run of all actors. Exactly one of them goes on at a time, from one point to its next; {@link Choose} says which.
+ * One run of all actors. Exactly one of them runs at a time, from one point to its next, as {@link Choose} picks them.
  */
 export class Schedule implements ActorTurns {
   readonly actors: Actor[] = [];
@@ -89,13 +90,13 @@ export class Schedule implements ActorTurns {
   readonly waits = new Map<Actor, string>();
   /** By fencing token, the actors that were granted it. */
   readonly tokens = new Map<number, Set<string>>();
-  /** What was no choice, each behind so many steps. */
+  /** Lines of the story that were no choice, each with the number of steps before it. */
   readonly #asides: (StoryStep & { readonly after: number })[] = [];
-  /** Counts what happens, to notice when nothing does. */
+  /** Counts everything that happens, to notice when nothing does. */
   #activity = 0;
   #faults = 0;
-  #isOver = false;
-  /** Whether time has passed in vain. */
+  #hasEnded = false;
+  /** `true` if time passed and no actor could continue. */
   #isStuck = false;
 
   constructor(private readonly options: ScheduleOptions) {}
@@ -104,8 +105,8 @@ export class Schedule implements ActorTurns {
     return this.options.onlyNamed;
   }
 
-  get isOver(): boolean {
-    return this.#isOver;
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   /** Adds an actor. It begins as a step of its own. */
@@ -131,7 +132,7 @@ export class Schedule implements ActorTurns {
   }
 
   #step(actor: Actor, text: string, access: Access, isSilent: boolean): Promise<StepNote> {
-    if (this.#isOver || actor.state === 'killed') return NEVER;
+    if (this.#hasEnded || actor.state === 'killed') return NEVER;
     this.#activity++;
     this.waits.delete(actor);
     const id = `${actor.name}${++actor.points}`;
@@ -143,15 +144,15 @@ export class Schedule implements ActorTurns {
   }
 
   #end(actor: Actor, state: 'returned' | 'threw', value: unknown): void {
-    if (this.#isOver || actor.state !== 'running') return;
+    if (this.#hasEnded || actor.state !== 'running') return;
     this.#activity++;
     actor.state = state;
     actor.value = value;
     actor.endedAfter = this.steps.length;
   }
 
-  tell(actor: Actor, text: string): void {
-    if (this.#isOver) return;
+  addLine(actor: Actor, text: string): void {
+    if (this.#hasEnded) return;
     this.#asides.push({ actor: actor.name, text, isSilent: false, after: this.steps.length });
   }
 
@@ -161,9 +162,9 @@ export class Schedule implements ActorTurns {
   }
 
   /**
-   * The steps as the story tells them.
+   * Returns the steps for the story.
    *
-   * @param ends what is told of the end of an actor
+   * @param ends describes the end of an actor
    */
   story(ends: (actor: Actor) => string | undefined): StoryStep[] {
     const asides = [...this.#asides];
@@ -183,12 +184,12 @@ export class Schedule implements ActorTurns {
     for (const [id, pending] of this.#pending) if (pending.actor === name) this.#pending.delete(id);
   }
 
-  /** Lets the actors take turns until all have ended, or none can go on. */
+  /** Lets the actors take turns until all have ended, or none can continue. */
   async run(choose: Choose): Promise<ScheduleEnding> {
     try {
       return await this.#takeTurns(choose);
     } finally {
-      this.#isOver = true;
+      this.#hasEnded = true;
     }
   }
 
@@ -198,7 +199,7 @@ export class Schedule implements ActorTurns {
       let forced: Pending | undefined;
       if (this.#pending.size === 0) {
         if (this.actors.every(({ state }) => state !== 'running')) return 'over';
-        if (this.#isElsewhere() && (await this.#hasMoved())) continue;
+        if (this.#waitsElsewhere() && (await this.#hasMoved())) continue;
         forced = this.#passing();
         if (forced === undefined) return 'stuck';
       }
@@ -223,7 +224,7 @@ export class Schedule implements ActorTurns {
     afterStep(chosen.actor);
   }
 
-  /** Time passes until an actor can go on, as a step of its own. */
+  /** Returns a step that lets time pass until an actor can continue. */
   #passing(): Pending | undefined {
     const { time } = this.options;
     if (time?.nextInMs() === undefined) return undefined;
@@ -243,7 +244,7 @@ export class Schedule implements ActorTurns {
       passedMs += inMs!;
       await time.step();
     }
-    this.steps.at(-1)!.text = tellTime(passedMs);
+    this.steps.at(-1)!.text = formatTimePassed(passedMs);
   }
 
   #possibleFaults(): Pending[] {
@@ -253,18 +254,18 @@ export class Schedule implements ActorTurns {
     return faults().map(({ happen, ...fault }) => ({ ...fault, since, isFault: true, isSilent: false, go: happen }));
   }
 
-  /** The actors at a point: something can be done to them there. */
+  /** The actors at a point: faults can hit them. */
   get atPoints(): ReadonlySet<string> {
     return new Set([...this.#pending.values()].map(({ actor }) => actor));
   }
 
-  /** The same, without those that have not begun. */
+  /** The started actors at a point. */
   get begunAtPoints(): string[] {
     const begun = new Set(this.steps.map(({ actor }) => actor));
     return [...this.atPoints].filter((name) => begun.has(name));
   }
 
-  /** Waits until nothing runs any more but what waits at points, or for what the tool does not control. */
+  /** Waits until all code waits at points, or for something outside the tool's control. */
   async #settle(): Promise<void> {
     for (let quiet = 0; quiet < TURNS; quiet++) {
       const before = this.#activity;
@@ -279,12 +280,12 @@ export class Schedule implements ActorTurns {
     return this.actors.every(({ name, state }) => state !== 'running' || atPoints.has(name));
   }
 
-  /** Whether an actor waits for something that the tool does not know. */
-  #isElsewhere(): boolean {
+  /** Returns true if an actor waits for something that the tool does not know. */
+  #waitsElsewhere(): boolean {
     return this.actors.some((actor) => actor.state === 'running' && !this.waits.has(actor));
   }
 
-  /** No actor is at a point. An actor may wait for a file, a socket, a timer of its own. */
+  /** Waits for an actor that may be waiting for a file, a socket or a timer of its own, because none is at a point. */
   async #hasMoved(): Promise<boolean> {
     const before = this.#activity;
     const until = performance.now() + this.options.patienceMs;
@@ -295,7 +296,7 @@ export class Schedule implements ActorTurns {
     return false;
   }
 
-  /** What each actor that has not ended waits for. */
+  /** Describes the wait of each actor that has not ended. */
   describeWaits(): string {
     const left = this.actors.filter(({ state }) => state === 'running');
     return left

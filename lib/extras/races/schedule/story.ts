@@ -2,56 +2,55 @@ import { isError } from '../../../kernel/util/objects.js';
 
 /** One step of the story of a race. */
 export interface StoryStep {
-  /** Which actor; `time` where nothing could go on but time. */
+  /** The name of the actor; `time` if nothing else could happen. */
   readonly actor: string;
-  /** What it did. */
+  /** The action, in words. */
   readonly text: string;
-  /** Whether the story leaves it out: the actor only heard an answer. */
+  /** `true` if the story omits it: the actor only got a reply. */
   readonly isSilent: boolean;
 }
 
-export function tellInOneLine(steps: readonly StoryStep[], reason: string): string {
-  const told = steps.filter(({ isSilent }) => !isSilent).map(({ actor, text }) => tell(actor, text));
-  return `${withoutMiddle(told).join('; ')}: ${reason}`;
+export function formatInOneLine(steps: readonly StoryStep[], reason: string): string {
+  const shown = steps.filter(({ isSilent }) => !isSilent).map(({ actor, text }) => lineOf(actor, text));
+  return `${withoutMiddle(shown).join('; ')}: ${reason}`;
 }
 
-/** The steps, each on a line. */
-export function tellInLines(steps: readonly StoryStep[]): string {
-  const told = steps.filter(({ isSilent }) => !isSilent);
-  const width = String(told.length).length;
-  const lines = told.map(({ actor, text }, index) => `${String(index + 1).padStart(width)}. ${tell(actor, text)}`);
+export function formatLines(steps: readonly StoryStep[]): string {
+  const shown = steps.filter(({ isSilent }) => !isSilent);
+  const width = String(shown.length).length;
+  const lines = shown.map(({ actor, text }, index) => `${String(index + 1).padStart(width)}. ${lineOf(actor, text)}`);
   return withoutMiddle(lines)
     .map((line) => `  ${line}`)
     .join('\n');
 }
 
-/** How many steps of a long story are told of its beginning, and of its end. */
-const TOLD_OF_EACH_END = 20;
+/** Steps that are shown of the beginning, and of the end, of a long story. */
+const SHOWN_AT_EACH_END = 20;
 
-/** A schedule that never ends goes round: how it began and ended tells it. */
-function withoutMiddle(told: readonly string[]): readonly string[] {
-  const left = told.length - 2 * TOLD_OF_EACH_END;
-  if (left <= TOLD_OF_EACH_END) return told;
-  return [...told.slice(0, TOLD_OF_EACH_END), `... ${left} more steps ...`, ...told.slice(-TOLD_OF_EACH_END)];
+/** Drops the middle of a schedule that never ends: it repeats itself. */
+function withoutMiddle(shown: readonly string[]): readonly string[] {
+  const left = shown.length - 2 * SHOWN_AT_EACH_END;
+  if (left <= SHOWN_AT_EACH_END) return shown;
+  return [...shown.slice(0, SHOWN_AT_EACH_END), `... ${left} more steps ...`, ...shown.slice(-SHOWN_AT_EACH_END)];
 }
 
-function tell(actor: string, text: string): string {
+function lineOf(actor: string, text: string): string {
   return actor === 'time' ? text : `${actor} ${text}`;
 }
 
-/** How long no actor could go on. */
-export function tellTime(ms: number): string {
+/** Words the time in which no actor could continue. */
+export function formatTimePassed(ms: number): string {
   const whole = Math.round(ms);
   const isSeconds = whole > 0 && whole % 1_000 === 0;
   const count = isSeconds ? whole / 1_000 : whole;
   return `${count} ${isSeconds ? 's' : 'ms'} ${count === 1 ? 'passes' : 'pass'}`;
 }
 
-/** Shorter numbers may mean something else. */
+/** Shorter numbers may be something else. */
 const MIN_DIGITS = 10;
 
 /**
- * Puts names in place of fencing tokens: `A's token`, and `A's 2nd token`. One that several actors have is not named.
+ * Replaces fencing tokens by names: `A's token`, and `A's 2nd token`. A token of several actors gets no name.
  *
  * @param tokens the actors that were granted each token, in the order of the grants
  */
@@ -76,7 +75,7 @@ function ordinal(count: number): string {
 
 const LONGEST = 60;
 
-/** A value in a few words. */
+/** Shortens a value for the story. */
 export function brief(value: unknown): string {
   const text = inWords(value);
   return text.length <= LONGEST ? text : `${text.slice(0, LONGEST - 1)}…`;

@@ -4,32 +4,31 @@ import type { Choice } from '../schedule/schedule.js';
 /** A place in the tree of schedules. */
 interface Branching {
   readonly choices: ReadonlyMap<string, Choice>;
-  /** Those to be tried here. */
+  /** Still to be tried here. */
   readonly wanted: Set<string>;
-  /** Those that were tried, or whose schedules are equal to others that were run. */
+  /** Already tried, or leading only to schedules that are equal to others. */
   readonly asleep: Map<string, Choice>;
   chosen: Choice;
 }
 
-/** A search gives one schedule after another. */
+/** Chooses one schedule after another. */
 export interface Search {
-  /** The choice at the next step of this schedule; `undefined` if the rest is equal to a schedule that was run. */
+  /** Returns the choice at the next step; `undefined` if the rest is equal to a schedule that was run. */
   choose(choices: readonly Choice[]): Choice | undefined;
-  /** The schedule has ended. @returns whether there is another one */
+  /** Called at the end of a schedule. @returns whether there is another one */
   next(): boolean;
 }
 
-/** Tells that a schedule went another way than before. */
+/** Makes the error for a schedule that took another way than before. */
 export type OnDivergence = (step: number, expected: readonly Choice[], found: readonly Choice[]) => Error;
 
 /**
  * Finds one schedule of each set of equal orders: dynamic partial order reduction with source sets (Abdulla, Aronis,
- * Jonsson, Sagonas, 2014). Another order is only tried where two steps that depend on each other were seen to follow
- * each other directly. Sleep sets stop the rest: an order that begins as one that was run, but for steps that can
- * change places.
+ * Jonsson, Sagonas, 2014). It tries another order only if two dependent steps followed each other directly. Sleep sets
+ * skip orders that begin like one that was run, except for steps that can be swapped.
  */
 export class OrderSearch implements Search {
-  /** How many choices were not followed, because they lead to orders that are equal to others. */
+  /** The choices that were skipped, because they lead to orders that are equal to others. */
   pruned = 0;
   readonly #path: Branching[] = [];
   #depth = 0;
@@ -82,7 +81,7 @@ export class OrderSearch implements Search {
       const initials = this.#order.initials(earlier);
       if (initials.some((id) => wanted.has(id))) continue;
       const possible = initials.filter((id) => choices.has(id));
-      // Only where the tool could not see what made a step possible. Then every order is tried.
+      // If the tool could not see what made a step possible, it tries every order.
       const added = possible.length > 0 ? possible.slice(0, 1) : choices.keys();
       for (const id of added) wanted.add(id);
     }
@@ -106,7 +105,7 @@ export class OrderSearch implements Search {
   }
 }
 
-/** The actor goes on where it can: so the first schedules have the fewest switches. */
+/** Prefers the actor that ran last, so the first schedules have the fewest switches. */
 export function preferred(choices: readonly Choice[], actor: string | undefined): Choice | undefined {
   const steps = choices.filter(({ isFault }) => !isFault);
   return steps.find((each) => each.actor === actor) ?? steps[0] ?? choices[0];
@@ -117,8 +116,8 @@ export function isEqual(one: Choice, other: Choice): boolean {
 }
 
 /**
- * Which steps of a schedule have to stay before which, if the outcome is to stay the same: steps of one actor, steps
- * that depend on each other, and a step that made another one possible.
+ * The order that must stay for the outcome to stay the same: steps of one actor, steps that depend on each other, and a
+ * step that made another one possible.
  */
 class HappensBefore {
   readonly #steps: Choice[] = [];
@@ -142,7 +141,7 @@ class HappensBefore {
   }
 
   /**
-   * The earlier steps that could change places with the last one: those that depend on it, with nothing between them
+   * Returns the earlier steps that could be swapped with the last one: those it depends on, with nothing between them
    * that has to stay there.
    */
   races(): number[] {
@@ -162,13 +161,13 @@ class HappensBefore {
     return found;
   }
 
-  /** The ids of the steps that could be done in place of this one, on the way to the last step coming before it. */
+  /** Returns the ids of the steps that could be done in place of this one, to get the last step before it. */
   initials(earlier: number): string[] {
     const last = this.#steps.length - 1;
     const way: number[] = [];
     const ids: string[] = [];
     for (let index = earlier + 1; index <= last; index++) {
-      // What has to stay behind the earlier step is not on the way, but for the last step.
+      // A step that has to stay behind the earlier one cannot lead there, except for the last step.
       if (index < last && this.#before[index]![earlier]) continue;
       if (!way.some((first) => this.#before[index]![first])) ids.push(this.#steps[index]!.id);
       way.push(index);

@@ -1,11 +1,11 @@
 import { type OnDivergence, preferred, type Search, isEqual } from './order-search.js';
 import type { Choice } from '../schedule/schedule.js';
 
-/** How likely an actor that can go on does. Long runs without a switch are as likely as many switches. */
+/** The chance to stay with an actor that can continue. Long runs without a switch are as likely as many switches. */
 const STAY = [0.2, 0.5, 0.8, 0.95];
 const FAULT = 0.1;
 
-/** Where the numbers come from, each from 0 to less than 1. */
+/** Random numbers from 0 to less than 1. */
 interface Chance {
   fraction(): number;
 }
@@ -42,7 +42,7 @@ export class RandomSearch implements Search {
   }
 }
 
-/** One schedule, by the numbers of its choices. */
+/** Replays one schedule by the numbers of its choices. */
 export class Repetition implements Search {
   #depth = 0;
 
@@ -64,8 +64,8 @@ export class Repetition implements Search {
 }
 
 /**
- * Every schedule with at most so many switches from an actor that can go on, and faults. There are few of them where
- * there are few switches.
+ * Runs every schedule up to a number of faults and of switches from an actor that can continue. With few switches,
+ * there are few schedules.
  */
 export class MinimalSwitchSearch implements Search {
   readonly #path: { readonly choices: readonly Choice[]; readonly order: readonly Choice[]; next: number }[] = [];
@@ -112,7 +112,7 @@ function chosenAt({ order, next }: { order: readonly Choice[]; next: number }): 
   return order[next]!;
 }
 
-/** 1 for a fault, and for a switch from an actor that could have gone on. */
+/** Returns 1 for a fault, and for a switch from an actor that could have continued. */
 export function costOf(chosen: Choice, choices: readonly Choice[], last: string | undefined): number {
   if (chosen.isFault) return 1;
   const couldStay = choices.some(({ actor, isFault }) => actor === last && !isFault);

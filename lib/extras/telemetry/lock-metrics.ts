@@ -12,7 +12,7 @@ import { type EventTable, observeBy, type RegisteredGroup } from '../../kernel/e
 export class LockMetrics<A> {
   readonly #table: SeriesTable<A>;
   readonly #services = new Map<string, ServiceSeries<A>>();
-  /** Those that report here now. Named twice in the option telemetry, the same metrics must not count twice. */
+  /** The sources that report here. If `telemetry` names the same metrics twice, they must not count twice. */
   readonly #sources = new WeakSet<LockTelemetrySource>();
 
   constructor(
@@ -22,12 +22,12 @@ export class LockMetrics<A> {
     this.#table = new SeriesTable(sink);
   }
 
-  /** The series of a metric that is no histogram, as they are now. */
+  /** The current series of a metric that is no histogram. */
   seriesOf(metric: LockMetric): readonly Series<A>[] {
     return this.#table.of(metric);
   }
 
-  /** @returns a function that ends it, when the lock service has closed */
+  /** @returns a function to call when the lock service has closed */
   start(source: LockTelemetrySource): () => void {
     if (this.#sources.has(source)) return () => {};
     this.#sources.add(source);
@@ -41,14 +41,14 @@ export class LockMetrics<A> {
   }
 }
 
-/** What one lock service adds to series that it may share with another of the same name. */
+/** The part of one lock service in series that it may share with another of the same name. */
 interface Share<A> {
   readonly series: LockSeries<A>;
   held: number;
   waiting: number;
 }
 
-/** Counts what the events of one lock service tell. A value that is counted here costs no call of a package. */
+/** Counts the events of one lock service. Its counters cost no call of a metrics package until they are collected. */
 class Recorder<A> {
   /** By mode, then by group. */
   readonly #shares = new Map<LockMode, Map<string, Share<A>>>();
@@ -63,7 +63,7 @@ class Recorder<A> {
     this.#sink = table.sink;
   }
 
-  /** @returns a function that ends it, when the lock service has closed */
+  /** @returns a function to call when the lock service has closed */
   start(source: LockTelemetrySource): () => void {
     const stops = [
       source.onRegistered((registered) => this.#register(registered)),
@@ -93,7 +93,7 @@ class Recorder<A> {
       if (event.handedOn) series.handOvers.value++;
       if (event.hasWaited) this.#addWaiting(share, -1);
       this.#addHeld(share, 1);
-      // A candidate waits for as long as another leads.
+      // A candidate waits for as long as another instance leads, so its wait is no measure.
       if (event.resource.startsWith(LEADER_PREFIX)) return;
       this.#sink.record(LockMetric.WaitTime, event.waitedMs / 1000, series.attributes);
     },
@@ -110,7 +110,7 @@ class Recorder<A> {
       this.#shareOf(event).series.lost.of(event.reason).value++;
       this.#ended(event);
     },
-    // It lasts on without this process: how long it was held is not known.
+    // The lease continues without this process, so its hold time is unknown.
     leaseAbandoned: (event) => this.#addHeld(this.#shareOf(event), -1),
     releaseFailed: (event) => {
       this.#shareOf(event).series.releaseFailures.of(event.error.code).value++;
@@ -174,7 +174,7 @@ class Recorder<A> {
     return share;
   }
 
-  /** Takes back what the lock service still held, and still waited for, when it closed. */
+  /** Subtracts the holds and waits that the lock service still had when it closed. */
   #close(): void {
     for (const groups of this.#shares.values()) {
       for (const share of groups.values()) {

@@ -26,23 +26,23 @@ export enum LockMetric {
   LeaderState = 'nestjs_redis_lock.leader.state',
 }
 
-/** The names of the attributes that the metrics have. */
+/** The names of the attributes of the metrics. */
 export enum LockAttribute {
   /** The name of the lock service: `default`, or the `service` of its module. */
   Service = 'lock.service',
   /** `exclusive`, `reentrant`, `read`, `write` or `semaphore`. */
   Mode = 'lock.mode',
-  /** The group of the lock: `Class.method` of a decorated method, otherwise what the option `group` says. */
+  /** The group of the lock: `Class.method` of a decorated method, otherwise the option `group`. */
   Group = 'lock.group',
-  /** The group of the holder that a call waits for. `_unknown` where its lease has no label, in another process. */
+  /** The group of the holder that a call waits for. `_unknown` if a holder in another process has no label. */
   HolderGroup = 'lock.holder.group',
   /** The name of a singleton job. */
   Job = 'lock.job',
   /** The name of a leadership. */
   Leadership = 'lock.leadership',
-  /** How it ended. */
+  /** The outcome of the call, the lease or the run. */
   Outcome = 'outcome',
-  /** Why. */
+  /** The reason for the outcome. */
   Reason = 'reason',
   /** The `code` of the error. */
   ErrorType = 'error.type',
@@ -50,18 +50,17 @@ export enum LockAttribute {
 
 export type LockMetricKind = 'histogram' | 'counter' | 'upDownCounter' | 'gauge';
 
-/** What a metric is. */
 export interface LockMetricDefinition {
   readonly kind: LockMetricKind;
   /** In the notation of UCUM: `s` for seconds, `{lease}` for a count. */
   readonly unit: string;
   readonly description: string;
   readonly attributes: readonly LockAttribute[];
-  /** The values of an attribute that has only these. */
+  /** The values of an attribute that has a fixed set. */
   readonly values?: Readonly<Partial<Record<LockAttribute, readonly string[]>>>;
 }
 
-/** The upper limits of the buckets of a histogram, in seconds. `contention()` has the same. */
+/** The upper limits of the buckets of a histogram, in seconds. `contention()` uses the same. */
 export const LOCK_METRIC_BUCKETS: readonly number[] = DURATION_BUCKETS_MS.map((ms) => ms / 1_000);
 
 const { Service, Mode, Group, HolderGroup, Job, Leadership, Outcome, Reason, ErrorType } = LockAttribute;
@@ -79,13 +78,13 @@ const OUTCOMES: readonly AcquireOutcome[] = [
 ];
 const LOSSES: readonly LeaseLossReason[] = ['expired', 'takenOver', 'notRenewed', 'maxHold', 'shutdown'];
 
-/** The name of a metric as Prometheus has it. */
+/** Converts the name of a metric as OpenTelemetry's exporter for Prometheus does. */
 export function prometheusNameOf(metric: LockMetric): string {
   const name = metric.replaceAll('.', '_');
   return LOCK_METRICS[metric].kind === 'counter' ? `${name}_total` : name;
 }
 
-/** Every metric. The reference and both exporters are made of this table. */
+/** All metrics. The reference and both exporters are made from this table. */
 export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = {
   [LockMetric.WaitTime]: {
     kind: 'histogram',

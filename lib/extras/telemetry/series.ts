@@ -9,21 +9,21 @@ import { escapeText } from '../../kernel/util/quoted.js';
 
 export type Attributes = Readonly<Partial<Record<LockAttribute, string>>>;
 
-/** One value of a metric, with the attributes that the package of the user wants. */
+/** One value of a metric, with attributes in the form of the metrics package. */
 export interface Series<A> {
   readonly attributes: A;
   value: number;
 }
 
-/** What a package for metrics does with ours. */
+/** The metrics package behind the series. */
 export interface MetricSink<A> {
-  /** Attributes in its form. They are made once, and used for each value. */
+  /** Converts attributes to its form. Called once per series. */
   attributesOf(attributes: Attributes): A;
   /** Takes a value of a histogram. */
   record(metric: LockMetric, value: number, attributes: A): void;
 }
 
-/** Every series of every metric that is no histogram: it is read when a package collects. */
+/** Every series of every metric that is no histogram, read when the package collects. */
 export class SeriesTable<A> {
   readonly #series = new Map<LockMetric, Series<A>[]>();
 
@@ -44,7 +44,7 @@ export class SeriesTable<A> {
   }
 }
 
-/** The series of a metric that differ in one more attribute. Each is there from its first value. */
+/** The series of a metric that differ in one more attribute. Each exists from its first value. */
 class SeriesBy<A> {
   readonly #series = new Map<string, Series<A>>();
 
@@ -71,7 +71,7 @@ const ACQUIRED: AcquireOutcome = 'acquired';
 
 /** The series of the locks of one service that have the same group and mode. */
 export class LockSeries<A> {
-  /** Of the values that a package puts into buckets by itself. */
+  /** For the histograms of the package, which has no series of ours. */
   readonly attributes: A;
   readonly waiting: Series<A>;
   readonly held: Series<A>;
@@ -100,7 +100,7 @@ export class LockSeries<A> {
     this.#notAcquired = by(LockMetric.Acquire, ErrorType);
   }
 
-  /** Makes the series that have no value yet, so that an alert sees the first one as an increase. */
+  /** Creates the series that have no value yet, so that an alert sees the first one as an increase. */
   complete(): void {
     if (this.#isComplete) return;
     this.#isComplete = true;
@@ -115,20 +115,20 @@ export class LockSeries<A> {
   }
 }
 
-/** The series of a leadership, and how many campaigns of this process lead. There are two for a moment at a change. */
+/** The series of a leadership, and the campaigns of this process that lead: two for a moment during a change. */
 interface LeaderSeries<A> {
   readonly state: Series<A>;
   leading: number;
 }
 
-/** The series of all lock services of one name: also of one that has closed, whose counters must not go back. */
+/** The series of all lock services of one name, even of one that has closed, because counters must not go back. */
 export class ServiceSeries<A> {
   readonly slowLoops: Series<A>;
   readonly jobs: BoundedNames<JobSeries<A>>;
   readonly leaderships: BoundedNames<LeaderSeries<A>>;
-  /** By mode, then by group. Core bounds the groups. */
+  /** By mode, then by group. The kernel limits the number of groups. */
   readonly #locks = new Map<LockMode, Map<string, LockSeries<A>>>();
-  /** By the group that waits, then by the group of the holder. Core bounds both. */
+  /** By the group that waits, then by the group of the holder. The kernel limits both. */
   readonly #blocked = new Map<string, SeriesBy<A>>();
   readonly #attributes: Attributes;
 
@@ -152,7 +152,7 @@ export class ServiceSeries<A> {
     return entryOf(groups, group, make);
   }
 
-  /** How long calls of one group have waited for holders of another one. */
+  /** The time that calls of one group have waited for holders of another one. */
   blocked(group: string, holderGroup: string): Series<A> {
     const make = () =>
       new SeriesBy(this.table, LockMetric.BlockedTime, { ...this.#attributes, [Group]: group }, HolderGroup);
@@ -180,7 +180,7 @@ class JobSeries<A> {
 }
 
 /**
- * One value for each name. Names that come with calls get the places that the registered names leave. All further names
+ * One value for each name. Names that calls bring get the places that the registered names leave. All further names
  * share one value, `_other`.
  */
 class BoundedNames<T> {
@@ -188,7 +188,7 @@ class BoundedNames<T> {
 
   constructor(private readonly create: (name: string) => T) {}
 
-  /** For a name that the program has. */
+  /** Reserves a place for a name that is known at the start. */
   register(name: string): T {
     // Exporters print control characters as they are, and so do tools that read what was scraped.
     const shown = escapeText(name);

@@ -30,7 +30,7 @@ import type { Attributes, MetricSink } from '../series.js';
 
 const SCOPE = 'nestjs-redis-lock';
 
-/** What {@link openTelemetry} takes. */
+/** Options of {@link openTelemetry}. */
 export interface OpenTelemetryOptions {
   /**
    * `true` records metrics.
@@ -56,7 +56,7 @@ export interface OpenTelemetryOptions {
    * The provider of the tracer.
    *
    * @allowed a `TracerProvider` of OpenTelemetry
-   * @default the one that is registered, also if that happens after the start
+   * @default the registered one, even if that happens after the start
    */
   tracerProvider?: TracerProvider;
   /**
@@ -77,8 +77,8 @@ export const OPEN_TELEMETRY_OPTIONS = new OptionTable({
 } satisfies OptionsOf<OpenTelemetryOptions>);
 
 /**
- * Reports what happens to locks by the API of OpenTelemetry, for the module option `telemetry`. The SDK and its
- * exporters are those of the application.
+ * Reports locks through the API of OpenTelemetry, for the module option `telemetry`. The SDK and its exporters belong
+ * to the application.
  *
  * @throws InvalidLockOptionsError
  */
@@ -95,7 +95,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): LockTelemetry
   return together(telemetries);
 }
 
-/** One telemetry of several. Where one of them throws at the start, none of them is left half started. */
+/** Combines several telemetries. If one of them throws at the start, the others are stopped again. */
 function together(telemetries: readonly LockTelemetry[]): LockTelemetry {
   return {
     start(source) {
@@ -114,7 +114,7 @@ function together(telemetries: readonly LockTelemetry[]): LockTelemetry {
   };
 }
 
-/** A provider of an SDK, known by its method. */
+/** Recognizes a provider of an SDK by its method. */
 function provider<T>(method: string): Option<T> {
   return checked<T>((option, value) => {
     if (typeof (value as Record<string, unknown> | null)?.[method] === 'function') return;
@@ -129,24 +129,24 @@ function provider<T>(method: string): Option<T> {
 /**
  * Makes spans of acquisitions, holds and runs of jobs.
  *
- * @param provider default: the one that is registered, also if that happens later
+ * @param provider default: the registered one, even if that happens later
  * @param renewalSpans whether renewals are spans, too
  */
 export function spanTelemetry(provider?: TracerProvider, renewalSpans = false): LockTelemetry {
   return { start: (source) => source.trace(new LockSpans(provider, renewalSpans)) };
 }
 
-/** Values of histograms that wait until they are given to the SDK. */
+/** The maximum of histogram values that wait for a call of the SDK. */
 const MAX_WAITING = 1_000;
 
 /** Our metrics in each meter: lock services that report to the same one share its series. */
 const inMeters = new WeakMap<Meter, LockMetrics<OpenTelemetryAttributes>>();
 
-/** Measures lock services. @param provider default: the one that is registered when a lock service starts */
+/** Records metrics. @param provider default: the one that is registered when a lock service starts */
 function metricTelemetry(provider?: MeterProvider): LockTelemetry {
   return {
     start(source) {
-      // Not before: an application may register its provider after the module was configured.
+      // Not earlier: an application may register its provider after the module was configured.
       const meter = (provider ?? metrics.getMeterProvider()).getMeter(SCOPE);
       if (meter !== createNoopMeter()) return entryOf(inMeters, meter, () => createMetrics(meter)).start(source);
       diag.warn(`${SCOPE}: no MeterProvider is registered, so locks are not measured. Start the SDK before Nest.`);
@@ -159,7 +159,7 @@ function createMetrics(meter: Meter): LockMetrics<OpenTelemetryAttributes> {
   const ours = new LockMetrics(sink);
   for (const metric of Object.values(LockMetric)) {
     const instrument = createObservable(meter, metric);
-    // Read when a reader collects: an SDK takes a microsecond to find a series by its attributes, for each value.
+    // Read when a reader collects: an SDK takes a microsecond per value to find a series by its attributes.
     instrument?.addCallback((result: ObservableResult) => {
       sink.flush();
       for (const { value, attributes } of ours.seriesOf(metric)) result.observe(value, attributes);
@@ -184,8 +184,8 @@ function createObservable(meter: Meter, metric: LockMetric) {
 }
 
 /**
- * Takes the values of histograms, which an SDK wants one by one. It gets them when this process has nothing better to do,
- * mostly while a command is on its way to Redis: an SDK takes a microsecond for each.
+ * Collects the values of histograms and passes them to the SDK while the process is idle, mostly while a command is on
+ * its way to Redis: an SDK takes a microsecond for each value, and takes them one by one.
  */
 class HistogramSink implements MetricSink<OpenTelemetryAttributes> {
   readonly #histograms = new Map<LockMetric, Histogram>();
@@ -217,7 +217,7 @@ class HistogramSink implements MetricSink<OpenTelemetryAttributes> {
     throw thrown;
   }
 
-  /** Also before a reader collects. */
+  /** Also called before a reader collects. */
   flush(): void {
     const waiting = this.#waiting;
     this.#waiting = [];
@@ -225,7 +225,7 @@ class HistogramSink implements MetricSink<OpenTelemetryAttributes> {
       // An SDK that filters attributes would look for the active context, and there is none.
       for (const { histogram, value, attributes } of waiting) histogram.record(value, attributes, ROOT_CONTEXT);
     } catch (thrown) {
-      // The lock service learns of it with the next value: here, it would end the process.
+      // Thrown with the next value, so that the lock service catches it: here, it would end the process.
       this.#error ??= { thrown };
     }
   }

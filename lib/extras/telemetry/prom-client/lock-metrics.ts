@@ -12,10 +12,10 @@ type Labels = Record<string, string>;
 const inRegistries = new WeakMap<object, RegisteredMetrics>();
 
 /**
- * Measures locks in a registry of `prom-client`, with the names that OpenTelemetry's exporter for Prometheus prints, so
- * that the same dashboards and alerts fit. For the module option `telemetry`.
+ * Records metrics in a registry of `prom-client`, with the names of OpenTelemetry's exporter for Prometheus, so that
+ * the same dashboards and alerts fit. For the module option `telemetry`.
  *
- * @param registry the default registry of `prom-client`, if not given
+ * @param registry default: the default registry of `prom-client`
  * @throws InvalidLockOptionsError when it is no registry
  * @throws Error when the registry has metrics of these names that are not ours
  */
@@ -38,7 +38,7 @@ class RegisteredMetrics implements MetricSink<Labels> {
     for (const metric of Object.values(LockMetric)) this.#register(metric, registry);
   }
 
-  /** No longer so after `registry.clear()`. */
+  /** `false` after `registry.clear()`. */
   isIn(registry: Registry<RegistryContentType>): boolean {
     const [[metric, histogram] = []] = this.#histograms;
     return metric !== undefined && registry.getSingleMetric(prometheusNameOf(metric)) === histogram;
@@ -72,7 +72,7 @@ class RegisteredMetrics implements MetricSink<Labels> {
       default:
         void new Gauge({
           ...common,
-          // Of the processes of a cluster.
+          // For the worker processes of a cluster.
           aggregator: kind === 'gauge' ? 'max' : 'sum',
           collect() {
             this.reset();

@@ -22,15 +22,15 @@ import {
   parseTraceparent,
 } from './names.js';
 
-/** A call that was refused as the caller asked for has not failed: `tryAcquire`, an aborted signal. */
+/** A refusal that the caller asked for is no failure: `tryAcquire`, an aborted signal. */
 const NO_FAILURE: readonly AcquireOutcome[] = ['busy', 'aborted', 'shutdown'];
 
-/** Begins the span of a call. @returns nothing where the trace is not recorded, and needs no help to go on */
+/** Begins the span of a call. @returns nothing if the trace is not recorded, and its context needs no help */
 export function beginCall(tracer: Tracer, lock: TracedLock): CallTrace | undefined {
   const outer = context.active();
   const span = tracer.startSpan(`${LockSpan.Acquire} ${lock.group}`, { attributes: attributesOf(lock) }, outer);
   if (span.isRecording()) return new CallSpan(tracer, span, lock, outer);
-  // Without a span around it, the work has to know that its trace is not recorded.
+  // Without a span around it, the work must know that its trace is not recorded.
   return trace.getSpan(outer) || !trace.isSpanContextValid(span.spanContext()) ? undefined : unrecorded(span);
 }
 
@@ -121,7 +121,7 @@ class HoldSpan implements HoldTrace {
     return context.with(withSpan(this.span), work);
   }
 
-  /** A new root if the watchdog renews: it goes on when the caller has long got its answer. */
+  /** Starts a new root if the watchdog renews, because that happens long after the caller got its reply. */
   renews(by: 'watchdog' | 'extend'): RenewalTrace | undefined {
     const { tracer, span, lock, fencingToken } = this;
     const renewal = tracer.startSpan(`${LockSpan.Renew} ${lock.group}`, {
@@ -143,7 +143,7 @@ class HoldSpan implements HoldTrace {
   }
 }
 
-/** The span of a renewal. Where it is not recorded, its command is not recorded either. */
+/** The span of a renewal. If it is not recorded, its command is not recorded either. */
 class RenewalSpan implements RenewalTrace {
   constructor(private readonly span: Span) {}
 
@@ -158,7 +158,9 @@ class RenewalSpan implements RenewalTrace {
   }
 }
 
-/** The async context of the caller, with this span as the active one. What else is in it stays, such as baggage. */
+/**
+ * Returns the caller's async context with this span as the active one. Everything else in it stays, such as baggage.
+ */
 export function withSpan(span: Span): Context {
   return trace.setSpan(context.active(), span);
 }
@@ -167,19 +169,19 @@ export function seconds(ms: number): number {
   return Math.round(ms * 1_000) / 1_000_000;
 }
 
-/** The span has failed. The message of one of our errors names the resource, and no secret. */
+/** Marks the span as failed. The message of one of our errors names the resource, and no secret. */
 export function setError(span: Span, error: unknown): void {
   span.setAttribute(LockAttribute.ErrorType, errorType(error));
   span.setStatus({ code: SpanStatusCode.ERROR, ...(error instanceof Error && { message: describeThrown(error) }) });
 }
 
-/** The code of our errors, the class of others: few values, as the conventions of OpenTelemetry ask for. */
+/** Returns the code of our errors and the class of others: few values, as the conventions of OpenTelemetry ask for. */
 function errorType(error: unknown): string {
   if (error instanceof LockError) return error.code;
   return error instanceof Error ? error.name : '_OTHER';
 }
 
-/** What is below a root that is not recorded is not recorded either. */
+/** Keeps spans below an unrecorded root from being recorded as new roots. */
 function unrecorded(span: Span): CallTrace {
   const run = <T>(work: () => T): T => context.with(withSpan(span), work);
   const hold: HoldTrace = { run, ended() {} };
@@ -197,14 +199,14 @@ function holderAttributes(holder: Holder, waitedMs?: number) {
   };
 }
 
-/** Any client of the Redis can have written it. */
+/** Checked, because any client of the Redis can have written it. */
 function labelOf(holder: Holder): Readonly<Record<string, unknown>> {
   return (holder as { label?: Readonly<Record<string, unknown>> }).label ?? {};
 }
 
-/** How many holders a span names. A call that waits for long may have seen thousands. */
+/** The maximum of holders that a span names. A long wait may have seen thousands. */
 const MOST = 8;
-/** How many are remembered, to choose from. */
+/** The holders to remember, to choose from. */
 const REMEMBERED = 32;
 
 /** A holder that a call has waited for, and for how long. */
@@ -214,19 +216,19 @@ export interface Awaited {
 }
 
 /**
- * For which holders a call has waited. Nothing is asked for it: it is worked out from the answers that name a holder,
- * and for how long that one has had the lock.
+ * The holders for which a call has waited. Sends nothing: it uses the replies that name a holder, and how long that one
+ * has had the lock.
  */
 export class WaitedFor {
   readonly #waitedMs = new Map<string, { holder: Holder; waitedMs: number }>();
   #last: readonly string[] = [];
   #lastAt = 0;
 
-  /** These holders have the lock now. @param now how long ago the call began, in milliseconds */
+  /** @param holders the holders now @param now how long ago the call began, in milliseconds */
   see(holders: readonly Holder[], now: number): void {
     if (holders.length === 0) return;
     const keys = holders.slice(0, MOST).map(keyOf);
-    // Before that, those had it that were seen before.
+    // Before that, the previous holders had it.
     const began = Math.min(now, Math.max(this.#lastAt, now - longestOf(holders)));
     this.#charge(began);
     for (const [index, key] of keys.entries()) this.#remember(key, holders[index]!, now - began);
@@ -234,7 +236,7 @@ export class WaitedFor {
     this.#lastAt = now;
   }
 
-  /** The wait is over. @returns those that the call has waited for, the longest first */
+  /** @returns the holders that the call has waited for, the longest wait first */
   end(now: number): readonly Awaited[] {
     this.#charge(now);
     return [...this.#waitedMs.values()].sort((a, b) => b.waitedMs - a.waitedMs).slice(0, MOST);
@@ -268,7 +270,7 @@ function longestOf(holders: readonly Holder[]): number {
   return holders.reduce((longest, { heldMs }) => (heldMs > longest ? heldMs : longest), 0);
 }
 
-/** Leases that one process passes on in memory have tokens of their own. */
+/** Leases that a process passes on in memory have tokens of their own. */
 function keyOf({ instanceId, fencingToken }: Holder): string {
   return `${fencingToken} ${instanceId}`;
 }

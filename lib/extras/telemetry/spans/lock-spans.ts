@@ -26,7 +26,7 @@ const TRACER_NAME = 'nestjs-redis-lock';
 
 /**
  * Makes the spans of the locks of one process. All of them are of kind INTERNAL: an acquisition is not one request to a
- * server. It may send no command, or many, and those are the spans of kind CLIENT.
+ * server. It may send no command, or many, and each of those is a span of kind CLIENT.
  */
 export class LockSpans implements LockTracer {
   #tracer: Tracer | undefined;
@@ -48,7 +48,7 @@ export class LockSpans implements LockTracer {
     return this.#tracer && beginCall(this.#tracer, lock);
   }
 
-  /** A new root: a job that runs for hours is no part of the trace of what has called it. */
+  /** Starts a new root: a job that runs for hours does not belong to the trace of its caller. */
   tick(lock: TracedLock, { job, tick, rerun }: TracedRun): RunTrace | undefined {
     if (!this.#tracer) return undefined;
     const caller = trace.getSpanContext(context.active());
@@ -66,7 +66,7 @@ export class LockSpans implements LockTracer {
   }
 }
 
-/** The span of a run of a job. Where it is not recorded, what is below it is not recorded either. */
+/** The span of a run of a job. If it is not recorded, nothing below it is recorded either. */
 class RunSpan implements RunTrace {
   constructor(
     private readonly tracer: Tracer,

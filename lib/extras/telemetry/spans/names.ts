@@ -3,7 +3,7 @@ import type { TracedLock } from '../../../kernel/events/lock-tracer.js';
 import { escapeText } from '../../../kernel/util/quoted.js';
 import { LockAttribute } from '../names.js';
 
-/** What the names of the spans begin with. The group of the lock follows, or the name of the job. */
+/** The prefixes of span names. The group of the lock follows, or the name of the job. */
 export enum LockSpan {
   /** From the call until the lock is granted or refused. */
   Acquire = 'acquire',
@@ -23,35 +23,35 @@ export enum LockSpanEvent {
 }
 
 /**
- * The attributes that only spans have. Their values can be different in each call, so they do not belong in a metric.
- * Times are in seconds.
+ * The attributes that only spans have. Their values can differ in each call, so they do not belong in a metric. Times
+ * are in seconds.
  */
 export enum LockSpanAttribute {
-  /** What is locked. */
+  /** The name of the resource. */
   Resource = 'lock.resource',
   FencingToken = 'lock.fencing_token',
-  /** How long the call has waited. */
+  /** The time that the call has waited. */
   WaitTime = 'lock.wait_time',
-  /** How long the lease was held. */
+  /** The time for which the lease was held. */
   HoldTime = 'lock.hold_time',
-  /** How many times Redis was asked for the call; 0 if it only waited behind other calls of its process. */
+  /** The number of requests to Redis for the call; 0 if it only waited behind other calls of its process. */
   Attempts = 'lock.attempts',
-  /** What became of the call, the lease or the run. */
+  /** The outcome of the call, the lease or the run. */
   Outcome = 'lock.outcome',
   /** The tick of a job. */
   Tick = 'lock.tick',
-  /** Whether an earlier run of the tick has died. */
+  /** `true` if an earlier run of the tick has died. */
   Rerun = 'lock.rerun',
   /** The group of a holder that the call has waited for, from its label. */
   HolderGroup = 'lock.holder.group',
   /** The instance of that holder. */
   HolderInstance = 'lock.holder.instance',
   HolderFencingToken = 'lock.holder.fencing_token',
-  /** How long the call has waited for this holder, as far as its process knows. */
+  /** The time that the call has waited for this holder, as far as its process knows. */
   HolderWaitTime = 'lock.holder.wait_time',
 }
 
-/** What every span says of its lock. */
+/** Attributes of every span. */
 export function attributesOf({ service, resource, mode, group }: TracedLock): Record<string, string> {
   return {
     [LockAttribute.Service]: escapeText(service),
@@ -64,12 +64,14 @@ export function attributesOf({ service, resource, mode, group }: TracedLock): Re
 /** Version 00 of W3C Trace Context, in lower case, without ids of zeros only. */
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** The span as other processes name it; `undefined` where its trace is not recorded. */
+/** Formats the span context for other processes; `undefined` if its trace is not recorded. */
 export function formatTraceparent({ traceId, spanId, traceFlags }: SpanContext): string | undefined {
   return traceFlags & TraceFlags.SAMPLED ? `00-${traceId}-${spanId}-01` : undefined;
 }
 
-/** Reads what another process has written. Any other form is ignored: every client of Redis can write there. */
+/**
+ * Parses a span context of another process. Any other form is ignored, because every client of Redis can write there.
+ */
 export function parseTraceparent(text: unknown): SpanContext | undefined {
   if (typeof text !== 'string' || text.length !== 55) return undefined;
   const [, traceId, spanId, flags] = TRACEPARENT.exec(text) ?? [];

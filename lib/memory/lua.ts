@@ -1,6 +1,6 @@
-// What Lua does otherwise than JavaScript, for the scripts in scripts.generated.ts. nil is undefined.
+// Semantics of Lua that differ from JavaScript, for the scripts in scripts.generated.ts. nil is undefined.
 
-/** A value of a script: they are not typed. */
+/** A value of a script, which is untyped. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Value = any;
 
@@ -11,7 +11,7 @@ export class RedisError extends Error {
   }
 }
 
-/** Whether a value counts as true: 0 and '' do. */
+/** Truthiness of Lua: 0 and '' are true. */
 export function is(value: Value): boolean {
   return value !== undefined && value !== false;
 }
@@ -38,7 +38,7 @@ export function cut(value: Value, size: number): string {
   return String(value).slice(0, size);
 }
 
-/** string.match, where one value is used: the first capture, or the whole match. */
+/** string.match, if the script uses one value: the first capture, or the whole match. */
 export function match(text: Value, pattern: RegExp): Value {
   const found = pattern.exec(text);
   return found === null ? undefined : found.length > 1 ? found[1] : found[0];
@@ -50,7 +50,7 @@ export function captures(text: Value, pattern: RegExp): Value[] {
   return found === null ? [] : found.slice(1);
 }
 
-/** string.gsub: the text with what was found replaced, and how often. */
+/** string.gsub: the text with its matches replaced, and their number. */
 export function replaced(text: Value, pattern: RegExp, by: string): [string, number] {
   const found = pattern.exec(text);
   return found === null ? [text, 0] : [text.slice(0, found.index) + by + text.slice(found.index + found[0].length), 1];

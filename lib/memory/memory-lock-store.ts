@@ -12,9 +12,12 @@ import { MemoryServer } from './memory-server.js';
 interface MemoryLockStoreOptions {
   /** Must differ between the stores of one server. */
   readonly instanceId: string;
-  /** Where the locks are. Stores that share one compete, as instances on one Redis do. @default a server of its own */
+  /**
+   * The server to keep the locks on. Stores that share one compete, like instances on one Redis. @default a server of
+   * its own
+   */
   readonly server?: MemoryServer;
-  /** What its owner ids begin with; the same for one client's stores on several servers. @default one of its own */
+  /** The prefix of its owner ids; the same for one client's stores on several servers. @default one of its own */
   readonly clientId?: string;
 }
 
@@ -23,9 +26,9 @@ const HEARS_ALL: MessageHealth = { trustedForMs: Infinity, silentSince: undefine
 let clients = 0;
 
 /**
- * Locks in the memory of **one process**: it runs the scripts of Redis on a server in memory. For tests of an
- * application that run without Redis. It does not protect against other processes: never use it for an application
- * with several instances.
+ * Keeps locks in the memory of **one process**: it runs the scripts of Redis on a server in memory. For tests of an
+ * application that run without Redis. It does not protect against other processes: never use it for an application with
+ * several instances.
  */
 export class MemoryLockStore extends ScriptLockStore {
   readonly hearing = HEARS_ALL;
@@ -85,7 +88,7 @@ export class MemoryLockStore extends ScriptLockStore {
   }
 }
 
-/** All stores of one instance. They are closed with that of the locks. */
+/** Creates all stores of one instance. They close with the lock store. */
 export function memoryStores(options: MemoryLockStoreOptions): {
   readonly locks: MemoryLockStore;
   readonly jobs: RedisJobStore;

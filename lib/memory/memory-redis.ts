@@ -11,22 +11,27 @@ interface Entry {
   expiresAt: number;
 }
 
-/** One for all: scripts learn of what type a key is from it, and to note where an error was made takes longer than the command. */
+/**
+ * Shared, because to capture a stack takes longer than the command, and scripts provoke it to learn the type of a key.
+ */
 const WRONG_TYPE = new RedisError('WRONGTYPE Operation against a key holding the wrong kind of value');
 
 /**
- * Stands in for Redis in the memory of **one process**: the commands that the scripts use. Nothing outside the process
- * sees it, and nothing survives its end.
+ * Replaces Redis in the memory of **one process**: the commands that the scripts use. Nothing outside the process sees
+ * it, and its data ends with the process.
  */
 export class MemoryRedis {
   readonly #entries = new Map<string, Entry>();
   readonly #listeners = new Map<string, Set<(message: string) => void>>();
 
-  /** The wall clock less the other one when the server began: its time goes on evenly, also when the wall clock is set. */
+  /**
+   * The wall clock minus the monotonic one at the start, so that its time advances evenly even if the wall clock is
+   * set.
+   */
   readonly #aheadMs: number;
-  /** While a script runs: when it began. */
+  /** The start of the running script. */
   #frozenAt: number | undefined;
-  /** Whether TIME is that of the wall clock, which the ticks of jobs are told by. */
+  /** `true` makes TIME follow the wall clock, which decides about the ticks of jobs. */
   isByWallClock = false;
 
   constructor(readonly clock: Clock = SYSTEM_CLOCK) {
@@ -43,12 +48,14 @@ export class MemoryRedis {
     };
   }
 
-  /** Whole milliseconds since 1970. */
+  /** Integer milliseconds since 1970. */
   now(): number {
     return this.#frozenAt ?? Math.floor(this.#aheadMs + this.clock.now());
   }
 
-  /** Runs a script. As in Redis, time stands still meanwhile, so no key expires between two of its commands. */
+  /**
+   * Runs a script. As in Redis, the time does not change while it runs, so no key expires between two of its commands.
+   */
   atOnce<T>(script: () => T): T {
     this.#frozenAt = this.now();
     try {
@@ -161,7 +168,7 @@ export class MemoryRedis {
     return ['0', this.hgetall(key)];
   }
 
-  /** The first ones, so that each run of a test sees the same. */
+  /** Takes the first ones, so that each run of a test sees the same. */
   hrandfield(key: string, count: number, _with: 'WITHVALUES'): string[] {
     return [...(this.#hash(key) ?? [])].slice(0, count).flat();
   }
@@ -245,7 +252,7 @@ export class MemoryRedis {
     return listeners.size;
   }
 
-  /** @param channel its name, or for CHANNELS what the names begin with, and an asterisk */
+  /** @param channel its name, or a prefix and an asterisk for CHANNELS */
   pubsub(what: 'NUMSUB' | 'CHANNELS', channel: string): (string | number)[] {
     if (what === 'NUMSUB') return [channel, this.#listeners.get(channel)?.size ?? 0];
     return [...this.#listeners.keys()].filter((name) => name.startsWith(channel.slice(0, -1)));
@@ -288,7 +295,7 @@ export class MemoryRedis {
   }
 }
 
-/** Calls back after the running code. Not by `queueMicrotask`, which the fake timers of a test runner replace. */
+/** Calls back after the running code. Not through `queueMicrotask`, which the fake timers of a test runner replace. */
 async function later(callback: () => void): Promise<void> {
   await Promise.resolve();
   callback();

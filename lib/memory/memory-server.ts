@@ -13,7 +13,7 @@ export interface MemoryMember {
   readonly owner: string;
   readonly fencingToken: number;
   readonly mode: LockMode;
-  /** How many permits of a semaphore; 1 in other modes. */
+  /** The permits of a semaphore; 1 in other modes. */
   readonly permits: number;
   readonly ttlMs: number;
 }
@@ -29,19 +29,17 @@ const OF_JOBS: ReadonlySet<string> = new Set<keyof typeof SCRIPT_TEXTS>([
   'registerJob',
 ]);
 
-/** What keeps a resource in use: its lock and its queue. What is remembered of jobs does not. */
+/** The keys of a resource in use: its lock and its queue, but not the records of jobs. */
 const IN_USE = /\}(:waiters)?$/;
 
-/**
- * Stands in for Redis in the memory of **one process**. Stores that share one server compete like several instances.
- */
+/** Replaces Redis in the memory of **one process**. Stores that share one server compete like several instances. */
 export class MemoryServer {
   readonly keys = new Keys('memory');
   readonly redis: MemoryRedis;
 
   constructor(readonly clock: Clock = SYSTEM_CLOCK) {
     this.redis = new MemoryRedis(clock);
-    // Not a count that begins anew: nothing was lost.
+    // Not a counter that starts again: nothing was lost.
     this.redis.set(this.keys.fence(''), 1);
   }
 
@@ -54,7 +52,7 @@ export class MemoryServer {
     return this.#named(/^memory:\{[^{}]*\}$/).filter((resource) => this.members(resource).length > 0);
   }
 
-  /** The resources that are held or waited for. */
+  /** Resources with a holder or a waiter. */
   resources(): string[] {
     const isUsed = (resource: string) => this.members(resource).length > 0 || this.waiters(resource).length > 0;
     return this.#named(/^memory:\{[^{}]*\}(:waiters)?$/).filter(isUsed);
@@ -65,7 +63,7 @@ export class MemoryServer {
     return [...new Set(keys.map((key) => this.keys.resourceOf(key)!))];
   }
 
-  /** The holders of a lock, in the order of their tokens. */
+  /** The holders of a lock, by token. */
   members(resource: string): MemoryMember[] {
     const key = this.keys.lock(resource);
     const { redis } = this;
@@ -88,17 +86,17 @@ export class MemoryServer {
     return members.sort((one, other) => one.fencingToken - other.fencingToken);
   }
 
-  /** Whether nothing of any resource is left: no lock and no waiter. */
+  /** `true` if no resource has a lock or a waiter left. */
   get isEmpty(): boolean {
     return !this.redis.keys().some((key) => IN_USE.test(key));
   }
 
-  /** As by DEL: the lock of a resource is lost, and no client hears of it. */
+  /** Removes the lock of a resource like DEL does, without a message to any client. */
   lose(resource: string): void {
     this.redis.del(this.keys.lock(resource));
   }
 
-  /** The owner ids of those that wait for the resource, in order. */
+  /** The owner ids of the waiters of the resource, in order. */
   waiters(resource: string): string[] {
     const now = this.redis.now();
     const members = this.redis.zrange(this.keys.waiters(resource), 0, -1);
@@ -114,7 +112,7 @@ export class MemoryServer {
   }
 }
 
-/** What a client gets of what a script returns. */
+/** Converts the return value of a script to the reply that a client gets. */
 function replyOf(value: Value): unknown {
   if (typeof value === 'number') return Math.trunc(value);
   if (value === undefined || value === false) return null;
@@ -124,7 +122,7 @@ function replyOf(value: Value): unknown {
   return (end < 0 ? value : value.slice(0, end)).map(replyOf);
 }
 
-/** The state of one resource as a client sees it, without the secrets of its holders and waiters. */
+/** Returns the state of one resource for a client, without the secrets of its holders and waiters. */
 export function readLockState(server: MemoryServer, resource: string, clientId: string): LockState {
   const { keys } = server;
   const reply = server.run('inspect', [keys.lock(resource), keys.waiters(resource)], []);

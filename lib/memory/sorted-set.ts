@@ -31,7 +31,7 @@ export class SortedSet {
   }
 
   /**
-   * How many members are before a bound, such as 5 or (5.
+   * Counts the members before a bound, such as 5 or (5.
    *
    * @param isLower whether the bound is the lower one of a range
    */
@@ -73,7 +73,7 @@ export class SortedSet {
     });
   }
 
-  /** How many of the first members are before something. */
+  /** Counts the leading members that match. */
   #search(isBefore: (member: string) => boolean): number {
     let [low, high] = [0, this.#members.length];
     while (low < high) {

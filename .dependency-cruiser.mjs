@@ -48,7 +48,7 @@ export const ROOMS = {
   'kernel/acquiring': { rooms: HOLDING, why: 'Waiting ends with a hold; what the holder does with it comes later.' },
   'kernel/lease': { rooms: ACQUIRING, why: 'A lease is what the features are built on.' },
   'kernel/semaphore': { rooms: LEASE, why: 'A mode of the kernel with a service of its own.' },
-  kernel: { rooms: CORE, why: 'The lock client wires the layers, and is the door to each feature.' },
+  kernel: { rooms: CORE, why: 'wire.ts connects the layers, and the lock client is the door to each feature.' },
 
   // One store each.
   'redis/lua': { rooms: [], why: 'Lua only.' },

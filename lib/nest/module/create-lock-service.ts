@@ -53,12 +53,12 @@ export async function createLockService(
   };
   const service = new RedisLockService({
     client,
-    singletonRuns: client.singletonRuns(jobs),
+    singletonRuns: client.jobs.runs(jobs),
     drainMs,
     onStarted: started,
     clock,
     transactions,
-    jobs: { missed: client.missedTicks(jobs), records: client.jobRecords(jobs), refusal: jobs.refusal },
+    jobs: { missed: client.jobs.missedTicks(jobs), records: client.jobs.records(jobs), refusal: jobs.refusal },
     place,
   });
   place?.created(client, service);

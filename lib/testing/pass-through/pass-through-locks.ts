@@ -5,7 +5,8 @@ import {
   resolveLockOptions,
 } from '../../kernel/api/lock-options.js';
 import { type OptionsOf, OptionTable, pick } from '../../kernel/api/validation.js';
-import { LockClient, type LockClientOptions } from '../../kernel/lock-client.js';
+import { LockClient } from '../../kernel/lock-client.js';
+import type { LockClientOptions } from '../../kernel/wire.js';
 import { type JobClaims, withoutRecords } from '../../features/jobs/core/job-store.js';
 import {
   EXTRA_OPTIONS,
@@ -96,7 +97,7 @@ export function passThroughLocks(given: PassThroughOptions = {}): RedisLockServi
   };
   return new RedisLockService({
     client,
-    singletonRuns: client.singletonRuns(withoutRecords('such locks remember no jobs', claims)),
+    singletonRuns: client.jobs.runs(withoutRecords('such locks remember no jobs', claims)),
     drainMs: 0,
     transactions,
   });

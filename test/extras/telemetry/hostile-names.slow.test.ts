@@ -62,7 +62,7 @@ describe('what Prometheus scrapes of names that are hostile', () => {
   it('is what was counted, one line a series, with no text of a resource or of a neighbour as it is', async () => {
     const { telemetry, scrape } = useBoth();
     const { locks } = world.instance('a', { telemetry, service: 'shop "1"\\\n\u0000\u202e' });
-    const jobs = locks.singletonRuns(claimsOn(world.server));
+    const jobs = locks.jobs.runs(claimsOn(world.server));
     for (let i = 0; i < 2 * MAX_GROUPS; i++) await locks.using(`group-${i}:7`, undefined, () => {});
     await useAll(locks);
     for (const text of TEXTS) {

@@ -1,5 +1,5 @@
 import { LOCK_DEFAULTS } from '../../../lib/kernel/api/lock-options.js';
-import type { LockClientOptions } from '../../../lib/kernel/lock-client.js';
+import type { LockClientOptions } from '../../../lib/kernel/wire.js';
 import { resolveModuleOptions } from '../../../lib/nest/module/module-options.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';

@@ -302,7 +302,7 @@ describe('the end of a run that Redis refuses for a while', () => {
     let isRefused = false;
     jobs.end = (...args) => (isRefused ? Promise.reject(new LockStoreError('refused', 'NOPERM')) : end(...args));
     const options = { ...fleet.job, tick: '09:00', onCrash: 'skip' as const };
-    const run = track(locks.singletonRuns(jobs).run(options, () => void (isRefused = true)));
+    const run = track(locks.jobs.runs(jobs).run(options, () => void (isRefused = true)));
     await clock.advance(1_000);
     expect([run.state, fleet.holder]).toEqual(['fulfilled', 'anna']);
     isRefused = false;

@@ -16,7 +16,7 @@ describe('a process that closes while Redis is far away', () => {
       connection: proxy.url,
       defaults: { leaseMs: 60_000, attemptTimeoutMs: 2_000 },
     });
-    const runs = locks.singletonRuns(forgetful(new RedisJobStore(store)));
+    const runs = locks.jobs.runs(forgetful(new RedisJobStore(store)));
     const job = { job: 'report', overlap: 'skip', onCrash: 'skip', keepMs: 60_000, lock: {} } as const;
     await runs.run({ ...job, tick: 'one' }, () => {});
     await (await locks.acquire('x')).release(); // Redis knows this script, and not yet the one that gives a tick back
@@ -36,8 +36,8 @@ describe('a process that closes while Redis is far away', () => {
     await eventually(async () => expect(await clients()).toBe(1)); // all that was sent has arrived
     expect(await admin().exists('lock:{cron:report}')).toBe(0);
     const next = await start();
-    const ran = next.locks
-      .singletonRuns(forgetful(new RedisJobStore(next.store)))
+    const ran = next.locks.jobs
+      .runs(forgetful(new RedisJobStore(next.store)))
       .run({ ...job, tick: 'two' }, () => 'ran');
     expect(await ran).toBe('ran');
   });

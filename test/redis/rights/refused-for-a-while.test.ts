@@ -116,7 +116,7 @@ function runOf({ locks, store }: LockInstance) {
   const end = gate();
   let began = false;
   const options = { job: 'endRun', tick: '1', overlap: 'skip', onCrash: 'skip', keepMs: 60_000, lock: LONG } as const;
-  const done = locks.singletonRuns(new RedisJobStore(store)).run(options, () => {
+  const done = locks.jobs.runs(new RedisJobStore(store)).run(options, () => {
     began = true;
     return end.opened;
   });

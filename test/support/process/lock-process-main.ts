@@ -129,16 +129,16 @@ const verbs = {
     const due = { at, maxClockSkewMs: 60_000 };
     const tick = new Date(at).toISOString();
     const options = { job, tick, due, overlap: 'wait', onCrash: 'skip', keepMs: 60_000, lock: {} } as const;
-    return (await locks.singletonRuns(jobs).run(options, ({ fencingToken }) => fencingToken)) ?? null;
+    return (await locks.jobs.runs(jobs).run(options, ({ fencingToken }) => fencingToken)) ?? null;
   },
 
   /** Pauses a job for all processes, until it is resumed. */
   async pauseJob(job: string): Promise<void> {
-    await locks.jobRecords(jobs).pause(job, new Set([job]), { by: `process-${process.pid}` });
+    await locks.jobs.records(jobs).pause(job, new Set([job]), { by: `process-${process.pid}` });
   },
 
   async resumeJob(job: string): Promise<void> {
-    await locks.jobRecords(jobs).resume(job, new Set([job]));
+    await locks.jobs.records(jobs).resume(job, new Set([job]));
   },
 
   async release(resource: ResourceNames): Promise<void> {

@@ -1,7 +1,8 @@
 import type { LockEvent } from '../../../lib/kernel/events/events.js';
 import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../lib/memory/memory-server.js';
-import { LockClient, type LockClientOptions } from '../../../lib/kernel/lock-client.js';
+import { LockClient } from '../../../lib/kernel/lock-client.js';
+import type { LockClientOptions } from '../../../lib/kernel/wire.js';
 import { FakeClock } from './fake-clock.js';
 import { ScriptedStore } from './scripted-store.js';
 import { SeededRandom } from './seeded-random.js';

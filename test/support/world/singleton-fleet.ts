@@ -1,7 +1,7 @@
 import type { ClaimEnd, Tick, TickClaim, TickReply } from '../../../lib/features/jobs/core/job-claims.js';
 import type { JobClaims } from '../../../lib/features/jobs/core/job-store.js';
 import type { Lease } from '../../../lib/kernel/api/lease.js';
-import type { LockClientOptions } from '../../../lib/kernel/lock-client.js';
+import type { LockClientOptions } from '../../../lib/kernel/wire.js';
 import type { LockOwner } from '../../../lib/kernel/store/lock-store.js';
 import type { SingletonRunOptions } from '../../../lib/features/jobs/core/singleton-run-options.js';
 import type { SingletonRuns } from '../../../lib/features/jobs/core/singleton-runs.js';
@@ -65,7 +65,7 @@ export class Member {
   ) {
     const { clock, server } = fleet.world;
     this.tickStore = new ScriptedLedger(change(jobsOn(server)), () => clock.now());
-    this.singletons = instance.locks.singletonRuns(forgetful(this.tickStore));
+    this.singletons = instance.locks.jobs.runs(forgetful(this.tickStore));
   }
 
   /** The scheduler fires a tick of the fleet's job, which takes `lastingMs`. */

@@ -101,7 +101,7 @@ async function openSession(
     const rights = await store.missingRights();
     return rights.some(({ needed }) => TO_CHANGE.every((rule) => needed.includes(rule)));
   };
-  const jobs = client.jobRecords(new RedisJobStore(store));
+  const jobs = client.jobs.records(new RedisJobStore(store));
   return { client, store, jobs, keyPrefix, where, mayOnlyLook, close };
 }
 

@@ -1,4 +1,5 @@
-import { LockClient, type LockClientOptions } from '../../../kernel/lock-client.js';
+import { LockClient } from '../../../kernel/lock-client.js';
+import type { LockClientOptions } from '../../../kernel/wire.js';
 import { inRootContext } from '../../../kernel/util/async-contexts.js';
 import type { Clock, Timer } from '../../../kernel/util/clock.js';
 import { instanceOf } from '../../../kernel/store/ask.js';
@@ -62,7 +63,7 @@ export class ActorProcess {
     this.#instance.gate = this.#gate;
     const { locks, jobs } = this.#instance.stores;
     this.#client = new LockClient({ ...options, service, store: locks, clock: this.clock, random });
-    const singletonRuns = this.#client.singletonRuns(jobs);
+    const singletonRuns = this.#client.jobs.runs(jobs);
     this.parts = { client: this.#client, singletonRuns };
   }
 

@@ -1,7 +1,7 @@
 import { entryOf } from '../../../kernel/util/objects.js';
 import type { LockDefaults } from '../../../kernel/api/lock-options.js';
 import { byResource, findCircles } from '../../../kernel/deadlocks/circles.js';
-import type { LockClientOptions } from '../../../kernel/lock-client.js';
+import type { LockClientOptions } from '../../../kernel/wire.js';
 import { MemoryServer, readLockState } from '../../../memory/memory-server.js';
 import type { ResolvedModuleOptions } from '../../../nest/module/module-options.js';
 import { RedisLockService } from '../../../nest/redis-lock.service.js';

@@ -48,7 +48,7 @@ describe('docs/operations/at-3-am.md', () => {
   const start = async (instanceId: string, leaseMs = 30_000, observers: LockObserver[] = []) => {
     const store = new RedisLockStore({ connection: redis().url, keyPrefix: 'lock', instanceId, leaseMs });
     const client = new LockClient({ store, defaults: { leaseMs, waitMs: 60_000 }, observers });
-    client.jobRecords(new RedisJobStore(store));
+    client.jobs.records(new RedisJobStore(store));
     running.push(client);
     await store.start(5_000);
     return { client, store };

@@ -62,7 +62,7 @@ describe('job --run, between processes', () => {
       const instance = await startInstances();
       const store = new RedisJobStore(instance.store);
       await store.register([{ resource: 'cron:job' }]);
-      instance.locks.jobRecords(store).requests.serve({
+      instance.locks.jobs.records(store).requests.serve({
         has: () => true,
         run: () => (runs(instance), new Promise(() => {})),
       });

@@ -79,7 +79,7 @@ describe('a run of a job', () => {
   const startJob = () => {
     const started = start();
     const { locks, world } = started;
-    return { ...started, runs: locks.singletonRuns(claimsOn(world.server)) };
+    return { ...started, runs: locks.jobs.runs(claimsOn(world.server)) };
   };
 
   it('is a new root with a link to what has called it, and has the hold and the work below it', async () => {
@@ -174,7 +174,7 @@ describe('a tracer that throws', () => {
     await expect(locks.using('order:7', {}, () => Promise.reject(new Error('work failed')))).rejects.toThrow(
       'work failed',
     );
-    const runsOfJobs = locks.singletonRuns(claimsOn(world.server));
+    const runsOfJobs = locks.jobs.runs(claimsOn(world.server));
     expect(await runsOfJobs.run(TICK, work)).toBe(3);
     const lease = await locks.acquire('order:8');
     expect(await locks.tryAcquire('order:8')).toBeNull();

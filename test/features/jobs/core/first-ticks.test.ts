@@ -29,8 +29,8 @@ function start(ms: number, { isForgetful = false, bootMs = 0 } = {}): Applicatio
   const instance = world.instance(name);
   const records = new RedisJobStore(new MemoryLockStore({ instanceId: name, server: world.server }));
   const jobs = isForgetful ? claimsOn(world.server) : records;
-  const singletons = instance.locks.singletonRuns(jobs);
-  const missed = instance.locks.missedTicks(jobs);
+  const singletons = instance.locks.jobs.runs(jobs);
+  const missed = instance.locks.jobs.missedTicks(jobs);
   const fired: number[] = [];
   let phase = 0;
   const fire = (): void => {

@@ -18,7 +18,7 @@ describe('the list of jobs', () => {
   function instance(instanceId: string): { jobs: JobStore; records: JobRecords } {
     const store = new MemoryLockStore({ instanceId, server });
     const jobs = new RedisJobStore(store);
-    return { jobs, records: new LockClient({ store, clock }).jobRecords(jobs) };
+    return { jobs, records: new LockClient({ store, clock }).jobs.records(jobs) };
   }
 
   async function startFleet(size: number): Promise<JobRecords> {

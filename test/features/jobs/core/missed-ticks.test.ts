@@ -40,7 +40,7 @@ function start(
   const instance = world.instance(name, { clock, warn: (line) => warnings.push(line) });
   const ran: NonNullable<JobState['owed']>[] = [];
   const process: { isDead: boolean } = { isDead: false };
-  const missed = (instance.locks as LockClient).missedTicks(records.client(process));
+  const missed = (instance.locks as LockClient).jobs.missedTicks(records.client(process));
   const job = changes.job ?? 'report';
   missed.add({
     job,

@@ -32,8 +32,8 @@ function hourly(text: string, afterMs: number) {
 async function start(name: string, schedule?: TickSchedule, date?: number, isOfClass = true) {
   const instance = world.instance(name, { warn: (line) => warnings.push(`${name}: ${line}`) });
   const jobs = new RedisJobStore(new MemoryLockStore({ instanceId: name, server: world.server }));
-  const missed = instance.locks.missedTicks(jobs);
-  const singletons = instance.locks.singletonRuns(jobs);
+  const missed = instance.locks.jobs.missedTicks(jobs);
+  const singletons = instance.locks.jobs.runs(jobs);
   missed.add({
     job: 'bill',
     historySize: 0,
@@ -64,7 +64,7 @@ async function start(name: string, schedule?: TickSchedule, date?: number, isOfC
       onOther: (other) => missed.differs('bill', schedule, other),
     });
   };
-  return { instance, fire, records: instance.locks.jobRecords(jobs) };
+  return { instance, fire, records: instance.locks.jobs.records(jobs) };
 }
 
 type Started = Awaited<ReturnType<typeof start>>;

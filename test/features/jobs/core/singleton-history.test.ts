@@ -42,7 +42,7 @@ describe('the history of a job', () => {
     return {
       locks: client,
       jobs: jobStore,
-      runs: client.singletonRuns(jobStore),
+      runs: client.jobs.runs(jobStore),
     };
   }
 

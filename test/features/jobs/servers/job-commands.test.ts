@@ -24,7 +24,7 @@ describe('what the record of a job costs', () => {
   async function open() {
     const { locks, store } = await start();
     const jobs = new RedisJobStore(store);
-    return { store, jobs, with: locks.singletonRuns(jobs), without: locks.singletonRuns(forgetful(jobs)) };
+    return { store, jobs, with: locks.jobs.runs(jobs), without: locks.jobs.runs(forgetful(jobs)) };
   }
 
   it.each([

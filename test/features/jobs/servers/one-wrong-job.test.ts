@@ -20,7 +20,7 @@ describe('of many jobs that are looked at together, one that Redis refuses', () 
   async function watch(jobs: readonly string[], connection: RedisConnectionOption = redis().url): Promise<string[]> {
     const warnings: string[] = [];
     const { locks, store } = await start({ connection, warn: (line) => warnings.push(line) });
-    const missed = locks.missedTicks(new RedisJobStore(store));
+    const missed = locks.jobs.missedTicks(new RedisJobStore(store));
     for (const job of jobs) {
       missed.add({
         job,
@@ -65,7 +65,7 @@ describe('of many jobs that are looked at together, one that Redis refuses', () 
     const told: string[] = [];
     const { locks, store } = await start({ warn: (line) => warnings.push(line) });
     locks.observers.add(({ job }) => told.push(job), ['tickMissed']);
-    const missed = locks.missedTicks(new RedisJobStore(store));
+    const missed = locks.jobs.missedTicks(new RedisJobStore(store));
     const often = {
       historySize: 10,
       graceMs: 200,

@@ -64,8 +64,8 @@ export class JobProcess {
       this.#isDead ? lostOnTheWay(execute) : this.network.commandFate(() => refusedWhile(world.isAway, execute));
     this.instance.store.all(fate);
     const jobStore = onTheWay(world.jobStore(name), fate);
-    this.#singletons = this.instance.locks.singletonRuns(jobStore);
-    this.#missed = this.instance.locks.missedTicks(jobStore);
+    this.#singletons = this.instance.locks.jobs.runs(jobStore);
+    this.#missed = this.instance.locks.jobs.missedTicks(jobStore);
     this.scheduler = new SimulatedScheduler(world, { name } as never, this.clock);
     for (const job of jobs) this.#schedule(job);
     this.#missed.start();

@@ -58,7 +58,7 @@ describe('explain', () => {
     'a run of a job that keeps later ticks from running: a tick is %s',
     async (kind) => {
       const jobs = jobsOn(world.server);
-      a.locks.jobRecords(jobs);
+      a.locks.jobs.records(jobs);
       const end = gate();
       const lock = { leaseMs: 30_000 };
       const base = { job: 'stock', overlap: 'skip', onCrash: 'skip', keepMs: 600_000, lock } as const;
@@ -68,7 +68,7 @@ describe('explain', () => {
           kind === 'a time'
             ? [{ tick: new Date(at).toISOString(), due: { at, maxClockSkewMs: 60_000 } }, { schedule: 'x' }]
             : [{ tick: 'interval', keepMs: 1_000 }, {}];
-        return locks.singletonRuns(jobs).run({ ...base, ...run }, () => end.opened, { ...plan, next: at + 60_000 });
+        return locks.jobs.runs(jobs).run({ ...base, ...run }, () => end.opened, { ...plan, next: at + 60_000 });
       };
       const explainJob = () => a.locks.operators.explain('cron:stock');
       const call = fire(b);
@@ -95,9 +95,9 @@ describe('explain', () => {
   it('the run of a job, as any other lock, where the jobs cannot be asked', async () => {
     const jobs = jobsOn(world.server);
     jest.spyOn(jobs, 'look').mockImplementation(() => Promise.reject(new LockStoreError('refused', 'NOPERM')));
-    a.locks.jobRecords(jobs);
+    a.locks.jobs.records(jobs);
     const run = { job: 'x', tick: 'x', overlap: 'skip', onCrash: 'skip', keepMs: 600_000, lock: {} } as const;
-    void b.locks.singletonRuns(jobs).run(run, () => new Promise(() => {}));
+    void b.locks.jobs.runs(jobs).run(run, () => new Promise(() => {}));
     await world.clock.advance(100);
     expect((await a.locks.operators.explain('cron:x')).cause).toBe('inUse');
   });

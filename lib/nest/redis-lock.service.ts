@@ -63,8 +63,8 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
 
   /**
    * Like {@link acquire}, but resolves to `null` when a resource is busy: locked, not free within `waitMs`, or its
-   * queue is full. Waits only with `waitMs` in the options of this call: its default is 0 here, and that of the module
-   * does not count. The wait is that of {@link acquire}: in the fair queue, or by the `retry` strategy of this call.
+   * queue is full. Waits only with `waitMs` in the options of this call: the default is 0 here, and the module's is
+   * ignored. Waits like {@link acquire}: in the fair queue, or by the `retry` strategy of this call.
    *
    * @throws the errors of {@link acquire}, except `LockBusyError`, `LockTimeoutError` and `LockQueueFullError`
    */
@@ -75,12 +75,12 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Does the work under a lease and then releases it. An error of the work passes through untouched. A release that
-   * fails is reported to the observers.
+   * Does the work under a lease and then releases it. An error of the work passes through untouched. A failed release
+   * is reported to the observers.
    *
-   * @throws LeaseLostError if the lease is lost before the work settles. `workFinished` says whether the work ran to its
-   *   end, and `value` is its result; with `onLost: 'ignore'`, the call resolves to that instead. If the lease is lost
-   *   before the work begins, the work is not called
+   * @throws LeaseLostError if the lease is lost before the work settles. `workFinished` is `true` if the work ran to
+   *   its end, and `value` is its result; with `onLost: 'ignore'`, the call resolves to that instead. If the lease is
+   *   lost before the work begins, the work is not called
    * @throws the errors of {@link acquire}
    */
   using<T>(resource: ResourceNames, work: LockedWork<T>): Promise<T>;
@@ -90,7 +90,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
     optionsOrWork: LockOptions | LockedWork<T> | undefined,
     work?: LockedWork<T>,
   ): Promise<T> {
-    // Not by optionsAndWork, which makes an array.
+    // Avoids optionsAndWork, which allocates an array.
     if (typeof optionsOrWork !== 'function') return this.#parts.client.using(resource, optionsOrWork, work!);
     if (work !== undefined) return Promise.reject(workBeforeOptions('using'));
     return this.#parts.client.using(resource, undefined, optionsOrWork);
@@ -123,14 +123,15 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
 
   /**
    * Resolves when the resource was free: no holder had it, and no waiter was to be granted it. Takes nothing and has no
-   * place in the queue, so it delays no caller. A resource that goes from holder to waiter all the time is never free.
-   * Any caller may have taken the resource before this promise resolves. To work while no other caller has it, use
-   * {@link using}.
+   * place in the queue, so it delays no caller. A resource that passes from holder to waiter all the time is never
+   * free. Another caller may have taken the resource before this promise resolves. To work while no other caller has
+   * it, use {@link using}.
    *
-   * @param resource one name; also that of a semaphore, which is free when no permit is held, `leader:<name>` or
-   *   `cron:<job>`
+   * @param resource one name; for a semaphore, free means that no permit is held. `leader:<name>` and `cron:<job>` work
+   *   too
    * @throws LockTimeoutError when it was not free within `waitMs`
-   * @throws LockUnavailableError when Redis cannot be reached within `unavailableMs`, nor at the end of `waitMs`, or refuses
+   * @throws LockUnavailableError when Redis cannot be reached within `unavailableMs`, nor at the end of `waitMs`, or
+   *   refuses
    * @throws LockAbortedError when `signal` aborts
    * @throws LockReentryError when this async context holds the resource itself
    * @throws LockShutdownError when the application shuts down
@@ -150,8 +151,8 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Returns what {@link current} returns, for code that must run under a lock. A composite lease counts as lost as soon
-   * as one of its resources is lost.
+   * Like {@link current}, for code that must run under a lock. A composite lease counts as lost as soon as one of its
+   * resources is lost.
    *
    * @throws LockNotHeldError when this async context holds no such lease
    * @throws LeaseLostError when the lease was lost
@@ -165,8 +166,8 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
 
   /**
    * Checks that this async context holds the resource, or all of several, by {@link using}, a decorator or the
-   * interceptor. A lease of any mode counts, also that of a reader or of a semaphore:
-   * `currentOrThrow(resource).mode` says which. Asks only this process, not Redis.
+   * interceptor. A lease of any mode counts, even a reader's or a permit; `currentOrThrow(resource).mode` has the mode.
+   * Sends nothing.
    *
    * @throws LockNotHeldError when this async context does not hold it
    * @throws LeaseLostError when the lease was lost
@@ -177,7 +178,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Returns the holders and the waiters of a resource at this moment, as Redis knows them.
+   * Returns the current holders and waiters of a resource from Redis.
    *
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    */
@@ -186,9 +187,9 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Returns what {@link inspect} says about each resource that is held or waited for at this moment. Scans all keys of
-   * the database, a thousand at a time, until it has found `limit` resources. It is meant for people and dashboards,
-   * not for every request.
+   * Returns the result of {@link inspect} for each resource that is held or waited for now. Scans all keys of the
+   * database, a thousand at a time, until it has found `limit` resources. It is meant for people and dashboards, not
+   * for every request.
    *
    * @throws LockUnavailableError when Redis cannot be reached, refuses, or has too many keys for one `attemptTimeoutMs`
    */
@@ -197,23 +198,23 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Asks all instances what they hold and wait for, by one message, and returns what each of them answers: its leases
-   * and waiting calls, for how long, its leaderships, its jobs and its health. It scans nothing and leaves nothing
-   * behind. Callers within a second share one roll call, those of other processes too.
+   * Asks all instances by one message for their leases, waiting calls, leaderships, jobs and health, and returns the
+   * answers. It scans nothing and leaves nothing behind. Callers within a second share one roll call, even across
+   * processes.
    *
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
-   * @throws InvalidLockOptionsError when an option is invalid, or the store has no roll calls, as a quorum
+   * @throws InvalidLockOptionsError when an option is invalid, or the store has no roll calls, like a quorum
    */
   fleet(options?: FleetOptions): Promise<LockFleet> {
     return this.#parts.client.fleet(options);
   }
 
   /**
-   * Says whether a lock could be taken now, and how this process is doing. On every server that is needed, a script
-   * writes what a lock would, and leaves nothing behind. Takes no lock and delays no caller. Resolves also when Redis
-   * is down: then `status` says so. Checks at the same time share one probe.
+   * Checks whether a lock could be taken now, and the state of this process. On every required server, a script writes
+   * the same keys as a lock, and leaves nothing behind. Takes no lock and delays no caller. Resolves even when Redis is
+   * down: see `status`. Concurrent checks share one probe.
    *
-   * For readiness, not for liveness: a restart mends no Redis, and ends what this process holds.
+   * Use it for readiness, not for liveness: a restart does not repair Redis, and loses the locks of this process.
    *
    * @throws InvalidLockOptionsError when an option is invalid
    */
@@ -222,9 +223,9 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Explains in sentences why a call cannot get a resource, from a look at Redis: which process holds it, since when, when
-   * it was last renewed, who waits, and the likely cause. Where calls wait for a holder that lives, all instances are asked
-   * whether they wait for each other, which takes up to a second. It is meant for people; `cause` is for programs.
+   * Explains in sentences why a call cannot get a resource: which process holds it, since when, when it was last
+   * renewed, who waits, and the likely cause. If calls wait for a living holder, it asks all instances whether they
+   * wait for each other, which takes up to a second. It is meant for people; `cause` is for programs.
    *
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    * @throws InvalidLockOptionsError when an option or the name is invalid
@@ -234,8 +235,8 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Returns for which groups the calls of this process have waited, and how long each group waits and holds. Sends
-   * nothing. The first call begins to count, unless the module was told to (`contention: { fromStart: true }`).
+   * Returns the groups for which the calls of this process have waited, and the times that each group waits and holds.
+   * Sends nothing. The first call starts the count, unless the module option `contention: { fromStart: true }` did.
    *
    * @throws InvalidLockOptionsError when an option is invalid
    */
@@ -244,8 +245,8 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Returns the orders in which calls of this process have taken locks inside each other, by the groups of their names: up
-   * to 1,000, each with the calls that were the first to do so. Sends nothing. Orders that make a circle are told by an
+   * Returns the orders in which calls of this process have taken locks inside each other, by the groups of their names:
+   * up to 1,000, each with the first calls that did so. Sends nothing. Orders that make a circle are reported by the
    * event `lockOrder` and a line in the log.
    */
   lockOrder(): LockOrderEdge[] {
@@ -265,8 +266,8 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Returns a semaphore: it limits how many callers over the whole fleet hold a permit at once. Sends nothing, so make
-   * one whenever you need it.
+   * Returns a semaphore: it limits how many callers over the whole fleet hold a permit at once. Sends nothing, so
+   * create one whenever you need it.
    *
    * @throws InvalidLockOptionsError when an option or the name is invalid
    */
@@ -288,7 +289,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   /**
    * Runs one tick of a job on one instance of the fleet, for schedulers of your own. The cron decorators call it.
    *
-   * @returns the result of the work, or `undefined` where another instance has the tick
+   * @returns the result of the work, or `undefined` if another instance has the tick
    * @throws LockUnavailableError when the tick could not be claimed within `lock.waitMs`
    */
   runSingleton<T>(options: SingletonRunOptions, work: SingletonWork<T>): Promise<T | undefined> {
@@ -296,8 +297,8 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
   }
 
   /**
-   * Makes this instance a candidate for a leadership. Of all instances that campaign for it, one leads at a time, until
-   * it resigns, dies or loses its lease. A second call joins the same campaign, with its own callbacks.
+   * Makes this instance a candidate for a leadership. One of the instances that campaign leads at a time, until it
+   * resigns, dies or loses its lease. A second call joins the same campaign, with its own callbacks.
    *
    * The leader holds the lock `leader:<name>`, which no other call can take. So an ordinary lock may have the same name
    * as a leadership.
@@ -307,8 +308,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * ```
    *
    * @param name of the leadership, at most 505 bytes
-   * @throws InvalidLockOptionsError when an option or the name is invalid, or `leaseMs` differs from that of the first
-   *   call
+   * @throws InvalidLockOptionsError when an option or the name is invalid, or `leaseMs` differs from the first call's
    */
   campaign(name: string, options?: CampaignOptions): Leadership {
     return this.#parts.client.campaign(name, options);

@@ -11,7 +11,7 @@ export class Scan {
   readonly controllers: readonly InstanceWrapper[];
   /** The prototypes of all classes, each once. */
   readonly prototypes: ReadonlySet<object>;
-  /** Those, and the prototypes of the classes that they extend. */
+  /** The same, and the prototypes of the classes that they extend. */
   readonly allPrototypes: ReadonlySet<object>;
 
   constructor(
@@ -24,7 +24,7 @@ export class Scan {
     this.allPrototypes = new Set([...this.prototypes].flatMap(prototypesOf));
   }
 
-  /** Whether a decorator is for this lock service. */
+  /** Returns true for a decorator of this lock service. */
   readonly isOurs = ({ lockService = DEFAULT_NAME }: { readonly lockService?: string | undefined }): boolean =>
     lockService === this.lockService;
 }
@@ -34,7 +34,10 @@ export function wrappersOf(discovery: DiscoveryService): InstanceWrapper[] {
   return [...discovery.getProviders(), ...discovery.getControllers()];
 }
 
-/** Returns the prototype of its instance, or of its class where it has no instance yet: in another scope than the default. */
+/**
+ * Returns the prototype of its instance, or of its class if it has no instance yet: in another scope than the
+ * default.
+ */
 export function prototypeOf({ instance, metatype }: InstanceWrapper): object | undefined {
   const prototype: unknown = isObject(instance) ? Object.getPrototypeOf(instance) : metatype?.prototype;
   return isObject(prototype) ? prototype : undefined;

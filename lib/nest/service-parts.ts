@@ -8,19 +8,19 @@ import { type Clock, SYSTEM_CLOCK } from '../kernel/util/clock.js';
 import type { LockTelemetry } from '../kernel/events/telemetry.js';
 import type { LockStores } from '../kernel/lock-stores.js';
 
-/** The lock service that a place is for. */
+/** The lock service behind a `TestPlace`. */
 export interface TestContext {
   /** The `service` of the registration; `'default'` without one. */
   readonly service: string;
-  /** The name of this process where holders are shown. */
+  /** The name of this process, shown for holders. */
   readonly instanceId: string;
-  /** Whether the options of the application state its `instanceId`. */
+  /** `true` if the options of the application set its `instanceId`. */
   readonly isNamed: boolean;
 }
 
-/** What a test puts in place of the stores of a lock service. */
+/** The replacement for the stores of lock services in a test. */
 export interface TestStores {
-  /** A lock service is created. */
+  /** Called when a lock service is created. */
   place(context: TestContext): TestPlace;
 }
 
@@ -29,38 +29,38 @@ export interface TestPlace {
   readonly stores: LockStores;
   /** Follows the lock service, beside the telemetries of its options. */
   readonly telemetry: LockTelemetry;
-  /** The lock service has been created. @param injected what the application injects for it */
+  /** Called when the lock service has been created. @param injected the object that the application injects for it */
   created(client: LockClient, injected: object): void;
 }
 
-/** What the calls of a lock service are forwarded to. A test may exchange it. */
+/** The target of the calls of a lock service. A test may replace it. */
 export interface ForwardedTo {
   client: LockClient;
   singletonRuns: SingletonRuns;
 }
 
-/** All that belongs to one lock service: the decorators and the explorers find it by the service. */
+/** The parts of one lock service: the decorators and the explorers find them by the service. */
 export interface ServiceParts extends ForwardedTo {
   readonly drainMs: number;
   readonly onStarted?: (() => void) | undefined;
-  /** By which it counts. @default the system's */
+  /** The clock of its timers. @default the system's */
   readonly clock?: Clock | undefined;
-  /** Set where its leases last until the end of a transaction. */
+  /** Only set if its leases last until the end of a transaction. */
   readonly transactions?: TransactionHooks | undefined;
-  /** What it does for jobs that the store remembers. */
+  /** The jobs that the store remembers, or the reason why it remembers none. */
   readonly jobs?:
     | {
         readonly missed: MissedTicks;
         readonly records: JobRecords;
-        /** Why its store remembers no jobs. */
+        /** The reason. */
         readonly refusal: string | undefined;
       }
     | undefined;
-  /** The names of the jobs that this process can run. Set by `SingletonJobs`. */
+  /** Returns the names of the jobs that this process can run. Set by `SingletonJobs`. */
   ownJobs?: () => ReadonlySet<string>;
-  /** Set in a test. */
+  /** Only set in a test. */
   readonly place?: TestPlace | undefined;
-  /** Set in a test, see `jobsUnderTestOf`. */
+  /** Only set in a test, see `jobsUnderTestOf`. */
   jobsUnderTest?: object;
 }
 
@@ -71,12 +71,12 @@ export function keepParts(service: object, parts: ServiceParts): void {
   Object.defineProperty(service, PARTS, { value: parts });
 }
 
-/** @returns nothing for what a test has put in the place of a lock service */
+/** @returns undefined for a test double of a lock service */
 export function partsOf(service: unknown): ServiceParts | undefined {
   return (service as { [PARTS]?: ServiceParts } | null | undefined)?.[PARTS];
 }
 
-/** The clock by which a lock service counts, for what is timed around it. */
+/** Returns the clock of a lock service, for timers around it. */
 export function clockOf(service: object): Clock {
   return partsOf(service)?.clock ?? SYSTEM_CLOCK;
 }

@@ -10,7 +10,7 @@ export const DEFAULT_NAME = 'default';
  * @param name the `service` of its registration; without it, the default one
  */
 export function getRedisLockToken(name: string = DEFAULT_NAME): string {
-  // A string, and not the class: the ES module and the CommonJS copy of this package have the same one.
+  // A string, not the class, because the ES module and the CommonJS copy of this package must share it.
   return `RedisLockService:${name}`;
 }
 
@@ -23,8 +23,8 @@ export function getRedisLockRegistrationToken(name: string = DEFAULT_NAME): stri
 }
 
 /**
- * What a test puts in place of the stores of every registration; `null` without a test. A symbol of the process, so
- * that both copies of this package have the same one.
+ * The replacement for the stores of every registration in a test, otherwise `null`. A symbol of the process, so that
+ * both copies of this package share it.
  */
 export const TEST_STORES = Symbol.for('nestjs-redis-lock:test-stores:1');
 
@@ -70,7 +70,7 @@ export function addInjected(classes: Readonly<Record<string, unknown>>): void {
   for (const [name, each] of Object.entries(classes)) names.set(each as Type, name);
 }
 
-/** Returns this class as it is in the other copies that are loaded now. */
+/** Returns this class in the other copies that are loaded now. */
 export function inOtherCopies(own: unknown): Type[] {
   const ownName = names.get(own as Type);
   return [...names].flatMap(([each, name]) => (name === ownName && each !== own ? [each] : []));

@@ -13,7 +13,8 @@ export interface Handler {
 }
 
 /**
- * How a decorator locks: alone, beside readers, or with permits. Each decorator of a method has an object of its own.
+ * The access that a decorator requests: alone, beside readers, or with permits. Each decorator of a method has an
+ * object of its own.
  */
 export interface LockAccess {
   readonly mode: LockMode;
@@ -21,7 +22,7 @@ export interface LockAccess {
   readonly permits?: Pick<PermitRequest, 'count' | 'total'> | undefined;
 }
 
-/** What an async context knows of the call that Nest makes in it. */
+/** The state of Nest's call in an async context. */
 interface Passage {
   readonly call: InterceptedCall;
   /**
@@ -62,7 +63,7 @@ export class InterceptedCall {
     return passage?.passed.length === 0 && passage.call.#isOf(handler) ? passage.call : undefined;
   }
 
-  /** Returns the call by Nest that arrives at this wrapper of the handler now; not a call from inside the handler. */
+  /** Returns Nest's call that arrives at this wrapper of the handler now, not a call from inside the handler. */
   static comingTo(handler: Handler, wrapper: LockAccess): InterceptedCall | undefined {
     const passage = passages.getStore();
     if (passage === undefined) return undefined; // nearly always
@@ -73,17 +74,17 @@ export class InterceptedCall {
     return this.#isOver;
   }
 
-  /** Runs this as if it came before the call, which holds nothing that is meant for it. */
+  /** Runs this in the context from before the call, so that it does not use the call's locks. */
   runOutside<T>(work: () => T): T {
     return this.outside.runInAsyncScope(work);
   }
 
-  /** Whether no work of the handler is running. */
+  /** `true` if no work of the handler is running. */
   get isIdle(): boolean {
     return this.#underWay === 0;
   }
 
-  /** Runs what Nest does next, on its way to the handler. */
+  /** Runs Nest's next step on its way to the handler. */
   enter<T>(next: () => T): T {
     return passages.run({ call: this, passed: [] }, next);
   }
@@ -94,7 +95,7 @@ export class InterceptedCall {
   }
 
   /**
-   * Runs the handler, and keeps count of its work until that has ended.
+   * Runs the handler, and tracks its work until that has ended.
    *
    * @throws LockAbortedError if the request has ended already, because its lock may be released by now
    */
@@ -127,13 +128,14 @@ export class InterceptedCall {
     else this.#whenIdle = whenIdle;
   }
 
-  /** Whether the interceptor already holds the lock of this decorator for the call. */
+  /** Returns true if the interceptor already holds the lock of this decorator for the call. */
   holds(wrapper: LockAccess): boolean {
     return this.access === wrapper || (this.outer?.holds(wrapper) ?? false);
   }
 
   /**
-   * Whether this call already holds all the resources, in a mode at least as strong. Then they are not locked twice.
+   * Returns true if this call already holds all the resources, in a mode at least as strong. Then they are not locked
+   * twice.
    */
   covers(access: LockAccess, resources: readonly string[]): boolean {
     return resources.every((resource) => this.#coversOne(access, resource));
@@ -157,9 +159,9 @@ export class InterceptedCall {
   }
 }
 
-/** Whether the lease protects its holder at least as well as the wanted access would. */
+/** Returns true if the lease protects its holder at least as well as the wanted access would. */
 function isAsGood(lease: Lease, { permits: held }: LockAccess, { mode, permits: wanted }: LockAccess): boolean {
   if (held && wanted) return held.total === wanted.total && held.count >= wanted.count;
-  // The mode of the lease, and not of its access: a writer may have downgraded it to a reader.
+  // The mode of the lease, not of its access: a writer may have downgraded it to a reader.
   return !held && !wanted && (lease.mode !== 'read' || mode === 'read');
 }

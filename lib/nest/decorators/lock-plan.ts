@@ -32,13 +32,13 @@ import type { RedisLockService } from '../redis-lock.service.js';
 import type { LockAccess } from './intercepted-call.js';
 import type { AnyOnBusy, KeyMistake, Mistake, OnBusy } from './method-types.js';
 
-/** The same, of a lock that has one holder: that one can be asked to stop. */
+/** The same, for a lock that has one holder: only a single holder can be asked to stop. */
 export type LockOnBusy = AnyOnBusy | 'cancelHolder';
 
 /** The options of every decorator that runs a method under a lock or a semaphore. */
 export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
   /**
-   * What a call does if the resource is still busy after `waitMs`, or `maxWaiters` already wait. `'throw'` rejects with
+   * The reaction if the resource is still busy after `waitMs`, or `maxWaiters` already wait. `'throw'` rejects with
    * the error. `'skip'` returns `undefined` without running the method, and defaults `waitMs` to 0. A function gets the
    * error and the method's arguments (in `@LockHandler` the `ExecutionContext`), with the object as `this`, and its
    * result is returned. The compiler rejects a method whose return type doesn't include that. `'cancelHolder'`
@@ -57,9 +57,7 @@ export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
   service?: string;
 }
 
-/**
- * What `@ReadLock` and `@WriteLock` take. `A` is what the key function is called with, and `B` the value of `onBusy`.
- */
+/** The options of `@ReadLock` and `@WriteLock`. `A`: the parameters of the key function. `B`: the value of `onBusy`. */
 export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B extends LockOnBusy = OnBusy<A>>
   extends DecoratorOptions<B>, Omit<LockOptions, 'mode' | 'signal' | 'onBusy' | 'cancellable'> {
   /**
@@ -73,7 +71,7 @@ export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B exten
 }
 
 /**
- * What `@DistributedLock` and `@LockHandler` take. `A` is what the key function is called with, and `B` the value of
+ * The options of `@DistributedLock` and `@LockHandler`. `A`: the parameters of the key function. `B`: the value of
  * `onBusy`.
  */
 export interface LockDecoratorOptions<
@@ -102,7 +100,7 @@ export const LOCK_DECORATOR_OPTIONS = new OptionTable({
   onBusy: checked<LockOnBusy>((option, value) => checkOnBusy(option, value, 'cancelHolder')).default('throw'),
 } satisfies OptionsOf<LockDecoratorOptions<never, LockOnBusy>>);
 
-/** How calls of one method are locked. `A` is what the key function is called with. */
+/** The checked options of one decorated method. `A`: the parameters of the key function. */
 export interface LockPlan<A extends readonly unknown[]> extends LockAccess {
   readonly onBusy: AnyOnBusy;
   readonly onLost: OnLost;
@@ -111,7 +109,7 @@ export interface LockPlan<A extends readonly unknown[]> extends LockAccess {
   readonly minHoldMs: number;
   /** The name of this kind of lock in events and metrics: static, never an id. Decorators use `Class.method`. */
   readonly group: string;
-  /** The names that every call locks; not set where a key function returns them. */
+  /** The names that every call locks; undefined if a key function returns them. */
   readonly fixed?: readonly string[];
   /** Returns the names to lock for a call, sorted and distinct. @throws InvalidLockOptionsError */
   resources(self: unknown, args: A): readonly string[];
@@ -161,8 +159,8 @@ export function readLockPlan<A extends readonly unknown[]>(
 }
 
 /**
- * What `@DistributedSemaphore` takes, and `@LockHandler` too. `A` is what the key function is called with, and `B` the
- * value of `onBusy`.
+ * The options of `@DistributedSemaphore`, and of `@LockHandler` for a semaphore. `A`: the parameters of the key
+ * function. `B`: the value of `onBusy`.
  */
 export interface SemaphoreDecoratorOptions<A extends readonly unknown[] = [], B extends AnyOnBusy = OnBusy<A>>
   extends DecoratorOptions<B>, Omit<PermitOptions, 'signal'> {
@@ -174,7 +172,7 @@ export interface SemaphoreDecoratorOptions<A extends readonly unknown[] = [], B 
    */
   key: string | ((...args: A) => string | Mistake<KeyMistake>);
   /**
-   * How many permits the whole fleet has. Every caller must pass the same number.
+   * The number of permits of the whole fleet. Every caller must pass the same number.
    *
    * @allowed 1 to 1000000
    */
@@ -211,7 +209,7 @@ export function readSemaphorePlan<A extends readonly unknown[]>(
   };
 }
 
-/** What the plans of a lock and of a semaphore read alike. */
+/** Reads the options that locks and semaphores share. */
 function readCommon(options: DecoratorOptions<AnyOnBusy> & Omit<LockOptions, 'onBusy' | 'mode'>, where: string) {
   checkMinHold(options);
   const { onBusy } = DECORATOR_OPTIONS.filled(options);
@@ -239,11 +237,11 @@ function waitOf(onBusy: AnyOnBusy, { waitMs, retry }: LockOptions): Pick<LockOpt
 }
 
 /**
- * Reads the key option. Fixed names are checked now, those of a key function at each call.
+ * Reads the key option. Fixed names are checked now, names from a key function at each call.
  *
  * @param where the decorated method, for messages
  * @param check returns the names, or throws InvalidLockOptionsError
- * @returns what finds the names for a call
+ * @returns a function that returns the names for a call
  */
 function readKey<A extends readonly unknown[]>(
   key: unknown,
@@ -253,7 +251,7 @@ function readKey<A extends readonly unknown[]>(
   const source = `the lock of ${where}`;
   if (key === undefined) {
     throw new InvalidLockOptionsError(
-      `key is missing in ${source}: it says which resource is locked. Write key: 'reports', or a function of the ` +
+      `key is missing in ${source}: it names the resource to lock. Write key: 'reports', or a function of the ` +
         'parameters: key: (id: string) => key`order:${id}`.',
       'key',
     );
@@ -269,9 +267,9 @@ function readKey<A extends readonly unknown[]>(
 }
 
 /**
- * Refuses a text with `${`: plain quotes instead of backticks, so that all calls would share one name.
+ * Refuses a text with `${`: in plain quotes instead of backticks, all calls would share one name.
  *
- * @param where what the text was passed to, for the message
+ * @param where the function or option that takes the text, for the message
  * @param remedy the last sentence of the message
  */
 export function checkIsFilledIn(option: string, text: string, where: string, remedy = 'Write it in backticks.'): void {

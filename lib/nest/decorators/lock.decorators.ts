@@ -46,11 +46,11 @@ import { refusalOfFirstCall } from './transaction-order.js';
  * The method's own errors pass through untouched. The lease is `locks.current()` and ends with the method, so a route
  * that returns a stream or an Observable needs `@LockHandler`.
  *
- * Put it above `@Transactional()`: below, the lock would be released before the commit. Where that is recognized, it is
- * refused: see docs/guide/with-transactions.md.
+ * Put it above `@Transactional()`: below, the lock would be released before the commit. The application refuses that
+ * order if it recognizes it: see docs/guide/with-transactions.md.
  *
- * @param keyOrOptions the name of the resource, several names, or a function of the parameters of the method that returns
- *   them; or options, of which `key` is one
+ * @param keyOrOptions the name of the resource, several names, or a function of the parameters of the method that
+ *   returns them; or options that include `key`
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the method is called, if the
  *   key function throws or returns no valid name, or if the result is an Observable, a stream or a generator
  * @throws LeaseLostError if the lease is lost before the method has ended (see `onLost`)
@@ -160,9 +160,9 @@ function lockMethod<A extends readonly unknown[], B, O extends readonly unknown[
       plan.onBusy === 'throw'
         ? undefined
         : `@${decorator} with ${plan.onBusy === 'skip' ? "onBusy: 'skip'" : 'a function as onBusy'}`;
-    /** Found out at the first call, when all decorators have been applied. */
+    /** Determined by the first call, when all decorators have been applied. */
     let isHandler: boolean | undefined;
-    /** Found out at the first call, for the same reason: `null` if its calls are made. */
+    /** Determined by the first call, for the same reason: `null` allows the calls. */
     let refusal: Error | null | undefined;
     wrapMethod(
       descriptor,
@@ -201,7 +201,7 @@ function lockMethod<A extends readonly unknown[], B, O extends readonly unknown[
   };
 }
 
-/** @throws InvalidLockOptionsError where each call would wait for a lock that a decorator below already holds */
+/** @throws InvalidLockOptionsError if each call would wait for a lock that a decorator below already holds */
 function checkOtherLocks(
   target: object,
   propertyKey: string | symbol,
@@ -236,7 +236,7 @@ function refuseResponse(where: string): InvalidLockOptionsError {
  * Does the work under the lock of a plan. An error of the work passes through untouched, even a busy error of its own.
  *
  * @param self `this` of the function `onBusy`
- * @param args what it is called with after the error
+ * @param args its arguments after the error
  * @param signal ends the wait for the lock
  */
 export async function runLocked<T>(

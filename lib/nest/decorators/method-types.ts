@@ -4,35 +4,35 @@ import type { ResourceNames } from '../../kernel/api/resource.js';
 /** Any method that a decorator may wrap. */
 export type AsyncMethod = (...args: never[]) => Promise<unknown>;
 
-/** A type whose argument is the explanation. The compiler shows it where a decorator refuses a method. */
+/** A type whose argument is the explanation, for the compiler to show when a decorator refuses a method. */
 export interface Mistake<Explanation extends string> {
   readonly mistake: Explanation;
 }
 
 /**
- * Decorates an async method. TypeScript refuses a method that is not async, whose parameters do not fit those of the
- * key function, or whose result type hides what a call returns without running it.
+ * Decorates an async method. TypeScript refuses a method that is not async, whose parameters do not fit the key
+ * function, or whose result type excludes the value that a call returns without running it.
  *
- * `A`: the parameters of the key function. `B`: what a call returns when it does not run the method. `O`: the
- * parameters of the function `onBusy` after the error.
+ * `A`: the parameters of the key function. `B`: the result of a call that does not run the method. `O`: the parameters
+ * of the function `onBusy` after the error.
  */
 export interface LockedMethodDecorator<A extends readonly unknown[], B = never, O extends readonly unknown[] = A> {
-  // Refuses generators and Observables, first of all.
+  // Refuses generators and Observables before anything else.
   <M extends UnfinishedMethod>(
     target: object,
     propertyKey: string | symbol,
     descriptor: TypedPropertyDescriptor<M> & (UnfinishedMistake<M> extends void ? never : unknown),
   ): UnfinishedMistake<M>;
-  // Accepts by assignability, because TypeScript decides conditional types late where the class has type parameters.
+  // Accepts by assignability, because TypeScript decides conditional types late if the class has type parameters.
   <P extends readonly [...A, ...unknown[]] & readonly [...O, ...unknown[]], R>(
     target: object,
     propertyKey: string | symbol,
-    // Where the parameters of the method do not fit, TypeScript infers a P without a fixed length.
+    // If the parameters of the method do not fit, TypeScript infers a P without a fixed length.
     descriptor: TypedPropertyDescriptor<(...args: P) => Promise<R>> &
       (number extends P['length'] ? never : unknown) &
       IsResult<B, R>,
   ): void;
-  // Accepts other methods, also generic ones. For all others, it returns why not.
+  // Accepts other methods, even generic ones. For all others, it returns the mistake.
   <M>(
     target: object,
     propertyKey: string | symbol,
@@ -42,7 +42,7 @@ export interface LockedMethodDecorator<A extends readonly unknown[], B = never, 
 
 type AnyGenerator = Generator<unknown, unknown, never> | AsyncGenerator<unknown, unknown, never>;
 
-/** As RxJS has it. */
+/** The part of an Observable of RxJS that identifies it. */
 interface AnyObservable {
   subscribe(...observer: never[]): unknown;
   lift(...operator: never[]): unknown;
@@ -50,7 +50,7 @@ interface AnyObservable {
 
 type UnfinishedMethod = (...args: never[]) => AnyGenerator | Promise<AnyGenerator | AnyObservable | null | undefined>;
 
-/** `void` for a method that returns `any`, which stands for everything, or only `undefined` or `null`. */
+/** `void` for a method that returns `any`, which fits everything, or only `undefined` or `null`. */
 type UnfinishedMistake<M extends UnfinishedMethod, R = Awaited<ReturnType<M>>> =
   IsAny<R> extends true
     ? void
@@ -65,11 +65,11 @@ type MethodMistake<A extends readonly unknown[], B, O extends readonly unknown[]
   ? ((...args: A) => void) extends (...args: Parameters<M>) => void
     ? ((...args: O) => void) extends (...args: Parameters<M>) => void
       ? ResultMistake<B, Awaited<ReturnType<M>>>
-      : Mistake<'The parameters of onBusy after the error must be those of the method'>
-    : Mistake<'The parameters of the key function must be those of the method'>
+      : Mistake<'After the error, onBusy must take the parameters of the method'>
+    : Mistake<'The key function must take the parameters of the method'>
   : Mistake<'The method must be async'>;
 
-/** The mistake if `B` is not among the results `R` of a method, and otherwise `void`. */
+/** The mistake if `B` is not among the results `R` of a method, otherwise `void`. */
 export type ResultMistake<B, R> =
   unknown extends IsResult<B, R>
     ? void
@@ -77,7 +77,7 @@ export type ResultMistake<B, R> =
       ? Mistake<'A call that does not run the method returns undefined: add undefined to the return type'>
       : Mistake<'onBusy returns another type than the method'>;
 
-/** No demand if `B` is among the results `R` of a method, and otherwise `never`. */
+/** `unknown` if `B` is among the results `R` of a method, otherwise `never`. */
 type IsResult<B, R> = [B] extends [Awaited<R>] ? unknown : [Mutable<B>] extends [Awaited<R>] ? unknown : never;
 
 /** The `const` of a type parameter makes literals readonly, and a method may return arrays that are not. */
@@ -87,43 +87,45 @@ type Mutable<T> = T extends (...args: never[]) => unknown
     ? { -readonly [K in keyof T]: Mutable<T[K]> }
     : T;
 
-/** `any` stands for every method where TypeScript compares this decorator with `MethodDecorator`: `applyDecorators`. */
+/** `any` is every method when TypeScript compares this decorator with `MethodDecorator`: `applyDecorators`. */
 export type IsAny<T> = 0 extends 1 & T ? true : false;
 
 /**
- * What a call returns when the resource is busy. `S`: the option `onBusy`. `R`: what the function returns, if it is
- * one.
+ * The result of a call whose resource is busy. `S`: the option `onBusy`. `R`: the result of the function, if it is one.
  */
 export type BusyResult<S, R> = ('skip' extends S ? undefined : never) | VoidAsUndefined<Awaited<R>>;
 
 type VoidAsUndefined<T> = T extends void ? undefined : T;
 
-/** Anything. It names the primitive types, because TypeScript 5 widens a literal result otherwise. */
+/** Any result. It names the primitive types, because TypeScript 5 widens a literal result otherwise. */
 export type AnyResult = string | number | bigint | boolean | symbol | NonNullable<unknown> | null | undefined | void;
 
 /** `onBusy`, so that TypeScript infers the result of a function, and the parameters `O` that it declares. */
 export type InferredOnBusy<S, R, O extends readonly unknown[]> = S | ((busy: LockBusyError, ...args: O) => R);
 
-/** What a decorated method does when the resource is not free. `A`: what the function is called with after the error. */
+/**
+ * The reaction of a decorated method when the resource is not free. `A`: the parameters of the function after the
+ * error.
+ */
 export type OnBusy<A extends readonly unknown[] = never[]> =
-  /** Throws `LockBusyError`, also as `LockTimeoutError` or `LockQueueFullError`. */
+  /** Throws `LockBusyError` or its subclasses `LockTimeoutError` and `LockQueueFullError`. */
   | 'throw'
   /** Returns `undefined` without running. */
   | 'skip'
   /** Returns the result of this function instead. */
   | ((busy: LockBusyError, ...args: A) => unknown);
 
-/** Any `onBusy`, whatever its function is called with. */
+/** Any `onBusy`, whatever the parameters of its function. */
 export type AnyOnBusy = 'throw' | 'skip' | ((...args: never[]) => unknown);
 
-/** A key without options. Of these types, only options have a key, so the compiler checks an object as options. */
+/** A key without options. Of these types, only options have a `key`, so the compiler checks an object as options. */
 export type KeyAlone<A extends readonly unknown[]> = string | KeyNames | KeyFunction<A>;
 
 export interface KeyNames extends ReadonlyArray<string> {
   readonly key?: undefined;
 }
 
-/** In the type of what a key function returns, so that the compiler shows it when a function returns something else. */
+/** Part of the result type of a key function, so that the compiler shows it when a function returns something else. */
 export type KeyMistake = 'The key function must return the name itself, so it must not be async';
 
 /** Returns the resource or resources of a call. */

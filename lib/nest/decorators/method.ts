@@ -13,8 +13,8 @@ import type { LockPlan } from './lock-plan.js';
  * Replaces a method by a wrapper with the same name, length and metadata, so that `@Cron`, `@Get`, `@UseGuards` and
  * other decorators work above and below this one.
  *
- * @param keepsGenerators whether the code of a generator runs in time
- * @throws InvalidLockOptionsError for what is no method, and for a generator
+ * @param keepsGenerators whether the code of a generator runs while the wrapper holds the lock
+ * @throws InvalidLockOptionsError for a property that is no method, and for a generator
  */
 export function wrapMethod(
   descriptor: PropertyDescriptor | undefined,
@@ -46,7 +46,7 @@ export function wrapMethod(
   descriptor.value = wrapped;
 }
 
-/** Copies the metadata of a method to what replaces it, which keeps what it has of its own. */
+/** Copies the metadata of a method to its replacement, which keeps its own. */
 export function copyMetadata(original: object, replacement: object): void {
   for (const key of Reflect.getOwnMetadataKeys(original)) {
     if (Reflect.hasOwnMetadata(key, replacement)) continue;
@@ -54,7 +54,7 @@ export function copyMetadata(original: object, replacement: object): void {
   }
 }
 
-/** The metadata key of a method: the decorator on it that may return without running it. */
+/** The metadata key of the decorator on a method that may return without running it. */
 const SKIPPING = 'nestjs-redis-lock:skipping';
 
 /** @param decorator for messages, such as `@LeaderOnly` */
@@ -62,13 +62,13 @@ export function markAsSkipping(method: object, decorator: string): void {
   Reflect.defineMetadata(SKIPPING, decorator, method);
 }
 
-/** Returns a decorator of this package that may return without running the method; decorators above copy this. */
+/** Returns the decorator of this package that may return without running the method; decorators above copy the mark. */
 export function skippingDecoratorOf(method: object): string | undefined {
   return Reflect.getMetadata(SKIPPING, method) as string | undefined;
 }
 
 /**
- * `Class.method`, for messages.
+ * Returns `Class.method`, for messages.
  *
  * @throws InvalidLockOptionsError if a class is decorated instead of a method, or if the compiler emits the decorators
  *   of ECMAScript: they pass an object in place of the name of the method
@@ -77,8 +77,8 @@ export function describeMethod(target: object, propertyKey: string | symbol): st
   if (typeof propertyKey === 'object') {
     const { kind, name } = propertyKey as ClassMemberDecoratorContext;
     throw new InvalidLockOptionsError(
-      `The ${kind} ${String(name)} is decorated in the way of ECMAScript, but this decorator and those of Nest need the ` +
-        'way of TypeScript: set "experimentalDecorators": true and "emitDecoratorMetadata": true in tsconfig.json. For ' +
+      `The ${kind} ${String(name)} has an ECMAScript decorator, but Nest and this package need TypeScript's ` +
+        'legacy decorators: set "experimentalDecorators": true and "emitDecoratorMetadata": true in tsconfig.json. For ' +
         'swc, set legacyDecorator and decoratorMetadata.',
       'decorator',
     );
@@ -132,12 +132,14 @@ export function declareLockService(
   };
 }
 
-/** The metadata key of a prototype: the lock services of its decorated methods. Each copy of this package finds it. */
+/**
+ * The metadata key of a prototype for the lock services of its decorated methods. Each copy of this package finds it.
+ */
 const LOCK_SERVICES = 'nestjs-redis-lock:lock-services';
 
 /**
- * Returns the lock services that the decorated methods of a class use, also those that it inherits: by name, the
- * property in which an instance has it.
+ * Returns the lock services of the decorated methods of a class, inherited ones included: by name, the property in
+ * which an instance has it.
  */
 export function declaredLockServices(prototype: object): ReadonlyMap<string, symbol> {
   return (Reflect.getMetadata(LOCK_SERVICES, prototype) as ReadonlyMap<string, symbol> | undefined) ?? new Map();
@@ -150,7 +152,7 @@ function describeProperty(name: string): string {
   return `RedisLockService ${quoted}: import RedisLockModule.forRoot({ name: ${quoted}, ... }) in your root module`;
 }
 
-/** The compiler refuses a second argument, and JavaScript would drop it. */
+/** Refuses a second argument, which JavaScript would drop. */
 export function checkIsOnlyArgument(decorator: string, given: readonly unknown[]): void {
   if (given.length <= 1) return;
   throw new InvalidLockOptionsError(
@@ -167,20 +169,20 @@ export interface LockedMethod extends Pick<
   readonly name: string | symbol;
   /** `Class.method`, for messages. */
   readonly where: string;
-  /** Such as `@DistributedLock`. */
+  /** The name, such as `@DistributedLock`. */
   readonly decorator: string;
-  /** What the decorator has put in place of the method. */
+  /** The wrapper that the decorator has put in place of the method. */
   readonly wrapped: (...args: never[]) => unknown;
 }
 
-/** The metadata key of a prototype: its own methods that run under a lock. */
+/** The metadata key of a prototype for its own methods that run under a lock. */
 const LOCKED_METHODS = 'nestjs-redis-lock:methods';
 
 export function addLockedMethod(prototype: object, method: LockedMethod): void {
   Reflect.defineMetadata(LOCKED_METHODS, [...lockedMethodsOf(prototype), method], prototype);
 }
 
-/** Those that the class declares itself. */
+/** Returns the locked methods that the class declares itself. */
 export function lockedMethodsOf(prototype: object): readonly LockedMethod[] {
   return (Reflect.getOwnMetadata(LOCKED_METHODS, prototype) as LockedMethod[] | undefined) ?? [];
 }
@@ -202,7 +204,7 @@ interface RunningMethod {
   readonly job: MethodOfJob;
   readonly run: SingletonRun;
   isOver: boolean;
-  /** The decorator below that of the job which has returned without the method. */
+  /** The decorator below the job that has returned without the method. */
   skippedBy?: string | undefined;
 }
 
@@ -210,7 +212,7 @@ interface RunningMethod {
 const runningMethods = sharedByCopies('running-methods:1', () => new AsyncLocalStorage<RunningMethod>());
 
 /**
- * Runs the method of a job. {@link overridingRun} knows it until it ends.
+ * Runs the method of a job. {@link overridingRun} finds it until it ends.
  *
  * @throws InvalidLockOptionsError when a decorator below has returned without the method: the tick has not run
  */
@@ -236,8 +238,8 @@ export async function runMethod(
 }
 
 /**
- * The run of a job of a subclass that calls the method which it overrides, by `super`. That method is a job too, and
- * would ask for a tick that the subclass has.
+ * Returns the run of a subclass's job that calls the overridden method by `super`. That method is a job too, and would
+ * claim a tick that the subclass has already.
  */
 export function overridingRun(self: object, job: MethodOfJob): SingletonRun | undefined {
   const running = runningMethods.getStore();
@@ -246,8 +248,8 @@ export function overridingRun(self: object, job: MethodOfJob): SingletonRun | un
 }
 
 /**
- * Called by a decorator that may return without its method. Where it stands on the method of a job that runs now, that
- * run learns whether the method was called. A decorator in between may try again.
+ * Called by a decorator that may return without its method. If it is on the method of a job that runs now, the run
+ * learns whether the method was called. A decorator in between may try again.
  *
  * @param decorator its name, for messages
  * @returns a function to call before the method

@@ -5,11 +5,10 @@ import { partsOf } from '../service-parts.js';
 import { type LockedMethod, lockedMethodsOf } from './method.js';
 
 /**
- * Refuses locked methods with a known `@Transactional()` above the lock. What it cannot recognize, the first call of the
- * method shows.
+ * Refuses locked methods with a known `@Transactional()` above the lock. The first call of a method shows the others.
  *
- * @param isExempt whether a method is right all the same: `@LockHandler` is outside of every decorator, and the release
- *   may wait for the transaction
+ * @param isExempt returns true for a method that is right anyway: `@LockHandler` is outside of every decorator, and the
+ *   release may wait for the transaction
  */
 export function refuseWrongOrder(scan: Scan, isExempt: (method: object) => boolean): void {
   for (const prototype of scan.allPrototypes) {
@@ -22,21 +21,21 @@ export function refuseWrongOrder(scan: Scan, isExempt: (method: object) => boole
   }
 }
 
-/** What has been put in place of a locked method, by a decorator above. */
+/** Returns the function with which a decorator above has replaced a locked method. */
 function methodAbove(prototype: object, { name, wrapped }: LockedMethod): ((...args: never[]) => unknown) | undefined {
   const method: unknown = Object.getOwnPropertyDescriptor(prototype, name)?.value;
   return typeof method === 'function' && method !== wrapped ? (method as LockedMethod['wrapped']) : undefined;
 }
 
-/** The methods that were warned of. */
+/** The methods with a logged warning. */
 const warnedOf = new WeakSet<LockedMethod>();
 
 /**
- * Looks at the first call of a locked method, when all its decorators have been applied: is it made inside a
- * transaction, which would be committed after the lock is released?
+ * Checks at the first call of a locked method, when all its decorators have been applied, whether it is made inside a
+ * transaction, which would be committed after the lock is released.
  *
  * @param running the function that runs
- * @returns why calls of the method are refused
+ * @returns the error for all calls of the method
  */
 export function refusalOfFirstCall(
   service: object,
@@ -87,10 +86,10 @@ function waysOut(library: string, hasHooks: boolean): string {
   );
 }
 
-/** A library that opens a transaction around a method, and how its code is recognized. It leaves no mark of its own. */
+/** A library that opens a transaction around a method, with the traits of its code. It leaves no mark of its own. */
 interface KnownTransactions {
   readonly library: string;
-  /** A text of the function that its `@Transactional()` puts in place of the method. Minifiers keep it. */
+  /** A text in the function that its `@Transactional()` puts in place of the method. Minifiers keep it. */
   readonly text?: string;
   /** Its frames in a stack, below the work of a transaction. */
   readonly frame: RegExp;
@@ -113,22 +112,22 @@ const KNOWN: readonly KnownTransactions[] = [
   { library: 'Prisma', frame: /_transactionWithCallback .*[\\/]@prisma[\\/]client[\\/]/ },
 ];
 
-/** The library whose decorator has replaced a method by this function. */
+/** Returns the library whose decorator has replaced a method by this function. */
 function libraryOfMethod(method: (...args: never[]) => unknown): string | undefined {
   const source = Function.prototype.toString.call(method);
   return KNOWN.find(({ text }) => text !== undefined && source.includes(text))?.library;
 }
 
-/** Whether the transaction that calls a method calls it directly, or through other code. */
+/** The transaction that calls a method, directly or through other code. */
 interface CallingTransaction {
   readonly library: string;
   readonly isDirect: boolean;
 }
 
-/** Deep enough for a service that is called in the transaction of another one. */
+/** Enough for a service that is called in the transaction of another one. */
 const FRAMES = 40;
 
-/** The library in whose transaction the running call was made, as far as the stack shows. */
+/** Returns the library in whose transaction the running call was made, if the stack shows it. */
 function callingTransaction(below: (...args: never[]) => unknown): CallingTransaction | undefined {
   const { stackTraceLimit } = Error;
   const origin: { stack?: unknown } = {};

@@ -15,17 +15,17 @@ import { LeaseLostError, NotLeaderError, StaleFencingTokenError } from '../../ke
 const LOCKED = 423;
 
 /**
- * The status codes of gRPC, which this package does not depend on. ABORTED, "typically due to a concurrency issue", is
- * for what another attempt of the whole work may achieve. UNAVAILABLE is for work that has not begun.
+ * The status codes of gRPC, because this package does not depend on it. ABORTED, "typically due to a concurrency
+ * issue", if another attempt of the whole work may succeed. UNAVAILABLE for work that has not begun.
  */
 const GRPC = { INVALID_ARGUMENT: 3, NOT_FOUND: 5, ABORTED: 10, INTERNAL: 13, UNAVAILABLE: 14 } as const;
 
-/** The rest of a lease is the wait for a dead holder. A living holder is usually done much earlier. */
+/** Shorter than the rest of a lease, which only a dead holder keeps. A living one is usually done much earlier. */
 export const MAX_RETRY_AFTER_MS = 5_000;
 
 /**
- * The answer to the client. It shows nothing internal, such as host names or resources, but to operators: a job is asked
- * for by its name, and the error says which names and instances there are.
+ * The answer to the client. It shows nothing internal, such as host names or resources. Operators get more: they ask
+ * for a job by its name, and the error lists the existing names and instances.
  */
 export interface ErrorAnswer {
   readonly status: number;
@@ -36,8 +36,8 @@ export interface ErrorAnswer {
 }
 
 /**
- * Returns the lock error that an error stands for: itself, or the cause of an `AbortError`. Functions of Node throw one when
- * the signal of a lease aborts.
+ * Returns the lock error behind an error: itself, or the cause of an `AbortError`. Functions of Node throw one when the
+ * signal of a lease aborts.
  */
 export function lockErrorOf(error: unknown): LockError | undefined {
   const { name, cause } = Object(error) as Partial<Error>;
@@ -45,14 +45,14 @@ export function lockErrorOf(error: unknown): LockError | undefined {
   return found instanceof LockError ? found : undefined;
 }
 
-/** What {@link lockErrorOf} takes, for `@Catch` of Nest, which compares by `instanceof`. */
+/** The errors of {@link lockErrorOf}, for `@Catch` of Nest, which compares by `instanceof`. */
 export abstract class LockErrorOrAbort extends Error {
   static override [Symbol.hasInstance](error: unknown): boolean {
     return lockErrorOf(error) !== undefined;
   }
 }
 
-/** Returns what a client is told of a lock error. @param maxRetryAfterMs after how long at most it may try again */
+/** Returns the answer to the client. @param maxRetryAfterMs the longest delay before a retry */
 export function answerTo(exception: LockError, maxRetryAfterMs = MAX_RETRY_AFTER_MS): ErrorAnswer {
   const isOverloaded = exception instanceof LockQueueFullError;
   if (exception instanceof LockBusyError && !isOverloaded) {
@@ -106,18 +106,18 @@ export function answerTo(exception: LockError, maxRetryAfterMs = MAX_RETRY_AFTER
   };
 }
 
-/** What an answer says of a retry, in the clients' terms. */
+/** Returns the hint for a retry, in the client's units. */
 export function retryOf({ retryAfterMs }: ErrorAnswer): { retryAfterMs?: number } {
   return retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(retryAfterMs) };
 }
 
 /**
- * Returns the error that a GraphQL server answers with. Such servers take `extensions` from any error, so the package
- * needs no class of theirs.
+ * Returns the error for a GraphQL server. Such servers take `extensions` from any error, so the package needs no class
+ * from them.
  */
 export function graphqlError(cause: LockError, answer = answerTo(cause)): Error {
   const error = new Error(answer.message, { cause });
-  // Apollo may show the stack to the client. What is ours in it is of no use there.
+  // Apollo may show the stack to the client, where our frames are of no use.
   error.stack = `${error.name}: ${answer.message}`;
   return Object.assign(error, { extensions: { code: cause.code, status: answer.status, ...retryOf(answer) } });
 }

@@ -17,8 +17,8 @@ import { type InstanceWrapper, prototypeOf, type Scan } from '../scan.js';
 const ANYWHERE = [...ON_GATEWAYS, ...OF_OTHER_PACKAGES];
 
 /**
- * Refuses methods with `@LockHandler` that Nest certainly runs no interceptors for, because no lock would be held.
- * Warns where that is not certain.
+ * Refuses methods with `@LockHandler` for which Nest certainly runs no interceptors, because no lock would be held.
+ * Warns if that is uncertain.
  */
 export function checkHandlers(scan: Scan): void {
   new HandlerCheck(scan).run();
@@ -26,9 +26,9 @@ export function checkHandlers(scan: Scan): void {
 
 class HandlerCheck {
   readonly #logger = new Logger('RedisLockModule');
-  /** The methods that are handlers. A controller may also be a provider, for others to inject. */
+  /** The handler methods. A controller may also be a provider, for others to inject. */
   readonly #handlers = new Set<object>();
-  /** The methods that were warned of: one class may be a provider of several modules. */
+  /** The methods with a logged warning: one class may be a provider of several modules. */
   readonly #warnedOf = new Set<string>();
 
   constructor(private readonly scan: Scan) {}
@@ -46,12 +46,12 @@ class HandlerCheck {
 
   #check(prototype: object, name: string | symbol, known: readonly string[], module: unknown): void {
     const method = (prototype as Record<string | symbol, object>)[name]!;
-    // A test may put a mock in its place, which is no handler.
+    // A test may replace it by a mock, which is no handler.
     if (hasMetadataOf(method, known) && hasLostItsLocks(prototype, name)) {
       throw neverRuns(
         describeMethod(prototype, name),
-        'a decorator above it has replaced the method, and has dropped the metadata of the decorators below, those of ' +
-          'guards and pipes among it. Put that decorator below all others, or let it copy the metadata',
+        'a decorator above it has replaced the method, and has dropped the metadata of the decorators below, ' +
+          'such as guards and pipes. Put that decorator below all others, or let it copy the metadata',
       );
     }
     // A subclass may override the method without the decorator.

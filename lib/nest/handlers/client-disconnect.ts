@@ -1,12 +1,12 @@
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import { isObject } from '../../kernel/util/objects.js';
 
-/** The part of a Node.js response that is needed here. */
+/** The part of a Node.js response that is used here. */
 interface RawResponse extends Connection {
   readonly writableFinished?: boolean;
 }
 
-/** What emits `close` when a client disconnects: a response, a socket, a WebSocket. */
+/** An emitter of `close` when a client disconnects: a response, a socket, a WebSocket. */
 interface Connection {
   readonly destroyed?: boolean;
   /** A number on a WebSocket only. */
@@ -26,9 +26,9 @@ export function rawResponse(context: ExecutionContext): RawResponse {
 }
 
 /**
- * Calls back when the client of an HTTP or GraphQL request disconnects, or when that of a gRPC call cancels it or lets
- * its deadline pass; at once if this has happened already. In GraphQL, it does nothing if the context of the request
- * does not lead to a connection. Other transports tell nothing, or Nest ends the subscription for them.
+ * Calls back when the client of an HTTP or GraphQL request disconnects, or when a gRPC client cancels its call or lets
+ * the deadline pass; at once if this has happened already. In GraphQL, it does nothing if the context of the request
+ * does not lead to a connection. Other transports report nothing, or Nest ends the subscription for them.
  *
  * @returns a function that stops listening
  */
@@ -78,12 +78,12 @@ function onClose(connection: Connection, callback: () => void): () => void {
   return () => void callbacks.delete(callback);
 }
 
-/** What the context of a GraphQL request may have. Each application makes its own. */
+/** The properties that the context of a GraphQL request may have. Each application makes its own. */
 interface Loose {
   readonly [property: string]: Loose | undefined;
 }
 
-/** Returns the connection of a GraphQL request, if its context leads there. */
+/** Returns the connection of a GraphQL request, if its context leads to one. */
 function graphqlConnection(args: unknown[]): Connection | undefined {
   // The resolver of a reference has no arguments of a field.
   const context = args[args.length === 3 ? 1 : 2];
@@ -104,12 +104,12 @@ function isConnection(value: unknown): value is Connection {
   return isObject(value) && typeof (value as Connection).once === 'function';
 }
 
-/** Metadata of gRPC. A class that this package does not import, because it does not depend on gRPC. */
+/** Metadata of gRPC. This package does not import the class, because it does not depend on gRPC. */
 interface GrpcMetadata {
   set(key: string, value: string): void;
 }
 
-/** The part of a call of `@grpc/grpc-js`, on the side of the server, that is needed here. */
+/** The part of a server-side call of `@grpc/grpc-js` that is used here. */
 export interface GrpcCall {
   readonly cancelled: boolean;
   readonly metadata: GrpcMetadata;
@@ -119,26 +119,26 @@ export interface GrpcCall {
   off(event: 'cancelled', listener: () => void): unknown;
 }
 
-/** Returns the call if the host is one of gRPC: Nest's other transports have none. */
+/** Returns the call if the host belongs to gRPC: Nest's other transports have none. */
 export function grpcCallOf(host: ArgumentsHost): GrpcCall | undefined {
   if (host.getType() !== 'rpc') return undefined;
   // Nest passes the request, the metadata and the call. To a handler of @GrpcStreamCall it passes the call first.
   return [host.getArgByIndex<unknown>(2), host.getArgByIndex<unknown>(0)].find(isGrpcCall);
 }
 
-/** Whether Nest leaves the answer of the call to its handler: `@GrpcStreamCall`. */
+/** Returns true if Nest leaves the answer of the call to its handler: `@GrpcStreamCall`. */
 export function answersItself(host: ArgumentsHost, call: GrpcCall): boolean {
   return host.getArgByIndex<unknown>(0) === call;
 }
 
-/** Makes metadata for the answer, of the entries that have a value. */
+/** Makes metadata for the answer from the entries that have a value. */
 export function metadataFor(call: GrpcCall, entries: Readonly<Record<string, string | undefined>>): object {
   const metadata = new (call.metadata.constructor as new () => GrpcMetadata)();
   for (const [key, value] of Object.entries(entries)) if (value !== undefined) metadata.set(key, value);
   return metadata;
 }
 
-/** A message of another transport has no functions: it came as text. */
+/** Messages of other transports have no functions, because they arrive as text. */
 function isGrpcCall(value: unknown): value is GrpcCall {
   const call = value as Partial<GrpcCall> | null | undefined;
   return typeof call?.sendMetadata === 'function' && typeof call.metadata?.set === 'function';

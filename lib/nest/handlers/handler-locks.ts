@@ -6,13 +6,12 @@ import type { LockPlan } from '../decorators/lock-plan.js';
 import type { Scan } from '../scan.js';
 import { lockedMethodsOf } from '../decorators/method.js';
 
-/** The metadata key of `@LockHandler`, on the method. */
+/** The metadata key of a method for its `@LockHandler` plans. */
 const HANDLER_LOCKS = 'nestjs-redis-lock:handler';
 
-/** The metadata key of a prototype: the names of its own methods with `@LockHandler`. */
+/** The metadata key of a prototype for the names of its own methods with `@LockHandler`. */
 const LOCKED_HANDLERS = 'nestjs-redis-lock:handlers';
 
-/** The locks that the `@LockHandler` decorators of a method ask for. */
 interface HandlerLocks {
   readonly handler: Handler;
   /** One for each decorator, the upper one first. */
@@ -37,21 +36,21 @@ export function addHandlerLock(method: object, handler: Handler, plan: LockPlan<
   Reflect.defineMetadata(LOCKED_HANDLERS, [...new Set(names)], handler.declaredBy);
 }
 
-/** The names of the methods with `@LockHandler`, also of those that are inherited. */
+/** Returns the names of the methods with `@LockHandler`, inherited ones included. */
 export function lockedHandlersOf(prototype: object): readonly (string | symbol)[] {
   return [...new Set(prototypesOf(prototype).reverse().flatMap(ownLockedHandlersOf))];
 }
 
 /**
- * Whether a decorator above `@LockHandler` has replaced the method by one without its metadata. A subclass that
- * overrides the method is no such case.
+ * Returns true if a decorator above `@LockHandler` has replaced the method by one without its metadata, unless a
+ * subclass overrides the method.
  */
 export function hasLostItsLocks(prototype: object, name: string | symbol): boolean {
   const owner = prototypesOf(prototype).find((each) => Object.hasOwn(each, name)) as Record<string | symbol, object>;
   return ownLockedHandlersOf(owner).includes(name) && !handlerLocksOf(owner[name]!);
 }
 
-/** The names of the methods that a lock service locks, with any decorator of ours. Inherited ones are among them. */
+/** Returns the names of the methods with a lock decorator of this package, inherited ones included. */
 export function methodsLockedBy({ isOurs }: Scan, prototype: object): readonly (string | symbol)[] {
   const methods = prototype as Record<string | symbol, object>;
   const names = lockedHandlersOf(prototype).filter((name) => handlerLocksOf(methods[name]!)?.plans.some(isOurs));

@@ -34,7 +34,7 @@ interface Client {
   readonly readyState?: number;
 }
 
-/** What `new LockExceptionFilter()` takes. */
+/** Options of {@link LockExceptionFilter}. */
 export interface LockExceptionFilterOptions {
   /**
    * The maximum of `Retry-After` and `retryAfterMs` in a response; less if the holder's lease ends sooner. Raise it if
@@ -51,8 +51,8 @@ export const LOCK_EXCEPTION_FILTER_OPTIONS = new OptionTable({
 } satisfies OptionsOf<LockExceptionFilterOptions>);
 
 /**
- * Answers a lock error over HTTP, also one that is the `cause` of an `AbortError`: functions of Node throw that when the
- * signal of a lease aborts.
+ * Answers a lock error over HTTP, even one that is the `cause` of an `AbortError`: functions of Node throw that when
+ * the signal of a lease aborts.
  *
  * - 423 Locked, with Retry-After, when the resource is not free
  * - 503 Service Unavailable, with Retry-After, when no lock can be acquired safely, for example because Redis is down
@@ -68,8 +68,9 @@ export const LOCK_EXCEPTION_FILTER_OPTIONS = new OptionTable({
  * logged, because the sender of an event gets no answer.
  *
  * A gRPC call gets the message as `details`, and the code as `lock-error-code` in its metadata, with the status ABORTED
- * instead of 423, UNAVAILABLE instead of 503, INVALID_ARGUMENT instead of 400, NOT_FOUND instead of 404, INTERNAL instead of 500. Work that has
- * begun and cannot be finished safely is ABORTED too. `grpc-retry-pushback-ms` is its Retry-After.
+ * instead of 423, UNAVAILABLE instead of 503, INVALID_ARGUMENT instead of 400, NOT_FOUND instead of 404, INTERNAL
+ * instead of 500. Work that has begun and cannot be finished safely is ABORTED too. `grpc-retry-pushback-ms` is its
+ * Retry-After.
  *
  * In GraphQL the error of a field gets that message, and `extensions` with `code`, `status` and `retryAfterMs`. The
  * status of the HTTP response stays as the server sets it, because one response answers several fields. Nest runs
@@ -84,12 +85,13 @@ export const LOCK_EXCEPTION_FILTER_OPTIONS = new OptionTable({
 @Catch(LockErrorOrAbort)
 export class LockExceptionFilter implements ExceptionFilter<Error> {
   readonly #logger = new Logger('LockExceptionFilter');
-  /** While Redis is away, every request fails. */
+  /** Repeated lines are counted, because every request fails while Redis is down. */
   readonly #unavailable = new RepeatedLines(SYSTEM_CLOCK, (line) => this.#logger.warn(line));
   readonly #maxRetryAfterMs: number;
 
   /**
-   * @param options none where Nest makes the filter: `useClass` and `@UseFilters(LockExceptionFilter)` have the defaults
+   * @param options undefined if Nest creates the filter: `useClass` and `@UseFilters(LockExceptionFilter)` use the
+   *   defaults
    * @throws InvalidLockOptionsError
    */
   constructor(@Optional() options: LockExceptionFilterOptions = {}) {
@@ -110,11 +112,11 @@ export class LockExceptionFilter implements ExceptionFilter<Error> {
     if (type === 'ws') return answerWs(host, data);
     const call = grpcCallOf(host);
     if (call) return answerGrpc(host, call, exception, answer);
-    // An error thrown by a filter would not reach the caller, which would wait for ever.
+    // An error thrown by a filter would not reach the caller, which would wait forever.
     return throwError(() => data);
   }
 
-  /** Logs what the operator must know. The answer to the client does not show it. */
+  /** Logs problems that the operator must fix. The answer to the client does not show them. */
   #log(exception: LockError, { status }: ErrorAnswer, type: 'http' | 'rpc' | 'ws' | 'graphql'): void {
     const { message, stack, resource } = exception;
     const lostEvent = type === 'rpc' ? ' A message is answered with this error. An event is lost.' : '';
@@ -126,7 +128,7 @@ export class LockExceptionFilter implements ExceptionFilter<Error> {
         return `In the last minute, ${count(lines, 'more request')} failed (${why}): ${names}.${lostEvent}`;
       });
     }
-    // Nest does not tell a filter whether it was a message or an event.
+    // Nest does not show a filter whether it was a message or an event.
     else if (type === 'rpc') this.#logger.warn(`${message}${lostEvent}`);
   }
 }
@@ -143,7 +145,7 @@ function answerHttp(reply: Reply, { code }: LockError, { status, error, message,
 
 /**
  * Sends the event that Nest sends for an error, with the message that failed as its `cause`. Acknowledges the message
- * too, if the client asked for that: otherwise the client would wait for ever.
+ * too, if the client asked for it: otherwise the client would wait forever.
  */
 function answerWs(host: ArgumentsHost, answer: object): void {
   const ws = host.switchToWs();
@@ -156,9 +158,7 @@ function answerWs(host: ArgumentsHost, answer: object): void {
   if (typeof acknowledge === 'function') acknowledge(answer);
 }
 
-/**
- * Answers with a status of gRPC. Clients with a retry policy that names this status wait as long as the metadata says.
- */
+/** Answers with a status of gRPC. Clients with a retry policy for this status wait for the time in the metadata. */
 function answerGrpc(host: ArgumentsHost, call: GrpcCall, { code }: LockError, answer: ErrorAnswer): Observable<void> {
   const { grpcStatus, message } = answer;
   const { retryAfterMs } = retryOf(answer);

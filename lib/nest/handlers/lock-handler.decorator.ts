@@ -13,12 +13,12 @@ import type { KeyAlone } from '../decorators/method-types.js';
 import { isLockInterceptor, lockInterceptorFor } from './lock.interceptor.js';
 import { checkIsOnlyArgument, declareLockService, describeMethod, wrapMethod } from '../decorators/method.js';
 
-/** What `@LockHandler` takes for a semaphore: several requests may run at once. */
+/** Options for a semaphore: several requests may run at once. */
 type SemaphoreHandlerOptions = SemaphoreDecoratorOptions<[context: ExecutionContext]> & { mode?: undefined };
 
 /**
- * What `@LockHandler` takes in place of a key: the options of a lock, or with `permits` those of a semaphore. Either has
- * what the other must not have, so the compiler knows which of them an object is meant to be.
+ * The options of a lock, or with `permits` those for a semaphore. Each type requires a property that the other forbids,
+ * so the compiler can tell which of them an object is meant to be.
  */
 export type LockHandlerOptions =
   | (LockDecoratorOptions<[context: ExecutionContext]> & { permits?: undefined })
@@ -38,16 +38,16 @@ type Given = KeyAlone<[context: ExecutionContext]> | LockHandlerOptions;
  * If the client disconnects while its request waits for the lock, the request stops waiting.
  *
  * If the method also has a `@DistributedLock` of the same resource, the call by Nest locks once. A call from inside the
- * handler is a `LockReentryError`, or enters again with `mode: 'reentrant'`.
+ * handler throws `LockReentryError`, or enters again with `mode: 'reentrant'`.
  *
  * A method with two `@LockHandler` decorators holds both locks. The upper one is acquired first.
  *
- * The compiler does not check `onBusy` against the method: what it returns is the response of the request, and a call
- * of the method itself never returns it.
+ * The compiler does not check `onBusy` against the method: its result is the response of the request, and a call of the
+ * method itself never returns it.
  *
- * The key function runs before the pipes and sees what the client sent: `/orders/7` and `/orders/07` are two keys, even
- * with ParseIntPipe. The key function of `@DistributedLock` gets the values that the pipes returned. The tag `key`
- * refuses a missing parameter.
+ * The key function runs before the pipes and sees the raw request: `/orders/7` and `/orders/07` are two keys, even with
+ * ParseIntPipe. The key function of `@DistributedLock` gets the values that the pipes returned. The tag `key` refuses a
+ * missing parameter.
  *
  * - ``@LockHandler({ key: (context) => key`order:${context.switchToHttp().getRequest().params.id}` })``
  * - `@LockHandler({ key: 'exports', permits: 3 })` is a semaphore: at most three requests at once
@@ -55,8 +55,8 @@ type Given = KeyAlone<[context: ExecutionContext]> | LockHandlerOptions;
  * If the lease is lost, the request is answered at once with a `LeaseLostError` (503), and a stream is ended. The
  * handler may run on; see `onLost`.
  *
- * @param keyOrOptions the name of the resource, several names, or a function of the context that returns them; or options,
- *   of which `key` is one
+ * @param keyOrOptions the name of the resource, several names, or a function of the context that returns them; or
+ *   options that include `key`
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid or the decorator is not on a
  *   method; when the application starts, if Nest would run no interceptors for the method: it is no handler, its class
  *   is no controller, it is a field resolver of GraphQL, or a decorator above has dropped its metadata
@@ -70,10 +70,10 @@ export function LockHandler(...all: [Given]): MethodDecorator {
     const plan: LockPlan<[ExecutionContext]> = isSemaphore(given)
       ? readSemaphorePlan(given, where)
       : readLockPlan(given, where);
-    // Only for the error of an application without the module. The interceptor has the service injected itself.
+    // For the error of an application without the module. The interceptor gets the service by its own injection.
     declareLockService(target, plan.lockService);
     const handler = { declaredBy: target, name: propertyKey };
-    // The wrapper does not lock. It tells the call of the interceptor how long the handler works.
+    // The wrapper does not lock. It lets the interceptor's call know how long the handler works.
     wrapMethod(
       descriptor,
       where,
@@ -103,8 +103,8 @@ function showKindOf<T extends object>(original: object, wrapper: T): T {
 const INTERCEPTORS = '__interceptors__';
 
 /**
- * Moves our newest interceptor before our others, so that the upper `@LockHandler` is the outer one, as a reader
- * expects. Nest runs those of lower decorators first. The other interceptors keep their places.
+ * Moves our newest interceptor before our others, so that the upper `@LockHandler` is the outer one, as readers expect.
+ * Nest runs those from lower decorators first. The other interceptors keep their places.
  */
 function runUpperFirst(method: object): void {
   const interceptors = (Reflect.getMetadata(INTERCEPTORS, method) ?? []) as unknown[];

@@ -24,7 +24,6 @@ import { DEFAULT_NAME, getRedisLockToken } from '../tokens.js';
 @Injectable()
 export class LockInterceptor implements NestInterceptor {
   readonly #service: RedisLockService;
-  /** The name of its lock service. */
   protected readonly service: string = DEFAULT_NAME;
 
   constructor(@Inject(getRedisLockToken()) service: RedisLockService) {
@@ -63,7 +62,6 @@ export function isLockInterceptor(interceptor: unknown): boolean {
   return interceptor === LockInterceptor || (interceptor as Type | undefined)?.prototype instanceof LockInterceptor;
 }
 
-/** A call of a handler that runs under a lock. */
 interface HandlerCall {
   readonly service: RedisLockService;
   readonly handler: Handler;
@@ -81,7 +79,7 @@ interface HandlerCall {
 function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => void {
   const { service, handler, plans, context, next } = call;
   const outer = InterceptedCall.of(handler);
-  // What began the call begins it anew (`retry`), from where it was told of the end: inside of what has ended.
+  // A retry subscribes again from inside the call that has ended, so leave its context first.
   if (outer?.isOver) return outer.runOutside(() => lockStream(call, subscriber));
   const outside = currentContext();
   const leaving = new AbortController();
@@ -147,7 +145,7 @@ function lockStream(call: HandlerCall, subscriber: Subscriber<unknown>): () => v
       const work = (lease: Lease): Promise<void> => subscribe(plan, lease);
       const running = runLocked<unknown>(service, plan, resources, work, undefined, args, leaving.signal);
       const fallback = await running.catch(ignoreLeaver);
-      // Nest needs a value, also if the handler did not run.
+      // Nest needs a value, even if the handler did not run.
       if (!began) subscriber.next(resultWithoutWork(fallback, context));
       return;
     }

@@ -4,7 +4,7 @@ import { isObject, isThenable } from '../../kernel/util/objects.js';
 import { lockErrorOf } from './answers.js';
 import { LockExceptionFilter } from './lock-exception.filter.js';
 
-/** The parts of a schema of `graphql` that are needed here, which this package does not depend on. */
+/** The part of a schema of `graphql` that is used here, because this package does not depend on it. */
 interface Schema {
   getTypeMap(): Record<string, object>;
 }
@@ -21,21 +21,22 @@ interface Field {
 
 type Resolver = (this: unknown, source: unknown, ...rest: unknown[]) => unknown;
 
-/** Returns the error that a client is sent in place of another. */
+/** Returns the error for the client in place of another. */
 type Mask = (error: unknown) => unknown;
 
-/** All that the filter asks for, where it does not answer itself. */
+/** The part of the host that the filter uses for GraphQL. */
 const IN_GRAPHQL = { getType: () => 'graphql' } as unknown as ArgumentsHost;
 
 /**
  * Makes the resolvers of a GraphQL schema answer lock errors as the `LockExceptionFilter` does, so that no message with
  * a resource or an address is sent to a client. For `transformSchema` of `GraphQLModule`, with every driver.
  *
- * It also reaches what no filter of Nest does: field resolvers without `fieldResolverEnhancers: ['filters']`, promises
- * in plain properties and in lists, and what a subscription throws after its first event. Errors of other kinds pass.
+ * It also covers errors that no filter of Nest gets: of field resolvers without `fieldResolverEnhancers: ['filters']`,
+ * of promises in plain properties and in lists, and of a subscription after its first event. Errors of other kinds
+ * pass.
  *
- * A field without a resolver is read as the default resolver of `graphql` does: a `fieldResolver` of the driver is not
- * asked. Resolvers that are set later, such as `loaders` of Mercurius, are not reached.
+ * A field without a resolver is read like the default resolver of `graphql` does, ignoring a `fieldResolver` of the
+ * driver. Resolvers that are set later, such as `loaders` of Mercurius, are not covered.
  *
  * ```ts
  * GraphQLModule.forRoot<ApolloDriverConfig>({ driver: ApolloDriver, transformSchema: maskLockErrors });
@@ -56,7 +57,7 @@ export function maskLockErrors<S extends { getTypeMap(): object }>(schema: S): S
     const lockError = lockErrorOf(error);
     if (!lockError) return error;
     try {
-      // It logs what the operator must know.
+      // Logs it for the operator.
       return void filter.catch(lockError, IN_GRAPHQL);
     } catch (answer) {
       return answer;
@@ -72,12 +73,12 @@ export function maskLockErrors<S extends { getTypeMap(): object }>(schema: S): S
   return schema;
 }
 
-/** There may be several copies of `graphql`, which compares names as well. */
+/** Compares names, because there may be several copies of `graphql`. */
 function isObjectType(type: object): type is ObjectType {
   return Object.prototype.toString.call(type) === '[object GraphQLObjectType]';
 }
 
-/** What `graphql` does for a field without a resolver. */
+/** The default resolver of `graphql`. */
 function propertyOf(name: string): Resolver {
   return (source, ...rest) => {
     if (source === null || (typeof source !== 'object' && typeof source !== 'function')) return undefined;
@@ -96,7 +97,7 @@ function maskedResolver(resolve: Resolver, mask: Mask): Resolver {
   };
 }
 
-/** The value, in which promises and events fail with errors that a client may see. */
+/** Returns the value with all errors of its promises and events masked. */
 function maskedValue(value: unknown, mask: Mask): unknown {
   if (!isObject(value)) return value;
   if (isThenable(value)) {
@@ -111,7 +112,7 @@ function maskedValue(value: unknown, mask: Mask): unknown {
   return Symbol.asyncIterator in value ? maskedEvents(value as AsyncIterable<unknown>, mask) : value;
 }
 
-/** The events of a subscription. A generator would let `return()` wait for an event that never comes. */
+/** Masks the events of a subscription. A generator would let `return()` wait for an event that may never arrive. */
 function maskedEvents(events: AsyncIterable<unknown>, mask: Mask): AsyncIterableIterator<unknown> {
   const iterator = events[Symbol.asyncIterator]();
   const masked = async <T>(call: () => Promise<T>): Promise<T> => {
@@ -131,7 +132,7 @@ function maskedEvents(events: AsyncIterable<unknown>, mask: Mask): AsyncIterable
   };
 }
 
-/** Whether an element of a list may still fail. */
+/** Returns true if an element of a list may still fail. */
 function mayFail(element: unknown): boolean {
   return isObject(element) && (Array.isArray(element) || isThenable(element));
 }

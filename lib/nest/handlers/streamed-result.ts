@@ -8,8 +8,8 @@ import { discard, isWebResponse, streamOf } from '../../kernel/api/unfinished-wo
 import { graphqlError } from './answers.js';
 
 /**
- * Whether Nest sends the result in parts after the handler has ended: a file, a stream, an async generator, a Web
- * `Response`.
+ * Returns true if Nest sends the result in parts after the handler has ended: a file, a stream, an async generator, a
+ * Web `Response`.
  */
 function isSentInParts(value: unknown): value is object {
   if (value === null || typeof value !== 'object') return false;
@@ -44,8 +44,8 @@ export function sendingOf(value: unknown, context: ExecutionContext): Sending | 
 }
 
 /**
- * Resolves when the result of an HTTP handler is sent. That is when its stream ends, or when the response ends: the
- * client may disconnect, or an interceptor may send another answer.
+ * Resolves when the result of an HTTP handler is sent, because its stream or the response has ended: the client may
+ * disconnect, or an interceptor may send another answer.
  *
  * @returns `undefined` for a result that is sent at once
  */
@@ -67,13 +67,13 @@ function untilSent(value: unknown, context: ExecutionContext): Promise<void> | u
 const RESOLVER_TYPE = 'graphql:resolver_type';
 const SUBSCRIPTION = 'Subscription';
 
-/** Whether the value is what the handler of a GraphQL subscription returns. */
+/** Returns true for the result of a handler of a GraphQL subscription. */
 function isSubscription(value: unknown, context: ExecutionContext): value is AsyncIterable<unknown> {
   return isOfSubscription(context) && isAsyncIterable(value);
 }
 
 /**
- * Returns what Nest is given in place of the result of a handler that does not run. A GraphQL server takes no
+ * Returns the value for Nest in place of the result of a handler that does not run. A GraphQL server rejects a
  * subscription without events.
  */
 export function resultWithoutWork(fallback: unknown, context: ExecutionContext): unknown {
@@ -91,15 +91,15 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return value !== null && typeof value === 'object' && Symbol.asyncIterator in value;
 }
 
-/** The events of a GraphQL subscription, of which the server takes one after another. */
+/** The events of a GraphQL subscription, which the server requests one after another. */
 class SubscribedEvents implements AsyncIterableIterator<unknown> {
-  /** Resolves when the handler has no more events, or when no more are asked for, because the client is gone. */
+  /** Resolves when the handler has no more events, or when the client is gone and requests no more. */
   readonly ended: Promise<void>;
-  /** A generator works while it is asked for the next event: under the lock, as the rest of the handler did. */
+  /** A generator works while the next event is requested: under the lock, like the rest of the handler. */
   readonly #handler = new AsyncResource('SubscribedEvents');
   readonly #iterable: AsyncIterable<unknown>;
   #iterator: AsyncIterator<unknown> | undefined;
-  /** What rejects each event that was asked for. */
+  /** Rejects each requested event. */
   readonly #asked = new Set<(error: Error) => void>();
   #error: Error | undefined;
   #end!: () => void;
@@ -107,7 +107,7 @@ class SubscribedEvents implements AsyncIterableIterator<unknown> {
   constructor(iterable: AsyncIterable<unknown>, context: ExecutionContext) {
     this.#iterable = iterable;
     this.ended = new Promise((resolve) => (this.#end = resolve));
-    // The server may not have come to the events when the client leaves.
+    // The server may not have reached the events when the client leaves.
     void this.ended.then(onDisconnect(context, () => void this.return().catch(() => {})));
   }
 
@@ -134,7 +134,7 @@ class SubscribedEvents implements AsyncIterableIterator<unknown> {
   }
 
   async return(value?: unknown): Promise<IteratorResult<unknown>> {
-    // A generator that waits for an event returns only when that has come, which may be never.
+    // A generator that waits for an event returns only when that arrives, which may be never.
     if (this.#asked.size > 0) this.#end();
     try {
       return (await this.#run(async (iterator) => iterator.return?.(value))) ?? { done: true, value };
@@ -143,7 +143,7 @@ class SubscribedEvents implements AsyncIterableIterator<unknown> {
     }
   }
 
-  /** Ends the events. What the server answers with must not show a resource, and no filter runs for it. */
+  /** Ends the events with an error that shows no resource, because no filter runs for it. */
   fail(reason: unknown): void {
     this.#error = reason instanceof LockError ? graphqlError(reason) : (reason as Error);
     for (const reject of this.#asked) reject(this.#error);

@@ -12,15 +12,15 @@ import { maskLockErrors } from './mask-lock-errors.js';
 /** The token under which `@nestjs/graphql` provides its options. */
 const GRAPHQL_OPTIONS = 'GqlModuleOptions';
 
-/** The part of the options of a `GraphQLModule` that is needed here. */
+/** The part of the options of a `GraphQLModule` that is used here. */
 interface GraphqlOptions {
-  /** The modules whose resolvers are served. None or an empty list: all. */
+  /** The modules whose resolvers are served. Undefined or an empty list: all. */
   readonly include?: readonly unknown[];
   readonly fieldResolverEnhancers?: readonly string[];
   readonly transformSchema?: unknown;
 }
 
-/** The options of each GraphQL schema that serves the resolvers of a module. */
+/** Returns the options of each GraphQL schema that serves the resolvers of a module. */
 export function schemasWith(module: unknown, providers: readonly InstanceWrapper[]): readonly GraphqlOptions[] {
   return providers
     .filter(({ token }) => token === GRAPHQL_OPTIONS)
@@ -28,7 +28,7 @@ export function schemasWith(module: unknown, providers: readonly InstanceWrapper
     .filter(({ include }) => !include?.length || include.includes(module));
 }
 
-/** Whether Nest runs interceptors or filters for the field resolvers of a schema. */
+/** Returns true if Nest runs interceptors or filters for the field resolvers of a schema. */
 export function runsForFields({ fieldResolverEnhancers }: GraphqlOptions, what: 'interceptors' | 'filters'): boolean {
   return fieldResolverEnhancers?.includes(what) === true;
 }
@@ -36,9 +36,9 @@ export function runsForFields({ fieldResolverEnhancers }: GraphqlOptions, what: 
 type Methods = Record<string | symbol, object>;
 
 /**
- * Warns of locked field resolvers and messages of gateways whose lock errors a filter should answer, but does not: Nest
- * runs filters for field resolvers only where the options of the schema say so, and an `APP_FILTER` for no gateway. It
- * cannot see filters of `useGlobalFilters`, because Nest does not inject them.
+ * Warns about locked field resolvers and gateway messages without a filter for lock errors: Nest runs filters for field
+ * resolvers only if the options of the schema request it, and an `APP_FILTER` for no gateway. Filters of
+ * `useGlobalFilters` are invisible, because Nest does not inject them.
  */
 export function warnOfUnansweredErrors(scan: Scan): void {
   const { providers } = scan;
@@ -49,7 +49,7 @@ export function warnOfUnansweredErrors(scan: Scan): void {
     if (!isClass(metatype)) continue;
     const fields = lockedMethods(metatype, FIELD_RESOLVERS, scan).filter(({ isAnswered }) => filtersAll || isAnswered);
     if (fields.length > 0 && showsErrors(host, providers)) for (const { where } of fields) lines.add(ofField(where));
-    // Nest runs no global filters for them.
+    // Nest runs no global filters for gateways.
     const messages = filtersAll ? lockedMethods(metatype, ON_GATEWAYS, scan).filter((each) => !each.isAnswered) : [];
     if (messages.length > 0) lines.add(ofMessages(messages, metatype));
   }
@@ -63,7 +63,7 @@ interface LockedHere {
   readonly isAnswered: boolean;
 }
 
-/** The locked methods of a class that have one of these metadata keys. */
+/** Returns the locked methods of a class that have one of these metadata keys. */
 function lockedMethods(type: Type, keys: readonly string[], scan: Scan): LockedHere[] {
   const prototype = type.prototype as Methods;
   const names = methodsLockedBy(scan, prototype).filter((name) => hasMetadataOf(prototype[name]!, keys));
@@ -73,7 +73,7 @@ function lockedMethods(type: Type, keys: readonly string[], scan: Scan): LockedH
   }));
 }
 
-/** Whether a GraphQL schema with this module sends the errors of field resolvers as they are. */
+/** Returns true if a GraphQL schema with this module sends the errors of field resolvers unmasked. */
 function showsErrors(module: InstanceWrapper['host'], providers: Scan['providers']): boolean {
   return schemasWith(module?.metatype, providers).some(
     (schema) => !runsForFields(schema, 'filters') && schema.transformSchema !== maskLockErrors,
@@ -101,11 +101,11 @@ function ofMessages(messages: readonly Pick<LockedHere, 'where'>[], gateway: Typ
   );
 }
 
-/** The keys under which Nest keeps the filters of a class or a method, and what a filter catches. */
+/** The metadata keys of Nest for the filters of a class or a method, and for the errors that a filter catches. */
 const FILTERS = '__exceptionFilters__';
 const CAUGHT = '__filterCatchExceptions__';
 
-/** Whether the `LockExceptionFilter` is an `APP_FILTER`. Filters of `useGlobalFilters` are not seen: Nest hides them. */
+/** Returns true if the `LockExceptionFilter` is an `APP_FILTER`. Nest hides filters of `useGlobalFilters`. */
 function hasGlobalLockFilter(providers: Scan['providers']): boolean {
   return providers.some(({ token, instance, metatype }) => {
     if (!String(token).startsWith('APP_FILTER')) return false;
@@ -113,7 +113,7 @@ function hasGlobalLockFilter(providers: Scan['providers']): boolean {
   });
 }
 
-/** Whether a filter on this class or method catches lock errors: those alone, or with others. */
+/** Returns true if a filter on this class or method catches lock errors: only these, or others too. */
 function answersLockErrors(decorated: object): boolean {
   const filters = (Reflect.getMetadata(FILTERS, decorated) ?? []) as object[];
   return filters.some((filter) => {

@@ -28,12 +28,12 @@ const WHY_SKIPPED = {
   early: 'further ahead than maxClockSkewMs allows',
 } as const;
 
-/** Logs what an operator should look at. Observers see every event. */
+/** Logs the events that an operator should look at. Observers see every event. */
 export class LockEventLog {
   readonly #logger: Logger;
   readonly #lines: RepeatedLines;
   readonly #missed: MissedLog;
-  /** The errors of calls that another line has told of: the lock of another library could not be asked for. */
+  /** Errors of calls that have a line already: the lock of another library could not be requested. */
   readonly #told = new WeakSet<LockError>();
   /** The jobs for which a wrong clock has been logged. */
   readonly #wrongClocks = new Set<string>();
@@ -47,16 +47,16 @@ export class LockEventLog {
     this.#missed = new MissedLog(clock, (line, isWarning) => this.#logger[isWarning ? 'warn' : 'log'](line));
   }
 
-  /** Logs the events of a lock service, until `closing` aborts: then what was only counted is logged. */
+  /** Logs the events of a lock service until `closing` aborts. Then it logs everything that was only counted. */
   listenTo(observers: LockObservers, closing: AbortSignal, countWaiting: () => number): void {
     const outage = new OutageLog(this.clock, this.#lines, this.#warn, observers);
     observeBy(this.#tableOf(outage, countWaiting), (...each) => observers.add(...each));
-    // Not by the event of a call that failed, which each call that finds a lock taken would have to make.
+    // A callback of its own, because an event would be created by every call that finds a lock taken.
     observers.onUnavailable = (error, silentMs) => this.#unavailable(error, outage, silentMs);
     closing.addEventListener('abort', () => this.#flush(), { once: true });
   }
 
-  /** The lock service has closed: what was counted since its shutdown began is logged. */
+  /** Logs everything that was counted since the shutdown began. */
   close(): void {
     this.#missed.flush();
     this.#lines.close();
@@ -69,7 +69,6 @@ export class LockEventLog {
 
   readonly #warn = (line: string): void => this.#logger.warn(line);
 
-  /** What is logged of each event. */
   #tableOf(outage: OutageLog, countWaiting: () => number): EventTable {
     return {
       waitingLong: (event) => this.#waitingLong(event, countWaiting),
@@ -227,7 +226,7 @@ export class LockEventLog {
     );
   }
 
-  /** A wrong clock keeps a job from running at every tick. It is logged once for each job. */
+  /** Logs a wrong clock once for each job, because it skips the job at every tick. */
   #tickSkipped(event: LockEventOf<'tickSkipped'>): void {
     if (event.reason === 'crashed') this.#crashed(event);
     if (event.reason === 'otherDate') this.#otherDate(event);
@@ -284,7 +283,7 @@ function describeNextTry({ cause }: LockError): string {
     : 'It is retried until the lease has expired.';
 }
 
-/** @param others how many other calls of the process wait */
+/** @param others the number of other calls of the process that wait */
 function describeWait(event: LockEventOf<'waitingLong'>, others: number): string {
   const { resource, holders } = event;
   const leftMs = Math.max(...holders.map(({ ttlMs }) => ttlMs));

@@ -6,7 +6,7 @@ export function loggerOf(name: string): Logger {
   return new Logger(name === DEFAULT_NAME ? 'RedisLock' : `RedisLock:${name}`);
 }
 
-/** Names the section of the page on the log that has more. */
+/** Links the section of the page on the log. */
 export function see(section: string): string {
   return `See docs/operations/logs.md#${section}.`;
 }

@@ -7,18 +7,20 @@ import { see } from './logger-of.js';
 
 type Missed = LockEventOf<'tickMissed'>;
 
-/** After a downtime, the missed ticks of all jobs are found one after another. The line waits this long for the next. */
+/**
+ * After a downtime, the missed ticks of all jobs are found one after another. The line waits this long for the next.
+ */
 const COLLECT_MS = 5_000;
-/** The line waits no longer than this for all of them. */
+/** The line waits no longer than this in total. */
 const MAX_COLLECT_MS = 60_000;
-/** Missed ticks of less than this ago are no warning: that is a restart. */
+/** Missed ticks of the last minute are no warning: the application was restarted. */
 const RESTART_MS = 60_000;
-/** A line names this many times. Of more ticks, it names the first and the last. */
+/** Times to name in a line. Of more ticks, it names the first and the last. */
 const MAX_TIMES = 5;
-/** A line names this many jobs, those with the most missed ticks first. */
+/** Jobs to name in a line, most missed ticks first. */
 const MAX_JOBS = 5;
 
-/** Logs missed ticks: those of all jobs that are reported within a few seconds of each other in one line. */
+/** Logs missed ticks: one line for all jobs that are reported within a few seconds of each other. */
 export class MissedLog {
   #missed: Missed[] = [];
   #timer: Timer | undefined;
@@ -44,7 +46,7 @@ export class MissedLog {
     this.#timer = this.clock.setTimer(() => this.flush(), waitMs, { background: true });
   }
 
-  /** Writes what was collected until now. */
+  /** Writes everything that was collected until now. */
   flush(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -55,13 +57,13 @@ export class MissedLog {
   }
 }
 
-/** Says which ticks were missed, of one job or several, and what follows. */
+/** Describes the missed ticks of one job or several, and the consequence. */
 export function describeMissed(missed: readonly Missed[]): string {
   const [event] = missed;
   return new Set(missed.map(({ job }) => job)).size > 1 ? describeSeveral(missed) : describeOne(merged(event!, missed));
 }
 
-/** The missed ticks of one job, which were reported one after another. */
+/** Merges the missed ticks of one job that were reported one after another. */
 function merged(event: Missed, all: readonly Missed[]): Missed {
   return {
     ...event,
@@ -112,7 +114,7 @@ function whyNotClaimed(ticks: string, afterStop = false): string {
   return afterStop ? `All instances had been shut down, so none claimed ${ticks}.` : `No instance claimed ${ticks}.`;
 }
 
-/** Names times in UTC. The day stands before the first time of a day. */
+/** Lists times in UTC. The day precedes its first time. */
 function nameTimes(times: readonly number[], between: string): string {
   let day = '';
   const named = times.map((time) => {

@@ -6,7 +6,7 @@ import { formatDuration } from '../../kernel/util/durations.js';
 import { count, countWas } from '../../kernel/util/plurals.js';
 import type { RepeatedLines } from './repeated-lines.js';
 
-/** What fails while Redis is away: counted, and the noun of one. */
+/** Nouns for the commands that fail during an outage: plural and singular. */
 const NOUNS = {
   calls: 'call',
   ticks: 'tick',
@@ -20,14 +20,14 @@ export const NOT_RENEWED = 'lost: notRenewed';
 
 type FailedKind = keyof typeof NOUNS;
 
-/** The errors that the log of a lock service tells of: by a line of their own, or as one of a number. */
+/** Errors with a line in the log of a lock service, of their own or in a count. */
 const LOGGED = new WeakSet<LockError>();
 
 export function isLogged(error: LockError): boolean {
   return LOGGED.has(error);
 }
 
-/** What an event tells of a command that failed. */
+/** The part of a failure event that is logged. */
 interface Failure {
   readonly resource: string;
   readonly error: LockError;
@@ -38,16 +38,16 @@ interface Outage {
   readonly failed: Record<FailedKind, number>;
   lastAt: number;
   lost: number;
-  /** Whether a line has told that it began. */
+  /** `true` if the start was logged. */
   isTold: boolean;
 }
 
-/** A failure after this long without one, and without an answer, says nothing of the time in between. */
+/** Failures further apart than this do not prove an outage in between, if no answer arrived either. */
 const APART_MS = 60_000;
 
 /**
- * Commands that fail while Redis is away: a line when it begins, one a minute for each reason, and one when it is over.
- * It is over with the next answer to a call, a renewal or the claim of a tick.
+ * Logs commands that fail during an outage of Redis: a line at the start, one a minute for each reason, and one at the
+ * end. The outage ends with the next answer to a call, a renewal or the claim of a tick.
  */
 export class OutageLog {
   #outage: Outage | undefined;
@@ -60,8 +60,8 @@ export class OutageLog {
   ) {}
 
   /**
-   * @param line what is written of the first failure for this reason
-   * @param silentMs how long Redis has to be silent before the failure counts as an outage: until then it may only be slow
+   * @param line the text for the first failure of this reason
+   * @param silentMs the time without an answer that makes the failure an outage: until then Redis may only be slow
    */
   failed(kind: FailedKind, { resource, error }: Failure, line: string, silentMs = 0): void {
     const { cause } = error;
@@ -77,13 +77,12 @@ export class OutageLog {
       if (this.#outage) this.#outage.isTold = true;
       return `In the last minute, ${count(lines, `more ${NOUNS[kind]}`)} failed (${told}): ${names}.`;
     };
-    // Without the numbers that were measured: each would be a reason of its own.
+    // Removes measured numbers, which would make each message a reason of its own.
     const reason = why.replace(/\d+/g, '0');
     const isTold = this.lines.add(outage ? kind : `no outage, ${kind}`, resource, line, summary, reason);
     if (outage) outage.isTold ||= isTold;
   }
 
-  /** A lease was lost because it was not renewed. */
   lost(): void {
     if (this.#outage) this.#outage.lost++;
   }
@@ -92,7 +91,7 @@ export class OutageLog {
     const outage = this.#outage!;
     this.#outage = undefined;
     this.observers.onAnswered = undefined;
-    // Where outages follow each other faster than once a minute, the lines of the minute tell of them.
+    // If outages follow each other faster than once a minute, the lines of the minute cover them.
     if (!outage.isTold) return;
     this.lines.forget(
       (kind) => kind === NOT_RENEWED || Object.keys(NOUNS).some((each) => kind.startsWith(`${each}: `)),
@@ -115,14 +114,14 @@ export class OutageLog {
       outage.lastAt = now;
       return outage;
     }
-    // Only now: to be told of each answer would cost something all day.
+    // Set only now, because a callback for each answer would cost something all day.
     this.observers.onAnswered = () => this.#over();
     const failed = { calls: 0, ticks: 0, renewals: 0, releases: 0, campaigns: 0 };
     return (this.#outage = { since: now, lastAt: now, failed, lost: 0, isTold: false });
   }
 }
 
-/** A Redis that refuses has answered. It may refuse one resource for ever, and grant all others. */
+/** Returns false for a Redis that refuses: it has answered, and may grant all other resources. */
 function isOutage(error: LockError): boolean {
   return !(error.cause instanceof LockStoreError && error.cause.failure === 'refused');
 }

@@ -2,21 +2,21 @@ import type { Clock, Timer } from '../../kernel/util/clock.js';
 import { countWas } from '../../kernel/util/plurals.js';
 import { quoteSome } from '../../kernel/util/quoted.js';
 
-/** How long further lines of one kind are only counted. */
+/** The time in which further lines of one kind are only counted. */
 const EVERY_MS = 60_000;
-/** How many kinds are told apart, so that texts from elsewhere cannot fill the memory. The rest count as one kind. */
+/** The maximum of kinds, so that texts from elsewhere cannot fill the memory. The rest count as one kind. */
 const MAX_KINDS = 50;
 const THE_REST = 'other';
-/** How many resources of a kind are remembered. */
+/** The maximum of resources to remember for a kind. */
 const MAX_NAMES = 100;
 
-/** A line, or what makes it if it is written. */
+/** A line, or a function that returns it if it is written. */
 type Line = string | (() => string);
 
-/** Says how many lines were not written. `names` is a list of the resources that they were about. */
+/** Returns the line for a number of suppressed lines. `names` lists the resources that they were about. */
 type Summary = (lines: number, names: string) => string;
 
-/** What was counted since the last line of a kind. */
+/** The counts since the last line of a kind. */
 interface Repeated {
   readonly summary: Summary;
   readonly names: Set<string>;
@@ -25,8 +25,8 @@ interface Repeated {
 }
 
 /**
- * Lines that may come by the hundred. The first of a kind is written. Those that follow within a minute are counted,
- * and summed up in one line when the minute is over; and so on, until a minute passes without any.
+ * Lines that may arrive by the hundred. The first of a kind is written. The following ones within a minute are counted,
+ * and summed up in one line at its end; and so on, until a minute passes without any.
  */
 export class RepeatedLines {
   readonly #kinds = new Map<string, Repeated>();
@@ -38,8 +38,8 @@ export class RepeatedLines {
   ) {}
 
   /**
-   * @param resource what the line is about
-   * @param text of elsewhere: lines of one kind are told apart by it, as long as there are not too many
+   * @param resource the subject of the line
+   * @param text a text from elsewhere that makes a kind of its own, as long as there are not too many
    * @returns whether it was written
    */
   add(name: string, resource: string, line: Line, summary: Summary, text?: string): boolean {
@@ -64,12 +64,12 @@ export class RepeatedLines {
     return true;
   }
 
-  /** Forgets what was counted of these kinds, because another line has told it. */
+  /** Drops the counts of these kinds, because another line covers them. */
   forget(isTold: (kind: string) => boolean): void {
     for (const [kind, repeated] of this.#kinds) if (isTold(kind)) reset(repeated);
   }
 
-  /** Writes what was counted until now. Nothing is counted after this until the next line. */
+  /** Writes everything that was counted until now. Nothing is counted after this until the next line. */
   flush(): void {
     for (const [kind, repeated] of this.#kinds) {
       repeated.timer.cancel();
@@ -78,7 +78,7 @@ export class RepeatedLines {
     }
   }
 
-  /** Does that, and counts nothing more: whatever is added is written. No timer is left. */
+  /** Flushes, and then writes each line at once. No timer is left. */
   close(): void {
     this.#isClosed = true;
     this.flush();

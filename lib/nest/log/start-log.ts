@@ -7,13 +7,13 @@ import { isUnclaimed } from '../../features/jobs/core/tick-claims.js';
 
 const ACL_PAGE = 'See docs/operations/acl.md.';
 
-/** Rules of the ACL that a Redis user lacks. Without the helpful ones, locks work as well. */
+/** Rules of the ACL that a Redis user lacks. Locks work without the helpful ones. */
 interface MissingRules {
   readonly needed: readonly string[];
   readonly helpful: readonly string[];
 }
 
-/** Logs what is wrong when the application starts. None of it keeps it from starting. */
+/** Logs problems at the start. The application starts anyway. */
 export class StartLog {
   readonly #logger: Logger;
 
@@ -39,13 +39,13 @@ export class StartLog {
     );
   }
 
-  /** What could not be reached at the start, is connected now. */
+  /** Logs that the servers are connected which were unreachable at the start. */
   connected(servers: number, afterMs: number): void {
     const what = servers === 1 ? 'Redis' : `all ${servers} nodes`;
     this.#logger.log(`Connected to ${what}, ${formatDuration(afterMs)} after the start.`);
   }
 
-  /** What a connection finds: credentials that cannot be renewed, a server that has restarted. */
+  /** Logs problems of a new connection: credentials that cannot be renewed, a server that has restarted. */
   readonly connection = (line: string, section = 'the-application-starts'): void =>
     this.#logger.warn(`${line} ${see(section)}`);
 
@@ -65,7 +65,8 @@ export class StartLog {
   }
 
   /**
-   * What the Redis user may not do. An error, because locks fail; but rights can be given while the application runs.
+   * Logs the missing rights of the Redis user. An error, because locks fail; but rights can be granted while the
+   * application runs.
    */
   missingRights({ needed, helpful }: MissingRules, servers: readonly string[]): void {
     const user = `The Redis user at ${servers.join(', ')}`;
@@ -84,7 +85,10 @@ export class StartLog {
     }
   }
 
-  /** Connected as to one Redis. An error, because each call fails until the connection names the cluster. */
+  /**
+   * Logs a cluster node that is connected as a single Redis. An error, because each call fails until the connection
+   * names the cluster.
+   */
   nodeOfCluster(server: string): void {
     this.#logger.error(
       `The Redis at ${server} is a node of a Redis Cluster, and the connection names one Redis: locks fail with CROSSSLOT. ` +
@@ -113,7 +117,7 @@ export class StartLog {
   }
 }
 
-/** The logger by which the scheduler tells what the method of a job has thrown. */
+/** The logger that the scheduler uses for errors of jobs. */
 interface SchedulerLogger {
   error(...args: readonly unknown[]): unknown;
 }
@@ -121,10 +125,10 @@ interface SchedulerLogger {
 const muted = new WeakSet<SchedulerLogger>();
 
 /**
- * The scheduler logs each error of a job with its stack. That a tick could not be claimed is in the log of the lock
- * service, which counts such failures. The rejection itself stays: decorators above and callers are told.
+ * Keeps the scheduler from logging ticks that could not be claimed, each with its stack: the log of the lock service
+ * counts these failures. The promise still rejects for decorators above and for callers.
  *
- * Its logger is private. Where a later version has another one, it logs such ticks too.
+ * The scheduler's logger is private. If a later version has another one, such ticks are logged again.
  */
 export function muteUnclaimedTicks(discovery: DiscoveryService): void {
   for (const { name, instance } of discovery.getProviders()) {
@@ -137,12 +141,12 @@ export function muteUnclaimedTicks(discovery: DiscoveryService): void {
   }
 }
 
-/** How long after the start it is looked at: `enableShutdownHooks()` may be called after `listen()`. */
+/** The delay of the check after the start: `enableShutdownHooks()` may be called after `listen()`. */
 const AFTER_MS = 1_000;
 
 /**
- * Logs once that the process does not listen for the signal by which it will be stopped. Nest has no way to ask whether
- * shutdown hooks are enabled; but without any listener, Node ends the process, and Nest closes nothing.
+ * Logs once that the process has no listener for the signal that stops it. Nest cannot report whether shutdown hooks
+ * are enabled; but without any listener, Node ends the process, and Nest closes nothing.
  */
 export function hintAtShutdownHooks(logger: Logger, leaseMs: number, closing: AbortSignal): void {
   // Windows has no such signal, and a worker gets none.
@@ -161,7 +165,7 @@ export function hintAtShutdownHooks(logger: Logger, leaseMs: number, closing: Ab
   closing.addEventListener('abort', () => clearTimeout(timer), { once: true });
 }
 
-/** Whether the process listens on a port. If not, it may be a script that waits for its end in vain. */
+/** Returns true if the process listens on a port. Otherwise it may be a script that nothing stops by a signal. */
 function isServer(): boolean {
   return process.getActiveResourcesInfo().some((name) => /^(TCP|Pipe)ServerWrap$/.test(name));
 }

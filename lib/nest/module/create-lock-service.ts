@@ -9,7 +9,7 @@ import { RedisLockService } from '../redis-lock.service.js';
 import { IN_MEMORY, type ResolvedModuleOptions } from './module-options.js';
 import type { LockStores } from '../../kernel/lock-stores.js';
 
-/** Builds a lock service and waits a moment for Redis. An application whose Redis is down starts all the same. */
+/** Builds a lock service and waits a moment for Redis. The application starts even if Redis is down. */
 export async function createLockService(
   options: ResolvedModuleOptions,
   name = DEFAULT_NAME,
@@ -66,9 +66,9 @@ export async function createLockService(
 }
 
 /**
- * Makes what the options name. Its room is loaded here: an application that keeps its locks in memory loads no ioredis,
- * and the import of the package costs neither. This file needs no Nest, so it is CommonJS in both formats, and a bundler
- * puts what it loads into the same file.
+ * Creates the stores for the options, and loads their code only now: an application that keeps its locks in memory
+ * loads no ioredis, and the import of the package costs neither. This file imports nothing of Nest, so it is CommonJS
+ * in both formats, and a bundler puts the loaded code into the same file.
  */
 async function createStores(options: ResolvedModuleOptions, log: StartLog): Promise<LockStores> {
   if (options.quorum) return (await import('./on-quorum.js')).createOnQuorum(options, options.quorum, log);

@@ -33,10 +33,10 @@ import {
 /** The `connection` that keeps the locks in this process. */
 export const IN_MEMORY = 'memory:';
 
-/** The options of `RedisLockModule.forRoot`, without saying which of them are required. */
+/** The options of `RedisLockModule.forRoot`, all of them optional. */
 export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   /**
-   * Where Redis is. Your own client is duplicated, never changed or closed. `'memory:'` keeps locks in this process,
+   * The Redis to use. Your own client is duplicated, never changed or closed. `'memory:'` keeps locks in this process,
    * for tests. Set either this or `quorum`.
    *
    * @allowed a URL, the path of a socket, ioredis options, `{ cluster: [...] }`, a `Redis` or `Cluster` of yours,
@@ -75,15 +75,15 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   durability?: {
     /**
-     * How many replicas must have a grant before it counts. If that is all of them, nothing is granted while one server
-     * is down, even after a failover; so use 1 with two replicas.
+     * The number of replicas that must have a grant before it counts. If these are all replicas, nothing is granted
+     * while one server is down, even after a failover; so use 1 with two replicas.
      *
      * @allowed 1 to 5
      * @see docs/operations/topologies.md#how-many-replicas
      */
     replicas: number;
     /**
-     * How long to wait for the replicas: less than `attemptTimeoutMs` and a third of `leaseMs`.
+     * The time to wait for the replicas: less than `attemptTimeoutMs` and a third of `leaseMs`.
      *
      * @allowed 1 ms to 10 s
      * @default 50
@@ -109,7 +109,7 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   persistence?: 'always';
   /**
-   * Called with everything that happens to a lock. Losses and failures are logged anyway.
+   * Called with every event of a lock. Losses and failures are logged anyway.
    *
    * @allowed functions
    * @default none
@@ -117,7 +117,7 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   observers?: readonly LockObserver[];
   /**
-   * What happens to an unreleased lease that nothing in the process refers to any more, after a warning and the event
+   * The reaction to an unreleased lease that nothing in the process refers to any more, after a warning and the event
    * `leaked`. `'warn'` renews it as long as the process lives. `'expire'` stops, and it is `lost`. Leaks go unnoticed
    * if the lease's `signal` was read.
    *
@@ -151,7 +151,7 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   labelGroups?: boolean;
   /**
-   * What happens to names like `order:undefined`, which a template string makes of a missing value, so that different
+   * The reaction to names like `order:undefined`, which a template string makes of a missing value, so that different
    * calls share one lock. `'refuse'` throws `InvalidResourceError` if a part between `:`, `/`, `|` and `#` is
    * `undefined`, `null` or `NaN`, or the name contains `[object Object]`. `'allow'` accepts them.
    *
@@ -167,16 +167,16 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   telemetry?: LockTelemetry | readonly LockTelemetry[];
   /**
-   * How `locks.contention()` counts.
+   * Options for the counts of `locks.contention()`.
    *
    * @see docs/operations/contention.md
    */
   contention?: ContentionSettings;
-  /** What happens when the application shuts down. */
+  /** Options for the shutdown of the application. */
   shutdown?: {
     /**
-     * How long running work may hold its locks at shutdown. With `connection: 'memory:'` the default is 0, so that an
-     * unreleased lease in a test doesn't delay `close()`.
+     * The time that running work may hold its locks at shutdown. With `connection: 'memory:'` the default is 0, so that
+     * an unreleased lease in a test doesn't delay `close()`.
      *
      * @allowed 0 ms to 1 h
      * @default 10000
@@ -186,21 +186,21 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   };
 }
 
-/** The locks are on one Redis, Sentinel or Cluster, or in this process. */
+/** Options for one Redis, Sentinel or Cluster, or for locks in this process. */
 export interface OptionsWithConnection extends RedisLockModuleSettings {
   connection: RedisConnectionOption;
   quorum?: never;
 }
 
-/** The locks are on several independent primaries. */
+/** Options for several independent primaries. */
 export interface OptionsWithQuorum extends RedisLockModuleSettings {
   connection?: never;
   quorum: QuorumOptions;
 }
 
 /**
- * The options of `RedisLockModule.forRoot`: with either `connection` or `quorum`. The factories of `forRootAsync` return
- * the same.
+ * The options of `RedisLockModule.forRoot`: with either `connection` or `quorum`. The factories of `forRootAsync`
+ * return the same.
  */
 export type RedisLockModuleOptions = OptionsWithConnection | OptionsWithQuorum;
 
@@ -222,7 +222,10 @@ export interface RedisLockModuleExtras {
   global?: boolean;
 }
 
-/** Each module option with its check and its default. What depends on other options is checked with them. */
+/**
+ * Each module option with its check and its default. Dependencies between options are checked in
+ * `resolveModuleOptions`.
+ */
 export const MODULE_OPTIONS = new OptionTable({
   connection: checked<RedisConnectionOption>(),
   quorum: checked<QuorumOptions>(),
@@ -332,7 +335,7 @@ export function resolveModuleOptions(given: RedisLockModuleOptions) {
     connection: () => connection,
     quorum,
     instanceId,
-    /** Whether the options state the instance id. */
+    /** `true` if the options set the instance id. */
     isNamed: options.instanceId !== undefined,
     defaults: { ...defaults, ...limit },
     durability: resolveDurability(durability, defaults),
@@ -343,7 +346,7 @@ export function resolveModuleOptions(given: RedisLockModuleOptions) {
 
 export type ResolvedModuleOptions = ReturnType<typeof resolveModuleOptions>;
 
-/** @throws InvalidLockOptionsError unless the options say in one way where the locks are */
+/** @throws InvalidLockOptionsError unless the options have either a connection or a quorum */
 function checkPlace({ connection, quorum }: RedisLockModuleSettings): void {
   if (connection !== undefined && quorum !== undefined) {
     throw new InvalidLockOptionsError('Set either connection or quorum, not both.', 'quorum');
@@ -356,7 +359,7 @@ function checkPlace({ connection, quorum }: RedisLockModuleSettings): void {
   );
 }
 
-/** Whether another application could use the same keys by accident. */
+/** Returns true if another application could use the same keys by accident. */
 export function mayShareKeys({ keyPrefix, connection }: ResolvedModuleOptions): boolean {
   return keyPrefix === MODULE_OPTIONS.defaults.keyPrefix && connection() !== IN_MEMORY;
 }

@@ -22,7 +22,7 @@ const NO_JOBS =
   'For history, pauses and missed ticks, keep jobs on one Redis: register the module a second time, with a connection ' +
   'and a name of its own';
 
-/** Begins to connect to all nodes, and waits a moment for them. */
+/** Starts connecting to all nodes, and waits a moment for them. */
 export async function createOnQuorum(
   { keyPrefix, instanceId, defaults, persistence }: ResolvedModuleOptions,
   { connections, fencing, nodeTimeoutMs }: ResolvedQuorum,
@@ -47,7 +47,10 @@ export async function createOnQuorum(
   return { locks: store, jobs, keepAlive };
 }
 
-/** Returns what messages call each node. @throws InvalidLockOptionsError for an address that leads nowhere, or twice to one server */
+/**
+ * Returns the names of the nodes for messages. @throws InvalidLockOptionsError for an address that leads nowhere, or
+ * twice to one server
+ */
 function namesOf(connections: readonly RedisConnectionOption[]): readonly string[] {
   const names = connections.map(nameOf);
   const seen = names.map(normalizeAddress);

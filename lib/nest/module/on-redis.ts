@@ -27,9 +27,9 @@ export async function createOnRedis(options: ResolvedModuleOptions, log: StartLo
 }
 
 /**
- * Begins to connect, and asks once what the Redis user may not do, and whether Redis may remove locks.
+ * Starts connecting, and checks once which rights the Redis user lacks, and whether Redis may evict locks.
  *
- * @returns what is wrong with each of the stores that is not connected within `patienceMs`
+ * @returns the error of each store that is not connected within `patienceMs`
  */
 export async function connectAll(
   stores: readonly RedisLockStore[],
@@ -49,7 +49,7 @@ export async function connectAll(
   const unreached = stores.filter((_, index) => !reached[index]);
   for (const store of unreached) void store.inbox.opened.then(() => logServers([store]));
   const asked = logServers(stores.filter((_, index) => reached[index]));
-  // A Redis that hangs just now: the line comes when it answers.
+  // For a Redis that hangs now, the line follows when it answers.
   await within(giveUpAt - performance.now(), asked);
   const refusal = stores.find(({ inbox }) => inbox.refusal)?.inbox.refusal;
   if (refusal) log.noInbox(refusal);
@@ -57,7 +57,7 @@ export async function connectAll(
   return unreached.map(({ connection }) => connection.describeTrouble());
 }
 
-/** Logs that the trouble of the start is over. */
+/** Logs that the problem of the start is solved. */
 function logWhenConnected(stores: readonly RedisLockStore[], log: StartLog): void {
   const since = SYSTEM_CLOCK.now();
   void Promise.all(stores.map(({ inbox }) => inbox.opened)).then(() =>

@@ -49,7 +49,7 @@ import { Scan } from '../scan.js';
 import { refuseWrongOrder } from '../decorators/transaction-order.js';
 import { lockedMethodsOf } from '../decorators/method.js';
 
-/** Looks at all decorated methods when the application starts, and begins their campaigns. One for each lock service. */
+/** Checks all decorated methods when the application starts, and begins their campaigns. One for each lock service. */
 class BootChecks implements OnModuleInit, OnApplicationBootstrap {
   #leaderships: ReturnType<typeof leadershipsIn> = new Map();
 
@@ -64,7 +64,7 @@ class BootChecks implements OnModuleInit, OnApplicationBootstrap {
     private readonly waitsForCommit: boolean,
   ) {}
 
-  /** @throws InvalidLockOptionsError where a lock is written that no call would hold */
+  /** @throws InvalidLockOptionsError if no call would hold the lock of a decorator */
   onModuleInit(): void {
     const scan = new Scan(this.discovery, this.lockService);
     const groups = groupsOf(this.service);
@@ -83,7 +83,7 @@ class BootChecks implements OnModuleInit, OnApplicationBootstrap {
 
 /** Registers the groups of all decorated methods, jobs and leaderships, before any call can take their places. */
 function registerGroups(scan: Scan, groups: Groups): void {
-  // The name of a job may be that of the class of the instance.
+  // The name of a job may contain the class of the instance.
   for (const prototype of scan.prototypes) {
     for (const { job, name } of jobsOf(prototype)) if (scan.isOurs(job)) groups.register('job', name);
   }
@@ -99,10 +99,10 @@ function registerGroups(scan: Scan, groups: Groups): void {
   }
 }
 
-/** The options of `forRoot`. The compiler shows this name where one of the two is missing, or both are set. */
+/** The options of `forRoot`. The compiler shows this name if one of the two is missing, or both are set. */
 type WithConnectionOrQuorum = RedisLockModuleOptions & RedisLockModuleExtras;
 
-/** What the default registration provides by class. Their constructors are not called by Nest. */
+/** The classes that the default registration provides. Nest does not call their constructors. */
 const INJECTED = [RedisLockService, SingletonJobs] as unknown as Type[];
 
 const ASYNC_OPTION_NAMES = ['imports', 'inject', 'useFactory', 'useClass', 'useExisting'];
@@ -186,8 +186,8 @@ function createModule(
     useFactory: (discovery: DiscoveryService, service: RedisLockService, explorer: SingletonJobExplorer) =>
       new SingletonJobs({ service, explorer, discovery }),
   };
-  // The decorators ask for the token. What the default registration provides, it provides by its class as well: it can be
-  // injected by type, and a test that overrides the class also overrides it for the decorators.
+  // The decorators inject by token. The default registration also provides its classes: they can be injected by type,
+  // and a test that overrides the class also overrides it for the decorators.
   const injected: Provider[] =
     name === DEFAULT_NAME
       ? [

@@ -14,7 +14,7 @@ export interface RedisLockOptionsFactory<O extends RedisLockModuleOptions = Redi
   createRedisLockOptions(): O | Promise<O>;
 }
 
-/** What `RedisLockModule.forRootAsync` takes: one of `useFactory`, `useClass` and `useExisting`. */
+/** The options of `RedisLockModule.forRootAsync`: one of `useFactory`, `useClass` and `useExisting`. */
 export interface RedisLockModuleAsyncOptions<O extends RedisLockModuleOptions = RedisLockModuleOptions>
   extends RedisLockModuleExtras, Pick<ModuleMetadata, 'imports'> {
   /**
@@ -49,7 +49,7 @@ export interface RedisLockModuleAsyncOptions<O extends RedisLockModuleOptions = 
 
 /**
  * The options of `forRootAsync`, if `O` has only options that the module knows. TypeScript looks for unknown properties
- * in an object literal, but not in what a function returns.
+ * in an object literal, but not in the result of a function.
  */
 export type OptionsOfFactory<O extends RedisLockModuleOptions> = [UnknownOption<O>] extends [never]
   ? RedisLockModuleAsyncOptions<O>
@@ -59,17 +59,17 @@ export type OptionsOfFactory<O extends RedisLockModuleOptions> = [UnknownOption<
 
 type FactoryKind = 'useFactory' | 'useClass' | 'useExisting';
 
-/** The names of the unknown options, also in the groups. */
+/** The names of the unknown options, nested ones included. */
 type UnknownOption<O> = UnknownKey<O, RedisLockModuleSettings> | (O extends unknown ? InGroup<O, Group> : never);
 
-/** The options that are objects of options. */
+/** The options with nested options. */
 type Group = 'shutdown' | 'durability' | 'quorum';
 
 type InGroup<O, K extends Group> = K extends keyof O
   ? `${K}.${UnknownKey<NonNullable<O[K]>, NonNullable<RedisLockModuleSettings[K]>>}`
   : never;
 
-/** The keys of any member of a union that are not those of `Known`. */
+/** The keys of any member of a union that `Known` lacks. */
 type UnknownKey<O, Known> = O extends unknown
   ? IsAny<O> extends true
     ? never
@@ -92,7 +92,7 @@ export function registrationProvider(name: string, method: (...args: never[]) =>
 }
 
 /**
- * Refuses a second registration of a name in the same application. Two services do not know each other's leases, and a
+ * Refuses a second registration of a name in the same application. Two services do not share their leases, and a
  * provider could get either of them.
  */
 export function checkRegistrations(name: string, modules: ModulesContainer): void {
@@ -112,7 +112,7 @@ export function checkRegistrations(name: string, modules: ModulesContainer): voi
   );
 }
 
-/** The file and the line where a method was called, as far as the stack shows it. */
+/** Returns the file and the line of the call, if the stack shows it. */
 function placeOfCall(method: (...args: never[]) => unknown): string {
   const callSite = callSiteOf(recordOrigin(method));
   return callSite?.replace(/^.* \((.*)\)$/, '$1').trim() || 'a place that the stack does not show';

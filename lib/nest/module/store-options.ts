@@ -13,7 +13,7 @@ import {
 import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
 import type { Durability } from '../../redis/durability/durable-connection.js';
 
-/** Several independent primaries, as the module option `quorum` states them. */
+/** The module option `quorum`: several independent primaries. */
 export type QuorumOptions = {
   /**
    * The nodes, the same on all instances.
@@ -29,7 +29,7 @@ export type QuorumOptions = {
    */
   fencing?: boolean;
   /**
-   * How long one node may take to answer before the others decide without it.
+   * The time for a node to answer, before the others decide without it.
    *
    * @allowed 10 ms to 60 s
    * @default `leaseMs` / 100, within 50 and 500
@@ -54,7 +54,9 @@ export const QUORUM_OPTIONS = new OptionTable({
   nodeTimeoutMs: milliseconds(10, 60_000),
 } satisfies OptionsOf<QuorumOptions>);
 
-/** @throws InvalidLockOptionsError that names the option and what is allowed, without a value that may hold a password */
+/**
+ * @throws InvalidLockOptionsError that names the option and what is allowed, without a value that may hold a password
+ */
 export function resolveQuorum(quorum: QuorumOptions | undefined, leaseMs: number): ResolvedQuorum | undefined {
   if (quorum === undefined) return undefined;
   if (typeof quorum !== 'object' || quorum === null || Array.isArray(quorum)) {
@@ -80,7 +82,7 @@ export function resolveQuorum(quorum: QuorumOptions | undefined, leaseMs: number
   };
 }
 
-/** @throws InvalidLockOptionsError for an option of a quorum that is beside it */
+/** @throws InvalidLockOptionsError for an option of a quorum at the top level */
 export function checkIsInQuorum(options: object): void {
   const option = QUORUM_OPTIONS.names.find((name) => Object.hasOwn(options, name));
   if (option === undefined) return;
@@ -91,7 +93,7 @@ export function checkIsInQuorum(options: object): void {
   );
 }
 
-/** What can be said of a node without a look at its address. */
+/** Checks a node without its address. */
 function checkNode(connection: RedisConnectionOption, index: number): void {
   const option = `${NODES}[${index}]`;
   const { isCluster, cluster, rootNodes } = Object(connection) as Record<

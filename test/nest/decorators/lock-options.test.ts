@@ -148,7 +148,7 @@ describe('the options of a decorator are checked when the class is defined', () 
     ['an unknown onLost', { key: 'x', onLost: 'abort' }, `onLost must be one of 'throw', 'ignore', not "abort".`],
     ['an empty lock service', { key: 'x', service: '' }, 'service must be the name of a registration, not "".'],
     ['a retry that is no strategy', { key: 'x', retry: 5 }, 'retry must be a strategy with a next() method'],
-    ['a missing key', {}, 'key is missing in the lock of Reports.nightly: it says which resource is locked.'],
+    ['a missing key', {}, 'key is missing in the lock of Reports.nightly: it names the resource to lock.'],
     ['no options at all', undefined, 'The lock of Reports.nightly must be an object, not undefined.'],
     ['no keys', [], 'the array is empty'],
   ];
@@ -228,12 +228,14 @@ describe('what cannot be locked is refused when the class is defined', () => {
     ['@LockHandler', LockHandler('x')],
     ['@LeaderOnly', LeaderOnly('x')],
     ['@SingletonInterval', SingletonInterval(1_000)],
-  ])('a method that the compiler decorates in the way of ECMAScript: %s', (_name, decorator) => {
+  ])('a method with an ECMAScript decorator: %s', (_name, decorator) => {
     const decorate = decorator as (value: unknown, context: object) => void;
     async function pay(): Promise<void> {}
-    const message = /^The method pay is decorated in the way of ECMAScript.* "experimentalDecorators": true/;
+    const message = /^The method pay has an ECMAScript decorator.* "experimentalDecorators": true/;
     expect(() => decorate(pay, { kind: 'method', name: 'pay' })).toThrow(message);
-    expect(() => decorate(undefined, { kind: 'field', name: 'pay' })).toThrow('The field pay is decorated');
+    expect(() => decorate(undefined, { kind: 'field', name: 'pay' })).toThrow(
+      'The field pay has an ECMAScript decorator',
+    );
     expect(() => decorate(class Shop {}, { kind: 'class', name: undefined })).toThrow(InvalidLockOptionsError);
   });
 

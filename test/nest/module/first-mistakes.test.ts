@@ -70,7 +70,7 @@ describe('the mistakes of the first day: each error says what to write', () => {
     ['DistributedSemaphore', DistributedSemaphore as Loose, { permits: 2 }],
   ])('@%s without a key', (_, decorator, options) => {
     expect(thrown(() => decorate(decorator, [options])).message).toBe(
-      "key is missing in the lock of Shop.pay: it says which resource is locked. Write key: 'reports', or a function of " +
+      "key is missing in the lock of Shop.pay: it names the resource to lock. Write key: 'reports', or a function of " +
         'the parameters: key: (id: string) => key`order:${id}`.',
     );
   });

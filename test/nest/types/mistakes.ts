@@ -145,7 +145,7 @@ export const MISTAKES: readonly (readonly [mistake: string, text: string, at: st
     'a key function with another parameter',
     method(`@DistributedLock((id: string) => id) async pay(id: number) {}`),
     'DistributedLock',
-    "Decorator function return type 'Mistake<\"The parameters of the key function must be those of the method\">' is not assignable to type 'void | TypedPropertyDescriptor<(id: number) => Promise<void>>'.",
+    "Decorator function return type 'Mistake<\"The key function must take the parameters of the method\">' is not assignable to type 'void | TypedPropertyDescriptor<(id: number) => Promise<void>>'.",
   ],
   [
     'an async key function',
@@ -177,7 +177,7 @@ export const MISTAKES: readonly (readonly [mistake: string, text: string, at: st
     'a fallback with another parameter',
     method(`@DistributedLock({ key: 'x', onBusy: (busy, id: number) => id }) async pay(id: string) { return 1; }`),
     'DistributedLock',
-    "Decorator function return type 'Mistake<\"The parameters of onBusy after the error must be those of the method\">' is not assignable to type 'void | TypedPropertyDescriptor<(id: string) => Promise<number>>'.",
+    "Decorator function return type 'Mistake<\"After the error, onBusy must take the parameters of the method\">' is not assignable to type 'void | TypedPropertyDescriptor<(id: string) => Promise<number>>'.",
   ],
   [
     'a method that is not async',

@@ -19,7 +19,7 @@ const SAYS = {
   NaN: /InvalidResourceError: .*"order:NaN".*missing value/,
   null: /InvalidResourceError: .*"order:null".*missing value/,
   object: /InvalidResourceError: .*"order:\[object Object\]".*missing value/,
-  'tag key': /InvalidLockOptionsError: The key function of Orders\.refund threw: Value 1 of a key, after "order:", is/,
+  'tag key': /InvalidResourceError: The key function of Orders\.refund threw: Value 1 of a key, after "order:", is/,
   'allowed names': /^nothing$/,
   deadlock:
     /LockTimeoutError: .*This call also holds "account:[xy]", and the holder waits for that: a deadlock.*docs\/guide\/several-resources\.md/,

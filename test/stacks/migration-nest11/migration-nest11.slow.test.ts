@@ -31,7 +31,7 @@ describe('on Nest 11', () => {
     it('without an id, theirs has one lock for all orders, ours refuses', () => {
       const { before, after } = seen.murlock;
       expect([before.withoutId, before.keysInPay]).toEqual(['done', ['Orders:pay:[object Object]']]);
-      expect([after.withoutId, after.keysInPay]).toEqual(['InvalidLockOptionsError', []]);
+      expect([after.withoutId, after.keysInPay]).toEqual(['InvalidResourceError', []]);
     });
 
     it('theirs waits for itself until it gives up, ours says so at once', () => {

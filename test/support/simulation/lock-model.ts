@@ -89,7 +89,8 @@ export class LockModel {
       const total = found === 'semaphore' ? this.#totals.get(resource)!.total : 1;
       return { status: 'mismatch', ttlMs, found: { mode: found, total } };
     }
-    const next = this.#first(resource);
+    // Only looks at the queue if the lock has room: behind a holder, a place that has expired stays until another joins.
+    const next = this.#isAdmitted(newOwner) ? this.#first(resource) : undefined;
     if (this.#isAdmitted(newOwner) && (next === undefined || next.owner === owner)) {
       this.#leave(resource, owner);
       return { status: 'granted', fencingToken: this.#take(newOwner, leaseMs) };

@@ -1,7 +1,7 @@
 // Ticks of cron jobs, claimed as `@SingletonCron` claims them.
 import { partsOf } from '../../../dist/modules/nest/service-parts.js';
-import { runJob } from '../../../dist/modules/nest/schedule/run-job.js';
-import { resolveJobOptions, TICK_OPTIONS } from '../../../dist/modules/nest/schedule/singleton-options.js';
+import { runJob } from '../../../dist/modules/features/jobs/nest/run-job.js';
+import { resolveJobOptions, TICK_OPTIONS } from '../../../dist/modules/features/jobs/nest/singleton-options.js';
 
 const SECOND_MS = 1_000;
 const REGISTERED_AT_ONCE = 100;

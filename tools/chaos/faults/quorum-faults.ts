@@ -102,7 +102,8 @@ export function quorumFaults(set: QuorumSet): Fault[] {
     },
     {
       kind: 'Quorum: power failure of a node, while a worker is cut off from 2 others',
-      strikes: 'worker',
+      // Every worker that has the vote of this node may find that a majority has forgotten its lease.
+      strikes: 'redis',
       inject: (world, victim) => losePower(world, victim, set),
       restore: () => set.untilAllVote(),
     },

@@ -77,6 +77,6 @@ describe('ui', () => {
     const { code, stderr } = await child!.ended;
     expect(code).toBe(130);
     expect(stderr).toMatch(/not connected|cannot be reached|ECONNREFUSED/);
-    expect(stderr).toContain('→ Look at the address');
+    expect(stderr).toContain('→ Check the address');
   });
 });

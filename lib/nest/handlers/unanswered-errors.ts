@@ -5,6 +5,7 @@ import { isObject, prototypesOf } from '../../kernel/util/objects.js';
 import { describeMethod } from '../decorators/method.js';
 import { FIELD_RESOLVERS, hasMetadataOf, ON_GATEWAYS } from '../decorators/known-handlers.js';
 import type { InstanceWrapper, Scan } from '../scan.js';
+import { LockErrorOrAbort } from './answers.js';
 import { methodsLockedBy } from './handler-locks.js';
 import { LockExceptionFilter } from './lock-exception.filter.js';
 import { maskLockErrors } from './mask-lock-errors.js';
@@ -118,8 +119,11 @@ function answersLockErrors(decorated: object): boolean {
   const filters = (Reflect.getMetadata(FILTERS, decorated) ?? []) as object[];
   return filters.some((filter) => {
     const filterClass = typeof filter === 'function' ? filter : filter.constructor;
-    const caught = (Reflect.getMetadata(CAUGHT, filterClass) ?? []) as (new () => unknown)[];
-    return caught.length === 0 || caught.some((type) => isKindOf(LockError, type) || isKindOf(type, LockError));
+    const caught = (Reflect.getMetadata(CAUGHT, filterClass) ?? []) as (abstract new () => unknown)[];
+    return (
+      caught.length === 0 ||
+      caught.some((type) => type === LockErrorOrAbort || isKindOf(LockError, type) || isKindOf(type, LockError))
+    );
   });
 }
 

@@ -1,4 +1,4 @@
--- What luacheck knows of the scripts in lib/redis/lua. `npm run lint` runs it on the assembled scripts.
+-- What luacheck knows of the .lua files in lib/. `npm run lint` runs it on the assembled scripts.
 stds.redis = {
   read_globals = {
     'redis', 'KEYS', 'ARGV', 'cjson', 'cmsgpack', 'struct', 'bit',

@@ -1,4 +1,4 @@
-// Written by `npm run lua` from lib/redis/lua. Change the files there.
+// Written by `npm run lua` from the .lua files in lib/. Change them.
 /* oxlint-disable prefer-const */
 import * as lua from './lua.js';
 import type { MemoryRedis } from './memory-redis.js';
@@ -7,7 +7,7 @@ type Value = lua.Value;
 
 let redis: MemoryRedis;
 
-// include/clock.lua
+// redis/lua/include/clock.lua
 let clock: Value;
 let now: Value;
 function beginClock(): void {
@@ -15,7 +15,7 @@ function beginClock(): void {
   now = clock[0] * 1000 + Math.floor(clock[1] / 1000);
 }
 
-// include/fence.lua
+// redis/lua/include/fence.lua
 function mintToken(fenceKey?: Value): Value {
   let tick: Value = lua.tried(() => redis.incr(fenceKey));
   if (typeof tick === 'object') {
@@ -36,7 +36,7 @@ function mintToken(fenceKey?: Value): Value {
   return token;
 }
 
-// include/take.lua
+// redis/lua/include/take.lua
 function takeLock(
   lockKey?: Value,
   fenceKey?: Value,
@@ -57,7 +57,7 @@ function takeLock(
   return token;
 }
 
-// include/holder.lua
+// redis/lua/include/holder.lua
 function readHolder(lockKey?: Value, text?: Value): Value {
   text = lua.is(text) ? text : lua.tried(() => redis.get(lockKey));
   if (!lua.is(text)) {
@@ -103,7 +103,7 @@ function readHolder(lockKey?: Value, text?: Value): Value {
   return [false];
 }
 
-// include/members.lua
+// redis/lua/include/members.lua
 function readMembers(lockKey?: Value, fields?: Value): Value {
   fields = lua.is(fields) ? fields : redis.hmget(lockKey, 'mode', 'used', 'soonest', 'total', 'resized');
   if (fields[0] === undefined) {
@@ -252,7 +252,7 @@ function removeMember(lockKey?: Value, owner?: Value, fields?: Value): Value {
   return [wasHeld, lua.is(lock.total) && lock !== undefined ? lock : undefined];
 }
 
-// include/admission.lua
+// redis/lua/include/admission.lua
 function parseRequest(text?: Value, about?: Value, label?: Value): Value {
   if (lua.is(label)) {
     about = `${about} ${label}`;
@@ -291,7 +291,7 @@ function admits(lock?: Value, request?: Value): Value {
   return lock.mode === 'semaphore' && Number(lock.used) + Number(request.count) <= totalFor(lock, request);
 }
 
-// include/queue.lua
+// redis/lua/include/queue.lua
 let PLACE: Value;
 let budget: Value;
 let isCut: Value;
@@ -365,7 +365,7 @@ function firstWaiter(queueKey?: Value): Value {
   return [];
 }
 
-// include/granting.lua
+// redis/lua/include/granting.lua
 function take(lockKey?: Value, fenceKey?: Value, lock?: Value, owner?: Value, request?: Value, leaseMs?: Value): Value {
   if (request.mode !== 'read' && request.mode !== 'semaphore') {
     return [takeLock(lockKey, fenceKey, owner, request.mode, leaseMs, request.about)];
@@ -529,13 +529,13 @@ function grantWaiting(lockKey?: Value, queueKey?: Value, fenceKey?: Value, lock?
   return [lock, owner];
 }
 
-// include/lease.lua
+// redis/lua/include/lease.lua
 function holderTtl(lockKey?: Value): Value {
   const ttl = redis.pttl(lockKey);
   return ttl < 0 ? 1000 : ttl;
 }
 
-// include/holder-renewal.lua
+// redis/lua/include/holder-renewal.lua
 function writeHolder(lockKey?: Value, holder?: Value): Value {
   if (holder.mode === 'exclusive') {
     redis.set(lockKey, `${holder.owner} ${holder.token} ${holder.about}`, 'KEEPTTL');
@@ -565,7 +565,7 @@ function renewHolder(lockKey?: Value, holder?: Value, leaseMs?: Value, exactly?:
   return ttl;
 }
 
-// include/any-lock.lua
+// redis/lua/include/any-lock.lua
 function readLock(lockKey?: Value): Value {
   const [owner, token, mode, about, depth]: Value = readHolder(lockKey);
   if (owner === undefined) {
@@ -581,7 +581,7 @@ function readLock(lockKey?: Value): Value {
   return readMembers(lockKey, about);
 }
 
-// include/member.lua
+// redis/lua/include/member.lua
 function findMember(lockKey?: Value, owner?: Value): Value {
   const entry: Value = redis.hget(lockKey, owner);
   if (entry === undefined) {
@@ -594,7 +594,7 @@ function findMember(lockKey?: Value, owner?: Value): Value {
   return [permits, token, lua.number(expiry), about];
 }
 
-// include/renewal.lua
+// redis/lua/include/renewal.lua
 function renewMember(lockKey?: Value, owner?: Value, leaseMs?: Value, exactly?: Value): Value {
   let [permits, token, expiry, about]: Value = findMember(lockKey, owner);
   if (permits === undefined) {
@@ -618,13 +618,13 @@ function renewMember(lockKey?: Value, owner?: Value, leaseMs?: Value, exactly?: 
   return token;
 }
 
-// include/resizing.lua
+// redis/lua/include/resizing.lua
 function resize(lockKey?: Value, lock?: Value, total?: Value): Value {
   [lock.total, lock.resized] = [total, true];
   redis.hset(lockKey, 'total', total, 'resized', 1);
 }
 
-// include/joining.lua
+// redis/lua/include/joining.lua
 function joinQueue(
   queueKey?: Value,
   number?: Value,
@@ -727,7 +727,7 @@ function joinQueue(
   return [Number(before) + 1, soonest - now];
 }
 
-// include/acquiring.lua
+// redis/lua/include/acquiring.lua
 function acquireLock(
   lockKey?: Value,
   queueKey?: Value,
@@ -884,7 +884,7 @@ function acquireLock(
   return [['queued', ttl, seen, place, soonestMs, told]];
 }
 
-// include/claim-text.lua
+// features/jobs/redis/lua/include/claim-text.lua
 function readClaim(claim?: Value): Value {
   const [claimant, state]: Value = lua.captures(lua.is(claim) ? claim : '', /^(\S*) ?(\S*)$/);
   const [plain, attempt]: Value = lua.captures(claimant ?? '', /^(.*)~(\d\d?\d?)$/s);
@@ -897,7 +897,7 @@ function writeClaim(claimant?: Value, attempt?: Value): Value {
   return claimant === 'returned' && lua.is(claimant) ? claimant : `${claimant} runs`;
 }
 
-// include/tick-due.lua
+// features/jobs/redis/lua/include/tick-due.lua
 function judgeTick(lastKey?: Value, at?: Value, earlyMs?: Value, lateMs?: Value): Value {
   at = lua.number(at);
   if (at > now + Number(earlyMs)) {
@@ -916,7 +916,7 @@ function noteTick(lastKey?: Value, at?: Value, earlyMs?: Value, keepMs?: Value):
   }
 }
 
-// include/job-record.lua
+// features/jobs/redis/lua/include/job-record.lua
 function readRecord(recordKey?: Value): Value {
   let fields: Value = lua.tried(() =>
     redis.hmget(
@@ -963,7 +963,7 @@ function keepJob(recordKey?: Value, runsKey?: Value, instancesKey?: Value, ttl?:
   lua.tried(() => redis.pexpire(instancesKey, ttl));
 }
 
-// include/job-instances.lua
+// features/jobs/redis/lua/include/job-instances.lua
 function noteInstance(instancesKey?: Value, owner?: Value, keepMs?: Value): Value {
   const instance: Value = lua.match(owner, /^[^/]*/);
   const seen: Value = lua.tried(() => redis.zscore(instancesKey, instance));
@@ -982,13 +982,13 @@ function noteInstance(instancesKey?: Value, owner?: Value, keepMs?: Value): Valu
   lua.tried(() => redis.pexpire(instancesKey, lua.whole(Math.max(keepMs, redis.pttl(instancesKey)))));
 }
 
-// include/job-pause.lua
+// features/jobs/redis/lua/include/job-pause.lua
 function readPause(pausedKey?: Value): Value {
   const [at, till, by]: Value = lua.captures(redis.get(pausedKey) ?? '', /^(\d+) (\d+) (.*)$/s);
   return [lua.number(at), lua.number(till), by];
 }
 
-// include/job-runs.lua
+// features/jobs/redis/lua/include/job-runs.lua
 function recentRuns(runsKey?: Value): Value {
   const entries: Value = lua.tried(() => redis.lrange(runsKey, 0, 63));
   return lua.is(entries.err) ? [] : entries;
@@ -1011,7 +1011,7 @@ function dropOpenRun(runsKey?: Value, tick?: Value): Value {
   }
 }
 
-// include/job-unbegun.lua
+// features/jobs/redis/lua/include/job-unbegun.lua
 function forgetRun(runsKey?: Value, recordKey?: Value, tick?: Value, lastMissed?: Value): Value {
   dropOpenRun(runsKey, tick);
   const record: Value = (lastMissed !== '' ? lua.tried(() => redis.hmget(recordKey, 'owed', 'span')) : undefined) ?? [];
@@ -1020,12 +1020,12 @@ function forgetRun(runsKey?: Value, recordKey?: Value, tick?: Value, lastMissed?
   }
 }
 
-// include/passed-on.lua
+// redis/lua/include/passed-on.lua
 function passedOn(done?: Value): Value {
   return lua.is(isCut) ? Number(done) + 2 : done;
 }
 
-// include/releasing.lua
+// redis/lua/include/releasing.lua
 function releaseLock(lockKey?: Value, queueKey?: Value, fenceKey?: Value, owner?: Value, text?: Value): Value {
   const [holder, , , fields]: Value = readHolder(lockKey, text);
   const [isQueue, number]: Value = lua.attempt(() => [findPlace(queueKey, owner)]);
@@ -1095,7 +1095,7 @@ function releaseLock(lockKey?: Value, queueKey?: Value, fenceKey?: Value, owner?
   return [released, isKnown, lock];
 }
 
-// include/shortened.lua
+// redis/lua/include/shortened.lua
 function tellOfEnd(lockKey?: Value, queueKey?: Value, ends?: Value): Value {
   const behind = 0;
   lua.attempt(() => firstWaiter(queueKey));

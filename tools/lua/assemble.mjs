@@ -1,27 +1,56 @@
-// Assembles the scripts in lib/redis/lua.
+// Assembles the scripts in lib/redis/lua, and of each feature in lib/features/<feature>/redis/lua.
 //
 //   -- @include <name>            the code of include/<name>.lua, at its first mention; what it includes comes before it
 //   -- @inline <name> word=text   the code of include/<name>.lua at this place, every time, with `text` in place of `word`
 //
+// The fragment is in the folder of the file that names it, or else in lib/redis/lua.
+//
 // The comment at the top of a file is its header and is left out. All other lines are sent to Redis as they are written.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, posix } from 'node:path';
 
 /**
- * @typedef {{ file: string, number: number, text: string }} Line where a line of a script was written
+ * @typedef {{ file: string, number: number, text: string }} Line where a line of a script was written; `file` in lib/
  * @typedef {{ file: string, lines: Line[] }} Piece the code between two includes
  */
+
+/** The folder of the scripts that belong to no feature, in lib/. */
+const COMMON = 'redis/lua';
 
 const DIRECTIVE = /^(\s*)-- @(\w+)\s*(\S*)\s*(.*)$/;
 
 /**
- * @param {string} folder with the scripts, and their includes in `include/`
+ * @param {string} lib the folder lib/
  * @returns {Map<string, Piece[]>} the pieces of each script by the name of its file, without the extension
  * @throws with file and line of a mistake
  */
-export function assembleAll(folder) {
-  const scripts = readdirSync(folder).filter((file) => file.endsWith('.lua'));
-  return new Map(scripts.sort().map((file) => [basename(file, '.lua'), assemble(folder, file)]));
+export function assembleAll(lib) {
+  const files = luaFilesIn(lib).filter((file) => !isFragment(file));
+  return new Map(files.map((file) => [basename(file, '.lua'), assemble(lib, file)]));
+}
+
+/** @param {string} lib @returns {string[]} the scripts and their fragments, by name, each as a path in lib/ */
+export function luaFilesIn(lib) {
+  const features = join(lib, 'features');
+  const folders = existsSync(features) ? readdirSync(features).map((name) => `features/${name}/redis/lua`) : [];
+  const all = [COMMON, ...folders]
+    .flatMap((folder) => [folder, `${folder}/include`])
+    .flatMap((folder) => luaIn(lib, folder));
+  const names = all.map((file) => basename(file));
+  const twice = names.find((name, index) => names.indexOf(name) < index);
+  if (twice !== undefined) throw new Error(`two files have the name ${twice}`);
+  return names.toSorted().map((name) => all[names.indexOf(name)]);
+}
+
+/** @param {string} file a path in lib/ */
+export function isFragment(file) {
+  return posix.basename(posix.dirname(file)) === 'include';
+}
+
+function luaIn(lib, folder) {
+  if (!existsSync(join(lib, folder))) return [];
+  const files = readdirSync(join(lib, folder)).filter((file) => file.endsWith('.lua'));
+  return files.map((file) => `${folder}/${file}`);
 }
 
 /** @param {Piece[]} pieces */
@@ -40,7 +69,7 @@ export function camelCase(name) {
 }
 
 /** @returns {Piece[]} */
-function assemble(folder, script) {
+function assemble(lib, script) {
   const included = new Set();
   const add = (file, open) => {
     const pieces = [];
@@ -49,13 +78,13 @@ function assemble(folder, script) {
       if (lines.some(({ text }) => text.trim() !== '')) pieces.push({ file, lines });
       lines = [];
     };
-    for (const line of codeOf(folder, file)) {
+    for (const line of codeOf(lib, file)) {
       const [directive, indent, verb, name, rest] = DIRECTIVE.exec(line.text) ?? [];
       if (directive === undefined) lines.push(line);
-      else if (verb === 'inline') lines.push(...inline(folder, find(folder, name, line), rest, indent, line));
+      else if (verb === 'inline') lines.push(...inline(lib, find(lib, name, line), rest, indent, line));
       else if (verb === 'include' && indent === '' && rest === '') {
         cut();
-        const next = find(folder, name, line);
+        const next = find(lib, name, line);
         if (open.includes(next)) throw mistake(line, `a circle: ${[...open, next].join(' includes ')}`);
         if (included.has(next)) continue;
         pieces.push(...add(next, [...open, next]));
@@ -69,16 +98,16 @@ function assemble(folder, script) {
 }
 
 /** @returns {Line[]} */
-function inline(folder, file, rest, indent, from, open = []) {
+function inline(lib, file, rest, indent, from, open = []) {
   if (open.includes(file)) throw mistake(from, `a circle: ${[...open, file].join(' inlines ')}`);
   const words = rest.split(/\s+/).filter(Boolean);
-  let lines = codeOf(folder, file)
+  let lines = codeOf(lib, file)
     .filter(({ text }) => text.trim() !== '')
     .flatMap((line) => {
       const [directive, within, verb, name, more] = DIRECTIVE.exec(line.text) ?? [];
       if (directive === undefined) return [line];
       if (verb !== 'inline') throw mistake(line, 'an inline fragment contains only code, and other fragments');
-      return inline(folder, find(folder, name, line), more, within, line, [...open, file]);
+      return inline(lib, find(lib, name, line), more, within, line, [...open, file]);
     });
   for (const pair of words) {
     const [, word, value] = /^(\w+)=(\S+)$/.exec(pair) ?? [];
@@ -90,16 +119,19 @@ function inline(folder, file, rest, indent, from, open = []) {
 }
 
 /** The lines below the header. */
-function codeOf(folder, file) {
-  const lines = readFileSync(join(folder, file), 'utf8').split('\n');
+function codeOf(lib, file) {
+  const lines = readFileSync(join(lib, file), 'utf8').split('\n');
   const end = lines.findIndex((text) => !text.startsWith('--') || DIRECTIVE.test(text));
   return lines.map((text, index) => ({ file, number: index + 1, text })).slice(end);
 }
 
-function find(folder, name, from) {
-  const file = `include/${name}.lua`;
-  if (name === '' || !existsSync(join(folder, file))) throw mistake(from, `there is no ${file}`);
-  return file;
+function find(lib, name, from) {
+  const folder = posix.dirname(isFragment(from.file) ? posix.dirname(from.file) : from.file);
+  const found = [folder, COMMON]
+    .map((each) => `${each}/include/${name}.lua`)
+    .find((file) => existsSync(join(lib, file)));
+  if (name === '' || found === undefined) throw mistake(from, `there is no include/${name}.lua`);
+  return found;
 }
 
 /** @param {Line} line */

@@ -1,4 +1,4 @@
-// npm run lua   writes what is made of the scripts in lib/redis/lua: lib/redis/script/scripts.generated.ts, the texts, and
+// npm run lua   writes what is made of the .lua files in lib/: lib/redis/script/scripts.generated.ts, the texts, and
 //               lib/memory/scripts.generated.ts, the same in TypeScript
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,6 +7,6 @@ import { generate } from './generate.mjs';
 import { translate } from './translate.mjs';
 
 const root = join(import.meta.dirname, '../..');
-const scripts = assembleAll(join(root, 'lib/redis/lua'));
+const scripts = assembleAll(join(root, 'lib'));
 writeFileSync(join(root, 'lib/redis/script/scripts.generated.ts'), generate(scripts));
 writeFileSync(join(root, 'lib/memory/scripts.generated.ts'), await translate(scripts));

@@ -1,4 +1,4 @@
-// Part of `npm run lint`: luacheck on the scripts in lib/redis/lua, as they are sent to Redis. Where luacheck is missing it says
+// Part of `npm run lint`: luacheck on the .lua files in lib/, as they are sent to Redis. Where luacheck is missing it says
 // so and passes; with CI=true it fails.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,12 +8,12 @@ import { assembleAll, linesOf, textOf } from './assemble.mjs';
 import { findingsOf } from './findings.mjs';
 
 const root = join(import.meta.dirname, '../..');
-const LUA = 'lib/redis/lua';
+const LIB = 'lib';
 
 process.exitCode = check();
 
 function check() {
-  const scripts = assembleAll(join(root, LUA));
+  const scripts = assembleAll(join(root, LIB));
   const { error, status, stdout, stderr } = luacheck(scripts);
   if (error) {
     const isRequired = process.env.CI === 'true';
@@ -29,7 +29,7 @@ function check() {
     return 1;
   }
   const findings = findingsOf(stdout, scripts);
-  for (const finding of findings) console.error(`${LUA}/${finding}`);
+  for (const finding of findings) console.error(`${LIB}/${finding}`);
   console.log(`Lua scripts: ${findings.length} warnings or errors in ${scripts.size} scripts.`);
   return findings.length > 0 ? 1 : 0;
 }

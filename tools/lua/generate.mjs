@@ -1,6 +1,6 @@
 // Makes the text of lib/redis/script/scripts.generated.ts, which holds the scripts for every module format and bundler.
 import { basename } from 'node:path';
-import { camelCase, textOf } from './assemble.mjs';
+import { camelCase, isFragment, textOf } from './assemble.mjs';
 
 /**
  * Each piece is written once, however many scripts it is part of: written out, the scripts would be four times as long.
@@ -11,16 +11,16 @@ export function generate(scripts) {
   const constants = new Map();
   const entries = [...scripts].map(([script, pieces]) => {
     const names = pieces.map(({ file, lines }, index) => {
-      const isIncluded = file.startsWith('include/');
       const position = pieces.slice(0, index + 1).filter((piece) => piece.file === file).length;
-      const name = camelCase(basename(file, '.lua')) + (isIncluded ? '' : 'Script') + (position > 1 ? position : '');
+      const name =
+        camelCase(basename(file, '.lua')) + (isFragment(file) ? '' : 'Script') + (position > 1 ? position : '');
       constants.set(name, `// ${file}\nconst ${name} = ${quoted(textOf(lines))};\n`);
       return name;
     });
     return `  ${camelCase(script)}: [${names.join(', ')}].join('\\n'),\n`;
   });
   return [
-    '// Written by `npm run lua` from lib/redis/lua. Change the files there.\n',
+    '// Written by `npm run lua` from the .lua files in lib/. Change them.\n',
     ...constants.values(),
     `/** The text of each script. */\nexport const SCRIPT_TEXTS = {\n${entries.join('')}} as const;\n`,
   ].join('\n');

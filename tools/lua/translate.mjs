@@ -5,14 +5,14 @@
 import { basename } from 'node:path';
 import luaparse from 'luaparse';
 import { formatted } from '../format.mjs';
-import { camelCase, textOf } from './assemble.mjs';
+import { camelCase, isFragment, textOf } from './assemble.mjs';
 import { Emitter } from './emit.mjs';
 import { resolveBlock, Scope } from './resolve.mjs';
 
 /** Scripts about servers and connections, which memory has not. */
 const OF_SERVERS = new Set(['guard', 'probe', 'probe-inbox', 'quarantine', 'try-write']);
 
-const HEAD = `// Written by \`npm run lua\` from lib/redis/lua. Change the files there.
+const HEAD = `// Written by \`npm run lua\` from the .lua files in lib/. Change them.
 /* oxlint-disable prefer-const */
 import * as lua from './lua.js';
 import type { MemoryRedis } from './memory-redis.js';
@@ -32,7 +32,7 @@ export async function translate(scripts) {
   const parts = [HEAD];
   for (const [, pieces] of wanted) {
     for (const piece of pieces) {
-      if (!piece.file.startsWith('include/') || includes.has(piece)) continue;
+      if (!isFragment(piece.file) || includes.has(piece)) continue;
       const text = textOf(piece.lines);
       const known = [...includes].find(([each]) => each.file === piece.file && textOf(each.lines) === text);
       includes.set(piece, known?.[1] ?? include(piece, text));

@@ -1,12 +1,12 @@
-// Written by `npm run lua` from lib/redis/lua. Change the files there.
+// Written by `npm run lua` from the .lua files in lib/. Change them.
 
-// include/clock.lua
+// redis/lua/include/clock.lua
 const clock = `
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 `;
 
-// acquire.lua
+// redis/lua/acquire.lua
 const acquireScript = `
 -- Nobody holds it and nobody waits: nearly always. Written out, because each function costs what a command costs.
 local isFree = not ARGV[7] and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0
@@ -34,7 +34,7 @@ if isFree and ARGV[2] == 'exclusive' then
 end
 `;
 
-// include/fence.lua
+// redis/lua/include/fence.lua
 const fence = `
 local function mintToken(fenceKey)
 
@@ -58,7 +58,7 @@ local function mintToken(fenceKey)
 end
 `;
 
-// include/take.lua
+// redis/lua/include/take.lua
 const take = `
 local function takeLock(lockKey, fenceKey, owner, mode, leaseMs, about)
   local token = mintToken(fenceKey)
@@ -75,7 +75,7 @@ local function takeLock(lockKey, fenceKey, owner, mode, leaseMs, about)
 end
 `;
 
-// include/holder.lua
+// redis/lua/include/holder.lua
 const holder = `
 local function readHolder(lockKey, text)
   text = text or redis.pcall('GET', lockKey)
@@ -104,7 +104,7 @@ local function readHolder(lockKey, text)
 end
 `;
 
-// include/members.lua
+// redis/lua/include/members.lua
 const members = `
 -- A lock that is shared, without the members whose lease is over; nil if that were all of them. Give it the fields that
 -- readHolder gave, where there are any. Of very many members some may still be there whose lease is over: isPartial.
@@ -216,7 +216,7 @@ local function removeMember(lockKey, owner, fields)
 end
 `;
 
-// include/admission.lua
+// redis/lua/include/admission.lua
 const admission = `
 -- about: what is stored with what it is granted; see holder.lua. It is the lease, and the label where there is one. Of a
 -- place in the queue it is read as a whole.
@@ -251,7 +251,7 @@ local function admits(lock, request)
 end
 `;
 
-// include/queue.lua
+// redis/lua/include/queue.lua
 const queue = `
 -- What a place is written like. isStrange: a sorted set stands there without a place, and is another program's. isWatched:
 -- no waiter is left, but watchers are. isPassedOn: the script itself takes what it frees for its next owner.
@@ -316,7 +316,7 @@ local function firstWaiter(queueKey)
 end
 `;
 
-// include/granting.lua
+// redis/lua/include/granting.lua
 const granting = `
 local function take(lockKey, fenceKey, lock, owner, request, leaseMs)
   if request.mode ~= 'read' and request.mode ~= 'semaphore' then
@@ -436,7 +436,7 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
 end
 `;
 
-// include/lease.lua
+// redis/lua/include/lease.lua
 const lease = `
 -- What is left of the holder's lease. A lock without one (somebody called PERSIST) never ends: ask again in a second.
 local function holderTtl(lockKey)
@@ -445,7 +445,7 @@ local function holderTtl(lockKey)
 end
 `;
 
-// include/holder-renewal.lua
+// redis/lua/include/holder-renewal.lua
 const holderRenewal = `
 -- Writes it anew; the expiry stays.
 local function writeHolder(lockKey, holder)
@@ -472,7 +472,7 @@ local function renewHolder(lockKey, holder, leaseMs, exactly)
 end
 `;
 
-// include/any-lock.lua
+// redis/lua/include/any-lock.lua
 const anyLock = `
 -- What stands: nil where the lock is free; owner, token, mode, about and depth of one holder; or see readMembers.
 local function readLock(lockKey)
@@ -487,7 +487,7 @@ local function readLock(lockKey)
 end
 `;
 
-// include/member.lua
+// redis/lua/include/member.lua
 const member = `
 -- Of a member whose lease runs. about: see holder.lua.
 local function findMember(lockKey, owner)
@@ -499,7 +499,7 @@ local function findMember(lockKey, owner)
 end
 `;
 
-// include/renewal.lua
+// redis/lua/include/renewal.lua
 const renewal = `
 -- The member's lease starts anew, and is not made shorter unless it is said to. Gives its token, or nil.
 local function renewMember(lockKey, owner, leaseMs, exactly)
@@ -521,7 +521,7 @@ local function renewMember(lockKey, owner, leaseMs, exactly)
 end
 `;
 
-// include/resizing.lua
+// redis/lua/include/resizing.lua
 const resizing = `
 -- So many permits there are, for everybody.
 local function resize(lockKey, lock, total)
@@ -530,7 +530,7 @@ local function resize(lockKey, lock, total)
 end
 `;
 
-// include/joining.lua
+// redis/lua/include/joining.lua
 const joining = `
 -- Joins the end, or renews the place it has. Returns its place, from 1, and in how many milliseconds the first of all
 -- places will be over that are not; or false where there are as many waiters as the caller accepts: those whose place
@@ -613,7 +613,7 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
 end
 `;
 
-// include/acquiring.lua
+// redis/lua/include/acquiring.lua
 const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, label, newestKey, newest,
   isKnown, known)
   -- Read before anything is written: whatever is wrong with a key must not leave a lock behind.
@@ -729,14 +729,14 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
 end
 `;
 
-// acquire.lua
+// redis/lua/acquire.lua
 const acquireScript2 = `
 if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(ARGV[2], ARGV[3], ARGV[6]), ARGV[3])) end
 local label = ARGV[6] ~= '' and ARGV[6] or nil
 return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], label, KEYS[4], ARGV[7])
 `;
 
-// answer-roll.lua
+// redis/lua/answer-roll.lua
 const answerRollScript = `
 if redis.call('HGET', KEYS[1], 'nonce') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
@@ -744,7 +744,7 @@ redis.call('PEXPIRE', KEYS[2], ARGV[4])
 return 1
 `;
 
-// call-roll.lua
+// redis/lua/call-roll.lua
 const callRollScript = `
 local key, nonce, scope, channel = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local standing = redis.call('HMGET', key, 'nonce', 'scope', 'at', 'asked')
@@ -769,7 +769,7 @@ end
 return { nonce, scope, now, 0, asked }
 `;
 
-// change-request.lua
+// features/jobs/redis/lua/change-request.lua
 const changeRequestScript = `
 local key = KEYS[1]
 local from, to, keepMs, channel, message = unpack(ARGV, 1, 5)
@@ -786,7 +786,7 @@ end
 return to
 `;
 
-// include/claim-text.lua
+// features/jobs/redis/lua/include/claim-text.lua
 const claimText = `
 local function readClaim(claim)
   local claimant, state = string.match(claim or '', '^(%S*) ?(%S*)$')
@@ -800,7 +800,7 @@ local function writeClaim(claimant, attempt)
 end
 `;
 
-// include/tick-due.lua
+// features/jobs/redis/lua/include/tick-due.lua
 const tickDue = `
 local function judgeTick(lastKey, at, earlyMs, lateMs)
   at = tonumber(at)
@@ -816,7 +816,7 @@ local function noteTick(lastKey, at, earlyMs, keepMs)
 end
 `;
 
-// include/job-record.lua
+// features/jobs/redis/lua/include/job-record.lua
 const jobRecord = `
 local function readRecord(recordKey)
   local fields = redis.pcall('HMGET', recordKey, 'schedule', 'owed', 'span', 'pause', 'missed', 'next', 'told', 'since', 'stated', 'down', 'by', 'other')
@@ -838,7 +838,7 @@ local function keepJob(recordKey, runsKey, instancesKey, ttl)
 end
 `;
 
-// include/job-instances.lua
+// features/jobs/redis/lua/include/job-instances.lua
 const jobInstances = `
 local function noteInstance(instancesKey, owner, keepMs)
   local instance = string.match(owner, '^[^/]*')
@@ -854,7 +854,7 @@ local function noteInstance(instancesKey, owner, keepMs)
 end
 `;
 
-// include/job-pause.lua
+// features/jobs/redis/lua/include/job-pause.lua
 const jobPause = `
 local function readPause(pausedKey)
   local at, till, by = string.match(redis.call('GET', pausedKey) or '', '^(%d+) (%d+) (.*)$')
@@ -862,7 +862,7 @@ local function readPause(pausedKey)
 end
 `;
 
-// include/job-runs.lua
+// features/jobs/redis/lua/include/job-runs.lua
 const jobRuns = `
 -- So many entries are looked at for one that has not ended: only those of missed ticks come between.
 local function recentRuns(runsKey)
@@ -887,7 +887,7 @@ local function dropOpenRun(runsKey, tick)
 end
 `;
 
-// include/job-unbegun.lua
+// features/jobs/redis/lua/include/job-unbegun.lua
 const jobUnbegun = `
 local function forgetRun(runsKey, recordKey, tick, lastMissed)
   dropOpenRun(runsKey, tick)
@@ -898,7 +898,7 @@ local function forgetRun(runsKey, recordKey, tick, lastMissed)
 end
 `;
 
-// claim-tick.lua
+// features/jobs/redis/lua/claim-tick.lua
 const claimTickScript = `
 local lockKey, claimKey, fenceKey, lastKey, runsKey, recordKey, pauseKey, instancesKey = unpack(KEYS)
 local owner, leaseMs, keepMs, overlap, takeOver, dueAt, earlyMs, lateMs, lastKeepMs, maxReruns = unpack(ARGV, 1, 10)
@@ -1050,14 +1050,14 @@ local isNew = nextAt ~= '' and not record.next
 return { 'granted', token, attempt, kind == 'catchUp' and record.span or '', isNew and 1 or 0, notice or '' }
 `;
 
-// include/passed-on.lua
+// redis/lua/include/passed-on.lua
 const passedOn = `
 local function passedOn(done)
   return isCut and done + 2 or done
 end
 `;
 
-// downgrade.lua
+// redis/lua/downgrade.lua
 const downgradeScript = `
 local holder, token, mode, about = readHolder(KEYS[1])
 if holder == '' and mode == 'read' then return renewMember(KEYS[1], ARGV[1], ARGV[2]) and 1 or 0 end
@@ -1070,7 +1070,7 @@ grantWaiting(KEYS[1], KEYS[2], not ARGV[3] and KEYS[3], lock)
 return passedOn(1)
 `;
 
-// include/releasing.lua
+// redis/lua/include/releasing.lua
 const releasing = `
 local function releaseLock(lockKey, queueKey, fenceKey, owner, text)
   local holder, _, _, fields = readHolder(lockKey, text)
@@ -1116,7 +1116,7 @@ local function releaseLock(lockKey, queueKey, fenceKey, owner, text)
 end
 `;
 
-// end-run.lua
+// features/jobs/redis/lua/end-run.lua
 const endRunScript = `
 local lockKey, queueKey, fenceKey, runsKey, recordKey = unpack(KEYS)
 local owner, token, outcome, errorTexts = unpack(ARGV, 1, 4)
@@ -1152,7 +1152,7 @@ end
 return done
 `;
 
-// exchange-claim.lua
+// features/jobs/redis/lua/exchange-claim.lua
 const exchangeClaimScript = `
 local claimKey, lastKey = KEYS[1], KEYS[2]
 local to, from, force, drop, keepMs, dueAt, earlyMs, lateMs, lastKeepMs, isJudged, mostMs = unpack(ARGV, 1, 11)
@@ -1192,7 +1192,7 @@ end
 return sealed(standing)
 `;
 
-// finish-tick.lua
+// features/jobs/redis/lua/finish-tick.lua
 const finishTickScript = `
 local claimKey, runsKey, recordKey = KEYS[1], KEYS[2], KEYS[3]
 local owner, keepMs, to, entryTick, lastMissed = unpack(ARGV, 1, 5)
@@ -1208,7 +1208,7 @@ if entryTick and state ~= '' then forgetRun(runsKey, recordKey, entryTick, lastM
 return 1
 `;
 
-// force-release.lua
+// redis/lua/force-release.lua
 const forceReleaseScript = `
 local meant = tonumber(ARGV[1])
 local function isMeant(token)
@@ -1235,7 +1235,7 @@ grantWaiting(KEYS[1], KEYS[2], not ARGV[2] and KEYS[3], lock)
 return passedOn(1)
 `;
 
-// guard.lua
+// features/fence/redis/lua/guard.lua
 const guardScript = `
 local newest = redis.call('GET', KEYS[1])
 if newest then
@@ -1268,7 +1268,7 @@ end
 return replies
 `;
 
-// index-jobs.lua
+// features/jobs/redis/lua/index-jobs.lua
 const indexJobsScript = `
 local indexKey = KEYS[1]
 local command, number = ARGV[1], ARGV[2]
@@ -1289,7 +1289,7 @@ end
 return 1
 `;
 
-// inspect.lua
+// redis/lua/inspect.lua
 const inspectScript = `
 -- What an owner id has before its secret.
 local function clientOf(owner)
@@ -1333,7 +1333,7 @@ local head = string.format('%.9s %d %.0f', lines[1] and mode or '', #lines, now)
 return { ttl, total, head .. '\\n' .. table.concat(lines, '\\n'), waiters }
 `;
 
-// keep.lua
+// redis/lua/keep.lua
 const keepScript = `
 -- How many fields of shared locks the script looks at. With more to see, the owner is told to ask.
 local glances = 500
@@ -1461,7 +1461,7 @@ end
 return replies
 `;
 
-// label.lua
+// redis/lua/label.lua
 const labelScript = `
 local owner, label = ARGV[1], ARGV[2] ~= '' and ' ' .. ARGV[2] or ''
 local holder, token, mode, about, depth = readHolder(KEYS[1])
@@ -1478,7 +1478,7 @@ writeHolder(KEYS[1], { owner = owner, token = token, mode = mode, about = about,
 return 1
 `;
 
-// look-jobs.lua
+// features/jobs/redis/lua/look-jobs.lua
 const lookJobsScript = `
 local function listOf(reply)
   return type(reply) == 'table' and not reply.err and reply or {}
@@ -1524,7 +1524,7 @@ end
 return jobs
 `;
 
-// lower-permits.lua
+// redis/lua/lower-permits.lua
 const lowerPermitsScript = `
 local lock = readLock(KEYS[1])
 if not lock or lock.mode ~= 'semaphore' then return 0 end
@@ -1542,7 +1542,7 @@ grantWaiting(KEYS[1], KEYS[2], not ARGV[3] and KEYS[3], lock)
 return passedOn(1)
 `;
 
-// mark-done.lua
+// redis/lua/mark-done.lua
 const markDoneScript = `
 if ARGV[1] == '' then
   local doneAt = redis.call('GET', KEYS[2])
@@ -1553,7 +1553,7 @@ redis.call('SET', KEYS[2], now, 'PX', ARGV[2])
 return 0
 `;
 
-// note-missed.lua
+// features/jobs/redis/lua/note-missed.lua
 const noteMissedScript = `
 local lastKey, runsKey, recordKey, pauseKey, instancesKey = unpack(KEYS)
 local schedule, after, historySize, runWithinMs, nextAt, recordKeepMs, lastKeepMs, owner = unpack(ARGV, 1, 8)
@@ -1618,7 +1618,7 @@ keepJob(recordKey, runsKey, instancesKey, ttl)
 return { 'noted', count, first, newest, owedNow(), ticks, isDown }
 `;
 
-// pause-job.lua
+// features/jobs/redis/lua/pause-job.lua
 const pauseJobScript = `
 local pauseKey, recordKey, lastKey = KEYS[1], KEYS[2], KEYS[3]
 local command, untilAt, by, keepMs, mostPauses = unpack(ARGV, 1, 5)
@@ -1658,12 +1658,12 @@ end
 return standing
 `;
 
-// probe-inbox.lua
+// redis/lua/probe-inbox.lua
 const probeInboxScript = `redis.call('DEL', KEYS[1])
 return redis.pcall('PUBLISH', ARGV[1], ARGV[2])
 `;
 
-// probe.lua
+// redis/lua/probe.lua
 const probeScript = `local key, fence, channel = KEYS[1] or ARGV[1], KEYS[2] or ARGV[2], ARGV[3]
 local refusals = {}
 
@@ -1714,7 +1714,7 @@ try('del')
 return refusals
 `;
 
-// quarantine.lua
+// redis/lua/quarantine.lua
 const quarantineScript = `
 local info = redis.call('INFO')
 local upSeconds = string.match(info, 'uptime_in_seconds:(-?%d+)')
@@ -1726,7 +1726,7 @@ return {
 }
 `;
 
-// raise-token.lua
+// redis/lua/raise-token.lua
 const raiseTokenScript = `
 local owner, raised = ARGV[1], tonumber(ARGV[2])
 -- Read before anything is written: another program's key is a WRONGTYPE error.
@@ -1750,7 +1750,7 @@ end
 return 1
 `;
 
-// read-roll.lua
+// redis/lua/read-roll.lua
 const readRollScript = `
 local command = ARGV[1]
 if command == 'count' then return redis.call('HLEN', KEYS[1]) end
@@ -1758,7 +1758,7 @@ if command == 'answers' then return redis.call('HSCAN', KEYS[1], ARGV[2], 'COUNT
 return redis.pcall('PUBSUB', 'CHANNELS', ARGV[2])
 `;
 
-// register-job.lua
+// features/jobs/redis/lua/register-job.lua
 const registerJobScript = `
 local recordKey, lastKey, instancesKey, runsKey = unpack(KEYS)
 local owner, schedule, nextAt, keepMs, command, date, startMs = unpack(ARGV, 1, 7)
@@ -1803,7 +1803,7 @@ keepJob(recordKey, runsKey, instancesKey, ttl)
 return 1
 `;
 
-// release.lua
+// redis/lua/release.lua
 const releaseScript = `
 -- The owner's, and nobody waits: nearly always. A lock of another mode is no string.
 local text = redis.pcall('GET', KEYS[1])
@@ -1811,7 +1811,7 @@ local isOwners = type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) ==
 if isOwners and redis.call('EXISTS', KEYS[2]) == 0 then return redis.call('DEL', KEYS[1]) end
 `;
 
-// release.lua
+// redis/lua/release.lua
 const releaseScript2 = `
 if type(text) == 'table' and redis.call('EXISTS', KEYS[2]) == 0 then
   local fields = redis.pcall('HMGET', KEYS[1], 'owner', ARGV[1], 'used', 'soonest')
@@ -1872,10 +1872,10 @@ if isOwners and not ARGV[2] then
 end
 `;
 
-// release.lua
+// redis/lua/release.lua
 const releaseScript3 = `return passedOn((releaseLock(KEYS[1], KEYS[2], not ARGV[2] and KEYS[3], ARGV[1], text)))`;
 
-// renew.lua
+// redis/lua/renew.lua
 const renewScript = `
 -- An exclusive lock of this owner, renewed as before: nearly always, and no members whose time would have to be known.
 local text, known = redis.pcall('GET', KEYS[1]), ARGV[1] .. ' '
@@ -1886,7 +1886,7 @@ end
 if not text then return 0 end
 `;
 
-// include/shortened.lua
+// redis/lua/include/shortened.lua
 const shortened = `
 local function tellOfEnd(lockKey, queueKey, ends)
   local behind = 0
@@ -1912,7 +1912,7 @@ local function tellOfEnd(lockKey, queueKey, ends)
 end
 `;
 
-// renew.lua
+// redis/lua/renew.lua
 const renewScript2 = `
 local leaseMs, isExact = tonumber(ARGV[2]), ARGV[3] == '1'
 local owner, token, mode, about, depth = readHolder(KEYS[1], text)
@@ -1929,7 +1929,7 @@ if isExact and leaseMs < ttl then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
 return 1
 `;
 
-// resize.lua
+// redis/lua/resize.lua
 const resizeScript = `
 local lock = readLock(KEYS[1])
 if not lock then return 1 end
@@ -1939,7 +1939,7 @@ grantWaiting(KEYS[1], KEYS[2], not ARGV[2] and KEYS[3], lock)
 return passedOn(1)
 `;
 
-// retain.lua
+// redis/lua/retain.lua
 const retainScript = `
 local owner, leftMs, fenceKey = ARGV[1], tonumber(ARGV[3]), not ARGV[4] and KEYS[3]
 local client = string.match(owner, '^(.*)/')
@@ -2001,7 +2001,7 @@ end
 return 1
 `;
 
-// rotate.lua
+// redis/lua/rotate.lua
 const rotateScript = `
 -- The lock is the owner's, the first waiter is as nearly always, and the next waiter asks for the first time, for the
 -- lock alone. What acquireLock does then, written out: each function of the includes below costs what a command costs.
@@ -2086,7 +2086,7 @@ if isOwners and string.sub(ARGV[2], -1) ~= '!' and not redis.pcall('ZSCORE', KEY
 end
 `;
 
-// rotate.lua
+// redis/lua/rotate.lua
 const rotateScript2 = `
 -- The lock is never free in between.
 isPassedOn = true
@@ -2099,7 +2099,7 @@ return {
 }
 `;
 
-// set-depth.lua
+// redis/lua/set-depth.lua
 const setDepthScript = `
 local owner, token, mode, about = readHolder(KEYS[1])
 if owner ~= ARGV[1] or mode == 'exclusive' then return 0 end
@@ -2108,7 +2108,7 @@ renewHolder(KEYS[1], { owner = owner, token = token, mode = mode, about = about,
 return 1
 `;
 
-// try-write.lua
+// redis/lua/try-write.lua
 const tryWriteScript = `
 redis.call('EXISTS', KEYS[1], KEYS[2])
 redis.call('SET', KEYS[1], redis.call('GET', KEYS[3]) or '0', 'PX', 1000)
@@ -2123,14 +2123,14 @@ if tick > 281474976710655 then redis.call('LLEN', KEYS[3]) end
 return 1
 `;
 
-// verify.lua
+// redis/lua/verify.lua
 const verifyScript = `
 local holder = readHolder(KEYS[1])
 if holder == '' then return findMember(KEYS[1], ARGV[1]) and 1 or 0 end
 return holder == ARGV[1] and 1 or 0
 `;
 
-// watch.lua
+// redis/lua/watch.lua
 const watchScript = `
 local lock, first = readLock(KEYS[1]), nil
 if lock and lock.used == 0 then lock = nil end

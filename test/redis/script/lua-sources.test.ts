@@ -1,14 +1,14 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { assembleAll } from '../../../tools/lua/assemble.mjs';
+import { readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { assembleAll, isFragment, luaFilesIn } from '../../../tools/lua/assemble.mjs';
 import { generate } from '../../../tools/lua/generate.mjs';
 
-const LUA = join(import.meta.dirname, '../../../lib/redis/lua');
-const GENERATED = join(LUA, '../script/scripts.generated.ts');
+const LIB = join(import.meta.dirname, '../../../lib');
+const GENERATED = join(LIB, 'redis/script/scripts.generated.ts');
 
 /** The comment at the top, without the dashes. */
 function headerOf(file: string): string[] {
-  const lines = readFileSync(join(LUA, file), 'utf8').split('\n');
+  const lines = readFileSync(join(LIB, file), 'utf8').split('\n');
   const end = lines.findIndex((line) => !line.startsWith('--') || line.startsWith('-- @'));
   return lines.slice(0, end).map((line) => line.slice(3));
 }
@@ -24,7 +24,7 @@ function numbersIn(header: readonly string[], word: string): string[] {
 
 /** The numbers with which the code of a script uses KEYS or ARGV, in order. */
 function numbersUsed(script: string, word: string): string[] {
-  const code = readFileSync(join(LUA, `${script}.lua`), 'utf8').replace(/^ *--.*$/gm, (line) =>
+  const code = readFileSync(join(LIB, script), 'utf8').replace(/^ *--.*$/gm, (line) =>
     line.includes('@inline') ? line : '',
   );
   const numbers = [...code.matchAll(new RegExp(`\\b${word}\\[(\\d+)\\]`, 'g'))].map(([, number]) => Number(number));
@@ -34,26 +34,27 @@ function numbersUsed(script: string, word: string): string[] {
   return [...new Set(numbers)].sort((a, b) => a - b).map(String);
 }
 
-const scripts = [...assembleAll(LUA).keys()];
-const fragments = readdirSync(join(LUA, 'include')).map((file) => `include/${file}`);
+const files = luaFilesIn(LIB);
+const scripts = files.filter((file) => !isFragment(file));
+const fragments = files.filter(isFragment);
 
 describe('the .lua files', () => {
   it('are what the generated module holds; if not: npm run lua', () => {
-    expect(readFileSync(GENERATED, 'utf8')).toBe(generate(assembleAll(LUA)));
+    expect(readFileSync(GENERATED, 'utf8')).toBe(generate(assembleAll(LIB)));
   });
 
   it.each(scripts)('%s says what it does, and what its keys, arguments and replies are', (script) => {
-    const header = headerOf(`${script}.lua`);
+    const header = headerOf(script);
     expect(header[0]).toMatch(/^[A-Z]/);
     expect(
       header.filter((line) => /^(KEYS|ARGV|Reply) {2,3}\S/.test(line)).map((line) => line.slice(0, 5).trim()),
     ).toEqual(['KEYS', 'ARGV', 'Reply']);
   });
 
-  it.each(scripts.filter((script) => script !== 'guard'))(
+  it.each(scripts.filter((script) => !script.endsWith('/guard.lua')))(
     '%s names every key and argument that it uses, and no other',
     (script) => {
-      const header = headerOf(`${script}.lua`);
+      const header = headerOf(script);
       expect(numbersIn(header, 'KEYS')).toEqual(numbersUsed(script, 'KEYS'));
       expect(numbersIn(header, 'ARGV')).toEqual(numbersUsed(script, 'ARGV'));
     },
@@ -65,12 +66,12 @@ describe('the .lua files', () => {
 
   it('include every fragment that there is', () => {
     const used = new Set(
-      [...scripts.map((script) => `${script}.lua`), ...fragments].flatMap((file) =>
-        [...readFileSync(join(LUA, file), 'utf8').matchAll(/^\s*-- @(?:include|inline) (\S+)/gm)].map(
-          ([, name]) => `include/${name}.lua`,
+      files.flatMap((file) =>
+        [...readFileSync(join(LIB, file), 'utf8').matchAll(/^\s*-- @(?:include|inline) (\S+)/gm)].map(
+          ([, name]) => `${name}.lua`,
         ),
       ),
     );
-    expect([...used].sort()).toEqual(fragments.sort());
+    expect([...used].sort()).toEqual(fragments.map((file) => basename(file)));
   });
 });

@@ -7,7 +7,7 @@ const LIB = join(import.meta.dirname, '../../../lib');
 
 describe('the .lua files', () => {
   it('are what the memory store runs; if not: npm run lua', async () => {
-    const translated = await translate(assembleAll(join(LIB, 'redis/lua')));
+    const translated = await translate(assembleAll(LIB));
     expect(readFileSync(join(LIB, 'memory/scripts.generated.ts'), 'utf8')).toBe(translated);
   });
 });

@@ -65,7 +65,7 @@ import type { RedisLockModuleOptions, RedisLockService } from '../../lib/index.j
 import { declarations } from './generated.js';
 
 const { options: tables } = declarations;
-const MODULE = 'RedisLockModuleOptions & RedisLockModuleExtras';
+const MODULE = 'Omit<RedisLockModuleOptions & RedisLockModuleExtras, Exclude<keyof LockDefaults, keyof LeaseLimit>>';
 const TICK = 'Omit<SingletonTickOptions, keyof SingletonJobOptions>';
 const TIMEOUT = 'Omit<SingletonTimeoutOptions, keyof SingletonJobOptions>';
 const SEMAPHORE = "Pick<SemaphoreDecoratorOptions, 'key' | 'permits' | 'count'>";
@@ -123,6 +123,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
 
 /** Where the reference has the options that a type shares with others. */
 const SHARED: Record<string, readonly string[]> = {
+  [MODULE]: ['LockOptions'],
   [PERMITS]: ['LockOptions'],
   [LOCK_DECORATORS]: ['LockOptions'],
   [SEMAPHORE]: ['LockOptions', LOCK_DECORATORS],

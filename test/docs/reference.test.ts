@@ -5,6 +5,7 @@ import * as fence from '../../lib/fence.js';
 import * as lock from '../../lib/index.js';
 import { LockError, type LockEvent } from '../../lib/index.js';
 import * as schedule from '../../lib/schedule.js';
+import { DEFAULT_OPTIONS } from '../../lib/kernel/api/lock-options.js';
 import { RedisLockStore } from '../../lib/redis/redis-lock-store.js';
 import { RedisJobStore } from '../../lib/features/jobs/redis/redis-job-store.js';
 import { scriptOf } from '../../lib/redis/script/script.js';
@@ -24,6 +25,14 @@ describe('the generated reference', () => {
 
   it('has every option, error and event of the public types, and says something of each', () => {
     expect(gaps).toEqual([]);
+  });
+
+  it('names each lock option that a module sets for all its calls', () => {
+    const page = readGuide('docs/reference/module-options.md');
+    const [before] = page.split('<!-- generated');
+    const names = Object.keys(DEFAULT_OPTIONS);
+    expect(names).toContain('leaseMs');
+    expect(names.filter((name) => !before!.includes(`\`${name}\``))).toEqual([]);
   });
 
   it('lists every error class with the code of its instances', () => {

@@ -29,7 +29,6 @@ const WORDS: Record<string, string> = {
   GraphQL: 'docs/guide/with-graphql.md',
   microservices: 'docs/guide/request-handlers.md',
   WebSocket: 'docs/guide/with-websockets.md',
-  gRPC: 'docs/guide/with-microservices.md',
   transactions: 'docs/guide/with-transactions.md',
   'typeorm-transactional': 'docs/guide/with-transactions.md',
   MikroORM: 'docs/guide/with-transactions.md',

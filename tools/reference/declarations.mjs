@@ -65,9 +65,7 @@ export function readDeclarations(queries) {
 
   /** @returns {Option[]} */
   function optionsOf(type, prefix = '') {
-    return checker
-      .getNonNullableType(type)
-      .getProperties()
+    return asDeclared(checker.getNonNullableType(type).getProperties())
       .filter(isOwn)
       .flatMap((property) => {
         for (const declaration of property.declarations) cover(declaration, property.name);
@@ -88,13 +86,31 @@ export function readDeclarations(queries) {
       });
   }
 
+  /** `Omit` leaves its properties in no order: those of one file are in the order of their first declarations. */
+  function asDeclared(properties) {
+    const places = new Map(properties.map((property) => [property, placeOf(property)]));
+    const files = [...new Set([...places.values()].map(({ file }) => file))];
+    const compare = (a, b) => files.indexOf(a.file) - files.indexOf(b.file) || a.position - b.position;
+    return properties.toSorted((a, b) => compare(places.get(a), places.get(b)));
+  }
+
+  function placeOf(property) {
+    const all = (property.declarations ?? []).flatMap((each) => [each, ...redeclaredBy(each, property.name)]);
+    const first = all.toSorted((a, b) => a.getStart() - b.getStart())[0];
+    return { file: first?.getSourceFile().fileName, position: first?.getStart() ?? 0 };
+  }
+
   /** A property is in a table, and so is what it declares anew of an interface that its own extends. */
   function cover(declaration, name) {
     covered.add(declaration);
-    if (!ts.isInterfaceDeclaration(declaration.parent)) return;
-    for (const base of checker.getBaseTypes(checker.getTypeAtLocation(declaration.parent))) {
-      for (const earlier of base.getProperty(name)?.declarations ?? []) if (!covered.has(earlier)) cover(earlier, name);
-    }
+    for (const earlier of redeclaredBy(declaration, name)) if (!covered.has(earlier)) cover(earlier, name);
+  }
+
+  /** The declarations of the same property in the interfaces that its own extends. */
+  function redeclaredBy(declaration, name) {
+    if (!ts.isInterfaceDeclaration(declaration.parent)) return [];
+    const bases = checker.getBaseTypes(checker.getTypeAtLocation(declaration.parent));
+    return bases.flatMap((base) => base.getProperty(name)?.declarations ?? []);
   }
 
   /** Declared here, not by ioredis or Nest. */

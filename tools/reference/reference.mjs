@@ -186,7 +186,7 @@ function withLinks({ text, see }) {
   return see.length === 0 ? text : `${text} See ${see.map(linkTo).join(', ')}.`;
 }
 
-/** Named by the heading that it leads to, without the words in brackets: those are there to be found. */
+/** Named by the heading that it leads to, up to a colon: the words behind it are there to be found. */
 function linkTo(page) {
   if (!page.startsWith('docs/')) throw new Error(`@see ${page}: not a page of docs/`);
   const [file, anchor] = page.split('#');
@@ -194,7 +194,7 @@ function linkTo(page) {
   const headings = [...readFileSync(join(ROOT, file), 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading);
   const heading = anchor === undefined ? headings[0] : headings.find((text) => slugger.slug(text) === anchor);
   if (heading === undefined) throw new Error(`@see ${page}: there is no such heading`);
-  const name = heading.replace(/ \([^()]*\)$/, '');
+  const name = heading.replace(/: .*$/, '');
   return `[${name}](${relative(FOLDER, join(ROOT, file))}${anchor === undefined ? '' : `#${anchor}`})`;
 }
 

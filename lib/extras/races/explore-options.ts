@@ -30,12 +30,12 @@ export type ActorOutcomes = Readonly<Record<string, ActorOutcome>>;
 /** Options of {@link exploreRaces}. */
 export interface ExploreRacesOptions<World> {
   /**
-   * Checks what must be true once all actors of a schedule have ended. It fails by throwing, like any assertion, or by
-   * returning `false` or a text that describes the problem.
+   * Checks what must be true once all actors of a schedule have ended. Fails by throwing, or by returning `false` or a
+   * text that describes the problem.
    */
   readonly invariant: (world: World, outcomes: ActorOutcomes) => unknown;
   /**
-   *    * The number of schedules to run. `'all'`: one of each set of equal orders. With a number, all of them if half of it is
+   * The number of schedules to run. `'all'`: one of each set of equal orders. A number: all of them if half of it is
    * enough; otherwise half of it, chosen at random by the `seed`.
    *
    * @allowed `'all'`, or 1 and more
@@ -51,8 +51,7 @@ export interface ExploreRacesOptions<World> {
   readonly seed?: number | string;
   /**
    * The faults to inject, at every point of every actor in turn. `'kill'`: the actor stops, as if its process died.
-   * `'stall'`: it is paused until its leases have expired, then continues without noticing. `'lose'`: its locks are
-   * lost, and it is notified.
+   * `'stall'`: it is paused until its leases have expired. `'lose'`: its locks are lost, and it is notified.
    *
    * @allowed a list of `'kill'`, `'stall'`, `'lose'`
    * @default nothing
@@ -66,9 +65,9 @@ export interface ExploreRacesOptions<World> {
    */
   readonly maxFaults?: number;
   /**
-   *    * The objects that unnamed code may touch: an actor before its first point, and after a lock call. `'anything'` tries it in every
-   * order. `'named'` promises that actors only share locks, `raced` objects and what a `racePoint` names, which leaves
-   * far fewer orders. If that is wrong, races are missed.
+   * The objects that unnamed code may touch: an actor before its first point, and after a lock call. `'anything'` tries
+   * it in every order. `'named'` promises that actors only share locks, `raced` objects and what a `racePoint` names,
+   * which leaves far fewer orders. If that is wrong, races are missed.
    *
    * @default 'anything'
    */
@@ -94,8 +93,8 @@ export interface ExploreRacesOptions<World> {
    */
   readonly maxSteps?: number;
   /**
-   * The time to wait, in milliseconds, for code outside the tool's control, such as a file or your own timer. If no
-   * actor moves for this long, the schedule is stuck.
+   * The time to wait for code outside the tool's control, such as a file or your own timer. If no actor moves for this
+   * long, the schedule is stuck.
    *
    * @allowed 1 ms and more
    * @default 1000

@@ -16,8 +16,8 @@ import { brief } from './schedule/story.js';
 /** Options of {@link racePoint}. */
 export interface RacePointOptions {
   /**
-   * The object that the code from this point to the actor's next one touches. You promise that it touches nothing else
-   * that other actors see. Orders that only differ in steps on other objects then run once.
+   * The object that the code from this point to the actor's next one touches, and nothing else that other actors see.
+   * Orders that only differ in steps on other objects then run once.
    *
    * @allowed text that is not empty
    * @default it may touch anything, so it is tried in every order

@@ -89,7 +89,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.WaitTime]: {
     kind: 'histogram',
     unit: 's',
-    description: 'How long a call waited until it took the lock, or until it gave up waiting.',
+    description: 'How long a call waited for the lock, until it got it or gave up.',
     attributes: OF_LOCK,
   },
   [LockMetric.HoldTime]: {
@@ -101,7 +101,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.BlockedTime]: {
     kind: 'counter',
     unit: 's',
-    description: 'How long calls of a group waited for the holders of another group, or of their own, in all.',
+    description: 'How long calls of a group waited for holders of another group, or their own, in all.',
     attributes: [Service, Group, HolderGroup],
   },
   [LockMetric.Waiting]: {
@@ -133,13 +133,13 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.RenewalFailures]: {
     kind: 'counter',
     unit: '{renewal}',
-    description: 'Renewals that were not confirmed. Each is tried again until the lease ends.',
+    description: 'Renewals that were not confirmed. Each is retried until the lease ends.',
     attributes: [...OF_LOCK, ErrorType],
   },
   [LockMetric.ReleaseFailures]: {
     kind: 'counter',
     unit: '{release}',
-    description: 'Releases that were not confirmed in time. Each is sent again until the lock has expired.',
+    description: 'Releases that were not confirmed in time. Each is retried until the lock has expired.',
     attributes: [...OF_LOCK, ErrorType],
   },
   [LockMetric.HandOvers]: {
@@ -157,7 +157,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.Leaked]: {
     kind: 'counter',
     unit: '{lease}',
-    description: 'Leases that were not released, and that nothing in this process refers to any more.',
+    description: 'Leases that were not released, and that nothing refers to any more.',
     attributes: OF_LOCK,
   },
   [LockMetric.SlowLoops]: {

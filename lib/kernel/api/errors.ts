@@ -49,7 +49,7 @@ export abstract class LockError extends Error {
 
 /**
  * Another holder has the resource, and the call didn't wait (`waitMs` is 0) or its retry strategy gave up.
- * `LockTimeoutError` and `LockQueueFullError` extend it, so that one `catch` covers every busy resource.
+ * `LockTimeoutError` and `LockQueueFullError` extend it.
  *
  * @remedy Set `waitMs`, or respond with "try again later".
  */
@@ -257,8 +257,8 @@ export class LockQueueFullError extends LockBusyError {
 }
 
 /**
- * The caller's `signal` ended the wait, with its reason as `cause`. Or a newer call with `onBusy: 'cancelHolder'` has
- * cancelled this `cancellable` one. The signal of a lease also aborts with this error if its holder is asked to stop.
+ * The caller's `signal` ended the wait, with its reason as `cause`; or a newer call with `onBusy: 'cancelHolder'` has
+ * cancelled this `cancellable` one. A holder that is asked to stop gets this error from its signal.
  *
  * @remedy Nothing: the caller asked for it, or the newer call does the work.
  */
@@ -371,8 +371,8 @@ export class InvalidLockOptionsError extends LockError {
 }
 
 /**
- * A resource name is empty, too long, reserved (`cron:…`, `leader:…`), or malformed text. It usually comes from a
- * client; invalid names in a decorator fail when the class is defined. Extends `InvalidLockOptionsError`.
+ * A resource name is empty, too long, reserved (`cron:…`, `leader:…`), or malformed text. Extends
+ * `InvalidLockOptionsError`.
  *
  * @remedy Respond with 400, or validate the input before.
  */

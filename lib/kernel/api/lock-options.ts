@@ -40,8 +40,8 @@ export interface LockOptions {
    */
   mode?: AcquireMode;
   /**
-   * The time for which Redis keeps the lock without a renewal, and so the longest that others wait if the holder dies.
-   * Runs of a job use 30 s unless the module sets `leaseMs`.
+   * Time that Redis keeps the lock without a renewal: others wait that long if the holder dies. Runs of jobs use 30 s
+   * unless the module sets `leaseMs`.
    *
    * @allowed 50 ms to 24 h
    * @default 15000
@@ -49,9 +49,8 @@ export interface LockOptions {
    */
   leaseMs?: number;
   /**
-   * Time to wait for a busy resource. 0 fails at once with `LockBusyError`; `Infinity` waits until it is granted. Keep
-   * it longer than `leaseMs`, so that a call outlives a dead holder. `tryAcquire` and `tryUsing` default to 0, whatever
-   * the module sets.
+   * Time to wait for a busy resource. 0 fails at once with `LockBusyError`. Keep it longer than `leaseMs`, so that a
+   * call outlives a dead holder. `tryAcquire` and `tryUsing` default to 0, whatever the module sets.
    *
    * @allowed 0 ms and more, or `Infinity`
    * @default 18000
@@ -59,8 +58,7 @@ export interface LockOptions {
   waitMs?: number;
   /**
    * Time to wait, within `waitMs`, for a disconnected Redis (on a quorum, for a majority) before failing with
-   * `LockUnavailableError`. If Redis disconnects during a wait, the time counts from then. If it is back in time, the
-   * call continues.
+   * `LockUnavailableError`. Counts from the disconnection.
    *
    * @allowed 0 ms and more, or `Infinity`
    * @default 2000
@@ -82,9 +80,8 @@ export interface LockOptions {
    */
   maxHoldMs?: number;
   /**
-   * The minimum time for which the resource stays taken, from the grant, by Redis's clock. You can release earlier and
-   * continue; other callers get the resource after this time. A lost lease ends at once. At most `maxHoldMs`; without a
-   * watchdog, at most `leaseMs`.
+   * Keeps the resource taken for at least this long after the grant, by Redis's clock, even if you release earlier. A
+   * lost lease ends at once. At most `maxHoldMs`; without a watchdog, at most `leaseMs`.
    *
    * @allowed 0 ms to 24 h
    * @default 0
@@ -92,7 +89,7 @@ export interface LockOptions {
    */
   minHoldMs?: number;
   /**
-   * The time limit of one command. Releases and other commands for a lease are retried for this long while Redis has
+   * The time limit of one command. Releases and other commands for a lease are retried for this long if Redis has
    * certainly not run them.
    *
    * @allowed 10 ms to 60 s
@@ -101,33 +98,32 @@ export interface LockOptions {
   attemptTimeoutMs?: number;
   /**
    * `true` gives waiting processes strict turns, one lease each, in order of arrival. By default a lease may stay
-   * inside this process up to 31 times in a row, for 10 ms, without a command to Redis.
+   * inside this process up to 31 times in a row, for 10 ms.
    *
    * @default false
    * @see docs/guide/waiting.md
    */
   strictOrder?: boolean;
   /**
-   * The maximum number of calls of this process, and of processes, that may wait for one resource. The next one fails
-   * with `LockQueueFullError`.
+   * Limits the calls of this process, and the processes, that wait for one resource. The next one fails with
+   * `LockQueueFullError`.
    *
    * @allowed 1 and more
    * @default 10000
    */
   maxWaiters?: number;
   /**
-   * `true` doesn't wait for Redis to confirm a release, which halves the time of a short lock. Commands keep their
-   * order, so your next acquire comes after it. Failed releases are only reported to observers, and one right before
-   * `process.exit()` is lost.
+   * `true` doesn't wait for Redis to confirm a release, which halves the time of a short lock. Failed releases are only
+   * reported to observers, and one right before `process.exit()` is lost.
    *
    * @default false
    * @see docs/guide/waiting.md#not-waiting-for-the-release
    */
   backgroundRelease?: boolean;
   /**
-   * The behavior of `using`, `tryUsing` and the decorators if the lease is lost before the work settles. `'throw'`:
-   * once it has settled, they reject with `LeaseLostError`, which has the result if the work finished; errors of the
-   * work itself win. `'ignore'`: they resolve to the result. `lease.signal` aborts at the loss in both cases.
+   * Decides what `using`, `tryUsing` and the decorators do if the lease is lost before the work settles. `'throw'`:
+   * reject with `LeaseLostError` once it has settled, with the result if the work finished; its own errors win.
+   * `'ignore'`: resolve to the result. `lease.signal` aborts in both cases.
    *
    * @allowed `'throw'`, `'ignore'`
    * @default 'throw'
@@ -135,7 +131,7 @@ export interface LockOptions {
    */
   onLost?: OnLost;
   /**
-   * The behavior of a call if the resource is taken. `'wait'` waits for its turn. `'cancelHolder'` first asks a
+   * Decides what a call does if the resource is taken. `'wait'` waits for its turn. `'cancelHolder'` asks a
    * `cancellable` holder to stop, cancels `cancellable` calls ahead of it, and gets the resource when the holder's work
    * or lease has ended.
    *
@@ -145,9 +141,9 @@ export interface LockOptions {
    */
   onBusy?: 'wait' | 'cancelHolder';
   /**
-   * `true` lets a newer call with `onBusy: 'cancelHolder'` cancel this one. While waiting, it fails with
-   * `LockAbortedError`. While holding, `lease.signal` aborts with that error, and the lease stays until it is released.
-   * Needs a single resource, mode `exclusive`, and the queue (no `retry`).
+   * `true` lets a newer call with `onBusy: 'cancelHolder'` cancel this one: a waiting call fails with
+   * `LockAbortedError`, and a holder's `lease.signal` aborts with it. Needs a single resource, mode `exclusive`, and no
+   * `retry`.
    *
    * @default false
    * @see docs/guide/waiting.md#only-the-newest-call-counts
@@ -175,9 +171,8 @@ export interface LockOptions {
    */
   group?: string;
   /**
-   * Describes this call to other processes while it holds or waits: plain JSON, such as
-   * `{ group: 'Orders.pay', request: id }`. Shown in errors, events, `inspect` and `list`. Stored in Redis as is, so
-   * leave secrets out.
+   * Describes this call to other processes, in errors, events, `inspect` and `list`: plain JSON, such as `{ group:
+   * 'Orders.pay', request: id }`. Stored in Redis as is, so leave secrets out.
    *
    * @allowed an object of at most 256 bytes as JSON
    * @default none
@@ -186,8 +181,7 @@ export interface LockOptions {
   label?: LockLabel;
   /**
    * Reports a lease that is held for longer, once, by the event `heldLong` and a warning. The default applies to
-   * `using` and decorators, not to `acquire`, leaderships and runs of jobs. A run is reported if it blocks later ticks
-   * for this long. `Infinity` disables it.
+   * `using` and decorators. A run of a job is reported if it blocks later ticks for this long. `Infinity` disables it.
    *
    * @allowed 1 ms and more, or `Infinity`
    * @default 60000

@@ -58,22 +58,21 @@ export interface LockOrderEdge {
 export type LockEvent =
   /**
    * A lease begins. `hasWaited`: the call emitted `waiting` before. `handedOn`: passed on in memory by another call of
-   * this process. Each `acquired` is followed by exactly one end: `released`, `lost`, `leaseAbandoned`, or
-   * `releaseFailed` with `isEnd`.
+   * this process. Exactly one end follows: `released`, `lost`, `leaseAbandoned`, or `releaseFailed` with `isEnd`.
    */
   | ({ type: 'acquired' } & OfLease & { waitedMs: number; hasWaited: boolean; handedOn: boolean; attempts: number })
   /**
-   * A call starts waiting for a holder, for its turn, or for Redis to answer. It ends with `acquired` or `notAcquired`
-   * with `hasWaited`. Candidates of a leadership don't emit it. `holders` has up to 8 holders from the last reply;
-   * `holderCount` is their number, or 0 if unknown. `place` is the place in the store's queue, from 1, and may include
-   * dead processes. Undefined behind another call of this process, or if unknown.
+   * A call starts waiting: for a holder, its turn, or Redis. It ends with `acquired` or `notAcquired` with `hasWaited`.
+   * Candidates of a leadership don't emit it. `holders` has up to 8 of the `holderCount` holders (0 if unknown).
+   * `place`: the place of this process in the queue, from 1, dead processes included; undefined for all but its first
+   * waiting call.
    */
   | ({ type: 'waiting' } & OfLock & Holders & { place?: number })
-  /** A call has been waiting for 5 s and still is. Emitted once per call, with the fields of `waiting`. */
+  /** A call has been waiting for 5 s, and still is. Emitted once per call. */
   | ({ type: 'waitingLong' } & OfLock & Holders & { waitedMs: number; place?: number })
   /**
-   * A call to acquire failed; this includes a busy `tryAcquire`. `resource` was not granted, `resources` are all that
-   * it asked for. `waitedMs` counts from asking for `resource`. `hasWaited`: the call emitted `waiting` before.
+   * A call to acquire failed, such as a busy `tryAcquire`. `resource` was not granted, `resources` are all that it
+   * asked for. `waitedMs` counts from asking for `resource`.
    */
   | ({ type: 'notAcquired' } & OfLock & {
         resources: readonly string[];
@@ -83,32 +82,29 @@ export type LockEvent =
       })
   /** A lease was released. */
   | ({ type: 'released' } & OfLease & { heldMs: number })
-  /**
-   * A lease ended while it was held and its `signal` aborted, or the release found that it had ended. `error` has the
-   * reason.
-   */
+  /** A lease ended while it was held and its `signal` aborted, or the release found that it had ended. */
   | ({ type: 'lost' } & OfLease & { heldMs: number; reason: LeaseLossReason; error: LeaseLostError })
   /**
    * A lease was not released, and nothing in this process refers to it any more. `callSite`: the code that acquired it,
-   * if recorded. `isRenewed`: it stays held as long as the process lives, see the module's `onLeak`.
+   * if recorded. `isRenewed`: it stays held (`onLeak`).
    */
   | ({ type: 'leaked' } & OfLease & { heldMs: number; callSite: string | undefined; isRenewed: boolean })
-  /** A lease has been held for longer than `warnAfterMs` and still is. Emitted once per lease. */
+  /** A lease has been held for longer than `warnAfterMs`, and still is. Emitted once per lease. */
   | ({ type: 'heldLong' } & OfLease & { heldMs: number })
   /**
-   * The event loop was blocked for longer than a quarter of this lease, for at least `blockedMs`. Every block longer
-   * than a third of a lease and 70 ms is reported. `leftMs` is the time left on the lease, 0 if it has expired. Among
-   * several leases, names the one that ends first.
+   * The event loop was blocked for at least `blockedMs`, more than a quarter of this lease. Every block longer than a
+   * third of a lease and 70 ms is reported. `leftMs`: the time left on the lease. Of several leases, names the one that
+   * ends first.
    */
   | ({ type: 'eventLoopBlocked' } & OfLease & { blockedMs: number; leaseMs: number; leftMs: number })
   /**
    * Calls of this process nest locks in orders that form a circle, so they can deadlock. `edges` has the orders, the
-   * newest last. Each order that closes a circle is reported once.
+   * newest last. Emitted once per order that closes a circle.
    */
   | ({ type: 'lockOrder' } & OfService & { edges: readonly LockOrderEdge[] })
   /**
-   * A `cancellable` holder was asked to stop, because a newer call wants the resource (`onBusy: 'cancelHolder'`).
-   * `holder` is its process and `by` the one of the newer call. Both emit it.
+   * A `cancellable` holder (the process `holder`) was asked to stop, because a newer call (of `by`) wants the resource.
+   * Both processes emit it.
    */
   | ({ type: 'superseded' } & OfLease & { holder: string; by: string })
   /** The lock service has closed and leaves a fixed lease (`watchdog: false`) to expire. */
@@ -116,8 +112,8 @@ export type LockEvent =
   /** A lost lease was released, without touching the current holder. */
   | ({ type: 'releasedAfterLoss' } & OfLease)
   /**
-   * A release was not confirmed in time, or Redis refused it. It is retried until it is confirmed or the lock has
-   * expired. `isEnd`: no other event has reported the end of this lease.
+   * A release was not confirmed in time, or Redis refused it. It is retried until the lock has expired. `isEnd`: no
+   * other event has reported the end of this lease.
    */
   | ({ type: 'releaseFailed' } & OfLease & { heldMs: number; isEnd: boolean; error: LockError })
   /** A renewal was not confirmed. It is retried until the lease ends. */
@@ -125,10 +121,9 @@ export type LockEvent =
   /** A renewal was confirmed after `failures` failed in a row, over `failedForMs`. */
   | ({ type: 'renewalRecovered' } & OfLease & { failures: number; failedForMs: number })
   /**
-   * A singleton job starts on this instance. `rerun`: another instance had the run and didn't finish it. `attempt`: 1
-   * for the first run of the tick, 2 for its first rerun. `manual`: requested by a person or program instead of the
-   * schedule. `catchUp`: the one run for all missed ticks. `delayMs`: the delay of the start by this process's clock,
-   * negative if that is behind; undefined if the tick is no time.
+   * A singleton job starts on this instance. `rerun`: another instance had the run and didn't finish it. `attempt`: 2
+   * for the first rerun. `manual`: requested by a person or program. `catchUp`: the one run for all missed ticks.
+   * `delayMs`: how late it starts, by this process's clock; undefined if the tick is no time.
    */
   | ({ type: 'tickStarted' } & OfTick & {
         rerun: boolean;
@@ -138,8 +133,8 @@ export type LockEvent =
         delayMs?: number;
       })
   /**
-   * A singleton job has ended on this instance. `ok`: its method returned. `error`: it threw. `lost`: its lease was
-   * lost before the end, so another instance may have started the run.
+   * A singleton job has ended on this instance. `ok`: it returned. `error`: it threw. `lost`: it lost its lease before
+   * the end, so another instance may have started the run.
    */
   | ({ type: 'tickFinished' } & OfTick & {
         rerun: boolean;
@@ -150,9 +145,8 @@ export type LockEvent =
         outcome: 'ok' | 'error' | 'lost';
       })
   /**
-   * A run on this instance has kept `ticks` later ticks of its job from running, the first for longer than
-   * `warnAfterMs`. They were skipped (`overlap: 'skip'`) or are waiting (`'wait'`). Emitted once per run, `ranMs` after
-   * it started.
+   * A run on this instance has blocked `ticks` later ticks of its job, the first for longer than `warnAfterMs`. They
+   * were skipped or are waiting (`overlap`). Emitted once per run, `ranMs` after it started.
    */
   | ({ type: 'overlapLong' } & OfTick & {
         manual?: true;
@@ -163,12 +157,11 @@ export type LockEvent =
       })
   /**
    * A tick of a singleton job doesn't run here. `claimed`: another instance has it. `overlap`: an earlier run has not
-   * ended. `paused`: the job is paused for the whole fleet, with `by`, `pauseReason` and `until`; only the first
-   * instance reports this, the others `claimed`. `crashed`: all `attempts` runs of the tick died or lost their leases,
-   * and `maxReruns` allows no more; one instance reports it. `otherDate`: another instance registered this single-date
-   * job for another date, `registered`. `late`: too late, or a later tick was already claimed. `early`: due further
-   * ahead than clocks may differ. `lateMs`: how late it is by Redis's clock, negative if early. `clockBehindMs`: how
-   * far this process's clock is behind Redis's (negative: ahead), if more than `maxClockSkewMs`.
+   * ended. `paused`: for the whole fleet; only the first instance reports this, the others `claimed`. `crashed`: all
+   * `attempts` runs crashed, and `maxReruns` allows no more; one instance reports it. `otherDate`: another instance
+   * `registered` this single-date job for another date. `late`: too late, or a later tick was claimed. `early`: due
+   * further ahead than clocks may differ. `lateMs`: by Redis's clock, negative if early. `clockBehindMs`: how far this
+   * clock is behind Redis's, if more than `maxClockSkewMs`.
    */
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'claimed' | 'overlap' })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'paused'; by?: string; pauseReason?: string; until?: number })
@@ -176,9 +169,9 @@ export type LockEvent =
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'crashed'; attempts: number })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'late' | 'early'; lateMs: number; clockBehindMs?: number })
   /**
-   * `count` ticks of a singleton job were due and no instance claimed them. One instance of the fleet reports each,
-   * once. `first`, `last` and `ticks` (the newest 100) are epoch milliseconds. `catchUp`: one run for all of them is
-   * pending (`onMissed: 'runOnce'`). `afterStop`: they were due while all instances with the job were shut down.
+   * `count` ticks of a singleton job were due and no instance claimed them. One instance reports each, once. `ticks`:
+   * the newest 100. `catchUp`: one run for all of them is pending (`onMissed: 'runOnce'`). `afterStop`: they were due
+   * while all instances with the job were shut down.
    */
   | ({ type: 'tickMissed' } & OfService & {
         group: string;
@@ -210,7 +203,7 @@ export type LockEvent =
   | ({ type: 'callbackFailed' } & OfLeadership & { callback: 'onElected' | 'onDemoted'; error: unknown })
   /**
    * A lease was ended by `forceRelease()` in this process, or from the command line, which one process reports.
-   * `holder` and `label`: the process that had it and its label, if known. `by` and `reason` are from the caller.
+   * `holder` and `label`: the process that had it, and its label.
    */
   | ({ type: 'forceReleased' } & OfService & {
         group: string;
@@ -221,10 +214,7 @@ export type LockEvent =
         by?: string;
         reason?: string;
       })
-  /**
-   * A call in this process paused or resumed a job for the whole fleet, or starts running it (`runNow`). `by`, `reason`
-   * and `until` (epoch milliseconds) are from the caller.
-   */
+  /** A call in this process paused or resumed a job for the whole fleet, or starts running it (`runNow`). */
   | ({ type: 'jobCommand' } & OfService & {
         group: string;
         job: string;

@@ -38,11 +38,11 @@ export type LockOnBusy = AnyOnBusy | 'cancelHolder';
 /** The options of every decorator that runs a method under a lock or a semaphore. */
 export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
   /**
-   * The reaction if the resource is still busy after `waitMs`, or `maxWaiters` already wait. `'throw'` rejects with
+   * Decides what a call does if the resource is still busy after `waitMs`, or its queue is full. `'throw'` rejects with
    * the error. `'skip'` returns `undefined` without running the method, and defaults `waitMs` to 0. A function gets the
-   * error and the method's arguments (in `@LockHandler` the `ExecutionContext`), with the object as `this`, and its
-   * result is returned. The compiler rejects a method whose return type doesn't include that. `'cancelHolder'`
-   * (`@DistributedLock` and `@LockHandler`) asks a `cancellable` holder to stop and waits for it, and otherwise throws.
+   * error and the method's arguments (in `@LockHandler` the `ExecutionContext`), with the object as `this`; its result
+   * is returned, and the method's return type must include it. `'cancelHolder'` (`@DistributedLock` and `@LockHandler`)
+   * first asks a `cancellable` holder to stop.
    *
    * @allowed `'throw'`, `'skip'`, `'cancelHolder'`, a function
    * @default 'throw'
@@ -62,8 +62,8 @@ export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B exten
   extends DecoratorOptions<B>, Omit<LockOptions, 'mode' | 'signal' | 'onBusy' | 'cancellable'> {
   /**
    * The resource or resources, or a function that returns them. It gets the method's arguments, with the object as
-   * `this`; in `@LockHandler`, the `ExecutionContext` before the pipes, without `this`. The tag ``key`order:${id}` ``
-   * rejects a missing id.
+   * `this`; in `@LockHandler`, only the `ExecutionContext` before the pipes. The tag ``key`order:${id}` `` rejects a
+   * missing id.
    *
    * @allowed a name, an array of names, or a function that returns either
    */
@@ -165,8 +165,7 @@ export function readLockPlan<A extends readonly unknown[]>(
 export interface SemaphoreDecoratorOptions<A extends readonly unknown[] = [], B extends AnyOnBusy = OnBusy<A>>
   extends DecoratorOptions<B>, Omit<PermitOptions, 'signal'> {
   /**
-   * The name of the semaphore, or a function that returns it. It gets the method's arguments, with the object as
-   * `this`; in `@LockHandler`, the `ExecutionContext` before the pipes, without `this`.
+   * The name of the semaphore, or a function that returns it, called like the one of a lock.
    *
    * @allowed a name, or a function that returns one
    */

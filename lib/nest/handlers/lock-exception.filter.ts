@@ -37,8 +37,8 @@ interface Client {
 /** Options of {@link LockExceptionFilter}. */
 export interface LockExceptionFilterOptions {
   /**
-   * The maximum of `Retry-After` and `retryAfterMs` in a response; less if the holder's lease ends sooner. Raise it if
-   * work under the lock takes long, so that clients retry less often.
+   * The maximum of `Retry-After` and `retryAfterMs` in a response, even if the holder's lease is longer, because a
+   * living holder usually finishes earlier. Raise it if work under the lock takes long.
    *
    * @allowed 1 s to 24 h
    * @default 5000

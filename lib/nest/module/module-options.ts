@@ -75,15 +75,15 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   durability?: {
     /**
-     * The number of replicas that must have a grant before it counts. If these are all replicas, nothing is granted
-     * while one server is down, even after a failover; so use 1 with two replicas.
+     * The number of replicas that must have a grant before it counts. If that is all of them, nothing is granted while
+     * one server is down, so use 1 with two replicas.
      *
      * @allowed 1 to 5
      * @see docs/operations/topologies.md#how-many-replicas
      */
     replicas: number;
     /**
-     * The time to wait for the replicas: less than `attemptTimeoutMs` and a third of `leaseMs`.
+     * Time to wait for the replicas: less than `attemptTimeoutMs` and a third of `leaseMs`.
      *
      * @allowed 1 ms to 10 s
      * @default 50
@@ -91,9 +91,9 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
     timeoutMs?: number;
   };
   /**
-   * The longest lease of any application on this Redis, at least `leaseMs`. For this long after Redis has started, no
-   * lock is granted, because Redis may have forgotten held leases: only with `appendfsync always` does it keep every
-   * write. Caps the lease of job runs without their own. 0 grants at once; `'memory:'` ignores it.
+   * The longest lease of any application on this Redis, at least `leaseMs`. For this long after Redis has started,
+   * nothing is granted, because Redis may have forgotten held leases, unless it has `appendfsync always`. Caps the
+   * lease of job runs without their own. 0 grants at once; `'memory:'` ignores it.
    *
    * @allowed 50 ms to 24 h
    * @default none; for each node of a quorum of two or more, `leaseMs`, or 30 s if the module states none
@@ -101,9 +101,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   restartQuarantineMs?: number;
   /**
-   * Declares that Redis has every write on disk before it answers, so a restart with data needs no
-   * `restartQuarantineMs`. Only needed if `CONFIG GET` is refused: otherwise Redis is asked whether `appendfsync` is
-   * `always`.
+   * Declares that Redis has every write on disk before it answers (`appendfsync always`), so a restart with data needs
+   * no quarantine. Only needed if `CONFIG GET` is refused.
    *
    * @default Redis is asked
    */
@@ -117,15 +116,15 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   observers?: readonly LockObserver[];
   /**
-   * The reaction to an unreleased lease that nothing in the process refers to any more, after a warning and the event
-   * `leaked`. `'warn'` renews it as long as the process lives. `'expire'` stops, and it is `lost`. Leaks go unnoticed
+   * The handling of an unreleased lease that nothing in the process refers to any more, after a warning and the event
+   * `leaked`. `'warn'` renews it as long as the process lives; `'expire'` stops, and it is `lost`. Leaks go unnoticed
    * if the lease's `signal` was read.
    *
    * @default 'warn'
    */
   onLeak?: OnLeak;
   /**
-   * Detects database transactions. A lock that `using` or a decorator acquires inside one is released after its commit
+   * Detects database transactions: a lock that `using` or a decorator acquires inside one is released after its commit
    * or rollback. Set `maxHoldMs` if a transaction may never end.
    *
    * @allowed `typeormTransactional(...)`, a `TransactionScope`, or `TransactionHooks` of yours
@@ -135,25 +134,24 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   transactions?: TransactionHooks;
   /**
    * Returns the static name of a kind of lock for events and metrics, of at most 100 characters, for each resource that
-   * is locked without a decorator. A lock service distinguishes 200 groups; the others are `_other`.
+   * is locked without a decorator.
    *
    * @default the text before the first `:` of the resource; without a `:`, the resource if it reads like a name of your code; or `_other`
    * @see docs/reference/events.md#groups
    */
   group?: GroupFunction;
   /**
-   * `true` stores each lock's group in its label in Redis, about 30 bytes, so that waiting processes can name the group
-   * that blocks them, in metrics and `locks.contention()`. Without it, they only know groups of their own and of
-   * labelled locks.
+   * `true` stores each lock's group in its label in Redis, about 30 bytes, so that other processes can name the group
+   * that blocks them, in metrics and `locks.contention()`.
    *
    * @default false
    * @see docs/operations/contention.md#holders-in-other-processes
    */
   labelGroups?: boolean;
   /**
-   * The reaction to names like `order:undefined`, which a template string makes of a missing value, so that different
-   * calls share one lock. `'refuse'` throws `InvalidResourceError` if a part between `:`, `/`, `|` and `#` is
-   * `undefined`, `null` or `NaN`, or the name contains `[object Object]`. `'allow'` accepts them.
+   * The handling of names like `order:undefined`, which a template string makes of a missing value. `'refuse'` throws
+   * `InvalidResourceError` if a part between `:`, `/`, `|` and `#` is `undefined`, `null` or `NaN`, or the name
+   * contains `[object Object]`.
    *
    * @default 'refuse'
    */
@@ -175,8 +173,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   /** Options for the shutdown of the application. */
   shutdown?: {
     /**
-     * The time that running work may hold its locks at shutdown. With `connection: 'memory:'` the default is 0, so that
-     * an unreleased lease in a test doesn't delay `close()`.
+     * Time that running work may hold its locks at shutdown. With `connection: 'memory:'` the default is 0, so that an
+     * unreleased lease in a test doesn't delay `close()`.
      *
      * @allowed 0 ms to 1 h
      * @default 10000

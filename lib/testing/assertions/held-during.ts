@@ -17,8 +17,8 @@ export interface HeldDuringOptions {
    */
   mode?: LockMode;
   /**
-   * What the lock protects, such as a repository. The resource must be held during each call of its methods, and at
-   * least one must be called. Work may then do other things before and after the lock.
+   * The objects that the lock protects, such as a repository. The resource must be held during each call of their
+   * methods, and at least one must be called.
    *
    * @allowed an object with methods, an array of them
    * @default nothing: the lock must be the first and the last thing that the work waits for

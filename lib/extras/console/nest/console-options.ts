@@ -30,8 +30,8 @@ export interface RedisLockConsoleOptions {
    */
   unguarded?: 'I know';
   /**
-   * The actions to allow. `release` ends one lease by its token; `runJob`, `pauseJob` and `resumeJob` work like in
-   * `SingletonJobs`, for the whole fleet.
+   * The actions to allow. `release` ends one lease by its token; the others work like in `SingletonJobs`, for the whole
+   * fleet.
    *
    * @allowed `'release'`, `'runJob'`, `'pauseJob'`, `'resumeJob'`
    * @default none: the page only shows

@@ -53,8 +53,7 @@ export interface SingletonRunOptions {
    */
   readonly onCrash: 'skip' | 'retry';
   /**
-   * With `onCrash: 'retry'`: how often to rerun an unfinished tick. After that the tick has crashed: it emits
-   * `tickSkipped` (reason `crashed`) and logs an error.
+   * With `onCrash: 'retry'`: how often to rerun an unfinished tick before it counts as crashed.
    *
    * @allowed 1 to 100
    * @default 2
@@ -71,16 +70,15 @@ export interface SingletonRunOptions {
   readonly due?:
     | {
         /**
-         * For a tick that is a time: when it is due, in epoch milliseconds. Redis's clock decides whether it may still
-         * start, and no tick older than the job's last claimed one starts. The claim is remembered as long as needed
-         * for this.
+         * When the tick is due, in epoch milliseconds, if it is a time. Redis's clock decides whether it may still
+         * start. No tick older than the last claimed one starts. The claim is remembered as long as needed for this.
          *
          * @allowed 0 and more
          */
         readonly at: number;
         /**
-         * The maximum difference between an instance's clock and Redis's. A tick due further ahead is rejected, and so
-         * is one due longer ago than this, `jitterMs` and `waitMs` (at most an hour of it) together.
+         * The largest allowed difference between an instance's clock and Redis's. A tick due further ahead is rejected,
+         * and so is one due longer ago than this, `jitterMs` and `waitMs` (at most an hour of it) together.
          *
          * @allowed 1 s to 24 h
          */
@@ -89,30 +87,29 @@ export interface SingletonRunOptions {
     | undefined;
   /**
    * The number of runs in the job's history in Redis. With 0, a job that no instance has registered leaves no key once
-   * its claim is forgotten. There is no history on a quorum.
+   * its claim is forgotten.
    *
    * @allowed 0 to 1,000
    * @default 100
    */
   readonly historySize?: number | undefined;
   /**
-   * `true` keeps error messages in the history, cut at 200 bytes, in addition to names and codes. Messages may contain
-   * user data.
+   * `true` also keeps error messages in the history, cut at 200 bytes. They may contain user data.
    *
    * @default false
    */
   readonly historyMessages?: boolean | undefined;
   /**
-   * Waits for a random part of this time before it asks for the tick, so that all instances get a share and don't ask
-   * at once. `waitMs` starts after it.
+   * Waits for a random part of this time before claiming the tick, so that all instances get a share and don't ask at
+   * once. `waitMs` starts after it.
    *
    * @allowed 0 ms to 1 h
    * @default 0
    */
   readonly jitterMs?: number | undefined;
   /**
-   * `true` for a run that a person or program requests instead of the schedule. It has its own `tick` and no `due`. If
-   * an earlier run has not ended, or the application shuts down, it fails with an error.
+   * `true` for a run that a person or program requests. It has its own `tick` and no `due`. It fails if an earlier run
+   * has not ended, or the application shuts down.
    *
    * @default false
    */

@@ -41,7 +41,7 @@ export interface SingletonJobOptions extends Pick<
   name?: string;
   /**
    * Handling of a tick that is due before an earlier run has ended, on any instance. `'skip'` drops it; `'wait'` runs
-   * it afterwards. Jobs on a single date default to `'wait'`, because they have no next tick.
+   * it afterwards, the default of jobs on a single date.
    *
    * @default 'skip'
    */
@@ -54,8 +54,8 @@ export interface SingletonJobOptions extends Pick<
    */
   service?: string;
   /**
-   * The lease of a run, renewed while the job runs, so it may be much shorter than the run. If the process dies, the
-   * next run waits for this long. Defaults to the module's `leaseMs` if that is set.
+   * The lease of a run, renewed while it lasts. If the process dies, the next run waits for this long. Defaults to the
+   * module's `leaseMs` if that is set.
    *
    * @allowed 50 ms to 24 h
    * @default 30000
@@ -77,7 +77,7 @@ export interface SingletonJobOptions extends Pick<
   maxHoldMs?: number;
   /**
    * Reports a run that blocks later ticks of its job for this long, once, by the event `overlapLong` and a warning.
-   * Counts from the due time of the first of them. `Infinity` disables it.
+   * `Infinity` disables it.
    *
    * @allowed 1 ms and more, or `Infinity`
    * @default 60000
@@ -85,8 +85,8 @@ export interface SingletonJobOptions extends Pick<
    */
   warnAfterMs?: number;
   /**
-   * Each instance waits for a random part of this time before it claims a tick, so that all instances get a share and
-   * don't ask at once. Capped at half the time to the next tick (cron), or half the interval or timeout.
+   * Waits for a random part of this time before claiming a tick, so that all instances get a share and don't ask at
+   * once. Capped at half the time to the next tick (cron), or half the interval or timeout.
    *
    * @allowed 0 ms to 1 h
    * @default 0
@@ -102,8 +102,7 @@ export interface SingletonJobOptions extends Pick<
    */
   historySize?: number;
   /**
-   * `true` keeps error messages in the history, cut at 200 bytes, in addition to names and codes. Messages may contain
-   * user data.
+   * `true` also keeps error messages in the history, cut at 200 bytes. They may contain user data.
    *
    * @default false
    */
@@ -120,8 +119,7 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    */
   onCrash?: 'skip' | 'retry';
   /**
-   * With `onCrash: 'retry'`: how often to rerun an unfinished tick. After that the tick has crashed: it emits
-   * `tickSkipped` (reason `crashed`) and logs an error.
+   * With `onCrash: 'retry'`: how often to rerun an unfinished tick before it counts as crashed.
    *
    * @allowed 1 to 100
    * @default 2
@@ -129,16 +127,16 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    */
   maxReruns?: number;
   /**
-   * The maximum difference between an instance's clock and Redis's. By Redis's clock, a tick due further ahead is
-   * rejected, and one due longer ago than this plus `waitMs` (at most an hour of it) is skipped as late.
+   * The largest allowed difference between an instance's clock and Redis's. By Redis's clock, a tick due further ahead
+   * is rejected, and one due longer ago than this plus `waitMs` (at most an hour of it) is skipped as late.
    *
    * @allowed 1 s to 24 h
    * @default 600000
    */
   maxClockSkewMs?: number;
   /**
-   * A tick that no instance has claimed this long (plus `jitterMs`) after its due time was missed, and never starts.
-   * Choose longer than a process may be blocked. Ticks before a claimed one are missed at once.
+   * A tick that no instance has claimed this long (plus `jitterMs`) after its due time was missed. Choose longer than a
+   * process may be blocked. Ticks before a claimed one are missed at once.
    *
    * @allowed 1 s to 24 h
    * @default 60000
@@ -146,8 +144,8 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    */
   graceMs?: number;
   /**
-   * Handling of ticks that were missed because no instance was up or Redis didn't answer. `'runOnce'` runs the job once
-   * for all of them, on one instance; that run has `missed`. Not on a quorum, and not for a Date.
+   * Handling of missed ticks. `'runOnce'` runs the job once for all of them, on one instance; that run has `missed`.
+   * Not on a quorum, and not for a Date.
    *
    * @default 'skip'
    * @see docs/operations/jobs.md#missed-ticks-misfire-catch-up-downtime

@@ -81,9 +81,9 @@ export interface LeaderOnlyOptions {
    */
   leaseMs?: number;
   /**
-   * The behavior of the call if the term is lost before the method has ended. `'throw'`: it then rejects with
-   * `LeaseLostError`, which has the result if the method finished; errors of the method win. `'ignore'`: it resolves to
-   * the result. The `signal` of the term aborts at the loss in both cases.
+   * Decides what the call does if the term is lost before the method has ended. `'throw'`: rejects with
+   * `LeaseLostError`, which has the result if the method finished; errors of the method win. `'ignore'`: resolves to
+   * the result. The `signal` of the term aborts in both cases.
    *
    * @allowed `'throw'`, `'ignore'`
    * @default 'throw'

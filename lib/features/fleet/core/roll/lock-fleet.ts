@@ -6,7 +6,7 @@ import { flag, integer, milliseconds, type OptionsOf, OptionTable, text } from '
 /** Options of `locks.fleet()`. */
 export interface FleetOptions {
   /**
-   * Lists only leases and waiting calls of resources whose names start with this; an empty text lists all.
+   * Lists only leases and waiting calls of resources whose names start with this.
    *
    * @allowed 0 to 512 characters
    * @default ''

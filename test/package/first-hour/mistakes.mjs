@@ -21,7 +21,7 @@ const MISTAKES = [
     method("@DistributedLock({ key: 'x', waitMs: '5s' }) async pay() {}"),
     /'string' is not assignable to type 'number'/,
   ],
-  [method('@DistributedLock((id: string) => id) async pay(id: number) {}'), /parameters of the key function/],
+  [method('@DistributedLock((id: string) => id) async pay(id: number) {}'), /key function must take the parameters/],
   [method("@DistributedLock({ key: 'x', onBusy: 'skip' }) async count(): Promise<number> { return 1; }"), /undefined/],
   [method("@DistributedLock('x') count() { return 1; }"), /must be async/],
   ["RedisLockModule.forRoot({ connection: 'memory:', leasMs: 1_000 });", /'leasMs'.*Did you mean.*'leaseMs'/],

@@ -20,7 +20,7 @@ async function afterKill(application) {
   holder.kill();
   const waiter = startScene(application, 'waits');
   await waiter.prints(
-    /"order:7" is held by api-3 for [\d.]+ s; waited (?:[6-9]|\d\d)(?:\.\d)? s \((?:\d+\w\w in line, )?asked \d+ times?\)\. Raise waitMs/,
+    /"order:7" is held by api-3 for [\d.]+ s; waited (?:[6-9]|\d\d)(?:\.\d)? s \(1st in line(?:, asked \d+ times)?\)\. Raise waitMs/,
   );
   assert.match(waiter.output, /WARN.*Waiting for "order:7": held by api-3, \d+ s left\. See docs\//, waiter.output);
   assert.match(waiter.output, /LOG.*Campaigns for 2 leaderships, and leads all of them: "nightly", "mail"/);

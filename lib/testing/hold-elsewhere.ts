@@ -8,23 +8,23 @@ import { quote } from '../kernel/util/quoted.js';
 import { TestKitError } from './fleet/test-kit-error.js';
 import type { TestFleet } from './fleet/test-fleet.js';
 
-/** How another application holds a resource. */
+/** Options of `holdElsewhere`. */
 export interface HoldElsewhereOptions {
   /**
    * The mode of the lock.
    *
-   * @default `'exclusive'`; a semaphore where `permits` or `total` is set
+   * @default `'exclusive'`; a semaphore if `permits` or `total` is set
    */
   mode?: Exclude<LockMode, 'semaphore'>;
   /**
-   * How many permits of a semaphore it takes.
+   * The permits of a semaphore to take.
    *
    * @allowed 1 to 1000000
    * @default 1
    */
   permits?: number;
   /**
-   * How many permits the semaphore has in total, as in the application.
+   * The total permits of the semaphore, as in the application.
    *
    * @allowed 1 to 1000000
    * @default `permits`
@@ -45,7 +45,7 @@ export interface HoldElsewhereOptions {
    */
   leaseMs?: number;
   /**
-   * How long it waits if the resource is held. With `clock: 'manual'`, `advance` moves that time.
+   * The time to wait if the resource is held. With `clock: 'manual'`, `advance` moves that time.
    *
    * @allowed 0 ms and more, or `Infinity`
    * @default 0
@@ -53,12 +53,12 @@ export interface HoldElsewhereOptions {
   waitMs?: number;
 }
 
-/** What another application holds. */
+/** A resource held by another application. */
 export interface HeldElsewhere extends AsyncDisposable {
   readonly fencingToken: number;
   /** Aborts when the other application has lost it. */
   readonly signal: AbortSignal;
-  /** The other application releases it. Resolves when the next waiter has it. */
+  /** Releases it in the other application. Resolves when the next waiter has it. */
   release(): Promise<void>;
 }
 
@@ -74,7 +74,7 @@ export const HOLD_ELSEWHERE_OPTIONS = new OptionTable({
   waitMs: patience().default(0),
 } satisfies OptionsOf<HoldElsewhereOptions>);
 
-/** Another application of the fleet acquires the resource. */
+/** Lets another application of the fleet acquire the resource. */
 export async function holdElsewhere(
   fleet: TestFleet,
   service: string,

@@ -11,14 +11,14 @@ import { settle } from '../kernel/util/promises.js';
 import { TestKitError } from './fleet/test-kit-error.js';
 
 /**
- * Why a lease is lost. `takenOver`: Redis no longer has it, as after `forceRelease()`. `notRenewed`: no renewal came in
- * time. `expired`: a fixed lease is over. `maxHold`: it was held for `maxHoldMs`.
+ * The reason why a lease is lost. `takenOver`: Redis no longer has it, as after `forceRelease()`. `notRenewed`: no
+ * renewal arrived in time. `expired`: a fixed lease has expired. `maxHold`: it was held for `maxHoldMs`.
  */
 export type TestLossReason = Extract<LeaseLossReason, 'takenOver' | 'notRenewed' | 'expired' | 'maxHold'>;
 
 const REASONS: readonly TestLossReason[] = ['takenOver', 'notRenewed', 'expired', 'maxHold'];
 
-/** The application loses a lease, as it would with Redis. */
+/** Makes the application lose a lease, with the same effects as on Redis. */
 export async function lose(place: FleetPlace, lost: string | Lease, reason: TestLossReason): Promise<void> {
   checkOneOf('the reason of lose', reason, REASONS);
   const given = typeof lost === 'string' ? [checkResource(lost, 'lose')] : resourcesOf(lost);
@@ -26,12 +26,12 @@ export async function lose(place: FleetPlace, lost: string | Lease, reason: Test
     const holders = place.client!.deps.watchdog.holdersOf(resource).filter((holder) => holder.checkHeld());
     return typeof lost === 'string' ? holders : holders.filter(isOf(lost, resource));
   });
-  // Of a lease of several resources, some may be lost already.
+  // For several resources, some leases may be lost already.
   if (meant.length === 0) throw unknown(place, given);
   for (const storeLease of new Set(meant.map((holder) => holder.storeLease))) {
-    // Several readers can share the lease that Redis knows.
+    // Several readers can share a lease of the store.
     const { owner, holders } = storeLease;
-    // As with Redis: only a lease that was taken over ends there before its holder knows.
+    // As on Redis: only a lease that was taken over ends there before its holder knows.
     if (reason === 'takenOver') await place.instance.drop(owner);
     for (const holder of holders) holder.lose(reason);
     if (reason !== 'takenOver') await place.instance.drop(owner);

@@ -16,7 +16,7 @@ import type { TestStores } from '../nest/service-parts.js';
 import { TEST_STORES } from '../nest/tokens.js';
 import { fleetOf, FleetPlace, type TestClock, type TestFleet } from './fleet/test-fleet.js';
 
-/** How the locks of a test behave. */
+/** Options of {@link withTestLocks}. */
 export interface TestLocksOptions {
   /**
    * Applications of one process with the same fleet compete for locks like instances of one application. A fleet is
@@ -62,12 +62,12 @@ function checkDate(option: string, value: unknown): void {
   throw wrongValue(option, 'a valid Date, or milliseconds since the Unix epoch', value);
 }
 
-/** Puts lock services on the fleet with the name. Without a name, all services of one application have one fleet. */
+/** Puts lock services on the fleet with the name. Without a name, all services of one application share one fleet. */
 function fleetStores({ fleet: name, clock, startsAt, throwOnLockOrder = false }: TestLocksOptions): TestStores {
   let own: TestFleet | undefined;
   return {
     place(context) {
-      // A second service of the same name belongs to another application: a module may be used by several.
+      // A second service of the same name belongs to another application, because a module may be used by several.
       const isOther =
         own === undefined || own.hasEnded || own.instances.some(({ service }) => service === context.service);
       const kind = clock ?? TEST_LOCKS_OPTIONS.defaults.clock;
@@ -77,14 +77,14 @@ function fleetStores({ fleet: name, clock, startsAt, throwOnLockOrder = false }:
   };
 }
 
-/** The part of the `TestingModuleBuilder` of `@nestjs/testing` that is needed. */
+/** The part of the `TestingModuleBuilder` of `@nestjs/testing` that is used here. */
 export interface TestingBuilder<B> {
   overrideProvider(token: symbol): { useValue(value: unknown): B };
 }
 
 /**
- * Puts all lock services of an application on the testing kit, named ones too. The options of the application stay;
- * those of Redis are not used, and nothing is connected.
+ * Puts all lock services of an application on the testing kit, named ones too. The options of the application stay,
+ * except for the Redis options, and nothing is connected.
  *
  * ```ts
  * const module = await withTestLocks(Test.createTestingModule({ imports: [AppModule] })).compile();
@@ -104,11 +104,11 @@ export function withTestLocks<B extends TestingBuilder<B>>(builder: B, options: 
   return builder.overrideProvider(TEST_STORES).useValue(fleetStores(options));
 }
 
-/** The options of the lock module that only a Redis has. */
+/** The options of the lock module that only apply to a Redis. */
 const OF_REDIS = ['connection', 'quorum', 'durability', 'restartQuarantineMs', 'persistence'] as const;
 type OfRedis = (typeof OF_REDIS)[number];
 
-/** The options of `RedisLockTestingModule.forRoot`: those of the lock module, without the ones of Redis. */
+/** The options of `RedisLockTestingModule.forRoot`: the lock module's, without the Redis options. */
 export interface RedisLockTestingModuleOptions
   extends TestLocksOptions, Omit<OptionsWithConnection, OfRedis>, RedisLockModuleExtras {}
 
@@ -128,7 +128,7 @@ export class RedisLockTestingModule {
     const useValue = fleetStores(ofKit);
     return {
       ...module,
-      // Read when the application starts, as those of the module are. The last provider of a token counts.
+      // Read when the application starts, like those in the module. The last provider of a token counts.
       get providers() {
         return [...(module.providers ?? []), { provide: TEST_STORES, useValue }];
       },

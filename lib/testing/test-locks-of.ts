@@ -13,7 +13,7 @@ import { TestLocks } from './test-locks.js';
 const known = new WeakMap<object, TestLocks>();
 
 /**
- * Returns what a test sees and does with the locks of an application.
+ * Returns the test controls for the locks of an application.
  *
  * @param app the application, or the `TestingModule`
  * @param name the `service` of the registration; without it, the default one
@@ -50,7 +50,7 @@ function notAnApp(given: unknown): TestKitError {
 function misnamed(what: string): TestKitError {
   return new TestKitError(
     'notOnKit',
-    `${what}. The second argument of testLocks() is the name of a registration: that of RedisLockModule.forRoot({ service }). ` +
+    `${what}. The second argument of testLocks() is the name of a registration: the service of RedisLockModule.forRoot(). ` +
       'Leave it out for the one without a name.',
   );
 }

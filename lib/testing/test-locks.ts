@@ -12,7 +12,7 @@ import { type HeldElsewhere, holdElsewhere, type HoldElsewhereOptions } from './
 import { TestJobs } from '../features/jobs/testing/test-jobs.js';
 import { lose, type TestLossReason } from './lose.js';
 
-/** What a test sees and does with the locks of an application. */
+/** The controls of a test for the locks of an application. */
 export class TestLocks extends LockAssertions {
   /** Fires the singleton jobs of the fleet. */
   readonly jobs: TestJobs;
@@ -31,14 +31,14 @@ export class TestLocks extends LockAssertions {
     return this.place.fleet;
   }
 
-  /** What happened to the locks of the fleet, in its order. `locks.log.toString()` tells it as a story. */
+  /** The events of the locks of the fleet, in order. `locks.log.toString()` formats them. */
   get log(): LockLog {
     return this.fleet.log;
   }
 
   /**
-   * Lets another application of the fleet hold a resource, until `release()` of what it resolves to. It renews its lease.
-   * With `'leader:mailer'`, another one is the leader; with `'cron:nightly'`, the job runs there.
+   * Lets another application of the fleet hold a resource, until you call `release()` on the result. It renews its
+   * lease. With `'leader:mailer'`, another one is the leader; with `'cron:nightly'`, the job runs there.
    *
    * @throws LockBusyError if the resource is held, and it does not wait
    */
@@ -47,11 +47,11 @@ export class TestLocks extends LockAssertions {
   }
 
   /**
-   * The application loses a lease, as it would with Redis: its `signal` aborts with a `LeaseLostError`, and the next
-   * waiter is granted the resource. Resolves when what that sets off has settled.
+   * Makes the application lose a lease, with the same effects as on Redis: its `signal` aborts with a `LeaseLostError`,
+   * and the next waiter is granted the resource. Resolves when the effects have settled.
    *
-   * @param lost a lease, or a resource that the application holds. Readers of one application share a lease, so all of them
-   *   lose it
+   * @param lost a lease, or a resource that the application holds. Readers of one application share a lease, so all of
+   *   them lose it
    * @param reason `LeaseLostError.reason`: `'takenOver'`, `'notRenewed'`, `'expired'` or `'maxHold'`
    * @throws TestKitError if the application does not hold it
    */
@@ -60,11 +60,11 @@ export class TestLocks extends LockAssertions {
   }
 
   /**
-   * Lets the next command of the application that acquires, renews or releases a lock, or claims a tick, fail. A failure
-   * that meets no command is told by {@link expectNothingHeld}.
+   * Fails the next command of the application that acquires, renews or releases a lock, or claims a tick. If no command
+   * was hit, {@link expectNothingHeld} reports it.
    *
-   * @param failure an error: the store refuses the command, and says why by its message. Or how far the command gets:
-   *   `'notExecuted'` (sent again), `'unknown'` (executed, and its answer is lost) or `'refused'`
+   * @param failure an error, with whose message the store refuses the command. Or how far the command gets:
+   *   `'notExecuted'` (sent again), `'unknown'` (executed, and its reply is lost) or `'refused'`
    * @param resource only a command of this resource fails; for `'claim'`, of the job with this name
    * @throws InvalidLockOptionsError if an argument is invalid
    */
@@ -73,24 +73,24 @@ export class TestLocks extends LockAssertions {
   }
 
   /**
-   * No application of the fleet can reach Redis from now on. New calls fail with `LockUnavailableError` when their wait is
-   * over. Leases are lost when their time is over, unless {@link redisUp} is called before.
+   * Makes Redis unreachable for the whole fleet. New calls fail with `LockUnavailableError` when their wait has ended.
+   * Leases are lost when they expire, unless you call {@link redisUp} before.
    */
   redisDown(): void {
     this.fleet.setDown(true);
   }
 
-  /** Redis can be reached again, with all that it had. */
+  /** Makes Redis reachable again, with all its data. */
   redisUp(): void {
     this.fleet.setDown(false);
   }
 
   /**
-   * Lets time pass, with `clock: 'manual'`. What falls due in it happens at its own time: leases end, waits end, leases
-   * are renewed. All that this sets off has settled when it resolves, unless it waits for something else than locks.
+   * Lets time pass, with `clock: 'manual'`. Everything that is due happens at its own time: leases end, waits end,
+   * leases are renewed. All effects have settled when it resolves, unless they wait for something else than locks.
    *
-   * @param ms how many milliseconds
-   * @throws TestKitError when the clock of the fleet is the real one, or when it goes on without an end
+   * @param ms the milliseconds to advance
+   * @throws TestKitError when the clock of the fleet is the real one, or when it continues without an end
    */
   async advance(ms: number): Promise<void> {
     checkInteger('the time of advance', ms, 0, Number.MAX_SAFE_INTEGER);
@@ -98,21 +98,21 @@ export class TestLocks extends LockAssertions {
   }
 
   /**
-   * Resolves when nothing of the fleet is under way: no command, and no release in the background. A call that waits for
-   * a holder, or for time, is not under way.
+   * Resolves when nothing of the fleet is in progress: no command, and no release in the background. Waits for a
+   * holder, or for time, do not count.
    *
-   * @throws TestKitError that names what is under way, after 5 s
+   * @throws TestKitError that names the pending commands, after 5 s
    */
   idle(): Promise<void> {
     return this.fleet.idle();
   }
 }
 
-/** What is held by the applications of a fleet, as a lock service of one of them would find it. */
+/** Returns the locks of a fleet from the side of one of its lock services. */
 function seenBy({ fleet, instance }: FleetPlace): Pick<LocksUnderTest, 'instanceId' | 'states' | 'unmetFailures'> {
   const { instanceId, server } = instance;
   const { clientId } = instance.stores.locks;
-  // One that has closed is no longer of the fleet.
+  // A closed one has left the fleet.
   const instances = () => new Set([instance, ...fleet.instances.filter(({ service }) => service === instance.service)]);
   return {
     instanceId,

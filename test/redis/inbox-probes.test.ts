@@ -381,7 +381,7 @@ describe('probes of the inbox', () => {
     inbox.way = 'is read late';
     for (let round = 0; round < 5; round++) {
       await inbox.untilSent();
-      inbox.clock.standStill(3_000);
+      inbox.clock.block(3_000);
       await inbox.untilSent();
     }
     expect(inbox.log).toEqual([]);

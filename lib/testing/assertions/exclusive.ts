@@ -4,18 +4,18 @@ import { LockBusyError } from '../../kernel/api/errors.js';
 import { settle } from '../../kernel/util/promises.js';
 import { aroundCalls, failed, lineOf, type LocksUnderTest, type Touched } from './locks-under-test.js';
 
-/** How `expectExclusive` runs a function. */
+/** Options of `expectExclusive`. */
 export interface ExclusiveOptions {
   /**
-   * How many times the function runs at once.
+   * The number of concurrent runs of the function.
    *
    * @allowed 2 to 1000
    * @default 2
    */
   times?: number;
   /**
-   * What the lock protects, such as a repository. A run is inside from the start of its first method call to the end of
-   * the last. Before each call, the other runs get a turn.
+   * The objects that the lock protects, such as a repository. A run is inside from the start of its first method call
+   * to the end of the last. Before each call, the other runs get a turn.
    *
    * @allowed an object with methods, an array of them
    * @default nothing: a run is inside while its `section` runs
@@ -29,8 +29,8 @@ export const EXCLUSIVE_OPTIONS = new OptionTable({
 } satisfies OptionsOf<ExclusiveOptions>);
 
 /**
- * What only one run may do at a time. Call it where the lock is held: `locks.using('order:7', () => section())`. It
- * gives the other runs their turn, then does the work, if there is some.
+ * The part of a run that excludes the other runs. Call it under the lock: `locks.using('order:7', () => section())`. It
+ * gives the other runs a turn, then does the work, if you pass some.
  */
 export type Section = <T = void>(work?: () => T | Promise<T>) => Promise<T>;
 
@@ -67,14 +67,14 @@ export async function expectExclusive<T>(
   const fail = (message: string, actual: string, expected: string): Error =>
     failed(expectExclusive, message, { actual, expected, story });
   if (runs.overlap) throw fail(runs.overlap, 'two runs at once', 'one run at a time');
-  // A run that did not get the lock has been excluded, as it should be.
+  // A run that did not get the lock has been excluded, as expected.
   const broken = results.find((result) => result.status === 'rejected' && !(result.reason instanceof LockBusyError));
   if (broken) throw (broken as PromiseRejectedResult).reason;
   if (runs.entered === 0) {
     throw fail(
       touching
-        ? 'No run called a method of what it should touch, so nothing is known of the lock.'
-        : 'No run called section(), so nothing is known of the lock. Call it where the lock is held, or say what the ' +
+        ? 'No run called a method of what it should touch, so the lock was not tested.'
+        : 'No run called section(), so the lock was not tested. Call it where the lock is held, or name what the ' +
             'lock protects: touching: repository.',
       'no run was inside',
       'one run at a time',
@@ -99,11 +99,11 @@ class Runs {
   overlap: string | undefined;
   entered = 0;
   readonly #current = new AsyncLocalStorage<number>();
-  /** By run: in how many sections or calls it is. */
+  /** The nesting of sections or calls, by run. */
   readonly #depth: number[];
-  /** By run: its first call of what it touches, while it may call again. */
+  /** The first call on a protected object, by run, while it may call again. */
   readonly #first = new Map<number, string>();
-  /** By run: the calls of other runs since its last one. */
+  /** The calls of other runs since its last one, by run. */
   readonly #between = new Map<number, { readonly run: number; readonly name: string }>();
 
   constructor(times: number) {
@@ -120,12 +120,12 @@ class Runs {
     }
   }
 
-  /** A method of what the lock protects is called. Its result stays a promise, or none. */
+  /** Called for a method of a protected object. A promise stays a promise, and a plain result stays plain. */
   touch(name: string, call: () => unknown): unknown {
     const index = this.#current.getStore();
     if (index === undefined) return call();
     const other = this.#between.get(index);
-    // It goes on with what it knew before.
+    // It continues with data that it read before.
     if (other) this.#overlaps(index, name, other.run, other.name);
     this.#between.delete(index);
     for (const each of this.#first.keys()) if (each !== index) this.#between.set(each, { run: index, name });
@@ -148,7 +148,7 @@ class Runs {
   async #after<T>(index: number, result: Promise<T>): Promise<T> {
     try {
       const value = await result;
-      // The others get their turn while this run knows what it has read.
+      // The others get a turn between the reads and the writes of this run.
       await settle();
       return value;
     } finally {

@@ -8,7 +8,7 @@ import { quote } from '../../kernel/util/quoted.js';
 import { settle } from '../../kernel/util/promises.js';
 import { aroundCalls, failed, lineOf, type LocksUnderTest, type Touched } from './locks-under-test.js';
 
-/** How a resource must be held. */
+/** Options of `expectHeldDuring`. */
 export interface HeldDuringOptions {
   /**
    * The mode of the lock.
@@ -89,7 +89,7 @@ class HoldWatch {
   readonly story: string[] = [];
   readonly #held = new Set<number>();
   readonly #acquired = new Set<string>();
-  /** The calls of touched methods that have not ended. */
+  /** Calls on protected objects that have not ended. */
   readonly #touching: string[] = [];
   #touches = 0;
   #leases = 0;
@@ -145,7 +145,7 @@ class HoldWatch {
     }
   }
 
-  /** A method of what the lock protects is called. */
+  /** Called for a method of a protected object. */
   touch(method: string, call: () => unknown): unknown {
     if (this.#isOver) return call();
     this.#touches++;

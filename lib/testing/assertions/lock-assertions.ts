@@ -10,7 +10,7 @@ import { type ExclusiveOptions, expectExclusive, type Section } from './exclusiv
 import { expectHeldDuring, type HeldDuringOptions } from './held-during.js';
 import { failed, type LocksUnderTest } from './locks-under-test.js';
 
-/** What a test expects of the locks of an application. Each method throws an `AssertionError` of `node:assert`. */
+/** Assertions about the locks of an application. Each method throws an `AssertionError` of `node:assert`. */
 export class LockAssertions {
   readonly #locks: LocksUnderTest;
 
@@ -24,20 +24,20 @@ export class LockAssertions {
   }
 
   /**
-   * Does the work, and checks that the application held the resource all the while. The work must acquire it.
+   * Does the work, and checks that the application held the resource throughout. The work must acquire it.
    *
    * ```ts
    * const paid = await locks.expectHeldDuring('order:7', () => shop.pay('7'));
    * await locks.expectHeldDuring('order:7', () => http.post('/orders/7/pay'), { touching: orders });
    * ```
    *
-   * Without `touching`, the lock is the first and the last thing that the work waits for: the work must ask for it
+   * Without `touching`, the lock is the first and the last thing that the work waits for: the work must request it
    * before the event loop turns, may not release it in between, and must end before the event loop turns again. Steps
-   * that wait for nothing but settled promises are not seen. With `touching`, each method call on these objects must
+   * that wait for nothing but settled promises go unnoticed. With `touching`, each method call on these objects must
    * begin and end under the lock.
    *
-   * @returns what the work returned
-   * @throws AssertionError when it was not held; the message tells what happened to the locks
+   * @returns the result of the work
+   * @throws AssertionError when it was not held; the message lists the events of the locks
    * @throws the error of the work
    */
   expectHeldDuring<T>(resource: string, work: () => T | Promise<T>, options?: HeldDuringOptions): Promise<T> {
@@ -47,7 +47,7 @@ export class LockAssertions {
   /**
    * Checks that no application of the fleet holds the resource.
    *
-   * @throws AssertionError that names the holders, and where the lease was acquired
+   * @throws AssertionError that names the holders and the call site of the lease
    */
   async expectNotHeld(resource: string): Promise<void> {
     const name = checkResource(resource, 'expectNotHeld');
@@ -62,36 +62,36 @@ export class LockAssertions {
   }
 
   /**
-   * Checks that no application of the fleet holds anything, and that each failure of `failNext` has met a command, for
+   * Checks that no application of the fleet holds anything, and that each failure of `failNext` has hit a command, for
    * `afterEach`. A leadership does not count, because a campaign leads as long as its application runs.
    *
-   * @throws AssertionError that names each lease, and where it was acquired, and each failure that met no command
+   * @throws AssertionError that names each lease with its call site, and each failure that hit no command
    */
   async expectNothingHeld(): Promise<void> {
     await settle();
     // A campaign leads for as long as its application runs.
     const held = leasesOf(this.#locks).filter(({ state }) => !state.resource.startsWith('leader:'));
     const unmet = this.#locks.unmetFailures();
-    const told = [stillHeld(this.#locks, held), metNothing(unmet)].filter((text) => text !== undefined);
-    if (told.length === 0) return;
+    const problems = [stillHeld(this.#locks, held), metNothing(unmet)].filter((text) => text !== undefined);
+    if (problems.length === 0) return;
     const actual = [...held.map(({ state }) => state.resource), ...unmet];
-    throw failed(this.expectNothingHeld, told.join('\n\n'), { actual, expected: [] });
+    throw failed(this.expectNothingHeld, problems.join('\n\n'), { actual, expected: [] });
   }
 
   /**
    * Runs a function several times at once, and checks that one run at a time was inside, and that the runs competed for
-   * a lock. What the lock protects is named by `touching`, or the function calls `section` where it is inside.
+   * a lock. Name the protected objects in `touching`, or call `section` inside of the function.
    *
    * ```ts
    * await locks.expectExclusive(() => shop.pay('7'), { times: 3, touching: orders });
    * await locks.expectExclusive((section) => service.using('report', () => section()));
    * ```
    *
-   * A run that does not get the lock (`LockBusyError`) or is skipped has been excluded, as it should
-   * be. With `touching`, a run is inside from its first call of a method to its last one.
+   * A run that does not get the lock (`LockBusyError`) or is skipped counts as excluded. With `touching`, a run is
+   * inside from its first call of a method to its last one.
    *
    * @param run is called with `section` and the index of the run
-   * @returns how each run ended
+   * @returns the outcome of each run
    * @throws AssertionError when two runs were inside at once, none was inside, or none had to wait
    * @throws the error of a run
    */
@@ -105,11 +105,11 @@ export class LockAssertions {
 
 type Method = (...args: never[]) => unknown;
 
-/** Remembers where a test or its application acquires leases that it has to release itself. */
+/** Records the call sites of leases that a test or its application has to release itself. */
 class AcquireSites {
   readonly #origins = new Map<string, Origin>();
 
-  /** Stands around these methods of the service from now on. */
+  /** Wraps these methods of the service. */
   constructor(service: RedisLockService) {
     this.#follow(service, 'acquire', 'tryAcquire');
     const { semaphore } = service;
@@ -159,7 +159,7 @@ function stillHeld(locks: LocksUnderTest, held: readonly HeldLease[]): string | 
   return `${what} still held:\n${lines.join('\n')}\nRelease ${it} in the test or in the code: await using lease = …, or finally.`;
 }
 
-/** A test that plans a failure tests nothing where it does not happen. */
+/** Describes failures that hit no command: a test that plans one depends on it. */
 function metNothing(unmet: readonly string[]): string | undefined {
   if (unmet.length === 0) return undefined;
   const what =
@@ -173,7 +173,7 @@ interface HeldLease {
   readonly holder: Holder;
 }
 
-/** Those that are not released. One that stays taken for its `minHoldMs` is. */
+/** Returns the leases that are not released. A lease that is retained for its `minHoldMs` is released. */
 function leasesOf(locks: LocksUnderTest): HeldLease[] {
   return locks
     .states()

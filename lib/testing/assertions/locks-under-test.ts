@@ -7,27 +7,27 @@ import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
 import { describeValue } from '../../kernel/api/validation.js';
 import { isObject } from '../../kernel/util/objects.js';
 
-/** What the assertions need of the locks of an application. */
+/** The view of an application's locks for assertions. */
 export interface LocksUnderTest {
-  /** The name of the application where holders are shown. */
+  /** The name of the application, shown for holders. */
   readonly instanceId: string;
-  /** Calls the observer with every event of the lock service from now on. @returns a function that removes it */
+  /** Calls the observer with every later event of the lock service. @returns a function that removes it */
   observe(observer: LockObserver): () => void;
-  /** All that is held by any application of the fleet. */
+  /** The state of everything that any application of the fleet holds. */
   states(): readonly LockState[];
-  /** The failures that `failNext` has planned for an application of the fleet, and that met no command. */
+  /** The failures that `failNext` has planned for an application of the fleet, and that hit no command. */
   unmetFailures(): readonly string[];
-  /** Where a lease was acquired by hand; `undefined` where work runs under it. */
+  /** Returns the call site of a lease from `acquire`; `undefined` for `using`. */
   callSiteOf(resource: string, fencingToken: number): string | undefined;
 }
 
-/** The error of an assertion, with what happened to the locks meanwhile. */
+/** Creates the error of an assertion, with the events of the locks. */
 export function failed(
   operator: (...args: never[]) => unknown,
   message: string,
-  told: { actual: unknown; expected: unknown; story?: readonly string[] },
+  details: { actual: unknown; expected: unknown; story?: readonly string[] },
 ): AssertionError {
-  const { actual, expected, story } = told;
+  const { actual, expected, story } = details;
   const lines = story === undefined ? '' : `\n\nWhat happened:\n${indented(story)}`;
   return new AssertionError({
     message: message + lines,
@@ -43,7 +43,7 @@ function indented(story: readonly string[]): string {
   return story.map((line) => `  ${line}`).join('\n');
 }
 
-/** One line of a story; `undefined` for an event that tells nothing here. */
+/** Returns the line of an event; `undefined` for an irrelevant one. */
 export function lineOf(event: LockEvent): string | undefined {
   switch (event.type) {
     case 'acquired':
@@ -64,14 +64,14 @@ export function lineOf(event: LockEvent): string | undefined {
   }
 }
 
-/** Stands around each call of a method. @param name `Class.method`, for messages */
+/** Called around each call of a method. @param name `Class.method`, for messages */
 type Around = (name: string, call: () => unknown) => unknown;
 
 /** Dependencies of the code under test, such as a repository. */
 export type Touched = object | readonly object[];
 
 /**
- * Stands around each method call of some objects, until the returned function is called.
+ * Wraps the methods of some objects, until the returned function is called.
  *
  * @throws InvalidLockOptionsError when one of them is no object with methods
  */

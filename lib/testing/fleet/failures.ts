@@ -6,20 +6,20 @@ import { isError } from '../../kernel/util/objects.js';
 import { escapeText } from '../../kernel/util/quoted.js';
 import type { Fate, TestCommand, Verb } from './commands.js';
 
-/** What a test can let fail: the commands that acquire, renew, release a lock, or claim a tick of a job. */
+/** The commands that a test can fail: to acquire, renew or release a lock, or claim a tick of a job. */
 export type FailingVerb = 'acquire' | 'renew' | 'release' | 'claim';
 
 /**
- * How it fails: an error, which is the reason why the store refuses the command; or how far a failed command got.
- * `notExecuted`: it had no effect, and is sent again. `unknown`: it was executed, and its answer was lost. `refused`: the
- * store will never execute it.
+ * The failure: an error, with which the store refuses the command; or how far a failed command got. `notExecuted`: it
+ * had no effect, and is sent again. `unknown`: it was executed, and its reply was lost. `refused`: the store will never
+ * execute it.
  */
 export type TestFailure = Error | StoreFailure;
 
 const VERBS: readonly FailingVerb[] = ['acquire', 'renew', 'release', 'claim'];
 const KINDS: readonly StoreFailure[] = ['notExecuted', 'unknown', 'refused'];
 
-/** The commands that a kind stands for. A call that takes a lock over from another one of its process rotates it. */
+/** The commands of a kind. A call that takes a lock over from another one of its process rotates it. */
 const COMMANDS: Record<FailingVerb, readonly Verb[]> = {
   acquire: ['acquire', 'rotate'],
   renew: ['renew'],
@@ -28,30 +28,30 @@ const COMMANDS: Record<FailingVerb, readonly Verb[]> = {
 };
 
 export interface PlannedFailure {
-  /** The call that has planned it. */
+  /** The call that has planned it, as code. */
   readonly text: string;
   readonly fate: Fate;
-  /** Whether it is meant for this command. */
+  /** Returns true if it applies to this command. */
   isOf(command: Pick<TestCommand, 'verb' | 'resource'>): boolean;
 }
 
-/** @param resource the only one whose commands it is meant for; of a claim, also the name of a job */
+/** @param resource the only resource whose commands fail; for a claim, also the name of a job */
 export function planFailure(verb: FailingVerb, failure: TestFailure, resource: string | undefined): PlannedFailure {
   checkOneOf('the first argument of failNext', verb, VERBS);
   const fate = fateOf(verb, failure);
   const verbs = COMMANDS[verb];
-  const told = [`'${verb}'`, isError(failure) ? `${failure.name}: ${failure.message}` : `'${failure}'`];
+  const parts = [`'${verb}'`, isError(failure) ? `${failure.name}: ${failure.message}` : `'${failure}'`];
   if (resource === undefined) {
-    return { text: textOf(told), fate, isOf: (command) => verbs.includes(command.verb) };
+    return { text: textOf(parts), fate, isOf: (command) => verbs.includes(command.verb) };
   }
   const name = checkResource(resource, 'failNext');
   const names = verb === 'claim' ? [name, jobResource(name)] : [name];
   const isOf: PlannedFailure['isOf'] = (command) => verbs.includes(command.verb) && names.includes(command.resource);
-  return { text: textOf([...told, `'${name}'`]), fate, isOf };
+  return { text: textOf([...parts, `'${name}'`]), fate, isOf };
 }
 
-function textOf(told: readonly string[]): string {
-  return `failNext(${told.map(escapeText).join(', ')})`;
+function textOf(parts: readonly string[]): string {
+  return `failNext(${parts.map(escapeText).join(', ')})`;
 }
 
 function fateOf(verb: FailingVerb, failure: TestFailure): Fate {

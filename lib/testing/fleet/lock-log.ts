@@ -4,8 +4,8 @@ import { quote } from '../../kernel/util/quoted.js';
 import type { LockTelemetry, LockTelemetrySource } from '../../kernel/events/telemetry.js';
 import type { CallTrace, TracedLock } from '../../kernel/events/lock-tracer.js';
 
-/** The events that are noted, and what the story says of each: what waits, what is held, and how it ended. */
-const SAID = {
+/** The logged events, and their verbs in the text of the log. */
+const VERBS = {
   waiting: 'waits for',
   acquired: 'acquired',
   notAcquired: 'did not acquire',
@@ -14,47 +14,47 @@ const SAID = {
   leaseAbandoned: 'left',
   releaseFailed: 'could not release',
 } as const;
-const LOGGED = Object.keys(SAID) as (keyof typeof SAID)[];
-type LoggedEvent = LockEventOf<keyof typeof SAID>;
+const LOGGED = Object.keys(VERBS) as (keyof typeof VERBS)[];
+type LoggedEvent = LockEventOf<keyof typeof VERBS>;
 
-/** One thing that happened to a lock of a fleet. */
+/** One event of a lock of a fleet. */
 export interface LockLogEntry {
   readonly type: LoggedEvent['type'];
-  /** Since the fleet began, in milliseconds. */
+  /** Milliseconds since the start of the fleet. */
   readonly atMs: number;
-  /** Which application: its `instanceId`. */
+  /** The `instanceId` of the application. */
   readonly instanceId: string;
   /** The name of its lock service. */
   readonly service: string;
   readonly resource: string;
   readonly mode: LockMode;
-  /** Its fencing token. Not set of a call that was granted nothing. */
+  /** Its fencing token. Undefined if the call was granted nothing. */
   readonly token?: number;
-  /** Where it was acquired, `Class.method (file:line:column)`, as far as the stack shows it. */
+  /** The call site, `Class.method (file:line:column)`, if the stack shows it. */
   readonly from?: string;
-  /** How long the lease was held, of one that has ended. */
+  /** The time that the lease was held, if it has ended. */
   readonly heldMs?: number;
-  /** How long the call waited. */
+  /** The time that the call waited. */
   readonly waitedMs?: number;
-  /** Why it was lost, or not acquired. */
+  /** The reason why it was lost, or not acquired. */
   readonly reason?: string;
 }
 
 /** More entries than this are dropped, the oldest first. */
 const MAX_ENTRIES = 10_000;
 
-/** What happened to the locks of a fleet, in its order. */
+/** The events of the locks of a fleet, in order. */
 export class LockLog {
   readonly #entries: LockLogEntry[] = [];
   /** The `acquired` entries of the leases that are held, by instance, resource and token. */
   readonly #held = new Map<string, LockLogEntry>();
-  /** Where leases were acquired that are not noted yet. */
+  /** Call sites of leases whose event has not been logged yet. */
   readonly #from = new Map<string, string>();
 
-  /** @param now how many milliseconds since the fleet began */
+  /** @param now returns the milliseconds since the start of the fleet */
   constructor(private readonly now: () => number) {}
 
-  /** Everything since the fleet began, or since {@link clear}; the newest 10,000. */
+  /** All events since the start of the fleet, or since {@link clear}; the newest 10,000. */
   get entries(): readonly LockLogEntry[] {
     return [...this.#entries];
   }
@@ -69,17 +69,17 @@ export class LockLog {
     return this.#entries.filter((entry) => entry.resource === resource);
   }
 
-  /** Forgets the entries. What is held stays known. */
+  /** Drops the entries, except that {@link held} still finds current leases. */
   clear(): void {
     this.#entries.length = 0;
   }
 
-  /** The log as a story, a line for each entry. */
+  /** Formats the log, a line for each entry. */
   toString(): string {
     return this.#entries.map(lineOf).join('\n');
   }
 
-  /** A lease was granted, and its call came from there. */
+  /** Sets the call site of a lease that was granted. */
   cameFrom(instance: string, resource: string, token: number, from: string): void {
     this.#from.set(idOf(instance, resource, token), from);
   }
@@ -146,10 +146,10 @@ function lineOf({
     type === 'acquired' && from !== undefined && `at ${from}`,
   ].filter(Boolean);
   const time = `${Math.round(atMs)} ms`.padStart(10);
-  return `${time}  ${instance} ${SAID[type]} ${quote(resource)}${notes.length > 0 ? ` (${notes.join(', ')})` : ''}`;
+  return `${time}  ${instance} ${VERBS[type]} ${quote(resource)}${notes.length > 0 ? ` (${notes.join(', ')})` : ''}`;
 }
 
-/** Notes in the log of a fleet what one lock service does. */
+/** Logs the events of one lock service. */
 export class LogTelemetry implements LockTelemetry {
   constructor(
     private readonly log: LockLog,
@@ -181,7 +181,7 @@ export class LogTelemetry implements LockTelemetry {
   }
 }
 
-/** Where the package is, by this file: the folder of the sources, or those of both formats. */
+/** The folders of the package, from the path of this file: the sources, or both built formats. */
 const OURS = ownFolders();
 
 function ownFolders(): string[] {
@@ -191,7 +191,7 @@ function ownFolders(): string[] {
   return below.startsWith('testing') ? [folder] : [`${folder}dist/esm/`, `${folder}dist/cjs/`];
 }
 
-/** The first line of a stack that is not of this package, of Node or of Nest. */
+/** Returns the first line of a stack outside of this package, Node and Nest. */
 function callerOf(stack: unknown): string | undefined {
   if (typeof stack !== 'string') return undefined;
   for (const [, line] of stack.matchAll(/^\s+at (.+)$/gm)) {

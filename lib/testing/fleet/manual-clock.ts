@@ -8,7 +8,7 @@ interface SetTimer {
   readonly callback: () => void;
 }
 
-/** What falls due at one time, in the order in which it was set. */
+/** The timers that are due at one time, in the order in which they were set. */
 interface TimersAt extends Due {
   readonly callbacks: Set<SetTimer>;
 }
@@ -16,18 +16,18 @@ interface TimersAt extends Due {
 /** More timers than this in one call of advance() is a loop that never pauses. */
 const MAX_TIMERS = 100_000;
 
-/** A clock that moves only when a test says so. The fake timers of a test runner do not touch it. */
+/** A clock that only a test moves. The fake timers of a test runner do not affect it. */
 export class ManualClock implements Clock {
   /** Not 0, so that nothing works by accident with times that were never set. */
   #now = 70_000;
   readonly #wallBegin: number;
   readonly #queue = new DueQueue<TimersAt>();
-  /** Those of the queue, by time. */
+  /** The timers of the queue, by time. */
   readonly #dueAt = new Map<number, TimersAt>();
-  /** Called after each timer, once what it set off has settled. */
+  /** Called after each timer, once its effects have settled. */
   onStep: () => void = () => {};
-  /** How far it moves with each look at it: a real one never stands still between two lines. */
-  lookMs = 0;
+  /** The step of each read of the time: a real clock always advances between two lines. */
+  stepMs = 0;
 
   /** @param startsAt the wall clock at the beginning, in milliseconds since the Unix epoch */
   constructor(startsAt = Date.UTC(2026, 0, 1)) {
@@ -35,7 +35,7 @@ export class ManualClock implements Clock {
   }
 
   now(): number {
-    this.#now += this.lookMs;
+    this.#now += this.stepMs;
     return this.#now;
   }
 
@@ -55,16 +55,16 @@ export class ManualClock implements Clock {
     return [...this.#dueAt.values()].reduce((sum, { callbacks }) => sum + callbacks.size, 0);
   }
 
-  /** In how many milliseconds the next timer falls due; `undefined` without one. */
+  /** The milliseconds until the next timer is due; `undefined` without one. */
   get nextTimerMs(): number | undefined {
     const next = this.#queue.first();
     return next && Math.max(0, next.dueAt - this.#now);
   }
 
   /**
-   * Time passes: every timer that falls due runs at its own time, and what it sets off settles before the next one.
+   * Lets time pass: every due timer runs at its own time, and its effects settle before the next one.
    *
-   * @throws TestKitError when timers go on without an end
+   * @throws TestKitError when timers continue without an end
    */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
@@ -76,7 +76,7 @@ export class ManualClock implements Clock {
       const [timer] = timers.callbacks;
       this.#remove(timer!, timers);
       this.#now = Math.max(this.#now, timers.dueAt);
-      // Not in the context of the test, which may hold a lock.
+      // Not in the async context of the test, which may hold a lock.
       inRootContext(timer!.callback);
       await settle();
       this.onStep();
@@ -84,8 +84,8 @@ export class ManualClock implements Clock {
     this.#now = Math.max(this.#now, end);
   }
 
-  /** The process stands still: time passes and no timer runs. Those that fell due are late, as after SIGSTOP. */
-  standStill(ms: number): void {
+  /** Blocks the process: time passes and no timer runs. Due timers fire late, as after SIGSTOP. */
+  block(ms: number): void {
     this.#now += ms;
   }
 

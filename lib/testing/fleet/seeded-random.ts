@@ -1,6 +1,6 @@
 import type { Random } from '../../kernel/util/clock.js';
 
-/** The same numbers for the same seed (mulberry32). */
+/** Returns the same numbers for the same seed (mulberry32). */
 export class SeededRandom implements Random {
   #state: number;
 
@@ -8,7 +8,7 @@ export class SeededRandom implements Random {
     this.#state = seed;
   }
 
-  /** Begins with `secret`, so that a test can look for it where it must not be. */
+  /** Starts with `secret`, so that a test can search for it in places where it must not be. */
   id(): string {
     return `secret${Math.floor(this.fraction() * 2 ** 32).toString(36)}`;
   }

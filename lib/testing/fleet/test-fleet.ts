@@ -14,37 +14,37 @@ import type { LockTelemetry } from '../../kernel/events/telemetry.js';
 import type { LockStores } from '../../kernel/lock-stores.js';
 import type { TestContext, TestPlace } from '../../nest/service-parts.js';
 
-/** Which time a fleet has. `manual`: it stands still until `advance()`. */
+/** The time of a fleet. `manual` only moves with `advance()`. */
 export type TestClock = 'real' | 'manual';
 
-/** How long `idle()` waits, in seconds of real time. */
+/** The time limit of `idle()`, in seconds of real time. */
 const IDLE_WITHIN_S = 5;
 
-/** How many commands the error of an endless advance() names. */
-const MAX_COMMANDS_TOLD = 3;
+/** Commands that the error of an endless advance() names. */
+const MAX_COMMANDS_NAMED = 3;
 
-/** Those with a name, as long as an application of theirs runs. */
+/** The named fleets, as long as one of their applications runs. */
 const fleets = sharedByCopies('test-fleets:1', () => new Map<string, TestFleet>());
 
 /** Applications of one process that compete for locks like the instances of one application. */
 export class TestFleet implements Surroundings {
   readonly clock: Clock;
-  /** The clock, if it is moved by hand. */
+  /** The clock, if the test moves it. */
   readonly manual: ManualClock | undefined;
-  /** What happened to the locks of the fleet. */
+  /** The log of the fleet. */
   readonly log: LockLog;
-  /** The lock services of the applications that run. */
+  /** The lock services of the running applications. */
   readonly instances: TestInstance[] = [];
   isDown = false;
   #joined = 0;
   #sent = 0;
-  /** How often each command was sent during the present call of advance(). */
-  #sentMeanwhile: Map<string, number> | undefined;
+  /** The count of each command during the current call of advance(). */
+  #sentByCommand: Map<string, number> | undefined;
   /** A Redis for each name of a lock service. */
   readonly #servers = new Map<string, MemoryServer>();
-  /** The clients that stand for other applications, by service and instance. */
+  /** Clients that act as other applications, by service and instance. */
   readonly #elsewhere = new Map<string, LockClient>();
-  /** All that runs, also what stands for other applications. */
+  /** All running instances, including the clients that act as other applications. */
   readonly #watched = new Map<TestInstance, LockClient>();
 
   constructor(
@@ -59,7 +59,7 @@ export class TestFleet implements Surroundings {
     this.log = new LockLog(() => clock.now() - beganAt);
   }
 
-  /** Whether its last application has closed. */
+  /** `true` if its last application has closed. */
   get hasEnded(): boolean {
     return this.#joined > 0 && this.instances.length === 0;
   }
@@ -77,19 +77,19 @@ export class TestFleet implements Surroundings {
           'RedisLockTestingModule.forRoot or withTestLocks.',
       );
     }
-    if (this.#sentMeanwhile) {
+    if (this.#sentByCommand) {
       throw new TestKitError(
         'alreadyAdvancing',
         `advance(${ms}) was called before an earlier call of it had ended. A fleet has one time: await each call.`,
       );
     }
-    const sent = (this.#sentMeanwhile = new Map<string, number>());
+    const sent = (this.#sentByCommand = new Map<string, number>());
     try {
       await this.manual.advance(ms);
     } catch (error) {
       throw error instanceof TestKitError && error.code === 'endless' ? withCommands(error, sent) : error;
     } finally {
-      this.#sentMeanwhile = undefined;
+      this.#sentByCommand = undefined;
     }
   }
 
@@ -98,7 +98,7 @@ export class TestFleet implements Surroundings {
     return entryOf(this.#servers, service, () => new MemoryServer(this.clock));
   }
 
-  /** A lock service of an application starts. @param instanceId the one that its options state */
+  /** Adds a lock service of an application. @param instanceId from its options */
   join(service: string, instanceId?: string): TestInstance {
     const instance = this.#create(service, instanceId ?? this.#freeName(service));
     this.instances.push(instance);
@@ -111,7 +111,7 @@ export class TestFleet implements Surroundings {
     client.closing.addEventListener('abort', () => void (clock.isClosing = true), { once: true });
   }
 
-  /** A client of its own on the server of the lock services with this name: it stands for another application. */
+  /** Returns a client of its own on the server of this service name: it acts as another application. */
   elsewhere(service: string, instanceId: string): LockClient {
     const id = `${service} ${instanceId}`;
     let client = this.#elsewhere.get(id);
@@ -132,7 +132,7 @@ export class TestFleet implements Surroundings {
     return client;
   }
 
-  /** Redis cannot be reached, or can be reached again. */
+  /** Makes Redis unreachable, or reachable again. */
   setDown(isDown: boolean): void {
     if (this.isDown === isDown) return;
     this.isDown = isDown;
@@ -144,16 +144,16 @@ export class TestFleet implements Surroundings {
 
   sent(command: TestCommand): void {
     this.#sent++;
-    const meanwhile = this.#sentMeanwhile;
-    if (!meanwhile) return;
+    const counts = this.#sentByCommand;
+    if (!counts) return;
     const text = describeCommand(command);
-    meanwhile.set(text, (meanwhile.get(text) ?? 0) + 1);
+    counts.set(text, (counts.get(text) ?? 0) + 1);
   }
 
   /**
-   * Resolves when nothing is under way but what waits for time, or for another holder.
+   * Resolves when nothing is in progress, except waits for time or for another holder.
    *
-   * @throws TestKitError that names what is under way, after 5 s of real time
+   * @throws TestKitError that names the pending commands, after 5 s of real time
    */
   async idle(): Promise<void> {
     const beganAt = process.uptime();
@@ -185,7 +185,7 @@ export class TestFleet implements Surroundings {
     );
   }
 
-  /** An application has closed. A fleet is forgotten with its last one. */
+  /** Removes an application that has closed. A fleet ends with its last one. */
   left(instance: TestInstance): void {
     this.#watched.delete(instance);
     const index = this.instances.indexOf(instance);
@@ -202,7 +202,7 @@ export class TestFleet implements Surroundings {
     return new TestInstance(instanceId, service, this.server(service), this, random);
   }
 
-  /** The services of the first application are `app-1`. */
+  /** Returns a free name: the services of the first application are `app-1`. */
   #freeName(service: string): string {
     const taken = this.instances.filter((each) => each.service === service).map(({ instanceId }) => instanceId);
     for (let number = 1; ; number++) if (!taken.includes(`app-${number}`)) return `app-${number}`;
@@ -210,7 +210,7 @@ export class TestFleet implements Surroundings {
 }
 
 /**
- * The fleet with this name, or a new one.
+ * Returns the fleet with this name, or a new one.
  *
  * @throws TestKitError if the one with this name has another clock
  */
@@ -230,7 +230,7 @@ export function fleetOf(name: string | undefined, kind: TestClock, startsAt?: nu
   return fleet;
 }
 
-/** How many releases have no answer yet, also if no caller waits for one. Looks at every lease. */
+/** Counts unanswered releases, even if no caller waits for them. Visits every lease. */
 function countReleasing({ deps: { active, orphanReleases } }: LockClient): number {
   return active.list().filter((hold) => hold.isReleased).length + orphanReleases.size;
 }
@@ -239,11 +239,14 @@ function describeCommand({ verb, resource, instanceId }: TestCommand): string {
   return `${verb} of "${resource}" by ${instanceId}`;
 }
 
-/** Adds what was sent most. */
+/** Adds the most frequent commands to an error. */
 function withCommands({ code, message }: TestKitError, sent: ReadonlyMap<string, number>): TestKitError {
-  const most = [...sent].sort(([, one], [, other]) => other - one).slice(0, MAX_COMMANDS_TOLD);
-  const told = most.map(([text, times]) => `${text} (${times} times)`).join(', ');
-  return new TestKitError(code, told === '' ? `${message} No command was sent.` : `${message} Sent most: ${told}.`);
+  const most = [...sent].sort(([, one], [, other]) => other - one).slice(0, MAX_COMMANDS_NAMED);
+  const frequent = most.map(([text, times]) => `${text} (${times} times)`).join(', ');
+  return new TestKitError(
+    code,
+    frequent === '' ? `${message} No command was sent.` : `${message} Sent most: ${frequent}.`,
+  );
 }
 
 /** A lock service of an application, in its fleet. */
@@ -251,7 +254,7 @@ export class FleetPlace implements TestPlace {
   readonly instance: TestInstance;
   readonly stores: LockStores;
   readonly telemetry: LockTelemetry;
-  /** Set once it has been created. */
+  /** Set after the creation of the client. */
   client: LockClient | undefined;
 
   constructor(

@@ -13,36 +13,36 @@ import {
   sendBy,
   type TestCommand,
   throughPath,
-  type Told,
+  type Describe,
 } from './commands.js';
 import type { PlannedFailure } from './failures.js';
 import type { MessageHealth, RollCalls, StoreListener } from '../../kernel/store/message-health.js';
 import type { StoreProbe } from '../../kernel/store/store-probe.js';
 
-/** The fleet of an instance, as the instance sees it. */
+/** The fleet, from the side of an instance. */
 export interface Surroundings {
   readonly clock: Clock;
   readonly isDown: boolean;
-  /** Every command is counted. */
+  /** Called for every command. */
   sent(command: TestCommand): void;
-  /** The application has closed. */
+  /** Called when the application has closed. */
   left(instance: TestInstance): void;
 }
 
-/** In so many turns of the microtask queue, an answer has reached its caller. */
+/** Turns of the microtask queue in which a reply reaches its caller. */
 const TURNS_OF_AN_ANSWER = 20;
 
 /** One lock service of one application, on the server of its fleet. */
 export class TestInstance implements CommandPath {
   readonly clock: InstanceClock;
   readonly stores: LockStores;
-  /** Stands before every command and message, if it is set. */
+  /** Called for every command and message, if it is set. */
   gate: Gate | undefined;
-  /** The lock service that its application injects. None for what stands for another application. */
+  /** The lock service that its application injects. Undefined for a client that acts as another application. */
   injected: object | undefined;
-  /** The commands that have no answer yet. */
+  /** The commands that have no reply yet. */
   readonly underWay = new Set<TestCommand>();
-  /** Without the path. */
+  /** The store behind the path. */
   readonly #inner: MemoryLockStore;
   readonly #failures: PlannedFailure[] = [];
   readonly #reconnected: (() => void)[] = [];
@@ -66,17 +66,17 @@ export class TestInstance implements CommandPath {
     };
   }
 
-  /** Lets the next command of a kind fail; after the failures that were planned before. */
+  /** Fails the next command of a kind, after the failures that were planned earlier. */
   fail(failure: PlannedFailure): void {
     this.#failures.push(failure);
   }
 
-  /** The failures that were planned, and have met no command. */
+  /** The planned failures that have hit no command. */
   get unmetFailures(): readonly PlannedFailure[] {
     return this.#failures;
   }
 
-  /** Redis no longer has a lease of this instance; the next waiter is granted the resource. */
+  /** Removes a lease of this instance from Redis, which grants the resource to the next waiter. */
   async drop(owner: LockOwner): Promise<void> {
     await this.#inner.release(owner);
   }
@@ -105,7 +105,7 @@ export class TestInstance implements CommandPath {
 
   deliver(resource: string, deliver: () => void): void {
     const execute = async (): Promise<void> => {
-      // The answer to the command that has set it off is first, so that a log tells the end before the beginning.
+      // The reply to the command that caused it arrives first, so that a log has the end before the next beginning.
       for (let turn = 0; turn < TURNS_OF_AN_ANSWER; turn++) await Promise.resolve();
       // The message is lost with the connection.
       if (!this.trouble()) deliver();
@@ -127,12 +127,12 @@ export class TestInstance implements CommandPath {
     this.#disconnected.push(listener);
   }
 
-  /** The connection is new: messages may have been missed. */
+  /** Opens a new connection: messages may have been missed. */
   reconnect(): void {
     for (const listener of this.#reconnected) listener();
   }
 
-  /** The connection is lost: messages are missed from now on. */
+  /** Drops the connection: messages are missed from now on. */
   disconnect(): void {
     for (const listener of this.#disconnected) listener();
   }
@@ -144,7 +144,7 @@ export class TestInstance implements CommandPath {
 
 const ofJob = (resource: string) => ({ verb: 'job', resource }) as const;
 
-const OF_JOBS: Told<JobStore, Exclude<keyof JobStore, 'refusal'>> = {
+const OF_JOBS: Describe<JobStore, Exclude<keyof JobStore, 'refusal'>> = {
   claim: ({ resource }, { owner }) => ({ resource, owner: owner.id }),
   // With a run, it releases the lock of the job.
   end: ({ resource, id }, { claim, run }) => ({
@@ -161,9 +161,9 @@ const OF_JOBS: Told<JobStore, Exclude<keyof JobStore, 'refusal'>> = {
   list: () => ofJob(''),
 };
 
-/** The clock of a fleet, as one of its lock services sees it. */
+/** The clock of a fleet for one of its lock services. */
 class InstanceClock implements Clock {
-  /** Set when the application closes: it must not wait for a time that stands still. */
+  /** Set when the application closes: it must not wait for a time that does not advance. */
   isClosing = false;
 
   constructor(private readonly clock: Clock) {}
@@ -185,8 +185,8 @@ class InstanceClock implements Clock {
 const by = ({ resource, id: owner }: Pick<LockOwner, 'resource' | 'id'>) => ({ resource, owner });
 const about = (resource: string) => ({ resource });
 
-/** What each command tells of itself. */
-const TOLD: Told<LockStore, LockCommand> = {
+/** Descriptions of the commands, from their arguments. */
+const TOLD: Describe<LockStore, LockCommand> = {
   acquire: (waiter, leaseMs, queueing) => ({ ...by(waiter), leaseMs, queueing: queueing !== undefined }),
   rotate: (owner, waiter, leaseMs) => ({ ...by(owner), leaseMs, queueing: true, next: waiter.id }),
   setDepth: (owner, depth, leaseMs) => ({ ...by(owner), depth, leaseMs }),
@@ -206,7 +206,7 @@ const TOLD: Told<LockStore, LockCommand> = {
 };
 
 const ROLL = () => ({ verb: 'roll', resource: '' }) as const;
-const TOLD_OF_ROLL_CALLS: Told<RollCalls, keyof RollCalls> = {
+const TOLD_OF_ROLL_CALLS: Describe<RollCalls, keyof RollCalls> = {
   call: ROLL,
   answer: ROLL,
   count: ROLL,
@@ -214,11 +214,11 @@ const TOLD_OF_ROLL_CALLS: Told<RollCalls, keyof RollCalls> = {
   connected: ROLL,
 };
 
-/** The lock store of one instance of a fleet: each command and each message passes the path of the instance. */
+/** The lock store of one instance of a fleet: each command and each message takes the path of the instance. */
 export class TestLockStore extends ForwardedLocks implements LockStore {
   readonly instanceId: string;
   readonly clientId: string;
-  /** Set where the store behind has it. */
+  /** Only set if the store behind has it. */
   keepPlaces?: (places: readonly KeptPlace[], sentAt: number) => Promise<readonly KeepReply[]>;
   hearing?: MessageHealth;
   readonly rollCalls?: RollCalls;
@@ -234,7 +234,7 @@ export class TestLockStore extends ForwardedLocks implements LockStore {
     this.#forwardKeeping();
   }
 
-  /** From now on, places are kept in one command, whose resource is the list of their names. */
+  /** Keeps places in one command from now on, whose resource is the list of their names. */
   #forwardKeeping(): void {
     const { inner, path } = this;
     const { keepPlaces, hearing } = inner;
@@ -271,7 +271,7 @@ export class TestLockStore extends ForwardedLocks implements LockStore {
     });
   }
 
-  // Properties, so that a test can replace what a store knows without a command.
+  // Properties, so that a test can replace knowledge that a store has without a command.
   fenceOf = (resource: string): string => this.inner.fenceOf(resource);
 
   trouble = (resource: string): LockStoreError | undefined => this.path.trouble() ?? this.inner.trouble(resource);

@@ -1,6 +1,6 @@
 import { brand } from '../../kernel/util/objects.js';
 
-/** What is wrong, for programs. */
+/** The reason, for programs. */
 export type TestKitErrorCode =
   | 'notOnKit'
   | 'realClock'
@@ -15,7 +15,7 @@ export type TestKitErrorCode =
   | 'lockOrder'
   | 'invalid';
 
-/** A function of the testing kit was called where it cannot work. The message says what to do. */
+/** A function of the testing kit was called where it cannot work. The message has the way out. */
 export class TestKitError extends Error {
   override readonly name = 'TestKitError';
 

@@ -7,12 +7,12 @@ import { declaredLockServices } from '../../nest/decorators/method.js';
 import type { RedisLockService } from '../../nest/redis-lock.service.js';
 import { DEFAULT_NAME } from '../../nest/tokens.js';
 
-/** What decorated methods call of a lock service. */
+/** The methods of a lock service that decorated methods call. */
 const CALLED = ['using', 'semaphore', 'campaign', 'runSingleton'] as const satisfies (keyof RedisLockService)[];
 
 /**
- * Lets the decorated methods of an object that was made by `new` run under these locks. Without it, a call of such a
- * method is a `LockModuleMissingError`: a test that forgot the lock must not pass.
+ * Lets the decorated methods of an object that you created by `new` run under these locks. Without it, calling such a
+ * method throws `LockModuleMissingError`: a test that forgot the lock must not pass.
  *
  * ```ts
  * const shop = bindLocks(new Shop(), passThroughLocks());
@@ -25,8 +25,8 @@ const CALLED = ['using', 'semaphore', 'campaign', 'runSingleton'] as const satis
  * @param object of a class with decorated methods; a later call binds it to other locks
  * @param locks the lock service, or several by name: `{ default: locks, billing: otherLocks }`
  * @returns the object
- * @throws InvalidLockOptionsError when the object has no decorated methods or is frozen, a lock service is missing or not used, or
- *   a value is no lock service; then nothing was bound
+ * @throws InvalidLockOptionsError when the object has no decorated methods or is frozen, a lock service is missing or
+ *   not used, or a value is no lock service; then nothing was bound
  */
 export function bindLocks<T extends object>(
   object: T,
@@ -40,7 +40,7 @@ export function bindLocks<T extends object>(
     const example = [...properties.keys()].map((each) => `${plainKey(each)}: locks`).join(', ');
     throw invalid(
       'locks',
-      `${name} has methods that use the lock service ${quote(used)}, and bindLocks was not told it. ` +
+      `${name} has methods that use the lock service ${quote(used)}, and bindLocks did not get it. ` +
         `Call bindLocks(object, { ${example} }).`,
     );
   }
@@ -67,7 +67,7 @@ function isDefinable(object: object, property: symbol): boolean {
   return Object.getOwnPropertyDescriptor(object, property)?.configurable ?? Object.isExtensible(object);
 }
 
-/** The properties in which the decorated methods look for their lock services, by name. */
+/** Returns the properties in which the decorated methods find their lock services, by name. */
 function propertiesOf(object: unknown): ReadonlyMap<string, symbol> {
   if (!isObject(object)) {
     const what = typeof object === 'function' ? 'a class: pass new ' + (object.name || 'Class') + '(...)' : undefined;
@@ -84,7 +84,7 @@ function propertiesOf(object: unknown): ReadonlyMap<string, symbol> {
 
 function byName(locks: unknown): Readonly<Record<string, RedisLockService>> {
   const isPlain = isObject(locks) && [Object.prototype, null].includes(Object.getPrototypeOf(locks) as object | null);
-  // A mock has functions where a list by name has lock services.
+  // A mock has functions in place of lock services by name.
   const isMock = isPlain && Object.values(locks).some((value) => typeof value === 'function');
   if (!isPlain || isMock) throw invalid('locks', `locks must be a lock service, ${missingOf(locks)}`);
   for (const [name, service] of Object.entries(locks)) {

@@ -29,8 +29,8 @@ import { MemoryServer } from '../../memory/memory-server.js';
 import { type Clock, type Random, SystemRandom, type Timer } from '../../kernel/util/clock.js';
 
 /**
- * Those options of `RedisLockModule.forRoot` that decide which calls are refused, and what a call tells. Pass what your
- * application passes, where a test depends on it.
+ * The options of `RedisLockModule.forRoot` that decide which calls are refused, and the contents of events and errors.
+ * Pass your application's values if a test depends on them.
  */
 export interface PassThroughOptions
   extends
@@ -53,7 +53,7 @@ export interface PassThroughOptions
       | 'suspiciousNames'
     > {}
 
-/** What operators see as the holder. */
+/** The holder in errors and logs. */
 const INSTANCE_ID = 'unit-test';
 
 const PASS_THROUGH_OPTIONS = new OptionTable({
@@ -66,29 +66,29 @@ const PASS_THROUGH_OPTIONS = new OptionTable({
  * Returns a lock service for unit tests that lets every call pass: `new Shop(passThroughLocks())`. It is complete: each
  * method of `RedisLockService` works, and refuses bad names and options as in production.
  *
- * - No call waits, also where another one holds the resource: it excludes nothing. To test that, use
+ * - No call waits, even if another one holds the resource: it excludes nothing. To test that, use
  *   `RedisLockTestingModule`.
  * - No lease ends before its release. Fencing tokens grow.
- * - `assertLocked()` and `currentOrThrow()` are satisfied, also outside of any lock.
+ * - `assertLocked()` and `currentOrThrow()` succeed, even outside of any lock.
  * - `campaign()` leads at once, and `runSingleton()` runs the work.
- * - `inspect()` and `list()` show what is held. Of holders that would exclude each other, they show the first one.
+ * - `inspect()` and `list()` show the current holders. If several would exclude each other, they show the first one.
  *
  * It has no timers and no connections, so it needs no shutdown.
  *
- * @param given what your application passes to the module, where the test depends on it
+ * @param given the module options of your application, if the test depends on them
  * @throws InvalidLockOptionsError when an option is invalid
  */
 export function passThroughLocks(given: PassThroughOptions = {}): RedisLockService {
   PASS_THROUGH_OPTIONS.check('passThroughLocks', given);
   const { service = DEFAULT_NAME, transactions, ...options } = PASS_THROUGH_OPTIONS.filled(given);
-  const server = new PassThroughServer(STANDING_CLOCK);
+  const server = new PassThroughServer(STOPPED_CLOCK);
   const client = new PassThroughClient(server, {
     defaults: resolveLockDefaults(given),
     ...pick(options, 'observers', 'group', 'labelGroups', 'suspiciousNames'),
     transactions,
     service,
   });
-  // Grants every tick, also one that has run already.
+  // Grants every tick, even one that has run already.
   const claims: JobClaims = {
     claim: async (_tick, { owner, leaseMs }) => {
       return { status: 'granted', fencingToken: server.grant(owner, leaseMs), attempt: 1 };
@@ -108,10 +108,10 @@ const ASSUMED = 'unit-test';
 
 type ScriptName = Parameters<MemoryServer['run']>[0];
 
-/** A server in memory where no owner is in the way of another one. */
+/** A server in memory where no owner blocks another one. */
 class PassThroughServer extends MemoryServer {
   override run(name: ScriptName, [lock = '', ...keys]: readonly string[], args: readonly (string | number)[]): unknown {
-    // Time stands still, so what is kept for `minHoldMs` would be kept for ever.
+    // Time does not advance, so a retained lock would stay forever.
     const script = name === 'retain' ? 'release' : name;
     // A watcher finds nothing there.
     const aside = asideKey(args[0]);
@@ -127,7 +127,7 @@ class PassThroughServer extends MemoryServer {
   }
 }
 
-/** The key of an owner that found the resource taken. Nothing shows what is held there. */
+/** The key of an owner that found the resource taken. Nothing shows what it holds. */
 function asideKey(ownerId: unknown): string {
   return `aside:${String(ownerId)}`;
 }
@@ -141,10 +141,10 @@ class PassThroughClient extends LockClient {
     options: Omit<LockClientOptions, 'store' | 'clock' | 'random'>,
   ) {
     const store = new MemoryLockStore({ instanceId: INSTANCE_ID, server });
-    super({ ...options, store, clock: STANDING_CLOCK, random: NO_CHANCE });
+    super({ ...options, store, clock: STOPPED_CLOCK, random: NO_CHANCE });
   }
 
-  /** It has nothing to close: time stands still, so a shutdown could not wait for work either. */
+  /** Closes nothing: time does not advance, so a shutdown could not wait for work either. */
   override async shutdown(): Promise<void> {}
 
   protected override createQueues(runtime: Runtime): LocalQueues {
@@ -156,19 +156,19 @@ class PassThroughClient extends LockClient {
   }
 
   protected override leaseFor(resource = ASSUMED): Lease {
-    const standing = this.#assumed.get(resource);
-    if (standing?.isHeld()) return standing;
+    const assumed = this.#assumed.get(resource);
+    if (assumed?.isHeld()) return assumed;
     const lease = this.#pass(resource, resolveLockOptions(undefined, this.deps.defaults), asideKey);
     this.#assumed.set(resource, lease);
     return lease;
   }
 
-  /** Not by a promise: a caller that has not waited may ask for it. */
+  /** Synchronous, because a caller that has not awaited may ask for it. */
   #pass(resource: string, options: ResolvedLockOptions, keyOf?: typeof asideKey): SingleLease {
     const owner = createOwner(resource, options, this.deps);
-    const now = STANDING_CLOCK.now();
+    const now = STOPPED_CLOCK.now();
     const fencingToken = this.server.grant(owner, options.leaseMs, keyOf?.(owner.id));
-    const storeLease = new StoreLease(owner, fencingToken, now, options, STANDING_CLOCK, now);
+    const storeLease = new StoreLease(owner, fencingToken, now, options, STOPPED_CLOCK, now);
     return this.leases.hold({ storeLease, attempts: 1, waitedMs: 0, grantedAt: now }, options);
   }
 }
@@ -183,10 +183,10 @@ class PassThroughQueues extends LocalQueues {
 const NO_TIMER: Timer = { cancel() {} };
 
 /**
- * Time stands still for leases and waits, so no lease ends and no timer keeps the process alive. What is due at once
- * is called at once. The date is that of the process, or of its fake timers.
+ * Time does not advance for leases and waits, so no lease ends and no timer keeps the process alive. Timers without a
+ * delay fire at once. The date is the process's, or from its fake timers.
  */
-const STANDING_CLOCK: Clock = {
+const STOPPED_CLOCK: Clock = {
   now: () => 0,
   wallNow: () => Date.now(),
   setTimer(callback, delayMs) {

@@ -50,14 +50,14 @@ describe('readers of one process', () => {
 
   it.each([0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 7, 9])(
     'are all let in, also where the time to share ends between two looks at the clock (%s ms apart)',
-    async (lookMs) => {
+    async (stepMs) => {
       const writer = await b.locks.acquire('stock', WRITE);
       const waiting = Array.from({ length: 12 }, () => track(read()));
       await settle();
-      world.clock.lookMs = lookMs;
+      world.clock.stepMs = stepMs;
       await writer.release();
       await world.clock.advance(2_000);
-      world.clock.lookMs = 0;
+      world.clock.stepMs = 0;
       expect(waiting.map(({ state }) => state)).toEqual(Array(12).fill('fulfilled'));
     },
   );
@@ -115,7 +115,7 @@ describe('readers of one process', () => {
 
     it('when the process stood still, whoever notices first; and the next ones ask Redis', async () => {
       const [one, two] = await Promise.all([read(), read()]);
-      world.clock.standStill(40_000);
+      world.clock.block(40_000);
       expect(one!.isHeld()).toBe(false);
       expect(two!.remainingMs()).toBe(0);
       const next = await read();

@@ -87,7 +87,7 @@ describe('calls of several instances that wait for each other', () => {
       nested(a, 'x', 'y');
       nested(b, 'y', 'x');
       await pass(WAIT_MS - 1_100);
-      world.clock.standStill(2_000);
+      world.clock.block(2_000);
       await pass(100);
       expectInTime(errorsOf(a)[0]);
     });

@@ -55,7 +55,7 @@ describe('DeadlockWatch', () => {
 
   it('asks nothing where the process stood still until the wait was over', async () => {
     watch.watch(callOf(1_000));
-    clock.standStill(1_000);
+    clock.block(1_000);
     await clock.advance(1);
     expect(asked).toEqual([]);
   });

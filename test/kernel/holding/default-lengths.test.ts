@@ -32,7 +32,7 @@ describe('with the default lengths', () => {
   it.each(AGES)('no lease is lost to an event loop that is blocked for 8 s, %d ms after a renewal', async (ageMs) => {
     const lease = await a.locks.acquire('stock');
     await world.clock.advance(leaseMs / 3 + ageMs);
-    world.clock.standStill(8_000);
+    world.clock.block(8_000);
     await settle();
     expect(lease.isHeld()).toBe(true);
     expect(await lease.verify()).toBe(true);

@@ -34,7 +34,7 @@ describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms'
   });
 
   /** It stops now and goes on later. Meanwhile the other one gets the lock, as soon as it is free. */
-  async function standStill(): Promise<Lease> {
+  async function block(): Promise<Lease> {
     clock.stop();
     const waiting = track(b.locks.acquire('stock', TERMS));
     await world.clock.advance(pauseMs);
@@ -53,7 +53,7 @@ describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms'
 
   it('while its command is on its way: the grant is over when it is read, and is asked for again', async () => {
     const acquiring = track(a.locks.acquire('stock', TERMS));
-    const next = await standStill();
+    const next = await block();
     expect(acquiring.state).toBe('pending');
     await next.release();
     await settle();
@@ -72,7 +72,7 @@ describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms'
     controller.abort();
     clock.stop();
     await holder.release(); // grants it to the one who has given up
-    const next = await standStill();
+    const next = await block();
     expect(waiting.error).toMatchObject({ code: 'LOCK_ABORTED' });
     expect(a.store.grants).not.toHaveLength(0);
     await nothingIsLeft(next);

@@ -28,7 +28,7 @@ describe('the error of a lease that was not renewed in time', () => {
     const lease = await a.locks.acquire('stock', { leaseMs: LEASE_MS });
     const { signal } = lease;
     await world.clock.advance(500);
-    world.clock.standStill(5_000);
+    world.clock.block(5_000);
     if (timers) await world.clock.advance(0);
     expect(lossOf(lease)).toBe(
       'The lease of "stock" is no longer held: no renewal was confirmed before its deadline, because the event loop ' +
@@ -42,7 +42,7 @@ describe('the error of a lease that was not renewed in time', () => {
     const lease = await a.locks.acquire('stock', { leaseMs: LEASE_MS });
     a.store.next('renew', lostOnTheWay);
     await world.clock.advance(1_000);
-    world.clock.standStill(LEASE_MS);
+    world.clock.block(LEASE_MS);
     expect(lossOf(lease)).toMatch(/blocked for at least 2.8 s/);
   });
 
@@ -68,7 +68,7 @@ describe('the error of a lease that was not renewed in time', () => {
   it('does not blame a standstill that was over before the last confirmed renewal', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: LEASE_MS });
     await world.clock.advance(500);
-    world.clock.standStill(1_900);
+    world.clock.block(1_900);
     await world.clock.advance(100); // late, and confirmed
     expect(lease.isHeld()).toBe(true);
     a.store.all(lostOnTheWay);

@@ -37,7 +37,7 @@ describe('losing a lease', () => {
   it('is seen by isHeld() itself when the process stood still and the timers are late', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: LEASE_MS });
     const { signal } = lease;
-    world.clock.standStill(LEASE_MS);
+    world.clock.block(LEASE_MS);
     expect(signal.aborted).toBe(false); // no timer has run yet
     expect(lease.isHeld()).toBe(false);
     expect(signal.aborted).toBe(true);
@@ -48,7 +48,7 @@ describe('losing a lease', () => {
     const reply = gate();
     a.store.next('renew', repliedWhen(reply.opened));
     await world.clock.advance(1_000); // it is sent, and would be good until 1000 + DEADLINE_MS
-    world.clock.standStill(DEADLINE_MS - 500);
+    world.clock.block(DEADLINE_MS - 500);
     reply.open();
     await settle();
     expect(lease.isHeld()).toBe(false);
@@ -57,7 +57,7 @@ describe('losing a lease', () => {
 
   it('sends no renewal once the deadline has passed, whatever timer comes first', async () => {
     await a.locks.acquire('stock', { leaseMs: LEASE_MS });
-    world.clock.standStill(LEASE_MS);
+    world.clock.block(LEASE_MS);
     await world.clock.advance(LEASE_MS * 10);
     expect(a.store.sent('renew')).toEqual([]);
   });

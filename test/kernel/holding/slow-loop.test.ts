@@ -16,12 +16,12 @@ describe('a process that stands still', () => {
   const told = () => eventsOf(a, 'eventLoopBlocked');
 
   /** What is told of a standstill that begins so long after the grant. */
-  async function standStill(atMs: number, forMs: number) {
+  async function block(atMs: number, forMs: number) {
     world = new LockWorld();
     a = world.instance('a');
     const lease = await a.locks.acquire('order:7', { leaseMs: LEASE_MS });
     await world.clock.advance(atMs);
-    world.clock.standStill(forMs);
+    world.clock.block(forMs);
     await world.clock.advance(1);
     expect(told().length).toBeLessThan(2);
     return { lease, event: told()[0] };
@@ -30,7 +30,7 @@ describe('a process that stands still', () => {
   it('for longer than a third of a lease is told, whenever it begins', async () => {
     // Three renewals, in steps that meet no timer.
     for (let atMs = 0; atMs < LEASE_MS; atMs += 97) {
-      const { lease, event } = await standStill(atMs, LEASE_MS / 3 + 1);
+      const { lease, event } = await block(atMs, LEASE_MS / 3 + 1);
       const leftMs = Math.max(0, lease.remainingMs());
       expect({ atMs, lost: !lease.isHeld() }).toEqual({ atMs, lost: false });
       expect({ atMs, event }).toMatchObject({ atMs, event: { resource: 'order:7', leaseMs: LEASE_MS } });
@@ -44,7 +44,7 @@ describe('a process that stands still', () => {
 
   it('for less than a quarter of each lease is not told, whenever it begins', async () => {
     for (let atMs = 0; atMs < LEASE_MS; atMs += 97) {
-      const { event } = await standStill(atMs, LEASE_MS / 4);
+      const { event } = await block(atMs, LEASE_MS / 4);
       expect({ atMs, event }).toEqual({ atMs, event: undefined });
     }
   });
@@ -58,7 +58,7 @@ describe('a process that stands still', () => {
       await a.locks.acquire(resource, { leaseMs });
     }
     await world.clock.advance(900);
-    world.clock.standStill(1_200);
+    world.clock.block(1_200);
     await world.clock.advance(1);
     expect(told()).toMatchObject([{ resource: 'faster', group: 'faster', mode: 'exclusive', leaseMs: 2_900 }]);
     expect(told()[0]!.leftMs).toBeCloseTo(2_900 * 0.99 - 2 - 2_100, -1);
@@ -69,7 +69,7 @@ describe('a process that stands still', () => {
     await a.locks.acquire('slow', { leaseMs: 60_000 });
     await a.locks.acquire('fixed', { leaseMs: 1_000, watchdog: false });
     await world.clock.advance(9_000);
-    world.clock.standStill(9_000);
+    world.clock.block(9_000);
     await world.clock.advance(60_000);
     expect(told()).toEqual([]);
   });

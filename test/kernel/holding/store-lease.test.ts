@@ -52,7 +52,7 @@ describe('a store lease', () => {
       const storeLease = start();
       const renewal = sent(storeLease, 1_000);
       expect(deadlineOf(storeLease)).toBe(LEASE_MS - DRIFT_MS);
-      clock.standStill(2_000);
+      clock.block(2_000);
       await renewal.confirm();
       expect(deadlineOf(storeLease)).toBe(1_000 + LEASE_MS - DRIFT_MS);
     });
@@ -95,7 +95,7 @@ describe('a store lease', () => {
     it('is not set back by an older confirmation that comes after a newer one', async () => {
       const storeLease = start();
       const [first, second] = [sent(storeLease, 1_000), sent(storeLease, 2_000)];
-      clock.standStill(2_100);
+      clock.block(2_100);
       await second.confirm();
       await first.confirm();
       expect(deadlineOf(storeLease)).toBe(2_000 + LEASE_MS - DRIFT_MS);
@@ -139,7 +139,7 @@ describe('a store lease', () => {
     ])('is not revived by a confirmation %s it ended', async (_, lateMs) => {
       const storeLease = start();
       const renewal = sent(storeLease, 1_000);
-      clock.standStill(LEASE_MS - DRIFT_MS + lateMs);
+      clock.block(LEASE_MS - DRIFT_MS + lateMs);
       await renewal.confirm();
       expect(deadlineOf(storeLease)).toBe(LEASE_MS - DRIFT_MS);
     });
@@ -147,7 +147,7 @@ describe('a store lease', () => {
     it('is not revived either when a shorter one had ended it', async () => {
       const storeLease = start();
       const [short, long] = [sent(storeLease, 100, 200), sent(storeLease, 150)];
-      clock.standStill(300);
+      clock.block(300);
       await long.confirm();
       await short.confirm();
       expect(deadlineOf(storeLease)).toBe(100 + 200 - 4);
@@ -173,18 +173,18 @@ describe('a store lease', () => {
 
     it('no more once it has ended, also where it is younger than 10 ms', () => {
       const storeLease = start({}, begin - (LEASE_MS - DRIFT_MS) + 5);
-      clock.standStill(4);
+      clock.block(4);
       expect(storeLease.mayHandOverTo(terms())).toBe(true);
-      clock.standStill(1);
+      clock.block(1);
       expect(storeLease.mayHandOverTo(terms())).toBe(false);
     });
 
     it('within 10 ms of its beginning, which is when it was granted', () => {
       const storeLease = start({}, begin - 500);
-      clock.standStill(9);
+      clock.block(9);
       expect(storeLease.mayHandOverTo(terms())).toBe(true);
       expect(storeLease.mayHandOverTo(terms({ strictOrder: true }))).toBe(false);
-      clock.standStill(1);
+      clock.block(1);
       expect(storeLease.mayHandOverTo(terms())).toBe(false);
     });
 

@@ -44,7 +44,7 @@ describe('the renewals of many leases', () => {
   it('go out with the nearest deadline first, of those that are late', async () => {
     await acquire(RENEWALS_AT_ONCE, { leaseMs: 30_000 }, 'long');
     await acquire(2, { leaseMs: 12_600 }, 'short');
-    world.clock.standStill(10_000); // all are due, the short ones for longest
+    world.clock.block(10_000); // all are due, the short ones for longest
     await world.clock.advance(0);
     const sent = a.store.sent('renew').map(({ resource }) => resource);
     expect(sent.slice(0, 2).toSorted()).toEqual(['short:0', 'short:1']);

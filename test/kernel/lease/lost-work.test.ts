@@ -31,7 +31,7 @@ describe.each<[string, (a: Instance, options: Options, work: Work) => Promise<un
   });
 
   /** Blocks the event loop for longer than the lease. */
-  const lose = (): void => world.clock.standStill(LOCK_DEFAULTS.leaseMs);
+  const lose = (): void => world.clock.block(LOCK_DEFAULTS.leaseMs);
 
   it('rejects with the loss, which has the result of the finished work', async () => {
     const work = call(a, undefined, async () => {

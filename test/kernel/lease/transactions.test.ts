@@ -254,7 +254,7 @@ describe('a lock that is acquired inside of a transaction', () => {
     it('is refused once the lease is lost, so that the transaction is rolled back', async () => {
       const transaction = scope.run(async () => {
         await sell();
-        world.clock.standStill(LOCK_DEFAULTS.leaseMs);
+        world.clock.block(LOCK_DEFAULTS.leaseMs);
         await sell();
       });
       await expect(transaction).rejects.toMatchObject({ code: 'LEASE_LOST', reason: 'notRenewed' });

@@ -42,7 +42,7 @@ describe.each(['using', 'await using'] as const)('%s', (syntax) => {
   it('does not begin the work when the process stood still for longer than the lease before it', async () => {
     // Between the grant and the work: here in an observer.
     a.locks.observers.add(({ type }) => {
-      if (type === 'acquired') world.clock.standStill(LOCK_DEFAULTS.leaseMs);
+      if (type === 'acquired') world.clock.block(LOCK_DEFAULTS.leaseMs);
     });
     let began = false;
     const work = run(async () => void (began = true));

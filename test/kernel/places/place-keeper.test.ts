@@ -132,7 +132,7 @@ describe('the places of a process in the queues of the store', () => {
     });
   });
 
-  it('last from when they were kept, not from when the answer was read: two standstills of the process cost none', async () => {
+  it('last from when they were kept, not from when the answer was read: two blockers of the process cost none', async () => {
     const leaseMs = 600;
     const clock = new ProcessClock(world.clock, 0, 1);
     const random = new SeededRandom(1);
@@ -143,21 +143,21 @@ describe('the places of a process in the queues of the store', () => {
     await settle();
     const second = wait('stock', { leaseMs }, world.instance('in time'));
     await settle();
-    const standStill = (ms: number) => {
+    const block = (ms: number) => {
       clock.stop();
       world.clock.setTimer(() => clock.continue(), ms);
     };
     // The answer that the place is kept is read late. The next command is due all the same, and late itself.
     b.store.next('keep', async (execute) => {
       const replies = await execute();
-      standStill(190);
+      block(190);
       await new Promise<void>((resolve) => clock.whenAwake(resolve));
       return replies;
     });
     await world.clock.advance(249 + 190 + 245);
     // Where the time counted from the answer, it would be due in a moment, and the place over before this ends.
     expect(sent('keep')).toHaveLength(2);
-    standStill(190);
+    block(190);
     await world.clock.advance(180);
     await holder.release();
     await world.clock.advance(20);

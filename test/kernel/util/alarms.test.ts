@@ -153,7 +153,7 @@ describe('alarms', () => {
 
   it('that are late ring all together, the oldest first', async () => {
     for (const ms of [30, 10, 20]) set(alarm(`${ms}`), ms);
-    clock.standStill(1_000);
+    clock.block(1_000);
     await clock.advance(0);
     expect(rung).toEqual([
       ['10', 1_000],
@@ -174,7 +174,7 @@ describe('alarms', () => {
     };
     const [one, two] = [await connect(), await connect()];
     /** The answer comes in time, and the process is not there to read it. */
-    const standStill = (name: string, { here, there }: typeof one, then: () => void): void => {
+    const block = (name: string, { here, there }: typeof one, then: () => void): void => {
       const alarm = alarmThat(() => happened.push(`${name} rang`));
       real.setIn(alarm, 20);
       here.once('data', () => {
@@ -188,7 +188,7 @@ describe('alarms', () => {
     // From a phase of the event loop that its timers follow. The second time it is the phase that reads.
     await settle();
     await new Promise<void>((resolve) => {
-      standStill('one', one, () => standStill('two', two, () => real.setIn(alarmThat(resolve), 20)));
+      block('one', one, () => block('two', two, () => real.setIn(alarmThat(resolve), 20)));
     });
     for (const { here } of [one, two]) here.destroy();
     server.close();

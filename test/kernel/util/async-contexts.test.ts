@@ -34,7 +34,7 @@ describe('the async context of a callback', () => {
     it('when another request finds that the lease is lost', async () => {
       const lease = await request.run('holder', () => a.locks.acquire('stock', { leaseMs: LEASE_MS }));
       lease.signal.addEventListener('abort', look);
-      world.clock.standStill(LEASE_MS);
+      world.clock.block(LEASE_MS);
       expect(request.run('other', () => lease.isHeld())).toBe(false);
       expect(seen).toEqual(['holder']);
     });
@@ -62,7 +62,7 @@ describe('the async context of a callback', () => {
       await request.run('first', () => first.release());
       const second = await waiting;
       second.signal.addEventListener('abort', look);
-      world.clock.standStill(LEASE_MS);
+      world.clock.block(LEASE_MS);
       request.run('other', () => second.isHeld());
       expect(seen).toEqual(['second']);
     });
@@ -70,7 +70,7 @@ describe('the async context of a callback', () => {
     it('of several resources, too', async () => {
       const lease = await request.run('holder', () => a.locks.acquire(['stock', 'price'], { leaseMs: LEASE_MS }));
       lease.signal.addEventListener('abort', look);
-      world.clock.standStill(LEASE_MS);
+      world.clock.block(LEASE_MS);
       request.run('other', () => lease.isHeld());
       expect(seen).toEqual(['holder']);
     });
@@ -100,7 +100,7 @@ describe('the async context of a callback', () => {
       await settle();
       await request.run('other', () =>
         a.locks.using('other', { leaseMs: 2 * LEASE_MS }, async () => {
-          world.clock.standStill(LEASE_MS);
+          world.clock.block(LEASE_MS);
           (own as { isHeld(): boolean }).isHeld();
         }),
       );
@@ -141,7 +141,7 @@ describe('the async context of a callback', () => {
         a.locks.campaign('mailer', { leaseMs: LEASE_MS, onElected: look }),
       );
       await leadership.whenElected();
-      world.clock.standStill(LEASE_MS);
+      world.clock.block(LEASE_MS);
       request.run('other', () => leadership.isLeader());
       await world.clock.advance(2 * LEASE_MS);
       expect(leadership.isLeader()).toBe(true);

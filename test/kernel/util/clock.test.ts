@@ -119,7 +119,7 @@ describe('the clock of a process', () => {
   it('takes a pause between the two looks for neither', () => {
     const wallMs = machine.wallMs.bind(machine);
     machine.wallMs = () => {
-      machine.awake.standStill(500);
+      machine.awake.block(500);
       machine.wallMs = wallMs;
       return wallMs();
     };
@@ -149,13 +149,13 @@ describe('the clock of a process', () => {
 
   describe('where the process stands still while it asks for the uptime', () => {
     /** For half a second each, before the answer or after it. */
-    const standStill = (times: number, when: 'before' | 'after'): void => {
+    const block = (times: number, when: 'before' | 'after'): void => {
       const uptimeSeconds = machine.uptimeSeconds.bind(machine);
       machine.uptimeSeconds = () => {
         const isStill = times-- > 0;
-        if (isStill && when === 'before') machine.awake.standStill(500);
+        if (isStill && when === 'before') machine.awake.block(500);
         const seconds = uptimeSeconds();
-        if (isStill && when === 'after') machine.awake.standStill(500);
+        if (isStill && when === 'after') machine.awake.block(500);
         return seconds;
       };
     };
@@ -164,7 +164,7 @@ describe('the clock of a process', () => {
     it.each(['before', 'after'] as const)('counts the whole of a suspend (%s the answer)', (when) => {
       const start = machine.awake.now();
       machine.suspend(3_000);
-      standStill(1, when);
+      block(1, when);
       passed();
       expect(passed()).toBeGreaterThanOrEqual(inTruth() - start - 1);
       expect(passed()).toBeLessThanOrEqual(inTruth() - start + 20);
@@ -173,7 +173,7 @@ describe('the clock of a process', () => {
     it.each(['before', 'after'] as const)(
       'counts the whole of the first suspend after that (%s the answer)',
       (when) => {
-        standStill(1, when);
+        block(1, when);
         clock = new SystemClock(machine, 0);
         begin = clock.now();
         const start = machine.awake.now();

@@ -84,14 +84,14 @@ describe('the log of leases', () => {
   it('that were in danger while the process stood still', async () => {
     await a.locks.acquire('order:7', { leaseMs: 3_000 });
     await world.clock.advance(500);
-    world.clock.standStill(1_900);
+    world.clock.block(1_900);
     await world.clock.advance(1);
     expect(log.at('warn')).toEqual([
       'The event loop was blocked for at least 1.6 s. The lease of "order:7" (leaseMs: 3000) was not renewed during that time, ' +
         'and has 568 ms left. Keep synchronous work short, give the process more CPU, or raise leaseMs. ' +
         'See docs/operations/logs.md#the-event-loop-is-blocked.',
     ]);
-    world.clock.standStill(5_000);
+    world.clock.block(5_000);
     await world.clock.advance(60_000);
     expect(log.at('warn')).toEqual([
       expect.any(String),

@@ -9,7 +9,7 @@ import { TcpProxy } from '../../support/network/tcp-proxy.js';
 const ATTEMPT_MS = 300;
 
 /** What synchronous work does to a process, or a container with too little CPU. */
-function standStill(ms = 2 * ATTEMPT_MS): void {
+function block(ms = 2 * ATTEMPT_MS): void {
   for (const from = performance.now(); performance.now() < from + ms;);
 }
 
@@ -77,7 +77,7 @@ describe('a process that stands still for longer than attemptTimeoutMs, while Re
     // A script that Redis does not know is sent a second time, and its answer comes later.
     await callAll('before', () => undefined);
     events.length = 0;
-    const outcomes = await callAll('then', standStill);
+    const outcomes = await callAll('then', block);
     expect(outcomes.filter(({ status }) => status === 'rejected')).toEqual([]);
     expect(outcomes[4]).toMatchObject({ value: { resource: 'then tried' } });
     const told = new Set(events.map(({ type }) => type));
@@ -91,7 +91,7 @@ describe('a process that stands still for longer than attemptTimeoutMs, while Re
     const waiting = waiter.locks.acquire('stock', { waitMs: 2 * ATTEMPT_MS });
     await untilQueued(holder, 'stock', waiter);
     const released = lease.release();
-    standStill(4 * ATTEMPT_MS);
+    block(4 * ATTEMPT_MS);
     expect((await waiting).isHeld()).toBe(true);
     await released;
   });

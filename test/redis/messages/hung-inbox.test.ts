@@ -217,13 +217,13 @@ describe('a connection for messages', () => {
       };
 
       it('answers nobody, which is told with its begin, or runs a script, and is silent or says that it is busy', async () => {
-        const standstills = [pauses, runsSilentScript, runsBusyScript];
+        const blockers = [pauses, runsSilentScript, runsBusyScript];
         await Promise.all(
-          standstills.map(async (standStill, index) => {
+          blockers.map(async (block, index) => {
             const at = admins[index]!();
             const listener = await listen({ connection: servers[index]!().url });
             await untilProbed(1, at);
-            await standStill(listener, at);
+            await block(listener, at);
             await untilProbed(3, at);
             await expectSound(listener);
           }),

@@ -140,16 +140,16 @@ describe('the quarantine after a restart', () => {
       await acquire();
       restart();
       await expect(acquire()).rejects.toThrow(RestartQuarantineError);
-      clock.standStill(PAUSE_MS);
+      clock.block(PAUSE_MS);
       expect(await acquire()).toBe('granted');
     });
 
     it('over the restart itself: it waits for what is left since the restart, and not for ever', async () => {
       const { acquire, restart, clock } = worldOf();
       await acquire();
-      clock.standStill(PAUSE_MS);
+      clock.block(PAUSE_MS);
       restart(); // a second before it goes on
-      clock.standStill(1_000);
+      clock.block(1_000);
       await expect(acquire()).rejects.toThrow(RestartQuarantineError);
       await clock.advance(MAX_LEASE_MS - 2_000);
       await expect(acquire()).rejects.toThrow(RestartQuarantineError);
@@ -162,7 +162,7 @@ describe('the quarantine after a restart', () => {
       await acquire();
       restart();
       await expect(acquire()).rejects.toThrow(RestartQuarantineError);
-      clock.standStill(PAUSE_MS);
+      clock.block(PAUSE_MS);
       restart();
       await expect(acquire()).rejects.toThrow(RestartQuarantineError);
       await clock.advance(MAX_LEASE_MS + 1_000);
@@ -173,7 +173,7 @@ describe('the quarantine after a restart', () => {
       const { acquire, restart, clock, server } = worldOf();
       await acquire();
       restart();
-      server.holdReply = () => clock.standStill(PAUSE_MS);
+      server.holdReply = () => clock.block(PAUSE_MS);
       await expect(acquire()).rejects.toThrow(RestartQuarantineError);
       server.holdReply = () => {};
       await clock.advance(MAX_LEASE_MS + 1_000);
@@ -184,7 +184,7 @@ describe('the quarantine after a restart', () => {
       const { acquire, restart, reconnect, clock, server } = worldOf();
       await acquire();
       restart();
-      server.holdReply = () => clock.standStill(PAUSE_MS);
+      server.holdReply = () => clock.block(PAUSE_MS);
       await expect(acquire()).rejects.toThrow(RestartQuarantineError);
       server.holdReply = () => {};
       for (let times = 0; times < 4; times++) {
@@ -200,7 +200,7 @@ describe('the quarantine after a restart', () => {
       await acquire();
       for (let times = 0; times < 20; times++) {
         restart();
-        clock.standStill(MAX_LEASE_MS + 1_001);
+        clock.block(MAX_LEASE_MS + 1_001);
       }
       expect(await acquire()).toBe('granted');
     });

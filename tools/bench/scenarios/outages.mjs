@@ -40,7 +40,7 @@ export const scenario = {
     const ours = [{ row: OURS, tuning: {} }, ...LENGTHS.map((tuning) => ({ row: rowOf(tuning), tuning }))];
     const measure = async () => {
       const sentinels = await startSentinels();
-      const standStill = (workers) => together(workers, { step: 'standStill', ms: 8_000 });
+      const block = (workers) => together(workers, { step: 'block', ms: 8_000 });
       const failOver = async () => {
         await sentinels.killPrimary();
         await sleep(20_000);
@@ -55,7 +55,7 @@ export const scenario = {
         };
         await Promise.all([
           ...[...everyone, ...ours.slice(1)].map(kill),
-          lost(bench, ours, { add, metric: 'lostBlocked', fault: standStill }),
+          lost(bench, ours, { add, metric: 'lostBlocked', fault: block }),
           lost(bench, ours, { add, metric: 'lostFailOver', fault: failOver, connection: sentinels.connection }),
         ]);
         return values;

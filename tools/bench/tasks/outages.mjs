@@ -1,7 +1,7 @@
 // Steps around a fault, so that the parent decides when it happens.
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const STEPS = { connect, acquire, call, hold, standStill, countLost };
+const STEPS = { connect, acquire, call, hold, block, countLost };
 
 /** @param {{ step: keyof typeof STEPS, resource: string, tuning?: object }} args */
 export function run(world, { step, ...args }) {
@@ -49,7 +49,7 @@ async function hold(world, { resource, tuning, leases, withinMs }) {
 }
 
 /** Blocks the event loop, without using the processor. */
-async function standStill(_world, { ms }) {
+async function block(_world, { ms }) {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 

@@ -69,7 +69,7 @@ describe('the history of a job', () => {
     const due = { at, maxClockSkewMs: MINUTE_MS };
     let stops = 1;
     const onAccounted = (): void => {
-      if (stops-- > 0) clock.standStill(LEASE_MS);
+      if (stops-- > 0) clock.block(LEASE_MS);
     };
     const tick = new Date(at).toISOString();
     expect(await runs.run(optionsOf({ tick, due }), () => 'ran', { onAccounted })).toBe('ran');
@@ -86,7 +86,7 @@ describe('the history of a job', () => {
       const tick = new Date(at).toISOString();
       let stops = 0;
       const onUnknown = (): void => {
-        if (stops++ === 0) clock.standStill(LEASE_MS);
+        if (stops++ === 0) clock.block(LEASE_MS);
       };
       const plan = { schedule: SCHEDULE, next: at + MINUTE_MS, onUnknown };
       expect(await runs.run(optionsOf({ tick, due, onCrash }), () => 'ran', plan)).toBe('ran');

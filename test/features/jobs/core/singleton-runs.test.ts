@@ -66,7 +66,7 @@ describe('a tick that fires on every instance', () => {
       anna.instance.locks.observers.add(({ type }) => {
         if (type !== 'acquired' || stood) return;
         stood = true;
-        fleet.clock.standStill(LEASE_MS);
+        fleet.clock.block(LEASE_MS);
       });
       const lock = { leaseMs: LEASE_MS, maxHoldMs: 10 * LEASE_MS };
       const call = anna.fire('09:00', 5, { onCrash, lock });

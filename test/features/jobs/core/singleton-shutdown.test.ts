@@ -83,7 +83,7 @@ describe('the shutdown of an instance', () => {
       const due = { at: fleet.clock.wallNow(), maxClockSkewMs: 60_000 };
       const plan = {
         onAccounted(): void {
-          fleet.clock.standStill(LEASE_MS);
+          fleet.clock.block(LEASE_MS);
           void anna.instance.locks.shutdown(5_000);
         },
       };

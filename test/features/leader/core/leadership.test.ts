@@ -85,7 +85,7 @@ describe('a campaign', () => {
       const leader = stand(a);
       await settle();
       track(leader.run(() => new Promise(() => {})));
-      world.clock.standStill(LEASE_MS);
+      world.clock.block(LEASE_MS);
       await world.clock.advance(LEASE_MS);
       expect(leader.isLeader()).toBe(true);
     });
@@ -95,7 +95,7 @@ describe('a campaign', () => {
       const elected: Term[] = [];
       const leader = stand(a, { onElected: (term) => void elected.push(term), onDemoted: () => cleanedUp.opened });
       await settle();
-      world.clock.standStill(LEASE_MS);
+      world.clock.block(LEASE_MS);
       await world.clock.advance(10 * LEASE_MS);
       expect(leader.isLeader()).toBe(false);
       expect(a.store.sent('acquire')).toHaveLength(1); // and it keeps nobody else from it
@@ -112,7 +112,7 @@ describe('a campaign', () => {
       const resigned = track(leader.resign());
       await settle();
       expect(resigned.state).toBe('pending');
-      world.clock.standStill(LEASE_MS);
+      world.clock.block(LEASE_MS);
       await world.clock.advance(1_000);
       expect(resigned.state).toBe('fulfilled');
     });

@@ -51,7 +51,7 @@ describe('a store lease that several leases of a process share', () => {
     const waiting = wait();
     await world.clock.advance(9);
     const second = await next(first, waiting);
-    world.clock.standStill(DEADLINE_MS - 9);
+    world.clock.block(DEADLINE_MS - 9);
     expect(second.isHeld()).toBe(false);
     expect(second.signal.reason).toMatchObject({ reason: 'notRenewed', fencingToken: second.fencingToken });
     expect(eventsOf(a, 'lost')).toHaveLength(1);

@@ -149,7 +149,7 @@ class Disturbances {
   }
 
   /**
-   * Shorter standstills of the process, and of the harness, which is its network, that add up to half of a lease within a
+   * Shorter blockers of the process, and of the harness, which is its network, that add up to half of a lease within a
    * lease. A place is kept after a third of a lease and a quarter more of that, so together they may cost it.
    */
   #addedUp(process: string): Span[] {

@@ -129,7 +129,7 @@ class Silences {
    * When the last one of these fell silent between; `from` where none did. Nothing where a network came between: what such a process
    * sends may arrive, or be heard, at any time.
    *
-   * @param stallMs standstills that are shorter do not count
+   * @param stallMs blockers that are shorter do not count
    */
   lastOf(processes: readonly string[], from: number, to: number, stallMs: number): number | undefined {
     if (this.#struck.redis.touches(from, to)) return undefined;

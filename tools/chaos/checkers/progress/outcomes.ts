@@ -61,7 +61,7 @@ class Waits {
   /** Without what was too short to hide every answer from a call that had so long to be answered, in milliseconds. */
   readonly #silenced = new Map<number, Struck>();
   readonly #afterMs: number;
-  /** The faults of one process, and its standstills. */
+  /** The faults of one process, and its blockers. */
   readonly #own = new Map<string, Spans>();
   readonly #outages = new Map<string, Unanswered[]>();
 

@@ -94,9 +94,9 @@ describe('locks.health()', () => {
     answer(1, [late.promise]);
     const health = one.locks.health({ timeoutMs: 100 });
     // The timer looks at the clock, and sees a later time than its own.
-    world.clock.lookMs = 20;
+    world.clock.stepMs = 20;
     await world.clock.advance(100);
-    world.clock.lookMs = 0;
+    world.clock.stepMs = 0;
     late.resolve(WELL);
     expect((await health).status).toBe('up');
   });

@@ -119,7 +119,7 @@ class Recorder<A> {
     renewalFailed: (event) => void this.#shareOf(event).series.renewalFailures.of(event.error.code).value++,
     heldLong: (event) => void this.#shareOf(event).series.heldLong.value++,
     leaked: (event) => void this.#shareOf(event).series.leaked.value++,
-    eventLoopBlocked: () => void this.service.slowLoops.value++,
+    eventLoopBlocked: () => void this.service.eventLoopBlocked.value++,
     tickStarted: ({ job, delayMs }) => {
       const { attributes } = this.service.jobs.of(job);
       if (delayMs === undefined) return;

@@ -16,7 +16,7 @@ export enum LockMetric {
   HandOvers = 'nestjs_redis_lock.hand_overs',
   HeldLong = 'nestjs_redis_lock.held_long',
   Leaked = 'nestjs_redis_lock.leaked',
-  SlowLoops = 'nestjs_redis_lock.slow_loops',
+  EventLoopBlocked = 'nestjs_redis_lock.event_loop_blocked',
   JobRuns = 'nestjs_redis_lock.job.runs',
   JobDuration = 'nestjs_redis_lock.job.duration',
   JobStartDelay = 'nestjs_redis_lock.job.start_delay',
@@ -160,7 +160,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
     description: 'Leases that were not released, and that nothing refers to any more.',
     attributes: OF_LOCK,
   },
-  [LockMetric.SlowLoops]: {
+  [LockMetric.EventLoopBlocked]: {
     kind: 'counter',
     unit: '{stall}',
     description: 'Times that the event loop was blocked for longer than a quarter of the shortest lease held.',

@@ -123,7 +123,7 @@ interface LeaderSeries<A> {
 
 /** The series of all lock services of one name, even of one that has closed, because counters must not go back. */
 export class ServiceSeries<A> {
-  readonly slowLoops: Series<A>;
+  readonly eventLoopBlocked: Series<A>;
   readonly jobs: BoundedNames<JobSeries<A>>;
   readonly leaderships: BoundedNames<LeaderSeries<A>>;
   /** By mode, then by group. The kernel limits the number of groups. */
@@ -138,7 +138,7 @@ export class ServiceSeries<A> {
   ) {
     const attributes = { [Service]: service };
     this.#attributes = attributes;
-    this.slowLoops = table.add(LockMetric.SlowLoops, attributes);
+    this.eventLoopBlocked = table.add(LockMetric.EventLoopBlocked, attributes);
     this.jobs = new BoundedNames((name) => new JobSeries(table, { ...attributes, [Job]: name }));
     this.leaderships = new BoundedNames((name) => ({
       state: table.add(LockMetric.LeaderState, { ...attributes, [Leadership]: name }),

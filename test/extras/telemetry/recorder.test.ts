@@ -133,7 +133,7 @@ describe('the metrics of lock services', () => {
     expect(valuesOf(LockMetric.RenewalFailures, 'error.type')).toEqual({ LOCK_UNAVAILABLE: 1 });
     expect(valuesOf(LockMetric.Leaked)).toEqual({ order: 1 });
     expect(valuesOf(LockMetric.HeldLong)).toEqual({ order: 1 });
-    expect(valuesOf(LockMetric.SlowLoops, 'lock.service')).toEqual({ default: 1 });
+    expect(valuesOf(LockMetric.EventLoopBlocked, 'lock.service')).toEqual({ default: 1 });
   });
 
   it('measures a run of a job', () => {

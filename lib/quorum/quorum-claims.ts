@@ -63,7 +63,7 @@ export class QuorumClaims implements JobClaims {
   }
 
   async claim(tick: Tick, claim: TickClaim): Promise<TickReply> {
-    const { owner, leaseMs, keepMs, takeOver } = claim;
+    const { owner, leaseMs, claimTtlMs, takeOver } = claim;
     for (let looks = 1; ; looks++) {
       const lock = await this.store.acquire(owner, leaseMs);
       if (lock.status === 'granted') {
@@ -73,7 +73,7 @@ export class QuorumClaims implements JobClaims {
       }
       const { ttlMs } = lock;
       // An instance that watches a claim makes the nodes keep it, however long the run takes.
-      const look = takeOver === 'nothing' ? newLook(claim) : { owner: owner.id, keepMs };
+      const look = takeOver === 'nothing' ? newLook(claim) : { owner: owner.id, claimTtlMs };
       const { mine, others, returned, isFinished, open, refusal } = sort(await this.#exchange(tick, look), owner);
       if (isFinished) return { status: 'finished' };
       if (mine.length >= this.#majority) return { status: 'claimed', ttlMs };
@@ -93,7 +93,7 @@ export class QuorumClaims implements JobClaims {
 
   async end({ resource, id: owner }: LockOwner, { claim }: { readonly claim?: ClaimEnd }): Promise<boolean> {
     if (!claim) return true;
-    const { to: ending, keepMs } = claim;
+    const { to: ending, claimTtlMs } = claim;
     const tick = { resource, tick: claim.tick };
     const texts = await this.#exchange(tick, { owner });
     await this.#each(tick, (index) => {
@@ -103,7 +103,7 @@ export class QuorumClaims implements JobClaims {
         owner,
         to: ending === 'finished' ? FINISHED : claimText(RETURNED, readClaim(text).attempt),
         from: text,
-        keepMs,
+        claimTtlMs,
       };
     });
     return true;
@@ -111,7 +111,7 @@ export class QuorumClaims implements JobClaims {
 
   /** Decides under the job's lock: no other instance does at the same time. */
   async #decideAlone(tick: Tick, claim: TickClaim, fencingToken: number): Promise<TickReply> {
-    const { owner, keepMs, takeOver, maxReruns = Infinity, due } = claim;
+    const { owner, claimTtlMs, takeOver, maxReruns = Infinity, due } = claim;
     try {
       const isNew = takeOver === 'nothing';
       const look = isNew ? newLook(claim) : { owner: owner.id, due };
@@ -128,7 +128,7 @@ export class QuorumClaims implements JobClaims {
       const isGranted = !begun || attempt <= maxReruns + 1;
       const to = isGranted ? claimText(owner.id, attempt) : FINISHED;
       const written = sort(
-        await this.#exchange(tick, { owner: owner.id, to, force: true, keepMs, due, isJudged: isNew }),
+        await this.#exchange(tick, { owner: owner.id, to, force: true, claimTtlMs, due, isJudged: isNew }),
         owner,
       );
       if (written.mine.length >= this.#majority) return { status: 'granted', fencingToken, attempt };
@@ -141,8 +141,8 @@ export class QuorumClaims implements JobClaims {
   }
 
   /** An earlier run holds the lock: marks the tick as finished, so that no instance runs it. */
-  async #dropTick(tick: Tick, { owner, keepMs, due }: TickClaim, ttlMs: number): Promise<TickReply> {
-    const written = await this.#exchange(tick, { owner: owner.id, to: FINISHED, keepMs, due, isJudged: true });
+  async #dropTick(tick: Tick, { owner, claimTtlMs, due }: TickClaim, ttlMs: number): Promise<TickReply> {
+    const written = await this.#exchange(tick, { owner: owner.id, to: FINISHED, claimTtlMs, due, isJudged: true });
     const isDropped = written.filter((text) => text === FINISHED).length >= this.#majority;
     if (isDropped) return { status: 'overlap' };
     const { others, refusal } = sort(written, owner);
@@ -150,12 +150,17 @@ export class QuorumClaims implements JobClaims {
   }
 
   /** An earlier run holds the lock: tries to claim the tick for the time after that run. */
-  async #claimAhead(tick: Tick, { owner, keepMs, due }: TickClaim, ttlMs: number, attempt: number): Promise<TickReply> {
+  async #claimAhead(
+    tick: Tick,
+    { owner, claimTtlMs, due }: TickClaim,
+    ttlMs: number,
+    attempt: number,
+  ): Promise<TickReply> {
     for (let splits = 1; splits <= MAX_SPLITS; splits++) {
       // Each text is unique: the command that drops a claim may come late, and must not drop the next one.
       const own = `${owner.id} ${this.random.id()}`;
       const text = attempt > 1 ? claimText(own, attempt) : own;
-      const texts = await this.#exchange(tick, { owner: owner.id, to: text, keepMs, due, isJudged: true });
+      const texts = await this.#exchange(tick, { owner: owner.id, to: text, claimTtlMs, due, isJudged: true });
       const { mine, others, isFinished, refusal } = sort(texts, owner);
       if (mine.length >= this.#majority) return { status: 'claimed', ttlMs };
       await this.#exchange(tick, { owner: owner.id, drop: text }).catch(() => {});
@@ -186,8 +191,8 @@ export class QuorumClaims implements JobClaims {
 }
 
 /** A look for a tick that may not be claimed yet. Without a time, the same text may come again. */
-function newLook({ owner, keepMs, due }: TickClaim): ClaimChange {
-  return { owner: owner.id, due, isJudged: true, ...(!due && { mostMs: keepMs }) };
+function newLook({ owner, claimTtlMs, due }: TickClaim): ClaimChange {
+  return { owner: owner.id, due, isJudged: true, ...(!due && { mostMs: claimTtlMs }) };
 }
 
 function sort(texts: ClaimTexts, { id: owner }: Pick<LockOwner, 'id'>): Claims {

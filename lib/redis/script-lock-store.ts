@@ -240,6 +240,6 @@ function pushLabelAndAge(
   if (label !== undefined) args.push(label);
   if (age === undefined) return;
   if (label === undefined) args.push('');
-  args.push(`${age.ageMs} ${age.keepMs}`);
+  args.push(`${age.ageMs} ${age.ttlMs}`);
   keys.push(newestOf(keys[0]!));
 }

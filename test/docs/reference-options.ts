@@ -223,7 +223,7 @@ describe('the options of the reference', () => {
     HistoryOptions: (option, value) => HISTORY_OPTIONS.check('history', { [option]: value }),
     SingletonRunOptions: (option, value) =>
       resolveSingletonRun(
-        { job: 'x', tick: 'x', overlap: 'skip', ...RETRY, keepMs: 1, lock: {}, ...runOption(option, value) },
+        { job: 'x', tick: 'x', overlap: 'skip', ...RETRY, claimTtlMs: 1, lock: {}, ...runOption(option, value) },
         resolveLockDefaults({}),
       ),
   };

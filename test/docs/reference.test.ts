@@ -192,9 +192,11 @@ describe('the ACL user of docs/operations/acl.md', () => {
     const jobs = new RedisJobStore(store);
     const tick = { resource: 'cron:job', tick: '1' };
     const owner = { resource: 'cron:job', id: `${store.clientId}/3`, mode: 'exclusive' as const };
-    const claim = { owner, leaseMs: 1_000, keepMs: 1_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
+    const claim = { owner, leaseMs: 1_000, claimTtlMs: 1_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
     expect(await jobs.claim(tick, claim)).toMatchObject({ status: 'granted' });
-    await expect(jobs.end(owner, { claim: { tick: tick.tick, to: 'finished', keepMs: 1_000 } })).resolves.toBe(true);
+    await expect(jobs.end(owner, { claim: { tick: tick.tick, to: 'finished', claimTtlMs: 1_000 } })).resolves.toBe(
+      true,
+    );
   });
 
   it('may not touch anything else', async () => {

@@ -52,7 +52,14 @@ describe('ticks that are times, on a quorum', () => {
 
   function wish(owner: string): TickClaim {
     const lockOwner = { resource, id: owner, mode: 'exclusive' as const };
-    return { owner: lockOwner, leaseMs: LEASE_MS, keepMs: KEEP_MS, overlap: 'wait', takeOver: 'nothing', due: due() };
+    return {
+      owner: lockOwner,
+      leaseMs: LEASE_MS,
+      claimTtlMs: KEEP_MS,
+      overlap: 'wait',
+      takeOver: 'nothing',
+      due: due(),
+    };
   }
 
   it('claims a tick that waits after its claims were split, and all of them given up', async () => {
@@ -65,7 +72,7 @@ describe('ticks that are times, on a quorum', () => {
       return {
         async exchange(tick, change: ClaimChange) {
           if (rival && change.to !== undefined && splits++ < rivals.length) {
-            await node.exchange(tick, { owner: rival, to: rival, keepMs: KEEP_MS, due: due(), isJudged: true });
+            await node.exchange(tick, { owner: rival, to: rival, claimTtlMs: KEEP_MS, due: due(), isJudged: true });
           }
           if (rival && change.drop !== undefined) await node.exchange(tick, { owner: rival, drop: rival });
           return node.exchange(tick, change);

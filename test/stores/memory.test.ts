@@ -104,7 +104,7 @@ describe('the in-memory server', () => {
         {
           owner: { resource: 'job', id: 'old/1', mode: 'exclusive' },
           leaseMs: 50,
-          keepMs: 90_000,
+          claimTtlMs: 90_000,
           overlap: 'skip',
           takeOver: 'nothing',
           due: { at, earlyMs: 0, lateMs: 1_000 },
@@ -121,7 +121,7 @@ describe('the in-memory server', () => {
     const claims = jobsOn(server);
     for (let minute = 0; minute < 100; minute++) {
       const owner = { resource: 'job', id: `one/${minute}`, mode: 'exclusive' as const };
-      const claim = { owner, leaseMs: 50, keepMs: 90_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
+      const claim = { owner, leaseMs: 50, claimTtlMs: 90_000, overlap: 'skip' as const, takeOver: 'nothing' as const };
       await claims.claim({ resource: 'job', tick: `minute ${minute}` }, claim);
       await clock.advance(60_000);
     }

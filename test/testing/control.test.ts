@@ -89,7 +89,7 @@ describe('failNext', () => {
     await service.using('order:7', async () => {});
 
     locks.failNext('claim', 'refused', 'nightly');
-    const run = { tick: '1', overlap: 'skip', onCrash: 'skip', keepMs: 60_000, lock: {} } as const;
+    const run = { tick: '1', overlap: 'skip', onCrash: 'skip', claimTtlMs: 60_000, lock: {} } as const;
     expect(await service.runSingleton({ ...run, job: 'hourly' }, async () => 'ran')).toBe('ran');
     const refused = rejection(service.runSingleton({ ...run, job: 'nightly' }, async () => 'ran'));
     expect(await refused).toBeInstanceOf(LockUnavailableError);

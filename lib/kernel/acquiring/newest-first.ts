@@ -17,7 +17,7 @@ const MAX_COMPARED_MS = 60_000;
 /** Returns the age of a call that cancels older ones. The time that its command takes to the store is unknown. */
 export function ageOf({ startedAt, options }: PendingCall, sentAt: number): CallAge {
   const ageMs = Math.max(0, Math.floor(sentAt - startedAt));
-  return { ageMs, keepMs: Math.max(1, Math.min(Math.ceil(options.waitMs), MAX_COMPARED_MS) - ageMs) };
+  return { ageMs, ttlMs: Math.max(1, Math.min(Math.ceil(options.waitMs), MAX_COMPARED_MS) - ageMs) };
 }
 
 /** Why a call cannot end older ones, or be ended by a newer one, if it cannot. */

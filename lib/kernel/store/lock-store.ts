@@ -112,7 +112,7 @@ export interface CallAge {
   /** The age of the call in whole milliseconds, by the clock of its process. */
   readonly ageMs: number;
   /** For how long the store compares later ones with it. By then, older ones with its `waitMs` have given up. */
-  readonly keepMs: number;
+  readonly ttlMs: number;
 }
 
 /** The result of passing a lock from one owner of this instance to the next waiter of this instance. */

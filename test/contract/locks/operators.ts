@@ -204,7 +204,7 @@ export function describeOperators(inWorld: QueueSuite, features: StoreFeatures):
 
     it('shows nothing of claimed ticks, but the lock of a job that runs', async ({ a, listed }) => {
       const owner = newOwner(a.store, 'job');
-      const claim = { owner, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
+      const claim = { owner, leaseMs: LONG_MS, claimTtlMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
       await a.jobs.claim({ resource: 'job', tick: 'noon' }, claim);
       assertEquals(await listed(''), ['job']);
       await a.store.release(owner);

@@ -218,7 +218,7 @@ export function describeReadWrite({ describe, it }: QueueSuite, features: StoreF
     it(`is not free for the claim of a tick, in ${wish.mode} mode`, async ({ world, a }) => {
       await world.holding(world.holder, wish);
       const owner = newOwner(a.store, 'stock');
-      const claim = { owner, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'wait', takeOver: 'nothing' } as const;
+      const claim = { owner, leaseMs: LONG_MS, claimTtlMs: LONG_MS, overlap: 'wait', takeOver: 'nothing' } as const;
       const reply = await a.jobs.claim({ resource: 'stock', tick: 'noon' }, claim);
       assertEquals(reply, { status: 'claimed', ttlMs: ANY_NUMBER });
       assertEquals(await world.holders(), ['holder']);

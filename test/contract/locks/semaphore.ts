@@ -179,7 +179,13 @@ export function describeSemaphore({ it }: QueueSuite): void {
     const second = await world.queued(b, ONE);
     await world.leaseEnds(owner);
     const runner = newOwner(b.store, 'stock');
-    const claim = { owner: runner, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
+    const claim = {
+      owner: runner,
+      leaseMs: LONG_MS,
+      claimTtlMs: LONG_MS,
+      overlap: 'skip',
+      takeOver: 'nothing',
+    } as const;
     assert.equal((await b.jobs.claim({ resource: 'stock', tick: 'noon' }, claim)).status, 'granted');
     const found = { mode: 'exclusive', total: 1 };
     assertMatches(await b.store.acquire(second, LONG_MS, PATIENT), { status: 'mismatch', found });
@@ -192,7 +198,7 @@ export function describeSemaphore({ it }: QueueSuite): void {
   it('is not free for the claim of a tick until the first of the leases ends', async ({ world, a, b }) => {
     await world.holding(a, ONE);
     const owner = newOwner(b.store, 'stock');
-    const claim = { owner, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
+    const claim = { owner, leaseMs: LONG_MS, claimTtlMs: LONG_MS, overlap: 'skip', takeOver: 'nothing' } as const;
     assertEquals(await b.jobs.claim({ resource: 'stock', tick: 'noon' }, claim), { status: 'overlap' });
     assertEquals(await world.holders(), ['a']);
   });

@@ -66,7 +66,7 @@ export function describeDueTicks(suite: Suite<Base>): void {
         const brief = { earlyMs: SHORT_MS, lateMs: SHORT_MS };
         const at = now;
         const tick = { ...TICK, tick: 'now' };
-        const once = { keepMs: 2 * SHORT_MS + 1, leaseMs: SHORT_MS, due: { at, ...brief } };
+        const once = { claimTtlMs: 2 * SHORT_MS + 1, leaseMs: SHORT_MS, due: { at, ...brief } };
         let granted = 0;
         for (let asked = 0; asked < 8; asked++) {
           const one = newOwner(store, TICK.resource);
@@ -83,7 +83,7 @@ export function describeDueTicks(suite: Suite<Base>): void {
       subject,
       runTick,
     }) => {
-      assert.equal((await runTick(0, { keepMs: SHORT_MS, leaseMs: SHORT_MS })).status, 'granted');
+      assert.equal((await runTick(0, { claimTtlMs: SHORT_MS, leaseMs: SHORT_MS })).status, 'granted');
       await subject.pass(2 * SHORT_MS);
       assert.equal((await runTick(0)).status, 'late');
       assert.equal((await runTick(-1_000)).status, 'late');

@@ -43,7 +43,7 @@ export function noteOf(time: number, changes: Partial<ClaimMetadata> = {}): Clai
 }
 
 export function claimOf(owner: LockOwner, note: ClaimMetadata, changes: Partial<TickClaim> = {}): TickClaim {
-  return { owner, leaseMs: LONG_MS, keepMs: DAY_MS, overlap: 'skip', takeOver: 'nothing', note, ...changes };
+  return { owner, leaseMs: LONG_MS, claimTtlMs: DAY_MS, overlap: 'skip', takeOver: 'nothing', note, ...changes };
 }
 
 /** Claims the tick that is due at this time. */

@@ -34,37 +34,37 @@ export function describeOperatorRequests(suite: Suite<Base>): void {
 
     it.onEveryServer('is told to all instances, and one of them takes it', async ({ one, two }) => {
       assert.equal(await two.change({}), '');
-      assert.equal(await one.change({ to: 'asked', keepMs: LONG_MS, tells: true }), 'asked');
+      assert.equal(await one.change({ to: 'asked', ttlMs: LONG_MS, tells: true }), 'asked');
       await eventually(() => assertEquals([one.heard, two.heard], [[REQUEST], [REQUEST]]));
       assert.equal(await two.change({}), 'asked');
       const taken = await Promise.all(
-        [one, two].map(({ change }, index) => change({ from: 'asked', to: `taken ${index}`, keepMs: LONG_MS })),
+        [one, two].map(({ change }, index) => change({ from: 'asked', to: `taken ${index}`, ttlMs: LONG_MS })),
       );
       assert.equal(new Set(taken).size, 1);
       // A command that was sent again.
-      assert.equal(await one.change({ from: 'asked', to: taken[0]!, keepMs: LONG_MS }), taken[0]);
+      assert.equal(await one.change({ from: 'asked', to: taken[0]!, ttlMs: LONG_MS }), taken[0]);
       // Neither asked again, nor taken back.
-      assert.equal(await one.change({ to: 'asked', keepMs: LONG_MS, tells: true }), taken[0]);
-      assert.equal(await one.change({ from: 'asked', to: 'gone', keepMs: LONG_MS }), taken[0]);
+      assert.equal(await one.change({ to: 'asked', ttlMs: LONG_MS, tells: true }), taken[0]);
+      assert.equal(await one.change({ from: 'asked', to: 'gone', ttlMs: LONG_MS }), taken[0]);
     });
 
     it('is told again while it stands, and is another one under another id', async ({ one, two }) => {
       const other = { ...REQUEST, id: 'b'.repeat(22) };
-      await one.change({ to: 'asked', keepMs: LONG_MS, tells: true });
-      await one.change({ to: 'asked', keepMs: LONG_MS, tells: true });
-      await one.change({ to: 'too', keepMs: LONG_MS, tells: true }, other);
+      await one.change({ to: 'asked', ttlMs: LONG_MS, tells: true });
+      await one.change({ to: 'asked', ttlMs: LONG_MS, tells: true });
+      await one.change({ to: 'too', ttlMs: LONG_MS, tells: true }, other);
       await eventually(() => assertEquals(two.heard, [REQUEST, REQUEST, other]));
       assert.equal(await two.change({}), 'asked');
     });
 
     it('cannot be taken once it was taken back, or its time is over', async ({ subject, one, two }) => {
-      await one.change({ to: 'asked', keepMs: LONG_MS });
-      assert.equal(await one.change({ from: 'asked', to: 'gone', keepMs: LONG_MS }), 'gone');
-      assert.equal(await two.change({ from: 'asked', to: 'taken', keepMs: LONG_MS }), 'gone');
+      await one.change({ to: 'asked', ttlMs: LONG_MS });
+      assert.equal(await one.change({ from: 'asked', to: 'gone', ttlMs: LONG_MS }), 'gone');
+      assert.equal(await two.change({ from: 'asked', to: 'taken', ttlMs: LONG_MS }), 'gone');
       const late = { ...REQUEST, id: 'b'.repeat(22) };
-      await one.change({ to: 'asked', keepMs: SHORT_MS }, late);
+      await one.change({ to: 'asked', ttlMs: SHORT_MS }, late);
       await subject.pass(2 * SHORT_MS);
-      assert.equal(await two.change({ from: 'asked', to: 'taken', keepMs: LONG_MS }, late), '');
+      assert.equal(await two.change({ from: 'asked', to: 'taken', ttlMs: LONG_MS }, late), '');
       assertEquals([one.heard, two.heard], [[], []]);
     });
   });

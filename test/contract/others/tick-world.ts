@@ -8,17 +8,17 @@ export const TICK = { resource: 'job:report', tick: '2026-01-01T00:00:00Z' };
 export const NEXT_TICK = { ...TICK, tick: '2026-01-01T00:01:00Z' };
 
 export function wish(owner: LockOwner, changes: Partial<TickClaim> = {}): TickClaim {
-  return { owner, leaseMs: LONG_MS, keepMs: LONG_MS, overlap: 'skip', takeOver: 'nothing', ...changes };
+  return { owner, leaseMs: LONG_MS, claimTtlMs: LONG_MS, overlap: 'skip', takeOver: 'nothing', ...changes };
 }
 
 /** The tick has run. */
 export function finishClaim(jobs: JobClaims, owner: LockOwner, { tick }: Tick): Promise<boolean> {
-  return jobs.end(owner, { claim: { tick, to: 'finished', keepMs: LONG_MS } });
+  return jobs.end(owner, { claim: { tick, to: 'finished', claimTtlMs: LONG_MS } });
 }
 
 /** The owner has not begun the run, and never will. */
 export function giveBack(jobs: JobClaims, owner: LockOwner, { tick }: Tick): Promise<boolean> {
-  return jobs.end(owner, { claim: { tick, to: 'returned', keepMs: LONG_MS } });
+  return jobs.end(owner, { claim: { tick, to: 'returned', claimTtlMs: LONG_MS } });
 }
 
 /** Two instances that claim the ticks of one job: a runner on the first, and another owner on the second. */

@@ -44,8 +44,8 @@ export function describeTicks(suite: Suite<Base>): void {
     },
   );
 
-  it('forgets a tick after keepMs', async ({ subject, jobs, runner, otherJobs, other }) => {
-    await jobs.claim(TICK, wish(runner, { keepMs: SHORT_MS, leaseMs: SHORT_MS }));
+  it('forgets a tick after claimTtlMs', async ({ subject, jobs, runner, otherJobs, other }) => {
+    await jobs.claim(TICK, wish(runner, { claimTtlMs: SHORT_MS, leaseMs: SHORT_MS }));
     await subject.pass(SHORT_MS * 2);
     assert.equal((await otherJobs.claim(TICK, wish(other))).status, 'granted');
   });
@@ -60,7 +60,7 @@ export function describeTicks(suite: Suite<Base>): void {
   }) => {
     await jobs.claim(TICK, wish(runner));
     await store.release(runner);
-    const asker = wish(other, { keepMs: SHORT_MS });
+    const asker = wish(other, { claimTtlMs: SHORT_MS });
     assert.equal((await otherJobs.claim(TICK, asker)).status, 'taken');
     await subject.pass(SHORT_MS * 2);
     assert.equal((await otherJobs.claim(TICK, asker)).status, 'granted');
@@ -74,7 +74,7 @@ export function describeTicks(suite: Suite<Base>): void {
     other,
     store,
   }) => {
-    await jobs.claim(TICK, wish(runner, { keepMs: SHORT_MS }));
+    await jobs.claim(TICK, wish(runner, { claimTtlMs: SHORT_MS }));
     await store.release(runner);
     assert.equal((await otherJobs.claim(TICK, wish(other))).status, 'taken');
     await subject.pass(SHORT_MS * 2);
@@ -258,7 +258,7 @@ export function describeTicks(suite: Suite<Base>): void {
       otherJobs,
       other,
     }) => {
-      await jobs.claim(TICK, wish(runner, { keepMs: 1_000 }));
+      await jobs.claim(TICK, wish(runner, { claimTtlMs: 1_000 }));
       await subject.pass(100);
       await otherJobs.claim(TICK, wish(other, rescue));
       await subject.pass(1_000);

@@ -87,7 +87,7 @@ export function describeQueue(inWorld: QueueSuite): void {
     const claim = {
       owner: runner,
       leaseMs: LONG_MS,
-      keepMs: LONG_MS,
+      claimTtlMs: LONG_MS,
       overlap: 'skip',
       takeOver: 'nothing',
     } as const;
@@ -328,7 +328,7 @@ export function describeQueue(inWorld: QueueSuite): void {
       },
     );
 
-    const began = (ageMs: number, keepMs = LONG_MS): Queueing => ({ ...PATIENT, age: { ageMs, keepMs } });
+    const began = (ageMs: number, ttlMs = LONG_MS): Queueing => ({ ...PATIENT, age: { ageMs, ttlMs } });
 
     itTells.onEveryServer(
       'one that began before another one that has joined does not join, and ends none',

@@ -57,7 +57,7 @@ describe("the dead man's switch of docs/operations/jobs.md", () => {
 
   function run(job: string, work: (lease: Lease) => unknown = () => 'done', lock: LockOptions = {}): Promise<unknown> {
     const tick = `tick-${++runs}`;
-    return locks.runSingleton({ job, tick, overlap: 'skip', onCrash: 'skip', keepMs: 60_000, lock }, work);
+    return locks.runSingleton({ job, tick, overlap: 'skip', onCrash: 'skip', claimTtlMs: 60_000, lock }, work);
   }
   const arrived = (...pings: string[]) => eventually(() => expect(monitor.seen).toEqual(pings));
 

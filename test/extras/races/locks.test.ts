@@ -102,7 +102,7 @@ describe('exploreRaces with locks', () => {
   it('runs a tick of a job on one instance', async () => {
     const job = (world: Shop): Promise<unknown> =>
       world.locks.runSingleton(
-        { job: 'nightly', tick: '2026-01-01', overlap: 'skip', onCrash: 'skip', keepMs: 60_000, lock: {} },
+        { job: 'nightly', tick: '2026-01-01', overlap: 'skip', onCrash: 'skip', claimTtlMs: 60_000, lock: {} },
         async () => {
           await racePoint('counts');
           world.sold++;

@@ -13,7 +13,7 @@ import { type ExposedSeries, parseExposition } from './exposition.js';
 
 const TEXTS = Object.values(HOSTILE_TEXTS);
 /** What is the same of each run of a job. */
-const RUN = { tick: '1', overlap: 'skip', onCrash: 'skip', keepMs: 60_000, lock: {} } as const;
+const RUN = { tick: '1', overlap: 'skip', onCrash: 'skip', claimTtlMs: 60_000, lock: {} } as const;
 
 /** Both packages that print for Prometheus. */
 function useBoth() {

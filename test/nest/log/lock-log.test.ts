@@ -85,7 +85,7 @@ describe('the log and the observers', () => {
 
   it('tell that the next run of a job may begin beside one that lost its lease', async () => {
     const { app, log } = await start({ imports: [inMemory()] });
-    const job = { job: 'report', tick: 'one', overlap: 'skip', onCrash: 'skip', keepMs: 60_000 } as const;
+    const job = { job: 'report', tick: 'one', overlap: 'skip', onCrash: 'skip', claimTtlMs: 60_000 } as const;
     await app.get(RedisLockService).runSingleton({ ...job, lock: { maxHoldMs: 300 } }, async ({ signal }) => {
       await eventually(() => expect(signal.aborted).toBe(true));
     });

@@ -47,7 +47,7 @@ function everyCall(locks: RedisLockService, jobs: Jobs, before: Before | undefin
     tick: 'now',
     overlap: 'skip',
     onCrash: 'retry',
-    keepMs: 1_000,
+    claimTtlMs: 1_000,
     lock: { waitMs: 50 },
   } as const;
   const calls: Promise<unknown>[] = [

@@ -17,7 +17,7 @@ describe('a process that closes while Redis is far away', () => {
       defaults: { leaseMs: 60_000, attemptTimeoutMs: 2_000 },
     });
     const runs = locks.jobs.runs(forgetful(new RedisJobStore(store)));
-    const job = { job: 'report', overlap: 'skip', onCrash: 'skip', keepMs: 60_000, lock: {} } as const;
+    const job = { job: 'report', overlap: 'skip', onCrash: 'skip', claimTtlMs: 60_000, lock: {} } as const;
     await runs.run({ ...job, tick: 'one' }, () => {});
     await (await locks.acquire('x')).release(); // Redis knows this script, and not yet the one that gives a tick back
 

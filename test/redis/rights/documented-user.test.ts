@@ -102,16 +102,16 @@ describe('the ACL line of docs/operations/acl.md', () => {
       await jobs.claim(tick, {
         owner,
         leaseMs: 1_000,
-        keepMs: 1_000,
+        claimTtlMs: 1_000,
         overlap: 'skip',
         takeOver: 'nothing',
       });
-      await jobs.end(owner, { claim: { tick: tick.tick, to: 'finished', keepMs: 1_000 } });
+      await jobs.end(owner, { claim: { tick: tick.tick, to: 'finished', claimTtlMs: 1_000 } });
       await store.release(owner);
     },
     async () => {
       const jobs = new RedisJobStore(store);
-      const times = { leaseMs: 1_000, keepMs: 1_000 };
+      const times = { leaseMs: 1_000, claimTtlMs: 1_000 };
       const note = { kind: 'tick', historySize: 1 } as const;
       const claims = ['1', '2'].map(async (name, index) => {
         const id = createOwnerId(store.clientId, new SystemRandom());

@@ -115,7 +115,14 @@ describe('an instance that Redis refuses everything for a second', () => {
 function runOf({ locks, store }: LockInstance) {
   const end = gate();
   let began = false;
-  const options = { job: 'endRun', tick: '1', overlap: 'skip', onCrash: 'skip', keepMs: 60_000, lock: LONG } as const;
+  const options = {
+    job: 'endRun',
+    tick: '1',
+    overlap: 'skip',
+    onCrash: 'skip',
+    claimTtlMs: 60_000,
+    lock: LONG,
+  } as const;
   const done = locks.jobs.runs(new RedisJobStore(store)).run(options, () => {
     began = true;
     return end.opened;

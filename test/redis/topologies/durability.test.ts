@@ -155,7 +155,7 @@ describe('with durability, on a primary and its replica', () => {
     const claim = {
       owner,
       leaseMs: 10_000,
-      keepMs: 10_000,
+      claimTtlMs: 10_000,
       overlap: 'skip' as const,
       takeOver: 'nothing' as const,
     };
@@ -166,11 +166,11 @@ describe('with durability, on a primary and its replica', () => {
     pair.stall();
     for (let i = 0; i < 2; i++) {
       expect(
-        await rejection(jobs.end(owner, { claim: { tick: tick.tick, to: 'finished', keepMs: 10_000 } })),
+        await rejection(jobs.end(owner, { claim: { tick: tick.tick, to: 'finished', claimTtlMs: 10_000 } })),
       ).toBeInstanceOf(LockStoreError);
     }
     pair.heal();
-    await jobs.end(owner, { claim: { tick: tick.tick, to: 'finished', keepMs: 10_000 } });
+    await jobs.end(owner, { claim: { tick: tick.tick, to: 'finished', claimTtlMs: 10_000 } });
     expect(await pair.replicaAdmin.get('lock:{cron:job}:tick:1')).toBe('finished');
   });
 });

@@ -177,7 +177,7 @@ async function everyWay(
   });
   await step(() => a.waitUntilFree(name));
   await step(() => a.using([name, `${name}:b`], () => step(async () => {})));
-  const job = { job: `nightly ${suffix}`, overlap: 'wait', onCrash: 'retry', keepMs: 60_000, lock: {} } as const;
+  const job = { job: `nightly ${suffix}`, overlap: 'wait', onCrash: 'retry', claimTtlMs: 60_000, lock: {} } as const;
   await step(() => a.runSingleton({ ...job, tick: 'one' }, () => step(async () => {})));
   await step(() => b.runSingleton({ ...job, tick: 'one' }, () => {}));
   await step(() => a.list());

@@ -51,10 +51,10 @@ describe('what traces and other instruments see of a command', () => {
     const tick = { resource: 'cron:report', tick: 'now' };
     const [mine, its] = [`${owner} runs`, `${rival} reruns`];
     const replies = [
-      await claims[0]!.exchange(tick, { owner, to: mine, keepMs: 60_000 }),
+      await claims[0]!.exchange(tick, { owner, to: mine, claimTtlMs: 60_000 }),
       await claims[0]!.exchange(tick, { owner }),
-      await claims[1]!.exchange(tick, { owner: rival, to: its, keepMs: 60_000 }),
-      await claims[1]!.exchange(tick, { owner: rival, to: its, keepMs: 60_000, force: true }),
+      await claims[1]!.exchange(tick, { owner: rival, to: its, claimTtlMs: 60_000 }),
+      await claims[1]!.exchange(tick, { owner: rival, to: its, claimTtlMs: 60_000, force: true }),
     ];
     const secrets = [owner, rival].map((each) => each.slice(each.lastIndexOf('/') + 1));
     for (const secret of secrets) expect(instruments.placesOf(secret)).toEqual([]);

@@ -128,7 +128,7 @@ const verbs = {
   async runTick(job: string, at: number): Promise<number | null> {
     const due = { at, maxClockSkewMs: 60_000 };
     const tick = new Date(at).toISOString();
-    const options = { job, tick, due, overlap: 'wait', onCrash: 'skip', keepMs: 60_000, lock: {} } as const;
+    const options = { job, tick, due, overlap: 'wait', onCrash: 'skip', claimTtlMs: 60_000, lock: {} } as const;
     return (await locks.jobs.runs(jobs).run(options, ({ fencingToken }) => fencingToken)) ?? null;
   },
 

@@ -103,7 +103,7 @@ export class Fleet {
 
   constructor(changes: Partial<SingletonRunOptions> = {}) {
     const lock = { leaseMs: LEASE_MS, waitMs: WAIT_MS };
-    this.job = { job: 'report', overlap: 'skip', onCrash: 'skip', keepMs: 600_000, lock, ...changes };
+    this.job = { job: 'report', overlap: 'skip', onCrash: 'skip', claimTtlMs: 600_000, lock, ...changes };
   }
 
   /** @param change puts something in place of the member's own claims */

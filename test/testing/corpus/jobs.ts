@@ -19,7 +19,7 @@ class Invoices {
   }
 }
 
-const JOB = { onCrash: 'skip', keepMs: 86_400_000, lock: {} } satisfies Partial<SingletonRunOptions>;
+const JOB = { onCrash: 'skip', claimTtlMs: 86_400_000, lock: {} } satisfies Partial<SingletonRunOptions>;
 
 interface Billing {
   /** What the schedule of each instance calls on the first of a month. */

@@ -66,7 +66,7 @@ const USES: Record<string, Use> = {
   'campaign twice': (locks) => [locks.campaign('mailer'), locks.campaign('mailer')].length,
   'single run': (locks) =>
     locks.runSingleton(
-      { job: 'a', tick: '1', overlap: 'skip', onCrash: 'skip', keepMs: 60_000, lock: {} },
+      { job: 'a', tick: '1', overlap: 'skip', onCrash: 'skip', claimTtlMs: 60_000, lock: {} },
       async () => 7,
     ),
   'aborted signal': (locks) => locks.acquire('x', { signal: AbortSignal.abort() }),

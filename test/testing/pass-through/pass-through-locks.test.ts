@@ -18,7 +18,7 @@ const NIGHTLY: SingletonRunOptions = {
   tick: '1',
   overlap: 'skip',
   onCrash: 'retry',
-  keepMs: 1,
+  claimTtlMs: 1,
   jitterMs: 3_600_000,
   lock: {},
 };

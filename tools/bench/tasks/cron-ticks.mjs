@@ -34,6 +34,6 @@ export async function register(service, names, next = tickAfter(Date.now())) {
 export function runOnce(service, name, { at, before }, work = () => {}) {
   const due = { at, maxClockSkewMs: options.maxClockSkewMs };
   const schedule = { ...SCHEDULE, around: () => ({ before, after: at + SECOND_MS }) };
-  const tick = { tick: new Date(at).toISOString(), keepMs: options.maxClockSkewMs, due, schedule };
+  const tick = { tick: new Date(at).toISOString(), claimTtlMs: options.maxClockSkewMs, due, schedule };
   return runJob(service, { name, options, work }, { kind: 'tick', tick });
 }

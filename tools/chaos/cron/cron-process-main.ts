@@ -52,14 +52,17 @@ async function fire({ name: job, overlap, onCrash, longestRunMs, isJudged }: Rea
   const lock = { leaseMs: LEASE_MS, waitMs: 20_000, attemptTimeoutMs: 500 };
   write({ type: 'fired', ...line(), job, tick });
   try {
-    await locks.runSingleton({ job, tick, overlap, onCrash, keepMs: 60_000, lock, due }, async (lease, { rerun }) => {
-      // The time first: what is left of the lease then is at least what it says after that.
-      const start = { type: 'start', ...line(), rerun, token: lease.fencingToken } as const;
-      write({ ...start, remainingMs: lease.remainingMs() });
-      await sleep(((1 + Math.random()) / 2) * longestRunMs);
-      const end = { type: 'end', ...line() } as const;
-      write({ ...end, remainingMs: lease.remainingMs() });
-    });
+    await locks.runSingleton(
+      { job, tick, overlap, onCrash, claimTtlMs: 60_000, lock, due },
+      async (lease, { rerun }) => {
+        // The time first: what is left of the lease then is at least what it says after that.
+        const start = { type: 'start', ...line(), rerun, token: lease.fencingToken } as const;
+        write({ ...start, remainingMs: lease.remainingMs() });
+        await sleep(((1 + Math.random()) / 2) * longestRunMs);
+        const end = { type: 'end', ...line() } as const;
+        write({ ...end, remainingMs: lease.remainingMs() });
+      },
+    );
     write({ type: 'done', ...line(), ...(late.delete(`${job} ${tick}`) && { isLate: true }) });
   } catch (error) {
     write({ type: 'done', ...line(), error: String(error) });

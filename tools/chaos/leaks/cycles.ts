@@ -187,7 +187,14 @@ export const CYCLES: readonly Cycle[] = [
     mode: 'singleton runs',
     weight: 1,
     run: ({ a, b }, name) => {
-      const options = { job: name, tick: 'now', overlap: 'skip', onCrash: 'retry', keepMs: 1_000, lock: {} } as const;
+      const options = {
+        job: name,
+        tick: 'now',
+        overlap: 'skip',
+        onCrash: 'retry',
+        claimTtlMs: 1_000,
+        lock: {},
+      } as const;
       return Promise.all([a, b].map((locks) => locks.runSingleton({ ...options, lock: { leaseMs: 400 } }, idle)));
     },
   },

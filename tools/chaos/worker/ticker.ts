@@ -26,7 +26,7 @@ export function tick(bench: Bench): () => void {
 
 async function run(bench: Bench, what: { job: string; tick: string; onCrash: 'skip' | 'retry' }): Promise<void> {
   const { leaseMs } = bench.settings;
-  const options = { ...what, overlap: 'skip', keepMs: KEEP_MS, lock: { leaseMs, waitMs: leaseMs } } as const;
+  const options = { ...what, overlap: 'skip', claimTtlMs: KEEP_MS, lock: { leaseMs, waitMs: leaseMs } } as const;
   let ran: Pick<Ticked, 'type' | 'job' | 'tick' | 'onCrash' | 'rerun' | 'token'> | undefined;
   try {
     await bench.locks.runSingleton(options, async (_lease, { rerun, lease }) => {

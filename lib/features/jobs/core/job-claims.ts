@@ -56,7 +56,7 @@ export interface TickClaim {
    * The TTL of the claim, in milliseconds. With `due`, longer than its window. Without `due`, the same text may come
    * again: a claim of another owner is remembered no longer than this from now on, unless it is taken over.
    */
-  readonly keepMs: number;
+  readonly claimTtlMs: number;
   /** If an earlier run still holds the job's lock: drop the tick, or run it after that run. */
   readonly overlap: 'skip' | 'wait';
   /**
@@ -147,7 +147,7 @@ export interface ClaimEnd {
    */
   readonly to: 'finished' | 'returned';
   /** The TTL of that state, in milliseconds. */
-  readonly keepMs: number;
+  readonly claimTtlMs: number;
 }
 
 /** When a tick of a schedule is due, and how much earlier or later it may start, by the store's clock. */
@@ -217,7 +217,7 @@ export interface ClaimChange {
   /** A claim to give back first. */
   readonly drop?: string;
   /** The TTL of the resulting claim, in milliseconds. Not set: its expiry does not change. */
-  readonly keepMs?: number;
+  readonly claimTtlMs?: number;
   /** The maximum remaining TTL of an existing claim, in milliseconds. Not set: no change. */
   readonly mostMs?: number | undefined;
   /** When the tick is due. If a claim is written, the store also notes this as the last tick of the job. */

@@ -152,7 +152,7 @@ export interface OperatorRequestChange {
   /** The new state. Not set: it is only read. */
   readonly to?: string;
   /** For how long it is kept from now on, in milliseconds. */
-  readonly keepMs?: number;
+  readonly ttlMs?: number;
   /** `true` to notify all instances of it by `StoreListener.asked`, even if the state was already so. */
   readonly tells?: boolean;
 }

@@ -98,7 +98,7 @@ export class OperatorRequests {
     // A process without a log leaves it to others; the command line is one.
     if (!Number.isSafeInteger(fencingToken) || !observers.wants('forceReleased')) return;
     const noted = this.#own('noted');
-    if ((await this.#change(request, { from: text, to: noted, keepMs: ASKED_KEEP_MS })) !== noted) return;
+    if ((await this.#change(request, { from: text, to: noted, ttlMs: ASKED_KEEP_MS })) !== noted) return;
     observers.forceReleased(request.resource, {
       fencingToken: fencingToken as number,
       ...(typeof holder === 'string' && { holder }),
@@ -110,7 +110,7 @@ export class OperatorRequests {
   async tellReleased(resource: string, ended: ReleasedLease): Promise<OperatorRequest> {
     const request = { resource, id: this.runtime.random.id() };
     const to = JSON.stringify({ state: 'released', ...ended });
-    await this.#change(request, { to, keepMs: ASKED_KEEP_MS, tells: true });
+    await this.#change(request, { to, ttlMs: ASKED_KEEP_MS, tells: true });
     return request;
   }
 
@@ -124,11 +124,11 @@ export class OperatorRequests {
     const taken = this.#own('taken');
     let ending: AskedEnding = { outcome: 'refused', message: 'Redis has not answered to the instance that took it.' };
     try {
-      if ((await this.#change(request, { from: text, to: taken, keepMs: TAKEN_KEEP_MS })) !== taken) return;
+      if ((await this.#change(request, { from: text, to: taken, ttlMs: TAKEN_KEEP_MS })) !== taken) return;
       ending = await runner.run(job, operatorIn(told), tickIdOf(request));
     } finally {
       const ended = JSON.stringify({ state: 'ended', instanceId, ...ending });
-      await this.#change(request, { from: taken, to: ended, keepMs: ENDED_KEEP_MS });
+      await this.#change(request, { from: taken, to: ended, ttlMs: ENDED_KEEP_MS });
     }
   }
 
@@ -146,7 +146,7 @@ export class OperatorRequests {
 
   /** Sends a request, or notifies the instances of it once more. */
   async tell({ text, ...request }: AskedRun): Promise<RunRequestState> {
-    return readState(await this.#change(request, { to: text, keepMs: ASKED_KEEP_MS, tells: true }));
+    return readState(await this.#change(request, { to: text, ttlMs: ASKED_KEEP_MS, tells: true }));
   }
 
   async read(request: OperatorRequest): Promise<RunRequestState> {
@@ -155,7 +155,7 @@ export class OperatorRequests {
 
   /** Takes a request back, unless an instance has taken it. */
   async withdraw({ text, ...request }: AskedRun): Promise<RunRequestState> {
-    const withdrawn = { from: text, to: JSON.stringify({ state: 'gone' }), keepMs: ASKED_KEEP_MS };
+    const withdrawn = { from: text, to: JSON.stringify({ state: 'gone' }), ttlMs: ASKED_KEEP_MS };
     return readState(await this.#change(request, withdrawn));
   }
 

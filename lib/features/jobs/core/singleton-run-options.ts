@@ -65,7 +65,7 @@ export interface SingletonRunOptions {
    *
    * @allowed 1 ms and more
    */
-  readonly keepMs: number;
+  readonly claimTtlMs: number;
   /** When the tick is due by its schedule. @default none */
   readonly due?:
     | {
@@ -192,7 +192,7 @@ export const SINGLETON_RUN_OPTIONS = new OptionTable({
   overlap: OVERLAP.required(),
   onCrash: ON_CRASH.required(),
   maxReruns: MAX_RERUNS,
-  keepMs: milliseconds(1).required(),
+  claimTtlMs: milliseconds(1).required(),
   due: checked<Due>((option, value) => DUE_OPTIONS.check('runSingleton as its due', value as object, `${option}.`)),
   historySize: HISTORY_SIZE.default(100),
   historyMessages: flag().default(false),
@@ -203,7 +203,7 @@ export const SINGLETON_RUN_OPTIONS = new OptionTable({
 
 export function resolveSingletonRun(options: SingletonRunOptions, defaults: ResolvedDefaults) {
   SINGLETON_RUN_OPTIONS.check('runSingleton', options);
-  const { job, tick, onCrash, keepMs, due: time, jitterMs = 0 } = options;
+  const { job, tick, onCrash, claimTtlMs, due: time, jitterMs = 0 } = options;
   if (options.manual && time !== undefined) {
     throw new InvalidLockOptionsError(
       'A run with manual: true has no due: no schedule says when. Leave due out.',
@@ -226,7 +226,7 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Reso
   const due = time === undefined ? undefined : resolveDue(time, lock.waitMs, jitterMs);
   // A claim that is forgotten before its lock expires could never be taken over.
   const leastMs = Math.max(onCrash === 'retry' ? 2 * lock.leaseMs : 0, due ? windowMs(due) : 0);
-  return { options, lock, keepMs: Math.max(keepMs, leastMs), target, due };
+  return { options, lock, claimTtlMs: Math.max(claimTtlMs, leastMs), target, due };
 }
 
 /** @param where the place, for messages */

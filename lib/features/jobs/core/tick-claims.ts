@@ -119,9 +119,9 @@ export class TickClaims {
   ): Promise<Claimed | undefined> {
     const { deps, jobs } = this;
     const { clock } = deps;
-    const { lock, target, owner, keepMs, options, due, note, closing } = attempt;
+    const { lock, target, owner, claimTtlMs, options, due, note, closing } = attempt;
     const { overlap, maxReruns = SINGLETON_RUN_OPTIONS.defaults.maxReruns } = options;
-    const claim: TickClaim = { owner, leaseMs: lock.leaseMs, keepMs, overlap, takeOver, maxReruns, due, note };
+    const claim: TickClaim = { owner, leaseMs: lock.leaseMs, claimTtlMs, overlap, takeOver, maxReruns, due, note };
     if (closing.aborted) return undefined;
     let sentAt = 0;
     const answer = await askUntil(deps.alarms, clock, {
@@ -154,8 +154,8 @@ export class TickClaims {
    * The tick may have been granted without an answer, or may be granted later. It does not run here: the claim and the
    * lock of the job are given up, so that any instance may have the tick.
    */
-  forget({ owner, lock, target, keepMs }: TickAttempt): undefined {
-    const claim = { tick: target.tick, to: 'returned', keepMs } as const;
+  forget({ owner, lock, target, claimTtlMs }: TickAttempt): undefined {
+    const claim = { tick: target.tick, to: 'returned', claimTtlMs } as const;
     this.deps.orphanReleases.start(owner, lock, () => this.jobs.end(owner, { claim }));
   }
 
@@ -176,10 +176,10 @@ export class TickClaims {
   }
 
   /** Called before the lock is released: after that, an unfinished tick counts as one whose runner died. */
-  async finish({ options, target, owner, lock, keepMs }: TickAttempt, { hold }: SingleLease): Promise<void> {
+  async finish({ options, target, owner, lock, claimTtlMs }: TickAttempt, { hold }: SingleLease): Promise<void> {
     if (options.onCrash === 'skip') return;
     const { alarms, clock, closing, orphanReleases } = this.deps;
-    const claim = { tick: target.tick, to: 'finished', keepMs } as const;
+    const claim = { tick: target.tick, to: 'finished', claimTtlMs } as const;
     await askUntil(alarms, clock, {
       send: () => this.jobs.end(owner, { claim }),
       // Leaves time for more than one try within the lease.

@@ -16,7 +16,7 @@ export function cronTickAt(cronTime: TimerTime, now: number, options: Job['optio
 export function dateTick(at: number, { maxClockSkewMs, overlapOnDate }: Job['options']): RunTrigger['tick'] {
   const due = { at, maxClockSkewMs };
   // If the job got this date while it ran, that run may not have ended.
-  return { tick: new Date(at).toISOString(), keepMs: maxClockSkewMs, due, overlap: overlapOnDate };
+  return { tick: new Date(at).toISOString(), claimTtlMs: maxClockSkewMs, due, overlap: overlapOnDate };
 }
 
 /** Checks that a job on a single date does not run for missed ticks: the scheduler refuses a date that has passed. */
@@ -42,6 +42,6 @@ export function resolveIntervalOptions(options: SingletonJobOptions, ms: number,
 
 /** The tick of an interval whose timer fires. @param ms the interval */
 export function intervalTick(ms: number, wallNow: number): RunTrigger['tick'] {
-  const keepMs = Math.floor(ms - Math.min(TIMER_SLACK.ms, ms * TIMER_SLACK.share));
-  return { tick: 'interval', keepMs, next: wallNow + ms };
+  const claimTtlMs = Math.floor(ms - Math.min(TIMER_SLACK.ms, ms * TIMER_SLACK.share));
+  return { tick: 'interval', claimTtlMs, next: wallNow + ms };
 }

@@ -43,7 +43,7 @@ export interface Job {
 }
 
 /** Which tick is asked for. `jitterMs`: the longest delay of this one. */
-interface JobTick extends Pick<SingletonRunOptions, 'tick' | 'keepMs' | 'due' | 'jitterMs'> {
+interface JobTick extends Pick<SingletonRunOptions, 'tick' | 'claimTtlMs' | 'due' | 'jitterMs'> {
   /** Overrides the job's own. */
   readonly overlap?: SingletonRunOptions['overlap'];
   /** The schedule that the tick belongs to. Not set if ticks have no order. */
@@ -138,7 +138,7 @@ const OWN_KEEP_MS = 60_000;
 /** Returns the trigger of a manual run. The text of its tick has the time and the requester. */
 export function manualTrigger(now: number, by: string | undefined, id = randomUUID().slice(0, 8)): RunTrigger {
   const text = `manual:${new Date(now).toISOString()}:${id}`;
-  return { kind: 'manual', tick: { tick: by === undefined ? text : `${text} by ${by}`, keepMs: OWN_KEEP_MS } };
+  return { kind: 'manual', tick: { tick: by === undefined ? text : `${text} by ${by}`, claimTtlMs: OWN_KEEP_MS } };
 }
 
 /**
@@ -148,7 +148,7 @@ export function manualTrigger(now: number, by: string | undefined, id = randomUU
 function catchUpTrigger(service: RedisLockService, job: Pick<Job, 'schedule'>, tick: string): RunTrigger {
   const schedule = job.schedule?.();
   const next = schedule?.after(clockOf(service).wallNow());
-  return { kind: 'catchUp', tick: { tick, keepMs: OWN_KEEP_MS, schedule, next } };
+  return { kind: 'catchUp', tick: { tick, claimTtlMs: OWN_KEEP_MS, schedule, next } };
 }
 
 /** A call of a decorated method for a reason that the method cannot know, on its way through the decorators above. */

@@ -114,11 +114,11 @@ export function SingletonTimeout<N extends string | number>(
   ...rest: TimedJobArguments<N, SingletonTimeoutOptions>
 ): JobMethodDecorator {
   const { ms, options } = readTimedJob<SingletonTimeoutOptions>(nameOrMs, rest, TIMEOUT_RANGE);
-  const keepMs = options?.dedupeWindowMs ?? TIMEOUT_OPTIONS.defaults.dedupeWindowMs;
+  const claimTtlMs = options?.dedupeWindowMs ?? TIMEOUT_OPTIONS.defaults.dedupeWindowMs;
   const schedule = options?.name === undefined ? Timeout(ms) : Timeout(options.name, ms);
   return singletonMethod('SingletonTimeout', (where) => {
     const resolved = resolveJobOptions(options, where, TIMEOUT_OPTIONS);
-    checkSpread(resolved, 'dedupeWindowMs', keepMs);
-    return { options: resolved, schedule, ticks: { now: () => ({ tick: 'timeout', keepMs }) } };
+    checkSpread(resolved, 'dedupeWindowMs', claimTtlMs);
+    return { options: resolved, schedule, ticks: { now: () => ({ tick: 'timeout', claimTtlMs }) } };
   });
 }

@@ -84,10 +84,10 @@ export class RedisJobStore implements JobStore, ClaimNode {
 
   async claim({ resource, tick }: Tick, claim: TickClaim): Promise<TickReply> {
     const { keys } = this.store;
-    const { owner, leaseMs, keepMs, overlap, takeOver, maxReruns = '', due, note } = claim;
+    const { owner, leaseMs, claimTtlMs, overlap, takeOver, maxReruns = '', due, note } = claim;
     const lock = keys.lock(resource);
     const known = [lock, keys.tick(resource, tick), keys.fence(lock), keys.lastTick(resource)];
-    const args = [owner.id, leaseMs, keepMs, overlap, takeOver, ...dueArgs(due), maxReruns];
+    const args = [owner.id, leaseMs, claimTtlMs, overlap, takeOver, ...dueArgs(due), maxReruns];
     const [status, value, flag, text, isNew, other] = await this.store.run<ClaimReply>(
       CLAIM_TICK,
       note ? [...known, ...jobKeys(keys, resource)] : known,
@@ -132,13 +132,13 @@ export class RedisJobStore implements JobStore, ClaimNode {
     return run ? this.#endRun(owner, run, lazily) : true;
   }
 
-  async #endClaim({ resource, id }: LockOwner, { tick, to, keepMs }: ClaimEnd): Promise<void> {
+  async #endClaim({ resource, id }: LockOwner, { tick, to, claimTtlMs }: ClaimEnd): Promise<void> {
     const { keys } = this.store;
     const claim = keys.tick(resource, tick);
     // A run that was granted and never began is taken out of the history.
     const own = to === 'returned' ? [claim, keys.jobRuns(resource), keys.jobRecord(resource)] : [claim];
     const entry = to === 'returned' ? [encodeField(tick), catchUpOf(tick) ?? ''] : [];
-    await this.store.run(FINISH_TICK, own, [id, keepMs, to, ...entry]);
+    await this.store.run(FINISH_TICK, own, [id, claimTtlMs, to, ...entry]);
   }
 
   #endRun({ resource, id }: LockOwner, run: RunEnd, lazily?: boolean): Promise<boolean> {
@@ -151,11 +151,11 @@ export class RedisJobStore implements JobStore, ClaimNode {
 
   async exchange({ resource, tick }: Tick, change: ClaimChange): Promise<string | null> {
     const { keys } = this.store;
-    const { owner, to = '', from = '', force, drop = '', keepMs = '', mostMs = '', due, isJudged } = change;
+    const { owner, to = '', from = '', force, drop = '', claimTtlMs = '', mostMs = '', due, isJudged } = change;
     const standing = await this.store.run<string | null>(
       EXCHANGE_CLAIM,
       [keys.tick(resource, tick), keys.lastTick(resource)],
-      [to, from, force ? 1 : 0, drop, keepMs, ...dueArgs(due), due && isJudged ? 1 : 0, mostMs],
+      [to, from, force ? 1 : 0, drop, claimTtlMs, ...dueArgs(due), due && isJudged ? 1 : 0, mostMs],
     );
     const seal = sealOfOwner(owner);
     return standing?.startsWith(seal) ? owner + standing.slice(seal.length) : standing;
@@ -213,9 +213,9 @@ export class RedisJobStore implements JobStore, ClaimNode {
 
   async request({ resource, id }: OperatorRequest, change: OperatorRequestChange): Promise<string> {
     const { keys, database } = this.store;
-    const { from = '', to = '', keepMs = 1, tells } = change;
+    const { from = '', to = '', ttlMs = 1, tells } = change;
     const message = `request ${id} ${encodeResource(resource)}`;
-    const args = [from, to, keepMs, tells ? keys.rollChannel(database) : '', message];
+    const args = [from, to, ttlMs, tells ? keys.rollChannel(database) : '', message];
     return (await this.store.run(CHANGE_REQUEST, [keys.request(resource, id)], args)) as string;
   }
 

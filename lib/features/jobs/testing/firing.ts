@@ -48,7 +48,7 @@ export async function fire(service: RedisLockService, name: string, job: Job, ti
   try {
     // Not in the context of the test, which may hold a lock.
     const call = (): ReturnType<Job['run']> =>
-      job.run({ kind: 'tick', tick: { tick, keepMs: KEEP_MS, jitterMs: 0 }, begins });
+      job.run({ kind: 'tick', tick: { tick, claimTtlMs: KEEP_MS, jitterMs: 0 }, begins });
     const { result, isTaken } = await inRootContext(call);
     if (hasBegun) return { ran: true, result };
     return { ran: false, reason: reason ?? (isTaken ? 'closed' : 'notReached') };

@@ -282,7 +282,7 @@ export const RUN_JOB_OPTIONS = new OptionTable({
  */
 export async function crash(server: MemoryServer, tick: Tick, attempt: number): Promise<string | undefined> {
   const { locks, jobs } = memoryStores({ instanceId: 'crashed', server });
-  const returned = { claim: { tick: tick.tick, to: 'returned', keepMs: KEEP_MS } } as const;
+  const returned = { claim: { tick: tick.tick, to: 'returned', claimTtlMs: KEEP_MS } } as const;
   const random = new SystemRandom();
   try {
     let owner: LockOwner | undefined;
@@ -293,7 +293,7 @@ export async function crash(server: MemoryServer, tick: Tick, attempt: number): 
       const reply = await jobs.claim(tick, {
         owner,
         leaseMs: RUN_LEASE_MS,
-        keepMs: KEEP_MS,
+        claimTtlMs: KEEP_MS,
         overlap: 'wait',
         takeOver,
       });

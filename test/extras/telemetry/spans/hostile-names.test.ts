@@ -29,7 +29,7 @@ it.each(Object.entries(HOSTILE_TEXTS))('spans show nothing of %s as it is', asyn
   await held.release();
   await locks.using(name, undefined, () => {});
   const fail = () => Promise.reject(new Error(text));
-  const run = { tick: fitting(text, 100), overlap: 'skip', onCrash: 'skip', keepMs: 60_000, lock: {} } as const;
+  const run = { tick: fitting(text, 100), overlap: 'skip', onCrash: 'skip', claimTtlMs: 60_000, lock: {} } as const;
   await rejection(locks.jobs.runs(claimsOn(world.server)).run({ ...run, job: name }, fail));
 
   const { spans } = traced;

@@ -17,7 +17,7 @@ const start = (options = {}, traces = new TracedWorld()) => {
   return { world, traces, locks };
 };
 
-const TICK = { job: 'nightly', tick: 't1', overlap: 'skip', onCrash: 'skip', keepMs: 60_000, lock: {} } as const;
+const TICK = { job: 'nightly', tick: 't1', overlap: 'skip', onCrash: 'skip', claimTtlMs: 60_000, lock: {} } as const;
 
 describe('every way into a lock', () => {
   it('several resources: each hold is below the one before, and the work below the last', async () => {

@@ -36,7 +36,14 @@ function start(ms: number, { isForgetful = false, bootMs = 0 } = {}): Applicatio
   const fire = (): void => {
     fired.push(world.clock.now());
     const lock = { leaseMs: 30 * SECOND };
-    const run = { job: 'poll', tick: 'interval', overlap: 'skip', onCrash: 'skip', keepMs: 0.9 * ms, lock } as const;
+    const run = {
+      job: 'poll',
+      tick: 'interval',
+      overlap: 'skip',
+      onCrash: 'skip',
+      claimTtlMs: 0.9 * ms,
+      lock,
+    } as const;
     void singletons.run(run, () => void runs.push({ at: world.clock.now(), on: name }), {
       next: world.clock.wallNow() + ms,
       onUnknown: () => missed.unknown('poll'),

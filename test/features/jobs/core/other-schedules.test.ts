@@ -48,7 +48,14 @@ async function start(name: string, schedule?: TickSchedule, date?: number, isOfC
   await world.clock.advance(1_000);
   /** Its timer fires. */
   const fire = async (at: number): Promise<void> => {
-    const options = { job: 'bill', tick: `${at}`, overlap: 'skip', onCrash: 'skip', keepMs: HOUR, lock: LOCK } as const;
+    const options = {
+      job: 'bill',
+      tick: `${at}`,
+      overlap: 'skip',
+      onCrash: 'skip',
+      claimTtlMs: HOUR,
+      lock: LOCK,
+    } as const;
     const due = { at, maxClockSkewMs: 10 * MINUTE };
     const run = (): void => void runs.push(name);
     if (!schedule) {

@@ -12,7 +12,7 @@ let anna: Member;
 let ben: Member;
 
 function start(changes: ConstructorParameters<typeof Fleet>[0] = {}) {
-  fleet = new Fleet({ keepMs: MAX_CLOCK_SKEW_MS, ...changes });
+  fleet = new Fleet({ claimTtlMs: MAX_CLOCK_SKEW_MS, ...changes });
   [anna, ben] = fleet.members('anna', 'ben') as [Member, Member];
 }
 
@@ -150,7 +150,7 @@ describe('a tick that is a time of a schedule', () => {
 });
 
 describe('a tick that is any text', () => {
-  it('may be older than the last one, and is forgotten after keepMs: backfills go backwards', async () => {
+  it('may be older than the last one, and is forgotten after claimTtlMs: backfills go backwards', async () => {
     start();
     for (const tick of ['2026-01-03', '2026-01-02', '2026-01-01']) {
       anna.fire(tick);

@@ -48,7 +48,7 @@ describe('the history of a job', () => {
 
   function optionsOf(changes: Partial<SingletonRunOptions> = {}): SingletonRunOptions {
     const lock = { leaseMs: LEASE_MS, waitMs: 3_000 };
-    return { job: 'report', tick: 'now', overlap: 'skip', onCrash: 'skip', keepMs: 600_000, lock, ...changes };
+    return { job: 'report', tick: 'now', overlap: 'skip', onCrash: 'skip', claimTtlMs: 600_000, lock, ...changes };
   }
 
   async function run(

@@ -43,7 +43,7 @@ class Jobs {
   /** @param tick the same on all instances */
   async once(tick: string): Promise<void> {
     const lock = { leaseMs: 10_000 };
-    const options = { job: 'poll', tick, overlap: 'wait', onCrash: 'skip', keepMs: 60_000, lock } as const;
+    const options = { job: 'poll', tick, overlap: 'wait', onCrash: 'skip', claimTtlMs: 60_000, lock } as const;
     await this.locks.runSingleton(options, () => runs.push(tick));
   }
 

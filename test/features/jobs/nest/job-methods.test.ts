@@ -27,7 +27,7 @@ const replacingSchedule = singletonMethod('SingletonCron', (where) => ({
     };
     Cron(YEARLY)(target, name, descriptor);
   },
-  ticks: { now: () => ({ tick: 'once', keepMs: 1_000 }) },
+  ticks: { now: () => ({ tick: 'once', claimTtlMs: 1_000 }) },
 }));
 
 describe('the method of a singleton job', () => {

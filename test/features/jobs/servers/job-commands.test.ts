@@ -16,7 +16,7 @@ describe('what the record of a job costs', () => {
     tick: 'a tick',
     overlap: 'skip',
     onCrash: 'skip',
-    keepMs: 1_000,
+    claimTtlMs: 1_000,
     lock: {},
     ...changes,
   });

@@ -27,24 +27,28 @@ describe.each(['Redis', 'memory'])('claims of ticks in %s', (where) => {
 
   it('takes a claim that was given back for the same tick, though it is the last one by now', async () => {
     const due = { at: Date.now(), earlyMs: 20_000, lateMs: 30_000 };
-    expect(await claims.exchange(TICK, { owner: 'a/1', to: 'a/1 x', keepMs: KEEP_MS, due, isJudged: true })).toBe(
+    expect(await claims.exchange(TICK, { owner: 'a/1', to: 'a/1 x', claimTtlMs: KEEP_MS, due, isJudged: true })).toBe(
       'a/1 x',
     );
     expect(await claims.exchange(TICK, { owner: 'a/1', drop: 'b/1 y' })).toBe('a/1 x');
     expect(await claims.exchange(TICK, { owner: 'a/1', drop: 'a/1 x' })).toBe('returned');
-    expect(await claims.exchange(TICK, { owner: 'b/1', to: 'b/1 z', keepMs: KEEP_MS, due, isJudged: true })).toBe(
+    expect(await claims.exchange(TICK, { owner: 'b/1', to: 'b/1 z', claimTtlMs: KEEP_MS, due, isJudged: true })).toBe(
       'b/1 z',
     );
   });
 
   it('knows a rerun for one when its claim was given back', async () => {
-    await claims.exchange(TICK, { owner: 'a/1', to: 'a/1 x reruns', keepMs: KEEP_MS });
+    await claims.exchange(TICK, { owner: 'a/1', to: 'a/1 x reruns', claimTtlMs: KEEP_MS });
     expect(await claims.exchange(TICK, { owner: 'a/1', drop: 'a/1 x reruns' })).toBe('returned reruns');
   });
 
   it('takes no claim for one that was given back, whatever the instance is called', async () => {
-    await claims.exchange(TICK, { owner: 'returned-goods-7/x/1', to: 'returned-goods-7/x/1 runs', keepMs: KEEP_MS });
-    expect(await claims.exchange(TICK, { owner: 'returned-goods-7/x/1', to: 'b/1 runs', keepMs: KEEP_MS })).toBe(
+    await claims.exchange(TICK, {
+      owner: 'returned-goods-7/x/1',
+      to: 'returned-goods-7/x/1 runs',
+      claimTtlMs: KEEP_MS,
+    });
+    expect(await claims.exchange(TICK, { owner: 'returned-goods-7/x/1', to: 'b/1 runs', claimTtlMs: KEEP_MS })).toBe(
       'returned-goods-7/x/1 runs',
     );
   });

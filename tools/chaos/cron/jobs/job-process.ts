@@ -136,7 +136,7 @@ export class JobProcess {
       tick,
       overlap,
       onCrash,
-      keepMs: KEEP_MS,
+      claimTtlMs: KEEP_MS,
       historySize,
       lock,
       due: due === undefined ? undefined : { at: due, maxClockSkewMs: world.maxClockSkewMs },

@@ -75,7 +75,7 @@ export class StoreWitness {
         if (claim?.to === 'returned') {
           this.#checkLast(job, `${claim.tick} was given back`);
           if (job.openRun(claim.tick, owner.id)) this.counts.returnedRuns++;
-          if (job.giveBack(claim.tick, owner.id, this.#now + claim.keepMs)) this.counts.returned++;
+          if (job.giveBack(claim.tick, owner.id, this.#now + claim.claimTtlMs)) this.counts.returned++;
         }
         if (run) {
           this.#checkLast(job, 'the end of a run');

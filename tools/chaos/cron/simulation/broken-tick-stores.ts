@@ -22,8 +22,8 @@ interface BrokenLedger {
 let forged = 0;
 
 /** Remembers for this time only that the tick has run. */
-function kept(claim: ClaimEnd, keepMs: number): ClaimEnd {
-  return claim.to === 'finished' ? { ...claim, keepMs } : claim;
+function kept(claim: ClaimEnd, claimTtlMs: number): ClaimEnd {
+  return claim.to === 'finished' ? { ...claim, claimTtlMs } : claim;
 }
 
 /** Takes any tick that it does not remember. */
@@ -39,14 +39,14 @@ export const brokenLedgers: Readonly<Record<string, BrokenLedger>> = {
   'it forgets a claim at once': {
     rule: 'duplicate',
     breakLedger: (claims) => ({
-      claim: (tick, claim) => claims.claim(tick, { ...claim, keepMs: 1 }),
+      claim: (tick, claim) => claims.claim(tick, { ...claim, claimTtlMs: 1 }),
       end: (owner, { claim }) => claims.end(owner, { claim: kept(claim!, 1) }),
     }),
   },
   'it remembers a claim for less than the clocks are apart': {
     rule: 'duplicate',
     breakLedger: (claims) => ({
-      claim: (tick, claim) => claims.claim(tick, { ...claim, keepMs: 20_000 }),
+      claim: (tick, claim) => claims.claim(tick, { ...claim, claimTtlMs: 20_000 }),
       end: (owner, { claim }) => claims.end(owner, { claim: kept(claim!, 20_000) }),
     }),
   },

@@ -111,7 +111,15 @@ export class SimulatedScheduler {
     world.add({ type: 'fired', ...line(), job, tick });
     member.singletons
       .run(
-        { job, tick, overlap, onCrash, keepMs: 600_000, lock, due: isJudged ? { at: due, maxClockSkewMs } : undefined },
+        {
+          job,
+          tick,
+          overlap,
+          onCrash,
+          claimTtlMs: 600_000,
+          lock,
+          due: isJudged ? { at: due, maxClockSkewMs } : undefined,
+        },
         async (lease, { rerun }) => {
           const remainingMs = (): number => lease.remainingMs() / clock.rate;
           world.add({ type: 'start', ...line(), rerun, token: lease.fencingToken, remainingMs: remainingMs() });

@@ -61,13 +61,13 @@ describe('explain', () => {
       a.locks.jobs.records(jobs);
       const end = gate();
       const lock = { leaseMs: 30_000 };
-      const base = { job: 'stock', overlap: 'skip', onCrash: 'skip', keepMs: 600_000, lock } as const;
+      const base = { job: 'stock', overlap: 'skip', onCrash: 'skip', claimTtlMs: 600_000, lock } as const;
       const fire = ({ locks }: Instance) => {
         const at = world.clock.wallNow();
         const [run, plan] =
           kind === 'a time'
             ? [{ tick: new Date(at).toISOString(), due: { at, maxClockSkewMs: 60_000 } }, { schedule: 'x' }]
-            : [{ tick: 'interval', keepMs: 1_000 }, {}];
+            : [{ tick: 'interval', claimTtlMs: 1_000 }, {}];
         return locks.jobs.runs(jobs).run({ ...base, ...run }, () => end.opened, { ...plan, next: at + 60_000 });
       };
       const explainJob = () => a.locks.operators.explain('cron:stock');
@@ -96,7 +96,7 @@ describe('explain', () => {
     const jobs = jobsOn(world.server);
     jest.spyOn(jobs, 'look').mockImplementation(() => Promise.reject(new LockStoreError('refused', 'NOPERM')));
     a.locks.jobs.records(jobs);
-    const run = { job: 'x', tick: 'x', overlap: 'skip', onCrash: 'skip', keepMs: 600_000, lock: {} } as const;
+    const run = { job: 'x', tick: 'x', overlap: 'skip', onCrash: 'skip', claimTtlMs: 600_000, lock: {} } as const;
     void b.locks.jobs.runs(jobs).run(run, () => new Promise(() => {}));
     await world.clock.advance(100);
     expect((await a.locks.operators.explain('cron:x')).cause).toBe('inUse');

@@ -17,7 +17,7 @@ export function is(value: Value): boolean {
 }
 
 /** value or other */
-export function either(value: Value, other: Value): Value {
+export function firstTruthy(value: Value, other: Value): Value {
   return is(value) ? value : other;
 }
 
@@ -29,7 +29,7 @@ export function number(text: Value): Value {
 }
 
 /** string.format('%.0f', value) */
-export function whole(value: Value): Value {
+export function formatInteger(value: Value): Value {
   return Number(value).toFixed(0);
 }
 

@@ -30,7 +30,7 @@ function mintToken(fenceKey?: Value): Value {
   const floor = (now - 1577836800000) * 100;
   if (tick < floor) {
     tick = tick === 1 ? floor + 100 + Math.floor((clock[1] % 1000) / 10) : floor;
-    redis.set(fenceKey, lua.whole(tick));
+    redis.set(fenceKey, lua.formatInteger(tick));
   }
   const token = tick * 32;
   return token;
@@ -46,7 +46,7 @@ function takeLock(
   about?: Value,
 ): Value {
   const token = mintToken(fenceKey);
-  const text = lua.whole(token);
+  const text = lua.formatInteger(token);
   if (mode === 'exclusive') {
     redis.set(lockKey, `${owner} ${text} ${about}`, 'PX', leaseMs);
   } else {
@@ -152,7 +152,7 @@ function readMembers(lockKey?: Value, fields?: Value): Value {
   let written: Value;
   if (cursor !== '0') {
     [lock.sweep, lock.seen] = [cursor, seen];
-    written = lua.tried(() => redis.hset(lockKey, 'used', lock.used, 'sweep', `${cursor} ${lua.whole(seen)}`));
+    written = lua.tried(() => redis.hset(lockKey, 'used', lock.used, 'sweep', `${cursor} ${lua.formatInteger(seen)}`));
   } else if (seen === 9000000000000000 && lock.used <= 0) {
     redis.del(lockKey);
     return undefined;
@@ -164,14 +164,14 @@ function readMembers(lockKey?: Value, fields?: Value): Value {
     if (sweep !== undefined) {
       redis.hdel(lockKey, 'sweep');
     }
-    written = lua.tried(() => redis.hset(lockKey, 'used', lock.used, 'soonest', lua.whole(seen)));
+    written = lua.tried(() => redis.hset(lockKey, 'used', lock.used, 'soonest', lua.formatInteger(seen)));
   }
   lock.isPartial = cursor !== '0' && typeof written === 'number';
   return lock;
 }
 function keepAlive(lockKey?: Value, leaseMs?: Value): Value {
   const ttl = Math.max(lua.number(leaseMs), redis.pttl(lockKey));
-  redis.pexpire(lockKey, lua.whole(ttl));
+  redis.pexpire(lockKey, lua.formatInteger(ttl));
 }
 function addMember(
   lockKey?: Value,
@@ -194,8 +194,8 @@ function addMember(
   }
   lock.used = Number(lock.used) + Number(request.count);
   lock.soonest = isNew ? expiry : Math.min(lock.soonest, expiry);
-  const soonest = lua.whole(lock.soonest);
-  const entry = `${request.count} ${token} ${lua.whole(expiry)} ${request.about}`;
+  const soonest = lua.formatInteger(lock.soonest);
+  const entry = `${request.count} ${token} ${lua.formatInteger(expiry)} ${request.about}`;
   if (isNew) {
     redis.pexpire(lockKey, leaseMs);
   } else {
@@ -226,7 +226,7 @@ function addMember(
     redis.pexpire(lockKey, leaseMs);
   }
   if (lua.is(lock.sweep)) {
-    redis.hset(lockKey, 'sweep', `${lock.sweep} ${lua.whole(lock.seen)}`);
+    redis.hset(lockKey, 'sweep', `${lock.sweep} ${lua.formatInteger(lock.seen)}`);
   }
   return lock;
 }
@@ -371,7 +371,7 @@ function take(lockKey?: Value, fenceKey?: Value, lock?: Value, owner?: Value, re
     return [takeLock(lockKey, fenceKey, owner, request.mode, leaseMs, request.about)];
   }
   const token = mintToken(fenceKey);
-  return [token, addMember(lockKey, lock, owner, request, lua.whole(token), leaseMs)];
+  return [token, addMember(lockKey, lock, owner, request, lua.formatInteger(token), leaseMs)];
 }
 function giveBack(lockKey?: Value, owner?: Value, isShared?: Value, fields?: Value): Value {
   if (lua.is(isShared)) {
@@ -395,7 +395,7 @@ function grantWaiting(lockKey?: Value, queueKey?: Value, fenceKey?: Value, lock?
           heard = heard + 1;
         } else {
           const prefix: Value = lua.match(lockKey, /^(.*)\{[^{}]*\}$/s);
-          const left = lua.whole(ends + 1000 * heard + 250 * unheard);
+          const left = lua.formatInteger(ends + 1000 * heard + 250 * unheard);
           const said = `kept ${left} ${sentAt}`;
           const receivers: Value = lua.tried(() =>
             redis.publish(
@@ -440,7 +440,7 @@ function grantWaiting(lockKey?: Value, queueKey?: Value, fenceKey?: Value, lock?
             isCut = true;
           }
           if (client !== undefined && score > now * 1000) {
-            const mark = lua.whole(score % 1000);
+            const mark = lua.formatInteger(score % 1000);
             lua.tried(() =>
               redis.publish(
                 `${prefix}inbox:${client}`,
@@ -492,8 +492,8 @@ function grantWaiting(lockKey?: Value, queueKey?: Value, fenceKey?: Value, lock?
     }
     if (!lua.is(isMisfit) && !isDeaf) {
       budget = budget - 3;
-      const [token, shared]: Value = take(lockKey, fenceKey, lock, owner, request, lua.whole(leaseMs));
-      const tokenText = lua.whole(token);
+      const [token, shared]: Value = take(lockKey, fenceKey, lock, owner, request, lua.formatInteger(leaseMs));
+      const tokenText = lua.formatInteger(token);
       const terms = `${tokenText} ${sentAt}`;
       lua.tried(() =>
         redis.publish(channel, `${redis.sha1hex(`${terms} ${owner}`)} ${terms} ${lua.match(lockKey, /\{([^{}]*)\}$/)}`),
@@ -555,7 +555,7 @@ function writeHolder(lockKey?: Value, holder?: Value): Value {
 }
 function renewHolder(lockKey?: Value, holder?: Value, leaseMs?: Value, exactly?: Value): Value {
   const ttl = redis.pttl(lockKey);
-  const lasts = lua.whole(lua.is(exactly) && lua.is(leaseMs) ? leaseMs : Math.max(leaseMs, ttl));
+  const lasts = lua.formatInteger(lua.is(exactly) && lua.is(leaseMs) ? leaseMs : Math.max(leaseMs, ttl));
   redis.pexpire(lockKey, lasts);
   const [lease, label]: Value = lua.captures(holder.about, /^(\d*)(.*)$/s);
   if (lease !== lasts) {
@@ -602,8 +602,8 @@ function renewMember(lockKey?: Value, owner?: Value, leaseMs?: Value, exactly?: 
   }
   const renewed = now + Number(leaseMs);
   keepAlive(lockKey, leaseMs);
-  const lasts = lua.whole(lua.is(exactly) ? renewed : Math.max(renewed, expiry));
-  about = `${lua.whole(lasts - now)}${lua.match(about, /^\d+(.*)$/s)}`;
+  const lasts = lua.formatInteger(lua.is(exactly) ? renewed : Math.max(renewed, expiry));
+  about = `${lua.formatInteger(lasts - now)}${lua.match(about, /^\d+(.*)$/s)}`;
   redis.hset(lockKey, owner, `${permits} ${token} ${lasts} ${about}`);
   if (lua.is(exactly) && renewed < expiry) {
     const bounds: Value = redis.hmget(lockKey, 'soonest', 'sweep');
@@ -791,7 +791,7 @@ function acquireLock(
       leaveQueue(queueKey, number, owner);
     }
     if (began !== undefined) {
-      redis.set(newestKey, `${lua.whole(began)} ${owner}`, 'PX', keepMs);
+      redis.set(newestKey, `${lua.formatInteger(began)} ${owner}`, 'PX', keepMs);
     }
     return take(lockKey, fenceKey, lock, owner, request, leaseMs);
   }
@@ -810,8 +810,10 @@ function acquireLock(
     const client: Value = lua.match(lock.owner, /^(\S+)\//);
     if (client !== undefined) {
       const standing: Value =
-        typeof lock.token === 'string' ? lock.token.slice(0, 20) : lua.whole(lua.is(lock.token) ? lock.token : 0);
-      seen = `${lua.cut(lock.mode, 9)} 1 ${lua.whole(now)}\n${client.slice(0, 200)} ${lua.is(lock.depth) ? lock.depth.slice(0, 7) : 1} ${standing} ${lua.whole(now + Number(ttl))} ${lock.about.length < 17 && lua.is(lock.about) ? lock.about : lua.match(lock.about.slice(0, 320), /^[^\n]*/)}`;
+        typeof lock.token === 'string'
+          ? lock.token.slice(0, 20)
+          : lua.formatInteger(lua.is(lock.token) ? lock.token : 0);
+      seen = `${lua.cut(lock.mode, 9)} 1 ${lua.formatInteger(now)}\n${client.slice(0, 200)} ${lua.is(lock.depth) ? lock.depth.slice(0, 7) : 1} ${standing} ${lua.formatInteger(now + Number(ttl))} ${lock.about.length < 17 && lua.is(lock.about) ? lock.about : lua.match(lock.about.slice(0, 320), /^[^\n]*/)}`;
     }
   } else if (lua.is(lock) && !lua.is(isCut)) {
     const named: Value = [];
@@ -824,7 +826,10 @@ function acquireLock(
     }
     let count: Value = named.length;
     if (fields.length === 28) {
-      count = lua.either(lua.is(lock.total) ? redis.hlen(lockKey) - (lua.is(lock.sweep) ? 6 : 5) : lock.used, count);
+      count = lua.firstTruthy(
+        lua.is(lock.total) ? redis.hlen(lockKey) - (lua.is(lock.sweep) ? 6 : 5) : lock.used,
+        count,
+      );
     }
     if (named[0] !== undefined) {
       seen = `${lock.mode.slice(0, 9)} ${count} ${now}\n${named.join('\n')}`;
@@ -850,7 +855,7 @@ function acquireLock(
     return [['full', ttl, seen]];
   }
   if (began !== undefined) {
-    redis.set(newestKey, `${lua.whole(began)} ${owner}`, 'PX', keepMs);
+    redis.set(newestKey, `${lua.formatInteger(began)} ${owner}`, 'PX', keepMs);
   }
   if (lua.is(lock) && lock.mode === 'read') {
     soonestMs = Math.max(1, Math.min(soonestMs, lock.soonest - now));
@@ -955,7 +960,7 @@ function readRecord(recordKey?: Value): Value {
 }
 function keepFor(recordKey?: Value, next?: Value, keepMs?: Value): Value {
   const ahead = Math.max(0, (lua.number(next) ?? 0) - now);
-  return lua.whole(Math.max(redis.pttl(recordKey), ahead + Number(keepMs)));
+  return lua.formatInteger(Math.max(redis.pttl(recordKey), ahead + Number(keepMs)));
 }
 function keepJob(recordKey?: Value, runsKey?: Value, instancesKey?: Value, ttl?: Value): Value {
   lua.tried(() => redis.pexpire(recordKey, ttl));
@@ -979,7 +984,7 @@ function noteInstance(instancesKey?: Value, owner?: Value, keepMs?: Value): Valu
   ) {
     redis.zrem(instancesKey, oldest[0]);
   }
-  lua.tried(() => redis.pexpire(instancesKey, lua.whole(Math.max(keepMs, redis.pttl(instancesKey)))));
+  lua.tried(() => redis.pexpire(instancesKey, lua.formatInteger(Math.max(keepMs, redis.pttl(instancesKey)))));
 }
 
 // features/jobs/redis/lua/include/job-pause.lua
@@ -1048,7 +1053,7 @@ function releaseLock(lockKey?: Value, queueKey?: Value, fenceKey?: Value, owner?
       lock = undefined;
     }
   }
-  const ends: Value = lua.either(
+  const ends: Value = lua.firstTruthy(
     lua.is(number) && lua.is(holder)
       ? lua.is(isOthers)
         ? redis.pttl(lockKey)
@@ -1072,7 +1077,7 @@ function releaseLock(lockKey?: Value, queueKey?: Value, fenceKey?: Value, owner?
           heard = heard + 1;
         } else {
           const prefix: Value = lua.match(lockKey, /^(.*)\{[^{}]*\}$/s);
-          const left = lua.whole(Number(ends) + 1000 * heard + 250 * unheard);
+          const left = lua.formatInteger(Number(ends) + 1000 * heard + 250 * unheard);
           const said = `kept ${left} ${sentAt}`;
           const receivers: Value = lua.tried(() =>
             redis.publish(
@@ -1110,7 +1115,7 @@ function tellOfEnd(lockKey?: Value, queueKey?: Value, ends?: Value): Value {
         heard = heard + 1;
       } else {
         const prefix: Value = lua.match(lockKey, /^(.*)\{[^{}]*\}$/s);
-        const left = lua.whole(Number(ends) + 1000 * heard + 250 * unheard);
+        const left = lua.formatInteger(Number(ends) + 1000 * heard + 250 * unheard);
         const said = `kept ${left} ${sentAt}`;
         const receivers: Value = lua.tried(() =>
           redis.publish(
@@ -1149,10 +1154,10 @@ function acquireScript(KEYS: Value, ARGV: Value): Value {
     const floor = (now - 1577836800000) * 100;
     if (tick < floor) {
       tick = tick === 1 ? floor + 100 + Math.floor((clock[1] % 1000) / 10) : floor;
-      redis.set(KEYS[2], lua.whole(tick));
+      redis.set(KEYS[2], lua.formatInteger(tick));
     }
     const token = tick * 32;
-    const text = `${ARGV[0]} ${lua.whole(token)} ${ARGV[2]}`;
+    const text = `${ARGV[0]} ${lua.formatInteger(token)} ${ARGV[2]}`;
     redis.set(KEYS[0], ARGV[5] !== undefined ? `${text} ${ARGV[5]}` : text, 'PX', ARGV[2]);
     return token;
   }
@@ -1205,7 +1210,7 @@ function callRollScript(KEYS: Value, ARGV: Value): Value {
     const counted: Value = lua.tried(() => redis.pubsub('NUMSUB', channel));
     asked = lua.number(counted[1] ?? -1);
   }
-  redis.hset(key, 'nonce', nonce, 'scope', scope, 'at', lua.whole(now), 'asked', asked);
+  redis.hset(key, 'nonce', nonce, 'scope', scope, 'at', lua.formatInteger(now), 'asked', asked);
   redis.pexpire(key, ARGV[4]);
   const told: Value = lua.tried(() => redis.publish(channel, `roll ${nonce} ${scope}`));
   if (typeof told === 'object') {
@@ -1259,7 +1264,9 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
     redis.pexpire(claimKey, keepMs);
   }
   function noteNext(): Value {
-    lua.tried(() => redis.hset(recordKey, 'next', nextAt, 'stated', lua.whole(now), 'by', lua.match(owner, /^[^/]*/)));
+    lua.tried(() =>
+      redis.hset(recordKey, 'next', nextAt, 'stated', lua.formatInteger(now), 'by', lua.match(owner, /^[^/]*/)),
+    );
   }
   if (claim !== undefined && kind === 'tick' && schedule !== '' && nextAt !== '') {
     const told: Value = lua.tried(() => redis.hget(recordKey, 'next'));
@@ -1284,10 +1291,10 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
       'granted',
       lua.number(holder.token),
       attempt,
-      lua.either(kind === 'catchUp' ? readRecord(recordKey).span : undefined, undefined),
+      lua.firstTruthy(kind === 'catchUp' ? readRecord(recordKey).span : undefined, undefined),
     ];
   }
-  const ttl: Value = lua.either(holder !== undefined ? holderTtl(lockKey) : undefined, 0);
+  const ttl: Value = lua.firstTruthy(holder !== undefined ? holderTtl(lockKey) : undefined, 0);
   if (claim !== undefined && !isMine && claimant !== 'returned') {
     if (takeOver !== 'nothing') {
       redis.pexpire(claimKey, keepMs);
@@ -1325,7 +1332,7 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
       return undefined;
     }
     const instance: Value = lua.match(owner, /^[^/]*/);
-    const other = `${lua.whole(since)} ${lua.whole(now)} ${isNotice ? '1' : told} ${instance} ${schedule}`;
+    const other = `${lua.formatInteger(since)} ${lua.formatInteger(now)} ${isNotice ? '1' : told} ${instance} ${schedule}`;
     lua.tried(() => redis.hset(recordKey, 'other', other));
     return isNotice ? `${record.by} ${record.schedule}` : undefined;
   }
@@ -1375,7 +1382,7 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
   if (lua.is(kind)) {
     jobKeep = keepFor(recordKey, nextAt, recordKeepMs);
     if (lua.is(isRemembered)) {
-      lastKeep = lua.whole(Math.max(jobKeep, lua.number(lastKeepMs) ?? 0));
+      lastKeep = lua.formatInteger(Math.max(jobKeep, lua.number(lastKeepMs) ?? 0));
     }
   }
   function refuseUnbegun(): Value {
@@ -1442,7 +1449,7 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
   if (isMine && state !== '') {
     dropOpenRun(runsKey, entryTick);
   }
-  addRuns(runsKey, historySize, `${entry} ${lua.whole(token)}`);
+  addRuns(runsKey, historySize, `${entry} ${lua.formatInteger(token)}`);
   keepJob(recordKey, runsKey, instancesKey, jobKeep);
   const isNew = nextAt !== '' && !lua.is(record.next);
   return [
@@ -1468,7 +1475,7 @@ function downgradeScript(KEYS: Value, ARGV: Value): Value {
   if (holder !== ARGV[0] || mode !== 'write' || !lua.is(token)) {
     return 0;
   }
-  const leaseMs = lua.whole(Math.max(ARGV[1], redis.pttl(KEYS[0])));
+  const leaseMs = lua.formatInteger(Math.max(ARGV[1], redis.pttl(KEYS[0])));
   redis.del(KEYS[0]);
   const request: Value = parseRequest('read', `${leaseMs}${lua.match(about, /^\d*(.*)$/s)}`);
   const lock: Value = addMember(KEYS[0], undefined, ARGV[0], request, token, leaseMs);
@@ -1510,7 +1517,7 @@ function endRunScript(KEYS: Value, ARGV: Value): Value {
   const isFirst: Value = index ?? (done % 2 === 1 && !lua.is(hasEnded));
   const isKept: Value = outcome === 'ok' && lua.is(isFirst) ? (index ?? redis.pttl(recordKey) !== -2) : undefined;
   if (lua.is(isKept) && lua.tried(() => redis.hset(recordKey, 'ok', now)) === 1 && redis.pttl(recordKey) < 0) {
-    redis.pexpire(recordKey, lua.whole(Math.max(redis.pttl(runsKey), 604800000)));
+    redis.pexpire(recordKey, lua.formatInteger(Math.max(redis.pttl(runsKey), 604800000)));
   }
   return done;
 }
@@ -1548,10 +1555,10 @@ function exchangeClaimScript(KEYS: Value, ARGV: Value): Value {
   if (standing === undefined && isJudged === '1') {
     const [refusal, byMs]: Value = judgeTick(lastKey, dueAt, earlyMs, lateMs);
     if (refusal !== undefined) {
-      return `${refusal} ${lua.whole(byMs)}`;
+      return `${refusal} ${lua.formatInteger(byMs)}`;
     }
   }
-  const isOpen: Value = lua.either(
+  const isOpen: Value = lua.firstTruthy(
     standing === undefined || standing === from || lua.match(`${standing} `, /^returned[ ~]/),
     force === '1' && standing !== 'finished',
   );
@@ -1585,7 +1592,7 @@ function finishTickScript(KEYS: Value, ARGV: Value): Value {
   if (claimant !== owner) {
     return 0;
   }
-  const stands: Value = lua.either(to === 'returned' ? writeClaim(to, attempt) : undefined, to);
+  const stands: Value = lua.firstTruthy(to === 'returned' ? writeClaim(to, attempt) : undefined, to);
   redis.set(claimKey, stands, 'PX', keepMs);
   if (lua.is(entryTick) && state !== '') {
     forgetRun(runsKey, recordKey, entryTick, lastMissed);
@@ -1651,7 +1658,7 @@ function indexJobsScript(KEYS: Value, ARGV: Value): Value {
     }
   }
   if (command === 'add') {
-    redis.pexpire(indexKey, lua.whole(Math.max(number, redis.pttl(indexKey))));
+    redis.pexpire(indexKey, lua.formatInteger(Math.max(number, redis.pttl(indexKey))));
   }
   return 1;
 }
@@ -1697,9 +1704,9 @@ function inspectScript(KEYS: Value): Value {
     }
   } else if (lua.is(holder)) {
     ttl = holderTtl(KEYS[0]);
-    lines[0] = `${clientOf(holder)} ${lua.cut(lua.is(depth) ? depth : 1, 7)} ${lua.cut(lua.is(token) ? token : 0, 20)} ${lua.whole(now + Number(ttl))} ${lua.match(about.slice(0, 320), /^[^\n]*/)}`;
+    lines[0] = `${clientOf(holder)} ${lua.cut(lua.is(depth) ? depth : 1, 7)} ${lua.cut(lua.is(token) ? token : 0, 20)} ${lua.formatInteger(now + Number(ttl))} ${lua.match(about.slice(0, 320), /^[^\n]*/)}`;
   }
-  const head = `${lua.cut(lines[0] !== undefined && lua.is(mode) ? mode : '', 9)} ${lines.length} ${lua.whole(now)}`;
+  const head = `${lua.cut(lines[0] !== undefined && lua.is(mode) ? mode : '', 9)} ${lines.length} ${lua.formatInteger(now)}`;
   return [ttl, total, `${head}\n${lines.join('\n')}`, waiters];
 }
 
@@ -1729,7 +1736,7 @@ function keepScript(KEYS: Value, ARGV: Value): Value {
     if (soonest >= 1000000000000000) {
       return known;
     }
-    redis.hset(lockKey, 'soonest', lua.whole(soonest));
+    redis.hset(lockKey, 'soonest', lua.formatInteger(soonest));
     return soonest;
   }
   function keep(lockKey?: Value, queueKey?: Value, owner?: Value, leaseMs?: Value, lastPlace?: Value): Value {
@@ -1809,8 +1816,10 @@ function keepScript(KEYS: Value, ARGV: Value): Value {
       const client: Value = lua.match(lock.owner, /^(\S+)\//);
       if (client !== undefined) {
         const standing: Value =
-          typeof lock.token === 'string' ? lock.token.slice(0, 20) : lua.whole(lua.is(lock.token) ? lock.token : 0);
-        seen = `${lua.cut(lock.mode, 9)} 1 ${lua.whole(now)}\n${client.slice(0, 200)} ${lua.is(lock.depth) ? lock.depth.slice(0, 7) : 1} ${standing} ${lua.whole(now + Number(ttl))} ${lock.about.length < 17 && lua.is(lock.about) ? lock.about : lua.match(lock.about.slice(0, 320), /^[^\n]*/)}`;
+          typeof lock.token === 'string'
+            ? lock.token.slice(0, 20)
+            : lua.formatInteger(lua.is(lock.token) ? lock.token : 0);
+        seen = `${lua.cut(lock.mode, 9)} 1 ${lua.formatInteger(now)}\n${client.slice(0, 200)} ${lua.is(lock.depth) ? lock.depth.slice(0, 7) : 1} ${standing} ${lua.formatInteger(now + Number(ttl))} ${lock.about.length < 17 && lua.is(lock.about) ? lock.about : lua.match(lock.about.slice(0, 320), /^[^\n]*/)}`;
       }
     } else if (lua.is(lock) && !lua.is(isCut)) {
       const named: Value = [];
@@ -1823,7 +1832,10 @@ function keepScript(KEYS: Value, ARGV: Value): Value {
       }
       let count: Value = named.length;
       if (fields.length === 28) {
-        count = lua.either(lua.is(lock.total) ? redis.hlen(lockKey) - (lua.is(lock.sweep) ? 6 : 5) : lock.used, count);
+        count = lua.firstTruthy(
+          lua.is(lock.total) ? redis.hlen(lockKey) - (lua.is(lock.sweep) ? 6 : 5) : lock.used,
+          count,
+        );
       }
       if (named[0] !== undefined) {
         seen = `${lock.mode.slice(0, 9)} ${count} ${now}\n${named.join('\n')}`;
@@ -1866,7 +1878,7 @@ function labelScript(KEYS: Value, ARGV: Value): Value {
       return 0;
     }
     const lease: Value = lua.match(told, /^\d+/);
-    redis.hset(KEYS[0], owner, `${permits} ${known} ${lua.whole(expiry)} ${lease}${label}`);
+    redis.hset(KEYS[0], owner, `${permits} ${known} ${lua.formatInteger(expiry)} ${lease}${label}`);
     return 1;
   }
   if (holder !== owner) {
@@ -1894,7 +1906,7 @@ function lookJobsScript(KEYS: Value, ARGV: Value): Value {
   for (let base = 0; base <= KEYS.length - 6; base += 6) {
     const [, token]: Value = readHolder(KEYS[base]);
     const most = Math.max(mostRuns, lua.is(token) ? 8 : 0);
-    const runs: Value = lua.either(
+    const runs: Value = lua.firstTruthy(
       most > 0 ? listOf(lua.tried(() => redis.lrange(KEYS[base + 2], 0, most - 1))) : undefined,
       [],
     );
@@ -1953,7 +1965,7 @@ function lowerPermitsScript(KEYS: Value, ARGV: Value): Value {
   if (freed > 0) {
     keepAlive(KEYS[0], expiry - now);
     lock.used = lock.used - freed;
-    const entry = `${ARGV[1]} ${token} ${lua.whole(expiry)} ${about}`;
+    const entry = `${ARGV[1]} ${token} ${lua.formatInteger(expiry)} ${about}`;
     redis.hset(KEYS[0], ARGV[0], entry, 'used', lock.used);
   }
   grantWaiting(KEYS[0], KEYS[1], ARGV[2] === undefined && KEYS[2], lock);
@@ -2041,20 +2053,20 @@ function noteMissedScript(KEYS: Value, ARGV: Value): Value {
     return ['stale', 0, 0, 0, owedNow(), []];
   }
   const ttl = keepFor(recordKey, nextAt, recordKeepMs);
-  redis.set(lastKey, ARGV[ARGV.length - 1], 'PX', lua.whole(Math.max(ttl, lastKeepMs)));
+  redis.set(lastKey, ARGV[ARGV.length - 1], 'PX', lua.formatInteger(Math.max(ttl, lastKeepMs)));
   if (count === 0) {
     return ['noted', 0, 0, 0, owedNow(), []];
   }
   lua.tried(() =>
-    redis.hset(recordKey, 'missed', lua.whole((lua.number(record.missed) ?? 0) + Number(count)), 'told', told),
+    redis.hset(recordKey, 'missed', lua.formatInteger((lua.number(record.missed) ?? 0) + Number(count)), 'told', told),
   );
   if (entries.length > 0) {
     addRuns(runsKey, historySize, ...entries);
   }
   if (runWithinMs !== '' && Number(newest) + Number(runWithinMs) >= now) {
     const [owedCount, owedFirst]: Value = lua.captures(owedNow(), /^(\d+) (\d+)/);
-    const span = `${lua.whole(Number(count) + Number(owedCount ?? 0))} ${lua.whole(lua.number(owedFirst ?? first))} ${lua.whole(newest)} ${lua.whole(Number(newest) + Number(runWithinMs))}`;
-    lua.tried(() => redis.hset(recordKey, 'owed', lua.whole(newest), 'span', span));
+    const span = `${lua.formatInteger(Number(count) + Number(owedCount ?? 0))} ${lua.formatInteger(lua.number(owedFirst ?? first))} ${lua.formatInteger(newest)} ${lua.formatInteger(Number(newest) + Number(runWithinMs))}`;
+    lua.tried(() => redis.hset(recordKey, 'owed', lua.formatInteger(newest), 'span', span));
     [record.owed, record.span] = [newest, span];
   }
   keepJob(recordKey, runsKey, instancesKey, ttl);
@@ -2080,27 +2092,27 @@ function pauseJobScript(KEYS: Value, ARGV: Value): Value {
       const last = lua.number(redis.get(lastKey) ?? '') ?? 0;
       const ttl = keepFor(recordKey, '', keepMs);
       if (last < now) {
-        redis.set(lastKey, lua.whole(now), 'PX', ttl);
+        redis.set(lastKey, lua.formatInteger(now), 'PX', ttl);
       }
     }
     lua.tried(() => redis.hdel(recordKey, 'pause'));
     return standing;
   }
   const at: Value = readPause(pauseKey)[0] ?? now;
-  const text = `${lua.whole(at)} ${untilAt} ${by}`;
+  const text = `${lua.formatInteger(at)} ${untilAt} ${by}`;
   if (untilAt === '0') {
     redis.set(pauseKey, text);
   } else {
     const left = Math.max(1, untilAt - now);
-    redis.set(pauseKey, text, 'PX', lua.whole(left));
+    redis.set(pauseKey, text, 'PX', lua.formatInteger(left));
     const last = lua.number(lua.tried(() => redis.get(lastKey)) ?? '') ?? 0;
     const pauses: Value = [];
-    for (const [, from, till] of lua.either(readRecord(recordKey).pause, '').matchAll(/(\d+) (\d+)/g)) {
+    for (const [, from, till] of lua.firstTruthy(readRecord(recordKey).pause, '').matchAll(/(\d+) (\d+)/g)) {
       if (lua.number(till) > last && lua.number(from) !== at) {
         pauses.push(`${from} ${till}`);
       }
     }
-    pauses.push(`${lua.whole(at)} ${untilAt}`);
+    pauses.push(`${lua.formatInteger(at)} ${untilAt}`);
     lua.tried(() =>
       redis.hset(recordKey, 'pause', pauses.slice(Math.max(1, pauses.length - mostPauses + 1) - 1).join(' ')),
     );
@@ -2130,7 +2142,7 @@ function raiseTokenScript(KEYS: Value, ARGV: Value): Value {
     redis.llen(KEYS[1]);
   }
   if (tick > last) {
-    redis.set(KEYS[1], lua.whole(tick));
+    redis.set(KEYS[1], lua.formatInteger(tick));
   }
   if (holder !== owner) {
     return 0;
@@ -2139,7 +2151,7 @@ function raiseTokenScript(KEYS: Value, ARGV: Value): Value {
     return 1;
   }
   if (permits !== undefined) {
-    redis.hset(KEYS[0], owner, `${permits} ${ARGV[1]} ${lua.whole(expiry)} ${about}`);
+    redis.hset(KEYS[0], owner, `${permits} ${ARGV[1]} ${lua.formatInteger(expiry)} ${about}`);
   } else {
     writeHolder(KEYS[0], { owner, token: ARGV[1], mode, about, depth });
   }
@@ -2167,7 +2179,7 @@ function registerJobScript(KEYS: Value, ARGV: Value): Value {
   if (command === 'leave') {
     const left: Value = lua.tried(() => redis.zrem(instancesKey, lua.match(owner, /^[^/]*/)));
     if (left === 1 && redis.exists(instancesKey) === 0 && redis.exists(recordKey) === 1) {
-      lua.tried(() => redis.hset(recordKey, 'down', lua.whole(now)));
+      lua.tried(() => redis.hset(recordKey, 'down', lua.formatInteger(now)));
     }
     return 1;
   }
@@ -2175,7 +2187,7 @@ function registerJobScript(KEYS: Value, ARGV: Value): Value {
   const ttl = keepFor(recordKey, nextAt, keepMs);
   const last: Value = lua.number(redis.get(lastKey) ?? '');
   if (schedule !== '' && (record.schedule !== schedule || last === undefined)) {
-    const since = lua.whole(now);
+    const since = lua.formatInteger(now);
     if (last === undefined || last < now) {
       redis.set(lastKey, since, 'PX', ttl);
     }
@@ -2185,7 +2197,7 @@ function registerJobScript(KEYS: Value, ARGV: Value): Value {
     }
   }
   if (lua.is(record.schedule) && schedule !== '' && record.schedule !== schedule) {
-    const since = lua.whole(now);
+    const since = lua.formatInteger(now);
     redis.hset(recordKey, 'other', `${since} ${since} 0 ${record.by} ${record.schedule}`);
   }
   if (date !== '') {
@@ -2195,7 +2207,7 @@ function registerJobScript(KEYS: Value, ARGV: Value): Value {
     }
   }
   if (lua.is(record.down) && !/ /.test(record.down)) {
-    redis.hset(recordKey, 'down', `${record.down} ${lua.whole(now)}`);
+    redis.hset(recordKey, 'down', `${record.down} ${lua.formatInteger(now)}`);
   }
   if (schedule !== '' || lua.is(record.schedule) || !lua.is(record.stated)) {
     redis.hset(
@@ -2205,7 +2217,7 @@ function registerJobScript(KEYS: Value, ARGV: Value): Value {
       'next',
       nextAt,
       'stated',
-      lua.whole(now),
+      lua.formatInteger(now),
       'by',
       lua.match(owner, /^[^/]*/),
     );
@@ -2275,10 +2287,10 @@ function releaseScript(KEYS: Value, ARGV: Value): Value {
           const floor = (now - 1577836800000) * 100;
           if (tick < floor) {
             tick = tick === 1 ? floor + 100 + Math.floor((clock[1] % 1000) / 10) : floor;
-            redis.set(KEYS[2], lua.whole(tick));
+            redis.set(KEYS[2], lua.formatInteger(tick));
           }
           const token = tick * 32;
-          tokenText = lua.whole(token);
+          tokenText = lua.formatInteger(token);
           redis.set(KEYS[0], `${waiter} ${tokenText} ${about}`, 'PX', leaseMs);
           const terms = `${tokenText} ${sentAt}`;
           lua.tried(() =>
@@ -2394,7 +2406,7 @@ function retainScript(KEYS: Value, ARGV: Value): Value {
   if (holder !== owner || leftMs < 1) {
     return passedOn(releaseLock(KEYS[0], KEYS[1], fenceKey, owner)[0]);
   }
-  const forMs = lua.whole(leftMs);
+  const forMs = lua.formatInteger(leftMs);
   about = `0${lua.match(about, /^\d*(.*)$/s)}`;
   if (permits !== undefined) {
     const lock: Value = readMembers(KEYS[0]);
@@ -2422,7 +2434,7 @@ function retainScript(KEYS: Value, ARGV: Value): Value {
         heard = heard + 1;
       } else {
         const prefix: Value = lua.match(lockKey, /^(.*)\{[^{}]*\}$/s);
-        const left = lua.whole(Number(ends) + 1000 * heard + 250 * unheard);
+        const left = lua.formatInteger(Number(ends) + 1000 * heard + 250 * unheard);
         const said = `kept ${left} ${sentAt}`;
         const receivers: Value = lua.tried(() =>
           redis.publish(
@@ -2484,10 +2496,10 @@ function rotateScript(KEYS: Value, ARGV: Value): Value {
           const floor = (now - 1577836800000) * 100;
           if (tick < floor) {
             tick = tick === 1 ? floor + 100 + Math.floor((clock[1] % 1000) / 10) : floor;
-            redis.set(KEYS[2], lua.whole(tick));
+            redis.set(KEYS[2], lua.formatInteger(tick));
           }
           const token = tick * 32;
-          tokenText = lua.whole(token);
+          tokenText = lua.formatInteger(token);
           redis.set(KEYS[0], `${waiter} ${tokenText} ${about}`, 'PX', leaseMs);
           const terms = `${tokenText} ${sentAt}`;
           lua.tried(() =>
@@ -2510,8 +2522,10 @@ function rotateScript(KEYS: Value, ARGV: Value): Value {
         const client: Value = lua.match(lock.owner, /^(\S+)\//);
         if (client !== undefined) {
           const standing: Value =
-            typeof lock.token === 'string' ? lock.token.slice(0, 20) : lua.whole(lua.is(lock.token) ? lock.token : 0);
-          seen = `${lua.cut(lock.mode, 9)} 1 ${lua.whole(now)}\n${client.slice(0, 200)} ${lua.is(lock.depth) ? lock.depth.slice(0, 7) : 1} ${standing} ${lua.whole(now + ttl)} ${lock.about.length < 17 && lua.is(lock.about) ? lock.about : lua.match(lock.about.slice(0, 320), /^[^\n]*/)}`;
+            typeof lock.token === 'string'
+              ? lock.token.slice(0, 20)
+              : lua.formatInteger(lua.is(lock.token) ? lock.token : 0);
+          seen = `${lua.cut(lock.mode, 9)} 1 ${lua.formatInteger(now)}\n${client.slice(0, 200)} ${lua.is(lock.depth) ? lock.depth.slice(0, 7) : 1} ${standing} ${lua.formatInteger(now + ttl)} ${lock.about.length < 17 && lua.is(lock.about) ? lock.about : lua.match(lock.about.slice(0, 320), /^[^\n]*/)}`;
         }
       } else if (lua.is(lock) && !lua.is(isCut)) {
         const named: Value = [];
@@ -2524,7 +2538,7 @@ function rotateScript(KEYS: Value, ARGV: Value): Value {
         }
         let count: Value = named.length;
         if (fields.length === 28) {
-          count = lua.either(
+          count = lua.firstTruthy(
             lua.is(lock.total) ? redis.hlen(KEYS[0]) - (lua.is(lock.sweep) ? 6 : 5) : lock.used,
             count,
           );
@@ -2629,9 +2643,17 @@ function watchScript(KEYS: Value, ARGV: Value): Value {
     if (ttl < 0) {
       redis.pexpire(KEYS[1], ARGV[2]);
     }
-    const score = lua.whole((now + Number(ARGV[2])) * 1000 + Number(ARGV[1]));
+    const score = lua.formatInteger((now + Number(ARGV[2])) * 1000 + Number(ARGV[1]));
     if (redis.zadd(KEYS[1], score, member) === 1) {
-      const over: Value = redis.zrange(KEYS[1], 100000000000000, lua.whole(now * 1000), 'BYSCORE', 'LIMIT', 0, 16);
+      const over: Value = redis.zrange(
+        KEYS[1],
+        100000000000000,
+        lua.formatInteger(now * 1000),
+        'BYSCORE',
+        'LIMIT',
+        0,
+        16,
+      );
       if (over.length > 0) {
         redis.zrem(KEYS[1], ...over);
       }
@@ -2652,8 +2674,10 @@ function watchScript(KEYS: Value, ARGV: Value): Value {
     const client: Value = lua.match(lock.owner, /^(\S+)\//);
     if (client !== undefined) {
       const standing: Value =
-        typeof lock.token === 'string' ? lock.token.slice(0, 20) : lua.whole(lua.is(lock.token) ? lock.token : 0);
-      seen = `${lua.cut(lock.mode, 9)} 1 ${lua.whole(now)}\n${client.slice(0, 200)} ${lua.is(lock.depth) ? lock.depth.slice(0, 7) : 1} ${standing} ${lua.whole(now + ttl)} ${lock.about.length < 17 && lua.is(lock.about) ? lock.about : lua.match(lock.about.slice(0, 320), /^[^\n]*/)}`;
+        typeof lock.token === 'string'
+          ? lock.token.slice(0, 20)
+          : lua.formatInteger(lua.is(lock.token) ? lock.token : 0);
+      seen = `${lua.cut(lock.mode, 9)} 1 ${lua.formatInteger(now)}\n${client.slice(0, 200)} ${lua.is(lock.depth) ? lock.depth.slice(0, 7) : 1} ${standing} ${lua.formatInteger(now + ttl)} ${lock.about.length < 17 && lua.is(lock.about) ? lock.about : lua.match(lock.about.slice(0, 320), /^[^\n]*/)}`;
     }
   } else if (lua.is(lock) && !lua.is(isCut)) {
     const named: Value = [];
@@ -2666,7 +2690,10 @@ function watchScript(KEYS: Value, ARGV: Value): Value {
     }
     let count: Value = named.length;
     if (fields.length === 28) {
-      count = lua.either(lua.is(lock.total) ? redis.hlen(KEYS[0]) - (lua.is(lock.sweep) ? 6 : 5) : lock.used, count);
+      count = lua.firstTruthy(
+        lua.is(lock.total) ? redis.hlen(KEYS[0]) - (lua.is(lock.sweep) ? 6 : 5) : lock.used,
+        count,
+      );
     }
     if (named[0] !== undefined) {
       seen = `${lock.mode.slice(0, 9)} ${count} ${now}\n${named.join('\n')}`;

@@ -29,7 +29,7 @@ export class Candidate {
   #queueing: Queueing | undefined;
   /** The rounds without an outcome. */
   readonly #rounds = new Set<Round>();
-  readonly #patience: VoteBackoff;
+  readonly #backoff: VoteBackoff;
 
   /** @param isBack whether the owner was forgotten: late releases of its earlier locks must not free its new one */
   constructor(
@@ -41,7 +41,7 @@ export class Candidate {
     const first = isBack ? newOwner() : owner;
     this.atNodes = deps.nodes.map((node) => new CandidateAtNode(node, first, newOwner));
     this.touchedAt = deps.clock.now();
-    this.#patience = new VoteBackoff(deps.alarms, deps.random, () => this.#passVotesOn());
+    this.#backoff = new VoteBackoff(deps.alarms, deps.random, () => this.#passVotesOn());
   }
 
   get hasWon(): boolean {
@@ -135,7 +135,7 @@ export class Candidate {
   abandon(): void {
     if (this.isOver) return;
     this.#state = 'collecting';
-    this.#patience.end();
+    this.#backoff.end();
     this.#withdraw();
   }
 
@@ -146,7 +146,7 @@ export class Candidate {
    */
   end(isForgotten = false): void {
     this.#state = 'over';
-    this.#patience.end();
+    this.#backoff.end();
     for (const atNode of this.atNodes) atNode.end(this.leaseMs, isForgotten);
     if (this.#rounds.size === 0) return;
     this.#reject(new LockStoreError('unknown', 'the lock was released before the nodes had answered'));
@@ -253,7 +253,7 @@ export class Candidate {
     this.#state = 'held';
     this.#heldSince = this.deps.clock.now();
     this.fencingToken = fencingToken;
-    this.#patience.end();
+    this.#backoff.end();
     const answered = [...this.#rounds].filter(({ sentAt }) => sentAt <= stamp);
     for (const round of answered) this.#answer(round, { status: 'granted', fencingToken });
     if (answered.length === 0) {
@@ -304,7 +304,7 @@ export class Candidate {
 
   #waitForVotes(): void {
     const { votes } = this;
-    if (this.#state !== 'collecting' || !this.#queueing || votes === 0) this.#patience.end();
-    else this.#patience.wait(this.roundMs, votes);
+    if (this.#state !== 'collecting' || !this.#queueing || votes === 0) this.#backoff.end();
+    else this.#backoff.wait(this.roundMs, votes);
   }
 }

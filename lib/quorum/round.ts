@@ -105,7 +105,7 @@ export class Round {
       const place = places.sort((a, b) => a - b)[majority - 1];
       return place === undefined ? { status: 'queued', ...known } : { status: 'queued', ...known, place };
     }
-    const isOpen = refusals.some((refusal) => refusal.status === 'busy' && refusal.isOpen);
-    return isOpen ? { status: 'busy', ...known, isOpen } : { status: 'busy', ...known };
+    const inconclusive = refusals.some((refusal) => refusal.status === 'busy' && refusal.inconclusive);
+    return inconclusive ? { status: 'busy', ...known, inconclusive } : { status: 'busy', ...known };
   }
 }

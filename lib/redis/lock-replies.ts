@@ -30,7 +30,7 @@ type PlaceReply = [ttlMs: number, holders: string, place: number, soonestMs: num
 /** A fencing token, or why there is none, when the holder's lease ends, and the holders. */
 type ScriptReply =
   | number
-  | ['busy', ttlMs: number, holders: string, isOpen?: number]
+  | ['busy', ttlMs: number, holders: string, inconclusive?: number]
   | ['queued', ...PlaceReply]
   | ['full', ttlMs: number, holders: string, newer?: string]
   | ['mismatch', ttlMs: number, mode: LockMode, total: number];
@@ -50,8 +50,8 @@ export function readAcquireReply(reply: unknown, clientId: string): AcquireReply
   if (answer[0] === 'full' && answer[3] !== undefined) return { status: 'full', ttlMs: answer[1], newer: answer[3] };
   const [status, ttlMs, text, more] = answer;
   const seen = readSeen(text, clientId);
-  if (!seen) return more ? { status: 'busy', ttlMs, isOpen: true } : { status, ttlMs };
-  return more ? { status: 'busy', ttlMs, seen, isOpen: true } : { status, ttlMs, seen };
+  if (!seen) return more ? { status: 'busy', ttlMs, inconclusive: true } : { status, ttlMs };
+  return more ? { status: 'busy', ttlMs, seen, inconclusive: true } : { status, ttlMs, seen };
 }
 
 /** Reads the text of the holders only for the callers that ask for them: most places are kept unseen. */

@@ -1,5 +1,5 @@
 import { InvalidLockOptionsError } from '../kernel/api/errors.js';
-import { checked, type OptionsOf, OptionTable, patience, text } from '../kernel/api/validation.js';
+import { checked, type OptionsOf, OptionTable, durationOrInfinity, text } from '../kernel/api/validation.js';
 import type { Lease } from '../kernel/api/lease.js';
 import { LOCK_OPTIONS, type LockMode, resolveLockOptions } from '../kernel/api/lock-options.js';
 import { checkResource, JOB_PREFIX, LEADER_PREFIX } from '../kernel/api/resource.js';
@@ -71,7 +71,7 @@ export const HOLD_ELSEWHERE_OPTIONS = new OptionTable({
   total: permits,
   instanceId: text(/^[\w.:@-]{1,100}$/, '1 to 100 of A-Z a-z 0-9 _ . : @ -').default('elsewhere'),
   leaseMs,
-  waitMs: patience().default(0),
+  waitMs: durationOrInfinity().default(0),
 } satisfies OptionsOf<HoldElsewhereOptions>);
 
 /** Lets another application of the fleet acquire the resource. */

@@ -8,7 +8,8 @@ describe('on a quorum, a call that does not wait', () => {
     for (const link of links) {
       const acquire = link.acquire.bind(link);
       let left = times;
-      link.acquire = async (...args) => (left-- > 0 ? { status: 'busy', ttlMs: 1, isOpen: true } : acquire(...args));
+      link.acquire = async (...args) =>
+        left-- > 0 ? { status: 'busy', ttlMs: 1, inconclusive: true } : acquire(...args);
     }
   }
 

@@ -200,10 +200,10 @@ export class Expressions {
       const code = this.value(left.right);
       if (isCheap(code)) return `(${this.condition(left)}) ? ${code} : ${this.value(right)}`;
       if (taken === 'maybe') return `(${value}) ?? ${this.grouped(right)}`;
-      return `lua.either(${value}, ${this.simple(right)})`;
+      return `lua.firstTruthy(${value}, ${this.simple(right)})`;
     }
     const code = this.value(left);
-    if (!isCheap(code)) return `lua.either(${code}, ${this.simple(right)})`;
+    if (!isCheap(code)) return `lua.firstTruthy(${code}, ${this.simple(right)})`;
     return `lua.is(${code}) ? ${code} : ${this.value(right)}`;
   }
 

@@ -41,7 +41,7 @@ export function partsOf(format, values) {
     if (!part.startsWith('%')) return part;
     const value = rest.shift();
     const [, size, letter] = /^%(?:\.(\d+))?([a-z])$/.exec(part);
-    if (letter === 'f' && size === '0') return { code: `lua.whole(${value})` };
+    if (letter === 'f' && size === '0') return { code: `lua.formatInteger(${value})` };
     if (letter === 's' && size) return { code: `lua.cut(${value}, ${size})` };
     if (letter === 's' || letter === 'd') return { code: value };
     throw new Error(`${part} of a format is not known`);
@@ -57,7 +57,7 @@ export function template(parts) {
   if (parts.every((part) => typeof part === 'string')) return quoted(parts.join(''));
   const filled = parts.filter((part) => part !== '');
   const [{ code }] = filled;
-  if (filled.length === 1 && /^lua\.(whole|cut)/.test(code)) return code;
+  if (filled.length === 1 && /^lua\.(formatInteger|cut)/.test(code)) return code;
   const text = filled.map((part) =>
     typeof part === 'string' ? part.replace(/[\\`]|\$\{/g, '\\$&').replaceAll('\n', '\\n') : `\${${part.code}}`,
   );

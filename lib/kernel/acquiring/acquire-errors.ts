@@ -37,7 +37,7 @@ export function waitedTooLong(
 export function cutShort(
   error: unknown,
   { waitMs, attemptTimeoutMs }: ResolvedLockOptions,
-  whole: ResolvedLockOptions,
+  requested: ResolvedLockOptions,
 ): never {
   const hadNoTime = error instanceof LockUnavailableError && attemptWasCutShort(error, { waitMs, attemptTimeoutMs });
   const isTimeout = error instanceof LockTimeoutError;
@@ -45,7 +45,7 @@ export function cutShort(
   const seen = isTimeout ? error : { ...NO_HOLDERS, attempts: 1, retryAfterMs: 0 };
   const details = isTimeout ? error : undefined;
   const { attempts, retryAfterMs } = seen;
-  const { waitMs: waitedMs } = whole;
+  const { waitMs: waitedMs } = requested;
   const { resource } = error;
   // It may be free: nothing is known of it.
   const outOfTime = `${quoteResource(resource)} was not acquired: the call timed out (waitMs, ${formatDuration(waitedMs)}) before Redis answered for it. Raise waitMs, or take fewer resources in one call.`;

@@ -76,7 +76,7 @@ export function showCaller(error: LockError): void {
 }
 
 /** @param origin the origin of a call whose lease the user would have had to release */
-export function tellOfFailure(
+export function emitFailure(
   asked: string | readonly string[],
   options: ResolvedLockOptions,
   error: unknown,

@@ -3,7 +3,7 @@ import { AttemptLog } from '../places/asking.js';
 import { heldByCaller, holdsNothing, watchForDeadlock } from './deadlocks.js';
 import { LocalStoreLeases } from './local-store-leases.js';
 import { askedToStopAt, askToStop, marked, refusalOfNewest } from './newest-first.js';
-import { reportsWaits, tellOfLongWait, emitWaiting } from './waits.js';
+import { reportsWaits, emitWaitingLong, emitWaiting } from './waits.js';
 import { grant, type PendingCall, type WaiterListener, WaitingCalls } from './pending-call.js';
 import { StoreWaiter } from './store-waiter.js';
 import {
@@ -13,7 +13,7 @@ import {
   noteReasons,
   type QueueFacts,
   remoteQueueFullError,
-  tellOfSlowHolder,
+  reportSlowHolder,
 } from './why-waiting.js';
 import { LockAbortedError, LockShutdownError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
@@ -162,7 +162,7 @@ export class LocalQueue implements WaiterListener {
   release(hold: Hold, onHandedOver: () => void): Promise<boolean> | undefined {
     const { owner, storeLease } = hold;
     const { backgroundRelease } = hold.options;
-    if (this.deps.observation.hasTracer && this.size > 0) tellOfSlowHolder(this.deps, hold, this.calls);
+    if (this.deps.observation.hasTracer && this.size > 0) reportSlowHolder(this.deps, hold, this.calls);
     if (storeLease.removeHolder(hold)) {
       onHandedOver();
       return undefined;
@@ -305,7 +305,7 @@ export class LocalQueue implements WaiterListener {
     this.#watchForDeadlock(call);
     this.#emitWaiting(call, now);
     this.deps.observers.onAnswer?.(this.resource, this.log.holders(now));
-    this.#tellOf(call, now);
+    this.#reportWait(call, now);
     this.#noteWait();
   }
 
@@ -378,7 +378,7 @@ export class LocalQueue implements WaiterListener {
   #waitsLong(call: PendingCall): void {
     const now = this.deps.clock.now();
     noteReasons(this.#facts, call.options, now, false);
-    this.#tellOf(call, now);
+    this.#reportWait(call, now);
   }
 
   #emitWaiting(call: PendingCall, now?: number): void {
@@ -387,9 +387,9 @@ export class LocalQueue implements WaiterListener {
     emitWaiting(this.deps, this.resource, call.options, seen, this.#placeOf(call));
   }
 
-  #tellOf(call: PendingCall, now: number): void {
+  #reportWait(call: PendingCall, now: number): void {
     if (!call.shouldReport(now)) return;
-    tellOfLongWait(this.deps, this.resource, call.options, call.waitedMs(now), this.log, now, this.#placeOf(call));
+    emitWaitingLong(this.deps, this.resource, call.options, call.waitedMs(now), this.log, now, this.#placeOf(call));
   }
 
   #outOfTime(call: PendingCall): void {

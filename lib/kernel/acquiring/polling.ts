@@ -7,7 +7,7 @@ import type { DeadlockedCall } from '../api/errors.js';
 import type { DeadlockAlarm } from '../deadlocks/deadlock-watch.js';
 import type { Grant } from '../holding/hold.js';
 import type { NestedCall } from './pending-call.js';
-import { reportsWaits, LONG_WAIT_MS, noteWait, tellOfLongWait, emitWaiting, type WaitingNow } from './waits.js';
+import { reportsWaits, LONG_WAIT_MS, noteWait, emitWaitingLong, emitWaiting, type WaitingNow } from './waits.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { SeveralParts } from '../holding/several-parts.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
@@ -25,7 +25,7 @@ class Poller {
   declare alarm?: DeadlockAlarm;
   declare deadlock?: readonly DeadlockedCall[];
   /** `true` if the last reply was inconclusive about the holder. */
-  isOpen = false;
+  inconclusive = false;
   tellAt: number;
   hasWaited = false;
   isOver = false;
@@ -114,7 +114,7 @@ export class Polling {
       const storeLease = await this.#attempt(poller);
       if (storeLease) return storeLease;
       // Each reply skips more dead waiters, so the loop ends.
-      if (poller.isOpen && (options.waitMs === 0 || leftMs(clock.now()) > 0)) continue;
+      if (poller.inconclusive && (options.waitMs === 0 || leftMs(clock.now()) > 0)) continue;
       const delayMs = this.#nextPause(poller);
       options.followed?.waits((now) => log.holders(now));
       this.#emitWaiting(poller);
@@ -135,7 +135,7 @@ export class Polling {
       }
       if (now >= poller.tellAt) {
         poller.tellAt = Infinity;
-        tellOfLongWait(this.deps, resource, options, now - startedAt, log, now);
+        emitWaitingLong(this.deps, resource, options, now - startedAt, log, now);
       }
     }
   }
@@ -153,12 +153,12 @@ export class Polling {
     const { owner, options, startedAt, closing, signal, log, several } = poller;
     const { store, clock, alarms, orphanReleases, observers } = this.deps;
     const sentAt = clock.now();
-    const patience = options.waitMs === 0 ? Infinity : startedAt + options.waitMs - sentAt;
+    const remainingMs = options.waitMs === 0 ? Infinity : startedAt + options.waitMs - sentAt;
     log.sent(sentAt);
-    poller.isOpen = false;
+    poller.inconclusive = false;
     const { leaseMs } = options;
     const command = several ? several.acquire(owner, leaseMs, sentAt) : store.acquire(owner, leaseMs);
-    const answer = await withTimeout(alarms, command, Math.min(options.attemptTimeoutMs, patience), signal);
+    const answer = await withTimeout(alarms, command, Math.min(options.attemptTimeoutMs, remainingMs), signal);
     if (answer.outcome === 'answered') observers.answered();
     if (answer.outcome === 'aborted' || answer.outcome === 'timeout') {
       const isWanted = () => !poller.isOver || (poller.storeLease?.holders.some((hold) => hold.checkHeld()) ?? false);
@@ -177,12 +177,12 @@ export class Polling {
       log.markUnreachable(store.trouble(owner.resource) !== undefined, clock.now());
       if (answer.error.failure === 'refused') throw unavailable(owner.resource, log);
     } else if (answer.outcome === 'timeout') {
-      log.timedOut(answer.error, clock.now(), patience, options.attemptTimeoutMs);
+      log.timedOut(answer.error, clock.now(), remainingMs, options.attemptTimeoutMs);
     } else if (answer.value.status === 'mismatch') {
       throw mismatched(owner.resource, options, answer.value.found);
     } else if (answer.value.status !== 'granted') {
       log.busy(answer.value, clock.now());
-      poller.isOpen = answer.value.status === 'busy' && answer.value.isOpen === true;
+      poller.inconclusive = answer.value.status === 'busy' && answer.value.inconclusive === true;
     } else if (clock.now() < validUntil(sentAt, options.leaseMs)) {
       return new StoreLease(owner, answer.value.fencingToken, sentAt, options, clock);
     } else {

@@ -45,7 +45,7 @@ export function emitWaiting(
 /**
  * Reports a long wait and its holders. If Redis is unreachable, the call waits for that, and other events report it.
  */
-export function tellOfLongWait(
+export function emitWaitingLong(
   { observers }: Pick<Runtime, 'observers'>,
   resource: string,
   options: ResolvedLockOptions,

@@ -81,7 +81,7 @@ export function followWaits(facts: QueueFacts, calls: Iterable<PendingCall>): vo
  * A hold ends, for which the calls have waited. Leases are passed on in memory without a look at the calls behind the
  * next one, so a slow holder would be missed by them.
  */
-export function tellOfSlowHolder(
+export function reportSlowHolder(
   { store, clock }: Pick<Runtime, 'store' | 'clock'>,
   hold: Hold,
   calls: Iterable<PendingCall>,

@@ -14,7 +14,7 @@ import {
   oneOf,
   type OptionsOf,
   OptionTable,
-  patience,
+  durationOrInfinity,
   pick,
   wrongValue,
 } from './validation.js';
@@ -23,7 +23,9 @@ export { type AcquireMode, isSharedMode, LOCK_MODES, type LockMode } from './loc
 
 export const MIN_LEASE_MS = 50;
 export const MAX_LEASE_MS = 24 * 60 * 60 * 1000;
-/** The default for the run of a job. Its length costs no caller anything, and a job blocks its event loop more often. */
+/**
+ * The default for the run of a job. Its length costs no caller anything, and a job blocks its event loop more often.
+ */
 export const RUN_LEASE_MS = 30_000;
 
 /** The consequence of a lease that is lost while work runs under it. */
@@ -198,8 +200,8 @@ export const LOCK_OPTIONS = new OptionTable({
   mode: oneOf(ACQUIRE_MODES).default('exclusive'),
   leaseMs: LEASE_LENGTH.default(15_000),
   // A lease, and a bit: who waits for a holder that dies has the lock within 1.1 leases.
-  waitMs: patience().default(18_000),
-  unavailableMs: patience().default(2_000),
+  waitMs: durationOrInfinity().default(18_000),
+  unavailableMs: durationOrInfinity().default(2_000),
   watchdog: flag().default(true),
   maxHoldMs: milliseconds(MIN_LEASE_MS),
   minHoldMs: milliseconds(0, MAX_LEASE_MS).default(0),

@@ -134,7 +134,7 @@ export function milliseconds(min: number, max: number = Number.MAX_SAFE_INTEGER)
 }
 
 /** A time in whole milliseconds, or `Infinity`. */
-export function patience(): Option<number> {
+export function durationOrInfinity(): Option<number> {
   return countOrInfinity(0, 'milliseconds');
 }
 

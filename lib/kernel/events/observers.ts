@@ -81,7 +81,7 @@ export class LockObservers {
   }
 
   answered(): void {
-    if (this.onAnswered !== undefined) inRootContext(this.#tellOfAnswer, this);
+    if (this.onAnswered !== undefined) inRootContext(this.#emitAnswered, this);
   }
 
   describe({ storeLease, options, fencingToken }: DescribedLease) {
@@ -116,7 +116,7 @@ export class LockObservers {
     }
   }
 
-  #tellOfAnswer(): void {
+  #emitAnswered(): void {
     try {
       this.onAnswered?.();
     } catch {

@@ -189,10 +189,10 @@ export class Watchdog {
     this.#findShortest(now);
     this.#arm();
     if (danger) this.observers.emit(danger);
-    for (const holder of heldLong ?? []) this.#tellOfLongHold(holder, now);
+    for (const holder of heldLong ?? []) this.#emitHeldLong(holder, now);
   }
 
-  #tellOfLongHold(holder: LocalHolder, now: number): void {
+  #emitHeldLong(holder: LocalHolder, now: number): void {
     if (!this.observers.wants('heldLong')) return;
     const heldMs = now - holder.acquiredAt;
     this.observers.emit({ type: 'heldLong', ...this.observers.describe(holder), heldMs });
@@ -244,7 +244,7 @@ export class Watchdog {
         const present = lease.holders.find((each) => each.checkHeld());
         if (!present) return;
         this.#renewSoon(present);
-        this.#tellOfFailure(present, cause);
+        this.#emitRenewalFailed(present, cause);
       },
     );
   }
@@ -266,7 +266,7 @@ export class Watchdog {
     this.observers.emit({ type: 'renewalRecovered', ...this.observers.describe(present), failures, failedForMs });
   }
 
-  #tellOfFailure(holder: LocalHolder, cause: LockStoreError): void {
+  #emitRenewalFailed(holder: LocalHolder, cause: LockStoreError): void {
     if (!this.observers.wants('renewalFailed')) return;
     const error = new LockUnavailableError(holder.storeLease.owner.resource, 'renew', 'failed', cause);
     this.observers.emit({ type: 'renewalFailed', ...this.observers.describe(holder), error });

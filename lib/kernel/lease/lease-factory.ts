@@ -7,7 +7,7 @@ import { LockShutdownError, quoteResource } from '../api/errors.js';
 import { SingleLease } from './single-lease.js';
 import { type Grant, Hold, type LossListener } from '../holding/hold.js';
 import { cutShort } from '../acquiring/acquire-errors.js';
-import { completeError, tellOfFailure, originalError } from '../acquiring/failed-calls.js';
+import { completeError, emitFailure, originalError } from '../acquiring/failed-calls.js';
 import { noteWait, waitBefore } from '../acquiring/waits.js';
 import type { Origin } from '../util/call-site.js';
 import type { LeaseDeps } from './lease-deps.js';
@@ -58,7 +58,7 @@ export class LeaseFactory {
     // The only reaction of this promise: through it, V8 finds the function that awaits the call.
     const seen: Promise<T> = lease.catch((error: unknown) => {
       completeError(error, options, this.deps);
-      tellOfFailure(asked, options, error, origin, this.deps);
+      emitFailure(asked, options, error, origin, this.deps);
       // A caller may ignore the call.
       seen.catch(() => {});
       throw options.retry ? originalError(error) : error;

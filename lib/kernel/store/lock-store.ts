@@ -37,10 +37,10 @@ export const SUPERSEDES = '!';
 export type AcquireReply =
   | { readonly status: 'granted'; readonly fencingToken: number }
   /**
-   * Another owner holds it or waits for it. `ttlMs`: the rest of that lease. `isOpen`: not known yet, because one step
-   * of the store skips only a limited number of dead waiters. Ask again at once.
+   * Another owner holds it or waits for it. `ttlMs`: the rest of that lease. `inconclusive`: not known yet, because one
+   * step of the store skips only a limited number of dead waiters. Ask again at once.
    */
-  | { readonly status: 'busy'; readonly ttlMs: number; readonly seen?: Holders; readonly isOpen?: boolean }
+  | { readonly status: 'busy'; readonly ttlMs: number; readonly seen?: Holders; readonly inconclusive?: boolean }
   /**
    * The same, and this waiter is in the queue now.
    */
@@ -96,8 +96,8 @@ export interface Queueing {
   /** When the command is sent, on the sender's monotonic clock. A {@link PushedGrant} returns it, rounded down. */
   readonly sentAt: number;
   /**
-   * The maximum number of waiters for the resource, including this one. 0: it does not join the queue, and keeps the place
-   * that it has there.
+   * The maximum number of waiters for the resource, including this one. 0: it does not join the queue, and keeps the
+   * place that it has there.
    */
   readonly maxWaiters: number;
   /** Only set for a call that ends older ones; see {@link SUPERSEDES}. */
@@ -124,7 +124,10 @@ export interface RotateReply {
 
 /** The time for which a lock stays taken after its holder has released it. */
 export interface Retention {
-  /** Counted from the grant, by the clock of the store. A quorum leaves it out at its nodes: then `leftMs` alone decides. */
+  /**
+   * Counted from the grant, by the clock of the store. A quorum leaves it out at its nodes: then `leftMs` alone
+   * decides.
+   */
   readonly minHoldMs?: number;
   /** No more than this can be left of it, as the process knows. */
   readonly leftMs: number;
@@ -165,8 +168,9 @@ export interface LockStore extends WatchStore {
   /** The health of its messages. A store that does not know leaves it out: its waiters ask every second. */
   readonly hearing?: MessageHealth;
   /**
-   * Keeps places in queues: each lasts for its `leaseMs` from now. Nothing else changes: no waiter joins a queue, and no
-   * resource is granted. So it does no harm if it is executed late. A store without it is asked for each place alone.
+   * Keeps places in queues: each lasts for its `leaseMs` from now. Nothing else changes: no waiter joins a queue, and
+   * no resource is granted. So it does no harm if it is executed late. A store without it is asked for each place
+   * alone.
    *
    * @param places at most 64, with one fence
    * @param sentAt when the command is sent, on the sender's monotonic clock

@@ -40,9 +40,9 @@ function lineOf(actor: string, text: string): string {
 
 /** Words the time in which no actor could continue. */
 export function formatTimePassed(ms: number): string {
-  const whole = Math.round(ms);
-  const isSeconds = whole > 0 && whole % 1_000 === 0;
-  const count = isSeconds ? whole / 1_000 : whole;
+  const rounded = Math.round(ms);
+  const isSeconds = rounded > 0 && rounded % 1_000 === 0;
+  const count = isSeconds ? rounded / 1_000 : rounded;
   return `${count} ${isSeconds ? 's' : 'ms'} ${count === 1 ? 'passes' : 'pass'}`;
 }
 

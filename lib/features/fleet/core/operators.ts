@@ -145,11 +145,11 @@ export class OperatorsView {
     const seen = this.deps.observers.wants('forceReleased') ? this.inspect(name).catch(() => undefined) : undefined;
     const send = () => this.deps.store.forceRelease(name, options.fencingToken);
     const hasEnded = await ask(this.deps, send, 'forceRelease', name);
-    if (hasEnded) this.#tellOfForced(name, options, await seen);
+    if (hasEnded) this.#emitForceReleased(name, options, await seen);
     return hasEnded;
   }
 
-  #tellOfForced(resource: string, options: ForceReleaseOptions, seen?: LockState): void {
+  #emitForceReleased(resource: string, options: ForceReleaseOptions, seen?: LockState): void {
     const tick = fencingTickOf(options.fencingToken);
     const holder = seen?.holders.find((each) => fencingTickOf(each.fencingToken) === tick);
     const known = holder && { holder: holder.instanceId, ...(holder.label && { label: holder.label }) };

@@ -85,13 +85,13 @@ export class SingletonRuns {
       } else {
         if (reply.status !== 'claimed' && !(reply.status === 'taken' && standsBy(options, reply))) {
           if (options.manual && reply.status === 'overlap') throw refusalOf(options, resource);
-          tellOfSkipped(attempt, reply, this.deps);
+          emitTickSkipped(attempt, reply, this.deps);
           return undefined;
         }
         if (this.deps.context.lease(resource)?.isHeld()) {
           throw LockReentryError.waitingForItself(resource, 'exclusive', 'exclusive');
         }
-        if ((await pause(this.deps.clock, this.#claims.patience(attempt, reply), attempt.closing)) === 'aborted') {
+        if ((await pause(this.deps.clock, this.#claims.retryDelayMs(attempt, reply), attempt.closing)) === 'aborted') {
           if (reply.status === 'claimed') this.#claims.forget(attempt);
           break;
         }
@@ -255,7 +255,7 @@ function refusalOf({ job, tick }: SingletonRunOptions, resource: string): LockBu
 }
 
 /** Reports the reason why a tick does not run on this instance. */
-function tellOfSkipped(attempt: TickAttempt, reply: TickReply, { observers, clock }: LeaseDeps): void {
+function emitTickSkipped(attempt: TickAttempt, reply: TickReply, { observers, clock }: LeaseDeps): void {
   const { options, due } = attempt;
   if (!observers.wants('tickSkipped')) return;
   const event = { type: 'tickSkipped', ...describeTick(observers, options) } as const;

@@ -50,7 +50,7 @@ export class TickClaims {
   ) {}
 
   /** Returns the time until the next question is worth its cost: at the latest the end of a dead runner's lease. */
-  patience({ lock }: TickAttempt, reply: { status: 'claimed' | 'taken'; ttlMs: number }): number {
+  retryDelayMs({ lock }: TickAttempt, reply: { status: 'claimed' | 'taken'; ttlMs: number }): number {
     const longest = reply.status === 'claimed' ? OVERLAP_PAUSE_MS : lock.leaseMs / 3;
     return Math.min(longest, reply.ttlMs + 1 + RETRY_PAUSE_MS * this.deps.random.fraction());
   }

@@ -4,7 +4,7 @@ import { PendingCall, type WaitingTogether, type WaitLimits } from '../../../ker
 import { InvalidLockOptionsError, LockShutdownError, LockTimeoutError } from '../../../kernel/api/errors.js';
 import { LockReentryError } from '../../../kernel/api/lease-errors.js';
 import { checkResource } from '../../../kernel/api/resource.js';
-import { abortSignal, type OptionsOf, OptionTable, patience } from '../../../kernel/api/validation.js';
+import { abortSignal, type OptionsOf, OptionTable, durationOrInfinity } from '../../../kernel/api/validation.js';
 import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
 import { Asker, AttemptLog, heartbeatPause } from '../../../kernel/places/asking.js';
 import { createOwnerId, withTimeout } from '../../../kernel/store/ask.js';
@@ -25,7 +25,7 @@ export interface WaitUntilFreeOptions {
 }
 
 export const WAIT_UNTIL_FREE_OPTIONS = new OptionTable({
-  waitMs: patience(),
+  waitMs: durationOrInfinity(),
   signal: abortSignal(),
 } satisfies OptionsOf<WaitUntilFreeOptions>);
 

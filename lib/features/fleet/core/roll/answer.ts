@@ -112,17 +112,17 @@ export function readAnswer(text: string, clientId: string): FleetAnswer | undefi
 }
 
 function readFields(answer: Record<string, unknown>): FleetAnswer {
-  const [held, waiting, leaderships, jobs] = list(answer['m']).map(whole) as [number, number, number, number];
+  const [held, waiting, leaderships, jobs] = list(answer['m']).map(toCount) as [number, number, number, number];
   return {
     instanceId: string(answer['i']),
     host: string(answer['h']),
-    pid: whole(answer['p']),
+    pid: toCount(answer['p']),
     version: string(answer['s']),
-    uptimeMs: whole(answer['u']),
-    loopDelayMs: whole(answer['d']),
-    blockedMs: whole(answer['z']),
+    uptimeMs: toCount(answer['u']),
+    loopDelayMs: toCount(answer['d']),
+    blockedMs: toCount(answer['z']),
     hearing: answer['e'] === 1,
-    health: HEALTH[whole(answer['q'])] ?? wrong(),
+    health: HEALTH[toCount(answer['q'])] ?? wrong(),
     held: list(answer['k']).map(readLease),
     waiting: list(answer['w']).map(readWait),
     leaderships: list(answer['l']).map((row) => ({ name: string(list(row)[0]), isLeader: list(row)[1] === 1 })),
@@ -130,18 +130,18 @@ function readFields(answer: Record<string, unknown>): FleetAnswer {
     lastMinute: answer['c'] === null ? null : readCounts(list(answer['c'])),
     blockers: list(answer['b']).map((row) => {
       const [waiter, holder, waitedMs, calls] = list(row);
-      return { waiter: string(waiter), holder: string(holder), waitedMs: whole(waitedMs), calls: whole(calls) };
+      return { waiter: string(waiter), holder: string(holder), waitedMs: toCount(waitedMs), calls: toCount(calls) };
     }),
-    more: { held: whole(held), waiting: whole(waiting), leaderships: whole(leaderships), jobs: whole(jobs) },
+    more: { held: toCount(held), waiting: toCount(waiting), leaderships: toCount(leaderships), jobs: toCount(jobs) },
   };
 }
 
 function readCounts([forMs, acquired, notAcquired, lost]: unknown[]): NonNullable<FleetAnswer['lastMinute']> {
   return {
-    forMs: whole(forMs),
-    acquired: whole(acquired),
-    notAcquired: whole(notAcquired),
-    lost: whole(lost),
+    forMs: toCount(forMs),
+    acquired: toCount(acquired),
+    notAcquired: toCount(notAcquired),
+    lost: toCount(lost),
   };
 }
 
@@ -150,9 +150,9 @@ function readLease(row: unknown): Lease {
   return {
     resource: string(resource),
     mode: readMode(mode),
-    fencingToken: whole(fencingToken),
-    heldMs: whole(heldMs),
-    leftMs: whole(leftMs),
+    fencingToken: toCount(fencingToken),
+    heldMs: toCount(heldMs),
+    leftMs: toCount(leftMs),
     group: string(group),
     isRenewed: isRenewed === 1,
     ...(callSite !== undefined && { callSite: string(callSite) }),
@@ -163,14 +163,14 @@ function readWait(row: unknown): Wait {
   const [call, resource, mode, waitedMs, place, group, callSite, ...held] = list(row);
   const holds: { resource: string; fencingToken: number }[] = [];
   for (let index = 0; index < held.length; index += 2) {
-    holds.push({ resource: string(held[index]), fencingToken: whole(held[index + 1]) });
+    holds.push({ resource: string(held[index]), fencingToken: toCount(held[index + 1]) });
   }
   return {
-    call: whole(call),
+    call: toCount(call),
     resource: string(resource),
     mode: readMode(mode),
-    waitedMs: whole(waitedMs),
-    ...(place !== 0 && { place: whole(place) }),
+    waitedMs: toCount(waitedMs),
+    ...(place !== 0 && { place: toCount(place) }),
     group: string(group),
     ...(callSite !== '' && { callSite: string(callSite) }),
     holds,
@@ -178,14 +178,14 @@ function readWait(row: unknown): Wait {
 }
 
 function readMode(value: unknown): LockMode {
-  return LOCK_MODES[whole(value)] ?? wrong();
+  return LOCK_MODES[toCount(value)] ?? wrong();
 }
 
 function string(value: unknown): string {
   return typeof value === 'string' ? value : wrong();
 }
 
-function whole(value: unknown): number {
+function toCount(value: unknown): number {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : wrong();
 }
 

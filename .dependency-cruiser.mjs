@@ -13,7 +13,7 @@ const ACQUIRING = [...HOLDING, 'kernel/acquiring'];
 const LEASE = [...ACQUIRING, 'kernel/lease'];
 /** What a feature does with leases: it needs no Nest and no Redis. */
 const FEATURES = ['jobs', 'leader', 'watch'].map((name) => `features/${name}/core`);
-const FLEET = ['contention', 'explain', 'health', 'roll'].map((name) => `features/fleet/core/${name}`);
+const FLEET = ['contention', 'explain', 'findings', 'health', 'roll'].map((name) => `features/fleet/core/${name}`);
 const CORE = [...LEASE, 'kernel/semaphore', ...FEATURES, ...FLEET, 'features/fleet/core', 'kernel'];
 const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/decorators'];
 
@@ -95,6 +95,10 @@ export const ROOMS = {
   'features/fleet/core/explain': { rooms: LEASE, why: 'What is seen of a lock is explained. It changes nothing.' },
   'features/fleet/core/health': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   'features/fleet/core/roll': { rooms: LEASE, why: 'What all instances say of themselves. It changes nothing.' },
+  'features/fleet/core/findings': {
+    rooms: [...LEASE, 'features/fleet/core/health', 'features/fleet/core/roll', 'features/jobs/core'],
+    why: 'What is wrong follows from what was seen: the fleet, its jobs, and Redis. It asks nothing.',
+  },
   'features/fleet/core': { rooms: [...LEASE, ...FLEET], why: 'What an operator asks and does, by one object.' },
   'features/fence/sql': {
     rooms: API,

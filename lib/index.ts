@@ -72,7 +72,7 @@ export { LeaseLostError, LockNotHeldError, LockReentryError, NotLeaderError } fr
 export type { LockEvent, LockOrderEdge } from './kernel/events/events.js';
 export type { LockObserver } from './kernel/events/observers.js';
 export type { LockState } from './kernel/store/lock-state.js';
-export type { LockFleet } from './features/fleet/core/roll/lock-fleet.js';
+export type { LockFleet } from './features/fleet/core/findings/finding.js';
 export type { LockHealth } from './features/fleet/core/health/health-checks.js';
 export type { Contention } from './features/fleet/core/contention/contention.js';
 export type { LockExplanation } from './features/fleet/core/explain/explanation.js';

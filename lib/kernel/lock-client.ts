@@ -23,7 +23,9 @@ import type { LockObservers } from './events/observers.js';
 import type { LockStats } from './events/telemetry.js';
 import type { HealthOptions, LockHealth } from '../features/fleet/core/health/health-checks.js';
 import type { OperatorsView } from '../features/fleet/core/operators.js';
-import type { FleetOptions, LockFleet } from '../features/fleet/core/roll/lock-fleet.js';
+import { type LockFleet, SEEN_RUNS } from '../features/fleet/core/findings/finding.js';
+import { findings } from '../features/fleet/core/findings/findings.js';
+import type { FleetOptions, FleetReport } from '../features/fleet/core/roll/lock-fleet.js';
 import type { ClientJobs } from '../features/jobs/core/client-jobs.js';
 import type { CampaignOptions, Leadership } from '../features/leader/core/leadership.js';
 import type { LockWatches } from '../features/watch/core/lock-watches.js';
@@ -226,13 +228,14 @@ export class LockClient {
     return this.#parts.health.check(options);
   }
 
-  /** Returns the client ids of all that have an inbox, as far as Redis shows it. @throws LockUnavailableError */
-  connected(): Promise<readonly string[] | undefined> {
-    return this.#parts.fleet.connected();
+  /** The reports of all instances, without findings. @throws LockUnavailableError */
+  report(options?: FleetOptions): Promise<FleetReport> {
+    return this.#parts.fleet.report(options);
   }
 
-  fleet(options?: FleetOptions): Promise<LockFleet> {
-    return this.#parts.fleet.fleet(options);
+  async fleet(options?: FleetOptions): Promise<LockFleet> {
+    const [report, health, jobs] = await Promise.all([this.report(options), this.health(), this.jobs.seen(SEEN_RUNS)]);
+    return { ...report, findings: findings(report, jobs, health) };
   }
 
   inspect(resource: string): Promise<LockState> {

@@ -125,7 +125,10 @@ export function wire(options: LockClientOptions, replaceable: Replaceable): Lock
   const health = new HealthChecks({ ...deps, leaderships });
   const fleet = new FleetView({
     ...deps,
-    leaderships,
+    leaderships: () =>
+      campaigns.list().map((each) => {
+        return { name: each.name, isLeader: each.isLeader(), elections: each.recentElections() };
+      }),
     jobs: () => jobs.names(),
     onBlocked: (listener) => operators.onBlocked(listener, true),
     inspect: (resource) => operators.inspect(resource),

@@ -4,7 +4,8 @@ import type { LockOrderEdge } from '../kernel/events/events.js';
 import type { LockObserver } from '../kernel/events/observers.js';
 import { type Lease, type LockedWork, type TryUsingResult, workBeforeOptions } from '../kernel/api/lease.js';
 import type { LockClient } from '../kernel/lock-client.js';
-import type { FleetOptions, LockFleet } from '../features/fleet/core/roll/lock-fleet.js';
+import type { LockFleet } from '../features/fleet/core/findings/finding.js';
+import type { FleetOptions } from '../features/fleet/core/roll/lock-fleet.js';
 import type { HealthOptions, LockHealth } from '../features/fleet/core/health/health-checks.js';
 import type { Contention, ContentionOptions } from '../features/fleet/core/contention/contention.js';
 import type { ExplainOptions } from '../features/fleet/core/explain/explainer.js';
@@ -199,8 +200,8 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
 
   /**
    * Asks all instances by one message for their leases, waiting calls, leaderships, jobs and health, and returns the
-   * answers. It scans nothing and leaves nothing behind. Callers within a second share one roll call, even across
-   * processes.
+   * answers. `findings` is what is wrong, the worst first, with the right action. It scans nothing and leaves nothing
+   * behind. Callers within a second share one roll call, even across processes.
    *
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    * @throws InvalidLockOptionsError when an option is invalid, or the store has no roll calls, like a quorum

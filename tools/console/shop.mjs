@@ -130,7 +130,7 @@ const LEASES = [
   ['price-list:eu', 'read', 'alive', 'orders-api-2:27:d214', 'Prices.quote', undefined, 700, 0],
   ['price-list:eu', 'read', 'alive', 'checkout-3:18:be42', 'Prices.quote', undefined, 400, 0],
   ['search:reindex', 'exclusive', 'alive', 'jobs-2:31:9b05', 'Search.reindex', 'search.index.ts:28:11', 1_540_000, 0],
-  ['shipment:71022', 'exclusive', 'gone', 'orders-api-4:27:c0de', undefined, undefined, 26_000, 1, 22_000],
+  ['shipment:71022', 'exclusive', 'dead', 'orders-api-4:27:c0de', undefined, undefined, 26_000, 1, 22_000],
   [
     'stock:sku-2291',
     'exclusive',
@@ -241,7 +241,7 @@ export function shop({
   /** As far as its holder lives, it is renewed. @type {(row: any, at: number) => LockRow} */
   const renewed = (row, at) => {
     const isFixed = row.life === 'notRenewed';
-    const isDead = row.life === 'gone';
+    const isDead = row.life === 'dead';
     const age = at - row.since;
     const last = row.life === 'alive' ? age - (age % RENEWED_EVERY_MS) : 0;
     return {
@@ -286,7 +286,7 @@ export function shop({
     now(at) {
       const waiting = leases.reduce((sum, { waiters }) => sum + waiters, 0);
       const [oldest] = waits();
-      const dead = leases.filter(({ life }) => life === 'gone').map((row) => renewed(row, at));
+      const dead = leases.filter(({ life }) => life === 'dead').map((row) => renewed(row, at));
       return {
         ...head(at),
         fleet,

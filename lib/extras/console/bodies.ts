@@ -1,6 +1,6 @@
 /** What the console answers: each JSON body. The page reads these, and so may a script of yours. */
 import type { LockMode } from '../../kernel/api/lock-mode.js';
-import type { LockFleet } from '../../features/fleet/core/roll/lock-fleet.js';
+import type { FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
 import type { JobInfo, JobRun } from '../../features/jobs/core/job-info.js';
 
 /** Raised where a field changes its meaning, or is gone. A new field does not raise it. */
@@ -123,12 +123,14 @@ export type LockLife =
   | 'notRenewed'
   /** Released, and stays taken until its `minHoldMs` is over. */
   | 'released'
-  /** Its process is connected, and does not answer. */
+  /** Nothing in its process refers to it any more. */
+  | 'leaked'
+  /** Its process is subscribed, and does not answer. */
   | 'silent'
-  /** No such process is connected: most likely dead. */
-  | 'gone'
-  /** It is not known whether its process is connected. */
-  | 'unheard'
+  /** Its process is not subscribed, and has missed two renewals. */
+  | 'dead'
+  /** Its process is not subscribed, or Redis cannot tell. */
+  | 'unknown'
   /** Calls wait, and no holder was found. */
   | 'noHolder';
 
@@ -248,7 +250,7 @@ export interface ConsoleBodies {
     /** Since when the oldest call waits, of those that are listed; `null` if none waits. */
     readonly oldestWaitSince: number | null;
     /** In the last minute, of all instances; `null` while they have only begun to count. `forMs` is their shortest time. */
-    readonly lastMinute: LockFleet['instances'][number]['lastMinute'];
+    readonly lastMinute: FleetReport['instances'][number]['lastMinute'];
     /** Instances that receive no messages: at most 20. */
     readonly deaf: readonly string[];
     readonly deafCount: number;
@@ -317,10 +319,10 @@ export interface ConsoleBodies {
   /** `GET api/blockers`. Groups have their names here: `everything else` for calls without one. */
   readonly blockers: RollBody & {
     /** Who has waited for whom, in the last ten minutes at most, while it was counted: at most 50, those with the longest waits first. */
-    readonly cells: LockFleet['instances'][number]['blockers'];
+    readonly cells: FleetReport['instances'][number]['blockers'];
     readonly cellCount: number;
     /** Who waits now. `waitedMs` is the longest wait of them. */
-    readonly now: LockFleet['instances'][number]['blockers'];
+    readonly now: FleetReport['instances'][number]['blockers'];
     /** Whether the instances count. They begin when they are first asked, and stop a minute after the last time. */
     readonly isCounting: boolean;
     readonly deadlocks: readonly DeadlockSeen[];

@@ -1,7 +1,8 @@
 import { LEADER_PREFIX } from '../../kernel/api/resource.js';
 import type { LockClient } from '../../kernel/lock-client.js';
 import type { LockState } from '../../kernel/store/lock-state.js';
-import { type InstanceLife, lifeOf, type Roll } from './roll.js';
+import { lifeOf } from '../../features/fleet/core/roll/life.js';
+import type { FleetReport, InstanceLife } from '../../features/fleet/core/roll/lock-fleet.js';
 
 const MAX_LEADERS = 1_000;
 const LOOKS_AT_ONCE = 20;
@@ -18,13 +19,13 @@ export interface SeenLeadership {
 }
 
 /** @throws LockUnavailableError */
-export async function leadershipsOf(client: LockClient, roll: Roll): Promise<SeenLeadership[]> {
+export async function leadershipsOf(client: LockClient, roll: FleetReport): Promise<SeenLeadership[]> {
   const states = await leaderStates(client, roll);
   return states.map(({ resource, holders: [holder], waiters }) => ({
     name: resource.slice(LEADER_PREFIX.length),
     ...(holder && {
       leader: holder.instanceId,
-      life: lifeOf(holder.instanceId, roll),
+      life: lifeOf(holder, roll),
       fencingToken: holder.fencingToken,
       leadsForMs: holder.heldMs,
       ttlMs: holder.ttlMs,
@@ -34,7 +35,7 @@ export async function leadershipsOf(client: LockClient, roll: Roll): Promise<See
 }
 
 /** Of what instances campaign for. Only where some do not answer, all keys are looked through. */
-async function leaderStates({ operators }: LockClient, roll: Roll): Promise<LockState[]> {
+async function leaderStates({ operators }: LockClient, roll: FleetReport): Promise<LockState[]> {
   const isWhole = roll.completeness === 'complete' && roll.instances.every(({ more }) => more.leaderships === 0);
   if (!isWhole) return operators.list({ prefix: LEADER_PREFIX, limit: MAX_LEADERS });
   const names = [...new Set(roll.instances.flatMap((each) => each.leaderships.map(({ name }) => name)))].sort();

@@ -1,8 +1,8 @@
 import { type Holder, OTHER_GROUP } from '../../kernel/api/holder.js';
-import { type InstanceLife, lifeOf, type Roll } from './roll.js';
+import type { FleetReport, InstanceLife } from '../../features/fleet/core/roll/lock-fleet.js';
 
 /** What is known of a lease: its instance lists it, Redis alone knows it, or it is kept by `minHoldMs`. */
-export type LeaseLife = 'alive' | 'notRenewed' | 'released' | InstanceLife;
+export type LeaseLife = 'notRenewed' | 'leaked' | 'released' | InstanceLife;
 
 /** A lease, or a resource without a holder that calls wait for. */
 export interface SeenLock {
@@ -27,7 +27,7 @@ interface SeenLease {
 }
 
 /** What all instances hold and wait for, and the holders that none of them names, by resource. */
-export function locksOf(roll: Roll): SeenLock[] {
+export function locksOf(roll: FleetReport): SeenLock[] {
   const waits = new Map<string, { waiters: number; oldestWaitMs: number; mode: Holder['mode'] }>();
   for (const { waiting } of roll.instances) {
     for (const { resource, waitedMs, mode } of waiting) {
@@ -41,8 +41,8 @@ export function locksOf(roll: Roll): SeenLock[] {
   };
   const locks: SeenLock[] = [];
   for (const { instanceId, held } of roll.instances) {
-    for (const { resource, mode, fencingToken, heldMs, leftMs, group, callSite, isRenewed } of held) {
-      const life = isRenewed ? 'alive' : 'notRenewed';
+    for (const { resource, mode, fencingToken, heldMs, leftMs, group, callSite, isRenewed, isLeaked } of held) {
+      const life = isLeaked ? 'leaked' : isRenewed ? 'alive' : 'notRenewed';
       const work = { group, ...(callSite !== undefined && { callSite }) };
       const lease = { instanceId, life, fencingToken, heldMs, leftMs, work } as const;
       locks.push({ resource, mode, lease, ...waitsFor(resource) });
@@ -50,7 +50,7 @@ export function locksOf(roll: Roll): SeenLock[] {
   }
   for (const holder of roll.unlisted) {
     const { resource, mode, instanceId, fencingToken, heldMs, ttlMs: leftMs, isKept } = holder;
-    const life = isKept ? 'released' : lifeOf(instanceId, roll);
+    const life = isKept ? 'released' : holder.life;
     locks.push({
       resource,
       mode,

@@ -1,9 +1,10 @@
-import type { Instance, Roll } from './roll.js';
+import type { FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
+import type { Instance } from './roll.js';
 
 type Wait = Instance['waiting'][number] & { readonly instanceId: string; readonly heldBy?: string };
 
 /** The calls that have waited for the longest time, and who holds what they wait for. */
-export function longestWaits({ instances, unlisted }: Roll, most: number): Wait[] {
+export function longestWaits({ instances, unlisted }: FleetReport, most: number): Wait[] {
   const holders = new Map(
     instances.flatMap(({ instanceId, held }) => held.map(({ resource }) => [resource, instanceId] as const)),
   );
@@ -21,7 +22,7 @@ export function longestWaits({ instances, unlisted }: Roll, most: number): Wait[
 }
 
 /** Holders that do not answer, of what calls wait for. */
-export function deadHolders({ unlisted }: Roll): Roll['unlisted'] {
+export function deadHolders({ unlisted }: FleetReport): FleetReport['unlisted'] {
   return unlisted.filter(({ hasAnswered }) => !hasAnswered);
 }
 
@@ -29,7 +30,7 @@ export function deadHolders({ unlisted }: Roll): Roll['unlisted'] {
 export type Blocked = Instance['blockers'][number];
 
 /** Who waits for whom at this moment. `waitedMs` is the longest wait of them. */
-export function blockedNow({ instances, unlisted }: Roll): Blocked[] {
+export function blockedNow({ instances, unlisted }: FleetReport): Blocked[] {
   const holders = new Map<string, string>();
   for (const { resource, label } of unlisted) holders.set(resource, label?.group ?? 'a holder that does not answer');
   for (const { resource, group } of instances.flatMap(({ held }) => held)) holders.set(resource, group);
@@ -41,7 +42,7 @@ export function blockedNow({ instances, unlisted }: Roll): Blocked[] {
 }
 
 /** Who has waited for whom since the instances count, of the last ten minutes at most. */
-export function blockedLately({ instances }: Pick<Roll, 'instances'>): Blocked[] {
+export function blockedLately({ instances }: Pick<FleetReport, 'instances'>): Blocked[] {
   return merged(instances.flatMap(({ blockers }) => blockers));
 }
 

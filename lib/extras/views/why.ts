@@ -4,7 +4,8 @@ import { fencingTickOf } from '../../kernel/store/fencing-token.js';
 import type { LockState } from '../../kernel/store/lock-state.js';
 import { longDuration } from '../../kernel/util/durations.js';
 import { plainOrQuoted } from '../../kernel/util/quoted.js';
-import { type InstanceLife, lifeOf, type Roll } from './roll.js';
+import { lifeOf } from '../../features/fleet/core/roll/life.js';
+import type { FleetReport, InstanceLife } from '../../features/fleet/core/roll/lock-fleet.js';
 
 /** A renewal that is due, and may be on its way. */
 export const SLACK_MS = 300;
@@ -13,26 +14,31 @@ const MAX_NAMED = 3;
 const ROUNDED_MS = 5;
 
 /** The leases alone say that nothing is wrong, until a renewal is overdue. The process may say that something is. */
-export function sentencesOf({ sentences, cause, state }: LockExplanation, roll: Roll | undefined): readonly string[] {
-  const isAlive = ({ instanceId }: Holder): boolean => {
-    const life = roll && lifeOf(instanceId, roll);
-    return life === undefined || life === 'answers' || life === 'unheard';
-  };
+export function sentencesOf(
+  { sentences, cause, state }: LockExplanation,
+  roll: FleetReport | undefined,
+): readonly string[] {
+  const isAlive = (holder: Holder): boolean => !roll || ['alive', 'unknown'].includes(lifeOf(holder, roll));
   return cause === 'inUse' && !state.holders.every(isAlive) ? sentences.slice(0, -1) : sentences;
 }
 
 /** What two looks, and the processes themselves, say of the first holders. */
-export function conclusionsOf(first: LockState, second: LockState, roll: Roll | undefined): string[] {
+export function conclusionsOf(first: LockState, second: LockState, roll: FleetReport | undefined): string[] {
   return second.holders.slice(0, MAX_NAMED).map((holder) => {
     return `${plainOrQuoted(holder.instanceId)}: ${conclusionOn(holder, first, second.resource, roll)}`;
   });
 }
 
 /** What two looks, and the process itself, say of one holder. @param first the earlier look */
-export function conclusionOn(holder: Holder, first: LockState, resource: string, roll: Roll | undefined): string {
+export function conclusionOn(
+  holder: Holder,
+  first: LockState,
+  resource: string,
+  roll: FleetReport | undefined,
+): string {
   const { instanceId, fencingToken } = holder;
   const before = first.holders.find((each) => fencingTickOf(each.fencingToken) === fencingTickOf(fencingToken));
-  const life = roll && lifeOf(instanceId, roll);
+  const life = roll && lifeOf(holder, roll);
   const place = roll && callSiteIn(roll, instanceId, resource);
   return `${conclusionOf(before, holder, life)}${place ? ` It was acquired at ${place}.` : ''}`;
 }
@@ -45,7 +51,7 @@ function conclusionOf(before: Holder | undefined, holder: Holder, life: Instance
   if (holder.ttlMs > before.ttlMs - betweenMs + ROUNDED_MS) return 'renewed between two checks: the holder is alive.';
   const agoMs = renewedMsAgo(holder);
   const isOverdue = agoMs > holder.leaseMs / 2;
-  if (life === 'answers') {
+  if (life === 'alive') {
     return isOverdue
       ? `not renewed for ${longDuration(agoMs)}, but its process answers: it does not renew this lease. Free in ${left}.`
       : `its process answers: the holder is alive. The lease has ${left} left.`;
@@ -53,16 +59,16 @@ function conclusionOf(before: Holder | undefined, holder: Holder, life: Instance
   if (life === 'silent') {
     return `its process is connected, but does not answer: it is frozen, too busy, cut off from messages, or of an older version. Free in ${left} unless it renews.`;
   }
-  if (isOverdue) return `not renewed: the holder is dead, free in ${left}.`;
+  if (life === 'dead') return `not subscribed, and two renewals are missing: the holder is dead, free in ${left}.`;
   const dueMs = holder.leaseMs / 3 - agoMs;
   const next =
-    dueMs > 0 ? `a renewal would be due in ${longDuration(dueMs)}` : `a renewal is ${longDuration(-dueMs)} late`;
-  if (life === 'gone') return `no such process is connected: the holder is most likely dead, free in ${left}; ${next}.`;
-  if (dueMs < -SLACK_MS) return `a renewal is ${longDuration(-dueMs)} late: the holder may be dead, free in ${left}.`;
-  return `no renewal was due between two checks: the next one is due in ${longDuration(Math.max(0, dueMs))}.`;
+    dueMs > -SLACK_MS
+      ? `the next renewal is due in ${longDuration(Math.max(0, dueMs))}`
+      : `a renewal is ${longDuration(-dueMs)} late, unless the lease is fixed`;
+  return `it is not known if the holder is alive: ${next}. Free in ${left}.`;
 }
 
-function callSiteIn({ instances }: Roll, instanceId: string, resource: string): string | undefined {
+function callSiteIn({ instances }: FleetReport, instanceId: string, resource: string): string | undefined {
   const instance = instances.find((each) => each.instanceId === instanceId);
   return instance?.held.find((each) => each.resource === resource)?.callSite;
 }

@@ -52,7 +52,7 @@ const NAMED = 2;
 export const NO_HOLDERS: Holders = { holders: [], holderCount: 0 };
 
 /** Returns the milliseconds since the lease of a holder was last renewed or granted. */
-export function renewedMsAgo({ leaseMs, ttlMs }: Holder): number {
+export function renewedMsAgo({ leaseMs, ttlMs }: Pick<Holder, 'leaseMs' | 'ttlMs'>): number {
   return Math.max(0, leaseMs - ttlMs);
 }
 

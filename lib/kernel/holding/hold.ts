@@ -50,6 +50,7 @@ export class Hold implements LocalHolder {
   isWatched = false;
   /** As text, once it is watched. */
   declare callSite?: string | undefined;
+  declare isLeaked?: true;
   /** The hold time after which observers are warned; 0 for never, or if they were warned. */
   #warnAfterMs: number;
 

@@ -40,6 +40,8 @@ export interface LocalHolder extends Due {
   readonly followed?: FollowedHold | undefined;
   /** The origin, known only for some that have lived for a while. */
   readonly callSite?: string | undefined;
+  /** Nothing in this process refers to it any more. */
+  readonly isLeaked?: true;
   readonly renewable: boolean;
   /** The monotonic time after which another process may hold the lock. */
   readonly deadline: number;

@@ -104,6 +104,7 @@ export class Leaks {
   #forgotten({ hold, callSite }: Watched): void {
     hold.isWatched = false;
     if (!hold.checkHeld()) return;
+    hold.isLeaked = true;
     const isRenewed = this.onLeak === 'warn';
     const heldMs = this.clock.now() - hold.acquiredAt;
     this.observers.emit({ type: 'leaked', ...this.observers.describe(hold), heldMs, callSite, isRenewed });

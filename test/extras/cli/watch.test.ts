@@ -1,5 +1,6 @@
 import { changesBetween } from '../../../lib/extras/cli/commands/watch.js';
-import type { Instance, Roll } from '../../../lib/extras/views/roll.js';
+import type { Instance } from '../../../lib/extras/views/roll.js';
+import type { FleetReport } from '../../../lib/features/fleet/core/roll/lock-fleet.js';
 
 const lease = (resource: string, fencingToken: number, heldMs = 0): Instance['held'][number] => ({
   resource,
@@ -9,6 +10,7 @@ const lease = (resource: string, fencingToken: number, heldMs = 0): Instance['he
   leftMs: 10_000,
   group: 'Orders.pay',
   isRenewed: true,
+  isLeaked: false,
 });
 const wait = (resource: string, call: number, waitedMs = 0): Instance['waiting'][number] => ({
   call,
@@ -28,7 +30,7 @@ const instance = (instanceId: string, has: Partial<Instance> = {}): Instance =>
     more: { held: 0, waiting: 0, leaderships: 0, jobs: 0 },
     ...has,
   }) as unknown as Instance;
-const roll = (...instances: Instance[]): Roll => ({
+const roll = (...instances: Instance[]): FleetReport => ({
   askedAt: 5,
   asked: instances.length,
   completeness: 'complete',
@@ -37,10 +39,10 @@ const roll = (...instances: Instance[]): Roll => ({
   unreadable: 0,
   unlisted: [],
   deadlocks: [],
-  knowsAll: true,
-  connected: undefined,
+  service: 'default',
+  subscribed: [],
 });
-const between = (before: Roll, after: Roll) =>
+const between = (before: FleetReport, after: FleetReport) =>
   changesBetween(before, after).map(({ event, resource }) => [event, resource]);
 
 it('a wait that ends with a grant is two changes, at the time of the second look', () => {
@@ -84,7 +86,7 @@ it('what has no room in an answer is not released', () => {
 
 it('lost leases and leaderships are told', () => {
   const counts = (lost: number) => ({ forMs: 1, acquired: 0, notAcquired: 0, lost });
-  const leads = (isLeader: boolean) => [{ name: 'mailer', isLeader }];
+  const leads = (isLeader: boolean) => [{ name: 'mailer', isLeader, elections: 1 }];
   const before = roll(instance('a', { lastMinute: counts(1), leaderships: leads(false) }));
   const after = roll(instance('a', { lastMinute: counts(3), leaderships: leads(true) }));
   expect(changesBetween(before, after)).toEqual([

@@ -4,7 +4,8 @@ import { track } from '../../support/expect/tracked.js';
 import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
 import { ConsoleAnswers } from '../../../lib/extras/console/answers/console-answers.js';
 import type { ConsoleBodies } from '../../../lib/extras/console/bodies.js';
-import { fleetInstance, FleetSource, heldLease, largeFleet, waitingCall } from './fleet-source.js';
+import { fleetInstance, heldLease, largeFleet, waitingCall } from '../../features/fleet/fleet-reports.js';
+import { FleetSource } from './fleet-source.js';
 
 const answersOf = (source: FleetSource, clock?: Clock) =>
   new ConsoleAnswers({

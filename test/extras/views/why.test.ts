@@ -1,11 +1,15 @@
 import { conclusionsOf } from '../../../lib/extras/views/why.js';
-import type { Roll } from '../../../lib/extras/views/roll.js';
+import type { FleetReport } from '../../../lib/features/fleet/core/roll/lock-fleet.js';
 import type { Holder } from '../../../lib/kernel/api/holder.js';
 import type { LockState } from '../../../lib/kernel/store/lock-state.js';
 
 const TEN_MINUTES = 600_000;
 
-function conclusion(first: Partial<Holder> | undefined, second: Partial<Holder>, life?: 'answers' | 'silent' | 'gone') {
+function conclusion(
+  first: Partial<Holder> | undefined,
+  second: Partial<Holder>,
+  life?: 'alive' | 'silent' | 'unsubscribed',
+) {
   const holder = (seen: Partial<Holder>): Holder => ({
     instanceId: 'api-3:4711',
     isThisProcess: false,
@@ -25,11 +29,11 @@ function conclusion(first: Partial<Holder> | undefined, second: Partial<Holder>,
     waiters: [],
   });
   const roll = {
-    instances: life === 'answers' ? [{ instanceId: 'api-3:4711', held: [] }] : [],
+    instances: life === 'alive' ? [{ instanceId: 'api-3:4711', held: [] }] : [],
     silent: life === 'silent' ? ['api-3:4711'] : [],
-    knowsAll: true,
-    connected: undefined,
-  } as unknown as Roll;
+    subscribed: [],
+    unreadable: 0,
+  } as unknown as FleetReport;
   const [text] = conclusionsOf(first ? state(holder(first)) : state(), state(holder(second)), life && roll);
   return text;
 }
@@ -40,7 +44,7 @@ it.each<[string, string, Parameters<typeof conclusion>]>([
   [
     'a renewal',
     'renewed between two checks: the holder is alive.',
-    [at(9_000, 591_000), at(10_000, TEN_MINUTES), 'gone'],
+    [at(9_000, 591_000), at(10_000, TEN_MINUTES), 'unsubscribed'],
   ],
   [
     'a renewal that leaves less than the first look saw',
@@ -49,24 +53,29 @@ it.each<[string, string, Parameters<typeof conclusion>]>([
   ],
   ['a grant', 'granted between two checks: the holder is alive.', [undefined, at(1, TEN_MINUTES)]],
   [
-    'no renewal for more than half of the lease',
-    'not renewed: the holder is dead, free in 4 min 10 s.',
-    [at(349_000, 251_000), at(350_000, 250_000)],
+    'a lease that was renewed, of a process without a subscription that has missed two renewals',
+    'not subscribed, and two renewals are missing: the holder is dead, free in 2 min 30 s.',
+    [at(999_000, 151_000), at(1_000_000, 150_000), 'unsubscribed'],
   ],
   [
-    'a process that is not connected, before a renewal is due',
-    'no such process is connected: the holder is most likely dead, free in 9 min 51 s; a renewal would be due in 3 min 11 s.',
-    [at(8_000, 592_000), at(9_000, 591_000), 'gone'],
+    'a lease that was never renewed, of a process without a subscription',
+    'it is not known if the holder is alive: a renewal is 4 min 10 s late, unless the lease is fixed. Free in 2 min 30 s.',
+    [at(449_000, 151_000), at(450_000, 150_000), 'unsubscribed'],
+  ],
+  [
+    'a process without a subscription, before a renewal is due',
+    'it is not known if the holder is alive: the next renewal is due in 3 min 11 s. Free in 9 min 51 s.',
+    [at(8_000, 592_000), at(9_000, 591_000), 'unsubscribed'],
   ],
   [
     'a process that answers',
     'its process answers: the holder is alive. The lease has 9 min 51 s left.',
-    [at(8_000, 592_000), at(9_000, 591_000), 'answers'],
+    [at(8_000, 592_000), at(9_000, 591_000), 'alive'],
   ],
   [
     'a process that answers, and does not renew',
     'not renewed for 5 min 50 s, but its process answers: it does not renew this lease. Free in 4 min 10 s.',
-    [at(349_000, 251_000), at(350_000, 250_000), 'answers'],
+    [at(349_000, 251_000), at(350_000, 250_000), 'alive'],
   ],
   [
     'a process that is frozen',
@@ -75,12 +84,12 @@ it.each<[string, string, Parameters<typeof conclusion>]>([
   ],
   [
     'nothing but the leases, before a renewal is due',
-    'no renewal was due between two checks: the next one is due in 3 min 11 s.',
+    'it is not known if the holder is alive: the next renewal is due in 3 min 11 s. Free in 9 min 51 s.',
     [at(8_000, 592_000), at(9_000, 591_000)],
   ],
   [
     'a renewal that is late',
-    'a renewal is 10 s late: the holder may be dead, free in 6 min 30 s.',
+    'it is not known if the holder is alive: a renewal is 10 s late, unless the lease is fixed. Free in 6 min 30 s.',
     [at(209_000, 391_000), at(210_000, 390_000)],
   ],
   [

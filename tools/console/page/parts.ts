@@ -124,9 +124,10 @@ const LIVES: Readonly<Record<LockLife, string>> = {
   alive: 'good alive',
   notRenewed: 'calm alive, not renewing',
   released: 'calm released',
+  leaked: 'bad leaked',
   silent: 'bad does not answer',
-  gone: 'bad disconnected, probably dead',
-  unheard: 'calm no report',
+  dead: 'bad dead',
+  unknown: 'calm unknown: no subscription',
   noHolder: 'calm no holder found',
 };
 

@@ -5,9 +5,10 @@ import { defineCommand } from '../frame/command.js';
 import { CliError, UsageError } from '../frame/exit-codes.js';
 import { OPERATOR_OPTIONS, operatorOf } from '../frame/operator.js';
 import { durationOption, flagOption } from '../frame/options.js';
+import { NO_OWN_JOBS } from '../frame/roll.js';
 import { longDuration } from '../../../kernel/util/durations.js';
 import { type CellValue, durationCell, timeCell } from '../frame/output.js';
-import { NO_OWN_JOBS, outcomeOf, scheduleCell, stateOf } from './jobs.js';
+import { outcomeOf, scheduleCell, stateOf } from './jobs.js';
 import { askForRun } from './run-job.js';
 
 const MAX_RUNS = 100;

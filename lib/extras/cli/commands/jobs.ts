@@ -1,13 +1,12 @@
 import type { JobInfo, JobRun } from '../../../features/jobs/core/job-info.js';
 import { quote } from '../../../kernel/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
+import { NO_OWN_JOBS } from '../frame/roll.js';
 import { longDuration } from '../../../kernel/util/durations.js';
 import { type CellValue, timeCell } from '../frame/output.js';
 
 /** In a line of the list. `job` shows all of it. */
 const MAX_REASON = 40;
-
-export const NO_OWN_JOBS: ReadonlySet<string> = new Set();
 
 export const jobs = defineCommand({
   name: 'jobs',

@@ -5,7 +5,8 @@ import { defineCommand } from '../frame/command.js';
 import { flagOption, integerOption, textOption } from '../frame/options.js';
 import { type CellValue, durationCell, type Found, type Output } from '../frame/output.js';
 import { labelText, type LeaseLife, locksOf, type SeenLock } from '../../views/locks.js';
-import { type Roll, workOf } from '../../views/roll.js';
+import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
+import { workOf } from '../../views/roll.js';
 import { pollInstances, LIFE_WORDS, tellMissing } from '../frame/roll.js';
 import type { Session } from '../frame/session.js';
 
@@ -71,7 +72,7 @@ interface Lock {
   readonly state?: string;
 }
 
-function listRoll({ keyPrefix }: Session, roll: Roll, wanted: Wanted, output: Output): 'done' | 'partial' {
+function listRoll({ keyPrefix }: Session, roll: FleetReport, wanted: Wanted, output: Output): 'done' | 'partial' {
   const found = locksOf(roll).filter(({ waiters }) => !wanted.waiting || waiters > 0);
   const locks = found.slice(0, wanted.limit).map(rowOf);
   const { completeness } = roll;
@@ -91,6 +92,7 @@ const STATES: Readonly<Record<LeaseLife, string>> = {
   ...LIFE_WORDS,
   alive: 'alive',
   notRenewed: 'alive, not renewing',
+  leaked: 'alive, leaked',
   released: 'released',
 };
 

@@ -6,10 +6,10 @@ import type { CommandContext } from '../frame/command.js';
 import { CliError, type ExitName } from '../frame/exit-codes.js';
 import { longDuration } from '../../../kernel/util/durations.js';
 import { pauseFor } from '../frame/pause.js';
-import { lifeOf, withoutAnswers } from '../../views/roll.js';
-import { pollInstances } from '../frame/roll.js';
+import { processLife } from '../../../features/fleet/core/roll/life.js';
+import { withoutAnswers } from '../../views/roll.js';
+import { NO_OWN_JOBS, pollInstances } from '../frame/roll.js';
 import type { Session } from '../frame/session.js';
-import { NO_OWN_JOBS } from './jobs.js';
 
 /** How often the end of the run is looked for. */
 const END_LOOK_MS = 500;
@@ -122,5 +122,5 @@ async function untilEnded(
 /** Where the instances cannot be asked, it may live. */
 async function isGone(instanceId: string, session: Session): Promise<boolean> {
   const roll = await pollInstances(session).catch(withoutAnswers);
-  return roll !== undefined && lifeOf(instanceId, roll) === 'gone';
+  return roll !== undefined && processLife(instanceId, roll) === 'unsubscribed';
 }

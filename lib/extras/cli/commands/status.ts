@@ -1,21 +1,20 @@
-import { describeDeadlock } from '../../../kernel/api/errors.js';
-import { plainOrQuoted, quote, quoteSome } from '../../../kernel/util/quoted.js';
+import { plainOrQuoted, quoteSome } from '../../../kernel/util/quoted.js';
+import { longDuration } from '../../../kernel/util/durations.js';
+import { totalsOf } from '../../views/roll.js';
 import { defineCommand } from '../frame/command.js';
 import { type FoundPrefixes, perhapsMore } from '../frame/connection.js';
-import { longDuration } from '../../../kernel/util/durations.js';
-import { type CellValue, durationCell, type Table } from '../frame/output.js';
-import { type Roll, totalsOf, withoutAnswers, workOf } from '../../views/roll.js';
-import { deadHolders, longestWaits } from '../../views/waits.js';
-import { pollInstances, tellMissing } from '../frame/roll.js';
+import { findingTable } from '../frame/findings.js';
+import type { Table } from '../frame/output.js';
+import { survey, tellMissing } from '../frame/roll.js';
 import type { Session } from '../frame/session.js';
-import { NO_OWN_JOBS } from './jobs.js';
 
 /** Each is asked at the same moment. */
 const MAX_APPLICATIONS = 10;
+const MAX_LEADERS = 5;
 
 export const status = defineCommand({
   name: 'status',
-  summary: 'Shows the fleet at a glance: Redis, instances, what is held and waited for, leaders and jobs.',
+  summary: 'Shows what is wrong, the worst first, and the fleet at a glance.',
   args: [],
   options: {},
   details: [
@@ -35,63 +34,56 @@ export const status = defineCommand({
       },
       shown: [
         ...(found && hasSeveral ? [prefixTable(found)] : []),
-        ...looks.flatMap((look) => tablesOf(look, hasSeveral)),
+        ...looks.flatMap((look) => {
+          const { findings, keyPrefix } = look;
+          return [findingTable(findings, output.format, hasSeveral ? keyPrefix : undefined), tableOf(look)];
+        }),
       ],
     });
     let isPartial = false;
-    for (const { roll, keyPrefix } of looks) {
+    for (const { fleet, keyPrefix } of looks) {
       const note = (line: string): void => output.note(hasSeveral ? `${keyPrefix}: ${line}` : line);
-      if (!roll) note('The instances cannot be queried.');
-      isPartial = (roll ? tellMissing(roll, { note }) : true) || isPartial;
+      if (!fleet) note('The instances cannot be queried.');
+      isPartial = (fleet ? tellMissing(fleet, { note }) : true) || isPartial;
     }
     const left = found?.prefixes.slice(sessions.length) ?? [];
     if (left.length > 0) {
       output.note(`Skipped, because there are many: ${quoteSome(left, 20)}. Choose one with --prefix.`);
       isPartial = true;
     }
-    if (looks.some(({ roll, state }) => state === 'down' || (!roll && state === 'notTried'))) return 'redis';
+    if (looks.some(({ fleet, health }) => health.status === 'down' || (!fleet && health.status === 'notTried'))) {
+      return 'redis';
+    }
     return isPartial ? 'partial' : 'done';
   },
 });
 
-/** What can be said of one application. */
 async function lookAt(session: Session) {
-  const { client, keyPrefix, where, jobs: records } = session;
-  const [health, mayOnlyLook, roll, jobs] = await Promise.all([
-    client.health(),
-    session.mayOnlyLook(),
-    pollInstances(session).catch(withoutAnswers),
-    records.list(NO_OWN_JOBS).catch(withoutAnswers),
-  ]);
-  const { topology, roundTripMs } = health;
-  return {
-    keyPrefix,
-    where,
-    topology,
-    roundTripMs,
-    // Whether others get locks, such a user cannot find out.
-    state: mayOnlyLook ? ('notTried' as const) : health.status,
-    problems: mayOnlyLook ? health.problems.filter(({ code }) => code !== 'NOPERM') : health.problems,
-    roll,
-    fleet: roll && countsOf(roll),
-    jobs: jobs && {
-      known: jobs.length,
-      running: jobs.filter((job) => job.running).length,
-      paused: jobs.filter(({ pause }) => pause).map(({ name }) => name),
-      missed: jobs.filter((job) => job.missed > 0).length,
-    },
-  };
+  const { keyPrefix, where } = session;
+  return { keyPrefix, where, ...(await survey(session)) };
 }
 
 type Look = Awaited<ReturnType<typeof lookAt>>;
 
-function jsonOf({ keyPrefix, topology, state, roundTripMs, problems, fleet, jobs }: Look): object {
+function jsonOf(look: Look): object {
+  const { keyPrefix, health, fleet, findings } = look;
+  const { topology, status, roundTripMs, problems } = health;
   return {
     keyPrefix,
     topology,
-    locks: { status: state, roundTripMs, problems },
-    ...(fleet && { fleet }),
-    ...(jobs && { jobs }),
+    locks: { status, roundTripMs, problems },
+    findings,
+    ...(fleet && {
+      fleet: {
+        heard: fleet.instances.length,
+        silent: fleet.silent,
+        ...totalsOf(fleet),
+        oldestWaitMs: oldestWaitMs(look),
+        leaders: leadersIn(look),
+        deadlocks: fleet.deadlocks,
+      },
+    }),
+    ...(look.jobs && { jobs: jobCounts(look.jobs) }),
   };
 }
 
@@ -101,26 +93,6 @@ function prefixTable(found: FoundPrefixes): Table {
   return { columns: ['APPLICATIONS', `${prefixes.length}`], rows: [['prefixes', named]] };
 }
 
-function tablesOf(look: Look, isNamed: boolean): Table[] {
-  const { keyPrefix, where, topology, state, roundTripMs, problems, fleet, jobs } = look;
-  const line = (name: string, value: CellValue): CellValue[] => [name, value];
-  return [
-    {
-      columns: ['STATUS', STATES[state]],
-      rows: [
-        ...(isNamed ? [line('application', keyPrefix)] : []),
-        line('redis', `${topology} at ${where}, prefix ${keyPrefix}`),
-        line('locks', LOCKS[state] + (state === 'notTried' ? '' : roundTrip(roundTripMs))),
-        ...problems.map(({ message }) => line('problem', message)),
-        ...(fleet ? fleetLines(fleet).map(([name, value]) => line(name, value)) : []),
-        ...(jobs ? [line('jobs', jobLine(jobs))] : []),
-      ],
-    },
-    ...(fleet ? [{ columns: WAIT_COLUMNS, rows: fleet.longestWaits.map(waitRow) }] : []),
-  ];
-}
-
-const STATES = { up: 'up', degraded: 'degraded', down: 'down', notTried: 'seen from outside' } as const;
 const LOCKS = {
   up: 'available',
   degraded: 'available',
@@ -128,69 +100,53 @@ const LOCKS = {
   notTried: 'not tried: this user is read-only',
 } as const;
 
-const LONGEST = 5;
-const WAIT_COLUMNS = ['LONGEST WAITS', 'WAITED', 'BY', 'WORK', 'HELD BY'];
-
-type FleetCounts = ReturnType<typeof countsOf>;
-
-function countsOf(roll: Roll) {
-  const { instances, silent } = roll;
-  const longest = longestWaits(roll, LONGEST).map(({ resource, waitedMs, instanceId, group, holds, heldBy }) => {
-    return { resource, waitedMs, instanceId, group, holds, ...(heldBy !== undefined && { heldBy }) };
-  });
-  return {
-    deadlocks: roll.deadlocks,
-    heard: instances.length,
-    silent,
-    deaf: instances.flatMap(({ instanceId, hearing }) => (hearing ? [] : [instanceId])),
-    ...totalsOf(roll),
-    oldestWaitMs: longest[0]?.waitedMs ?? 0,
-    deadHolders: deadHolders(roll).map(({ resource, instanceId, ttlMs }) => ({ resource, instanceId, ttlMs })),
-    leaders: instances.flatMap(({ instanceId, leaderships }) =>
-      leaderships.flatMap(({ name, isLeader }) => (isLeader ? [{ name, instanceId }] : [])),
-    ),
-    longestWaits: longest,
-  };
-}
-
-function fleetLines(fleet: FleetCounts): [string, string][] {
-  const { heard, silent, deaf, deadHolders, leaders, held, waiting, oldestWaitMs } = fleet;
-  const dead = deadHolders.map(({ resource, instanceId, ttlMs }): [string, string] => [
-    'no answer',
-    `${plainOrQuoted(instanceId)} holds ${quote(resource)}: free in ${longDuration(ttlMs)} unless it is renewed`,
-  ]);
-  return [
-    ...fleet.deadlocks.map((calls): [string, string] => [
-      'DEADLOCK',
-      describeDeadlock(calls, quote(calls[0]!.instanceId)),
-    ]),
-    ['instances', `${heard} answered, ${silent.length} silent${silent.length > 0 ? `: ${quoteSome(silent, 3)}` : ''}`],
-    ...(deaf.length > 0 ? [['deaf', `receive no messages: ${quoteSome(deaf, 3)}`] as [string, string]] : []),
-    ['held', `${held}`],
-    ['waiting', waiting === 0 ? '0' : `${waiting}, the oldest for ${longDuration(oldestWaitMs)}`],
-    ...dead.slice(0, LONGEST),
-    [
-      'leaders',
-      leaders.length === 0
-        ? '0'
-        : `${leaders.length}: ${leaders
-            .slice(0, LONGEST)
-            .map(({ name, instanceId }) => `${plainOrQuoted(name)} at ${plainOrQuoted(instanceId)}`)
-            .join(', ')}`,
-    ],
+function tableOf(look: Look): Table {
+  const { keyPrefix, where, health, fleet, jobs } = look;
+  const { status, topology, roundTripMs } = health;
+  const tookMs =
+    status === 'notTried' || roundTripMs === null ? '' : `, a write took ${Number(roundTripMs.toFixed(1))} ms`;
+  const rows = [
+    ['redis', `${topology} at ${where}, prefix ${keyPrefix}`],
+    ['locks', LOCKS[status] + tookMs],
   ];
+  if (fleet) {
+    const { instances, silent } = fleet;
+    const { held, waiting } = totalsOf(fleet);
+    const leaders = leadersIn(look);
+    const named = leaders.slice(0, MAX_LEADERS).map((each) => {
+      return `${plainOrQuoted(each.name)} at ${plainOrQuoted(each.instanceId)}`;
+    });
+    rows.push(
+      ['instances', `${instances.length} answered, ${silent.length} silent`],
+      ['held', `${held}`],
+      ['waiting', waiting === 0 ? '0' : `${waiting}, the oldest for ${longDuration(oldestWaitMs(look))}`],
+      ['leaders', `${leaders.length}${leaders.length > 0 ? `: ${named.join(', ')}` : ''}`],
+    );
+  }
+  if (jobs) {
+    const { known, running, paused } = jobCounts(jobs);
+    rows.push(['jobs', `${known}: ${running} running, ${paused.length} paused`]);
+  }
+  return { columns: ['STATUS', status === 'notTried' ? 'seen from outside' : status], rows };
 }
 
-function waitRow({ resource, waitedMs, instanceId, group, heldBy }: FleetCounts['longestWaits'][number]): CellValue[] {
-  return [resource, durationCell(waitedMs), instanceId, workOf({ group }), heldBy];
+function oldestWaitMs({ fleet }: Look): number {
+  const waits = fleet?.instances.flatMap(({ waiting }) => waiting.map(({ waitedMs }) => waitedMs)) ?? [];
+  return waits.reduce((a, b) => Math.max(a, b), 0);
 }
 
-function jobLine({ known, running, missed, paused }: NonNullable<Look['jobs']>): string {
-  const parts = [`${running} running`, `${missed} with missed ticks`];
-  if (paused.length > 0) parts.push(`paused: ${quoteSome(paused, 3)}`);
-  return `${known}: ${parts.join(', ')}`;
+function leadersIn({ fleet }: Look): { readonly name: string; readonly instanceId: string }[] {
+  return (fleet?.instances ?? []).flatMap(({ instanceId, leaderships }) =>
+    leaderships.flatMap(({ name, isLeader }) => (isLeader ? [{ name, instanceId }] : [])),
+  );
 }
 
-function roundTrip(ms: number | null): string {
-  return ms === null ? '' : `, a write took ${Number(ms.toFixed(1))} ms`;
+function jobCounts(jobs: NonNullable<Look['jobs']>) {
+  const all = jobs.map(({ job }) => job);
+  return {
+    known: all.length,
+    running: all.filter(({ running }) => running).length,
+    paused: all.filter(({ pause }) => pause).map(({ name }) => name),
+    missed: all.filter(({ missed }) => missed > 0).length,
+  };
 }

@@ -3,7 +3,8 @@ import { defineCommand } from '../frame/command.js';
 import { durationOption } from '../frame/options.js';
 import { longDuration } from '../../../kernel/util/durations.js';
 import { pauseFor } from '../frame/pause.js';
-import { type Roll, totalsOf, workOf } from '../../views/roll.js';
+import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
+import { totalsOf, workOf } from '../../views/roll.js';
 import { pollInstances, tellMissing } from '../frame/roll.js';
 
 /** As often as instances answer. */
@@ -60,7 +61,7 @@ interface Change {
   readonly count?: number;
 }
 
-export function changesBetween(before: Roll, after: Roll): Change[] {
+export function changesBetween(before: FleetReport, after: FleetReport): Change[] {
   const at = after.askedAt;
   const changes: Change[] = [];
   const earlier = new Map(before.instances.map((each) => [each.instanceId, each]));
@@ -129,7 +130,7 @@ function textOf({ event, instance, resource = '', fencingToken, work, forMs, cou
   }
 }
 
-function summaryOf(roll: Roll): string {
+function summaryOf(roll: FleetReport): string {
   const { held, waiting } = totalsOf(roll);
   return `${roll.instances.length} instances, ${held} held, ${waiting} waiting`;
 }

@@ -3,11 +3,10 @@ import { defineCommand } from '../frame/command.js';
 import { CliError } from '../frame/exit-codes.js';
 import { longDuration } from '../../../kernel/util/durations.js';
 import { durationCell } from '../frame/output.js';
+import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { type Instance, workOf } from '../../views/roll.js';
 import { labelText } from '../../views/locks.js';
 import { pollInstances } from '../frame/roll.js';
-
-const MAX_LEASES = 1_000;
 
 export const who = defineCommand({
   name: 'who',
@@ -22,13 +21,23 @@ export const who = defineCommand({
   async run({ args, output, session }) {
     const [asked] = args as [string];
     const opened = await session();
-    const { client, keyPrefix } = opened;
-    const roll = await pollInstances(opened);
-    const ids = [...roll.instances.map(({ instanceId }) => instanceId), ...roll.silent];
-    const matching = ids.includes(asked) ? [asked] : [...new Set(ids.filter((id) => id.includes(asked)))];
+    const { keyPrefix } = opened;
+    let fleet = await pollInstances(opened);
+    let matching = matchingIn(fleet, asked);
+    const isHeard = fleet.instances.some(({ instanceId }) => matching.includes(instanceId));
+    if (!isHeard) {
+      // A holder that no call waits for is only found in Redis.
+      fleet = await pollInstances(opened, { scan: true });
+      matching = matchingIn(fleet, asked);
+    }
     if (matching.length > 1) throw new CliError('usage', `Which one? ${quoteSome(matching, 10)}.`);
-    const [instanceId = asked] = matching;
-    const instance = roll.instances.find((each) => each.instanceId === instanceId);
+    const [instanceId] = matching;
+    if (instanceId === undefined) {
+      const ids = idsIn(fleet);
+      const known = ids.length === 0 ? 'No instance has answered.' : `There are: ${quoteSome(ids, 10)}.`;
+      throw new CliError('refused', `No instance ${quote(asked)} is connected, and it holds nothing. ${known}`);
+    }
+    const instance = fleet.instances.find((each) => each.instanceId === instanceId);
     if (instance) {
       output.print({ json: { keyPrefix, ...instance }, shown: shownOf(instance) });
       const { held, waiting } = instance.more;
@@ -36,28 +45,35 @@ export const who = defineCommand({
       output.note(`Not everything is listed: ${held} more held, ${waiting} more waiting.`);
       return 'partial';
     }
-    const states = await client.operators.list({ limit: MAX_LEASES });
-    const held = states.flatMap(({ resource, holders }) =>
-      holders.filter((each) => each.instanceId === instanceId).map((each) => ({ resource, ...each })),
-    );
-    const isSilent = roll.silent.includes(instanceId);
-    if (!isSilent && held.length === 0) {
-      const known = ids.length === 0 ? 'No instance has answered.' : `There are: ${quoteSome(ids, 10)}.`;
-      throw new CliError('refused', `No instance ${quote(asked)} is connected, and it holds nothing. ${known}`);
-    }
+    const held = fleet.unlisted.filter((each) => each.instanceId === instanceId);
+    const isSilent = fleet.silent.includes(instanceId);
+    const isDead = held.some(({ life }) => life === 'dead');
     output.print({
-      json: { keyPrefix, instanceId, isSilent, held },
+      json: { keyPrefix, instanceId, isSilent, isDead, held },
       shown: [heldTable(held.map((each) => ({ ...each, leftMs: each.ttlMs, work: labelText(each) })))],
     });
     const name = plainOrQuoted(instanceId);
     output.note(
       isSilent
         ? `${name} is connected but does not answer: frozen, too busy, cut off from messages or of an older version.`
-        : `${name} is dead: no such process is connected.`,
+        : isDead
+          ? `${name} is dead: it has no subscription, and has missed two renewals.`
+          : `${name} has no subscription: it is dead, or may not subscribe. why shows if it renews a lease.`,
     );
     return 'partial';
   },
 });
+
+function idsIn({ instances, silent, unlisted }: FleetReport): string[] {
+  const ids = [...instances, ...unlisted].map(({ instanceId }) => instanceId);
+  return [...new Set([...ids, ...silent])].sort();
+}
+
+/** The whole id, or a part of it. */
+function matchingIn(fleet: FleetReport, asked: string): string[] {
+  const ids = idsIn(fleet);
+  return ids.includes(asked) ? [asked] : ids.filter((id) => id.includes(asked));
+}
 
 function shownOf(instance: Instance) {
   const { held, waiting, leaderships, jobs } = instance;

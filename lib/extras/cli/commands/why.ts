@@ -1,7 +1,9 @@
 import { renewedMsAgo } from '../../../kernel/api/holder.js';
 import type { LockState } from '../../../kernel/store/lock-state.js';
 import { longDuration } from '../../../kernel/util/durations.js';
-import { lifeOf, type Roll, withoutAnswers } from '../../views/roll.js';
+import { lifeOf } from '../../../features/fleet/core/roll/life.js';
+import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
+import { withoutAnswers } from '../../views/roll.js';
 import { conclusionsOf, sentencesOf, SLACK_MS } from '../../views/why.js';
 import { defineCommand } from '../frame/command.js';
 import { flagOption } from '../frame/options.js';
@@ -29,7 +31,7 @@ export const why = defineCommand({
     const opened = await session();
     const { client, keyPrefix } = opened;
     // Where the instances cannot be asked, the leases alone say it.
-    const rollFor = ({ holders }: LockState): Promise<Roll | undefined> =>
+    const rollFor = ({ holders }: LockState): Promise<FleetReport | undefined> =>
       holders.length === 0 ? Promise.resolve(undefined) : pollInstances(opened).catch(withoutAnswers);
     let seen = await client.operators.explain(resource);
     let roll = await rollFor(seen.state);
@@ -53,10 +55,10 @@ export const why = defineCommand({
 });
 
 /** So long that the next renewal shows, if that is soon, or if nothing else says whether the holder lives. */
-function untilNextLook({ holders }: LockState, roll: Roll | undefined): number {
+function untilNextLook({ holders }: LockState, roll: FleetReport | undefined): number {
   const dueMs = holders.map((holder) => {
     const ms = holder.leaseMs / 3 - renewedMsAgo(holder) + SLACK_MS;
-    const isHeard = roll !== undefined && lifeOf(holder.instanceId, roll) === 'answers';
+    const isHeard = roll !== undefined && lifeOf(holder, roll) === 'alive';
     return ms <= (isHeard ? LOOK_AGAIN_MS : MAX_WAITED_MS) ? ms : 0;
   });
   return Math.max(LOOK_AGAIN_MS, ...dueMs);

@@ -1,51 +1,54 @@
+import type { Finding } from '../../../features/fleet/core/findings/finding.js';
 import { describeServer } from '../../../redis/script/address.js';
 import type { ServerConnection } from '../../../redis/connection/server-connection.js';
 import { type CommandContext, defineCommand } from '../frame/command.js';
+import { findingTable } from '../frame/findings.js';
+import { survey } from '../frame/roll.js';
 import { CliError, type ExitName } from '../frame/exit-codes.js';
 import type { Session } from '../frame/session.js';
-import { exitOf, failing, type Finding } from './finding.js';
-import { findForeignKeys, findHealth, findInstances, findMessages, findRights } from './lock-findings.js';
+import { exitOf, failing, type Check } from './check.js';
+import { checkForeignKeys, checkHealth, checkInstances, checkMessages, checkRights } from './lock-checks.js';
 import { readFacts, type ServerFacts } from './server-facts.js';
-import { findingsOf } from './server-findings.js';
+import { checksOf } from './server-checks.js';
 
 const MARKS = { ok: 'ok', note: 'note', warning: 'WARNING', failed: 'FAILED', unknown: 'unknown' } as const;
 
 export const doctor = defineCommand({
   name: 'doctor',
-  summary: 'Checks if Redis is fit for locks, and suggests what to change.',
+  summary: 'Checks if Redis is fit for locks, and shows what is wrong, with the remedy.',
   args: [],
   options: {},
   details: [
     'Writes one key that expires after seconds, and publishes one message. Takes no lock.',
     'A setting that Redis hides from the user is unknown, not a warning: managed services do not allow CONFIG.',
-    'Exits with 0 if all is well, 1 with a warning, and 3 if locks are unavailable.',
+    'The findings are those of status. Exits with 0 if all is well, 1 with a warning, and 3 if locks are unavailable.',
   ],
   examples: ['doctor --url redis://localhost:6379', 'doctor --json'],
   run: runDoctor,
 });
 
 async function runDoctor({ session, output }: CommandContext): Promise<ExitName> {
-  const findings = await examine(session);
+  const { checks, findings } = await examine(session);
   const rowsOf = output.format === 'table' ? rowsForPerson : rowForProgram;
   output.print({
-    json: { findings },
-    shown: [{ columns: ['', 'check', 'found'], rows: findings.flatMap(rowsOf) }],
+    json: { findings, checks },
+    shown: [findingTable(findings, output.format), { columns: ['', 'check', 'found'], rows: checks.flatMap(rowsOf) }],
   });
-  return exitOf(findings);
+  return exitOf(checks, findings);
 }
 
-/** What the doctor says where Redis cannot be reached. */
-export function findAway(message: string): Finding & { readonly fix: string } {
+/** The only check if Redis cannot be reached. */
+export function checkAway(message: string): Check & { readonly fix: string } {
   const fix = 'Check the address, the password, TLS (rediss://), and the network between this machine and Redis.';
   return { ...failing('connection', message, fix), fix };
 }
 
-function rowForProgram({ check, status, message, fix, server }: Finding): string[][] {
+function rowForProgram({ check, status, message, fix, server }: Check): string[][] {
   return [[status, check, message, fix ?? '', server ?? '']];
 }
 
-/** What to do stands below: beside it, no terminal would be wide enough. */
-function rowsForPerson({ check, status, message, fix, server }: Finding): string[][] {
+/** The remedy is printed below: beside it, no terminal would be wide enough. */
+function rowsForPerson({ check, status, message, fix, server }: Check): string[][] {
   const where = server === undefined ? '' : ` [${server}]`;
   const rows = [[MARKS[status], check, message + where]];
   if (fix !== undefined) rows.push(['', '', `→ ${fix}`]);
@@ -53,38 +56,41 @@ function rowsForPerson({ check, status, message, fix, server }: Finding): string
 }
 
 /** @throws UsageError */
-async function examine(session: CommandContext['session']): Promise<Finding[]> {
+async function examine(
+  session: CommandContext['session'],
+): Promise<{ readonly checks: readonly Check[]; readonly findings: readonly Finding[] }> {
   let open: Session;
   try {
     open = await session();
   } catch (error) {
     if (!(error instanceof CliError) || error.exit !== 'redis') throw error;
-    return [findAway(error.message)];
+    return { checks: [checkAway(error.message)], findings: [] };
   }
-  const { client, store } = open;
+  const { store } = open;
   const servers = store.connection.servers();
   const connected = servers.filter(({ isConnected }) => isConnected);
-  const [health, rights, facts] = await Promise.all([
-    client.health({ timeoutMs: 5_000 }),
+  const [{ findings, health }, rights, facts] = await Promise.all([
+    survey(open),
     store.missingRights(),
     Promise.all(connected.map((server) => readFacts(server.client))),
   ]);
   const namesServers = servers.length > 1;
-  const at = (server: ServerConnection, found: Finding[]): Finding[] =>
+  const at = (server: ServerConnection, found: Check[]): Check[] =>
     namesServers ? found.map((each) => ({ ...each, server: describeServer(server.client) })) : found;
   const user = sameIn(facts, ({ user: name }) => name);
-  return [
-    ...findHealth(health),
-    ...connected.flatMap((server, index) => at(server, findingsOf(facts[index]!))),
-    ...rights.flatMap((each, index) => at(servers[index]!, findRights(each, user))),
-    ...(connected.length > 0 ? [await findMessages(connected[0]!.client, store.keys)] : []),
-    await findForeignKeys(connected, store.keys),
-    await findInstances(
+  const checks = [
+    ...checkHealth(health),
+    ...connected.flatMap((server, index) => at(server, checksOf(facts[index]!))),
+    ...rights.flatMap((each, index) => at(servers[index]!, checkRights(each, user))),
+    ...(connected.length > 0 ? [await checkMessages(connected[0]!.client, store.keys)] : []),
+    await checkForeignKeys(connected, store.keys),
+    ...(await checkInstances(
       connected.map(({ client: each }) => each),
       store.keys,
       store.instanceId,
-    ),
+    )),
   ];
+  return { checks, findings };
 }
 
 /** The value that all servers agree on. */

@@ -1,16 +1,33 @@
-import type { FleetOptions } from '../../../features/fleet/core/roll/lock-fleet.js';
+import { SEEN_RUNS } from '../../../features/fleet/core/findings/finding.js';
+import { findings } from '../../../features/fleet/core/findings/findings.js';
+import type { FleetOptions, FleetReport, InstanceLife } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { plainOrQuoted, quoteSome } from '../../../kernel/util/quoted.js';
-import { type InstanceLife, type Roll, rollOf } from '../../views/roll.js';
+import { healthSeen, withoutAnswers } from '../../views/roll.js';
 import type { Output } from './output.js';
 import type { Session } from './session.js';
 
 /** How long instances may take to answer. It ends sooner where all have answered. */
 const ROLL_MS = 1_000;
+const HEALTH_MS = 5_000;
+
+export const NO_OWN_JOBS: ReadonlySet<string> = new Set();
 
 /** Asks all instances. @throws LockUnavailableError */
-export async function pollInstances({ client }: Session, options: FleetOptions = {}): Promise<Roll> {
-  const fleet = await client.fleet({ timeoutMs: ROLL_MS, ...options });
-  return rollOf(fleet, await client.connected());
+export function pollInstances({ client }: Session, options: FleetOptions = {}): Promise<FleetReport> {
+  return client.report({ timeoutMs: ROLL_MS, ...options });
+}
+
+/** Everything that `status` and `doctor` look at. What Redis refuses is left out. */
+export async function survey(session: Session) {
+  const { client, jobs: records } = session;
+  const [health, mayOnlyLook, fleet, jobs] = await Promise.all([
+    client.health({ timeoutMs: HEALTH_MS }),
+    session.mayOnlyLook(),
+    pollInstances(session).catch(withoutAnswers),
+    records.listWithRuns(NO_OWN_JOBS, SEEN_RUNS).catch(withoutAnswers),
+  ]);
+  const seen = healthSeen(health, mayOnlyLook);
+  return { health: seen, fleet, jobs, findings: findings(fleet, jobs, seen) };
 }
 
 /**
@@ -20,7 +37,7 @@ export async function pollInstances({ client }: Session, options: FleetOptions =
  * @returns whether any is
  */
 export function tellMissing(
-  { instances, silent, unreadable }: Roll,
+  { instances, silent, unreadable }: FleetReport,
   output: Pick<Output, 'note'>,
   hint: string | null = '',
 ): boolean {
@@ -43,8 +60,8 @@ export function tellMissing(
 }
 
 export const LIFE_WORDS: Readonly<Record<InstanceLife, string>> = {
-  answers: 'alive',
+  alive: 'alive',
   silent: 'does not answer',
-  gone: 'not connected, probably dead',
-  unheard: 'has not answered',
+  dead: 'dead',
+  unknown: 'unknown: no subscription',
 };

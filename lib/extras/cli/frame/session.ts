@@ -10,7 +10,7 @@ import { createConnection } from '../../../redis/create-connection.js';
 import { RedisJobStore } from '../../../features/jobs/redis/redis-job-store.js';
 import { RedisLockStore } from '../../../redis/redis-lock-store.js';
 import { DEFAULT_PREFIX, findPrefixes, type FoundPrefixes, onlyPrefix, type Target } from './connection.js';
-import { OBSERVER_PREFIX } from '../../views/roll.js';
+import { OBSERVER_PREFIX } from '../../../features/fleet/core/roll/fleet-view.js';
 import { CliError } from './exit-codes.js';
 import { pauseFor } from './pause.js';
 

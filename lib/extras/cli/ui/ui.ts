@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { describeThrown } from '../../../kernel/util/quoted.js';
 import { ConsoleAnswers } from '../../console/answers/console-answers.js';
 import { type ConsoleSource, redisAway } from '../../console/answers/source.js';
-import { findAway } from '../doctor/doctor.js';
+import { checkAway } from '../doctor/doctor.js';
 import { type CommandContext, defineCommand } from '../frame/command.js';
 import { CliError } from '../frame/exit-codes.js';
 import { integerOption } from '../frame/options.js';
 import { pauseFor } from '../frame/pause.js';
+import { NO_OWN_JOBS } from '../frame/roll.js';
 import type { Session } from '../frame/session.js';
 import { PageServer } from './page-server.js';
 
 const TRY_AGAIN_MS = 2_000;
-const NO_OWN_JOBS: ReadonlySet<string> = new Set();
 
 export const ui = defineCommand({
   name: 'ui',
@@ -26,7 +26,7 @@ export const ui = defineCommand({
   async run({ options, output, session, signal }) {
     const opening = new Opening(session);
     if (!(await opening.open())) {
-      const { message, fix } = findAway(opening.trouble);
+      const { message, fix } = checkAway(opening.trouble);
       output.note(message);
       output.note(`→ ${fix}`);
     }

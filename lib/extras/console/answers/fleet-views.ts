@@ -1,6 +1,7 @@
 import { describeDeadlock } from '../../../kernel/api/errors.js';
 import { quote } from '../../../kernel/util/quoted.js';
-import { groupName, type Instance, type Roll, totalsOf, unlistedIn } from '../../views/roll.js';
+import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
+import { groupName, type Instance, totalsOf, unlistedIn } from '../../views/roll.js';
 import { type Blocked, blockedLately, blockedNow, deadHolders, longestWaits } from '../../views/waits.js';
 import type { Completeness, CONSOLE_SCHEMA, ConsoleBodies, DeadlockSeen, InstanceRow } from '../bodies.js';
 import { contains, listed, type Query } from './query.js';
@@ -15,7 +16,7 @@ const MAX_NAMED = 20;
 const TOP = 5;
 const MAX_CELLS = 50;
 
-function completenessOf(roll: Roll): Completeness {
+function completenessOf(roll: FleetReport): Completeness {
   const { completeness, instances, asked, silent, unreadable } = roll;
   // Where Redis does not say who is connected, it says how many there are.
   const unheard = (asked ?? 0) - instances.length - unreadable;
@@ -33,7 +34,7 @@ function completenessOf(roll: Roll): Completeness {
 }
 
 /** What a view made of a roll call begins with. */
-export function rollBody(roll: Roll): { readonly at: number; readonly fleet: Completeness } {
+export function rollBody(roll: FleetReport): { readonly at: number; readonly fleet: Completeness } {
   return { at: roll.askedAt, fleet: completenessOf(roll) };
 }
 
@@ -106,7 +107,7 @@ function lastMinuteOf(instances: readonly Instance[]): ConsoleBodies['now']['las
 }
 
 /** By the group that was waited for. */
-function topBlockers(roll: Roll): ConsoleBodies['now']['blockers'] {
+function topBlockers(roll: FleetReport): ConsoleBodies['now']['blockers'] {
   const byHolder = new Map<string, Blocked[]>();
   for (const each of blockedLately(roll)) byHolder.set(each.holder, [...(byHolder.get(each.holder) ?? []), each]);
   const sum = (all: readonly Blocked[], of: 'waitedMs' | 'calls'): number => all.reduce((a, each) => a + each[of], 0);
@@ -121,7 +122,7 @@ function topBlockers(roll: Roll): ConsoleBodies['now']['blockers'] {
     .slice(0, TOP);
 }
 
-function deadlocksSeen({ deadlocks }: Roll): DeadlockSeen[] {
+function deadlocksSeen({ deadlocks }: FleetReport): DeadlockSeen[] {
   return deadlocks.slice(0, MAX_NAMED).map((calls) => ({
     sentence: describeDeadlock(calls, quote(calls[0]!.instanceId)),
     resources: calls.map(({ holds }) => holds),

@@ -1,5 +1,7 @@
 import type { Holder } from '../../../kernel/api/holder.js';
-import { groupName, lifeOf, type Roll } from '../../views/roll.js';
+import { lifeOf } from '../../../features/fleet/core/roll/life.js';
+import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
+import { groupName } from '../../views/roll.js';
 import { labelText, locksOf, type SeenLock } from '../../views/locks.js';
 import { conclusionOn, sentencesOf } from '../../views/why.js';
 import { fencingTickOf } from '../../../kernel/store/fencing-token.js';
@@ -12,7 +14,7 @@ const MAX_GROUPS = 200;
 const MAX_LISTED = 100;
 
 /** The rows of a roll call are made once, for all viewers. */
-const rowsOfRoll = new WeakMap<Roll, readonly LockRow[]>();
+const rowsOfRoll = new WeakMap<FleetReport, readonly LockRow[]>();
 
 export async function showLocks(looks: SnapshotCache, query: Query): Promise<Content<'locks'>> {
   const text = query.text('filter');
@@ -49,7 +51,7 @@ function isIn(state: 'all' | 'held' | 'waited' | 'trouble', { life, waiters, fen
 }
 
 /** Where the instances have more than they can list, they are asked once more, for names that begin with the filter. */
-async function rowsFor(looks: SnapshotCache, roll: Roll, filter: string): Promise<readonly LockRow[]> {
+async function rowsFor(looks: SnapshotCache, roll: FleetReport, filter: string): Promise<readonly LockRow[]> {
   const rows = rowsOf(roll);
   const about = await looks.rollAbout(filter);
   if (about === roll) return rows;
@@ -58,7 +60,7 @@ async function rowsFor(looks: SnapshotCache, roll: Roll, filter: string): Promis
   return [...found, ...rows.filter(({ key }) => !names.has(key))];
 }
 
-function rowsOf(roll: Roll): readonly LockRow[] {
+function rowsOf(roll: FleetReport): readonly LockRow[] {
   const known = rowsOfRoll.get(roll);
   if (known) return known;
   const rows = locksOf(roll).map((lock) => rowOf(lock, roll.askedAt));
@@ -75,7 +77,7 @@ function rowOf({ resource, mode, lease, waiters, oldestWaitMs }: SeenLock, at: n
     key: `${fencingTickOf(fencingToken)} ${resource}`,
     resource,
     mode,
-    life: life === 'answers' ? 'alive' : life,
+    life,
     instanceId,
     ...(work && { group: groupName(work.group) }),
     ...(work?.callSite !== undefined && { callSite: work.callSite }),
@@ -132,7 +134,7 @@ export async function showLock(looks: SnapshotCache, query: Query): Promise<Cont
   };
 }
 
-function holderOf(holder: Holder, resource: string, roll: Roll, at: number): LockHolder {
+function holderOf(holder: Holder, resource: string, roll: FleetReport, at: number): LockHolder {
   const { instanceId, mode, fencingToken, heldMs, ttlMs, leaseMs, depth, permits } = holder;
   const instance = roll.instances.find((each) => each.instanceId === instanceId);
   const tick = fencingTickOf(fencingToken);
@@ -143,7 +145,7 @@ function holderOf(holder: Holder, resource: string, roll: Roll, at: number): Loc
   return {
     key: `${tick} ${instanceId}`,
     instanceId,
-    life: lifeOfHolder(holder, roll, listing?.isRenewed),
+    life: lifeOfHolder(holder, roll, listing),
     mode,
     fencingToken,
     since: at - heldMs,
@@ -157,15 +159,19 @@ function holderOf(holder: Holder, resource: string, roll: Roll, at: number): Loc
   };
 }
 
-function lifeOfHolder({ instanceId, isKept }: Holder, roll: Roll, isRenewed = true): LockLife {
-  if (isKept) return 'released';
-  const life = lifeOf(instanceId, roll);
-  if (life !== 'answers') return life;
-  return isRenewed ? 'alive' : 'notRenewed';
+function lifeOfHolder(
+  holder: Holder,
+  roll: FleetReport,
+  listing?: { readonly isRenewed: boolean; readonly isLeaked: boolean },
+): LockLife {
+  if (holder.isKept) return 'released';
+  const life = lifeOf(holder, roll);
+  if (life !== 'alive' || !listing) return life;
+  return listing.isLeaked ? 'leaked' : listing.isRenewed ? 'alive' : 'notRenewed';
 }
 
 /** The oldest first. */
-function callsFor(resource: string, { instances, askedAt }: Roll): LockWaiting[] {
+function callsFor(resource: string, { instances, askedAt }: FleetReport): LockWaiting[] {
   const calls = instances.flatMap(({ instanceId, waiting }) =>
     waiting
       .filter((wait) => wait.resource === resource)
@@ -191,7 +197,7 @@ export async function showLeaders(looks: SnapshotCache, query: Query): Promise<C
     .map(({ name, leader, life, fencingToken, leadsForMs, ttlMs, candidates, transitions, lookedAtSince }) => ({
       name,
       ...(leader !== undefined && { instanceId: leader }),
-      ...(life !== undefined && { life: life === 'answers' ? 'alive' : life }),
+      ...(life !== undefined && { life }),
       ...(fencingToken !== undefined && { fencingToken }),
       ...(leadsForMs !== undefined && { since: at - leadsForMs }),
       ...(ttlMs !== undefined && { until: at + ttlMs }),

@@ -7,7 +7,7 @@ import type { LockClient } from '../../../kernel/lock-client.js';
 import { type Clock, SYSTEM_CLOCK } from '../../../kernel/util/clock.js';
 import { pause } from '../../../kernel/util/promises.js';
 import { leadershipsOf, type SeenLeadership } from '../../views/leaders.js';
-import { type Roll, rollOf } from '../../views/roll.js';
+import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { Refusal } from './reply.js';
 
 /** A lock service that the console shows. */
@@ -71,19 +71,19 @@ export class SnapshotCache {
   }
 
   /** What all instances say. @param prefix of the resources that matter, where there are more than an answer can list */
-  roll(prefix = ''): Promise<Roll> {
+  roll(prefix = ''): Promise<FleetReport> {
     return this.#share(`roll ${prefix}`, async () => {
-      const fleet = await this.source.client.fleet({ prefix, timeoutMs: ROLL_MS });
+      const fleet = await this.source.client.report({ prefix, timeoutMs: ROLL_MS });
       const ahead = fleet.askedAt - Date.now();
       // The answer took a while. That which took the shortest time is the nearest to the truth, until a clock is set.
       const known = this.#aheadMs ?? -Infinity;
       if (ahead > known || known - ahead > 2 * MAX_MS) this.#aheadMs = ahead;
-      return rollOf(fleet, await this.source.client.connected());
+      return fleet;
     });
   }
 
   /** The same, where the lists of all instances are cut: of resources that begin so. */
-  async rollAbout(prefix: string): Promise<Roll> {
+  async rollAbout(prefix: string): Promise<FleetReport> {
     const roll = await this.roll();
     return prefix !== '' && roll.instances.some(({ more }) => more.held + more.waiting > 0) ? this.roll(prefix) : roll;
   }

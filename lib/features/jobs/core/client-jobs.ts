@@ -38,6 +38,13 @@ export class ClientJobs {
     return this.#missedTicks.flatMap(({ names }) => names);
   }
 
+  /** All jobs, with their newest runs. Undefined if nothing remembers them, or the store cannot be asked. */
+  async seen(runs: number): Promise<Awaited<ReturnType<JobRecords['listWithRuns']>> | undefined> {
+    const [records] = this.#records;
+    if (!records || records.refusal !== undefined) return undefined;
+    return records.listWithRuns(new Set(this.names()), runs).catch(() => undefined);
+  }
+
   async overlapOf(resource: string): ReturnType<JobRecords['overlapOf']> {
     return this.#records[0]?.overlapOf(resource);
   }

@@ -38,6 +38,8 @@ export interface JobInfo {
   readonly nextDueAt?: number;
   /** The run that has not ended yet, and its `instanceId`. */
   readonly running?: JobRun;
+  /** When the last tick was due that did not run because `running` had not ended. Not set without one. */
+  readonly skippedAt?: number;
   /** The newest entry of the history: it may run still, or be a tick that was missed. */
   readonly lastRun?: JobRun;
   /** When the last run that succeeded ended. */

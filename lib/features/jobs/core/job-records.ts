@@ -30,6 +30,11 @@ export class JobRecords {
     this.requests = new OperatorRequests(runtime, store);
   }
 
+  /** Why there are no records; see {@link JobStore.refusal}. */
+  get refusal(): string | undefined {
+    return this.store.refusal;
+  }
+
   /** All jobs that are known, by name. @param own the names of the jobs of this instance, which may not be known yet */
   async list(own: ReadonlySet<string>): Promise<JobInfo[]> {
     return (await this.listWithRuns(own, 1)).map(({ job }) => job);
@@ -70,12 +75,8 @@ export class JobRecords {
   async overlapOf(resource: string): Promise<{ readonly ranMs: number; readonly lastAt: number } | undefined> {
     if (this.store.refusal !== undefined) return undefined;
     const [state] = await this.store.look([resource], 1);
-    const { running, schedule, last, statedAt, now } = state!;
-    if (!running) return undefined;
-    // The tick of an interval is no time, but its claims have the time of the last one.
-    const [lastAt = 0, since] =
-      schedule === undefined ? [statedAt, running.startedAt] : [last, Date.parse(running.tick) || running.startedAt];
-    return lastAt > since ? { ranMs: now - running.startedAt, lastAt } : undefined;
+    const lastAt = skippedAt(state!);
+    return lastAt === undefined ? undefined : { ranMs: state!.now - state!.running!.startedAt, lastAt };
   }
 
   /** @returns the pause that stood before */
@@ -160,6 +161,15 @@ export class JobRecords {
   }
 }
 
+/** Returns when the last tick was due that did not run because the run before it had not ended. */
+function skippedAt({ running, schedule, last, statedAt }: JobState): number | undefined {
+  if (!running) return undefined;
+  // The tick of an interval is no time, but its claims have the time of the last one.
+  const [lastAt = 0, since] =
+    schedule === undefined ? [statedAt, running.startedAt] : [last, Date.parse(running.tick) || running.startedAt];
+  return lastAt > since ? lastAt : undefined;
+}
+
 function infoOf(name: string, state: JobState, isHere: boolean): JobInfo {
   const { schedule, next, missed, lastSuccessAt, pause, running, instances, instanceCount, other, now } = state;
   const [last] = state.runs;
@@ -172,6 +182,8 @@ function infoOf(name: string, state: JobState, isHere: boolean): JobInfo {
   // The instance that reported it may be gone since.
   if (next !== undefined && next > now) info.nextDueAt = next;
   if (running) info.running = runOf(running);
+  const skipped = skippedAt(state);
+  if (skipped !== undefined) info.skippedAt = skipped;
   if (last) info.lastRun = runOf(last);
   if (lastSuccessAt !== undefined) info.lastSuccessAt = lastSuccessAt;
   if (pause) info.pause = pause;

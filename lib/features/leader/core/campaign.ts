@@ -22,6 +22,10 @@ export interface CampaignDeps extends Runtime {
 /** The first and the longest pause after Redis has refused. Up to a quarter is added at random. */
 const REFUSED_PAUSE_MS = { first: 500, longest: 30_000 };
 
+/** Elections are remembered for as long, and so many of them. */
+const ELECTIONS_MS = 10 * 60_000;
+const MAX_ELECTIONS = 1_000;
+
 /** Acquires the resource, leads until the term ends, and campaigns again, until this instance resigns. */
 export class Campaign implements Leadership {
   readonly name: string;
@@ -41,6 +45,8 @@ export class Campaign implements Leadership {
   /** Settles when nothing is held or waited for. */
   #candidacy: Promise<unknown> = Promise.resolve();
   #over: NotLeaderError | undefined;
+  /** When it was elected, on the monotonic clock: the last of them. */
+  readonly #elections: number[] = [];
 
   /** @param onOver called when this instance steps down for good */
   constructor(name: string, resource: string, lock: ResolvedLockOptions, deps: CampaignDeps, onOver: () => void) {
@@ -87,6 +93,12 @@ export class Campaign implements Leadership {
 
   get fencingToken(): number | undefined {
     return this.isLeader() ? this.#term!.fencingToken : undefined;
+  }
+
+  /** Returns the number of elections in the last ten minutes, 1,000 at most. */
+  recentElections(): number {
+    const since = this.#deps.clock.now() - ELECTIONS_MS;
+    return this.#elections.filter((at) => at > since).length;
   }
 
   whenElected(): Promise<Term> {
@@ -162,6 +174,7 @@ export class Campaign implements Leadership {
     const term = new LeaderTerm(this.name, lease);
     this.#term = term;
     const electedAt = clock.now();
+    if (this.#elections.push(electedAt) > MAX_ELECTIONS) this.#elections.shift();
     observers.emit({ type: 'elected', ...this.described, fencingToken });
     this.#election?.resolve(term);
     this.#election = undefined;

@@ -14,7 +14,7 @@ export class Campaigns {
     });
   }
 
-  list(): Leadership[] {
+  list(): Campaign[] {
     return [...this.#campaigns.values()];
   }
 

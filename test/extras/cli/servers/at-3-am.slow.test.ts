@@ -4,6 +4,7 @@ import type { LockObserver } from '../../../../lib/kernel/events/observers.js';
 import { LockClient } from '../../../../lib/kernel/lock-client.js';
 import { RedisLockStore } from '../../../../lib/redis/redis-lock-store.js';
 import { eventually } from '../../../support/expect/eventually.js';
+import { connectAdmin } from '../../../support/redis/admin-client.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
 import { runHere } from '../run-cli.js';
 
@@ -13,6 +14,8 @@ const PROGRAM = 'npx nestjs-redis-lock ';
 /** Of the dead holder on the page. */
 const DEAD = 'api-9:4711:x7k2p9';
 const TOKEN = '697180988646400';
+/** See mintedAt. */
+const TOKENS_PER_MS = 3_200;
 
 interface Block {
   /** The exit code; `*`: any. */
@@ -35,7 +38,7 @@ function shapeOf(text: string): string {
     .replace(/127\.0\.0\.1:\d+/g, 'ADDRESS')
     .replace(durations, 'FOR')
     .replace(/\d{10,}/g, 'TOKEN')
-    .replace(/\w+ \(\/[^)]*:\d+:\d+\)/g, 'PLACE')
+    .replace(/\w+ \([\w./-]+:\d+:\d+\)/g, 'PLACE')
     .replace(/ +/g, ' ')
     .trim();
 }
@@ -58,13 +61,22 @@ describe('docs/operations/at-3-am.md', () => {
     const first = await start('api-1:4711:k3j2h1', 30_000, [() => {}]);
     const second = await start('api-2:4711:m8n4b5');
     const dead = await start(DEAD, 600_000);
-    await dead.client.acquire('order:8');
+    const { fencingToken } = await dead.client.acquire('order:8');
     // Without a word to anybody, as at a crash.
     await dead.store.close();
+    await makeOlder('order:8', fencingToken);
     await first.client.campaign('mailer').whenElected();
-    await new RedisJobStore(first.store).register([
-      { resource: 'cron:nightly-report', schedule: '0 3 * * * ', next: Date.now() + 3_600_000 },
-    ]);
+    const jobs = new RedisJobStore(first.store);
+    first.client.jobs.missedTicks(jobs).add({
+      job: 'nightly-report',
+      historySize: 10,
+      graceMs: Infinity,
+      onMissed: 'skip',
+      catchUpWindowMs: 0,
+      schedule: () => undefined,
+      runOwed: () => Promise.resolve(),
+    });
+    await jobs.register([{ resource: 'cron:nightly-report', schedule: '0 3 * * * ', next: Date.now() + 3_600_000 }]);
     const work = second.client.using('order:7', { group: 'Orders.ship' }, () =>
       second.client.acquire('order:8', { group: 'Orders.ship' }),
     );
@@ -72,6 +84,16 @@ describe('docs/operations/at-3-am.md', () => {
     await eventually(async () => expect((await first.client.inspect('order:8')).waiters).toHaveLength(1));
     await untilNextRoll();
   });
+
+  /** As if it had been acquired 20 minutes ago, and renewed for the last time eight minutes ago. */
+  const makeOlder = async (resource: string, fencingToken: number) => {
+    const admin = connectAdmin(redis().port);
+    const key = `lock:{${resource}}`;
+    const [owner, , leaseMs] = (await admin.get(key))!.split(' ');
+    const older = fencingToken - 20 * 60_000 * TOKENS_PER_MS;
+    await admin.set(key, `${owner} ${older} ${leaseMs}`, 'PX', 100_000);
+    admin.disconnect();
+  };
 
   /** The answers to a roll call stand for a second. */
   const untilNextRoll = () => new Promise((resolve) => setTimeout(resolve, 1_100));

@@ -100,9 +100,11 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
     await admin().set('a b:fence', '1');
     const { code, stdout, stderr } = await run(['status'], { isTerminal: true });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(/^APPLICATIONS +2\nprefixes +lock, shop:locks\n\nSTATUS +up\napplication +lock\n/);
+    expect(stdout).toMatch(
+      /^APPLICATIONS +2\nprefixes +lock, shop:locks\n\nNothing needs attention of lock\.\n\nSTATUS +up\n/,
+    );
     for (const keyPrefix of ['lock', 'shop:locks']) {
-      const block = `^STATUS +up\napplication +${keyPrefix}\n(.+\n)*instances +1 answered, 0 silent\nheld +1\n`;
+      const block = `^STATUS +up\nredis .+ prefix ${keyPrefix}\n(.+\n)*instances +1 answered, 0 silent\nheld +1\n`;
       expect(stdout).toMatch(new RegExp(block, 'm'));
     }
     const applications = { lock: expect.anything(), 'shop:locks': { fleet: { heard: 1, held: 1 } } };
@@ -120,7 +122,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
     for (let i = 10; i < 30; i++) await admin().set(`app-${i}:fence`, '1');
     const { code, stdout, stderr } = await run(['status']);
     expect(code).toBe(5);
-    expect(stdout.split('\n').filter((line) => line.startsWith('application\t'))).toHaveLength(10);
+    expect(stdout.split('\n').filter((line) => line.startsWith('redis\t'))).toHaveLength(10);
     expect(stderr).toContain('app-29');
     expect(stderr).toContain('--prefix');
   });

@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, createServer } from 'node:net';
 import type { Redis } from 'ioredis';
-import type { Finding } from '../../../../lib/extras/cli/doctor/finding.js';
+import type { Check } from '../../../../lib/extras/cli/doctor/check.js';
 import { eventually } from '../../../support/expect/eventually.js';
 import { documentedUser } from '../../../support/redis/lock-user.js';
 import { RedisCluster } from '../../../support/redis/redis-cluster.js';
@@ -26,10 +26,10 @@ afterEach(async () => {
 async function examine(
   url: string,
   options: readonly string[] = [],
-): Promise<{ code: number; of: ReadonlyMap<string, Finding> }> {
+): Promise<{ code: number; of: ReadonlyMap<string, Check> }> {
   const { code, stdout } = await runHere(['doctor', '--json', ...options], { env: { REDIS_URL: url } });
-  const { findings } = JSON.parse(stdout) as { findings: Finding[] };
-  return { code, of: new Map(findings.map((each) => [each.check, each])) };
+  const { checks } = JSON.parse(stdout) as { checks: Check[] };
+  return { code, of: new Map(checks.map((each) => [each.check, each])) };
 }
 
 const urlOf = (user: string, password: string): string => redis().url.replace('://', `://${user}:${password}@`);
@@ -125,8 +125,8 @@ describe('doctor of a user with few rights', () => {
     const url = urlOf('poor', 'secret');
     const { stdout, code } = await runHere(['doctor', '--json'], { env: { REDIS_URL: url } });
     expect(code).toBe(3);
-    const { findings } = JSON.parse(stdout) as { findings: Finding[] };
-    const commands = findings.filter(({ check }) => check === 'rights').map(({ fix }) => fix!);
+    const { checks } = JSON.parse(stdout) as { checks: Check[] };
+    const commands = checks.filter(({ check }) => check === 'rights').map(({ fix }) => fix!);
     expect(commands).toHaveLength(2);
     // Redis names a missing right to keys only where the command is allowed, so it may take several rounds.
     let last = commands;
@@ -137,9 +137,7 @@ describe('doctor of a user with few rights', () => {
         await admin.acl('SETUSER', 'poor', ...given);
       }
       const again = await runHere(['doctor', '--json'], { env: { REDIS_URL: url } });
-      const rights = (JSON.parse(again.stdout) as { findings: Finding[] }).findings.filter(
-        (each) => each.check === 'rights',
-      );
+      const rights = (JSON.parse(again.stdout) as { checks: Check[] }).checks.filter((each) => each.check === 'rights');
       last = rights.flatMap(({ fix }) => (fix === undefined ? [] : [fix]));
     }
     expect(last).toEqual([]);
@@ -230,7 +228,7 @@ describe('doctor of several servers', () => {
     const atReplica = await examine(`redis://127.0.0.1:${replica.port}`);
     expect(atReplica.code).toBe(3);
     expect(atReplica.of.get('role')).toMatchObject({ status: 'failed' });
-    expect(atReplica.of.get('locks')).toMatchObject({ status: 'failed' });
+    expect(atReplica.of.has('locks')).toBe(false);
   });
 
   it('looks at each node of a cluster, and refuses one node as if it were all', async () => {
@@ -239,9 +237,9 @@ describe('doctor of several servers', () => {
     // On a busy machine, the connections to all nodes take a while.
     const argv = ['doctor', '--json', '--config', 'any.mjs', '--prefix', 'lock', '--timeout', '30s'];
     const { stdout, code } = await runHere(argv, { load });
-    const { findings } = JSON.parse(stdout) as { findings: Finding[] };
+    const { checks } = JSON.parse(stdout) as { checks: Check[] };
     expect(code).toBe(0);
-    expect(findings.filter(({ check }) => check === 'version').map(({ server }) => server)).toHaveLength(3);
+    expect(checks.filter(({ check }) => check === 'version').map(({ server }) => server)).toHaveLength(3);
     const node = await examine(`redis://${cluster.nodes[0]!.address}`, ['--prefix', 'lock']);
     expect(node.code).toBe(3);
     expect(node.of.get('cluster')!.fix).toContain('cluster: [...]');

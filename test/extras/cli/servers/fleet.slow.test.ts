@@ -41,19 +41,25 @@ describeOnMachine('a fleet at night', () => {
     const alive = await start();
     const unseen = await run(['ls']);
     expect(unseen.stdout).not.toContain('order:7');
-    expect((await run(['ls', '--scan'])).stdout).toMatch(/^order:7 .+ not connected, probably dead$/m);
+    expect((await run(['ls', '--scan'])).stdout).toMatch(/^order:7 .+ unknown: no subscription$/m);
 
     const waits = alive.locks.acquire('order:7', { waitMs: 60_000 }).catch(() => undefined);
     await eventually(async () =>
-      expect((await run(['ls'])).stdout).toMatch(/^order:7 .+ 1 +[\d.]+ m?s +not connected, probably dead$/m),
+      expect((await run(['ls'])).stdout).toMatch(/^order:7 .+ 1 +[\d.]+ m?s +unknown: no subscription$/m),
     );
+    // Nobody knows before two renewals are missing.
     expect((await run(['why', 'order:7'])).stdout.split('\n')[0]).toMatch(
-      /^process-\d+: no such process is connected: the holder is most likely dead, free in 9 min \d+ s; a renewal would be due in/,
+      /^process-\d+: it is not known if the holder is alive: the next renewal is due in .+\. Free in 9 min \d+ s\.$/,
     );
     const status = await run(['status']);
-    expect(status.stdout).toMatch(new RegExp(`^no answer +${dead.instanceId} holds "order:7": free in 9 min`, 'm'));
-    const who = await run(['who', dead.instanceId]);
-    expect(who).toMatchObject({ code: 5, stderr: `${dead.instanceId} is dead: no such process is connected.\n` });
+    expect(status.stdout).toMatch(
+      new RegExp(`^warning +"order:7" is held by ${dead.instanceId}, which has no subscription: `, 'm'),
+    );
+    const who = await run(['who', dead.instanceId.slice(3)]);
+    expect(who).toMatchObject({
+      code: 5,
+      stderr: `${dead.instanceId} has no subscription: it is dead, or may not subscribe. why shows if it renews a lease.\n`,
+    });
     expect(who.stdout).toMatch(/^order:7 +exclusive +/m);
     await alive.locks.shutdown(0);
     await waits;
@@ -75,7 +81,8 @@ describeOnMachine('a fleet at night', () => {
     expect((await run(['who', frozen.instanceId])).stdout).toMatch(/^order:9 +exclusive/m);
     const { code, stdout } = await run(['status']);
     expect(code).toBe(5);
-    expect(stdout).toMatch(new RegExp(`^instances +1 answered, 1 silent: "${frozen.instanceId}"$`, 'm'));
+    expect(stdout).toMatch(/^instances +1 answered, 1 silent$/m);
+    expect(stdout).toMatch(new RegExp(`^warning +${frozen.instanceId} does not answer: `, 'm'));
     frozen.resume();
   });
 
@@ -103,7 +110,7 @@ describeOnMachine('a fleet at night', () => {
     proxy.blackHole('toClient', 'subscriber');
     const { code, stdout } = await run(['status']);
     expect(code).toBe(5);
-    expect(stdout).toMatch(new RegExp(`^instances +1 answered, 1 silent: "${deaf.instanceId}"$`, 'm'));
+    expect(stdout).toMatch(new RegExp(`^warning +${deaf.instanceId} does not answer: `, 'm'));
     expect((await run(['instances'])).stdout).toMatch(new RegExp(`^${deaf.instanceId} +silent`, 'm'));
   });
 
@@ -119,9 +126,6 @@ describeOnMachine('a fleet at night', () => {
     expect(stdout).toMatch(/^redis +standalone at (127\.0\.0\.1|localhost):\d+, prefix lock$/m);
     expect(stdout).toMatch(/^locks +available, a write took [\d.]+ ms$/m);
     expect(stdout).toMatch(/^instances +2 answered, 0 silent$/m);
-    expect(stdout).toMatch(
-      new RegExp(`^order:7 +[\\d.]+ m?s +${waiter.instanceId} +Orders\\.pay +${holder.instanceId}$`, 'm'),
-    );
     const who = await run(['who', holder.instanceId.slice(5)]);
     expect(who.code).toBe(0);
     expect(who.stdout).toMatch(/^order:7 +exclusive +\d+ +/m);
@@ -146,7 +150,7 @@ describeOnMachine('a fleet at night', () => {
     let lines: string[] = [];
     await eventually(async () => {
       const { stdout } = await run(['status']);
-      lines = stdout.split('\n').filter((line) => line.startsWith('DEADLOCK'));
+      lines = stdout.split('\n').filter((line) => line.includes('Deadlock. '));
       expect(lines).toHaveLength(1);
     });
     for (const [{ instanceId }, held, wanted] of [
@@ -154,7 +158,9 @@ describeOnMachine('a fleet at night', () => {
       [b, 'y', 'z'],
       [c, 'z', 'x'],
     ] as const) {
-      expect(lines[0]).toContain(`"${instanceId}" holds "${held}" and wants "${wanted}" (acquire (`);
+      expect(lines[0]).toMatch(
+        new RegExp(`Of\\.${held} on ${instanceId} holds "${held}" and waits for "${wanted}" at \\S+:\\d+:\\d+\\.`),
+      );
     }
     await Promise.all([a, b, c].map(({ locks }) => locks.shutdown(0)));
     await Promise.all(all);

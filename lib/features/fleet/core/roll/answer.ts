@@ -36,7 +36,7 @@ class Room {
  * neither the leases nor the waits take more than half of it unless the others leave it.
  */
 export function writeAnswer(answer: FleetAnswer): string {
-  const { held, waiting, leaderships, jobs, lastMinute, blockers, more } = answer;
+  const { held, waiting, leaderships, jobs, lastMinute, lostLately, timeouts, blockers, more } = answer;
   const head = {
     v: LAYOUT,
     i: answer.instanceId,
@@ -49,6 +49,7 @@ export function writeAnswer(answer: FleetAnswer): string {
     e: answer.hearing ? 1 : 0,
     q: HEALTH.indexOf(answer.health),
     c: lastMinute && [Math.round(lastMinute.forMs), lastMinute.acquired, lastMinute.notAcquired, lastMinute.lost],
+    x: lostLately,
   };
   const begin = JSON.stringify(head).slice(0, -1);
   // The names of the lists and the counts, with room to spare.
@@ -59,7 +60,11 @@ export function writeAnswer(answer: FleetAnswer): string {
     NAMES_BYTES,
   );
   const leading = room.fill(
-    leaderships.map(({ name, isLeader }) => [name, isLeader ? 1 : 0]),
+    leaderships.map(({ name, isLeader, elections }) => [name, isLeader ? 1 : 0, elections]),
+    NAMES_BYTES,
+  );
+  const timedOut = room.fill(
+    timeouts.map(({ resource, calls }) => [resource, calls]),
     NAMES_BYTES,
   );
   const named = room.fill(jobs, Math.max(0, NAMES_BYTES - (before - room.left)));
@@ -76,14 +81,17 @@ export function writeAnswer(answer: FleetAnswer): string {
     more.jobs + jobs.length - named.length,
   ];
   return (
-    `${begin},"b":[${blocked.join()}],"l":[${leading.join()}],"j":[${named.join()}],"w":[${someWaits.join()}],"k":[${someLeases.join()}],` +
-    `"m":[${counts.join()}]}`
+    `${begin},"b":[${blocked.join()}],"l":[${leading.join()}],"t":[${timedOut.join()}],"j":[${named.join()}],` +
+    `"w":[${someWaits.join()}],"k":[${someLeases.join()}],"m":[${counts.join()}]}`
   );
 }
 
-function rowOfLease({ resource, mode, fencingToken, heldMs, leftMs, group, isRenewed, callSite }: Lease): unknown[] {
-  const row = [resource, LOCK_MODES.indexOf(mode), fencingToken, Math.round(heldMs), Math.round(leftMs), group];
-  return callSite === undefined ? [...row, isRenewed ? 1 : 0] : [...row, isRenewed ? 1 : 0, callSite.slice(0, 200)];
+function rowOfLease(lease: Lease): unknown[] {
+  const { resource, mode, fencingToken, heldMs, leftMs, group, isRenewed, callSite, isLeaked } = lease;
+  const times = [Math.round(heldMs), Math.round(leftMs)];
+  const row = [resource, LOCK_MODES.indexOf(mode), fencingToken, ...times, group, isRenewed ? 1 : 0];
+  if (isLeaked) return [...row, callSite?.slice(0, 200) ?? '', 1];
+  return callSite === undefined ? row : [...row, callSite.slice(0, 200)];
 }
 
 function rowOfWait({ call, resource, mode, waitedMs, place, group, callSite = '', holds }: Wait): unknown[] {
@@ -125,9 +133,17 @@ function readFields(answer: Record<string, unknown>): FleetAnswer {
     health: HEALTH[toCount(answer['q'])] ?? wrong(),
     held: list(answer['k']).map(readLease),
     waiting: list(answer['w']).map(readWait),
-    leaderships: list(answer['l']).map((row) => ({ name: string(list(row)[0]), isLeader: list(row)[1] === 1 })),
+    leaderships: list(answer['l']).map((row) => {
+      const [name, isLeader, elections = 0] = list(row);
+      return { name: string(name), isLeader: isLeader === 1, elections: toCount(elections) };
+    }),
     jobs: list(answer['j']).map(string),
     lastMinute: answer['c'] === null ? null : readCounts(list(answer['c'])),
+    lostLately: toCount(answer['x'] ?? 0),
+    timeouts: list(answer['t'] ?? []).map((row) => {
+      const [resource, calls] = list(row);
+      return { resource: string(resource), calls: toCount(calls) };
+    }),
     blockers: list(answer['b']).map((row) => {
       const [waiter, holder, waitedMs, calls] = list(row);
       return { waiter: string(waiter), holder: string(holder), waitedMs: toCount(waitedMs), calls: toCount(calls) };
@@ -146,7 +162,7 @@ function readCounts([forMs, acquired, notAcquired, lost]: unknown[]): NonNullabl
 }
 
 function readLease(row: unknown): Lease {
-  const [resource, mode, fencingToken, heldMs, leftMs, group, isRenewed, callSite] = list(row);
+  const [resource, mode, fencingToken, heldMs, leftMs, group, isRenewed, callSite = '', isLeaked] = list(row);
   return {
     resource: string(resource),
     mode: readMode(mode),
@@ -155,7 +171,8 @@ function readLease(row: unknown): Lease {
     leftMs: toCount(leftMs),
     group: string(group),
     isRenewed: isRenewed === 1,
-    ...(callSite !== undefined && { callSite: string(callSite) }),
+    ...(callSite !== '' && { callSite: string(callSite) }),
+    isLeaked: isLeaked === 1,
   };
 }
 

@@ -14,8 +14,9 @@ import type { Timer } from '../../../../kernel/util/clock.js';
 import { chunks } from '../../../../kernel/util/objects.js';
 import { pause, settle } from '../../../../kernel/util/promises.js';
 import { readAnswer, writeAnswer } from './answer.js';
-import { FLEET_OPTIONS, type FleetAnswer, type FleetOptions, type LockFleet } from './lock-fleet.js';
+import { FLEET_OPTIONS, type FleetAnswer, type FleetOptions, type FleetReport } from './lock-fleet.js';
 import { InstanceReport, type OwnSources } from './instance-report.js';
+import { lifeOf } from './life.js';
 import { Scope } from './scope.js';
 
 /** A roll call about something else ends within a second. Another turn is waited for this often. */
@@ -29,6 +30,9 @@ const MAX_LOOKS = 100;
 const LOOKS_AT_ONCE = 20;
 const MAX_SCANNED = 10_000;
 
+/** The first characters of the instance ids of the command line. */
+export const OBSERVER_PREFIX = 'cli:';
+
 interface FleetDeps extends OwnSources {
   readonly inspect: (resource: string) => Promise<LockState>;
   readonly list: (options: { readonly prefix: string; readonly limit: number }) => Promise<readonly LockState[]>;
@@ -39,11 +43,14 @@ interface Answers {
   readonly call: StandingRollCall;
   readonly instances: readonly FleetAnswer[];
   readonly unreadable: number;
-  readonly silent: readonly string[];
+  /** The client ids of all that have answered, readable or not. */
+  readonly heard: ReadonlySet<string>;
   /** When they were read, on the monotonic clock, and within which time before they were given. */
   readonly readAt: number;
   readonly withinMs: number;
 }
+
+type UnlistedHolder = Omit<FleetReport['unlisted'][number], 'life'>;
 
 /** A roll call, and the earliest time at which it may have begun. */
 interface BegunRollCall {
@@ -102,7 +109,7 @@ export class FleetView {
    * @throws InvalidLockOptionsError
    * @throws LockUnavailableError
    */
-  async fleet(options: FleetOptions = {}): Promise<LockFleet> {
+  async report(options: FleetOptions = {}): Promise<FleetReport> {
     FLEET_OPTIONS.check('fleet', options);
     const { prefix, group, limit, timeoutMs, scan } = { ...FLEET_OPTIONS.defaults, ...options };
     const { store, observers } = this.#deps;
@@ -110,27 +117,31 @@ export class FleetView {
     if (!rollCalls) throw new InvalidLockOptionsError(`fleet() cannot be used: ${noRollCalls}.`, 'store');
     const scope = new Scope(prefix, group);
     const answers = await this.#answersTo(scope, timeoutMs, rollCalls);
-    const { call, instances, unreadable, silent } = answers;
-    const shown = instances.map((each) => shownOf(each, scope, limit, store.instanceId));
+    const { call, unreadable, heard } = answers;
     const { asked } = call;
-    const isWhole = unreadable === 0 && silent.length === 0 && instances.length >= (asked ?? 0);
-    return {
+    const connected = (await this.#ask(() => rollCalls.connected()))?.filter((clientId) => clientId !== store.clientId);
+    const isShort = asked === undefined || answers.instances.length < asked;
+    const unheard = isShort ? (connected ?? []).filter((clientId) => !heard.has(clientId)).map(instanceOf) : [];
+    const holders = await this.#unlisted(answers.instances, scope, scan);
+    const ids = new Set(connected?.map(instanceOf));
+    // A holder of a lock of this database is one of its instances.
+    const silentHolders = holders.filter(({ instanceId, hasAnswered }) => !hasAnswered && ids.has(instanceId));
+    const silent = new Set([...unheard, ...silentHolders.map(({ instanceId }) => instanceId)].filter(isInstance));
+    const instances = answers.instances.filter((each) => isInstance(each.instanceId) || isAtWork(each));
+    const observing = answers.instances.length - instances.length + unheard.filter((id) => !isInstance(id)).length;
+    const isWhole = unreadable === 0 && silent.size === 0 && answers.instances.length >= (asked ?? 0);
+    const report = {
       service: observers.service,
       askedAt: call.askedAt,
       completeness: !isWhole ? 'partial' : asked === undefined ? 'unknown' : 'complete',
-      asked: asked ?? null,
-      instances: shown,
-      silent,
+      asked: asked === undefined ? null : Math.max(asked - observing, instances.length),
+      instances: instances.map((each) => shownOf(each, scope, limit, store.instanceId)),
+      silent: [...silent].sort(),
+      subscribed: asked === undefined || !connected ? null : [...ids].filter(isInstance).sort(),
       unreadable,
-      unlisted: await this.#unlisted(instances, scope, scan),
       deadlocks: circlesAmong(this.#nestedWaitsIn(answers)),
-    };
-  }
-
-  /** Returns the client ids of all that have an inbox; nothing if unknown. @throws LockUnavailableError */
-  async connected(): Promise<readonly string[] | undefined> {
-    const { rollCalls } = this.#deps.store;
-    return rollCalls && (await this.#ask(() => rollCalls.connected()));
+    } as const;
+    return { ...report, unlisted: holders.map((holder) => ({ ...holder, life: lifeOf(holder, report) })) };
   }
 
   /** Returns the waits of calls that hold something, in all instances; nothing if they cannot be asked. */
@@ -171,7 +182,7 @@ export class FleetView {
       const texts = await this.#ask(() => rollCalls.read(call.nonce));
       // The event loop was blocked until the answers had expired.
       if (clock.now() - askedAt > ANSWERS_KEEP_MS - ROLL_CALL_EVERY_MS && !isLast) continue;
-      return this.#read(begun, texts, scope, rollCalls);
+      return this.#read(begun, texts, scope);
     }
   }
 
@@ -202,12 +213,7 @@ export class FleetView {
     }
   }
 
-  async #read(
-    { call, since }: BegunRollCall,
-    texts: ReadonlyMap<string, string>,
-    scope: Scope,
-    rollCalls: RollCalls,
-  ): Promise<Answers> {
+  #read({ call, since }: BegunRollCall, texts: ReadonlyMap<string, string>, scope: Scope): Answers {
     const { clientId: own } = this.#deps.store;
     const read = [...texts].map(([clientId, text]) => readAnswer(text, clientId));
     const instances = read.filter((answer) => answer !== undefined);
@@ -216,22 +222,16 @@ export class FleetView {
     if (!texts.has(own)) instances.push(this.#own.read(scope, 0));
     const readAt = this.#deps.clock.now();
     instances.sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
-    let silent: string[] = [];
-    if (call.asked === undefined || instances.length < call.asked) {
-      const connected = (await this.#ask(() => rollCalls.connected())) ?? [];
-      const unheard = connected.filter((clientId) => clientId !== own && !texts.has(clientId));
-      silent = unheard.map(instanceOf);
-    }
-    return { call, instances, unreadable, silent: silent.sort(), readAt, withinMs: readAt - since };
+    return { call, instances, unreadable, heard: new Set([own, ...texts.keys()]), readAt, withinMs: readAt - since };
   }
 
   /** Holders that no answer lists, of what a listed call waits for; with `scan`, of all that is held. */
-  async #unlisted(instances: readonly FleetAnswer[], scope: Scope, scan: boolean): Promise<LockFleet['unlisted']> {
+  async #unlisted(instances: readonly FleetAnswer[], scope: Scope, scan: boolean): Promise<UnlistedHolder[]> {
     const listed = new Set(
       instances.flatMap(({ held }) => held.map(({ resource, fencingToken }) => leaseKey(resource, fencingToken))),
     );
     const answered = new Set(instances.map(({ instanceId }) => instanceId));
-    const unlistedIn = ({ resource, holders }: LockState): LockFleet['unlisted'] =>
+    const unlistedIn = ({ resource, holders }: LockState): UnlistedHolder[] =>
       holders
         .filter(({ fencingToken, isKept }) => !isKept && !listed.has(leaseKey(resource, fencingToken)))
         .map((holder) => ({ ...holder, resource, hasAnswered: answered.has(holder.instanceId) }));
@@ -243,7 +243,7 @@ export class FleetView {
     const waiting = instances.flatMap((each) => each.waiting);
     const wanted = waiting.filter(({ resource, group }) => scope.has(resource, () => group) && !held.has(resource));
     const open = [...new Set(wanted.map(({ resource }) => resource))];
-    const found: LockFleet['unlisted'][] = [];
+    const found: UnlistedHolder[][] = [];
     for (const some of chunks(open.slice(0, MAX_LOOKS), LOOKS_AT_ONCE)) {
       found.push(...(await Promise.all(some.map(async (resource) => unlistedIn(await this.#deps.inspect(resource))))));
     }
@@ -255,6 +255,11 @@ export class FleetView {
     return ask(this.#deps, send, 'ask the fleet', '');
   }
 }
+
+/** A program that only observes is no instance, unless it holds or waits for something, as `exec` does. */
+const isInstance = (instanceId: string): boolean => !instanceId.startsWith(OBSERVER_PREFIX);
+const isAtWork = ({ held, waiting, more }: FleetAnswer): boolean =>
+  held.length + waiting.length + more.held + more.waiting > 0;
 
 /** Leases that one process passes on in memory have tokens of one tick, and Redis knows the first of them. */
 function leaseKey(resource: string, fencingToken: number): string {
@@ -274,7 +279,12 @@ function nestedWaitsOf({ instanceId, waiting, held }: FleetAnswer, own: string):
 }
 
 /** Returns the part of an answer that the caller asked for. It may answer another question. */
-function shownOf(answer: FleetAnswer, scope: Scope, limit: number, instanceId: string): LockFleet['instances'][number] {
+function shownOf(
+  answer: FleetAnswer,
+  scope: Scope,
+  limit: number,
+  instanceId: string,
+): FleetReport['instances'][number] {
   const held = answer.held.filter(({ resource, group }) => scope.has(resource, () => group));
   const waiting = answer.waiting.filter(({ resource, group }) => scope.has(resource, () => group));
   const more = {

@@ -7,7 +7,7 @@ import type { Runtime } from '../../../../kernel/holding/runtime.js';
 import type { Watchdog } from '../../../../kernel/holding/watchdog.js';
 import { applicationSiteOf, callSiteOf, type Origin } from '../../../../kernel/util/call-site.js';
 import type { FleetAnswer } from './lock-fleet.js';
-import { RecentBlockers, RecentCounts } from './recent-counts.js';
+import { RecentBlockers, RecentCounts, RecentLosses } from './recent-counts.js';
 import type { Scope } from './scope.js';
 
 /** The version of this package. A test compares it with package.json. */
@@ -22,7 +22,7 @@ const RECENT_MS = 60_000;
 export interface OwnSources extends Runtime {
   readonly localQueues: LocalQueues;
   readonly watchdog: Watchdog;
-  readonly leaderships: () => readonly { readonly name: string; readonly isLeader: boolean }[];
+  readonly leaderships: () => FleetAnswer['leaderships'];
   readonly jobs: () => readonly string[];
   readonly onBlocked: (listener: (blocked: BlockedTime) => void) => () => void;
 }
@@ -33,6 +33,7 @@ export class InstanceReport {
   readonly #host = hostname();
   readonly #counts: RecentCounts;
   readonly #blockers: RecentBlockers;
+  readonly #losses: RecentLosses;
   readonly #calls = new WeakMap<object, number>();
   #lastCall = 0;
 
@@ -40,6 +41,7 @@ export class InstanceReport {
     this.#startedAt = deps.clock.now();
     this.#counts = new RecentCounts(deps);
     this.#blockers = new RecentBlockers(deps);
+    this.#losses = new RecentLosses(deps);
   }
 
   /** @param loopDelayMs how long a turn of the event loop took just now */
@@ -75,6 +77,8 @@ export class InstanceReport {
       leaderships: leading.slice(0, MAX_ENTRIES),
       jobs: names.slice(0, MAX_ENTRIES),
       lastMinute: this.#counts.read(),
+      lostLately: this.#losses.count(),
+      timeouts: this.#counts.timeouts(),
       blockers: this.#blockers.read(),
       more: {
         held: held.more,
@@ -89,6 +93,7 @@ export class InstanceReport {
   stop(): void {
     this.#counts.stop();
     this.#blockers.stop();
+    this.#losses.stop();
   }
 
   #health(now: number): FleetAnswer['health'] {
@@ -107,7 +112,7 @@ export class InstanceReport {
       waitedMs: Math.max(0, now - startedAt),
       ...(place !== undefined && { place }),
       group,
-      ...(callSite !== undefined && { callSite }),
+      ...(callSite !== undefined && { callSite: fromWorkingDirectory(callSite) }),
       holds: holds.map(({ owner, fencingToken }) => ({ resource: owner.resource, fencingToken })),
     };
   }
@@ -140,8 +145,15 @@ function leaseOf(holder: LocalHolder, group: string, now: number): FleetAnswer['
     leftMs: Math.max(0, deadline - now),
     group,
     isRenewed: renewable,
-    ...(callSite !== undefined && { callSite }),
+    ...(callSite !== undefined && { callSite: fromWorkingDirectory(callSite) }),
+    isLeaked: holder.isLeaked ?? false,
   };
+}
+
+/** Shortens a call site: `Orders.ship (dist/orders.js:41:21)`. */
+function fromWorkingDirectory(callSite: string): string {
+  const folder = `${process.cwd()}/`;
+  return callSite.replace('file://', '').replace(folder, '').replace(encodeURI(folder), '');
 }
 
 /** The first of them, and how many others there are. In one pass: there may be a hundred thousand. */

@@ -64,8 +64,13 @@ interface FleetLease {
   readonly group: string;
   /** `true` if that process renews it. */
   readonly isRenewed: boolean;
-  /** The site of the `acquire` call, for a lease that has been held for more than half a second. */
+  /**
+   * The site of the `acquire` call, relative to the working directory of that process, for a lease that has been held
+   * for more than half a second.
+   */
   readonly callSite?: string;
+  /** `true` if nothing in that process refers to it any more, so that nothing can release it. */
+  readonly isLeaked: boolean;
 }
 
 /** A call of an instance that waits for a resource. */
@@ -79,7 +84,10 @@ interface FleetWait {
   /** Its place in the queue of Redis, counted from 1. Only known of the first call of an instance. */
   readonly place?: number;
   readonly group: string;
-  /** The site of the call, for calls inside of work under a lease. Not known for all. */
+  /**
+   * The site of the call, relative to the working directory of that process, for calls inside of work under a lease.
+   * Not known for all.
+   */
   readonly callSite?: string;
   /**
    * The leases that its caller holds: by the work that it belongs to, and the parts that a call for several resources
@@ -114,8 +122,8 @@ interface FleetInstance {
   readonly held: readonly FleetLease[];
   /** Its waiting calls: first the ones that hold something, each sorted by the longest wait. */
   readonly waiting: readonly FleetWait[];
-  /** The leaderships that it campaigns for. */
-  readonly leaderships: readonly { readonly name: string; readonly isLeader: boolean }[];
+  /** The leaderships that it campaigns for. `elections`: how often it was elected in the last ten minutes. */
+  readonly leaderships: readonly { readonly name: string; readonly isLeader: boolean; readonly elections: number }[];
   /** The singleton jobs whose code it has. */
   readonly jobs: readonly string[];
   /**
@@ -130,6 +138,13 @@ interface FleetInstance {
     readonly notAcquired: number;
     readonly lost: number;
   } | null;
+  /** The number of leases that were lost in the last ten minutes, whether it counts or not. */
+  readonly lostLately: number;
+  /**
+   * The resources whose waits timed out there in the last minute, the most time-outs first: three at most. Counted like
+   * `lastMinute`.
+   */
+  readonly timeouts: readonly { readonly resource: string; readonly calls: number }[];
   /**
    * The groups that its calls have waited for, the longest waits first: five at most, of the last five to ten minutes.
    * Counted like `lastMinute`.
@@ -151,15 +166,23 @@ interface FleetInstance {
   };
 }
 
+/**
+ * What is known of a process. `alive`: it has answered. `silent`: it is subscribed, and has not answered. `dead`: it is
+ * not subscribed, and a lease that it renewed before has missed two renewals. `unknown`: it is not subscribed, or Redis
+ * cannot tell.
+ */
+export type InstanceLife = 'alive' | 'silent' | 'dead' | 'unknown';
+
 /** A holder that no instance has listed. */
-interface UnlistedHolder extends Holder {
+export interface UnlistedHolder extends Holder {
   readonly resource: string;
+  readonly life: InstanceLife;
   /** `true` if its instance has answered, and so is alive. Its list may have been too long. */
   readonly hasAnswered: boolean;
 }
 
-/** The result of `locks.fleet()`: the report of each instance. It has no secrets, and is completely in JSON. */
-export interface LockFleet {
+/** The reports of all instances: what the findings are derived from. */
+export interface FleetReport {
   /** The name of the lock service that has asked. */
   readonly service: string;
   /** When the question was sent, by the clock of Redis, in epoch milliseconds. Callers within a second share it. */
@@ -174,10 +197,12 @@ export interface LockFleet {
   /** The instances that have answered, by their ids. */
   readonly instances: readonly FleetInstance[];
   /**
-   * The ids of instances that are connected and have not answered: frozen, too busy, without messages, or of an old
+   * The ids of instances that are subscribed and have not answered: frozen, too busy, without messages, or of an old
    * version. On a cluster, and without the right `+pubsub|channels`, not all of them are known.
    */
   readonly silent: readonly string[];
+  /** The ids of all subscribed instances, also those of other databases; `null` if Redis does not list all of them. */
+  readonly subscribed: readonly string[] | null;
   /** The number of answers that could not be read: forged, too long, or of a newer version. */
   readonly unreadable: number;
   /**

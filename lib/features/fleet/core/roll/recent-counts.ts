@@ -1,4 +1,5 @@
 import type { BlockedTime } from '../../../../kernel/events/telemetry.js';
+import type { LockEventOf } from '../../../../kernel/events/events.js';
 import type { LockObservers } from '../../../../kernel/events/observers.js';
 import type { Clock } from '../../../../kernel/util/clock.js';
 import type { FleetAnswer } from './lock-fleet.js';
@@ -11,11 +12,21 @@ const BLOCKERS_PART_MS = 5 * 60_000;
 /** The maximum number of pairs of groups in one part, and in a report. */
 const MAX_PAIRS = 500;
 const MAX_TOLD = 5;
+const MAX_TIMEOUTS = 3;
+const LOSSES_MS = 10 * 60_000;
+const MAX_LOSSES = 1_000;
 
 const COUNTED = ['acquired', 'notAcquired', 'lost'] as const;
 type Counted = (typeof COUNTED)[number];
 type Counts = Record<Counted, number>;
 type Blocker = FleetAnswer['blockers'][number];
+
+interface Part {
+  readonly from: number;
+  readonly counts: Counts;
+  /** Calls by resource. */
+  readonly timeouts: Map<string, number>;
+}
 
 interface RecentDeps {
   readonly clock: Clock;
@@ -32,7 +43,7 @@ export class RecentCounts {
   #stop: (() => void) | undefined;
   #startedAt = 0;
   #askedAt = -Infinity;
-  #parts: { from: number; readonly counts: Counts }[] = [];
+  #parts: Part[] = [];
 
   constructor(private readonly deps: RecentDeps) {}
 
@@ -43,32 +54,65 @@ export class RecentCounts {
     this.#askedAt = now;
     if (this.#stop === undefined) {
       this.#startedAt = now;
-      this.#stop = this.deps.observers.add((event) => this.#count(event.type), COUNTED);
+      this.#stop = this.deps.observers.add((event) => this.#count(event), COUNTED);
       return null;
     }
-    const since = now - PART_MS * PARTS;
     const sum: Counts = { acquired: 0, notAcquired: 0, lost: 0 };
-    for (const { from, counts } of this.#parts) {
-      if (from > since) for (const type of COUNTED) sum[type] += counts[type];
-    }
+    for (const { counts } of this.#recent()) for (const type of COUNTED) sum[type] += counts[type];
     return { forMs: Math.min(now - this.#startedAt, PART_MS * PARTS), ...sum };
   }
 
-  #count(type: Counted): void {
+  /** The resources with the most time-outs. */
+  timeouts(): FleetAnswer['timeouts'] {
+    const sums = new Map<string, number>();
+    for (const { timeouts } of this.#recent()) {
+      for (const [resource, calls] of timeouts) sums.set(resource, (sums.get(resource) ?? 0) + calls);
+    }
+    const all = [...sums].map(([resource, calls]) => ({ resource, calls }));
+    return all.sort((a, b) => b.calls - a.calls).slice(0, MAX_TIMEOUTS);
+  }
+
+  #recent(): Part[] {
+    const since = this.deps.clock.now() - PART_MS * PARTS;
+    return this.#parts.filter(({ from }) => from > since);
+  }
+
+  #count(event: LockEventOf<Counted>): void {
     const now = this.deps.clock.now();
     if (now - this.#askedAt > PART_MS * PARTS) return this.stop();
     let part = this.#parts.at(-1);
     if (part === undefined || now >= part.from + PART_MS) {
-      part = { from: now, counts: { acquired: 0, notAcquired: 0, lost: 0 } };
+      part = { from: now, counts: { acquired: 0, notAcquired: 0, lost: 0 }, timeouts: new Map() };
       if (this.#parts.push(part) > PARTS) this.#parts.shift();
     }
-    part.counts[type]++;
+    part.counts[event.type]++;
+    if (event.type !== 'notAcquired' || event.error.code !== 'LOCK_TIMEOUT') return;
+    const { timeouts } = part;
+    const calls = timeouts.get(event.resource) ?? 0;
+    if (calls > 0 || timeouts.size < MAX_PAIRS) timeouts.set(event.resource, calls + 1);
   }
 
   stop(): void {
     this.#stop?.();
     this.#stop = undefined;
     this.#parts = [];
+  }
+}
+
+/** The losses of leases in this process. They are rare, so they are always counted, and the first question has them. */
+export class RecentLosses {
+  readonly stop: () => void;
+  readonly #at: number[] = [];
+
+  constructor(private readonly deps: RecentDeps) {
+    this.stop = deps.observers.add(() => {
+      if (this.#at.push(deps.clock.now()) > MAX_LOSSES) this.#at.shift();
+    }, ['lost']);
+  }
+
+  count(): number {
+    const since = this.deps.clock.now() - LOSSES_MS;
+    return this.#at.filter((at) => at > since).length;
   }
 }
 

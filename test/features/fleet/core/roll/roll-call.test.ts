@@ -39,6 +39,7 @@ describe('a roll call', () => {
         leftMs: expect.any(Number),
         group: 'Stock.move',
         isRenewed: true,
+        isLeaked: false,
       },
     ]);
     expect(second).toMatchObject({ isThisInstance: false, held: [] });
@@ -81,6 +82,65 @@ describe('a roll call', () => {
     ]);
     await world.clock.advance(6_000);
     expect(both.map(({ state }) => state).toSorted()).toEqual(['fulfilled', 'rejected']);
+  });
+});
+
+describe('the command line', () => {
+  it('is no instance while it only looks, and one while it holds a lock', async () => {
+    const world = new LockWorld();
+    const [a, cli] = [world.instance('a'), world.instance('cli:host:1:x')];
+    const { fleet } = await fleetOf(world, cli);
+    expect(fleet).toMatchObject({ completeness: 'complete', asked: 1, subscribed: ['a'] });
+    expect(fleet.instances.map(({ instanceId }) => instanceId)).toEqual(['a']);
+
+    const lease = await cli.locks.acquire('migrate');
+    await world.clock.advance(1_000);
+    const { fleet: later } = await fleetOf(world, a);
+    expect(later.instances.map(({ instanceId }) => instanceId)).toEqual(['a', 'cli:host:1:x']);
+    await lease.release();
+  });
+});
+
+describe('an instance in trouble', () => {
+  it('reports lost leases from before the first question', async () => {
+    const world = new LockWorld();
+    const [a, b] = [world.instance('a'), world.instance('b')];
+    const lease = await b.locks.acquire('stock', { leaseMs: 1_000 });
+    await a.locks.operators.forceRelease('stock', { fencingToken: lease.fencingToken });
+    await world.clock.advance(1_000);
+    const { b: told } = await fleetOf(world, a);
+    expect(told).toMatchObject({ lostLately: 1, lastMinute: null });
+    await world.clock.advance(11 * 60_000);
+    expect((await fleetOf(world, a)).b.lostLately).toBe(0);
+  });
+
+  it('reports the resources whose waits timed out in the last minute', async () => {
+    const world = new LockWorld();
+    const [a, b] = [world.instance('a'), world.instance('b')];
+    await fleetOf(world, a);
+    await a.locks.acquire('stock');
+    const waits = [1, 2].map(() => track(b.locks.acquire('stock', { waitMs: 500 })));
+    await world.clock.advance(2_000);
+    expect(waits.map(({ state }) => state)).toEqual(['rejected', 'rejected']);
+    const { fleet, b: told } = await fleetOf(world, a);
+    expect(told.timeouts).toEqual([{ resource: 'stock', calls: 2 }]);
+    expect(fleet.findings.map(({ kind, resource }) => [kind, resource])).toEqual([['timeouts', 'stock']]);
+    await world.clock.advance(61_000);
+    expect((await fleetOf(world, a)).b.timeouts).toEqual([]);
+  });
+
+  it('reports its elections, which make a finding of a leadership that flaps', async () => {
+    const world = new LockWorld();
+    const [a, b] = [world.instance('a'), world.instance('b')];
+    for (let turn = 0; turn < 5; turn++) {
+      const leadership = b.locks.campaign('mailer');
+      await leadership.whenElected();
+      if (turn < 4) void (await leadership.whenElected()).release();
+      await world.clock.advance(1_000);
+    }
+    const { fleet, b: told } = await fleetOf(world, a);
+    expect(told.leaderships).toEqual([{ name: 'mailer', isLeader: true, elections: 5 }]);
+    expect(fleet.findings).toMatchObject([{ kind: 'leaderFlaps', resource: 'mailer', culprit: { instanceId: 'b' } }]);
   });
 });
 

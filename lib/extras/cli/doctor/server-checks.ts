@@ -1,7 +1,7 @@
 import { formatDuration } from '../../../kernel/util/durations.js';
 import { count } from '../../../kernel/util/plurals.js';
 import { plainOrQuoted } from '../../../kernel/util/quoted.js';
-import { failing, type Finding, note, ok, unknown, warning } from './finding.js';
+import { failing, type Check, note, ok, unknown, warning } from './check.js';
 import { evictionOf } from '../../../redis/health/eviction.js';
 import { writesBeforeItAnswers } from '../../../redis/script/pairs.js';
 import type { ServerFacts } from './server-facts.js';
@@ -17,7 +17,7 @@ const SURVIVE_RESTART =
   'Set restartQuarantineMs in the module to the longest lease, or use appendonly yes and appendfsync always.';
 
 /** What the facts of one server mean for locks. */
-export function findingsOf(facts: ServerFacts): Finding[] {
+export function checksOf(facts: ServerFacts): Check[] {
   return [
     version(facts),
     role(facts),
@@ -27,10 +27,10 @@ export function findingsOf(facts: ServerFacts): Finding[] {
     replicas(facts),
     clock(facts),
     roundTrip(facts),
-  ].filter((finding) => finding !== undefined);
+  ].filter((check) => check !== undefined);
 }
 
-function version({ name, version }: ServerFacts): Finding {
+function version({ name, version }: ServerFacts): Check {
   if (name === undefined || version === undefined)
     return unknown('version', 'Redis does not report its version.', '+info');
   const [major = 0, minor = 0] = version.split('.').map(Number);
@@ -45,13 +45,13 @@ function version({ name, version }: ServerFacts): Finding {
 }
 
 /** A replica refuses to write, but the reason of the refusal names no remedy. */
-function role({ info }: ServerFacts): Finding | undefined {
+function role({ info }: ServerFacts): Check | undefined {
   if (info.get('role') !== 'slave') return undefined;
   const fix = 'Connect to the primary, or write the connection by { sentinels, name } or { cluster }.';
   return failing('role', 'This server is a replica, and rejects writes.', fix);
 }
 
-function eviction({ info }: ServerFacts): Finding {
+function eviction({ info }: ServerFacts): Check {
   const { policy, isPossible, evictedKeys } = evictionOf(info) ?? {};
   if (policy === undefined) return unknown('eviction', 'Redis does not report its maxmemory-policy.', '+info');
   if (policy === 'noeviction') return ok('eviction', 'maxmemory-policy is noeviction.');
@@ -62,7 +62,7 @@ function eviction({ info }: ServerFacts): Finding {
   return warning('eviction', `${found}, and then two processes hold the same lock.${already}`, fix);
 }
 
-function memory({ info }: ServerFacts): Finding | undefined {
+function memory({ info }: ServerFacts): Check | undefined {
   const [used, most] = [Number(info.get('used_memory')), Number(info.get('maxmemory'))];
   if (!(most > 0)) return undefined;
   const share = `${Math.round((100 * used) / most)} % of maxmemory is used`;
@@ -74,7 +74,7 @@ function memory({ info }: ServerFacts): Finding | undefined {
   );
 }
 
-function persistence({ info, save, fsync }: ServerFacts): Finding {
+function persistence({ info, save, fsync }: ServerFacts): Check {
   const check = 'persistence';
   if (!info.has('aof_enabled')) return unknown(check, 'Redis does not report how it persists its data.', '+info');
   if (info.get('rdb_last_bgsave_status') === 'err' || info.get('aof_last_write_status') === 'err') {
@@ -97,7 +97,7 @@ function persistence({ info, save, fsync }: ServerFacts): Finding {
   return note(check, found, SURVIVE_RESTART);
 }
 
-function replicas({ info, save }: ServerFacts): Finding | undefined {
+function replicas({ info, save }: ServerFacts): Check | undefined {
   if (info.get('role') !== 'master') return undefined;
   const connected = Number(info.get('connected_slaves') ?? 0);
   if (connected === 0) return note('replicas', 'None: locks are unavailable while this server is down.');
@@ -111,7 +111,7 @@ function replicas({ info, save }: ServerFacts): Finding | undefined {
   return note('replicas', `${count(connected, 'replica')}: a fail-over loses what they do not have yet.`, fix);
 }
 
-function clock({ clock: seen }: ServerFacts): Finding {
+function clock({ clock: seen }: ServerFacts): Check {
   if (seen === undefined)
     return failing('clock', 'Redis does not report its time, which scripts need.', 'Add +time to the Redis user.');
   const { aheadMs, uncertaintyMs } = seen;
@@ -126,7 +126,7 @@ function clock({ clock: seen }: ServerFacts): Finding {
   );
 }
 
-function roundTrip({ clock: seen }: ServerFacts): Finding | undefined {
+function roundTrip({ clock: seen }: ServerFacts): Check | undefined {
   if (seen === undefined) return undefined;
   const { medianMs, slowestMs } = seen.roundTrips;
   const found = `${medianMs.toFixed(1)} ms, the slowest ${slowestMs.toFixed(1)} ms`;

@@ -1,46 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { LockHealth } from '../../../features/fleet/core/health/health-checks.js';
 import { count } from '../../../kernel/util/plurals.js';
 import { within } from '../../../kernel/util/promises.js';
 import { quoteSome } from '../../../kernel/util/quoted.js';
 import type { Keys } from '../../../redis/keys.js';
 import type { MissingRights } from '../../../redis/script/missing-rights.js';
-import { failing, type Finding, note, ok, unknown, warning } from './finding.js';
+import type { healthSeen } from '../../views/roll.js';
+import { failing, type Check, note, ok, unknown, warning } from './check.js';
 
-/** What to do about a problem of the health check, by its code. The health check itself names no remedy. */
-const FIXES: Readonly<Record<string, string>> = {
-  READONLY: 'Connect to the primary, or write the connection by { sentinels, name } or { cluster }.',
-  NOAUTH: 'Put the user and the password into the connection.',
-  WRONGPASS: 'Put the right user and password into the connection.',
-  OOM: 'Raise maxmemory, or remove other data.',
-  LOADING: 'Wait until Redis has loaded its data.',
-  BUSY: 'End the script with SCRIPT KILL.',
-  MISCONF: 'Check the Redis log and disk.',
-  NOREPLICAS: 'Start the replicas, or lower min-replicas-to-write.',
-  CLUSTERDOWN: 'See CLUSTER INFO and CLUSTER NODES.',
-  NO_SERVER: 'See CLUSTER INFO and CLUSTER NODES.',
-  WRONGTYPE: 'Give the locks a keyPrefix of their own.',
-  SLOW: 'Check the load of Redis: SLOWLOG GET, INFO commandstats.',
-  TIMEOUT: 'Check the load of Redis: SLOWLOG GET, INFO commandstats. Or set a longer --timeout.',
-};
-const OTHER_FIX = 'See the log of Redis.';
-/** Checks of their own tell of these, and with the remedy. */
-const TOLD_ELSEWHERE = ['NOPERM', 'NO_INBOX', 'INBOX_REFUSED', 'INBOX_LOSES', 'EVICTION'];
-
-/** Whether a lock could be had now: a script that writes has tried. */
-export function findHealth({ status, problems, topology, servers }: LockHealth): Finding[] {
-  const others = problems.filter(({ code }) => !TOLD_ELSEWHERE.includes(code));
+/** A script that writes has tried it. The findings name what is wrong. */
+export function checkHealth({ status, topology, servers }: ReturnType<typeof healthSeen>): Check[] {
   const where = servers.total > 1 ? `, ${servers.up} of ${count(servers.total, 'server')} up` : '';
-  if (status !== 'down') return [ok('locks', `Redis accepts locks (${topology}${where}).`)];
-  const found = others.map(({ code, message }) => failing('locks', message, FIXES[code] ?? OTHER_FIX));
-  if (found.length > 0) return found;
-  return [failing('locks', 'Locks are unavailable.', 'See the other lines.')];
+  const isUp = status === 'up' || status === 'degraded';
+  return isUp ? [ok('locks', `Redis accepts locks (${topology}${where}).`)] : [];
 }
 
 /** @param user as Redis calls it, if it tells that */
-export function findRights({ needed, helpful, isOfCluster }: MissingRights, user: string | undefined): Finding[] {
-  const found: Finding[] = [];
+export function checkRights({ needed, helpful, isOfCluster }: MissingRights, user: string | undefined): Check[] {
+  const found: Check[] = [];
   const command = (rules: readonly string[]): string => `ACL SETUSER ${user ?? '<user>'} ${rules.join(' ')}`;
   if (isOfCluster) {
     const fix = 'Write the connection as { cluster: [...] }, in a module for --config.';
@@ -60,7 +37,7 @@ export function findRights({ needed, helpful, isOfCluster }: MissingRights, user
 const HEARD_WITHIN_MS = 2_000;
 
 /** Sends a message to a channel of the locks, and listens for it, as a waiter would. */
-export async function findMessages(client: Redis, keys: Keys): Promise<Finding> {
+export async function checkMessages(client: Redis, keys: Keys): Promise<Check> {
   const channel = keys.inbox(`doctor/${randomBytes(6).toString('base64url')}`);
   // Connections of their own: where Redis does not answer, what else is asked must not suffer.
   const [listener, sender] = [1, 2].map(() => client.duplicate({ lazyConnect: true, retryStrategy: () => null })) as [
@@ -92,10 +69,10 @@ export async function findMessages(client: Redis, keys: Keys): Promise<Finding> 
 const STEPS = 100;
 
 /** Looks whether another application keeps keys under the prefix. Ours have braces, or are one of few names. */
-export async function findForeignKeys(
+export async function checkForeignKeys(
   servers: Iterable<{ scan(pattern: string): AsyncIterable<string[]> }>,
   keys: Keys,
-): Promise<Finding> {
+): Promise<Check> {
   const { prefix } = keys;
   const own = [`${prefix}:{`, `${prefix}:fence`, `${prefix}:jobs`, `${prefix}:roll`];
   const foreign = new Set<string>();
@@ -123,20 +100,37 @@ export async function findForeignKeys(
   );
 }
 
-/** Which processes listen on the prefix: one of another environment shares their locks. */
-export async function findInstances(clients: readonly Redis[], keys: Keys, ownInstanceId: string): Promise<Finding> {
+/** Connections of an instance have this name, and its id behind it. */
+const CLIENT_NAME = / name=nestjs-redis-lock:(\S+) /;
+
+/**
+ * The processes that use the prefix: one of another environment shares their locks. Connections without a subscription
+ * are only found by CLIENT LIST, which is dangerous and slow: no other command uses it.
+ */
+export async function checkInstances(clients: readonly Redis[], keys: Keys, ownInstanceId: string): Promise<Check[]> {
   const start = keys.inbox('');
   const instances = new Set<string>();
+  const unsubscribed = new Set<string>();
   try {
     for (const client of clients) {
       const channels = (await client.pubsub('CHANNELS', `${start.replace(/[*?[\]\\]/g, '\\$&')}*`)) as string[];
       for (const channel of channels) instances.add(channel.slice(start.length).replace(/\/[^/]*$/, ''));
     }
+    for (const client of clients) {
+      const lines = await client.client('LIST').catch(() => '');
+      for (const line of String(lines).split('\n')) unsubscribed.add(CLIENT_NAME.exec(line)?.[1] ?? '');
+    }
   } catch (error) {
-    return unknown('instances', 'Cannot tell which processes use the prefix.', '+pubsub|channels', error);
+    return [unknown('instances', 'Cannot list the processes that use the prefix.', '+pubsub|channels', error)];
   }
-  instances.delete(ownInstanceId);
-  instances.delete('doctor');
-  if (instances.size === 0) return note('instances', 'No other process listens on the prefix now.');
-  return ok('instances', `${count(instances.size, 'instance')} on the prefix: ${quoteSome([...instances], 5)}.`);
+  for (const each of [ownInstanceId, 'doctor']) instances.delete(each);
+  for (const each of [ownInstanceId, '', ...instances]) unsubscribed.delete(each);
+  const found =
+    instances.size === 0
+      ? note('instances', 'No other process listens on the prefix now.')
+      : ok('instances', `${count(instances.size, 'instance')} on the prefix: ${quoteSome([...instances], 5)}.`);
+  if (unsubscribed.size === 0) return [found];
+  const message = `Connected without a subscription, perhaps with another prefix: ${quoteSome([...unsubscribed], 5)}.`;
+  const fix = `Give its Redis user the channels &${keys.prefix}:*. Its locks work, but waiters get them late.`;
+  return [found, note('instances', message, fix)];
 }

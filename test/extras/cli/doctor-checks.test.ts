@@ -1,6 +1,6 @@
-import { exitOf, type Finding } from '../../../lib/extras/cli/doctor/finding.js';
+import { type Check, exitOf } from '../../../lib/extras/cli/doctor/check.js';
 import type { ServerFacts } from '../../../lib/extras/cli/doctor/server-facts.js';
-import { findingsOf } from '../../../lib/extras/cli/doctor/server-findings.js';
+import { checksOf } from '../../../lib/extras/cli/doctor/server-checks.js';
 
 const fsync = (policy: string, whileRewriting = 'no') =>
   new Map([
@@ -30,15 +30,15 @@ const withInfo = (...fields: [string, string][]): ServerFacts => ({
   info: new Map([...HEALTHY.info, ...fields]),
 });
 
-function find(facts: ServerFacts, check: string): Finding | undefined {
-  return findingsOf(facts).find((each) => each.check === check);
+function find(facts: ServerFacts, check: string): Check | undefined {
+  return checksOf(facts).find((each) => each.check === check);
 }
 
 describe('what the facts of a server mean', () => {
   it('is nothing to do where all is well', () => {
-    const findings = findingsOf(HEALTHY);
+    const findings = checksOf(HEALTHY);
     expect(findings.filter(({ status }) => status !== 'ok').map(({ check }) => check)).toEqual(['replicas']);
-    expect(exitOf(findings)).toBe('done');
+    expect(exitOf(findings, [])).toBe('done');
   });
 
   it.each([
@@ -118,12 +118,12 @@ describe('what the facts of a server mean', () => {
   });
 
   it('is unknown where the user may ask nothing, and no warning', () => {
-    const findings = findingsOf({ ...HEALTHY, info: new Map(), save: undefined });
+    const findings = checksOf({ ...HEALTHY, info: new Map(), save: undefined });
     expect(findings.filter(({ status }) => status === 'unknown').map(({ check }) => check)).toEqual([
       'eviction',
       'persistence',
     ]);
-    expect(exitOf(findings)).toBe('done');
+    expect(exitOf(findings, [])).toBe('done');
   });
 
   it('names what to do wherever something is to be done', () => {
@@ -131,9 +131,9 @@ describe('what the facts of a server mean', () => {
       ...withInfo(['maxmemory_policy', 'allkeys-lru'], ['maxmemory', '1000000'], ['role', 'slave']),
       version: '5.0',
     };
-    for (const { status, fix } of findingsOf(bad)) {
+    for (const { status, fix } of checksOf(bad)) {
       if (status === 'warning' || status === 'failed') expect(fix).toEqual(expect.stringMatching(/.{10}/));
     }
-    expect(exitOf(findingsOf(bad))).toBe('redis');
+    expect(exitOf(checksOf(bad), [])).toBe('redis');
   });
 });

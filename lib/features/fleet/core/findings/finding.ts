@@ -1,0 +1,74 @@
+import type { JobInfo, JobRun } from '../../../jobs/core/job-info.js';
+import type { FleetReport } from '../roll/lock-fleet.js';
+
+/** The kinds of findings. Each has a section in docs/operations/at-3-am.md. */
+export const FINDING_KINDS = [
+  'redisDown',
+  'redisProblem',
+  'deadlock',
+  'holderDead',
+  'holderSilent',
+  'holderUnknown',
+  'leaked',
+  'longWait',
+  'timeouts',
+  'leaderFlaps',
+  'noInstances',
+  'instanceSilent',
+  'instanceDeaf',
+  'instanceBlocked',
+  'renewalsFail',
+  'leasesLost',
+  'oldVersion',
+  'unreadable',
+  'jobFails',
+  'jobMissed',
+  'jobNowhere',
+  'jobPaused',
+  'jobLong',
+  'jobOverlaps',
+  'jobDiffers',
+] as const;
+export type FindingKind = (typeof FINDING_KINDS)[number];
+
+/** `critical`: work stands still, or locks are unavailable. `warning`: it will, or may. `note`: worth knowing. */
+export const SEVERITIES = ['critical', 'warning', 'note'] as const;
+
+/** One thing that is wrong, with its culprit and the right action. */
+export interface Finding {
+  readonly severity: (typeof SEVERITIES)[number];
+  /** Stable, for programs. */
+  readonly kind: FindingKind;
+  /** One or two sentences for people. */
+  readonly sentence: string;
+  /** The resource, or the name of a job or a leadership. */
+  readonly resource?: string;
+  /** Who causes it, as far as that is known. */
+  readonly culprit?: {
+    readonly instanceId?: string;
+    /** The group of its work. */
+    readonly work?: string;
+    readonly callSite?: string;
+  };
+  /** In epoch milliseconds, by the clock of Redis. */
+  readonly since?: number;
+  /** The calls that wait because of it, and the groups of their work: at most five. */
+  readonly blocked?: { readonly calls: number; readonly works: readonly string[] };
+  /** What to do. `command` is quoted for a shell. */
+  readonly action: { readonly text: string; readonly command: string };
+}
+
+/** A job, and its newest runs. */
+export interface SeenJob {
+  readonly job: JobInfo;
+  readonly runs: readonly JobRun[];
+}
+
+/** So many runs of each job are looked at. */
+export const SEEN_RUNS = 14;
+
+/** The result of `locks.fleet()`: the report of each instance. It has no secrets, and is completely in JSON. */
+export interface LockFleet extends FleetReport {
+  /** What is wrong, the worst first: what `status`, `doctor` and the console show. */
+  readonly findings: readonly Finding[];
+}

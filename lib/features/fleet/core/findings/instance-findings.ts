@@ -1,0 +1,144 @@
+import { formatDuration } from '../../../../kernel/util/durations.js';
+import { count } from '../../../../kernel/util/plurals.js';
+import { commandLine, plainOrQuoted, quote, quoteSome } from '../../../../kernel/util/quoted.js';
+import type { FleetReport } from '../roll/lock-fleet.js';
+import type { Finding, SeenJob } from './finding.js';
+
+/** Deployments change leaders, too: once for each instance. */
+const MIN_ELECTIONS = 5;
+const MIN_LOST = 3;
+const MIN_BLOCKED_MS = 1_000;
+
+type Instance = FleetReport['instances'][number];
+
+export function instanceFindings(fleet: FleetReport, jobs: readonly SeenJob[]): Finding[] {
+  const { instances, silent, unreadable, unlisted } = fleet;
+  const newest = instances
+    .map(({ version }) => version)
+    .sort(byVersion)
+    .at(-1);
+  const found = instances.flatMap((instance) => findingsOf(instance, newest!));
+  // A silent holder has a finding of its own.
+  const holding = new Set(unlisted.map(({ instanceId }) => instanceId));
+  for (const instanceId of silent) {
+    if (holding.has(instanceId)) continue;
+    found.push(
+      about(
+        'warning',
+        'instanceSilent',
+        instanceId,
+        'does not answer: it is frozen, too busy, or of another version.',
+        {
+          text: 'Look at its process, or restart it.',
+        },
+      ),
+    );
+  }
+  if (unreadable > 0) {
+    found.push({
+      severity: 'note',
+      kind: 'unreadable',
+      sentence: `${count(unreadable, 'answer')} could not be read: of a newer version, or forged.`,
+      action: {
+        text: 'Use the version of the command line or the console that the instances have.',
+        command: 'npx nestjs-redis-lock --version',
+      },
+    });
+  }
+  if (instances.length + silent.length === 0 && jobs.length > 0) {
+    found.push({
+      severity: 'critical',
+      kind: 'noInstances',
+      sentence: `No instance is connected: no job runs (${quoteSome(jobs.map(({ job }) => job.name))}).`,
+      action: { text: 'Start the application, or check which Redis it uses.', command: 'npx nestjs-redis-lock jobs' },
+    });
+  }
+  return [...found, ...leaderFindings(instances)];
+}
+
+function findingsOf(instance: Instance, newest: string): Finding[] {
+  const { instanceId, hearing, health, blockedMs, lostLately, version } = instance;
+  const found: Finding[] = [];
+  if (!hearing) {
+    found.push(
+      about('warning', 'instanceDeaf', instanceId, 'receives no messages: its waits end up to a second later.', {
+        text: 'Check its rights for channels, and proxies between it and Redis.',
+      }),
+    );
+  }
+  if (health === 'renewalsFail') {
+    found.push(
+      about('warning', 'renewalsFail', instanceId, 'could not renew a lease in the last minute.', {
+        text: 'Check its connection to Redis. Its log has the error.',
+      }),
+    );
+  }
+  if (blockedMs >= MIN_BLOCKED_MS) {
+    const what = `had its event loop blocked for ${formatDuration(blockedMs)} in the last minute.`;
+    found.push(
+      about('warning', 'instanceBlocked', instanceId, what, {
+        text: 'Find the synchronous work there: a blocked loop renews no lease.',
+      }),
+    );
+  }
+  if (lostLately >= MIN_LOST) {
+    const what = `lost ${count(lostLately, 'lease')} in the last ten minutes.`;
+    found.push(
+      about('warning', 'leasesLost', instanceId, what, {
+        text: 'Look for a blocked event loop, a slow Redis, or leases that are too short. Its log has each reason.',
+      }),
+    );
+  }
+  if (version !== newest) {
+    const what = `has version ${version}, and others have ${newest}.`;
+    found.push(about('note', 'oldVersion', instanceId, what, { text: 'Deploy it, unless that is under way.' }));
+  }
+  return found;
+}
+
+function about(
+  severity: Finding['severity'],
+  kind: Finding['kind'],
+  instanceId: string,
+  what: string,
+  action: { readonly text: string },
+): Finding {
+  return {
+    severity,
+    kind,
+    sentence: `${plainOrQuoted(instanceId)} ${what}`,
+    culprit: { instanceId },
+    action: { ...action, command: commandLine('who', instanceId) },
+  };
+}
+
+function leaderFindings(instances: readonly Instance[]): Finding[] {
+  const elections = new Map<string, { all: number; most: number; instanceId: string }>();
+  for (const { instanceId, leaderships } of instances) {
+    for (const { name, elections: times } of leaderships) {
+      const { all, most, instanceId: first } = elections.get(name) ?? { all: 0, most: 0, instanceId };
+      const isMore = times > most;
+      elections.set(name, { all: all + times, most: isMore ? times : most, instanceId: isMore ? instanceId : first });
+    }
+  }
+  return [...elections].flatMap(([name, { all, most, instanceId }]) => {
+    if (all < MIN_ELECTIONS) return [];
+    return {
+      severity: 'warning' as const,
+      kind: 'leaderFlaps' as const,
+      sentence:
+        `The leadership ${quote(name)} has changed hands ${all} times in the last ten minutes: ` +
+        `${plainOrQuoted(instanceId)} was elected ${count(most, 'time')}.`,
+      resource: name,
+      culprit: { instanceId },
+      action: {
+        text: 'Look for a blocked event loop, or for code that resigns. The log has the reason of each demotion.',
+        command: 'npx nestjs-redis-lock instances',
+      },
+    };
+  });
+}
+
+function byVersion(a: string, b: string): number {
+  return a.localeCompare(b, 'en', { numeric: true });
+}

@@ -40,7 +40,7 @@ import { type LocalHolder, StoreLease } from '../holding/store-lease.js';
  * | holds        | a call joins where only the newest one counts      | `acquire`, by the waiter | it holds, and asks |
  * | holds        | a release; the next call may follow in memory      |                          | it holds           |
  * | holds        | a release; a call waits that may not               | `rotate`, by the waiter  | it asks            |
- * | holds        | a release before its minimum is over; a call waits | `acquire`, then `retain` | it asks            |
+ * | holds        | a release before its minimum; a call waits         | `acquire`, then `retain` | it asks            |
  * | holds        | a release; no call waits here                      | `release`                | it has nothing     |
  * | holds        | a loss; a call waits                               | `acquire`, by the waiter | it asks            |
  * | holds        | a loss; no call waits                              |                          | it has nothing     |

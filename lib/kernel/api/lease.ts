@@ -76,7 +76,7 @@ export interface Lease extends AsyncDisposable {
    * are granted at once.
    *
    * @param count 1 to one less than the lease has; `release()` releases all of them
-   * @throws InvalidLockOptionsError for another count, before `minHoldMs` is over, and when its mode is not `semaphore`
+   * @throws InvalidLockOptionsError for another count, before `minHoldMs` has passed, and when its mode is not `semaphore`
    * @throws LeaseLostError when the lease is not held any more
    * @throws LockUnavailableError when Redis does not answer, or refuses: use the permits no more, because they are
    * released as soon as Redis accepts it. The same call again releases none twice, and `release()` releases all that are

@@ -10,7 +10,7 @@ export const instances = defineCommand({
   options: {},
   details: [
     'LOOP is how long one turn of the event loop took just now, BLOCKED the longest time it was blocked in the last',
-    'minute. An instance that receives no messages polls every second instead, so its waits end later.',
+    'minute. An instance that receives no messages polls every second.',
   ],
   examples: ['instances'],
   async run({ output, session }) {

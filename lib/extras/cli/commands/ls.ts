@@ -32,10 +32,9 @@ export const ls = defineCommand({
   },
   details: [
     'The prefix is plain text, not a pattern: ls order: lists order:7.',
-    'Each instance answers from its memory. If no instance reports the holder of a resource that a call waits for,',
-    'it is looked up in Redis, and STATE shows that it is dead. --scan visits all keys of the database, a',
-    'thousand at a time, without blocking other clients.',
-    'A lease ended by release is listed until the next renewal of its holder, which keeps working until then.',
+    'Each instance answers from its memory. A holder that only a waiting call knows is looked up in Redis: STATE',
+    'shows that it is dead. --scan visits all keys of the database, without blocking other clients.',
+    'A lease ended by release is listed until the next renewal of its holder.',
   ],
   examples: ['ls', 'ls order: --waiting', 'ls --scan', 'ls --json'],
   async run({ args, options, output, session }) {

@@ -12,7 +12,7 @@ await runCommand(async () => {
   const redis = await setUp({ ownServer: true });
   say('What is compared with');
   await ensurePackages(folder, [root]);
-  // Nothing on disk: a save in the middle of a run would be part of somebody's result.
+  // Nothing on disk: a save in the middle of a run would be part of a result.
   const server = await startRedisServer({ source: redis, args: ['--save', '', '--appendonly', 'no'] });
   try {
     const env = { ...process.env, REDIS_URL: server.url, NODE_ENV: 'production' };

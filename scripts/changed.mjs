@@ -1,4 +1,4 @@
-// What you have changed.
+// Lists the files that you have changed.
 import { spawnSync } from 'node:child_process';
 import { root } from './setup.mjs';
 

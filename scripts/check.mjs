@@ -48,7 +48,9 @@ function staysInProportion() {
   return !grown.some(({ before, now }) => before > 1_000 && now > 1.1 * before);
 }
 
-/** A pattern for the tests of a file: itself, if it is one, else those of the folder of test/ that is called like its own. */
+/**
+ * Returns a pattern for the tests of a file: itself, if it is one, otherwise the tests in the same folder under test/.
+ */
 function testsOf(file) {
   if (file.endsWith('.test.ts')) return `/${file}$`;
   let folder = dirname(file).replace(/^lib\b/, 'test');

@@ -1,4 +1,4 @@
-// What the commands (test.mjs, demo.mjs) share: run a program in the foreground, and end with its result.
+// Runs a program in the foreground, and ends with its exit code. Shared by the commands (test.mjs, demo.mjs).
 import { spawn } from 'node:child_process';
 import { SetupError } from './setup/setup-error.mjs';
 

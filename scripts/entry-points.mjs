@@ -1,4 +1,4 @@
-// What users can import, by `exports` of package.json: whatever needs the list reads it here.
+// The entry points for users, from `exports` of package.json, which is the only list.
 import { readFileSync } from 'node:fs';
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));

@@ -1,4 +1,4 @@
-// How the commands start Jest.
+// Starts Jest for the commands.
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';

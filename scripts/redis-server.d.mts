@@ -17,7 +17,7 @@ export interface RedisServerOptions {
 export interface RedisServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  /** Of the present server process (of Docker's client, when the server is a container). Changes with a restart. */
+  /** Of the current server process (of Docker's client, if the server is a container). Changes with a restart. */
   readonly pid: number;
   /** Its temporary folder: `server.log` and `data/`. */
   readonly folder: string;

@@ -21,7 +21,7 @@ export async function setUp({ ownServer }) {
   return ensureRedis({ ownServer });
 }
 
-/** What is needed where nothing is built and no server started. */
+/** Installs the packages. Enough if nothing is built and no server is started. */
 export async function setUpPackages() {
   say('Setting up');
   checkNode();

@@ -9,7 +9,7 @@ import { ensureRedis } from './setup/redis.mjs';
 
 /** Projects of Jest that only `npm run test:all` runs. */
 const OF_ALL = ['servers', 'sample-app', 'stacks', 'site', 'testing-page', 'browser', 'chaos'];
-/** What each form leaves out, unless a path names it. */
+/** The kinds of tests that each form leaves out, unless a path names them. */
 const WITHOUT = {
   test: ['--ignoreProjects', ...OF_ALL, '--testPathIgnorePatterns', LONG, SLOW],
   all: ['--testPathIgnorePatterns', LONG],

@@ -7,9 +7,10 @@ import { root } from '../scripts/setup.mjs';
 const { singleQuote, trailingComma, printWidth } = JSON.parse(readFileSync(join(root, '.oxfmtrc.json'), 'utf8'));
 
 /**
- * @param {string} file whose extension says what the text is
+ * @param {string} file its extension selects the language
  * @param {string} text
- * @param {import('oxfmt').FormatConfig} [overrides] of .oxfmtrc.json for this file. Those for all Markdown are known here
+ * @param {import('oxfmt').FormatConfig} [overrides] of .oxfmtrc.json for this file. Overrides for all Markdown are
+ *   known here
  */
 export async function formatted(file, text, overrides) {
   const options = { singleQuote, trailingComma, printWidth, proseWrap: 'always', ...overrides };

@@ -1,5 +1,5 @@
 // @ts-check
-// What an operator types: `npx nestjs-redis-lock <command>`.
+// Runs `npx nestjs-redis-lock <command>`, like an operator does.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

@@ -1,7 +1,7 @@
 // @ts-check
 import { ShopProcess } from './shop-process.mjs';
 
-/** How an instance is to be. */
+/** Options of an instance. */
 /** @typedef {{ name: string, clockSkewMs?: number, env?: Record<string, string> }} InstanceSpec */
 
 /** Several instances of the shop on one Redis. */

@@ -1,7 +1,7 @@
 // @ts-check
 import { Redis } from 'ioredis';
 
-/** Removes what this shop has left in Redis: with REDIS_URL that is somebody's own. */
+/** Removes the keys of this shop: with REDIS_URL the Redis belongs to the user. */
 export async function leaveNoTrace(/** @type {string} */ redisUrl, /** @type {string} */ shop) {
   const redis = new Redis(redisUrl, { retryStrategy: () => null });
   redis.on('error', () => {});

@@ -1,7 +1,7 @@
 // @ts-check
 
 /**
- * How many were inside at the same time, by the order in which they came and went.
+ * Returns the maximum number of visitors at the same time, by the order in which they arrived and left.
  *
  * @param {import('../src/time-clock/time-clock.js').Stamp[]} stamps
  */

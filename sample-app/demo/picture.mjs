@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 
 const COLOURS = { background: '#0d1117', border: '#3d444d', text: '#e6edf3', quiet: '#9198a1', ok: '#3fb950', none: '#d29922', broken: '#f85149' }; // prettier-ignore
 const FONT = 13;
-/** Of the widest monospace font that a reader may have, as a part of the font size. */
+/** The width of the widest monospace font that a reader may have, relative to the font size. */
 const CHARACTER = FONT * 0.62;
 const LINE = 22;
 const MARGIN = 20;

@@ -1,13 +1,13 @@
 // @ts-check
-// PostgreSQL for the demo, where none is installed: PGlite, which runs in one process, in memory. It listens on the loopback, so
-// that each instance of the shop connects with `pg`, as to any other PostgreSQL.
+// Provides PostgreSQL for the demo if none is installed: PGlite, which runs in one process, in memory. It listens on
+// the loopback, so that each instance of the shop connects with `pg`, as to any other PostgreSQL.
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { PGlite } from '@electric-sql/pglite';
 import { fence } from 'nestjs-redis-lock/fence';
 
-/** What the migrations of an application do. */
+/** The migration of the application. */
 export const MIGRATION = `${fence.schema('postgres')}
 CREATE TABLE closings (
   id        BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -15,7 +15,10 @@ CREATE TABLE closings (
   closed_by TEXT NOT NULL
 );`;
 
-/** How long a connection may leave its transaction open. A stopped instance would keep all others waiting. */
+/**
+ * The maximum time for which a connection may leave its transaction open. A stopped instance would keep all others
+ * waiting.
+ */
 const IDLE_MS = 3_000;
 
 /** AuthenticationOk, ReadyForQuery. */

@@ -87,7 +87,7 @@ async function play() {
   return broken === 0 ? 0 : 1;
 }
 
-/** Of an instance that runs. Whoever knows the address may look, and act as `demo`. */
+/** The address of a running instance. Anyone who knows it may look, and act as `demo`. */
 function consoleAddress() {
   const { url } = fleet.byTurns(0);
   return `${url.replace('://', `://demo:${OPERATOR_KEY}@`)}/operators/console/`;

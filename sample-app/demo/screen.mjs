@@ -1,5 +1,5 @@
 // @ts-check
-// What the demo prints. Readable without colour too.
+// Prints the demo. Readable without colour too.
 import { styleText } from 'node:util';
 
 const inColour = process.env.FORCE_COLOR

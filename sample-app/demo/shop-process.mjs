@@ -60,7 +60,7 @@ export class ShopProcess {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** What it said last, for when something goes wrong. */
+  /** The end of its log, for errors. */
   get logTail() {
     return this.#log.trimEnd().split('\n').slice(-LOG_TAIL_LINES).join('\n');
   }
@@ -110,7 +110,7 @@ export class ShopProcess {
   }
 
   /**
-   * Who holds a lock, and who waits for it.
+   * Returns the holders and waiters of a lock.
    *
    * @param {string} resource
    * @returns {Promise<import('nestjs-redis-lock').LockState>}
@@ -119,7 +119,7 @@ export class ShopProcess {
     return (await this.operate('GET', `/locks/${encodeURIComponent(resource)}`)).body;
   }
 
-  /** SIGSTOP: everything in it stands still, and its connections stay open. */
+  /** SIGSTOP: the whole process is paused, and its connections stay open. */
   pause() {
     this.#child.kill('SIGSTOP');
   }

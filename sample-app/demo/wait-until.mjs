@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Asks until there is an answer, and gives it. The limit only says how long a broken run takes.
+ * Polls until there is an answer, and returns it. The limit only affects how long a broken run takes.
  *
  * @template T
  * @param {string} what for the message

@@ -64,7 +64,7 @@ import { TimeClockModule } from './time-clock/time-clock.module.js';
     MetricsModule,
     HealthModule,
   ],
-  // 423 Locked where somebody else is at it, 503 where Redis is away; both with Retry-After.
+  // 423 Locked if the resource is busy, 503 if Redis is down; both with Retry-After.
   providers: [{ provide: APP_FILTER, useClass: LockExceptionFilter }],
 })
 export class AppModule {}

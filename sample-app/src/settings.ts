@@ -2,28 +2,28 @@ import { CronExpression } from '@nestjs/schedule';
 
 const env = process.env;
 
-/** What the environment may choose. Durations are milliseconds. */
+/** The settings from the environment. Durations are milliseconds. */
 export const settings = {
   host: env['HOST'] ?? '127.0.0.1',
   port: Number(env['PORT'] ?? 3000),
   redisUrl: env['REDIS_URL'] ?? 'redis://127.0.0.1:6379',
-  /** Where the books are. Without it, they can be neither read nor closed. */
+  /** The database of the books. Without it, they can be neither read nor closed. */
   databaseUrl: env['DATABASE_URL'] ?? '',
-  /** What all its keys in Redis begin with. */
+  /** The prefix of its keys in Redis. */
   shop: env['SHOP'] ?? 'shop',
-  /** How this instance is called where locks and jobs are shown. */
+  /** The name of this instance for locks and jobs. */
   instance: env['INSTANCE'] ?? 'shop-1',
-  /** How long a request waits for a lock before it is answered with 423. */
+  /** The maximum wait of a request for a lock, before it is answered with 423. */
   lockWaitMs: Number(env['LOCK_WAIT_MS'] ?? 10_000),
   /** The lease of the stocktaking, which takes longer. */
   countLeaseMs: Number(env['COUNT_LEASE_MS'] ?? 1_000),
-  /** What an operator has to send as x-operator-key. Without one there are no operators. */
+  /** The key that operators send as x-operator-key. Without one there are no operators. */
   operatorKey: env['OPERATOR_KEY'] ?? '',
-  /** How often the outbox is looked at. */
+  /** The interval of polling the outbox. */
   pollMs: Number(env['POLL_MS'] ?? 100),
   /**
-   * How long the outside world takes: a payment, one page of the report, one shelf of the stocktaking, the bank, one page of the
-   * catalogue to read and to print, an export, a mail.
+   * The durations of simulated work: a payment, one page of the report, one shelf of the stocktaking, the bank, one
+   * page of the catalogue to read and to print, an export, a mail.
    */
   paymentMs: Number(env['PAYMENT_MS'] ?? 20),
   reportPageMs: Number(env['REPORT_PAGE_MS'] ?? 2_000),

@@ -18,7 +18,7 @@ export default async function buildSampleApp() {
 }
 
 /**
- * What Node is to run so that the folder gets the same files as from `nest build`, in a tenth of the time: tutorial.test.ts compares
+ * The arguments of Node that produce the same files as `nest build`, in a tenth of the time: tutorial.test.ts compares
  * them in the long form.
  *
  * @param {string} output

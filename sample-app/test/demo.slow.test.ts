@@ -38,7 +38,7 @@ it('keeps every promise, shows it as a table, and leaves nothing behind', async 
   const [code] = await once(demo, 'close');
   const rows = stdout.split('\n');
   const broken = rows.filter((line) => line.endsWith('BROKEN'));
-  // What was not kept comes first: a long message may be cut.
+  // Broken promises come first: a long message may be cut.
   if (code !== 0) throw new Error([`The demo ended with exit code ${code}`, ...broken, stderr, stdout].join('\n'));
   const row = (start: string) => rows.find((line) => line.trim().startsWith(start));
   expect(row('Units oversold without the lock')).toMatch(/ [1-9]\d* +some$/);

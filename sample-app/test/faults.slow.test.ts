@@ -25,7 +25,7 @@ it('a stocktaking whose lease is lost stops, and answers 503', async () => {
 });
 
 it('a shop that is told to stop finishes what it does under a lock, and exits', async () => {
-  // The lease outlasts a machine that stands still for a second.
+  // The lease outlasts a machine that is paused for a second.
   const env = { REDIS_URL: redis().url, SHELF_MS: '200', COUNT_LEASE_MS: '10000' };
   await using shop = await ShopProcess.start('shop-9', env);
   await shop.put('/stock/oil', { units: 1 });
@@ -57,7 +57,7 @@ describe('Redis away', () => {
     expect((await shop.post('/stock/tea/orders')).status).toBe(201);
   });
 
-  it('is told in one line when the shop starts', async () => {
+  it('is reported in one line when the shop starts', async () => {
     const main = fileURLToPath(new URL('../../dist/sample-app/main.js', import.meta.url));
     const url = 'redis://user:secret@127.0.0.1:1';
     const child = spawn(process.execPath, [main], { env: { ...process.env, NODE_OPTIONS: '', REDIS_URL: url } });

@@ -7,7 +7,7 @@ import { useFleet } from './use-fleet.js';
 const redis = useRedis();
 const fleet = useFleet(redis);
 
-// That its kill loses none, the demo shows: see demo.slow.test.ts.
+// The demo shows that a kill loses no mail: see demo.slow.test.ts.
 it('of a leader that stands still are sent by the next one, and the old one finishes no more than the mail it was at', async () => {
   const paused = await waitUntil('one instance leads', () => theLeader(fleet()));
   const other = fleet().other(paused);
@@ -21,7 +21,7 @@ it('of a leader that stands still are sent by the next one, and the old one fini
   );
   paused.resume();
   await waitUntil('the outbox is empty', async () => (await other.get('/boxes/mails')).body.waiting.length === 0);
-  // It stands again, as a candidate: so it has looked at its clock, and would have sent what it wanted to.
+  // It is a candidate again: so it has read its clock, and would have sent its mails.
   await waitUntil('the paused one waits for its turn', async () =>
     (await other.lock('leader:mailer')).waiters.some(({ instanceId }) => instanceId.startsWith(`${paused.name}:`)),
   );

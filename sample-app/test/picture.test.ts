@@ -60,7 +60,7 @@ describe('docs/demo.svg', () => {
     }
     const colours = allIn(svg, 'g').flatMap(({ attributes: { fill } }) => fill ?? []);
     expect(new Set(colours).size).toBeGreaterThan(3);
-    // What WCAG asks of small text.
+    // The contrast that WCAG requires for small text.
     for (const colour of colours) expect(contrast(colour, background!.attributes.fill!)).toBeGreaterThan(4.5);
   });
 

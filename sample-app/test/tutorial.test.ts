@@ -125,8 +125,8 @@ async function runAll(redisUrl: string): Promise<{ outputs: string[]; errors: st
     output = after;
     return before;
   });
-  // What the shell says of the instance that the reader kills.
-  // The package cron tells of timers that fire late: so they do on a busy machine.
+  // Lines of the shell about the instance that the reader kills, and of the package cron about timers that fire late:
+  // they do on a busy machine.
   const expected = /^(.*: +\d+ Killed |\[Cron\] Missed execution deadline by ).*\n/gm;
   return { outputs, errors: errors.replace(expected, '') };
 }

@@ -19,10 +19,10 @@ export async function findFreePort() {
 
 // The nodes of a cluster talk to each other on the port so far above theirs. Since Redis 7 that can be set; until then it cannot.
 const BUS_OFFSET = 10_000;
-// Where systems begin to pick local ports.
+// Systems pick local ports from here on.
 const FIRST_LOCAL = 32_768;
 
-/** A port whose bus port is free as well, and no local port of anybody. */
+/** Finds a port whose bus port is free as well, outside of the range of local ports. */
 export async function findFreeClusterPort() {
   for (;;) {
     const port = randomInt(FIRST, FIRST_LOCAL - BUS_OFFSET);
@@ -30,7 +30,10 @@ export async function findFreeClusterPort() {
   }
 }
 
-/** Who has which port: a server that was killed comes back on its own, which another process must not take meanwhile. */
+/**
+ * Reserved ports by process: a server that was killed returns to its port, which another process must not take in
+ * between.
+ */
 const RESERVED = join(tmpdir(), 'redis-lock-test-ports');
 
 /** Keeps the port for this process, until it ends. @returns whether no other one has it */

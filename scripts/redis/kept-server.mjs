@@ -58,7 +58,7 @@ export class KeptServer {
   }
 
   async shutDown() {
-    await this.signal('SIGCONT'); // a paused server would not hear the next one
+    await this.signal('SIGCONT'); // A paused server would not receive the next signal.
     await this.signal('SIGTERM');
     await this.#shell?.exit(SHUT_DOWN_MS);
     await this.kill();

@@ -3,7 +3,9 @@ import { connect } from 'node:net';
 
 const ATTEMPT_MS = 1_000;
 
-/** True also for a server that wants a password first: it serves. False while it loads its data, or nobody listens. */
+/**
+ * Returns true even if the server wants a password first: it serves. False while it loads its data, or nothing listens.
+ */
 export function answersPing(port) {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port }, () => socket.write('PING\r\n'));

@@ -1,7 +1,7 @@
 // A redis-server (or valkey-server) as a process.
 import { join } from 'node:path';
 
-/** How it is started, what kills it (`$server` is its process id), and how it is signalled. */
+/** Returns the commands that start it, kill it (`$server` is its process id), and send signals to it. */
 export function asProcess({ path, port, configFile, args, env }, dataFolder) {
   const base = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', dataFolder, '--save', '', '--appendonly', 'no'];
   const file = configFile === undefined ? [] : [join(dataFolder, configFile)];

@@ -3,8 +3,9 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-// Its arguments: the folder, a command that kills the server, and the one that starts it. It begins at the first line that it is
-// sent, and says the server's process id and then its end, a line each. At a second line it leaves the folder as it is.
+// Takes three arguments: the folder, a command that kills the server, and the command that starts it. It starts at the
+// first line of its input, and prints the server's process id and then its exit, a line each. A second line makes it
+// keep the folder.
 const SCRIPT = `
   folder="$1"; kill="$2"; shift 2
   exec 3<&0

@@ -1,4 +1,4 @@
-// Step 2 of the set-up: dist/ is not older than what it is built from.
+// Step 2 of the set-up: builds dist/ if its sources are newer.
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runStep, say } from './step.mjs';

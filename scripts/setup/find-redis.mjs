@@ -1,4 +1,4 @@
-// Where a Redis can come from without changing the machine, best source first.
+// Finds a Redis without changing the machine, best source first.
 import { answers, findOnPath } from './programs.mjs';
 
 const DEFAULT_IMAGE = 'redis:8-alpine';
@@ -9,7 +9,7 @@ const DEFAULT_IMAGE = 'redis:8-alpine';
  * )} RedisSource
  */
 
-/** What the person, or our own set-up, chose by an environment variable. */
+/** Returns the Redis from the environment variable, set by the person or by our own set-up. */
 export function chosenRedis(env) {
   if (env.REDIS_SERVER_BIN) return { kind: 'binary', path: env.REDIS_SERVER_BIN };
   if (env.REDIS_SERVER_IMAGE) return { kind: 'image', image: env.REDIS_SERVER_IMAGE };

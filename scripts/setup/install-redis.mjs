@@ -1,4 +1,4 @@
-// Installs redis-server with the machine's package manager, where that needs no password.
+// Installs redis-server with the machine's package manager, if that needs no password.
 import { answers, findOnPath } from './programs.mjs';
 import { runStep, say } from './step.mjs';
 
@@ -36,7 +36,7 @@ async function installWithBrew(env) {
   await runStep('Installing redis (brew install)', 'brew', ['install', 'redis'], { env });
 }
 
-/** How to run a command as root without being asked anything; undefined when there is no way. */
+/** Returns the prefix of a command to run it as root without a prompt; undefined if there is none. */
 async function rootPrefix(env) {
   if (process.getuid?.() === 0) return [];
   const maySudo = await answers('sudo', ['-n', 'true'], { env });

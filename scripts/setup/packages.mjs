@@ -1,4 +1,4 @@
-// Step 1 of the set-up: the npm packages are those of package-lock.json.
+// Step 1 of the set-up: installs the npm packages of package-lock.json.
 import { join } from 'node:path';
 import { installedIn, packagesOf, sharePackages } from './shared-packages.mjs';
 import { runStep, say } from './step.mjs';
@@ -23,7 +23,7 @@ export async function ensurePackages(root, others = []) {
   await runStep(`Installing npm packages (they are ${state})`, 'npm', NPM_CI, { cwd: root });
 }
 
-/** Those of the folders that are installed: not those that npm works on at the moment. */
+/** Returns the folders whose packages are installed, except while npm is working on them. */
 export async function currentOnes(folders) {
   const states = await Promise.all(folders.map((folder) => packagesState(folder)));
   return folders.filter((_folder, index) => states[index] === 'current');

@@ -21,7 +21,7 @@ export function isExecutable(path) {
   return succeeds(access(path, constants.X_OK));
 }
 
-/** Whether a quick question to a program ends with exit code 0. */
+/** Returns true if a quick question to a program ends with exit code 0. */
 export function answers(program, args, { env }) {
   return succeeds(run(program, args, { env, timeout: ANSWER_MS }));
 }

@@ -1,4 +1,4 @@
-/** Something the person at the keyboard has to fix. Its message says what; a stack trace would only hide it. */
+/** A problem that the person at the keyboard has to fix. Its message is enough; a stack trace would only hide it. */
 export class SetupError extends Error {
   name = 'SetupError';
 }

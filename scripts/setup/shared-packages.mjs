@@ -13,25 +13,25 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
-/** What npm keeps of what it has installed, and trusts while nothing in `node_modules` is newer. */
+/** npm's record of the installed packages, which it trusts while nothing in `node_modules` is newer. */
 const INSTALLED = 'node_modules/.package-lock.json';
 
 /**
- * Puts into a folder without packages those of its lock file that are installed elsewhere, known by their hashes. The rest is left to
- * npm, which sees these as installed by itself.
+ * Links packages of the lock file that are installed elsewhere, known by their hashes, into a folder without packages.
+ * npm installs the rest, and treats these as its own.
  *
  * @param {string} folder
  * @param {readonly string[]} others folders that may have packages
- * @returns {boolean} whether nothing is left to npm
+ * @returns {boolean} whether npm has nothing left to install
  */
 export function sharePackages(folder, others) {
   const { packages, ...lock } = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'));
   const places = placesOf(others);
-  // Of a run that was interrupted.
+  // Left by a run that was interrupted.
   rmSync(join(folder, 'node_modules'), { recursive: true, force: true });
   const shared = {};
   const left = [];
-  // What lies in a package comes after it.
+  // Parents first: a package may contain others.
   for (const path of Object.keys(packages)
     .filter((each) => each !== '')
     .toSorted()) {
@@ -51,7 +51,7 @@ export function sharePackages(folder, others) {
   return left.every(isOfAnotherPlatform);
 }
 
-/** Where each package is, by its hash. */
+/** Returns the folder of each package, by its hash. */
 function placesOf(folders) {
   const places = new Map();
   for (const folder of folders) {
@@ -68,7 +68,7 @@ export function installedIn(folder) {
   return packagesOf(join(folder, INSTALLED));
 }
 
-/** What a lock file names, by path. `undefined`: it is not there, or npm was writing it. */
+/** Returns the packages of a lock file, by path. `undefined` if it does not exist, or npm is writing it. */
 export function packagesOf(file) {
   if (!existsSync(file)) return undefined;
   try {

@@ -9,7 +9,7 @@ export function say(line) {
   process.stderr.write(`${line}\n`);
 }
 
-/** @returns {Promise<void>} rejects with a SetupError that carries what the command said */
+/** @returns {Promise<void>} rejects with a SetupError that has the output of the command */
 export async function runStep(title, command, args, { cwd, env = process.env } = {}) {
   const stopTicking = tick(title);
   const { failure, output } = await run(command, args, { cwd, env });

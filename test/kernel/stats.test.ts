@@ -6,7 +6,7 @@ import { track } from '../support/expect/tracked.js';
 const IDLE = { resources: 0, leases: 0, orphanReleases: 0, lateGrants: 0, alarms: 0 };
 
 describe('the figures of a lock client', () => {
-  it('count what it holds and waits for, and are zero when all of it is over', async () => {
+  it('count what it holds and waits for, and are zero when all of it has ended', async () => {
     const world = new LockWorld();
     const { locks } = world.instance('a');
     expect(locks.stats()).toEqual(IDLE);

@@ -1,4 +1,4 @@
-// What api.md and tools/api/shapes.md should say.
+// The contents of api.md and tools/api/shapes.md.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ENTRY_POINTS } from '../../scripts/entry-points.mjs';
@@ -19,7 +19,7 @@ What the declarations in [api.md](../../api.md) name, and nobody can import: par
 \`lib/\` by \`npm run api\`. A change here may be one for users, too.
 `;
 
-/** A block at a time: the formatter of Markdown leaves code as it is that only stands in a file of declarations. */
+/** A block at a time: the formatter of Markdown does not format code that is only valid in a file of declarations. */
 const CODE = /(?<=^```ts\n)[^]*?(?=^```$)/gm;
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

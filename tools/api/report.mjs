@@ -78,7 +78,7 @@ function sectionText({ entry, own, repeated }, homes, declarations) {
   return parts.join('\n\n');
 }
 
-/** What signatures name without it being exported: users meet it, although they cannot import it. */
+/** Types in signatures that are not exported: users meet them, although they cannot import them. */
 function hiddenText(declarations) {
   const texts = new Map();
   for (let next = declarations.takeHidden(); next.length > 0; next = declarations.takeHidden()) {
@@ -114,7 +114,7 @@ class Declarations {
     this.#exported = exported;
   }
 
-  /** @returns {ts.Symbol[]} those that no text before this call was asked for */
+  /** @returns {ts.Symbol[]} the hidden types that no earlier call returned */
   takeHidden() {
     const symbols = [...this.#hidden].filter((symbol) => !this.#told.has(symbol));
     for (const symbol of symbols) this.#told.add(symbol);

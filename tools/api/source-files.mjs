@@ -20,5 +20,5 @@ export class SourceFiles {
   }
 }
 
-/** Those of lib/ and of its packages, as tsconfig.esm.json has them read. */
+/** The files of lib/ and its packages, with the options of tsconfig.esm.json. */
 export const LIB_FILES = new SourceFiles();

@@ -41,7 +41,7 @@ else {
   if (values.serve) await serve({ root: FOLDER, port: Number(values.port) });
 }
 
-/** Ends this program where the other one fails: that one has said why. */
+/** Ends this program if the other one fails, which has printed the reason. */
 async function run(program, ...args) {
   const child = spawn(process.execPath, [ROOM_FOR_NEW, program, ...args], { cwd: ROOT, stdio: 'inherit' });
   const code = await new Promise((resolve) => child.on('exit', resolve));

@@ -3,12 +3,12 @@ import { join, relative, sep } from 'node:path';
 import { Parser } from 'htmlparser2';
 
 /**
- * Follows every link of a built site to its file and its anchor. VitePress follows them to their page only, and a crawler that looks
- * for anchors misses the links it meets after it has seen a page. Other hosts are not asked: they may be down.
+ * Follows every link of a built site to its file and its anchor. VitePress checks only pages, and crawlers that check
+ * anchors miss links to pages that they have already seen. Other hosts are not requested: they may be down.
  *
  * @param {string} site the folder of the built site
  * @param {string} [base] the path that the site is served under
- * @returns {{ followed: number, broken: string[] }} how many links there are, and those that lead nowhere
+ * @returns {{ followed: number, broken: string[] }} the number of links, and the broken ones
  */
 export function checkLinks(site, base = '/') {
   const files = readdirSync(site, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.html'));

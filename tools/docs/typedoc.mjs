@@ -9,11 +9,11 @@ export default {
   out: '../../site/api',
   docsRoot: '../../site',
   readme: 'none',
-  // `npm run typecheck` says what is wrong with the types, in a third of the time.
+  // `npm run typecheck` reports type errors, in a third of the time.
   skipErrorChecking: true,
   name: 'API',
   disableSources: true,
-  // What errors have of Node's own.
+  // Members that errors inherit from Node.
   excludeExternals: true,
   excludePrivate: true,
   excludeInternal: true,

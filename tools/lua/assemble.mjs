@@ -63,7 +63,7 @@ export function textOf(lines) {
   return lines.map(({ text }) => text).join('\n');
 }
 
-/** What a script or an include is called in code. @param {string} name with hyphens */
+/** Returns the name of a script or an include in code. @param {string} name with hyphens */
 export function camelCase(name) {
   return name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
 }

@@ -1,5 +1,5 @@
-// Part of `npm run lint`: luacheck on the .lua files in lib/, as they are sent to Redis. Where luacheck is missing it says
-// so and passes; with CI=true it fails.
+// Part of `npm run lint`: luacheck on the .lua files in lib/, in the form that Redis gets. Without luacheck it prints a
+// note and passes; with CI=true it fails.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

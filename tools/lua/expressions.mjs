@@ -15,7 +15,7 @@ const BINARY = {
   '%': '%',
 };
 
-/** How many arguments of a function are known at most, where that is no obvious number. */
+/** The maximum number of arguments of a function, where the standard has no limit. */
 const MAX_ARGUMENTS = {
   'string.match': 3,
   'string.find': 4,
@@ -154,7 +154,7 @@ export class Expressions {
       const name = { table: 'object', string: 'string', number: 'number' }[right.value];
       return `typeof ${this.operand(left.arguments[0])} ${BINARY[operator]} '${name}'`;
     }
-    // What finds something is a boolean here.
+    // A search that finds something is a boolean here.
     if (operator === '~=' && right.type === 'NilLiteral' && kindOf(left) === 'boolean') return this.value(left);
     return `${this.operand(left)} ${BINARY[operator]} ${this.operand(right)}`;
   }
@@ -185,7 +185,7 @@ export class Expressions {
     if (operator === 'and') {
       if (kind === 'boolean') return `${this.grouped(left)} && ${this.grouped(right)}`;
       if (isSure(kind)) return this.value(right);
-      // Nobody asks whether it is nil or false.
+      // No code checks whether it is nil or false.
       const otherwise = kind === 'maybe' || left.type === 'LogicalExpression' ? 'undefined' : this.simple(left);
       return `(${this.condition(left)}) ? ${this.value(right)} : ${otherwise}`;
     }
@@ -211,7 +211,7 @@ export class Expressions {
     return node.type === 'LogicalExpression' ? `(${this.value(node)})` : this.operand(node);
   }
 
-  /** What may be written twice, or worked out in vain. */
+  /** Returns code that may be repeated, or evaluated without need. */
   simple(node) {
     const code = this.value(node);
     if (!isCheap(code)) throw new Error(`too much to write twice: ${code}`);
@@ -253,7 +253,7 @@ export class Expressions {
     return node.type === 'StringLiteral' ? regexOf(node.value) : this.value(node);
   }
 
-  /** Of a position that counts from 1. */
+  /** Converts a position that counts from 1. */
   zeroBased(node) {
     if (node.type === 'NumericLiteral') return String(node.value - 1);
     if (node.operator === '+' && node.right.value === 1) return this.value(node.left);
@@ -328,7 +328,7 @@ export class Expressions {
   }
 }
 
-/** Whether it calls nothing. */
+/** Returns true for code without a call. */
 function isCheap(code) {
   return !/\w\(/.test(code.replace(/lua\.is\(/g, ''));
 }

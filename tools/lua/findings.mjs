@@ -1,4 +1,4 @@
-// Makes of what luacheck says about assembled scripts what it means for the files they are made of.
+// Maps the findings of luacheck about assembled scripts to their source files.
 import { basename } from 'node:path';
 import { linesOf } from './assemble.mjs';
 
@@ -24,7 +24,7 @@ export function findingsOf(output, scripts) {
     if (path === undefined) throw new Error(`luacheck says what is not understood: ${line}`);
     const script = basename(path, '.lua');
     const lines = linesOf(scripts.get(script));
-    // What is missing at the end is missing below the last line.
+    // Anything missing at the end belongs below the last line.
     const origin = lines[Number(row) - 1] ?? lines.at(-1);
     // The line of another place is one of the assembled script.
     const message = text.replace(/ on line \d+/, '');

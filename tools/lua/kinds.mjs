@@ -1,4 +1,4 @@
-// What kind of value an expression of a script has, as far as its text shows it.
+// Infers the kind of value that an expression of a script has, if its text shows it.
 
 /**
  * 'maybe' is nil or something that is no boolean, so it is true unless it is nil.
@@ -81,7 +81,7 @@ function kindOfLogical({ operator, left, right }) {
     : merged([first, second]);
 }
 
-/** Whether a value of this kind is always true in Lua. */
+/** Returns true if a value of this kind is always true in Lua. */
 export function isSure(kind) {
   return kind === 'number' || kind === 'string' || kind === 'table';
 }
@@ -126,7 +126,7 @@ export function nameOf(base) {
     : undefined;
 }
 
-/** The return statements of a function, without those of functions in it. */
+/** Returns the return statements of a function, without nested functions. */
 export function returnsOf(statements) {
   return statements.flatMap((node) => {
     if (node.type === 'ReturnStatement') return [node];
@@ -135,7 +135,7 @@ export function returnsOf(statements) {
   });
 }
 
-/** Whether a call returns a list of values here. */
+/** Returns true if a call returns a list of values here. */
 export function isMulti(node) {
   if (node?.type !== 'CallExpression' || node.inParens) return false;
   const { fn } = node.base.variable ?? {};

@@ -146,7 +146,7 @@ function declare(identifier, scope, values) {
   identifier.variable = identifier.name === '_' ? undefined : scope.declare(identifier.name, values);
 }
 
-/** What a name in a list gets. Of a call that returns several values, the later ones are marked. */
+/** Returns the value of a name in a list. For a call that returns several values, the later ones are marked. */
 function valueAt(init, index) {
   if (index < init.length - 1 || init.length > index) return init[index];
   const last = init.at(-1);

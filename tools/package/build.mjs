@@ -16,7 +16,7 @@ import { ENTRY_POINTS } from '../../scripts/entry-points.mjs';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const dist = join(root, 'dist');
 const modules = join(dist, 'modules');
-/** What ES modules import of the rooms: see namesOf(). */
+/** The names that ES modules import from the rooms: see namesOf(). */
 const NAMES = 'cjs/names';
 /** The program: `bin` of package.json. It is an ES module only, because no code imports it. */
 const BIN = 'cli';
@@ -28,7 +28,7 @@ const SHARED = {
   external: (id) => /^[^./]/.test(id),
   treeshake: false,
   onwarn: ({ code, message }) => {
-    // What the compiler writes for decorators looks for helpers in `this`.
+    // The compiler's output for decorators looks for helpers in `this`.
     if (code !== 'THIS_IS_UNDEFINED') throw new Error(message);
   },
 };
@@ -36,7 +36,7 @@ const OUTPUT = {
   dir: dist,
   minifyInternalExports: false,
   hoistTransitiveImports: false,
-  // What CommonJS loads late: require() is for bundlers, too, and needs no file of its own beside theirs.
+  // Lazy imports of CommonJS: require() is also for bundlers, and needs no extra file.
   dynamicImportInCjs: false,
 };
 
@@ -109,7 +109,7 @@ async function bundleTypes() {
   }
 }
 
-/** Where things are written: entry points, what they share in a format, and what both formats share. */
+/** Returns the output names: entry points, chunks of one format, and chunks of both formats. */
 function filesOf(ofBothFormats, folder, folderOfBoth, extension) {
   const isOfBothFormats = ({ moduleIds }) => moduleIds.some((id) => ofBothFormats.has(id));
   return {
@@ -128,7 +128,7 @@ function filesOf(ofBothFormats, folder, folderOfBoth, extension) {
   };
 }
 
-/** Whether the room of the memory store, or what that imports, imports a file. */
+/** Returns true if the room of the memory store imports a file, directly or not. */
 function servesMemory(id, getModuleInfo, seen = new Set()) {
   if (seen.has(id)) return false;
   seen.add(id);
@@ -142,10 +142,10 @@ function entriesWith(extension) {
   return Object.fromEntries(ENTRY_POINTS.map(({ name }) => [name, join(modules, name + extension)]));
 }
 
-/** What the entry points import of this kind. They themselves are in both formats. */
+/** Returns the modules of this kind that the entry points import. The entry points themselves exist in both formats. */
 function modulesOfBothFormats(entries) {
   const imports = new Map();
-  /** What a file imports, and what that imports: files, and the names of packages. */
+  /** Collects the transitive imports of a file: files, and the names of packages. */
   const reach = (from) => {
     const reached = new Set([from]);
     for (const file of reached) {
@@ -175,8 +175,8 @@ function nameOf({ moduleIds }) {
 }
 
 /**
- * The client is a room of its own beside the layers of the kernel, because it imports the features, which stand on them. Of the
- * features and extras, each folder is one.
+ * Returns the room of a file. The client is a room beside the layers of the kernel, because it imports the features,
+ * which build on them. Each folder of features and extras is a room.
  */
 function roomOf(id) {
   const [room, inner, part] = relative(modules, id).split('/');

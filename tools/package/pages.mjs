@@ -4,7 +4,7 @@ const PICTURE = /\.(?:svg|png|jpe?g|gif|webp)$/;
 /** A mark for tests, generators or Prettier. */
 const MARK = /^ *<!--[^]*?-->\n+/gm;
 const FENCED = /^( *)(`{3,})[^]*?^\1\2$/gm;
-/** What stands before a link, the link, and what ends it. */
+/** The text before a link, the link, and the text that ends it. */
 const LINKS = [/(\]\()([^)\s]+)(\))/g, /^(\[[^\]]+\]: )(\S+)()/gm, /(\b(?:src|href|srcset)=")([^"]+)(")/g];
 
 /**
@@ -20,7 +20,7 @@ export function replaceLinks(text, replace) {
   );
 }
 
-/** What is not in code blocks. */
+/** Changes the text outside of code blocks. */
 function changeProse(text, change) {
   const parts = [];
   let from = 0;
@@ -38,8 +38,8 @@ export function targetOf(link, page) {
 }
 
 /**
- * A page as it is published. Links of README lead to the repository, and so do those of other pages to what is not published.
- * Marks that are no text are left out, and the spaces that align tables.
+ * Prepares a page for the package. Links in README, and links to unpublished files, lead to the repository. Comments
+ * and the padding of tables are dropped.
  *
  * @param {string} text
  * @param {object} of

@@ -9,8 +9,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 /**
- * @param {string} folder which is made anew
- * @param {string} [repository] `owner/name` on GitHub, where links lead to. Without it they stay as they are
+ * @param {string} folder is created again
+ * @param {string} [repository] `owner/name` on GitHub, for links. Without it they stay as they are
  */
 export function stage(folder, repository) {
   const published = publishedPaths();

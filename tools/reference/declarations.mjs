@@ -1,5 +1,5 @@
-// Reads what the public declarations of lib/ say of themselves: options, errors, events and reasons. A type that users need not name, and
-// so cannot import, is found by its name in lib/.
+// Reads the public declarations of lib/: options, errors, events and reasons. A type that users cannot import is found
+// by its name in lib/.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -86,7 +86,7 @@ export function readDeclarations(queries) {
       });
   }
 
-  /** `Omit` leaves its properties in no order: those of one file are in the order of their first declarations. */
+  /** Restores the order of declaration, which `Omit` loses. */
   function asDeclared(properties) {
     const places = new Map(properties.map((property) => [property, placeOf(property)]));
     const files = [...new Set([...places.values()].map(({ file }) => file))];
@@ -100,7 +100,7 @@ export function readDeclarations(queries) {
     return { file: first?.getSourceFile().fileName, position: first?.getStart() ?? 0 };
   }
 
-  /** A property is in a table, and so is what it declares anew of an interface that its own extends. */
+  /** Marks a property as covered by a table, and its redeclarations in extending interfaces. */
   function cover(declaration, name) {
     covered.add(declaration);
     for (const earlier of redeclaredBy(declaration, name)) if (!covered.has(earlier)) cover(earlier, name);
@@ -124,7 +124,7 @@ export function readDeclarations(queries) {
     return declaration !== undefined && ts.isTypeLiteralNode(declaration) && type.getCallSignatures().length === 0;
   }
 
-  /** What a type allows, where it says all. */
+  /** Returns the allowed values if the type is a full list of them. */
   function allowedBy(type) {
     if (type.flags & ts.TypeFlags.BooleanLike) return '`true`, `false`';
     const members = (type.isUnion() ? type.types : [type]).map((member) => {
@@ -199,7 +199,7 @@ export function readDeclarations(queries) {
     return [...events.values()];
   }
 
-  /** What lib/ declares by this name, exported to users or not. */
+  /** Returns the declaration of this name in lib/, exported to users or not. */
   function declared(name) {
     const source = program.getSourceFile(declaredIn(name) ?? '');
     return source && checker.getExportsOfModule(checker.getSymbolAtLocation(source)).find((each) => each.name === name);
@@ -231,7 +231,7 @@ export function readDeclarations(queries) {
     }));
   }
 
-  /** Options that no table has, of the types that users can name, and of those that declarations for users name. */
+  /** Returns options without a table, of types that users can name, and of types that public declarations name. */
   function uncoveredOptions() {
     const types = publicTypes().filter(({ name }) => OPTIONS.test(name));
     return types.flatMap((symbol) =>
@@ -244,7 +244,7 @@ export function readDeclarations(queries) {
     );
   }
 
-  /** Not there only to say that another kind of options has it. */
+  /** Returns false for an option that only marks another kind of options as such. */
   function isSettable(property) {
     return !(checker.getNonNullableType(checker.getTypeOfSymbol(property)).flags & ts.TypeFlags.Never);
   }

@@ -6,12 +6,12 @@ import { ROOT } from './declarations.mjs';
 
 const FILE = join(ROOT, 'lib/extras/telemetry/names.ts');
 
-/** What lib/extras/telemetry/names.ts exports. */
+/** Imports the exports of lib/extras/telemetry/names.ts. */
 export async function readMetrics() {
   return await import(moduleUrl(FILE));
 }
 
-/** A module that runs by itself, also where this tool runs in a test: its own imports are within its URL. */
+/** Returns a module that runs by itself, even if this tool runs in a test: its URL contains its imports. */
 function moduleUrl(file) {
   const { outputText } = ts.transpileModule(readFileSync(file, 'utf8'), {
     compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 },

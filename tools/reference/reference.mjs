@@ -1,9 +1,8 @@
-// npm run docs:reference   writes the tables of docs/reference anew, from the declarations of lib/
+// npm run docs:reference regenerates the tables of docs/reference from the declarations of lib/
 //
-// A table stands between `<!-- generated: options LockOptions -->` and `<!-- end -->`. Beside `options` there are `errors`, `events`,
-// `reasons`, `metrics`, `attributes`, `commands`,
-// `commandOptions` and `exitCodes`. What it says is written in the JSDoc: `@allowed` and `@default` of an option, `@remedy` of an error, and
-// `@see docs/guide/waiting.md#an-anchor`.
+// A table is between `<!-- generated: options LockOptions -->` and `<!-- end -->`. Beside `options` there are `errors`,
+// `events`, `reasons`, `metrics`, `attributes`, `commands`, `commandOptions` and `exitCodes`. Its source is the JSDoc:
+// `@allowed` and `@default` of an option, `@remedy` of an error, and `@see docs/guide/waiting.md#an-anchor`.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -18,9 +17,9 @@ const KINDS = { histogram: 'histogram', counter: 'counter', upDownCounter: 'up-d
 const TABLE =
   /<!-- generated: (options|errors|events|reasons|metrics|attributes|commands|commandOptions|exitCodes) ?(.*?) -->\n[^]*?<!-- end -->/g;
 
-/** Nobody reads the source of such a table: as the formatter aligns it, half of it would be spaces. */
+/** Keeps the formatter from aligning such a table: half of it would be spaces. */
 const UNPADDED = '<!-- prettier-ignore -->';
-/** Of the pages, as in .oxfmtrc.json. */
+/** The width of pages, as in .oxfmtrc.json. */
 const WIDTH = 76;
 
 /** The pages as they should be, and what the declarations leave out. */
@@ -106,7 +105,7 @@ function errorsTable(errors) {
   );
 }
 
-/** Fields that many events have: the page says them once, and each row names the group. */
+/** Fields that many events have: the page lists them once, and each row names the group. */
 const COMMON_FIELDS = {
   lease: ['fencingToken', 'resource', 'mode', 'group', 'service'],
   lock: ['resource', 'mode', 'group', 'service'],

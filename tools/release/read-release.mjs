@@ -5,14 +5,14 @@ const HEADING = /^## \[(?<version>[^\]]+)\] - (?<date>.+)$/;
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 /**
- * What a tag releases. Throws where the tag, `package.json`, `package-lock.json` and `CHANGELOG.md` disagree.
+ * Returns the release of a tag. Throws if the tag, `package.json`, `package-lock.json` and `CHANGELOG.md` disagree.
  *
  * @param {object} sources
  * @param {string} sources.tag such as `v1.2.3`
  * @param {{ version: string, repository?: { url?: string } }} sources.manifest `package.json`
  * @param {{ version: string, packages: Record<string, { version?: string }> }} sources.lock `package-lock.json`
  * @param {string} sources.changelog `CHANGELOG.md`
- * @param {string} [sources.repository] `owner/name` on GitHub, where this is known. `package.json` has to name it
+ * @param {string} [sources.repository] `owner/name` on GitHub, if known. It must match `package.json`
  * @returns {{ version: string, distTag: 'latest' | 'next', notes: string }} `notes`: the section of the changelog
  */
 export function readRelease({ tag, manifest, lock, changelog, repository }) {

@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url';
 const modules = new URL('../../dist/modules/', import.meta.url).href;
 
 /**
- * The files that ran between the start of the call and the settling of what it returned: a free lock, acquired and released.
+ * Lists the files that ran for one call: a free lock, acquired and released.
  *
  * @param {string} connection the URL of a Redis
- * @returns {Promise<{ call: string[], definition: string[], tick: string[] }>} files of lib/, without `.ts`, sorted: those of a call, those
- * that run when the class is defined, and those of a tick that this instance gets
+ * @returns {Promise<{ call: string[], definition: string[], tick: string[] }>} files of lib/, without `.ts`, sorted:
+ *   for a call, for the definition of the class, and for a tick that this instance gets
  */
 export async function walk(connection) {
   await import('reflect-metadata');

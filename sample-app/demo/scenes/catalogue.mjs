@@ -77,7 +77,7 @@ async function editUntil(fleet, isOver) {
   return proofs;
 }
 
-/** Whether its pages are of several editions. */
+/** Returns true if the pages are from several editions. */
 export function isHalfDone(/** @type {Price[]} */ pages) {
   return new Set(pages.map(({ edition }) => edition)).size > 1;
 }

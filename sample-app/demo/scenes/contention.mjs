@@ -2,7 +2,7 @@
 import { say } from '../screen.mjs';
 import { waitUntil } from '../wait-until.mjs';
 
-/** So many that the checkout takes half a second. Twice as many where it was over too early. */
+/** Enough for a checkout of half a second. Doubled if the checkout was too fast. */
 const ARTICLES = 24;
 const ATTEMPTS = 4;
 const CREDITS = 10;
@@ -55,7 +55,7 @@ export async function contentionScene(fleet) {
  * @param {ShopProcess} waiting
  * @param {ShopProcess} buying
  * @param {number} articles
- * @returns {Promise<string | undefined>} the answer; nothing if the checkout was over before all credits waited for it
+ * @returns {Promise<string | undefined>} the answer; undefined if the checkout ended before all credits waited for it
  */
 async function creditDuringCheckout(waiting, buying, articles) {
   await waiting.put('/stock/mug', { units: articles });
@@ -84,7 +84,7 @@ async function contentionOf(shop) {
   return (await shop.operate('GET', '/contention')).body;
 }
 
-/** How many credits have waited for a checkout. @param {Contention} contention */
+/** Counts the credits that have waited for a checkout. @param {Contention} contention */
 function creditsThatWaited({ blockers }) {
   return blockers.find(({ waiter, holder }) => waiter === CREDIT && holder === CHECKOUT)?.calls ?? 0;
 }

@@ -2,7 +2,7 @@
 import { say, seconds } from '../screen.mjs';
 import { waitUntil } from '../wait-until.mjs';
 
-/** Of the report's job, see nightly-report.service.ts. */
+/** The lease of the report's job, see nightly-report.service.ts. */
 const LEASE_MS = 2_000;
 /** For a machine that is busy with other things. */
 const SLACK_MS = 4_000;
@@ -27,7 +27,7 @@ export async function crashScene(fleet) {
     await writer?.kill();
     const killedAt = performance.now();
     const { body: left } = await fleet.other().get('/report');
-    // It was faster than the kill, so nobody has to do it again.
+    // It was faster than the kill, so no instance has to rerun it.
     if (writer === undefined || left.finished || left.tick !== begun.tick) {
       if (attempt === ATTEMPTS) throw new Error('The report was always finished before its writer could be killed');
       if (writer) await fleet.replace(writer);
@@ -57,7 +57,7 @@ export async function crashScene(fleet) {
 }
 
 /**
- * What the fleet knows of the runs for a tick, the newest first.
+ * Returns the fleet's runs for a tick, newest first.
  *
  * @param {import('../fleet.mjs').Fleet} fleet
  * @param {string} tick

@@ -26,7 +26,7 @@ export async function drawScene(fleet) {
       say(`${run.tick.slice(11, 19)} drawn by ${run.instance}`);
     }
   };
-  // Until a tick after the last one has run: then whoever is late has had the time to run one twice.
+  // Until a tick after the last one has run: a late instance has then had the time to run one twice.
   await waitUntil('a prize draw every second', async () => {
     const runs = await drawn(fleet);
     show(runs);

@@ -6,7 +6,7 @@ import { waitUntil } from '../wait-until.mjs';
 /** @typedef {import('nestjs-redis-lock/schedule').JobRun} JobRun */
 
 /**
- * What operators do with a job, on any instance, for all of them.
+ * Pauses, resumes and runs a job on any instance, for all of them, like operators do.
  *
  * @param {import('../fleet.mjs').Fleet} fleet
  * @returns {Promise<Finding[]>}
@@ -19,7 +19,7 @@ export async function operatorScene(fleet) {
   say(`Paused by ${pause.by}, on ${first.name}`);
   await order(second, 'POST', '/jobs/prize-draw/runs', { by: 'bob' });
   say(`Drawn by hand by bob, on ${second.name}, though it is paused`);
-  // The first instance that asks for the tick is told of the pause. To the others, the tick is over.
+  // The first instance that asks for the tick learns of the pause. For the others, the tick has ended.
   await waitUntil('a tick that is skipped', async () => {
     return (await Promise.all(fleet.running.map(hasSkipped))).includes(true);
   });
@@ -76,7 +76,10 @@ export async function tillScene(fleet, name) {
   ];
 }
 
-/** Whether it has skipped a tick of the prize draw because of the pause. @param {import('../shop-process.mjs').ShopProcess} shop */
+/**
+ * Returns true if it has skipped a tick of the prize draw because of the pause. @param
+ * {import('../shop-process.mjs').ShopProcess} shop
+ */
 async function hasSkipped(shop) {
   const metrics = await (await fetch(`${shop.url}/metrics`)).text();
   return /^nestjs_redis_lock_job_skipped_total\{[^}]*lock_job="prize-draw"[^}]*reason="paused"[^}]*\} [1-9]/m.test(

@@ -4,7 +4,7 @@ import { waitUntil } from '../wait-until.mjs';
 
 const MAILS = 20;
 const SENT_BEFORE_THE_KILL = 5;
-/** Of the leadership, see mailer.service.ts. */
+/** The lease of the leadership, see mailer.service.ts. */
 const LEASE_MS = 2_000;
 /** For a machine that is busy with other things. */
 const SLACK_MS = 4_000;
@@ -13,7 +13,7 @@ const SLACK_MS = 4_000;
 /** @typedef {{ waiting: object[], arrivals: Arrival[], delivered: string[] }} Box */
 
 /**
- * One instance sends what is in the outbox, and is killed meanwhile.
+ * Kills the instance that sends the outbox while it is sending.
  *
  * @param {import('../fleet.mjs').Fleet} fleet
  * @returns {Promise<import('../screen.mjs').Finding[]>}
@@ -45,8 +45,8 @@ export async function mailerScene(fleet) {
   say(`${next.name} has sent the rest, ${leader.name} is back, and one leads`);
 
   const twice = box.arrivals.length - box.delivered.length;
-  // A mail that was sent and not ticked off when its leader ended; the post office drops it by its id. The kill is one change.
-  // An instance that stands still for longer than its lease is another one, and may finish the mail that it was at.
+  // A mail may be sent and not ticked off when its leader ends; the post office drops it by its id. The kill is one
+  // change. An instance that is blocked for longer than its lease is another one, and may finish its current mail.
   const changes = Math.max(1, new Set(box.arrivals.map(({ token }) => token)).size - 1);
   return [
     {
@@ -80,7 +80,7 @@ export async function theLeader(fleet) {
   return leaders.length === 1 ? leaders[0]?.shop : undefined;
 }
 
-/** How many came from a leader after something of a later one: fencing tokens grow from term to term. */
+/** Counts mails from an older leader after one from a newer leader: fencing tokens grow from term to term. */
 function late(/** @type {Arrival[]} */ arrivals) {
   let newest = 0;
   return arrivals.filter(({ token }) => token < (newest = Math.max(newest, token))).length;

@@ -3,7 +3,7 @@ import { commandLine } from '../command-line.mjs';
 import { say, seconds } from '../screen.mjs';
 import { waitUntil } from '../wait-until.mjs';
 
-/** So many that the checkout takes half a second. Twice as many where it was over too early. */
+/** Enough for a checkout of half a second. Doubled if the checkout was too fast. */
 const ARTICLES = 24;
 const ATTEMPTS = 4;
 const LINES_SHOWN = 12;
@@ -12,8 +12,8 @@ const DEPLOYS = 5;
 /** @typedef {import('../shop-process.mjs').ShopProcess} ShopProcess */
 
 /**
- * An instance stands still with a lock in its hands. The command line names it. Then a deploy starts several instances, and one of
- * them migrates the database.
+ * Pauses an instance that holds a lock, and names it on the command line. Then a deploy starts several instances, and
+ * one of them migrates the database.
  *
  * @param {import('../fleet.mjs').Fleet} fleet
  * @param {string} shop
@@ -54,7 +54,10 @@ async function findThePaused(fleet, shop) {
   throw new Error('The checkout was always over before its instance was paused');
 }
 
-/** Begins to buy a full basket. @param {ShopProcess} buying @param {number} articles @returns {Promise<() => boolean>} whether it is over */
+/**
+ * Starts to buy a full basket. @param {ShopProcess} buying @param {number} articles @returns {Promise<() => boolean>}
+ * returns true once it has ended
+ */
 async function checkout(buying, articles) {
   await buying.put('/stock/pot', { units: articles });
   await Promise.all(Array.from({ length: articles }, () => buying.post('/baskets/pots/items', { sku: 'pot' })));

@@ -7,8 +7,8 @@ const ATTEMPTS = 5;
 /** @typedef {{ token: number, closedBy: string }} Closing */
 
 /**
- * The holder of a lock is stopped between its last check and its COMMIT, its lease ends, another one commits, and the first one
- * goes on where it was.
+ * Stops the holder of a lock between its last check and its COMMIT until its lease has ended and another one has
+ * committed, and then resumes it.
  *
  * @param {import('../fleet.mjs').Fleet} fleet
  * @returns {Promise<import('../screen.mjs').Finding[]>}
@@ -66,7 +66,7 @@ async function pauseInTheMiddle(sleeper, work) {
   return !isDone;
 }
 
-/** Whether no closing was written after one with a larger token. */
+/** Returns true if no closing was written after one with a larger token. */
 function isInOrder(/** @type {Closing[]} */ closings) {
   return closings.every(({ token }, i) => i === 0 || token > (closings[i - 1]?.token ?? 0));
 }

@@ -7,7 +7,7 @@ export interface Basket {
   skus: string[];
 }
 
-/** Reads a basket, changes it, and writes it back. Whoever calls this sees to it that nobody else does so meanwhile. */
+/** Reads a basket, changes it, and writes it back. The caller must hold the lock of the basket. */
 @Injectable()
 export class BasketsService {
   constructor(private readonly database: Database) {}

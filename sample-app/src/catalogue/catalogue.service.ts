@@ -32,7 +32,7 @@ export class CatalogueService {
     for (;;) {
       const pages = await this.readWhole();
       if (pages) return pages;
-      // A reader cannot become a writer. So this is a new lock, and afterwards somebody else may be editing.
+      // A reader cannot become a writer. So this is a new lock, and another editor may have been faster.
       await this.finishDraft();
     }
   }
@@ -53,14 +53,14 @@ export class CatalogueService {
     const draft: Draft = { cents, edition: lease.fencingToken };
     await this.database.fenced(FENCE, lease.fencingToken, [['SET', DRAFT, JSON.stringify(draft)]]);
     await this.print(draft, lease);
-    // The proof only has to be read: from here on others read beside it, and still nobody edits before it is done.
+    // The proof only has to be read: from here on others read beside it, and no one can edit before it is done.
     await lease.downgrade();
     return this.pages();
   }
 
   /**
-   * Beside other readers, on whatever instance. An editor that stood still, and does not know yet that its lease is over, is
-   * refused from here on. Nothing: an editor has died, and left a draft.
+   * Runs beside other readers, on any instance. An editor that was blocked, and has not noticed the end of its lease,
+   * is refused from here on. Undefined if an editor has died, and left a draft.
    */
   @ReadLock({ key: 'catalogue', leaseMs: LEASE_MS })
   private async readWhole(): Promise<Price[] | undefined> {
@@ -69,14 +69,14 @@ export class CatalogueService {
     return this.timeClock.during('catalogue', () => this.pages());
   }
 
-  /** A lock undoes nothing: what a dead editor has begun has to be finished by somebody, from what it noted before. */
+  /** A lock undoes nothing: the next editor must finish what a dead one has begun, from its notes. */
   @WriteLock({ key: 'catalogue', leaseMs: LEASE_MS })
   private async finishDraft(): Promise<void> {
     const draft = await this.database.json<Draft>(DRAFT);
     if (draft) await this.print(draft, this.locks.current('catalogue')!);
   }
 
-  /** Every step is fenced: an editor that stood still writes nothing into what others have read or edited meanwhile. */
+  /** Every step is fenced: an editor that was blocked cannot overwrite what others have read or edited in between. */
   private async print(draft: Draft, { fencingToken }: Lease): Promise<void> {
     for (const article of ARTICLES) {
       const price: Price = { article, ...draft };

@@ -4,8 +4,8 @@ import { fence, type FencedCommand, StaleFencingTokenError } from 'nestjs-redis-
 import { settings } from '../settings.js';
 
 /**
- * Stands in for the shop's database, which all instances share. It reads and it writes, one thing at a time, and locks
- * nothing: that is what the rest of the shop is about.
+ * Replaces the shop's database, which all instances share. It reads and writes one thing at a time, and has no locks:
+ * they are the topic of the rest of the shop.
  */
 @Injectable()
 export class Database implements OnApplicationShutdown {
@@ -63,7 +63,7 @@ export class Database implements OnApplicationShutdown {
     await fence.guard(this.#redis, { key, token }, commands);
   }
 
-  /** Before reading: from now on nobody with a smaller token writes. A larger one that was there before does no harm. */
+  /** Called before reading: from now on no smaller token can write. A larger one that was there before does no harm. */
   async refuseOlder(key: string, token: number): Promise<void> {
     await fence.guard(this.#redis, { key, token }, []).catch((error: unknown) => {
       if (!(error instanceof StaleFencingTokenError)) throw error;
@@ -74,7 +74,7 @@ export class Database implements OnApplicationShutdown {
     await this.#redis.ping();
   }
 
-  /** After the locks: Nest calls `beforeApplicationShutdown`, where they are drained, first. */
+  /** Called after `beforeApplicationShutdown`, which drains the locks. */
   onApplicationShutdown(): void {
     this.#redis.disconnect();
   }

@@ -2,7 +2,9 @@ import { Redis } from 'ioredis';
 
 const ANSWER_MS = 3_000;
 
-/** Why nobody answers at this address; nothing if somebody does. Names the host only: a URL may hold a password. */
+/**
+ * Returns the reason why nothing answers at this address, or undefined. Names the host only: a URL may hold a password.
+ */
 export async function whyUnreachable(url: string): Promise<string | undefined> {
   const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, connectTimeout: ANSWER_MS });
   let reason: Error | undefined;

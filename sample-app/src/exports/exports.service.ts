@@ -30,7 +30,7 @@ export class ExportsService {
     return this.export(customer);
   }
 
-  /** How many could begin now. */
+  /** The number of exports that could start now. */
   free(): Promise<number> {
     return this.locks.semaphore('exports', { permits: PERMITS }).available();
   }

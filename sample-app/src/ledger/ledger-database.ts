@@ -2,7 +2,7 @@ import { Injectable, type OnApplicationShutdown, ServiceUnavailableException } f
 import { Pool, type PoolClient } from 'pg';
 import { settings } from '../settings.js';
 
-/** The books are in PostgreSQL, and not in the Redis that stands in for the shop's other database. */
+/** The books are in PostgreSQL, not in the Redis that replaces the shop's other database. */
 @Injectable()
 export class LedgerDatabase implements OnApplicationShutdown {
   readonly #pool = settings.databaseUrl === '' ? undefined : new Pool({ connectionString: settings.databaseUrl });

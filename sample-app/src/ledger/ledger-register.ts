@@ -7,7 +7,7 @@ export interface Closing {
   closedBy: string;
 }
 
-/** The one place that nobody can fool: the token is compared where the record is kept, in the transaction that writes. */
+/** Cannot be bypassed: the token is compared in the transaction that writes the record. */
 @Injectable()
 export class LedgerRegister {
   constructor(private readonly database: LedgerDatabase) {}

@@ -6,8 +6,8 @@ import { settings } from '../settings.js';
 import { type Closing, LedgerRegister } from './ledger-register.js';
 
 /**
- * Closes the books. A lock keeps two instances from closing at once, but cannot stop one that has stood still between its last
- * look at the lock and its COMMIT. The fencing token can: the transaction is refused where a larger one has been.
+ * Closes the books. A lock keeps two instances from closing at once, but cannot stop one that was paused between its
+ * last check of the lock and its COMMIT. The fencing token can: the transaction is refused if a larger one was used.
  */
 @Injectable()
 export class LedgerService {
@@ -20,7 +20,7 @@ export class LedgerService {
     return this.locks.using('books', async (lease) => {
       const closing = { token: lease.fencingToken, closedBy: settings.instance };
       lease.assertHeld();
-      // If the whole process stands still in here, what it has checked is no longer true afterwards.
+      // If the whole process is paused in here, its check is outdated afterwards.
       await sleep(settings.bankMs);
       await this.register.write(closing).catch((error: unknown) => {
         if (!(error instanceof StaleFencingTokenError)) throw error;

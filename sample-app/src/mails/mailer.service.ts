@@ -5,7 +5,7 @@ import { settings } from '../settings.js';
 import { Outbox } from './outbox.js';
 import { PostOffice } from './post-office.js';
 
-/** Empties the outbox, on the one instance that leads. When it dies another one leads, and goes on where it was. */
+/** Empties the outbox on the instance that leads. When it dies another one leads, and continues from there. */
 @Injectable()
 export class MailerService {
   #isSending = false;
@@ -29,7 +29,7 @@ export class MailerService {
     }
   }
 
-  /** The same without a leader, for the demo: whoever looks into the box sends what is there. */
+  /** The same without a leader, for the demo: every instance sends the mails that it finds. */
   async sendWithoutLeader(): Promise<void> {
     await this.empty('mails-without-leader');
   }
@@ -40,7 +40,7 @@ export class MailerService {
 
   private async empty(box: string, term?: Lease): Promise<void> {
     for (const mail of await this.outbox.waiting(box)) {
-      // Both: it is told to step down, or its lease has ended while it stood still.
+      // For both cases: it must step down, or its lease has ended while it was blocked.
       if (term && (term.signal.aborted || !term.isHeld())) return;
       await this.postOffice.send(box, mail, term?.fencingToken ?? 0);
       await this.outbox.tickOff(box, mail);

@@ -7,13 +7,13 @@ import type { Mail } from './outbox.js';
 /** A mail as it came, and who brought it. */
 export interface Arrival extends Mail {
   instance: string;
-  /** Of the term of the leader. 0 where there was none. */
+  /** The fencing token of the leader's term, or 0 without a leader. */
   token: number;
 }
 
 /**
- * Stands in for the provider that sends the mails. It takes the id as an idempotency key: what comes twice is delivered once. No lock
- * could see to that, because nobody knows what a leader that died has sent and not yet ticked off.
+ * Replaces the provider that sends the mails. It uses the id as an idempotency key: a duplicate is delivered once. No
+ * lock could do that, because a leader that died may have sent a mail that it had not ticked off.
  */
 @Injectable()
 export class PostOffice {
@@ -28,7 +28,7 @@ export class PostOffice {
     return this.database.rows(`post:${box}`);
   }
 
-  /** What the customers get. */
+  /** The mails that the customers get. */
   async delivered(box: string): Promise<string[]> {
     return [...new Set((await this.arrivals(box)).map(({ id }) => id))];
   }

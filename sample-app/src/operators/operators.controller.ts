@@ -21,7 +21,7 @@ import { OperatorsGuard } from './operators.guard.js';
 export class OperatorsController {
   constructor(private readonly locks: RedisLockService) {}
 
-  /** Of the calls of this instance, since its start. */
+  /** For the calls of this instance, since its start. */
   @Get('contention')
   contention(): Contention {
     return this.locks.contention();
@@ -44,8 +44,8 @@ export class OperatorsController {
   }
 
   /**
-   * Ends the lease that was seen, and none that came after it. Its holder may go on working for a moment (a third of its lease):
-   * what it must not write then is a matter of fencing tokens.
+   * Ends the lease with this token, and no later one. Its holder may continue for a moment (a third of its lease):
+   * fencing tokens protect against its late writes.
    */
   @Delete('locks/:resource/leases/:token')
   @HttpCode(204)

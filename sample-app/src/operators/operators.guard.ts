@@ -2,7 +2,10 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { settings } from '../settings.js';
 
-/** Lets in who knows the key; nobody where none is set. In your application this is whatever guards your other admin routes. */
+/**
+ * Requires the operator's key; without a configured key, it refuses everyone. Your application uses its own guard for
+ * admin routes.
+ */
 @Injectable()
 export class OperatorsGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {

@@ -23,8 +23,8 @@ export class NightlyReportService {
   ) {}
 
   /**
-   * If the instance that writes it dies, another one writes it, within a lease. So it may begin twice, and has to be fit for
-   * that: a rerun begins a new report of the same tick.
+   * If the writing instance dies, another one takes over within a lease. So the job may run twice, and must be
+   * idempotent: a rerun begins a new report of the same tick.
    */
   @SingletonCron(settings.reportSchedule, {
     name: 'nightly-report',

@@ -8,11 +8,11 @@ export interface Run {
   instance: string;
   /** The time it was scheduled for. */
   tick: string;
-  /** Whether the instance that had begun this tick died before it was done. */
+  /** `true` if the instance that had begun this tick died before it was done. */
   rerun: boolean;
 }
 
-/** Who ran which job for which tick, by all instances. */
+/** Records which instance ran which job for which tick. */
 @Injectable()
 export class RunBook {
   constructor(private readonly database: Database) {}

@@ -10,7 +10,7 @@ export interface Order {
   instance: string;
 }
 
-/** What is on the shelves. */
+/** The articles on the shelves. */
 @Injectable()
 export class StockService {
   constructor(private readonly database: Database) {}

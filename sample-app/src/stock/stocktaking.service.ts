@@ -21,8 +21,8 @@ export class StocktakingService {
   ) {}
 
   /**
-   * Runs longer than the lease, which is renewed meanwhile. If the lease is lost all the same, another instance may have
-   * begun to count: `signal` stops this one at once, and the request is answered with 503.
+   * Runs longer than the lease, which is renewed. If the lease is lost anyway, another instance may have begun to
+   * count: `signal` stops this one at once, and the request is answered with 503.
    */
   @DistributedLock({
     key: (sku: string) => `count:${sku}`,

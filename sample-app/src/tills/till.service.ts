@@ -6,7 +6,7 @@ import { settings } from '../settings.js';
 /** One count of the till, for one tick or for all that were missed. */
 export interface CashUp {
   tick: string;
-  /** How many ticks were missed; 0 for a count in time. */
+  /** The number of missed ticks; 0 for a count in time. */
   missed: number;
 }
 

@@ -3,14 +3,16 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
 import { settings } from '../settings.js';
 
-/** Somebody comes to a place, or leaves it. One who died there has never left. */
+/** A visitor arrives at a place, or leaves it. One who died there has never left. */
 export interface Stamp {
   visit: string;
   instance: string;
   at: 'in' | 'out';
 }
 
-/** Who was where at the same time, of all instances: stamped in the order of the database, whatever the locks think. */
+/**
+ * Records who was where at the same time, on all instances: stamped in the order of the database, independent of locks.
+ */
 @Injectable()
 export class TimeClock {
   constructor(private readonly database: Database) {}

@@ -21,7 +21,7 @@ async function history(name: string): Promise<JobRun[]> {
   return (await shop().operate('GET', `/jobs/${name}/history`)).body;
 }
 
-/** How many ticks of the prize draw the instance has skipped because of the pause. */
+/** Counts the ticks of the prize draw that the instance has skipped because of the pause. */
 async function ticksSkipped(name: string): Promise<number> {
   const metrics = await (await fetch(`${shop(name).url}/metrics`)).text();
   const series = /^nestjs_redis_lock_job_skipped_total\{[^}]*lock_job="prize-draw"[^}]*reason="paused"[^}]*\} (\d+)/m;
@@ -76,7 +76,7 @@ it('an operator pauses a job on all instances, and resumes it', async () => {
   expect((await shop('shop-2').operate('PUT', '/jobs/prize-draw/pause', { by: 'ann' })).status).toBe(204);
   const { pause } = await job('prize-draw');
   expect(pause).toEqual({ by: 'ann', at: expect.any(Number) });
-  // The first instance that asks for a tick is told of the pause. To the other one, the tick is over.
+  // The first instance that asks for a tick learns of the pause. For the other one, the tick has ended.
   await eventually(async () => {
     const skipped = await Promise.all(['shop-1', 'shop-2'].map(ticksSkipped));
     expect(skipped[0]! + skipped[1]!).toBeGreaterThanOrEqual(2);

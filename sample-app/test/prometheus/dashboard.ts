@@ -29,7 +29,7 @@ interface Dashboard {
 
 export const dashboard = JSON.parse(readFileSync(DASHBOARD, 'utf8')) as Dashboard;
 
-/** What Grafana would ask, with "All" chosen in each variable. */
+/** Fills in variables like Grafana does with "All" chosen in each. */
 export function asGrafanaAsks(expression: string): string {
   const asked = expression
     .replaceAll(/\$(service|group)\b/g, '.*')

@@ -143,7 +143,7 @@ it('a lease that an operator ends is counted as lost, and fires its alert', asyn
 describe('requests are slow, and nothing but Prometheus is asked', () => {
   const CHECKOUTS = 4;
   const CREDITS = 6;
-  /** The time range that somebody would choose who looks at it. */
+  /** The time range of a typical look at it. */
   let range: string;
 
   beforeAll(async () => {

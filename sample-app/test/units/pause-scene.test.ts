@@ -8,7 +8,7 @@ afterEach(() => jest.restoreAllMocks());
 const LEASE_LOST = { status: 503, body: { code: 'LEASE_LOST', message: 'This was interrupted.' } };
 const REFUSED = { status: 409, body: { error: 'StaleFencingTokenError', message: 'The write was refused. Drop it' } };
 
-/** Two shops without processes. The first one answers like this, one answer a stop, when it goes on. */
+/** Two shops without processes. The first one gives one of these answers for each stop, when it is resumed. */
 function twoShops(answers: (typeof REFUSED | typeof LEASE_LOST | { status: number; body: Closing })[]) {
   const closings: Closing[] = [];
   let stops = 0;

@@ -5,7 +5,9 @@ import { AppModule } from '../../src/app.module.js';
 import { Database } from '../../src/database/database.js';
 import { MemoryDatabase } from './memory-database.js';
 
-/** The whole shop in this process, without a Redis: for all tests of the enclosing file. Time stands still for its locks. */
+/**
+ * Starts the whole shop in this process, without a Redis, for all tests of the enclosing file. Its locks never expire.
+ */
 export function useShop() {
   let shop: TestingModule | undefined;
   const running = () => {

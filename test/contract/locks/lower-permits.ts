@@ -90,7 +90,12 @@ export function describeLowerPermits(inWorld: QueueSuite): void {
       await world.granted(a, waiter);
     });
 
-    it('is refused for an owner whose lease is over, and for one that only waits', async ({ world, a, b, stateOf }) => {
+    it('is refused for an owner whose lease has expired, and for one that only waits', async ({
+      world,
+      a,
+      b,
+      stateOf,
+    }) => {
       const dead = await world.holding(a, TWO, SHORT_MS);
       await world.expire();
       assert.equal(await a.store.lowerPermits(dead, 1), false);

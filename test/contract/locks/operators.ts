@@ -92,7 +92,7 @@ export function describeOperators(inWorld: QueueSuite, features: StoreFeatures):
     }
 
     for (const wish of wishes) {
-      it(`shows what is kept after its release in mode ${wish.mode}, until it is over`, async ({
+      it(`shows a retained lock in mode ${wish.mode} after its release, until its minimum has passed`, async ({
         world,
         holder,
         a,
@@ -192,7 +192,7 @@ export function describeOperators(inWorld: QueueSuite, features: StoreFeatures):
       assertEquals(await listed(''), ['stock']);
     });
 
-    it('shows nothing of what is over', async ({ world, holder, a, listed }) => {
+    it('shows no expired lease', async ({ world, holder, a, listed }) => {
       const owner = await world.held('released');
       await world.held('held');
       await take(a.store, newOwner(a.store, 'dead'), SHORT_MS);

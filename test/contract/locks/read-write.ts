@@ -44,7 +44,7 @@ export function describeReadWrite({ describe, it }: QueueSuite, features: StoreF
       assertEquals(await world.holders(), ['a', 'a']);
     });
 
-    it('keep their token, and are counted once, when they ask again; only their own lease starts anew', async ({
+    it('keep their token, and are counted once, when they ask again; only their own lease starts again', async ({
       world,
       holder,
       a,

@@ -60,7 +60,7 @@ export function describeRetention(suite: QueueSuite, features: StoreFeatures): v
         assertAbove(await ttlMs(), LONG_MS / 2);
       });
 
-      it('is free when the minimum is over: for the first in the queue, and for no newcomer before', async ({
+      it('becomes free when the minimum has passed: for the first in the queue, and for no newcomer before', async ({
         subject,
         world,
         holder,
@@ -79,7 +79,7 @@ export function describeRetention(suite: QueueSuite, features: StoreFeatures): v
         assert.equal(await subject.isEmpty(), true);
       });
 
-      it('is a release if the minimum is over', async ({ subject, world, a, b }) => {
+      it('is a release if the minimum has passed', async ({ subject, world, a, b }) => {
         const owner = await world.holding(a, wish);
         const next = await world.queued(b, whole);
         assert.equal(await a.store.retain(owner, { minHoldMs: SHORT_MS, leftMs: 0 }), true);
@@ -146,7 +146,7 @@ export function describeRetention(suite: QueueSuite, features: StoreFeatures): v
         },
       );
 
-      it('is told to the next ones when a waiter gives up', async ({ world, a, b }) => {
+      it('is reported to the next ones when a waiter gives up', async ({ world, a, b }) => {
         const owner = await world.holding(a, wish);
         const leaving: LockOwner[] = [];
         for (let count = 0; count < 4; count++) leaving.push(await world.queued(b, whole));

@@ -107,7 +107,7 @@ export function describeSemaphore({ it }: QueueSuite): void {
     assertEquals((await holder.inspect('stock')).permits, { total: 3, available: 0 });
   });
 
-  it('has the permits of a dead holder back when its lease is over', async ({ world, holder, a, b }) => {
+  it('gets back the permits of a dead holder when its lease expires', async ({ world, holder, a, b }) => {
     const dead = await world.holding(a, TWO, SHORT_MS);
     const alive = await world.holding(b, ONE);
     const first = await world.queued(a, ONE);

@@ -18,7 +18,12 @@ export function describeJobCrashes(suite: Suite<Base>): void {
       assertMatches((await look()).runs, [{ outcome: 'lost', endedAt: ANY_NUMBER }]);
     });
 
-    it('tells a run as crashed once its lease is over, and as running before', async ({ subject, one, at, look }) => {
+    it('reports a run as crashed once its lease has expired, and as running before', async ({
+      subject,
+      one,
+      at,
+      look,
+    }) => {
       await claim(one, at, ownerOf(one), {}, { leaseMs: SHORT_MS });
       assertMatches((await look()).running, { instanceId: 'one' });
       await subject.pass(SHORT_MS);

@@ -105,7 +105,7 @@ export function describeJobHistory(suite: Suite<Base>): void {
       assertMatches((await look(1_000)).runs.at(-1), { tick: tickAt(at).tick, outcome: 'ok' });
     });
 
-    it('shows the run that goes on behind any number of missed ticks', async ({ one, at, two, look }) => {
+    it('shows the current run behind any number of missed ticks', async ({ one, at, two, look }) => {
       await claim(one, at, ownerOf(one), { historySize: 1_000 });
       const ticks = Array.from({ length: 200 }, (_, index) => at + (index + 1) * MINUTE_MS);
       await two.jobs.note(missedOf({ after: at, ticks, historySize: 1_000 }));

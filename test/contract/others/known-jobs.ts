@@ -114,7 +114,7 @@ export function describeKnownJobs(suite: Suite<Base>): void {
       },
     );
 
-    it('stays with a registration of the same schedule, and begins anew with another', async ({
+    it('stays with a registration of the same schedule, and starts again with another', async ({
       one,
       at,
       two,

@@ -32,7 +32,7 @@ export function describeOperatorRequests(suite: Suite<Base>): void {
       }))
       .where(({ one }) => one.canRequest);
 
-    it.onEveryServer('is told to all instances, and one of them takes it', async ({ one, two }) => {
+    it.onEveryServer('is announced to all instances, and one of them takes it', async ({ one, two }) => {
       assert.equal(await two.change({}), '');
       assert.equal(await one.change({ to: 'asked', ttlMs: LONG_MS, tells: true }), 'asked');
       await eventually(() => assertEquals([one.heard, two.heard], [[REQUEST], [REQUEST]]));
@@ -48,7 +48,7 @@ export function describeOperatorRequests(suite: Suite<Base>): void {
       assert.equal(await one.change({ from: 'asked', to: 'gone', ttlMs: LONG_MS }), taken[0]);
     });
 
-    it('is told again while it stands, and is another one under another id', async ({ one, two }) => {
+    it('is announced again while it is open, and is another one under another id', async ({ one, two }) => {
       const other = { ...REQUEST, id: 'b'.repeat(22) };
       await one.change({ to: 'asked', ttlMs: LONG_MS, tells: true });
       await one.change({ to: 'asked', ttlMs: LONG_MS, tells: true });

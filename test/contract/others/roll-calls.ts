@@ -54,7 +54,7 @@ export function describeRollCalls(suite: Suite<Base>): void {
     assertEquals([answers.size, answers.get(one.clientId), answers.get(two.clientId)], [2, 'of one', 'of two']);
   });
 
-  it('is shared by all that ask within a second, and begins anew after it', async ({ subject, one, two }) => {
+  it('is shared by all that ask within a second, and a later one is new', async ({ subject, one, two }) => {
     const first = await one.rollCalls.call(rollCall('a'));
     // Sent again, because its reply was lost.
     assertMatches(await one.rollCalls.call(rollCall('a')), { nonce: first.nonce, askedAt: first.askedAt });

@@ -121,7 +121,7 @@ export function describeKeeping(suite: QueueSuite, features: StoreFeatures): voi
     assertEquals(await world.queue(), ['a', 'a', 'b']);
   });
 
-  it('are not made: one that was withdrawn, is over, or never was', async ({ world, holder, a, b }) => {
+  it('are not made for one that was withdrawn, has expired, or never existed', async ({ world, holder, a, b }) => {
     const owner = await world.held();
     const withdrawn = await world.waiting(a);
     const over = await world.waiting(a, 'stock', { leaseMs: SHORT_MS });
@@ -183,7 +183,7 @@ export function describeKeeping(suite: QueueSuite, features: StoreFeatures): voi
     await assertKept(b, second);
   });
 
-  it('are over where they were granted: the lease stays as it is', async ({ world, holder, a }) => {
+  it('end when they are granted: the lease stays as it is', async ({ world, holder, a }) => {
     const owner = await world.held();
     const waiter = await world.waiting(a);
     await holder.release(owner);

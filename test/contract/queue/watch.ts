@@ -106,18 +106,21 @@ export function describeWatch(suite: QueueSuite, features: StoreFeatures): void 
     );
   }
 
-  it.onEveryServer('is told by the mark that it sent last, once for each resource', async ({ world, holder, one }) => {
-    const [stock, orders] = [await world.held(), await world.held('orders')];
-    await one.begin(1);
-    await one.begin(2);
-    await one.begin(3, LONG_MS, 'orders');
-    await holder.release(stock);
-    await one.hasHeard(2);
-    await holder.release(orders);
-    await one.hasHeard(3);
-  });
+  it.onEveryServer(
+    'is notified with the mark that it sent last, once for each resource',
+    async ({ world, holder, one }) => {
+      const [stock, orders] = [await world.held(), await world.held('orders')];
+      await one.begin(1);
+      await one.begin(2);
+      await one.begin(3, LONG_MS, 'orders');
+      await holder.release(stock);
+      await one.hasHeard(2);
+      await holder.release(orders);
+      await one.hasHeard(3);
+    },
+  );
 
-  it('is told when an operator ends the lease', async ({ world, holder, one }) => {
+  it('is notified when an operator ends the lease', async ({ world, holder, one }) => {
     await world.held();
     await one.begin();
     const { holders } = await holder.inspect('stock');
@@ -165,7 +168,7 @@ export function describeWatch(suite: QueueSuite, features: StoreFeatures): void 
     },
   );
 
-  it('is told when the lease has ended, by the next caller', async ({ world, b, one }) => {
+  it('is notified by the next caller after the lease has expired', async ({ world, b, one }) => {
     const owner = await world.held();
     await one.begin(5);
     await world.leaseEnds(owner);
@@ -244,7 +247,7 @@ export function describeWatch(suite: QueueSuite, features: StoreFeatures): void 
     assert.equal(await subject.isEmpty(), true);
   });
 
-  it.onEveryServer('is told of the resource by its name, for any name', async ({ holder, one }) => {
+  it.onEveryServer('is notified of the resource by its name, for any name', async ({ holder, one }) => {
     for (const resource of ['1 2 stock', ' ', '%7B', '{a}', 'line\nbreak', 'free 0 x', '🔒']) {
       const owner = newOwner(holder, resource);
       await take(holder, owner);

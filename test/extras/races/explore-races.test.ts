@@ -176,7 +176,7 @@ describe('exploreRaces', () => {
       });
     });
 
-    it('runs as many as it is told, half of them by chance', async () => {
+    it('runs as many as requested, half of them by chance', async () => {
       const result = await exploreRaces(() => 0, [busy, busy], { invariant, schedules: 40 });
 
       expect(result).toMatchObject({ schedules: 40, exhausted: false });

@@ -79,7 +79,7 @@ describe('acquiring', () => {
     expect(acquiring.value.remainingMs()).toBe(1_000 - 400 - 12); // the drift allowance is 1 % + 2 ms
   });
 
-  it('does not believe a grant that comes when its lease is over, and asks again', async () => {
+  it('rejects a grant that arrives after its lease has expired, and asks again', async () => {
     const reply = gate();
     a.store.next('acquire', repliedWhen(reply.opened));
     const acquiring = track(a.locks.acquire('stock', { leaseMs: 100, attemptTimeoutMs: 500 }));

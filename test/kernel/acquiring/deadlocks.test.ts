@@ -73,7 +73,7 @@ describe('a call that waits in vain inside of work under a lease', () => {
     });
   });
 
-  it('says nothing of a lease that is over, or that the call did not take inside of', async () => {
+  it('omits a lease that has expired, or that the call did not take inside of', async () => {
     const b = world.instance('b');
     await b.locks.acquire('y');
     await a.locks.acquire('x');

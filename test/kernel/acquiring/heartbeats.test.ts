@@ -155,7 +155,7 @@ describe('a waiter in the queue', () => {
       expect(world.clock.timers).toBe(0);
     });
 
-    it('is refused: each is told at once, one after another', async () => {
+    it('is refused: each call is rejected at once, one after another', async () => {
       b.store.fates.acquire = failing('refused', 'NOPERM');
       const calls = line({});
       await settle();
@@ -165,7 +165,7 @@ describe('a waiter in the queue', () => {
     });
   });
 
-  it('in the middle of a command does not make the busy resource unknown when the time of its call is over', async () => {
+  it('in the middle of a command does not make the busy resource unknown when its call times out', async () => {
     await a.locks.acquire('stock');
     const options = { waitMs: 1_300, attemptTimeoutMs: 1_100 };
     const [first, second] = [wait(options), wait(options)];

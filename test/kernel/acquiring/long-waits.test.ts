@@ -15,7 +15,7 @@ describe('a call that waits for long', () => {
     b = world.instance('b');
   });
 
-  it('is told once, after 5 s, with the holders and without a command of its own', async () => {
+  it('is reported once, after 5 s, with the holders and without a command of its own', async () => {
     const { fencingToken } = await a.locks.acquire('stock');
     const waiting = track(b.locks.acquire('stock', { waitMs: 60_000 }));
     await world.clock.advance(4_900);

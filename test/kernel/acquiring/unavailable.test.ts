@@ -123,7 +123,7 @@ describe('a Redis that is not connected (unavailableMs)', () => {
     expect((hung.error as Error).message).not.toContain('unavailableMs');
   });
 
-  it('does not end a campaign: it goes on until Redis is back', async () => {
+  it('does not end a campaign, which continues until Redis recovers', async () => {
     goAway();
     const leadership = b.locks.campaign('mail');
     await world.clock.advance(60_000);

@@ -66,7 +66,7 @@ describe('what ended a wait', () => {
       );
     });
 
-    it('also where Redis was away for a while, and came back in time to say so', async () => {
+    it('even if Redis was down for a while, and recovered in time to answer', async () => {
       await a.locks.acquire('stock');
       const waiting = wait({ waitMs: 5_000 });
       await world.clock.advance(1_000);

@@ -83,7 +83,7 @@ describe('calls of several instances that wait for each other', () => {
       expect(error!.waitedMs).toBe(WAIT_MS);
     });
 
-    it('where the process stood still', async () => {
+    it('if the process was blocked', async () => {
       nested(a, 'x', 'y');
       nested(b, 'y', 'x');
       await pass(WAIT_MS - 1_100);

@@ -53,7 +53,7 @@ describe('DeadlockWatch', () => {
     expect(asked).toEqual([9_000, 29_099]);
   });
 
-  it('asks nothing where the process stood still until the wait was over', async () => {
+  it('sends nothing if the process was blocked until the wait had ended', async () => {
     watch.watch(callOf(1_000));
     clock.block(1_000);
     await clock.advance(1);

@@ -2,7 +2,7 @@ import type { LockTelemetry, LockTelemetrySource } from '../../../lib/kernel/eve
 import { LockWorld } from '../../support/world/lock-world.js';
 
 describe('a telemetry', () => {
-  it('is started with the service, hears of events by type, and is stopped after the last of them', async () => {
+  it('is started with the service, receives events by type, and is stopped after the last of them', async () => {
     const world = new LockWorld();
     const told: string[] = [];
     let source: LockTelemetrySource | undefined;

@@ -13,7 +13,7 @@ describe('a lease that is held for long', () => {
     a = world.instance('a');
   });
 
-  it('by using() is told once, after a minute', async () => {
+  it('by using() is reported once, after a minute', async () => {
     const work = a.locks.using('order:7', undefined, holdFor(10 * MINUTE_MS));
     await world.clock.advance(MINUTE_MS - 1);
     expect(told()).toEqual([]);
@@ -26,7 +26,7 @@ describe('a lease that is held for long', () => {
     expect(told()).toHaveLength(1);
   });
 
-  it('is told after warnAfterMs of the call, of the module, or never', async () => {
+  it('is reported after warnAfterMs of the call, of the module, or never', async () => {
     a = world.instance('a', { observers: [(event) => a.events.push(event)], defaults: { warnAfterMs: 2_000 } });
     const works = [
       a.locks.using('a', undefined, holdFor(MINUTE_MS)),
@@ -45,7 +45,7 @@ describe('a lease that is held for long', () => {
     ]);
   });
 
-  it('of acquire() is told where the call says so; leaderships are not', async () => {
+  it('of acquire() is reported if the call requests it; leaderships are not', async () => {
     await a.locks.acquire('a');
     await a.locks.acquire('b', { warnAfterMs: 5_000 });
     a.locks.campaign('mailer');

@@ -51,7 +51,7 @@ describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms'
     expect(a.locks.stats().orphanReleases).toBe(0);
   }
 
-  it('while its command is on its way: the grant is over when it is read, and is asked for again', async () => {
+  it('while its command is on its way: the grant has expired when it is read, and is requested again', async () => {
     const acquiring = track(a.locks.acquire('stock', TERMS));
     const next = await block();
     expect(acquiring.state).toBe('pending');

@@ -34,7 +34,7 @@ describe('losing a lease', () => {
     expect(lease.signal.reason).toMatchObject({ code: 'LEASE_LOST', reason: 'notRenewed', resource: 'stock' });
   });
 
-  it('is seen by isHeld() itself when the process stood still and the timers are late', async () => {
+  it('is detected by isHeld() itself when the process was blocked and the timers are late', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: LEASE_MS });
     const { signal } = lease;
     world.clock.block(LEASE_MS);
@@ -43,7 +43,7 @@ describe('losing a lease', () => {
     expect(signal.aborted).toBe(true);
   });
 
-  it('is not undone by a renewal that was on its way when the process stood still', async () => {
+  it('is not undone by a renewal that was on its way when the process was blocked', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: LEASE_MS });
     const reply = gate();
     a.store.next('renew', repliedWhen(reply.opened));
@@ -62,7 +62,7 @@ describe('losing a lease', () => {
     expect(a.store.sent('renew')).toEqual([]);
   });
 
-  it('is told to the observers, once, with its reason', async () => {
+  it('is emitted to the observers, once, with its reason', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: LEASE_MS });
     a.store.all(lostOnTheWay);
     await world.clock.advance(LEASE_MS * 3);

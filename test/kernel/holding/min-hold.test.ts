@@ -25,7 +25,7 @@ describe('a lease with minHoldMs', () => {
     store.commands.map(({ verb }) => verb).filter((verb) => ['release', 'retain', 'rotate'].includes(verb));
   const isFree = () => world.server.members('stock').length === 0;
 
-  it('is released at once, and the resource stays taken until the minimum is over', async () => {
+  it('is released at once, and the resource stays taken until the minimum has passed', async () => {
     const lease = await a.locks.acquire('stock', MIN);
     await world.clock.advance(1_000);
     await lease.release();

@@ -27,7 +27,7 @@ describe('a process that stands still', () => {
     return { lease, event: told()[0] };
   }
 
-  it('for longer than a third of a lease is told, whenever it begins', async () => {
+  it('for longer than a third of a lease is reported, whenever it begins', async () => {
     // Three renewals, in steps that meet no timer.
     for (let atMs = 0; atMs < LEASE_MS; atMs += 97) {
       const { lease, event } = await block(atMs, LEASE_MS / 3 + 1);
@@ -49,7 +49,7 @@ describe('a process that stands still', () => {
     }
   });
 
-  it('is told once, with the lease that ends first', async () => {
+  it('is reported once, with the lease that ends first', async () => {
     for (const [resource, leaseMs] of [
       ['slow', 30_000],
       ['fast', 3_000],

@@ -134,7 +134,7 @@ describe('several resources at once', () => {
       expect(a.store.commands.map(({ verb }) => verb)).toEqual(['acquire', 'acquire']);
     });
 
-    it('are released where the lease of the first one cannot begin anew', async () => {
+    it('are released if the lease of the first one cannot start again', async () => {
       const other = await b.locks.acquire('y');
       const waiting = both({ watchdog: false });
       await world.clock.advance(500);

@@ -30,7 +30,7 @@ describe('a lease', () => {
       ]);
     });
 
-    it('is over here at once, before Redis has answered', async () => {
+    it('ends in this process at once, before Redis has answered', async () => {
       const lease = await a.locks.acquire('stock');
       a.store.fates.release = lostOnTheWay;
       track(lease.release());
@@ -93,7 +93,7 @@ describe('a lease', () => {
       expect(lease.signal.reason).toMatchObject({ reason: 'takenOver' });
     });
 
-    it('throws where Redis does not answer; the lease goes on', async () => {
+    it('throws if Redis does not answer; the lease continues', async () => {
       const lease = await a.locks.acquire('stock');
       a.store.fates.verify = lostOnTheWay;
       const verifying = track(lease.verify());
@@ -104,7 +104,7 @@ describe('a lease', () => {
   });
 
   describe('extend', () => {
-    it('starts a fixed lease anew', async () => {
+    it('restarts a fixed lease', async () => {
       const lease = await a.locks.acquire('stock', { watchdog: false, leaseMs: 1_000 });
       await world.clock.advance(900);
       await lease.extend();
@@ -130,7 +130,7 @@ describe('a lease', () => {
       expect(lease.isHeld()).toBe(true);
     });
 
-    it('throws when the lease is over, and revives nothing', async () => {
+    it('throws when the lease has expired, and revives nothing', async () => {
       const lease = await a.locks.acquire('stock', { watchdog: false, leaseMs: 100 });
       await world.clock.advance(100);
       await expect(lease.extend()).rejects.toBeInstanceOf(LeaseLostError);

@@ -128,7 +128,7 @@ describe('reentrant mode', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('does not let a child re-enter whose own lease is over, even while a sibling still keeps the lock', async () => {
+  it('does not let a child re-enter whose own lease has ended, even while a sibling still keeps the lock', async () => {
     const [late, work] = [gate(), gate()];
     let child!: Promise<string>;
     let sibling!: Promise<void>;
@@ -166,7 +166,7 @@ describe('reentrant mode', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('refuses an entry that Redis fails, and the outer lease goes on', async () => {
+  it('refuses an entry that Redis fails, and the outer lease continues', async () => {
     await a.locks.using('stock', FIXED, async (outer) => {
       a.store.next('setDepth', failing('refused'));
       await expect(a.locks.acquire('stock', REENTRANT)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
@@ -341,7 +341,7 @@ describe('a lock that waits for itself', () => {
     });
   });
 
-  it('is told before anything is taken when it is one of several', async () => {
+  it('is rejected before anything is taken when it is one of several', async () => {
     await a.locks.using('stock', undefined, async () => {
       await expect(a.locks.acquire(['account', 'stock'])).rejects.toMatchObject({ code: 'LOCK_REENTRY' });
       expect(a.store.sent('acquire')).toHaveLength(1);

@@ -54,7 +54,7 @@ describe('an async context that holds a resource already', () => {
     });
   });
 
-  it('is told the way out of an upgrade', async () => {
+  it('names the way out of an upgrade', async () => {
     await a.locks.using('stock', { mode: 'read' }, async () => {
       await expect(a.locks.acquire('stock', { mode: 'write' })).rejects.toThrow(
         "Take mode: 'write' from the start and downgrade()",

@@ -385,7 +385,7 @@ describe('several resources of one call', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('are kept where an answer that the call waits is overtaken by its grant, and by what it asks for next', async () => {
+    it('are kept if an answer that the call waits is overtaken by its grant, and by its next request', async () => {
       const [overtaken, slow] = [gate(), gate()];
       const x = await b.locks.acquire('x');
       a.store.nextFor('z', lostOnTheWay);

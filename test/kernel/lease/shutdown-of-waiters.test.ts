@@ -88,7 +88,7 @@ describe('a shutdown turns away those who wait', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('also while Redis hangs, and is over in time', async () => {
+  it('even while Redis hangs, and ends in time', async () => {
     await b.locks.acquire('stock', { leaseMs: 3_000, watchdog: false });
     const waiting = wait(2);
     await settle();

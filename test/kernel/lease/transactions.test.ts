@@ -84,7 +84,7 @@ describe('a lock that is acquired inside of a transaction', () => {
     expect(await isFree()).toBe(true);
   });
 
-  it('is released where the transaction has ended while the call waited in vain for the rest', async () => {
+  it('is released if the transaction has ended while the call timed out on the rest', async () => {
     const price = await b.locks.acquire('price');
     let waiting: Promise<unknown> | undefined;
     await scope.run(async () => {

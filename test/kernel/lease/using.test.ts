@@ -39,7 +39,7 @@ describe.each(['using', 'await using'] as const)('%s', (syntax) => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('does not begin the work when the process stood still for longer than the lease before it', async () => {
+  it('does not begin the work if the process was blocked for longer than the lease before it', async () => {
     // Between the grant and the work: here in an observer.
     a.locks.observers.add(({ type }) => {
       if (type === 'acquired') world.clock.block(LOCK_DEFAULTS.leaseMs);

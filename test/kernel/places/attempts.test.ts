@@ -89,7 +89,7 @@ describe('attempts', () => {
   });
 
   describe('that fail', () => {
-    it('are repeated until waitMs is over where Redis may recover', async () => {
+    it('are repeated until waitMs has passed if Redis may recover', async () => {
       a.store.next('acquire', failing('notExecuted'), failing('unknown'), failing('notExecuted'));
       const acquiring = track(a.locks.acquire('stock'));
       await world.clock.advance(1_000);
@@ -97,7 +97,7 @@ describe('attempts', () => {
       expect(a.store.sent('acquire')).toHaveLength(4);
     });
 
-    it('are not repeated where Redis refuses: the error is told at once', async () => {
+    it('are not repeated if Redis refuses: the error is thrown at once', async () => {
       a.store.fates.acquire = failing('refused', 'NOPERM no permission');
       const acquiring = track(a.locks.acquire('stock'));
       await settle();

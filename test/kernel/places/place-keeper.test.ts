@@ -70,7 +70,7 @@ describe('the places of a process in the queues of the store', () => {
   describe('of several processes behind a holder that dies', () => {
     const crowd = (count: number) => Array.from({ length: count }, (_, index) => world.instance(`c${index}`));
 
-    it('are looked at one after another, the first one when the lease is over', async () => {
+    it('are checked one after another, the first one when the lease has expired', async () => {
       await a.locks.acquire('stock', { leaseMs: 3_000, watchdog: false });
       const instances = crowd(50);
       const waiting = [];
@@ -95,7 +95,7 @@ describe('the places of a process in the queues of the store', () => {
       }
     });
 
-    it('are asked for when the lease is over, though it was shortened by the process that then died', async () => {
+    it('are requested when the lease has expired, though it was shortened by the process that then died', async () => {
       const lease = await a.locks.acquire('stock', { watchdog: false });
       const waiting = [wait(), wait('stock', {}, world.instance('c'))];
       await settle();

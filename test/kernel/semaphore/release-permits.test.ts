@@ -234,7 +234,7 @@ describe('releasePermits', () => {
     await expectNothingLeft();
   });
 
-  it('is a LeaseLostError where the lease is over, and the lease is lost where only Redis knows that', async () => {
+  it('throws LeaseLostError if the lease has ended, and the lease is lost if only Redis knows it', async () => {
     const released = await acquire(a, 2);
     await released.release();
     await expect(released.releasePermits(1)).rejects.toMatchObject({ code: 'LEASE_LOST', reason: 'released' });
@@ -265,7 +265,7 @@ describe('releasePermits', () => {
     expect([lease.permits, a.store.sent('lowerPermits')]).toEqual([3, []]);
   });
 
-  it('refuses to release before minHoldMs is over', async () => {
+  it('refuses to release before minHoldMs has passed', async () => {
     const lease = await acquire(a, 3, { minHoldMs: 5_000 });
     await expect(lease.releasePermits(1)).rejects.toMatchObject({
       option: 'minHoldMs',

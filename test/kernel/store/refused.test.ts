@@ -270,7 +270,7 @@ describe('the end of a run that Redis refuses for a while', () => {
     [anna, ben] = fleet.members('anna', 'ben') as [Member, Member];
   });
 
-  it('is told before the lock is released, so that the tick does not run twice', async () => {
+  it('is reported before the lock is released, so that the tick does not run twice', async () => {
     anna.fire('09:00');
     ben.fire('09:00');
     await fleet.clock.advance(1);
@@ -293,7 +293,7 @@ describe('the end of a run that Redis refuses for a while', () => {
     expect([run.state, shutdown.state]).toEqual(['fulfilled', 'fulfilled']);
   });
 
-  it('is told by the release of the lock, with its outcome', async () => {
+  it('is reported by the release of the lock, with its outcome', async () => {
     const { clock, server } = fleet.world;
     const store = new MemoryLockStore({ instanceId: 'anna', server });
     const locks = new LockClient({ store, clock });

@@ -65,8 +65,8 @@ function hasWideTable(file) {
 }
 
 /**
- * VitePress names packages of its own that the development server should bundle. Vite looks for them from the folder of the pages,
- * where it does not find those of this folder, and warns. The server works without their bundles.
+ * VitePress names packages of its own that the development server should bundle. Vite looks for them from the folder of
+ * the pages, does not find them, and warns. The server works without their bundles.
  */
 function forgetUnseenPackages({ optimizeDeps }) {
   optimizeDeps.include = optimizeDeps.include?.filter((name) => !name.startsWith('vitepress >'));

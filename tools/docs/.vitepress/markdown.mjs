@@ -1,4 +1,4 @@
-// What makes a page of the site out of Markdown that was written for GitHub.
+// Turns Markdown that was written for GitHub into a page of the site.
 import { readFileSync } from 'node:fs';
 import { dirname, join, posix, relative } from 'node:path';
 import { slug } from 'github-slugger';
@@ -20,7 +20,7 @@ export function useRepositoryMarkdown(md) {
   });
 }
 
-/** By what was highlighted: the pages for the browser, those of the server and the search each render every block. */
+/** Cached by source: the pages for the browser, for the server and for the search each render every block. */
 const highlighted = new Map();
 
 /** To highlight takes most of the time that a page does. */
@@ -56,7 +56,7 @@ function wrapSections({ tokens, Token }) {
   tokens.push(html('</section>\n'));
 }
 
-/** What a terminal prints as a table. */
+/** Returns true for a table that a terminal prints. */
 function hasColumns(text) {
   return /\S {2,}\S/.test(text);
 }
@@ -71,7 +71,10 @@ function renderBlocks(md) {
   };
 }
 
-/** Links go from file to file. A file that is no page is shown by the repository; where that is unknown, the link is left out. */
+/**
+ * Rewrites links between files. A link to a file that is no page leads to the repository, or is dropped if that is
+ * unknown.
+ */
 function followRepositoryLinks(tokens, { realPath, path }) {
   const folder = relative(ROOT, dirname(realPath ?? path));
   for (const [index, token] of tokens.entries()) {

@@ -4,7 +4,7 @@ import { join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-/** What the build writes, ignored by git: the API reference in Markdown, the cache, the site. */
+/** The output of the build, ignored by git: the API reference in Markdown, the cache, the site. */
 export const SITE_FOLDER = 'site';
 
 const ROOT_PAGES = ['README', 'CHANGELOG', 'CONTRIBUTING', 'SECURITY'];
@@ -12,7 +12,7 @@ const ROOT_PAGES = ['README', 'CHANGELOG', 'CONTRIBUTING', 'SECURITY'];
 /** Globs of the Markdown files that are not pages. */
 export const NO_PAGES = [`!(${ROOT_PAGES.join('|')}).md`, '!(docs|site)/**/*', 'site/!(api)/**/*'];
 
-/** The same rule for one file: some at the root, those of docs/, and the API. */
+/** Returns true for the same files: some at the root, docs/, and the API. */
 export function isPage(file) {
   return file.endsWith('.md') && (/^(docs|site\/api)\//.test(file) || ROOT_PAGES.includes(file.slice(0, -3)));
 }

@@ -62,7 +62,7 @@ describe('ui', () => {
     await lease.release();
   });
 
-  it('starts with a diagnosis where Redis is away, and says so on each view', async () => {
+  it('starts with a diagnosis if Redis is down, and shows it on each view', async () => {
     const nothing = createServer().listen(0, '127.0.0.1');
     await once(nothing, 'listening');
     const { port } = nothing.address() as AddressInfo;

@@ -196,7 +196,7 @@ describe('the console of a fleet on Redis', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('says that Redis is away, with what was seen last, and shows locks again when it is back', async () => {
+  it('shows that Redis is down, with the last known state, and shows locks again after it recovers', async () => {
     const { page, go } = await open({ attemptTimeoutMs: 1_000 });
     await go('locks');
     await page.getByText('Nothing is held for longer than a moment.').waitFor();

@@ -184,7 +184,7 @@ describe('the page of the console while it is looked at', () => {
     await page.getByRole('link', { name: 'order:48213' }).waitFor();
   });
 
-  it('says that Redis is away, and goes on by itself when it is back', async () => {
+  it('shows that Redis is down, and continues by itself after it recovers', async () => {
     const { page, go, shop } = await open();
     await page.clock.install();
     const message = 'Redis does not answer.';

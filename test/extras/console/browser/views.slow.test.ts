@@ -3,7 +3,7 @@ import { rowsOf, useConsole } from './open-console.js';
 describe('the views of the console', () => {
   const open = useConsole();
 
-  it('says first whether locks can be had, and what needs a look', async () => {
+  it('shows first whether locks are available, and what needs attention', async () => {
     const { page, go, complaints } = await open();
     await go('now');
     await page.getByRole('heading', { level: 1, name: 'All good: locks are available.' }).waitFor();

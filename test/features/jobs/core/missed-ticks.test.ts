@@ -134,7 +134,7 @@ describe('one job that the store refuses, of many that are looked at together', 
     expect(process.warnings[0]).toMatch(/^Missed ticks of the job "job-7" cannot be looked for: .*"cron:job-7"/);
   });
 
-  it('is asked for by itself, now and then, and goes on when the store answers', async () => {
+  it('is queried by itself, now and then, and continues when the store answers', async () => {
     records.refused.add('cron:job-7');
     const process = await nightOffOfMany();
     await world.clock.advance(10_000);
@@ -275,7 +275,7 @@ describe('ticks that no instance claimed', () => {
     expect(records.commands).toEqual([]);
   });
 
-  it('are not told before graceMs is over, by the clock of Redis', async () => {
+  it('are not reported before graceMs has passed, by the clock of Redis', async () => {
     await nightOff(1);
     const process = start('anna', { graceMs: 10 * MINUTE });
     await world.clock.advance(7 * MINUTE);
@@ -426,7 +426,7 @@ function jobOf(_process: Process): Watched['job'] {
 describe("the run for missed ticks (onMissed: 'runOnce')", () => {
   const runOnce = { onMissed: 'runOnce' } as const;
 
-  it('is told to follow where another instance has begun it before a lost answer is sent again', async () => {
+  it('is told to follow if another instance has begun it before a lost answer is sent again', async () => {
     await nightOff(3);
     records.losesAnswer = true;
     const fleet = [start('a', runOnce), start('b', runOnce)];
@@ -468,7 +468,7 @@ describe('a gap before a tick', () => {
     expect(records.byResource.get(RESOURCE)!.last).toBeLessThan(Date.UTC(2026, 0, 1, 5));
   });
 
-  it('is told by the schedule of the tick, though the job has another one, or none, by now', async () => {
+  it('is reported with the schedule of the tick, even if the job has another one by now, or none', async () => {
     let current: TickSchedule | undefined = every(HOUR);
     const process = start('anna', { schedule: () => current });
     await world.clock.advance(10_000);

@@ -20,7 +20,7 @@ function untilLost({ signal }: Lease): Promise<never> {
 }
 
 describe("a runner that dies (onCrash: 'skip')", () => {
-  it('leaves its tick at that, and the next tick runs as soon as its lease is over', async () => {
+  it('drops its tick, and the next tick runs as soon as its lease has expired', async () => {
     start('skip');
     anna.fire('09:00', 5_000);
     const others = [ben, cleo].map((member) => member.fire('09:00'));

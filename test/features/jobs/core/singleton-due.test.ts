@@ -113,7 +113,7 @@ describe('a tick that is a time of a schedule', () => {
     expect(eventsOf(ben.instance, 'tickSkipped')).toMatchObject([{ reason: 'late', lateMs: 6_000 }]);
   });
 
-  it('says so where the clock of the process is wrong, and not where the process stood still', async () => {
+  it('reports a wrong clock of the process, but not a blocked event loop', async () => {
     const clock = new ProcessClock(fleet.clock, 0, 1);
     clock.wallSkewMs = -2 * LATE_MS;
     const carl = fleet.member('carl', { clock });

@@ -64,7 +64,7 @@ describe('the history of a job', () => {
     return (await jobs.look([JOB], 100))[0]!.runs;
   }
 
-  it('has one run of a tick whose process stood still past the lease, after the answer and before the work', async () => {
+  it('has one run of a tick whose process was blocked past the lease, between the answer and the work', async () => {
     const at = clock.wallNow();
     const due = { at, maxClockSkewMs: MINUTE_MS };
     let stops = 1;

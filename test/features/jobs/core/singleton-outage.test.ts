@@ -56,7 +56,7 @@ describe('a tick that fires while Redis is away', () => {
 });
 
 describe('a grant that comes late', () => {
-  it('is asked for again when its lease is over, and then the tick runs', async () => {
+  it('is claimed again when its lease has expired, and then the tick runs', async () => {
     const { opened, open } = gate();
     anna.tickStore.next('claim', repliedWhen(opened));
     const call = anna.fire('09:00', 5, { lock: { ...fleet.job.lock, attemptTimeoutMs: 20_000 } });

@@ -51,7 +51,7 @@ describe('a @SingletonCron on three processes', () => {
     }
   }
 
-  it('runs every tick exactly once though their clocks differ, and goes on when the fastest dies', async () => {
+  it('runs every tick exactly once though their clocks differ, and continues when the fastest dies', async () => {
     // overlap: 'wait', because a machine that stalls for a second should delay a tick here, and not drop it.
     const fleet = fleetOf({ kind: 'cron', jobLastsMs: 5, options: { overlap: 'wait' } });
     await fleet.start(-400, 0, 350);
@@ -130,7 +130,7 @@ describe('a @SingletonCron on three processes', () => {
     expect(fleet.output).toBe('');
   });
 
-  it('is skipped as late by a process that stood still for longer than the tick is remembered', async () => {
+  it('is skipped as late by a process that was blocked for longer than the tick is remembered', async () => {
     const every = 20 * SECOND;
     // Remembered for three seconds: the skew twice, and waitMs, and what is spare.
     const options = { timeZone: 'UTC', maxClockSkewMs: SECOND, waitMs: 0 };

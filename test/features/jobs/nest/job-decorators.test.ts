@@ -142,7 +142,7 @@ describe('a job whose method a decorator below did not run', () => {
     return { jobs: app.get(SingletonJobs), locks: app.get(RedisLockService), outcomes };
   };
 
-  it('is told as an error where @LeaderOnly does not lead, hidden by a decorator in between', async () => {
+  it('is reported as an error if @LeaderOnly does not lead, hidden by a decorator in between', async () => {
     let ran = 0;
     class Jobs {
       @SingletonCron(YEARLY, { name: 'mails' })

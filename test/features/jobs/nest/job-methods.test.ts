@@ -110,7 +110,7 @@ describe('the method of a singleton job', () => {
     expect((await rejection(startJobs(Jobs))).message).toContain('Two singleton jobs are called "report"');
   });
 
-  it('is told which run it is: job, tick, and the lease that it works under', async () => {
+  it('gets its job, its tick, and the lease that it works under', async () => {
     const dueAt = new Date(Math.floor(Date.now() / 1_000) * 1_000);
     const runs: SingletonRun[] = [];
     class Jobs {

@@ -47,7 +47,7 @@ describe('a lock on a method that @nestjs/schedule calls', () => {
     ]);
   });
 
-  it('is told once, however many modules and lock services there are', async () => {
+  it('is reported once, however many modules and lock services there are', async () => {
     expect(await warnings(Reports, {}, 'billing')).toHaveLength(4);
   });
 

@@ -63,7 +63,7 @@ describe('a tick that cannot be claimed, because Redis is away', () => {
       providers: [Jobs],
     });
 
-  it('is told to a caller by hand', async () => {
+  it('rejects for a direct caller', async () => {
     const { app } = await startJobs();
     const jobs = app.get(Jobs);
     await expect(jobs.yearly()).rejects.toThrow(LockUnavailableError);
@@ -71,7 +71,7 @@ describe('a tick that cannot be claimed, because Redis is away', () => {
     expect(jobs.ran).toBe(0);
   });
 
-  it('is told to a decorator above, and the scheduler logs nothing of it', async () => {
+  it('rejects for a decorator above, and the scheduler logs nothing', async () => {
     const { app, log } = await startJobs();
     await eventually(() => expect(seen.length).toBeGreaterThan(3));
     expect(seen.filter((end) => !(end instanceof LockUnavailableError))).toEqual([]);

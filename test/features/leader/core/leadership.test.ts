@@ -81,7 +81,7 @@ describe('a campaign', () => {
       expect(eventsOf(a, 'demoted')).toMatchObject([{ reason: 'notRenewed' }]);
     });
 
-    it('does not wait for work that goes on', async () => {
+    it('does not wait for work that continues', async () => {
       const leader = stand(a);
       await settle();
       track(leader.run(() => new Promise(() => {})));
@@ -206,7 +206,7 @@ describe('a campaign', () => {
   });
 
   describe('that Redis', () => {
-    it('refuses goes on, with pauses that grow to half a minute, and says so each time', async () => {
+    it('refuses is retried, with pauses that grow to half a minute, and reported each time', async () => {
       a.store.fates.acquire = failing('refused', 'NOPERM');
       const leader = stand(a);
       await world.clock.advance(10 * 60_000);
@@ -220,7 +220,7 @@ describe('a campaign', () => {
       expect(leader.isLeader()).toBe(true);
     });
 
-    it('does not answer goes on without a word', async () => {
+    it('does not answer is retried silently', async () => {
       a.store.all(lostOnTheWay);
       const leader = stand(a);
       await world.clock.advance(10 * 60_000);
@@ -263,7 +263,7 @@ describe('a campaign', () => {
   });
 
   describe('of one instance that is asked for twice', () => {
-    it('is one candidate; whoever comes later is told of the term that runs', async () => {
+    it('is one candidate; a later caller gets the current term', async () => {
       const story: string[] = [];
       const first = stand(a, {
         onElected: () => void story.push('first'),

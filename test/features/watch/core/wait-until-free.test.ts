@@ -136,7 +136,7 @@ describe('waitUntilFree', () => {
     expect([first.state, second.state]).toEqual(['fulfilled', 'pending']);
   });
 
-  it('finds out that the holder has died when the lease is over, also where it ends in a moment', async () => {
+  it('detects a dead holder when its lease expires, even if that is in a moment', async () => {
     await a.locks.acquire('stock', { leaseMs: 5_000, watchdog: false });
     const waiting = track(wait());
     await world.clock.advance(4_990);

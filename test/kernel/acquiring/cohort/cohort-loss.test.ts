@@ -27,7 +27,7 @@ describe('a store lease that several leases of a process share', () => {
     return waiting.value;
   }
 
-  it('keeps its deadline: it does not begin anew with the next lease', async () => {
+  it('keeps its deadline, which does not start again with the next lease', async () => {
     const first = await acquire();
     const waiting = wait();
     await world.clock.advance(7);
@@ -46,7 +46,7 @@ describe('a store lease that several leases of a process share', () => {
     expect(second.isHeld()).toBe(true);
   });
 
-  it('is lost by the next lease when the process stands still past the deadline', async () => {
+  it('is lost by the next lease when the process is blocked past the deadline', async () => {
     const first = await acquire();
     const waiting = wait();
     await world.clock.advance(9);

@@ -83,7 +83,7 @@ describe('a rotation: release, and acquire for the next in line, in one command'
     await leaves(waiting.value);
   });
 
-  it('says that the lease was lost where the lock was gone, and goes on with the next', async () => {
+  it('reports the lease as lost if the lock was gone, and continues with the next', async () => {
     const first = await acquire(a);
     const waiting = track(acquire(a));
     await b.store.release({ resource: 'stock', id: a.store.sent('acquire')[0]!.owner!, mode: 'exclusive' });

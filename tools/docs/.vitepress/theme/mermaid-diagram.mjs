@@ -2,8 +2,8 @@ import { useData } from 'vitepress';
 import { defineComponent, h, onMounted, ref, useId, watch } from 'vue';
 
 /**
- * A picture drawn by Mermaid in the browser, in the colours of the site. Readers without JavaScript, and search engines, get its text.
- * Of the plugins that do this, one is under the GPL and the other has had no release since 2024.
+ * A picture drawn by Mermaid in the browser, in the colours of the site. Readers without JavaScript, and search
+ * engines, get its text. The existing plugins are under the GPL, or without a release since 2024.
  */
 export const MermaidDiagram = defineComponent({
   props: { source: { type: String, required: true } },

@@ -41,7 +41,7 @@ describe('the marker of exec --once', () => {
     expect(await setting).toBe(true);
   });
 
-  it('is asked for again while Redis is away, and then says what could not be done', async () => {
+  it('is retried while Redis is down, and then reports the failed step', async () => {
     const { store } = await start();
     const marker = new OnceMarker(store, 'migrate', 'v1');
     await redis().kill();

@@ -62,7 +62,7 @@ describe('locks.health()', () => {
     expect([status, problems[0]?.code]).toEqual(['down', 'SLOW']);
   });
 
-  it('is over when the time is, and leaves no timer', async () => {
+  it('times out and clears its timer', async () => {
     answer(2, [WELL, new Promise<never>(() => {}), new Promise<never>(() => {})]);
     const timers = world.clock.timers;
     const health = one.locks.health({ timeoutMs: 50 });
@@ -89,7 +89,7 @@ describe('locks.health()', () => {
     expect(world.clock.timers).toBe(timers);
   });
 
-  it('reads an answer that came while this process stood still', async () => {
+  it('reads an answer that arrived while the event loop was blocked', async () => {
     const late = new Deferred<ServerHealth>();
     answer(1, [late.promise]);
     const health = one.locks.health({ timeoutMs: 100 });
@@ -153,7 +153,7 @@ describe('locks.health()', () => {
     await lease.release();
   });
 
-  it('is down from the begin of the shutdown on, and when it is over', async () => {
+  it('is down from the start of the shutdown, and after it', async () => {
     const lease = await one.locks.acquire('stock');
     const shutdown = one.locks.shutdown(5_000);
     const draining = await one.locks.health();

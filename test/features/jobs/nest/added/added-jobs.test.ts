@@ -114,7 +114,7 @@ describe('a job that SingletonJobs.add has added', () => {
     expect(new Set(log.at('error'))).toEqual(new Set(['TypeError: no toner']));
   });
 
-  it('goes on with a run when it is removed, and its name is free at once', async () => {
+  it('finishes its run after it is removed, and its name is free at once', async () => {
     const { app, jobs, registry } = await startApp();
     const end = gate();
     let ended = 0;
@@ -134,7 +134,7 @@ describe('a job that SingletonJobs.add has added', () => {
     await eventually(() => expect(ended).toBe(1));
   });
 
-  it('runs at its date although the timer of the scheduler asks once more when that is over', async () => {
+  it('runs at its date although the timer of the scheduler fires once more afterwards', async () => {
     const { jobs, registry } = await startApp();
     const ran = gate();
     jobs.add({ name: 'once', at: new Date(Date.now() + 500) }, async () => ran.open());

@@ -58,7 +58,7 @@ describe('an interval whose last run was long ago', () => {
     ran = [];
   }
 
-  it('runs soon after a start, and then its timer begins anew', async () => {
+  it('runs soon after a start, and then its timer starts again', async () => {
     await ranLongAgo('first');
     const { registry, log } = await startApp('first');
     const timer = registry.getInterval('named') as NodeJS.Timeout & { _idleStart: number };

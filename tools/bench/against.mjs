@@ -17,7 +17,7 @@ import { SCENARIOS } from './scenarios/index.mjs';
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const [FIRST, AGAIN] = BEFORE.map(({ name }) => name);
 const FIXED = FIXED_BASE.name;
-/** How many leases the counts are taken over. */
+/** The leases that are counted. */
 const COUNTED_LEASES = 2_000;
 
 /**
@@ -51,7 +51,10 @@ export async function compareWith(commit, options) {
   return bench.failures.length;
 }
 
-/** One row: ratios are taken within a round, where everyone had the same machine. The last one only where the fixed base took part. */
+/**
+ * Returns one row: ratios within a round, in which all had the same machine. The last ratio only if the fixed base took
+ * part.
+ */
 export function comparison(scenario, metric, rounds) {
   const { label, digits } = scenario.metrics.find(({ id }) => id === metric);
   const ratio = (name, of) =>
@@ -67,7 +70,10 @@ export function comparison(scenario, metric, rounds) {
   ];
 }
 
-/** What a noisy machine cannot change: commands, bytes on the wire and bytes allocated for each lease. */
+/**
+ * Measures the counts that a noisy machine cannot change: commands, bytes on the wire and bytes allocated for each
+ * lease.
+ */
 async function countsOfEach(bench) {
   const counted = {};
   for (const { name } of bench.everyone) {

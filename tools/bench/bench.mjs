@@ -1,9 +1,9 @@
-// What scenarios have in common: worker processes, rounds in which everyone takes turns, and what goes wrong.
+// The common part of scenarios: worker processes, rounds in which all contestants take turns, and failures.
 import { contestants, OURS } from './contestants/index.mjs';
 import { rotated } from './measure/statistics.mjs';
 import { Fleets } from './processes/fleets.mjs';
 
-/** Who takes part in a smoke run: enough to go through everything once. */
+/** The contestants of a smoke run: enough to run everything once. */
 const SMOKE = ['ping', 'raw', 'raw-fenced', OURS, 'redis-semaphore'];
 
 /** The lock let two in at once. */
@@ -12,19 +12,19 @@ export class ExclusionBroken extends Error {
 }
 
 export class Bench {
-  /** What must not happen to us; the run ends with an exit code for it. @type {string[]} */
+  /** Violations by our own package; the run ends with an exit code for them. @type {string[]} */
   failures = [];
   #tunings = new Map();
   #names = 0;
 
   /**
    * @param {object} options
-   * @param {string} options.url of a Redis that nobody else uses
+   * @param {string} options.url of a Redis that nothing else uses
    * @param {number} options.rounds
    * @param {boolean} options.quick a smoke run: everything is shorter
    * @param {(line: string) => void} options.say
-   * @param {readonly import('./contestants/index.mjs').Contestant[]} [options.everyone] takes part, in place of those a
-   *   scenario asks for
+   * @param {readonly import('./contestants/index.mjs').Contestant[]} [options.everyone] the contestants, in place of
+   *   the scenario's
    */
   constructor({ url, rounds, quick, say, everyone }) {
     Object.assign(this, { url, rounds, quick, say, everyone, fleets: new Fleets(url) });
@@ -45,7 +45,7 @@ export class Bench {
     return contestants(...kinds).filter(({ name }) => !this.quick || SMOKE.includes(name));
   }
 
-  /** A resource nobody has used yet. */
+  /** Returns an unused resource. */
   resource(scenario) {
     return `${scenario}:${++this.#names}`;
   }
@@ -70,7 +70,7 @@ export class Bench {
     return results;
   }
 
-  /** A contestant that fails is reported, and the others go on. */
+  /** Reports a contestant that fails, and continues with the others. */
   async attempt(scenario, { name, label, fleet = name }, measure) {
     try {
       return await measure();
@@ -99,7 +99,7 @@ export class Bench {
     return tried;
   }
 
-  /** What `tune` chose. */
+  /** The tuning that `tune` chose. */
   tuningOf(scenario, { name, tunings }) {
     return this.#tunings.get(`${scenario} ${name}`) ?? tunings[0];
   }

@@ -39,16 +39,16 @@ const preprocessed = (compiler, set) => {
   return [`-P${compiler} -E -x c`, ...options];
 };
 
-/** Of a program that is told numbers when it starts, `set` has none of those. */
+/** Compiles the model. A program that gets its numbers at the start has none of them in `set`. */
 async function build({ spin, compiler }, set, cwd, extra = []) {
   await mkdir(cwd, { recursive: true });
   await copyFile(join(import.meta.dirname, MODEL), join(cwd, MODEL));
   const made = await run(spin, [...preprocessed(compiler, set), '-a', MODEL], { cwd });
   // spin prints syntax errors and may still exit with 0.
   if (made.failed || /\bError: /.test(made.output)) throw new Error(`spin:\n${made.output}`);
-  // Of the two that run at a time, each may take 1.5 GB.
-  // -O2 takes longer than it saves: a search mostly waits for memory. Nothing is local to a process, so there is no order of
-  // steps to reduce (NOREDUCE), and to pack states (without NOCOMP) takes longer than to read what that saves.
+  // Two run at a time, and each may use 1.5 GB. -O2 takes longer than it saves: a search mostly waits for memory.
+  // Nothing is local to a process, so there is no order of steps to reduce (NOREDUCE), and to pack states (without
+  // NOCOMP) takes longer than to read what that saves.
   const flags = [
     '-O1',
     '-finline-small-functions',
@@ -87,7 +87,7 @@ function programFor(tools, { set }, folder) {
   return made;
 }
 
-/** Where what is left of a search stands. */
+/** The folder of the output of a search. */
 export const folderOf = ({ name }, folder) => join(folder, name);
 
 /** `violated`: the name of the property that fails. `exhaustive`: every state was visited, and no property fails. */
@@ -112,7 +112,7 @@ export async function check(tools, task, folder) {
   };
 }
 
-/** The steps to the error that `check` found among those of the same folder: the fewest to be found in a minute. */
+/** Returns the shortest trail to the error that `check` found in the same folder, within a minute. */
 export async function shortestTrail(tools, task, folder) {
   const cwd = folderOf(task, folder);
   // Spin itself shows the steps, and it runs no C: so the model itself has all numbers.

@@ -1,12 +1,14 @@
-// What is checked. `set` are the numbers of the model, on top of `anything`: two instances, one contender each, and every
-// fault any number of times.
+// The configurations to check. `set` are the numbers of the model, on top of `anything`: two instances, one contender
+// each, and every fault any number of times.
 
 /** For a fault: any number of times. */
 const ANY = 255;
-/** What is checked beside the other properties: `CHECK` is a sum of these. See lock.pml. */
+/** The extra properties to check: `CHECK` is a sum of these. See lock.pml. */
 const CHECKS = { KNOWN: 1, NOTHING: 4, IN_TURN: 8, PROGRESS: 16 };
 const { KNOWN, NOTHING, IN_TURN, PROGRESS } = CHECKS;
-/** What the size of a state depends on, or its steps: of these a program is made. All other numbers are told to it. */
+/**
+ * Numbers that change the size of a state, or its steps: each combination is a program. The others are its arguments.
+ */
 export const SHAPE = new Set(['INSTANCES', 'WIRES0', 'IDS0', 'REPLAYS']);
 
 const anything = {
@@ -141,7 +143,7 @@ const LEFT_OUT = [
 
 /** The model knows each by its place in this list, from 1; 0 is none. */
 const MUTANTS = Object.fromEntries(LEFT_OUT.map(({ name }, index) => [name, index + 1]));
-/** What the model calls by a name. */
+/** The named numbers of the model. */
 export const NUMBERS = { ANY, ...CHECKS, ...MUTANTS };
 
 export const mutants = LEFT_OUT.map(({ name, in: configuration, property, set }) => {

@@ -10,7 +10,7 @@ import { findToolchain } from './toolchain.mjs';
 
 const parallel = 2;
 
-/** What is wrong with the result, or undefined. */
+/** Returns the error in a result, or undefined. */
 function complaint({ property }, result) {
   if (property) return result.violated === property ? undefined : `not caught: ${property} holds`;
   if (result.violated) return `${result.violated} fails`;

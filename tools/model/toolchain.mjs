@@ -1,4 +1,4 @@
-// What it takes to check the model.
+// Finds the tools that check the model.
 import { C_COMPILER, findTools } from '../../test/support/process/toolchain.mjs';
 
 const SPIN = {

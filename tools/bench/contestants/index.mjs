@@ -1,4 +1,4 @@
-// Who takes part. What each one does is in a file of its own name, which only worker processes import.
+// The contestants. The code of each is in a file of its own name, which only worker processes import.
 
 export const OURS = 'ours';
 

@@ -1,4 +1,4 @@
-// What a careful developer writes without a library, with a fencing token: the guarantee of ours, without the queue.
+// The code of a careful developer without a library, with a fencing token: our guarantee, without the queue.
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 

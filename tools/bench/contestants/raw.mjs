@@ -1,4 +1,4 @@
-// What a careful developer writes without a library.
+// The code of a careful developer without a library.
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 

@@ -5,7 +5,7 @@ export async function connect(url, { retryMs = 200, asShipped = false } = {}) {
   const redis = new Redis(url);
   const patient = { retryCount: -1, retryDelay: retryMs, retryJitter: Math.ceil(retryMs / 2) };
   const redlock = new Redlock([redis], asShipped ? {} : patient);
-  // Each call has to state it. Its README says 5 s.
+  // Required in each call. Its README uses 5 s.
   const leaseMs = asShipped ? 5_000 : 30_000;
   return {
     acquire: (resource) => redlock.acquire([resource], leaseMs),

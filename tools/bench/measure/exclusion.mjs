@@ -1,10 +1,10 @@
 /**
- * How often a lock let somebody in whom it should have kept out. Each section is stamped inside of its lease, by the clock
- * that all processes share, so any overlap is a broken lock; and, unlike a counter in Redis, the stamps cost the section
+ * Counts the sections that a lock should have excluded. Each section is stamped inside of its lease, by the clock that
+ * all processes share, so any overlap is a broken lock; and, unlike a counter in Redis, the stamps cost the section
  * nothing.
  *
  * @param {{ entered: Float64Array, left: Float64Array }[]} processes
- * @returns {number} how many sections began while another one was inside
+ * @returns {number} the sections that began while another one was inside
  */
 export function overlaps(processes) {
   const entered = concat(processes.map((each) => each.entered));

@@ -1,4 +1,4 @@
-// What a fleet needs of a Redis that has nothing else to do.
+// Measures the load of a fleet on an otherwise idle Redis.
 import { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OURS } from '../contestants/index.mjs';
@@ -24,7 +24,7 @@ const COUNTED_MS = 2_500;
  */
 
 /**
- * @param {string} url of a Redis that nobody else uses
+ * @param {string} url of a Redis that nothing else uses
  * @param {Load} load
  * @param {object} options
  * @param {number} options.forMs how long to measure
@@ -40,7 +40,7 @@ export async function measureFleet(url, load, { forMs, settleMs }) {
     await redis.flushall();
     const each = Array.from({ length: processes }, (_, index) => Math.floor((instances + index) / processes));
     if (waits) {
-      // What is waited for is no part of the load: it is held before anything is counted.
+      // The awaited locks are no part of the load: they are held before the count starts.
       const holder = startProcess();
       await tell(holder, 'start', { instances: 1, leaseMs });
       for (const [index, count] of each.entries()) {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What is left after garbage collection; the pauses are for what ends a little later, such as timers. Needs --expose-gc. */
+/** Returns the heap after garbage collection; the pauses let timers and the like end. Needs --expose-gc. */
 export async function heapUsed() {
   for (let times = 0; times < 4; times++) {
     globalThis.gc();

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const LOOKS = 5;
 const LOOK_MS = 300;
 
-/** What one server has done since it was started, and what it has at this moment. */
+/** Returns the totals of a server since its start, and its current state. */
 export async function redisUsage(redis) {
   // One answer: two snapshots differ by the same number of bytes, which `usageBetween` subtracts.
   const text = await redis.info('everything');

@@ -25,7 +25,7 @@ export function spread(numbers) {
   return { median: median(numbers), min: -largest(numbers.map((number) => -number)), max: largest(numbers) };
 }
 
-/** Round 0 in the given order, round 1 beginning with the second, and so on: nobody always comes after the same one. */
+/** Rotates the order by round, so that no contestant always follows the same one. */
 export function rotated(list, by) {
   const start = by % list.length;
   return [...list.slice(start), ...list.slice(0, start)];

@@ -19,7 +19,7 @@ export class Fleets {
     return fleet.slice(0, size);
   }
 
-  /** After a failure nobody knows what still runs in them. */
+  /** After a failure, its processes may still run anything. */
   async drop(contestant) {
     const fleet = this.#fleets.get(contestant) ?? [];
     this.#fleets.delete(contestant);

@@ -39,7 +39,7 @@ export class WorkerProcess {
     });
   }
 
-  /** @returns {Promise<any>} rejects when the process ends, the task throws, or the time is over */
+  /** @returns {Promise<any>} rejects when the process ends, the task throws, or the time is up */
   ask(task, args, { timeoutMs = 30_000 } = {}) {
     return new Promise((resolve, reject) => {
       if (!this.#process.connected) return reject(new Error(`The process has ended. ${this.#output.trim()}`.trim()));

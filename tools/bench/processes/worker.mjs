@@ -4,7 +4,7 @@ const [, , contestant, url] = process.argv;
 const { connect } = await import(`../contestants/${contestant}.mjs`);
 const clients = new Map();
 
-/** What tasks get: how to reach a client, and a place for what one task leaves for the next. */
+/** The context of tasks: a way to connect, and a place for results that a later task needs. */
 const world = {
   url,
   kept: new Map(),
@@ -28,5 +28,5 @@ async function answer({ id, task, args }) {
 
 process.on('message', (question) => void answer(question));
 process.on('disconnect', () => process.exit());
-// Ctrl-C reaches the whole group; the process that forked us decides when it is over.
+// Ctrl-C reaches the whole group; the parent process decides when to end.
 process.on('SIGINT', () => undefined);

@@ -1,4 +1,4 @@
-// What the numbers depend on besides the code.
+// Describes the machine behind the numbers.
 import { readFileSync } from 'node:fs';
 import { cpus, release, totalmem, type } from 'node:os';
 import { Redis } from 'ioredis';

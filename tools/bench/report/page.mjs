@@ -1,4 +1,5 @@
-// What docs/operations/benchmarks.md shows of a run: where it ran, one table, three charts. The rest of the page is written by hand.
+// The generated part of docs/operations/benchmarks.md: the machine, one table, three charts. The rest of the page is
+// written by hand.
 import { contestant, OURS } from '../contestants/index.mjs';
 import { formatNumber } from './format.mjs';
 

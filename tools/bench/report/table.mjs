@@ -1,4 +1,4 @@
-// What the terminal shows of a scenario.
+// Prints a scenario to the terminal.
 import { contestant, CONTESTANTS } from '../contestants/index.mjs';
 import { formatNumber, formatSpread } from './format.mjs';
 
@@ -41,7 +41,7 @@ function labelOf(name) {
   return contestant(name)?.label ?? name;
 }
 
-/** What a reader has to know of failures, in words. */
+/** Explains failures in words. */
 function remarks({ summary }) {
   return Object.entries(summary).flatMap(([name, { failed, failedRounds, stuck }]) => [
     ...(failed ? [`${labelOf(name)} failed in ${count(failedRounds, 'round')}: ${failed}`] : []),
@@ -53,7 +53,7 @@ function remarks({ summary }) {
   ]);
 }
 
-/** What was chosen, of what a contestant can be set to. */
+/** Returns the chosen settings of a contestant. */
 function settings({ settings: chosen = {}, tried }) {
   return Object.entries(chosen)
     .filter(([name]) => tried[name].length > 1)

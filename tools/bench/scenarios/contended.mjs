@@ -1,4 +1,4 @@
-// What the contended scenarios share.
+// The common part of the contended scenarios.
 import { contend } from '../measure/contention.mjs';
 
 export const PROCESSES = 4;

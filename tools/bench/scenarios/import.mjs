@@ -8,7 +8,7 @@ const STARTS = 15;
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 const NEST = ['reflect-metadata', '@nestjs/common', '@nestjs/core'];
-/** What each process imports, one after the other. */
+/** The modules that each process imports, one after the other. */
 const IMPORTS = {
   Nest: NEST,
   'Nest, ioredis': [...NEST, 'ioredis'],

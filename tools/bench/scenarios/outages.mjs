@@ -85,7 +85,7 @@ async function killed(bench, { row, contestant = OURS, tuning }) {
   }
 }
 
-/** How many leases are lost by a fault that begins when all of these processes have theirs. */
+/** Counts the leases that are lost by a fault while all of these processes hold theirs. */
 async function lost(bench, rows, { add, metric, fault, connection = bench.url }) {
   const workers = rows.map(() => new WorkerProcess({ contestant: OURS, url: bench.url }));
   const hold = ({ row, tuning }, index) => {

@@ -1,7 +1,7 @@
-// How targets are computed from one round. A contestant that failed in it has no value there.
+// Computes targets from one round. A contestant that failed in it has no value there.
 import { contestants, OURS } from '../contestants/index.mjs';
 
-/** Ours to that of another one. */
+/** The ratio of our value to another contestant's. */
 export const toContestant = (name, metric) => (values) => values[OURS]?.[metric] / values[name]?.[metric];
 
 export const ours = (metric) => (values) => values[OURS]?.[metric];

@@ -13,7 +13,7 @@ export async function inProcessOfOurs(bench, task, args, { timeoutMs } = {}) {
   }
 }
 
-/** @returns the rounds of a scenario in which nobody else takes part */
+/** @returns the rounds of a scenario in which only our package takes part */
 export function roundsOfOurs(bench, scenario, measure, options) {
   return bench.eachRound(scenario, [contestant(OURS)], measure, options);
 }

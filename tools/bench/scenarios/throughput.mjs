@@ -1,4 +1,4 @@
-// What the scenarios share in which no caller wants the lock of another one.
+// The common part of scenarios without contention.
 import { concat } from '../measure/exclusion.mjs';
 import { quantile, rotated } from '../measure/statistics.mjs';
 

@@ -1,4 +1,4 @@
-// What one free lock costs in things that can be counted. Needs --expose-gc, and a young generation that holds it all.
+// Counts the cost of one free lock. Needs --expose-gc, and a young generation that holds it all.
 import { Redis } from 'ioredis';
 
 const WARM_UP = 2_000;
@@ -17,7 +17,7 @@ export async function run(world, { leases, resource }) {
   await some(leases);
   const allocated = process.memoryUsage().heapUsed - heapBefore;
   const after = await countersOf(redis);
-  // What asking twice costs is the same for everybody, and little.
+  // A second request costs every contestant the same, and little.
   await redis.quit();
   return {
     'commands, with those of scripts': (after.commands - before.commands) / leases,

@@ -4,7 +4,7 @@ import { register, runOnce } from './cron-ticks.mjs';
 import { startInstances } from './instances.mjs';
 
 const CALLS_AT_ONCE = 200;
-/** Longer than a run takes: the holder renews nothing meanwhile. */
+/** Longer than a run: the holder renews nothing during it. */
 const HELD_MS = 900_000;
 
 const STEPS = { start, own, hold, registerJobs, measure };
@@ -33,7 +33,7 @@ async function start({ url, kept }, { instances, leaseMs, waits = 0, leaderships
   await Promise.all(begun);
 }
 
-/** The first instance holds these for so long that it never renews them here. */
+/** The first instance holds these for long enough that it never renews them here. */
 async function own({ kept }, { resources, prefix }) {
   const [service] = kept.get('fleet');
   await inParts(namesOf(prefix, resources), (name) => service.acquire(name, { leaseMs: HELD_MS, watchdog: false }));
@@ -62,10 +62,10 @@ async function registerJobs({ kept }, { jobs }) {
 }
 
 /**
- * What the instances of this process do from then on.
+ * Runs the load of the instances of this process.
  *
  * @param {object} args
- * @param {number} [args.jobs] each instance claims a tick of so many every `everyMs`
+ * @param {number} [args.jobs] the ticks that each instance claims every `everyMs`
  * @param {number} [args.pairs] how often each instance acquires a free lock in a second, and releases it
  * @returns {Promise<number>} the processor time of this process, in milliseconds
  */
@@ -83,7 +83,7 @@ async function measure({ kept }, { forMs, from, jobs = 0, everyMs, pairs = 0, pr
   return (user + system) / 1000;
 }
 
-/** As many ticks as fit: in a time of `n` periods of more than 5 s, `n`. The last one is over before the end. */
+/** As many ticks as fit: in a time of `n` periods of more than 5 s, `n`. The last one ends before the time is up. */
 async function claimTicks(services, names, { forMs, everyMs }) {
   const first = Math.ceil(Date.now() / 1000) * 1000 + 1000;
   const claims = [];

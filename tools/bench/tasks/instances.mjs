@@ -6,7 +6,7 @@ const AT_ONCE = 25;
 
 /**
  * @param {object} options of `forRoot`, for each of them
- * @param {(service: object, index: number) => void} [begin] what each does as soon as those that start with it have started
+ * @param {(service: object, index: number) => void} [begin] called for each one when its batch has started
  */
 export async function startInstances(count, options, begin = () => {}) {
   const services = [];

@@ -36,7 +36,7 @@ export async function run({ url }, { kind, jobs }) {
   const before = cpuMs();
   const turns = longestTurn();
   await runs.over;
-  // What is left to do after the last run: the releases.
+  // Leaves time for the releases after the last run.
   await sleep(250);
   const result = { cpuMs: cpuMs() - before, longestTurnMs: turns.end() };
   await app.close();

@@ -12,7 +12,7 @@ const HOLDING = [...PLACES, 'kernel/deadlocks', 'kernel/holding'];
 const ACQUIRING = [...HOLDING, 'kernel/acquiring'];
 const LEASE = [...ACQUIRING, 'kernel/lease'];
 /** What a feature does with leases: it needs no Nest and no Redis. */
-const FEATURES = ['jobs', 'leader', 'watch'].map((name) => `features/${name}/core`);
+const FEATURES = ['jobs', 'leader', 'once', 'watch'].map((name) => `features/${name}/core`);
 const FLEET = ['contention', 'explain', 'findings', 'health', 'roll'].map((name) => `features/fleet/core/${name}`);
 const CORE = [...LEASE, 'kernel/semaphore', ...FEATURES, ...FLEET, 'features/fleet/core', 'kernel'];
 const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/decorators'];
@@ -53,7 +53,7 @@ export const ROOMS = {
   // One store each.
   'redis/lua': { rooms: [], why: 'Lua only.' },
   'redis/script': {
-    rooms: [...STORE, 'features/jobs/core'],
+    rooms: [...STORE, 'features/jobs/core', 'features/once/core'],
     packages: ['ioredis'],
     why: 'A script does not know over which connection it is sent.',
   },
@@ -79,7 +79,7 @@ export const ROOMS = {
     why: 'The stores stand on one Redis, and implement the ports of the kernel.',
   },
   memory: {
-    rooms: [...STORE, 'redis', 'redis/script', 'features/jobs/redis'],
+    rooms: [...STORE, 'redis', 'redis/script', 'features/jobs/redis', 'features/once/redis'],
     why: 'A Redis in memory, for the stores that run scripts. It needs no ioredis: see build.mjs.',
   },
   quorum: { rooms: [...STORE, 'features/jobs/core'], why: 'The backends do not know each other.' },
@@ -88,6 +88,10 @@ export const ROOMS = {
   'features/jobs/core': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   'features/leader/core': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   'features/watch/core': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
+  'features/once/core': {
+    rooms: [...LEASE, 'features/watch/core'],
+    why: 'A feature hangs below the lock client. Calls of once() wait until the lock of another one is free.',
+  },
   'features/fleet/core/contention': {
     rooms: EVENTS,
     why: 'Which group waits for which follows from events. It does not know the locks.',
@@ -115,6 +119,11 @@ export const ROOMS = {
     why: 'The records of jobs stand on one Redis.',
   },
 
+  'features/once/redis': {
+    rooms: [...STORE, 'redis', 'redis/script', 'features/once/core'],
+    why: 'Kept results stand on one Redis.',
+  },
+
   // Nest around it.
   nest: { rooms: CORE, packages: NEST, why: 'The service and its tokens do not know the decorators or the module.' },
   'nest/log': { rooms: [...CORE, 'nest'], packages: NEST, why: 'What operators read. It does not know the features.' },
@@ -135,6 +144,7 @@ export const ROOMS = {
     packages: [...NEST, '@nestjs/terminus'],
     why: 'The only room that needs @nestjs/terminus. It asks the lock service.',
   },
+  'features/once/nest': { rooms: DECORATORS, packages: NEST, why: 'A feature does not know the module.' },
   'features/jobs/nest': {
     rooms: DECORATORS,
     packages: [...NEST, '@nestjs/schedule'],
@@ -153,6 +163,8 @@ export const ROOMS = {
       'features/jobs/nest',
       'features/jobs/nest/added',
       'features/jobs/redis',
+      'features/once/nest',
+      'features/once/redis',
       'memory',
       'quorum',
       'redis',

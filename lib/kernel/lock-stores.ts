@@ -1,11 +1,14 @@
 import type { Clock, Random } from './util/clock.js';
 import type { JobStore } from '../features/jobs/core/job-store.js';
+import type { ResultStore } from '../features/once/core/result-store.js';
 import type { LockStore } from './store/lock-store.js';
 
 export interface LockStores {
   /** The lock service closes it at the shutdown. */
   readonly locks: LockStore;
   readonly jobs: JobStore;
+  /** Not set if the store keeps no results. */
+  readonly results?: ResultStore | undefined;
   /** The time by which this process counts leases, waits and renewals. @default the system's */
   readonly clock?: Clock | undefined;
   /** @default the system's */

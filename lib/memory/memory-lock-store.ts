@@ -5,6 +5,7 @@ import { deliver, readMessage } from '../redis/inbox.js';
 import { toStoreError } from '../redis/script/failures.js';
 import type { FlaggedScript } from '../redis/script/script.js';
 import { RedisJobStore } from '../features/jobs/redis/redis-job-store.js';
+import { RedisResultStore } from '../features/once/redis/redis-result-store.js';
 import { ScriptLockStore } from '../redis/script-lock-store.js';
 import { RedisError } from './lua.js';
 import { MemoryServer } from './memory-server.js';
@@ -92,7 +93,8 @@ export class MemoryLockStore extends ScriptLockStore {
 export function memoryStores(options: MemoryLockStoreOptions): {
   readonly locks: MemoryLockStore;
   readonly jobs: RedisJobStore;
+  readonly results: RedisResultStore;
 } {
   const locks = new MemoryLockStore(options);
-  return { locks, jobs: new RedisJobStore(locks) };
+  return { locks, jobs: new RedisJobStore(locks), results: new RedisResultStore(locks) };
 }

@@ -1242,6 +1242,19 @@ function changeRequestScript(KEYS: Value, ARGV: Value): Value {
   return to;
 }
 
+// claim-result.lua
+function claimResultScript(KEYS: Value, ARGV: Value): Value {
+  beginClock();
+
+  beginQueue();
+
+  const kept: Value = lua.tried(() => redis.get(KEYS[3]));
+  if (typeof kept === 'string' && /^[=-]/.test(kept) && redis.sha1hex(kept) !== ARGV[2]) {
+    return ['kept', kept];
+  }
+  return acquireLock(KEYS[0], KEYS[1], KEYS[2], ARGV[0], 'exclusive', ARGV[1], '', 0, ARGV[3])[0];
+}
+
 // claim-tick.lua
 function claimTickScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
@@ -1638,6 +1651,18 @@ function forceReleaseScript(KEYS: Value, ARGV: Value): Value {
   return passedOn(1);
 }
 
+// forget-result.lua
+function forgetResultScript(KEYS: Value, ARGV: Value): Value {
+  beginClock();
+
+  redis.del(KEYS[1]);
+  const owner: Value = readHolder(KEYS[0])[0];
+  if (lua.is(owner) && owner !== '') {
+    redis.set(KEYS[1], `!${redis.sha1hex(owner)}`, 'PX', ARGV[0]);
+  }
+  return 1;
+}
+
 // index-jobs.lua
 function indexJobsScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
@@ -1708,6 +1733,26 @@ function inspectScript(KEYS: Value): Value {
   }
   const head = `${lua.cut(lines[0] !== undefined && lua.is(mode) ? mode : '', 9)} ${lines.length} ${lua.formatInteger(now)}`;
   return [ttl, total, `${head}\n${lines.join('\n')}`, waiters];
+}
+
+// keep-result.lua
+function keepResultScript(KEYS: Value, ARGV: Value): Value {
+  beginClock();
+
+  beginQueue();
+
+  const owner: Value = ARGV[0];
+  const ttlMs: Value = ARGV[1];
+  const result: Value = ARGV[2];
+  const held: Value = releaseLock(KEYS[0], KEYS[1], ARGV[3] === undefined && KEYS[2], owner)[0];
+  if (held === 1) {
+    if (lua.tried(() => redis.get(KEYS[3])) === `!${redis.sha1hex(owner)}`) {
+      redis.del(KEYS[3]);
+    } else {
+      redis.set(KEYS[3], result, 'PX', ttlMs);
+    }
+  }
+  return passedOn(held);
 }
 
 // keep.lua
@@ -2156,6 +2201,11 @@ function raiseTokenScript(KEYS: Value, ARGV: Value): Value {
     writeHolder(KEYS[0], { owner, token: ARGV[1], mode, about, depth });
   }
   return 1;
+}
+
+// read-result.lua
+function readResultScript(KEYS: Value): Value {
+  return redis.get(KEYS[0]);
 }
 
 // read-roll.lua
@@ -2708,14 +2758,17 @@ const SCRIPTS = {
   answerRoll: answerRollScript,
   callRoll: callRollScript,
   changeRequest: changeRequestScript,
+  claimResult: claimResultScript,
   claimTick: claimTickScript,
   downgrade: downgradeScript,
   endRun: endRunScript,
   exchangeClaim: exchangeClaimScript,
   finishTick: finishTickScript,
   forceRelease: forceReleaseScript,
+  forgetResult: forgetResultScript,
   indexJobs: indexJobsScript,
   inspect: inspectScript,
+  keepResult: keepResultScript,
   keep: keepScript,
   label: labelScript,
   lookJobs: lookJobsScript,
@@ -2724,6 +2777,7 @@ const SCRIPTS = {
   noteMissed: noteMissedScript,
   pauseJob: pauseJobScript,
   raiseToken: raiseTokenScript,
+  readResult: readResultScript,
   readRoll: readRollScript,
   registerJob: registerJobScript,
   release: releaseScript,

@@ -112,6 +112,11 @@ export class Keys {
     return `${this.lock(resource)}:done:${encodeResource(key)}`;
   }
 
+  /** The kept result of a call of `once`, in the slot of its lock. */
+  result(resource: string): string {
+    return `${this.lock(resource)}:result`;
+  }
+
   /**
    * The last fencing tick. All resources share it: otherwise each of them would leave a counter behind.
    *

@@ -15,6 +15,7 @@ import { describeJobPauses } from './others/job-pauses.js';
 import { describeKnownJobs } from './others/known-jobs.js';
 import { describeMissedTicks } from './others/missed-ticks.js';
 import { describeRollCalls } from './others/roll-calls.js';
+import { describeResults } from './others/results.js';
 import { describeOperatorRequests } from './others/operator-requests.js';
 import { describeTicks } from './others/ticks.js';
 import { describeDeadHolder } from './queue/dead-holder.js';
@@ -104,4 +105,9 @@ export function describeJobStore(
   describeMissedTicks(suite);
   describeKnownJobs(suite);
   describeOperatorRequests(suite);
+}
+
+/** Describes what each store of results has to do. See {@link describeLockStore}. */
+export function describeResultStore(runner: ContractRunner, create: StoreSubjectFactory): void {
+  describeResults(suiteOf(runner, create, FEATURES.timeoutMs));
 }

@@ -55,6 +55,7 @@ describe('the generated reference', () => {
     const ofLease = `fencingToken ${ofLock}`;
     const ofTick = 'group job tick service';
     const ofLeadership = 'group leadership resource service';
+    const ofResult = 'group resource service';
     // The compiler wants each type of event here.
     const types: Record<LockEvent['type'], string> = {
       acquired: `${ofLease} waitedMs hasWaited handedOn attempts`,
@@ -79,6 +80,9 @@ describe('the generated reference', () => {
       tickSkipped: `${ofTick} reason by pauseReason until registered attempts lateMs clockBehindMs`,
       tickMissed: 'service group job count first last ticks catchUp afterStop',
       tickFailed: `${ofTick} error`,
+      onceReturned: `${ofResult} outcome waitedMs`,
+      resultTooLarge: `${ofResult} bytes maxBytes`,
+      resultUnreadable: `${ofResult} error`,
       campaigning: ofLeadership,
       elected: `${ofLeadership} fencingToken`,
       demoted: `${ofLeadership} fencingToken reason ledMs`,

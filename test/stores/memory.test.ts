@@ -1,3 +1,4 @@
+import { RedisResultStore } from '../../lib/features/once/redis/redis-result-store.js';
 import { RedisJobStore } from '../../lib/features/jobs/redis/redis-job-store.js';
 import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../lib/memory/memory-server.js';
@@ -6,7 +7,7 @@ import type { StoreSubject } from '../contract/subject.js';
 import { GrantLog } from '../contract/grant-log.js';
 import { describeStoreModel } from './histories/store-model.contract.js';
 import { enqueue, newOwner, take } from '../contract/requests.js';
-import { describeJobStore, describeLockStore } from '../contract/describe-stores.js';
+import { describeJobStore, describeLockStore, describeResultStore } from '../contract/describe-stores.js';
 import { runs } from '../support/simulation/runs.js';
 import { jobsOn } from '../support/world/forgetful.js';
 
@@ -21,6 +22,7 @@ async function inMemory(): Promise<StoreSubject> {
       return {
         locks: store,
         jobs: new RedisJobStore(store),
+        results: new RedisResultStore(store),
       };
     },
     async kill(instanceId) {
@@ -76,6 +78,8 @@ describe('the in-memory lock store', () => {
 });
 
 describe('the in-memory job store', () => describeJobStore({ describe, it }, inMemory));
+
+describe('the in-memory store of results', () => describeResultStore({ describe, it }, inMemory));
 
 describe('the in-memory server', () => {
   it('keeps tokens growing when the wall clock steps back', async () => {

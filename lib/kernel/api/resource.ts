@@ -9,11 +9,14 @@ const MAX_RESOURCE_BYTES = 512;
 export const JOB_PREFIX = 'cron:';
 /** The same for leaderships. */
 export const LEADER_PREFIX = 'leader:';
+/** The same for calls of `once`. */
+const ONCE_PREFIX = 'once:';
 
 /** The reserved prefixes, and what each is reserved for. */
 const RESERVED = [
   { prefix: JOB_PREFIX, owner: 'the runs of singleton jobs' },
   { prefix: LEADER_PREFIX, owner: 'leaderships' },
+  { prefix: ONCE_PREFIX, owner: 'calls of once()' },
 ];
 
 const ONE = `a non-empty string of at most ${MAX_RESOURCE_BYTES} bytes`;
@@ -61,7 +64,7 @@ export function checkResource(name: unknown, source: string, allowed = ONE): str
 
 /**
  * Checks the name of a resource to lock. A name that comes from outside, such as the id in a URL, must not hold the
- * lock of a job or of a leadership.
+ * lock of a job, of a leadership or of a call of `once`.
  */
 export function checkOwnResource(name: unknown, source: string, allowed = ONE): string {
   const resource = checkResource(name, source, allowed);
@@ -102,6 +105,11 @@ export function checkClearResource(name: unknown, source: string, allowed = ONE)
 /** The resource of a leadership. @param name the user's name for it */
 export function leaderResource(name: unknown, source: string): string {
   return prefixed(LEADER_PREFIX, checkOwnResource(name, source), source);
+}
+
+/** The resource that a call of `once` holds. @param name the user's key, checked */
+export function onceResource(name: string): string {
+  return prefixed(ONCE_PREFIX, name, 'once');
 }
 
 /** The resource that the runs of a job hold. */

@@ -37,6 +37,12 @@ interface OfLeadership extends OfService {
   resource: string;
 }
 
+/** Fields of every event of a result of `once`. */
+interface OfResult extends OfService {
+  group: string;
+  resource: string;
+}
+
 /** An order in which locks were taken inside each other: what a call held, and what it wanted then. */
 export interface LockOrderEdge {
   /** The group of the lock that was held: by its name alone. */
@@ -185,6 +191,15 @@ export type LockEvent =
       })
   /** A tick could not be claimed: Redis didn't answer in time, or refused. */
   | ({ type: 'tickFailed' } & OfTick & { error: LockError })
+  /**
+   * A call of `once` returned a result. `run`: it did the work. `hit`: the result was kept. `wait`: another call did the
+   * work meanwhile. `resource` is the lock of the work, `once:<key>`.
+   */
+  | ({ type: 'onceReturned' } & OfResult & { outcome: 'run' | 'hit' | 'wait'; waitedMs: number })
+  /** A result of `once` was returned and is not kept, because its text has more than `maxBytes`. */
+  | ({ type: 'resultTooLarge' } & OfResult & { bytes: number; maxBytes: number })
+  /** A kept result is no JSON, or `parse` threw. It counts as none, so the work runs again and replaces it. */
+  | ({ type: 'resultUnreadable' } & OfResult & { error: unknown })
   /** This instance starts campaigning, and waits to be elected until it resigns or closes. */
   | ({ type: 'campaigning' } & OfLeadership)
   /** This instance leads. `leadership` is the name passed to `campaign`, `resource` its lock, `leader:<name>`. */

@@ -1,6 +1,7 @@
 import { SYSTEM_CLOCK } from '../../kernel/util/clock.js';
 import { within } from '../../kernel/util/promises.js';
 import { RedisJobStore } from '../../features/jobs/redis/redis-job-store.js';
+import { RedisResultStore } from '../../features/once/redis/redis-result-store.js';
 import { RedisLockStore } from '../../redis/redis-lock-store.js';
 import type { MissingRights } from '../../redis/script/missing-rights.js';
 import type { StartLog } from '../log/start-log.js';
@@ -23,7 +24,7 @@ export async function createOnRedis(options: ResolvedModuleOptions, log: StartLo
   const [trouble] = await connectAll([store], defaults.attemptTimeoutMs, log);
   if (trouble !== undefined) log.unreachable(trouble);
   const keepAlive = () => store.connection.clients.keepAlive();
-  return { locks: store, jobs: new RedisJobStore(store), keepAlive };
+  return { locks: store, jobs: new RedisJobStore(store), results: new RedisResultStore(store), keepAlive };
 }
 
 /**

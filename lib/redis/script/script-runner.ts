@@ -24,14 +24,15 @@ const IN_TEXT = { replyEncoding: 'utf8' } as const;
 type SentScript = Pick<ScriptCall<unknown>, 'script' | 'keys' | 'args'>;
 
 /**
- * EVALSHA or EVAL, encoded here: what ioredis does for commands in general takes longer than Redis takes for a lock.
- * The arguments are only in the encoded text, so no error and no trace of ioredis can show them: an owner id is a
- * secret.
+ * EVALSHA or EVAL, or what a script is sent as, encoded here: what ioredis does for commands in general takes longer
+ * than Redis takes for a lock. The arguments are only in the encoded text, so no error and no trace of ioredis can show
+ * them: an owner id is a secret.
  */
 class ScriptCommand extends Command {
   readonly #text: string;
 
-  constructor(name: 'evalsha' | 'eval', call: SentScript) {
+  constructor(evaluated: 'evalsha' | 'eval', call: SentScript) {
+    const name = call.script.sentAs ?? evaluated;
     super(name, NO_ARGUMENTS, IN_TEXT);
     // Nearly always a character is a byte. To look at all of it once takes less than to count the bytes of each part.
     const text = encoded(name, call, ({ length }) => length);
@@ -80,6 +81,7 @@ function sendWithText(client: Redis, call: SentScript): Promise<unknown> {
 /** @param sizeOf how many bytes a text has */
 function encoded(name: string, { script, keys, args }: SentScript, sizeOf: (text: string) => number): string {
   const bulk = (text: string): string => `$${sizeOf(text)}\r\n${text}\r\n`;
+  if (script.sentAs) return `*${keys.length + 1}\r\n${[name, ...keys].map(bulk).join('')}`;
   const begin = name === 'evalsha' ? `$7\r\nevalsha\r\n$40\r\n${script.sha}\r\n` : `$4\r\neval\r\n${bulk(script.lua)}`;
   let text = `*${keys.length + args.length + 3}\r\n${begin}${bulk(String(keys.length))}`;
   for (const key of keys) text += bulk(key);

@@ -14,10 +14,12 @@ export interface Script {
   readonly mayGrant: boolean;
   /** Grants only what it frees. With one more argument, it grants nothing. */
   readonly frees?: boolean | undefined;
+  /** The command that is sent in its place, with its keys alone. It does the same, and costs Redis less. */
+  readonly sentAs?: 'get' | undefined;
 }
 
 /** The properties of a script beside its text, and the outcomes that count only once replicas have them. */
-export interface ScriptFlags<T> extends Pick<Script, 'frees'> {
+export interface ScriptFlags<T> extends Pick<Script, 'frees' | 'sentAs'> {
   /** Used only with the option `durability`. */
   readonly durable?: DurableOutcome<T> | undefined;
 }
@@ -62,8 +64,8 @@ export function defineScript<T>(name: keyof typeof SCRIPT_TEXTS, flags: ScriptFl
 export function defineScript<T>(name: keyof typeof SCRIPT_TEXTS, flags: ScriptFlags<T> = {}): FlaggedScript<T> {
   const lua = SCRIPT_TEXTS[name];
   // Every command reads these objects: with all properties present, they have one shape.
-  const { frees, durable } = flags;
-  return { ...scriptOf(name, lua), frees, durable };
+  const { frees, sentAs, durable } = flags;
+  return { ...scriptOf(name, lua), frees, sentAs, durable };
 }
 
 /** A script that is not in lua/. */

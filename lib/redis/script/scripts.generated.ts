@@ -786,6 +786,16 @@ end
 return to
 `;
 
+// features/once/redis/lua/claim-result.lua
+const claimResultScript = `
+-- Another program's key of another type counts as none, and is replaced.
+local kept = redis.pcall('GET', KEYS[4])
+if type(kept) == 'string' and string.find(kept, '^[=-]') and redis.sha1hex(kept) ~= ARGV[3] then
+  return { 'kept', kept }
+end
+return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], 'exclusive', ARGV[2], '', 0, ARGV[4])
+`;
+
 // features/jobs/redis/lua/include/claim-text.lua
 const claimText = `
 local function readClaim(claim)
@@ -1235,6 +1245,15 @@ grantWaiting(KEYS[1], KEYS[2], not ARGV[2] and KEYS[3], lock)
 return passedOn(1)
 `;
 
+// features/once/redis/lua/forget-result.lua
+const forgetResultScript = `
+-- First: without memory to spare, Redis lets a script begin with a deletion only.
+redis.call('DEL', KEYS[2])
+local owner = readHolder(KEYS[1])
+if owner and owner ~= '' then redis.call('SET', KEYS[2], '!' .. redis.sha1hex(owner), 'PX', ARGV[1]) end
+return 1
+`;
+
 // features/fence/redis/lua/guard.lua
 const guardScript = `
 local newest = redis.call('GET', KEYS[1])
@@ -1331,6 +1350,21 @@ elseif holder then
 end
 local head = string.format('%.9s %d %.0f', lines[1] and mode or '', #lines, now)
 return { ttl, total, head .. '\\n' .. table.concat(lines, '\\n'), waiters }
+`;
+
+// features/once/redis/lua/keep-result.lua
+const keepResultScript = `
+local owner, ttlMs, result = ARGV[1], ARGV[2], ARGV[3]
+-- First: without memory to spare, Redis lets a script begin with a deletion only.
+local held = releaseLock(KEYS[1], KEYS[2], not ARGV[4] and KEYS[3], owner)
+if held == 1 then
+  if redis.pcall('GET', KEYS[4]) == '!' .. redis.sha1hex(owner) then
+    redis.call('DEL', KEYS[4])
+  else
+    redis.call('SET', KEYS[4], result, 'PX', ttlMs)
+  end
+end
+return passedOn(held)
 `;
 
 // redis/lua/keep.lua
@@ -1748,6 +1782,11 @@ else
   writeHolder(KEYS[1], { owner = owner, token = ARGV[2], mode = mode, about = about, depth = depth })
 end
 return 1
+`;
+
+// features/once/redis/lua/read-result.lua
+const readResultScript = `
+return redis.call('GET', KEYS[1])
 `;
 
 // redis/lua/read-roll.lua
@@ -2196,15 +2235,18 @@ export const SCRIPT_TEXTS = {
   answerRoll: [answerRollScript].join('\n'),
   callRoll: [clock, callRollScript].join('\n'),
   changeRequest: [changeRequestScript].join('\n'),
+  claimResult: [clock, fence, take, holder, members, admission, queue, granting, lease, holderRenewal, anyLock, member, renewal, resizing, joining, acquiring, claimResultScript].join('\n'),
   claimTick: [clock, fence, holder, lease, holderRenewal, members, anyLock, claimText, take, tickDue, jobRecord, jobInstances, jobPause, jobRuns, jobUnbegun, claimTickScript].join('\n'),
   downgrade: [clock, fence, take, holder, members, admission, queue, granting, passedOn, member, renewal, downgradeScript].join('\n'),
   endRun: [clock, fence, take, holder, members, admission, queue, granting, releasing, passedOn, jobRuns, endRunScript].join('\n'),
   exchangeClaim: [clock, tickDue, exchangeClaimScript].join('\n'),
   finishTick: [claimText, jobRuns, jobUnbegun, finishTickScript].join('\n'),
   forceRelease: [clock, fence, take, holder, members, admission, queue, granting, passedOn, forceReleaseScript].join('\n'),
+  forgetResult: [clock, holder, forgetResultScript].join('\n'),
   guard: [guardScript].join('\n'),
   indexJobs: [clock, indexJobsScript].join('\n'),
   inspect: [clock, holder, lease, inspectScript].join('\n'),
+  keepResult: [clock, fence, take, holder, members, admission, queue, granting, releasing, passedOn, keepResultScript].join('\n'),
   keep: [clock, queue, holder, admission, lease, keepScript].join('\n'),
   label: [clock, holder, member, holderRenewal, labelScript].join('\n'),
   lookJobs: [clock, holder, lookJobsScript].join('\n'),
@@ -2216,6 +2258,7 @@ export const SCRIPT_TEXTS = {
   probe: [probeScript].join('\n'),
   quarantine: [quarantineScript].join('\n'),
   raiseToken: [clock, holder, member, holderRenewal, raiseTokenScript].join('\n'),
+  readResult: [readResultScript].join('\n'),
   readRoll: [readRollScript].join('\n'),
   registerJob: [clock, jobRecord, jobInstances, registerJobScript].join('\n'),
   release: [releaseScript, clock, releaseScript2, fence, take, holder, members, admission, queue, granting, releasing, passedOn, releaseScript3].join('\n'),

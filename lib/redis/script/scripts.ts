@@ -1,5 +1,6 @@
 import type { AcquireReply, RotateReply } from '../../kernel/store/lock-store.js';
 import type { TickReply } from '../../features/jobs/core/job-claims.js';
+import type { ClaimedResult } from '../../features/once/core/result-store.js';
 import { defineScript, type DurableOutcome } from './script.js';
 
 // Each script is a file in lua/. The comment at its top lists its KEYS, ARGV and replies.
@@ -81,6 +82,15 @@ export const PAUSE_JOB = defineScript<unknown>('pauseJob', { durable: { isNeeded
 export const EXCHANGE_CLAIM = defineScript('exchangeClaim');
 
 export const MARK_DONE = defineScript('markDone');
+
+export const READ_RESULT = defineScript<unknown>('readResult', { sentAs: 'get' });
+export const CLAIM_RESULT = defineScript<ClaimedResult>('claimResult', {
+  durable: { isNeeded: ({ status }) => status === 'granted' },
+});
+/** Without the result, the work would run again. */
+export const KEEP_RESULT = defineScript<boolean>('keepResult', { frees: true, durable: IF_DONE });
+/** A result that was forgotten must not come back. */
+export const FORGET_RESULT = defineScript<unknown>('forgetResult', { durable: { isNeeded: () => true } });
 
 /** They are for people to read, and nothing is granted or refused because of them. */
 export const ANSWER_ROLL = defineScript('answerRoll');

@@ -15,6 +15,8 @@ export type Verb =
   | 'job'
   /** A roll call, a reply to it, or a read of the replies. */
   | 'roll'
+  /** A look for a kept result of `once`, or its end. */
+  | 'result'
   /** A message: a waiter has been granted the resource, or the resource is free. */
   | 'grant';
 

@@ -1,4 +1,5 @@
 import type { JobStore } from '../../features/jobs/core/job-store.js';
+import type { ResultStore } from '../../features/once/core/result-store.js';
 import type { KeepReply, KeptPlace, LockOwner, LockStore } from '../../kernel/store/lock-store.js';
 import type { LockStores } from '../../kernel/lock-stores.js';
 import { LockStoreError } from '../../kernel/store/store-error.js';
@@ -56,11 +57,12 @@ export class TestInstance implements CommandPath {
     random: Random,
   ) {
     this.clock = new InstanceClock(fleet.clock);
-    const { locks, jobs } = memoryStores({ instanceId, server });
+    const { locks, jobs, results } = memoryStores({ instanceId, server });
     this.#inner = locks;
     this.stores = {
       locks: new TestLockStore(locks, this),
       jobs: throughPath(jobs, OF_JOBS, this),
+      results: throughPath(results, OF_RESULTS, this),
       clock: this.clock,
       random,
     };
@@ -161,6 +163,17 @@ const OF_JOBS: Describe<JobStore, Exclude<keyof JobStore, 'refusal'>> = {
   list: () => ofJob(''),
 };
 
+const by = ({ resource, id: owner }: Pick<LockOwner, 'resource' | 'id'>) => ({ resource, owner });
+const about = (resource: string) => ({ resource });
+
+const OF_RESULTS: Describe<ResultStore, keyof ResultStore> = {
+  read: (resource) => ({ verb: 'result', resource }),
+  claim: (owner, leaseMs) => ({ verb: 'acquire', ...by(owner), leaseMs }),
+  // It releases the lock.
+  keep: (owner) => ({ verb: 'release', ...by(owner) }),
+  forget: (resource) => ({ verb: 'result', resource }),
+};
+
 /** The clock of a fleet for one of its lock services. */
 class InstanceClock implements Clock {
   /** Set when the application closes: it must not wait for a time that does not advance. */
@@ -181,9 +194,6 @@ class InstanceClock implements Clock {
     return clock.setTimer(callback, delayMs, options);
   }
 }
-
-const by = ({ resource, id: owner }: Pick<LockOwner, 'resource' | 'id'>) => ({ resource, owner });
-const about = (resource: string) => ({ resource });
 
 /** Descriptions of the commands, from their arguments. */
 const TOLD: Describe<LockStore, LockCommand> = {

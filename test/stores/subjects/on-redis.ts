@@ -2,13 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { RedisConnectionOption } from '../../../lib/redis/connection/connection-options.js';
 import type { Durability } from '../../../lib/redis/durability/durable-connection.js';
+import { RedisResultStore } from '../../../lib/features/once/redis/redis-result-store.js';
 import { RedisJobStore } from '../../../lib/features/jobs/redis/redis-job-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
 import * as scripts from '../../../lib/redis/script/scripts.js';
 import { describeStoreModel } from '../histories/store-model.contract.js';
 import type { ContractRunner, StoreSubject } from '../../contract/subject.js';
 import { LONG_MS } from '../../contract/requests.js';
-import { describeJobStore, describeLockStore } from '../../contract/describe-stores.js';
+import { describeJobStore, describeLockStore, describeResultStore } from '../../contract/describe-stores.js';
 import { runs } from '../../support/simulation/runs.js';
 
 /** A Redis that the contract is tried on, or several that stand for one. */
@@ -69,6 +70,7 @@ export function useSubjectsOn(
         return {
           locks: store,
           jobs: new RedisJobStore(store),
+          results: new RedisResultStore(store),
         };
       },
       async kill(instanceId) {
@@ -119,6 +121,8 @@ export function describeOnRedis(
   });
 
   describe('the Redis job store', () => describeJobStore(runner, onRedis));
+
+  describe('the Redis store of results', () => describeResultStore(runner, onRedis));
 
   it('has run every script of these stores: another way to a server may refuse the keys of any', () => {
     const all = Object.values(scripts).map(({ name }) => name);

@@ -15,6 +15,7 @@ const REQUEST = `${LOCK}:request:x`;
 const INSTANCES = `${LOCK}:instances`;
 const JOBS = 'lock:jobs';
 const DONE = `${LOCK}:done:v1`;
+const RESULT = `${LOCK}:result`;
 const ROLL = 'lock:roll';
 const ANSWERS = `${ROLL}:nonce`;
 /** All of them; the queue, which has the most parts, twice. */
@@ -32,6 +33,7 @@ const KEYS = [
   INSTANCES,
   JOBS,
   DONE,
+  RESULT,
   ROLL,
   ANSWERS,
 ];
@@ -208,6 +210,14 @@ export class HostileKeys {
           [...lock, RUNS, RECORD],
           [owner, this.any([32, 64]), this.any(['ok', 'error', 'lost', 'none']), '- - -'],
         ];
+      case 'READ_RESULT':
+        return [[RESULT], []];
+      case 'CLAIM_RESULT':
+        return [[...lock, RESULT], [owner, lease, '', ...label]];
+      case 'KEEP_RESULT':
+        return [[...lock, RESULT], [owner, 1_000, '=1']];
+      case 'FORGET_RESULT':
+        return [[LOCK, RESULT], [1_000]];
       case 'NOTE_MISSED':
         return [
           [LAST, RUNS, RECORD, PAUSE, INSTANCES],

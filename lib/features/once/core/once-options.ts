@@ -1,0 +1,134 @@
+import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
+import {
+  fillLockOptions,
+  LOCK_OPTIONS,
+  type LockOptions,
+  type OnLost,
+  type ResolvedDefaults,
+  type ResolvedLockOptions,
+} from '../../../kernel/api/lock-options.js';
+import {
+  atLeast,
+  callback,
+  checkIsObject,
+  milliseconds,
+  type OptionsOf,
+  OptionTable,
+  pick,
+} from '../../../kernel/api/validation.js';
+
+const MAX_TTL_MS = 365 * 24 * 60 * 60 * 1_000;
+/** What Redis stores in one value at most is 512 MB. A value of that size would block it for seconds. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/** Options of `locks.once()`. `T` is the result of the work. */
+export interface OnceOptions<T = unknown> extends Pick<
+  LockOptions,
+  'waitMs' | 'leaseMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'onLost' | 'signal' | 'group' | 'label' | 'warnAfterMs'
+> {
+  /**
+   * The time for which calls get this result, from the end of the work. Redis keeps it, and no process does.
+   *
+   * @allowed 1 ms to 365 days
+   */
+  resultTtlMs: number;
+  /**
+   * Time to wait for the call that does the work. 0 waits for none: the call returns the kept result, does the work if
+   * no other call does, and otherwise fails with `LockBusyError`.
+   *
+   * @allowed 0 ms and more, or `Infinity`
+   * @default the module's
+   */
+  waitMs?: number;
+  /**
+   * The largest result that is kept, as text. A larger one is returned to its caller and to the calls that wait in the
+   * same process, is not kept, and is logged once.
+   *
+   * @allowed 1 to 16777216 bytes
+   * @default 65536
+   */
+  maxBytes?: number;
+  /**
+   * Makes the result a text to keep. Pass `parse` with it. It isn't called for `undefined`.
+   *
+   * @allowed a function that returns a string
+   * @default `JSON.stringify`
+   */
+  serialize?: (result: T) => string;
+  /**
+   * Makes the text a result again, for each call. A text for which it throws counts as no result.
+   *
+   * @allowed a function
+   * @default `JSON.parse`
+   */
+  parse?: (text: string) => T;
+}
+
+/** The options of `once` that are those of a lock, with their checks. */
+const OF_LOCK = pick(
+  LOCK_OPTIONS.options,
+  'waitMs',
+  'leaseMs',
+  'maxHoldMs',
+  'attemptTimeoutMs',
+  'onLost',
+  'signal',
+  'group',
+  'label',
+  'warnAfterMs',
+);
+
+export const ONCE_OPTIONS = new OptionTable({
+  ...OF_LOCK,
+  resultTtlMs: milliseconds(1, MAX_TTL_MS).required(),
+  maxBytes: atLeast(1, 'bytes', MAX_BYTES).default(64 * 1024),
+  serialize: callback<(result: never) => string>(),
+  parse: callback<(text: string) => never>(),
+} satisfies OptionsOf<OnceOptions<never>>);
+
+/** The options of one call, with the defaults filled in. */
+export interface ResolvedOnce {
+  readonly lock: ResolvedLockOptions;
+  readonly onLost: OnLost;
+  readonly resultTtlMs: number;
+  readonly maxBytes: number;
+  readonly serialize: (result: unknown) => string;
+  readonly parse: (text: string) => unknown;
+}
+
+/** @throws InvalidLockOptionsError if an option is invalid, or one of `serialize` and `parse` is missing */
+export function checkOnceOptions(where: string, options: OnceOptions): void {
+  checkIsObject(where, options);
+  ONCE_OPTIONS.check(where, options);
+  const { serialize, parse } = options;
+  if ((serialize === undefined) === (parse === undefined)) return;
+  const missing = serialize === undefined ? 'serialize' : 'parse';
+  throw new InvalidLockOptionsError(
+    `${where} need both serialize and parse, or neither: ${missing} is missing, and JSON does not fit the other one.`,
+    missing,
+  );
+}
+
+/** Fills in the defaults of checked options. */
+export function fillOnceOptions(options: OnceOptions, defaults: ResolvedDefaults): ResolvedOnce {
+  const {
+    resultTtlMs,
+    maxBytes = ONCE_OPTIONS.defaults.maxBytes,
+    serialize = JSON.stringify,
+    parse = JSON.parse,
+    onLost = ONCE_OPTIONS.defaults.onLost,
+    ...lock
+  } = options;
+  const { watchdog, backgroundRelease } = FOR_RESULTS;
+  return {
+    lock: { ...fillLockOptions(lock, defaults), watchdog, backgroundRelease },
+    onLost,
+    resultTtlMs,
+    maxBytes,
+    serialize,
+    parse,
+  };
+}
+
+/** A call resolves when its result is kept. The lease lasts as long as the work. */
+const FOR_RESULTS = { watchdog: true, backgroundRelease: false } as const;

@@ -25,6 +25,7 @@ export {
   type LeaderOnlyMethodDecorator,
   type LeaderOnlyOptions,
 } from './features/leader/nest/leader-only.decorator.js';
+export { Once, type OnceDecoratorOptions } from './features/once/nest/once.decorator.js';
 export type { LockedMethodDecorator } from './nest/decorators/method-types.js';
 export type { LockDecoratorOptions, SemaphoreDecoratorOptions } from './nest/decorators/lock-plan.js';
 
@@ -48,6 +49,7 @@ export { typeormTransactional } from './features/transactions/nest/typeorm-trans
 
 // Semaphores, leadership and singleton jobs
 export type { Semaphore } from './kernel/semaphore/semaphore.js';
+export type { OnceOptions } from './features/once/core/once-options.js';
 export type { PermitOptions, SemaphoreOptions } from './kernel/semaphore/semaphore-options.js';
 export type { CampaignOptions, Leadership, Term } from './features/leader/core/leadership.js';
 export type { SingletonRun, SingletonRunOptions } from './features/jobs/core/singleton-run-options.js';

@@ -17,6 +17,7 @@ import type { LockOptions } from '../kernel/api/lock-options.js';
 import type { LockState } from '../kernel/store/lock-state.js';
 import type { ResourceNames } from '../kernel/api/resource.js';
 import type { SingletonRunOptions, SingletonWork } from '../features/jobs/core/singleton-run-options.js';
+import type { OnceOptions } from '../features/once/core/once-options.js';
 import type { WaitUntilFreeOptions } from '../features/watch/core/lock-watches.js';
 import { LockModuleMissingError } from '../kernel/api/errors.js';
 import { checkFunction } from '../kernel/api/validation.js';
@@ -140,6 +141,50 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    */
   waitUntilFree(resource: string, options?: WaitUntilFreeOptions): Promise<void> {
     return this.#parts.client.watches.waitUntilFree(resource, options);
+  }
+
+  /**
+   * **Not exactly-once: the work may run again after a crash**, or if its result expires, is evicted by Redis or lost in
+   * a failover.
+   *
+   * Does the work once in the fleet, and gives its result to every call with this key until `resultTtlMs` has passed.
+   * Calls that come while it runs wait for it. A later call costs one `GET`. If the work throws, nothing is kept: the
+   * calls that wait in this process get the same error, and another process runs the work again. If its process dies,
+   * the next one that waits runs it, within a lease.
+   *
+   * ```ts
+   * const report = await locks.once('report:7', { resultTtlMs: 60_000 }, () => build(7));
+   * ```
+   *
+   * The result is kept as JSON, and each call gets it as parsed, also the one that did the work: a `Date` is a string
+   * for all of them. Its lock is `once:<key>`.
+   *
+   * @param key one name. What the result depends on has to be in it, such as the tenant
+   * @throws the error of the work, when this call did it, or waited for another one of this process
+   * @throws LockBusyError when another call does the work and `waitMs` is 0
+   * @throws LockTimeoutError when another call still does the work after `waitMs`
+   * @throws LeaseLostError if the lease is lost before the work ends; `value` is its result, which is not kept. With
+   *   `onLost: 'ignore'`, the call resolves to that instead
+   * @throws LockReentryError when the work of a key calls `once` with that key
+   * @throws LockUnavailableError when Redis cannot be reached within `unavailableMs`, or refuses
+   * @throws LockAbortedError when `signal` aborts
+   * @throws LockShutdownError when the application shuts down
+   * @throws InvalidLockOptionsError when an option or the key is invalid, when the result is no JSON, and on a quorum
+   */
+  once<T>(key: string, options: OnceOptions<T>, work: LockedWork<T>): Promise<T> {
+    return this.#parts.once.run(key, options, work);
+  }
+
+  /**
+   * Deletes the result that {@link once} keeps for a key, so that the next call does the work. If the work runs now, its
+   * result goes to the calls that wait for it, and is not kept: a later call never gets a result of work that began
+   * before.
+   *
+   * @throws LockUnavailableError when Redis cannot be reached, or refuses
+   * @throws InvalidLockOptionsError when the key is invalid, and on a quorum
+   */
+  forget(key: string): Promise<void> {
+    return this.#parts.once.forget(key);
   }
 
   /**

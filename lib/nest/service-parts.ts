@@ -1,6 +1,7 @@
 import type { TransactionHooks } from '../kernel/api/transactions.js';
 import type { Groups } from '../kernel/events/observers.js';
 import type { JobRecords } from '../features/jobs/core/job-records.js';
+import type { OnceCalls } from '../features/once/core/once-calls.js';
 import type { MissedTicks } from '../features/jobs/core/missed-ticks.js';
 import type { LockClient } from '../kernel/lock-client.js';
 import type { SingletonRuns } from '../features/jobs/core/singleton-runs.js';
@@ -37,6 +38,7 @@ export interface TestPlace {
 export interface ForwardedTo {
   client: LockClient;
   singletonRuns: SingletonRuns;
+  once: Pick<OnceCalls, 'run' | 'forget' | 'assertSupported'>;
 }
 
 /** The parts of one lock service: the decorators and the explorers find them by the service. */

@@ -144,7 +144,7 @@ export function readLockPlan<A extends readonly unknown[]>(
   const plan = readCommon({ ...rest, onBusy, service }, where);
   const mode = fixedMode && { mode: fixedMode };
   const lock: LockOptions = { ...rest, ...mode, ...cancels, ...waitOf(plan.onBusy, rest), group: plan.group };
-  const resources = readKey(key, where, checkResources);
+  const resources = readKey<A>(key, `the lock of ${where}`, where, checkResources);
   const fixed = typeof key === 'function' ? undefined : { fixed: checkResources(key, where) };
   if (isNewestFirst(lock)) checkNewestFirst(lock, fixed?.fixed.length);
   const lockOptions = fixedOptions(lock);
@@ -200,7 +200,7 @@ export function readSemaphorePlan<A extends readonly unknown[]>(
     ...plan,
     mode: 'semaphore',
     permits: { count, total },
-    resources: readKey(key, where, (name, source) => [checkOwnResource(name, source)]),
+    resources: readKey<A>(key, `the lock of ${where}`, where, (name, source) => [checkOwnResource(name, source)]),
     using: (service, [resource], work, signal) =>
       service
         .semaphore(resource!, { permits: total })
@@ -238,16 +238,16 @@ function waitOf(onBusy: AnyOnBusy, { waitMs, retry }: LockOptions): Pick<LockOpt
 /**
  * Reads the key option. Fixed names are checked now, names from a key function at each call.
  *
- * @param where the decorated method, for messages
+ * @param source what the key is for, and the decorated method, for messages
  * @param check returns the names, or throws InvalidLockOptionsError
  * @returns a function that returns the names for a call
  */
-function readKey<A extends readonly unknown[]>(
+export function readKey<A extends readonly unknown[]>(
   key: unknown,
+  source: string,
   where: string,
   check: (given: unknown, source: string) => readonly string[],
 ): LockPlan<A>['resources'] {
-  const source = `the lock of ${where}`;
   if (key === undefined) {
     throw new InvalidLockOptionsError(
       `key is missing in ${source}: it names the resource to lock. Write key: 'reports', or a function of the ` +

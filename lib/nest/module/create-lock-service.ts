@@ -1,5 +1,7 @@
 import { LockClient } from '../../kernel/lock-client.js';
+import { OnceCalls } from '../../features/once/core/once-calls.js';
 import { CampaignLog } from '../../features/leader/nest/campaign-log.js';
+import { OnceLog } from '../../features/once/nest/once-log.js';
 import { loggerOf } from '../log/logger-of.js';
 import { hintAtShutdownHooks, StartLog } from '../log/start-log.js';
 import { LockEventLog } from '../log/lock-event-log.js';
@@ -23,7 +25,7 @@ export async function createLockService(
   const { group, labelGroups, suspiciousNames, telemetry, contention } = options;
   const logger = loggerOf(name);
   const warn = (line: string): void => logger.warn(line);
-  const { locks: store, jobs, clock, random } = stores;
+  const { locks: store, jobs, results, clock, random } = stores;
   const events = new LockEventLog(name, clock);
   const all = [...telemetry, { start: () => () => events.close() }];
   const client = new LockClient({
@@ -44,6 +46,7 @@ export async function createLockService(
   events.listenTo(client.observers, client.closing, () => client.countWaiting());
   for (const observer of observers) client.observers.add(observer);
   const campaigns = new CampaignLog(client, name);
+  new OnceLog(client.observers, name);
   const isInMemory = place !== undefined || options.connection() === IN_MEMORY;
   const drainMs = place ? 0 : options.drainMs;
   const started = (): void => {
@@ -54,6 +57,7 @@ export async function createLockService(
   const service = new RedisLockService({
     client,
     singletonRuns: client.jobs.runs(jobs),
+    once: new OnceCalls(client.deps, client.leases, client.watches, results, suspiciousNames),
     drainMs,
     onStarted: started,
     clock,

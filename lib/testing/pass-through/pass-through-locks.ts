@@ -7,6 +7,8 @@ import {
 import { type OptionsOf, OptionTable, pick } from '../../kernel/api/validation.js';
 import { LockClient } from '../../kernel/lock-client.js';
 import type { LockClientOptions } from '../../kernel/wire.js';
+import { OnceCalls } from '../../features/once/core/once-calls.js';
+import type { ResultStore } from '../../features/once/core/result-store.js';
 import { type JobClaims, withoutRecords } from '../../features/jobs/core/job-store.js';
 import {
   EXTRA_OPTIONS,
@@ -71,6 +73,7 @@ const PASS_THROUGH_OPTIONS = new OptionTable({
  * - No lease ends before its release. Fencing tokens grow.
  * - `assertLocked()` and `currentOrThrow()` succeed, even outside of any lock.
  * - `campaign()` leads at once, and `runSingleton()` runs the work.
+ * - Each call of `once()` runs its work: no result is kept, and no call shares one.
  * - `inspect()` and `list()` show the current holders. If several would exclude each other, they show the first one.
  *
  * It has no timers and no connections, so it needs no shutdown.
@@ -95,9 +98,23 @@ export function passThroughLocks(given: PassThroughOptions = {}): RedisLockServi
     },
     end: async () => true,
   };
+  // Keeps no result, so each call runs its work.
+  const results: ResultStore = {
+    read: async () => undefined,
+    claim: async (owner, leaseMs) => ({ status: 'granted', fencingToken: server.grant(owner, leaseMs) }),
+    keep: (owner) => client.deps.store.release(owner),
+    forget: async () => {},
+  };
+  // Calls with one key would share the run of the first one.
+  const once = () => new OnceCalls(client.deps, client.leases, client.watches, results, options.suspiciousNames);
   return new RedisLockService({
     client,
     singletonRuns: client.jobs.runs(withoutRecords('such locks remember no jobs', claims)),
+    once: {
+      run: (...call) => once().run(...call),
+      forget: (key) => once().forget(key),
+      assertSupported: (where) => once().assertSupported(where),
+    },
     drainMs: 0,
     transactions,
   });

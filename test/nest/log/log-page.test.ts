@@ -10,9 +10,10 @@ function sections(): Set<string> {
 }
 
 describe('the page on the log', () => {
-  const room = new URL('lib/nest/log/', ROOT);
-  const namedHere = readdirSync(room).flatMap((file) => {
-    const code = readFileSync(new URL(file, room), 'utf8');
+  const rooms = ['lib/nest/log/', 'lib/features/once/nest/'].map((room) => new URL(room, ROOT));
+  const files = rooms.flatMap((room) => readdirSync(room).map((file) => new URL(file, room)));
+  const namedHere = files.flatMap((file) => {
+    const code = readFileSync(file, 'utf8');
     return [...code.matchAll(/\bsee\('([^']+)'\)/g)].map(([, section]) => section!);
   });
   // lib/redis knows no log: it passes the section on.

@@ -1,7 +1,7 @@
 /** What stands before each mistake. */
 export const IMPORTS = `
 import { of } from 'rxjs';
-import { DistributedLock, DistributedSemaphore, LeaderOnly, LockHandler, ReadLock, RedisLockModule, type RedisLockService, WriteLock } from 'nestjs-redis-lock';
+import { DistributedLock, DistributedSemaphore, LeaderOnly, LockHandler, Once, ReadLock, RedisLockModule, type RedisLockService, WriteLock } from 'nestjs-redis-lock';
 import { SingletonCron, SingletonInterval, SingletonTimeout } from 'nestjs-redis-lock/schedule';
 declare const locks: RedisLockService;
 declare const config: { url: string };
@@ -171,7 +171,33 @@ export const MISTAKES: readonly (readonly [mistake: string, text: string, at: st
       `@DistributedSemaphore({ key: 'x', permits: 3, onBusy: () => 42 }) async name(): Promise<string> { return ''; }`,
     ),
     'DistributedSemaphore',
-    "Decorator function return type 'Mistake<\"onBusy returns another type than the method\">' is not assignable to type 'void | TypedPropertyDescriptor<() => Promise<string>>'.",
+    "Decorator function return type 'Mistake<\"onBusy or parse returns another type than the method\">' is not assignable to type 'void | TypedPropertyDescriptor<() => Promise<string>>'.",
+  ],
+  [
+    'a parse function that returns another type',
+    method(
+      `@Once({ key: 'x', resultTtlMs: 1, serialize: (n: number) => '', parse: () => 42 }) async name(): Promise<string> { return ''; }`,
+    ),
+    'Once',
+    "Decorator function return type 'Mistake<\"onBusy or parse returns another type than the method\">' is not assignable to type 'void | TypedPropertyDescriptor<() => Promise<string>>'.",
+  ],
+  [
+    'a result that is kept of a method that is not async',
+    method(`@Once({ key: 'x', resultTtlMs: 1 }) count() { return 1; }`),
+    'Once',
+    "Decorator function return type 'Mistake<\"The method must be async\">' is not assignable to type 'void | TypedPropertyDescriptor<() => number>'.",
+  ],
+  [
+    'a key function of a result with another parameter',
+    method(`@Once({ key: (id: number) => \`report:\${id}\`, resultTtlMs: 1 }) async report(id: string) { return id; }`),
+    'Once',
+    "Decorator function return type 'Mistake<\"The parameters of the key function must be those of the method\">' is not assignable to type 'void | TypedPropertyDescriptor<(id: string) => Promise<string>>'.",
+  ],
+  [
+    'a result without a TTL',
+    method(`@Once({ key: 'x' }) async report() { return 1; }`),
+    '',
+    "Argument of type '{ key: string; }' is not assignable to parameter of type 'OnceDecoratorOptions<[], never>'.\n  Property 'resultTtlMs' is missing in type '{ key: string; }' but required in type 'OnceDecoratorOptions<[], never>'.",
   ],
   [
     'a fallback with another parameter',

@@ -25,6 +25,8 @@ describe('what the compiler says first of a mistake', () => {
 });
 
 describe('what an editor shows', () => {
+  const onceMethod = "@^Once({ key: 'a', resultTtlMs: 1 }) async run() {}";
+  const onceCall = "async run() { return locks.^once('a', { resultTtlMs: 1 }, () => 1); }";
   const shown = [
     // A line that begins with @ ends the text of a hover, also in a block of code.
     ['DistributedLock', "@^DistributedLock('a') async run() {}", "@DistributedLock('reports')"],
@@ -32,6 +34,7 @@ describe('what an editor shows', () => {
     ['WriteLock', "@^WriteLock('a') async run() {}", "@WriteLock('price-list')"],
     ['DistributedSemaphore', "@^DistributedSemaphore({ key: 'a', permits: 1 }) async run() {}", 'permits: 3 }'],
     ['LockHandler', "@^LockHandler('a') async run() {}", "@LockHandler({ key: 'exports', permits: 3 })"],
+    ['Once', onceMethod, 'resultTtlMs: 60_000 })'],
     ['LeaderOnly', "@^LeaderOnly('a') async run() {}", "@LeaderOnly('mailer')"],
     ['SingletonCron', "@^SingletonCron('* * * * *') async run() {}", '@SingletonCron(CronExpression'],
     ['SingletonInterval', '@^SingletonInterval(1_000) async run() {}', '@SingletonInterval(30_000)'],
@@ -49,7 +52,7 @@ describe('what an editor shows', () => {
   const forRoot = 'readonly m = RedisLockModule.^forRoot({ connection: "memory:" });';
 
   /** `^` stands before the word that the user points to. */
-  const marked = [forRoot, ...[...shown, ...parameters, ...options].map(([, text]) => text)];
+  const marked = [forRoot, onceCall, ...[...shown, ...parameters, ...options].map(([, text]) => text)];
   const files = new Map(
     marked.map((text, index) => [text, { name: `hover-${index}.ts`, text: IMPORTS + method(text) }]),
   );
@@ -69,6 +72,10 @@ describe('what an editor shows', () => {
     expect(hover.text).toContain(example);
     expect(Object.keys(hover.tags)).not.toContain(name);
     expect((hover.text.match(/```/g) ?? []).length % 2).toBe(0);
+  });
+
+  it.each([onceMethod, onceCall])('of once: first that the work may run again, %s', (text) => {
+    expect(hoverIn(text).text).toMatch(/^\*\*Not exactly-once: the (method|work) may run again after a crash\*\*/);
   });
 
   it.each(parameters)('of @%s: what its parameter is', (_, text) => {

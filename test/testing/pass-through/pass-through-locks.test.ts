@@ -29,6 +29,8 @@ const CALLS: Record<keyof RedisLockService, (locks: RedisLockService) => unknown
   tryAcquire: async (locks) => (await locks.tryAcquire('a'))?.isHeld(),
   using: (locks) => locks.using(['b', 'a'], { mode: 'reentrant' }, (lease) => lease.isHeld()),
   tryUsing: async (locks) => (await locks.tryUsing('a', () => true)).ran,
+  once: (locks) => locks.once('a', { resultTtlMs: 1_000 }, (lease) => lease.isHeld()),
+  forget: async (locks) => (await locks.forget('a')) === undefined,
   waitUntilFree: async (locks) => (await locks.acquire('a')) && (await locks.waitUntilFree('a')) === undefined,
   current: (locks) => locks.using('a', () => locks.current('a')?.isHeld()),
   currentOrThrow: (locks) => locks.currentOrThrow('a').isHeld() && locks.currentOrThrow().isHeld(),
@@ -95,6 +97,15 @@ describe('passThroughLocks', () => {
     await leases[4]!.downgrade();
     await locks.waitUntilFree('a');
     await Promise.all(leases.map((lease) => lease.release()));
+    expect(await locks.list()).toEqual([]);
+  });
+
+  it('runs the work of each call of once, also of two at once and after a result', async () => {
+    const locks = passThroughLocks();
+    let runs = 0;
+    const call = () => locks.once('a', { resultTtlMs: 60_000 }, async () => ++runs);
+    expect(await Promise.all([call(), call()])).toEqual([1, 2]);
+    expect(await call()).toBe(3);
     expect(await locks.list()).toEqual([]);
   });
 

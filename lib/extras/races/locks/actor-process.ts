@@ -1,3 +1,4 @@
+import { OnceCalls } from '../../../features/once/core/once-calls.js';
 import { LockClient } from '../../../kernel/lock-client.js';
 import type { LockClientOptions } from '../../../kernel/wire.js';
 import { inRootContext } from '../../../kernel/util/async-contexts.js';
@@ -26,6 +27,7 @@ const VERB_TEXT: Partial<Record<Verb, string>> = {
   forceRelease: 'force-releases',
   watch: 'watches',
   job: 'asks for the job',
+  result: 'looks for the result of',
 };
 
 /** Commands that change nothing. */
@@ -61,10 +63,12 @@ export class ActorProcess {
     const surroundings = { clock: this.clock, isDown: false, sent: () => {}, left: () => {} };
     this.#instance = new TestInstance(name, service, server, surroundings, random);
     this.#instance.gate = this.#gate;
-    const { locks, jobs } = this.#instance.stores;
+    const { locks, jobs, results } = this.#instance.stores;
     this.#client = new LockClient({ ...options, service, store: locks, clock: this.clock, random });
     const singletonRuns = this.#client.jobs.runs(jobs);
-    this.parts = { client: this.#client, singletonRuns };
+    const { deps, leases, watches } = this.#client;
+    const once = new OnceCalls(deps, leases, watches, results, options.suspiciousNames);
+    this.parts = { client: this.#client, singletonRuns, once };
   }
 
   /** Returns its leases, as the server has them. */

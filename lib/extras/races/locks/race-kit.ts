@@ -66,9 +66,9 @@ export class RaceKit implements SteppedTime {
     const [service, options] = found(app, name);
     const { defaults, group, labelGroups, suspiciousNames, transactions } = options;
     const parts = partsOf(service)!;
-    const { client, singletonRuns } = parts;
+    const { client, singletonRuns, once } = parts;
     Object.assign(parts, this.#parts(name, { defaults, group, labelGroups, suspiciousNames, transactions }));
-    this.#undo.push(() => void Object.assign(parts, { client, singletonRuns }));
+    this.#undo.push(() => void Object.assign(parts, { client, singletonRuns, once }));
     return service;
   }
 
@@ -106,6 +106,7 @@ export class RaceKit implements SteppedTime {
     return {
       client: forwarding(first.client, () => own().client),
       singletonRuns: forwarding(first.singletonRuns, () => own().singletonRuns),
+      once: forwarding(first.once, () => own().once),
     };
   }
 

@@ -125,7 +125,10 @@ describe('once', () => {
   });
 
   it('takes serialize and parse for results that are no JSON', async () => {
-    const options = { serialize: (big: bigint) => big.toString(36), parse: (text: string) => BigInt(parseInt(text, 36)) };
+    const options = {
+      serialize: (big: bigint) => big.toString(36),
+      parse: (text: string) => BigInt(parseInt(text, 36)),
+    };
     expect(await a.run(async () => 1_000n, options)).toBe(1_000n);
     expect(await b.run(async () => 0n, options)).toBe(1_000n);
     expect(world.result).toBe('=rs');
@@ -214,7 +217,9 @@ describe('once', () => {
 
     it('keeps no result, and onLost decides what each call gets', async () => {
       const [threw, ignored] = await loseWhileRunning();
-      expect(threw).toMatchObject({ reason: { name: 'LeaseLostError', reason: 'takenOver', workFinished: true, value: 1 } });
+      expect(threw).toMatchObject({
+        reason: { name: 'LeaseLostError', reason: 'takenOver', workFinished: true, value: 1 },
+      });
       expect(ignored).toMatchObject({ value: 1 });
       expect(world.result).toBeUndefined();
     });

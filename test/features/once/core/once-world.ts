@@ -3,7 +3,7 @@ import type { OnceOptions } from '../../../../lib/features/once/core/once-option
 import type { ClaimedResult, ResultStore } from '../../../../lib/features/once/core/result-store.js';
 import { RedisResultStore } from '../../../../lib/features/once/redis/redis-result-store.js';
 import type { LockedWork } from '../../../../lib/kernel/api/lease.js';
-import type { LockClientOptions } from '../../../../lib/kernel/lock-client.js';
+import type { LockClientOptions } from '../../../../lib/kernel/wire.js';
 import type { LockOwner } from '../../../../lib/kernel/store/lock-store.js';
 import { MemoryLockStore } from '../../../../lib/memory/memory-lock-store.js';
 import { type Instance, LockWorld } from '../../../support/world/lock-world.js';

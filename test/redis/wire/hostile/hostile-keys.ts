@@ -213,9 +213,15 @@ export class HostileKeys {
       case 'READ_RESULT':
         return [[RESULT], []];
       case 'CLAIM_RESULT':
-        return [[...lock, RESULT], [owner, lease, '', ...label]];
+        return [
+          [...lock, RESULT],
+          [owner, lease, '', ...label],
+        ];
       case 'KEEP_RESULT':
-        return [[...lock, RESULT], [owner, 1_000, '=1']];
+        return [
+          [...lock, RESULT],
+          [owner, 1_000, '=1'],
+        ];
       case 'FORGET_RESULT':
         return [[LOCK, RESULT], [1_000]];
       case 'NOTE_MISSED':

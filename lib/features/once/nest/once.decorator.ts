@@ -1,0 +1,141 @@
+import { checkOwnResource, groupNamed, onceResource } from '../../../kernel/api/resource.js';
+import { checked, type OptionsOf, OptionTable, without } from '../../../kernel/api/validation.js';
+import { LOCK_SERVICE, readKey } from '../../../nest/decorators/lock-plan.js';
+import type { KeyMistake, LockedMethodDecorator, Mistake } from '../../../nest/decorators/method-types.js';
+import {
+  addLockedMethod,
+  checkIsOnlyArgument,
+  declareLockService,
+  describeMethod,
+  type LockedMethod,
+  lockedMethodsOf,
+  markAsSkipping,
+  mayBeSkipped,
+  wrapMethod,
+} from '../../../nest/decorators/method.js';
+import { refusalOfFirstCall } from '../../../nest/decorators/transaction-order.js';
+import type { RedisLockService } from '../../../nest/redis-lock.service.js';
+import type { Scan } from '../../../nest/scan.js';
+import { partsOf } from '../../../nest/service-parts.js';
+import { checkOnceOptions, ONCE_OPTIONS, type OnceOptions } from '../core/once-options.js';
+
+const DECORATOR = '@Once';
+
+/** What `@Once` takes. `A` is what the key function is called with, and `R` what `parse` returns. */
+export interface OnceDecoratorOptions<A extends readonly unknown[] = [], R = never> extends Omit<
+  OnceOptions<R>,
+  'signal'
+> {
+  /**
+   * The key of the result, or a function that returns it. It gets the method's arguments, with the object as `this`.
+   * Everything that the result depends on has to be in it. The tag ``key`report:${id}` `` rejects a missing id.
+   *
+   * @allowed a name, or a function that returns one
+   */
+  key: string | ((...args: A) => string | Mistake<KeyMistake>);
+  /**
+   * The `service` of the registration to use.
+   *
+   * @allowed text
+   * @default the default one
+   */
+  service?: string;
+}
+
+export const ONCE_DECORATOR_OPTIONS = new OptionTable({
+  key: checked<unknown>(),
+  service: LOCK_SERVICE,
+  ...without(ONCE_OPTIONS.options, 'signal'),
+} satisfies OptionsOf<Omit<OnceDecoratorOptions<never, never>, 'key'> & { key: unknown }>);
+
+type AnyOptions = OnceDecoratorOptions<[], unknown>;
+
+/**
+ * **Not exactly-once: the method may run again after a crash**, or if its result has expired, was evicted by Redis or
+ * lost in a failover.
+ *
+ * Runs the method once in the fleet, and returns its result to every call with this key until `resultTtlMs` has passed.
+ * Calls that come while it runs wait for it. A later call costs one `GET`. See `locks.once()`.
+ *
+ * - ``@Once({ key: (id: string) => key`report:${id}`, resultTtlMs: 60_000 })``
+ *
+ * The result is kept as JSON, and each call gets it as parsed: a `Date` is a string. If the method throws, nothing is
+ * kept, and its error passes through untouched. Inside of the method, the lease is `locks.current()`.
+ *
+ * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the application starts, on a
+ *   quorum; when the method is called, if the key function throws or does not return one valid name
+ * @throws LockModuleMissingError when Nest did not create the object
+ * @throws the other errors of `locks.once()`
+ */
+export function Once<A extends readonly unknown[] = [], R = never>(
+  options: OnceDecoratorOptions<A, R>,
+): LockedMethodDecorator<A, R>;
+export function Once(...given: readonly unknown[]): unknown {
+  checkIsOnlyArgument('Once', given);
+  return onceMethod(given[0] as AnyOptions);
+}
+
+function onceMethod(given: AnyOptions) {
+  return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor): void => {
+    const where = describeMethod(target, propertyKey);
+    const { key, lockService, options } = readOptions(given, where);
+    const keysOf = readKey(key, `the result of ${where}`, where, checkKey);
+    const lockServiceOf = declareLockService(target, lockService);
+    /** Found out at the first call, when all decorators have been applied: `null` if its calls are made. */
+    let refusal: Error | null | undefined;
+    wrapMethod(
+      descriptor,
+      where,
+      (original) =>
+        async function once(this: object, ...args: unknown[]) {
+          const service = lockServiceOf(this, where);
+          const [name] = keysOf(this, args as []);
+          if (refusal === undefined) refusal = refusalOfFirstCall(service, target, method, once) ?? null;
+          if (refusal !== null) throw refusal;
+          const runs = mayBeSkipped(this, target, propertyKey, DECORATOR);
+          return service.once(name!, options, () => {
+            runs();
+            return original.apply(this, args);
+          });
+        },
+    );
+    markAsSkipping(descriptor.value as object, DECORATOR);
+    const method: LockedMethod = {
+      name: propertyKey,
+      where,
+      decorator: DECORATOR,
+      wrapped: descriptor.value as LockedMethod['wrapped'],
+      group: options.group,
+      lockService,
+      mode: 'exclusive',
+      // For a job below a scheduler: the next instance does not run it again as long as the result is kept.
+      onBusy: 'skip',
+      minHoldMs: options.resultTtlMs,
+    };
+    addLockedMethod(target, method);
+  };
+}
+
+/** Checks the options of the decorator, once, when the class is defined. */
+function readOptions(given: AnyOptions, where: string) {
+  ONCE_DECORATOR_OPTIONS.check(`The result of ${where}`, given);
+  const { key, service: lockService, ...options } = given;
+  checkOnceOptions(`The result of ${where}`, options);
+  return { key, lockService, options: { ...options, group: groupNamed(options.group ?? where) } };
+}
+
+function checkKey(name: unknown, source: string): readonly string[] {
+  const key = checkOwnResource(name, source);
+  onceResource(key);
+  return [key];
+}
+
+/** @throws InvalidLockOptionsError if a method has `@Once` and the store keeps no results */
+export function checkOnceMethods(scan: Scan, service: RedisLockService): void {
+  const once = partsOf(service)?.once;
+  for (const prototype of scan.allPrototypes) {
+    for (const { decorator, where } of lockedMethodsOf(prototype).filter(scan.isOurs)) {
+      if (decorator === DECORATOR) once?.assertSupported(`${DECORATOR} of ${where}`);
+    }
+  }
+}

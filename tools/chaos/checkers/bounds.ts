@@ -1,26 +1,26 @@
 import type { FaultSpan } from '../history/history.js';
 import { ANSWER_MS } from '../worker/settings.js';
 
-/** What is late, and what is merely slow. All in milliseconds. */
+/** The bounds between slow and late, in milliseconds. */
 export interface Bounds {
-  /** How much longer than its `waitMs` a call may take, apart from the time its process or Redis was struck. @default 3000 */
+  /** The time that a call may take beyond its `waitMs`, apart from faults of its process or of Redis. @default 3000 */
   readonly overdueMs: number;
-  /** How much longer than a heartbeat a free resource may wait for its next holder. @default 1000 */
+  /** The time that a free resource may wait for its next holder beyond a heartbeat. @default 1000 */
   readonly idleMs: number;
-  /** How long after the deadline a loss may be noticed by a loop that runs. @default 250 */
+  /** The delay after the deadline in which a running event loop must notice a loss. @default 250 */
   readonly lossMs: number;
-  /** How slow an answer of Redis may be though nothing is struck: a call with less time than this may hear nothing. @default 500 */
+  /** The slowest answer of a healthy Redis: a call with less time than this may get none. @default 500 */
   readonly slowMs: number;
   /** For how long a worker waits for an answer at least. @default {@link ANSWER_MS} */
   readonly answerMs: number;
-  /** How far the clock of Redis is moved: what it keeps for the dead may last so much longer. @default 60000 */
+  /** The step of the clock of Redis: its entries of dead owners may last longer by this much. @default 60000 */
   readonly clockStepMs: number;
   /**
-   * Whether votes are counted: of several who take over the same lease at once it may be that nobody has it, and readers beside one
+   * `true` if votes are counted: if several take over the same lease at once, none may get it, and readers beside one
    * another may have the same token. @default false
    */
   readonly splitsVotes: boolean;
-  /** Faults that lose messages and nothing else: who waits asks again, so resources go on being granted under them. */
+  /** Returns true for faults that only lose messages: waiters ask again, so resources are still granted under them. */
   readonly losesMessages: (fault: FaultSpan) => boolean;
 }
 

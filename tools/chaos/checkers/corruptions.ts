@@ -20,7 +20,7 @@ const isOk = (entry: Entry): entry is AcquireOk => entry.type === 'ok' && entry.
 const grantOf = (entries: readonly Entry[], call: string): AcquireOk =>
   entries.filter(isOk).find((entry) => entry.call === call)!;
 
-/** Two leases of `stock`, where nobody shares, one after the other. */
+/** Returns two leases of `stock`, which is never shared, one after the other. */
 function neighbours(entries: readonly Entry[], roll: Dice): [AcquireOk, AcquireOk] | undefined {
   const holds = new History(entries).holdsByResource.get('stock')!;
   if (holds.length < 2) return undefined;
@@ -29,7 +29,7 @@ function neighbours(entries: readonly Entry[], roll: Dice): [AcquireOk, AcquireO
   return [grantOf(entries, one.call.invoked.call), grantOf(entries, other.call.invoked.call)];
 }
 
-/** A call that comes when all others are over. */
+/** A call that starts after all others have ended. */
 const LATE_CALL = { process: 'p1', call: 'late', op: 'acquire' } as const;
 const LATE_ASKS = { type: 'invoke', resources: ['stock'], mode: 'exclusive', leaseMs: 300, queues: true } as const;
 
@@ -82,7 +82,7 @@ export const corruptions: Readonly<Record<string, Corruption>> = {
     return replace(entries, invoked, { ...invoked, mode: 'write' });
   },
   'a pair in the queue is reversed'(entries) {
-    // The first who waits is the next holder of what only one can hold, unless it is over before anybody sees.
+    // The first waiter is the next holder of an exclusive lock, unless it ends before it is seen.
     const seen = entries.find((entry): entry is Of<'queue'> => {
       return entry.type === 'queue' && entry.resource === 'stock' && entry.waiters.length > 1;
     });
@@ -124,7 +124,7 @@ export const corruptions: Readonly<Record<string, Corruption>> = {
     return replace(entries, ok, { ...ok, tokens: [ok.tokens[0]! + 1] });
   },
   'a free resource is not granted'(entries) {
-    // Everything is over, and one waits on.
+    // All calls have ended, and one still waits.
     const closing = entries.find(({ type }) => type === 'closing')!;
     const later = entries.map((entry) => (entry.at >= closing.at ? { ...entry, at: entry.at + 10_000 } : entry));
     const [from, to] = [closing.at + 1, closing.at + 9_000];

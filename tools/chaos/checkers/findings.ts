@@ -1,10 +1,10 @@
 import type { FaultSpan, History } from '../history/history.js';
 import type { Verdict, Violation } from './violation.js';
 
-/** Nobody reads more. How many there were is said in the last one. */
+/** More than a reader would read. The last finding has the total. */
 const MOST = 1_000;
 
-/** What one checker has found so far. */
+/** The findings of one checker. */
 export class Findings {
   looked = 0;
   readonly #violations: Violation[] = [];
@@ -52,14 +52,14 @@ export function under({ faults }: History, from: number, to: number, leaseMs: nu
 }
 
 /**
- * The fault that explains what no Redis that keeps its data and its time would do between `from` and `to`: it began before the
- * end, and was over no more than three leases before the beginning.
+ * Returns the fault that explains an effect between `from` and `to` which no healthy Redis would have: it began before
+ * the end, and ended no more than three leases before the start.
  */
 export function brokenBy({ faults }: History, from: number, to: number, leaseMs: number): FaultSpan | undefined {
   return faults.find((fault) => fault.breaksPromises && fault.from <= to && fault.to + 3 * leaseMs >= from);
 }
 
-/** A moment, as it is said. */
+/** Formats a moment. */
 export function ms(at: number): string {
   return `${at.toFixed(3)} ms`;
 }

@@ -19,7 +19,7 @@ import { writes } from './exclusion/writes.js';
 
 export type Checker = (history: History, bounds?: Bounds) => Verdict;
 
-/** All of them, by the name of their rule. Each is pure, and says nothing that does not follow from the history. */
+/** All checkers, by the name of their rule. Each is pure, and reports only what follows from the history. */
 export const checkers: ReadonlyMap<string, Checker> = new Map<string, Checker>([
   ['exclusion', exclusion],
   ['permits', permits],

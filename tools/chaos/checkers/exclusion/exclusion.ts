@@ -4,8 +4,8 @@ import { brokenBy, Findings, ms, quote, under } from '../findings.js';
 import type { Verdict } from '../violation.js';
 
 /**
- * Leases that exclude each other are never held at the same time: who shares nothing excludes everybody, readers exclude
- * permits, and how many permits are out is another rule.
+ * Leases that exclude each other are never held at the same time: an exclusive lease excludes all others, and readers
+ * exclude permits. Another rule limits the number of permits.
  */
 export function exclusion(history: History): Verdict {
   const findings = new Findings('exclusion');
@@ -13,7 +13,7 @@ export function exclusion(history: History): Verdict {
   return findings.verdict();
 }
 
-/** Goes through the holds as they begin, and remembers those that have not ended: a few at a time. */
+/** Visits the holds in the order of their starts, and remembers the few that have not ended. */
 function sweep(history: History, holds: readonly Hold[], findings: Findings): void {
   const open: Record<Hold['shares'], Hold[]> = { nothing: [], read: [], permits: [] };
   for (const hold of holds) {

@@ -19,10 +19,12 @@ interface Turn {
 }
 
 /**
- * Redis serves its queue in order. Whoever was seen in it before another one gets its next turn with the smaller tick, also where
- * both may hold the resource together: the script that lets several in gives them their ticks in the order of the queue.
+ * Redis serves its queue in order. A waiter that was seen before another one gets its next turn with the smaller tick,
+ * even if both may hold the resource together: the script that grants it to several gives them ticks in the order of
+ * the queue.
  *
- * Nothing is promised to who was struck, gave up (it leaves the queue and comes back at its end) or just started.
+ * Nothing is promised to a waiter that was hit by a fault, gave up (it leaves the queue and returns at its end) or just
+ * started.
  */
 export function fifo(history: History): Verdict {
   const findings = new Findings('fifo');
@@ -72,7 +74,7 @@ function check(
   const { resource, waiters } = sample;
   if (!turns || waiters.length < 2) return;
   const held = new Set(sample.holders.map(({ token }) => token));
-  // Seen twice: one of its places is left over from a call that is over.
+  // Seen twice: one of its places is left over from a call that has ended.
   const places = waiters.filter((process) => waiters.indexOf(process) === waiters.lastIndexOf(process));
   const nexts = places.map((process) => ({
     process,
@@ -98,8 +100,8 @@ function check(
 }
 
 /**
- * The first turn that was granted after the queue was seen: it was held after that, and not by whom was seen to hold. Nothing where
- * that is not certain: one that ended in the very moment may have been granted before or after.
+ * Returns the first turn that was granted after the queue was seen: held after that, and not by a holder of that
+ * moment. Undefined if that is uncertain: a turn that ended at that moment may have been granted before or after.
  */
 function nextTurn(turns: Turns | undefined, held: ReadonlySet<number>, { from, at }: QueueSeen): Turn | undefined {
   if (!turns) return undefined;
@@ -161,7 +163,7 @@ class Disturbances {
       let until = -Infinity;
       for (let next = index; next < stalls.length && stalls[next]!.from < from + this.#shortestMs; next++) {
         const stall = stalls[next]!;
-        // Where the whole machine stood still, both say so.
+        // If the whole machine was paused, both report it.
         sumMs += Math.max(0, stall.at - Math.max(stall.from, until));
         until = Math.max(until, stall.at);
         if (sumMs < this.#shortestMs / 2) continue;

@@ -2,12 +2,12 @@ import { type Call, reenters } from '../../history/call.js';
 import type { Span } from '../spans.js';
 
 /**
- * When Redis may have a resource as this call's: longer than the call itself knows, because a lock that nobody releases stays
- * until its TTL is over, and the last renewal may have been sent in the last moment.
+ * Returns the times at which Redis may keep a resource for this call: longer than the call itself knows, because an
+ * unreleased lock stays until its TTL ends, and the last renewal may have been sent at the last moment.
  */
 export function possession(call: Call): Span[] {
   const { invoked, granted, refused, diedAt } = call;
-  // Nobody knows when it was granted the first of several.
+  // It is unknown when it was granted the first of several.
   const hasEarly = invoked.resources.length > 1;
   const span = (from: number, to: number): Span[] => (to > from ? [{ from, to }] : []);
   if (granted) return span(hasEarly || reenters(call) ? invoked.at : granted.at, heldAtMost(call));

@@ -4,8 +4,9 @@ import { Findings, ms, quote } from '../findings.js';
 import type { Verdict } from '../violation.js';
 
 /**
- * Whoever enters again gets the token it has, only while it has it, and leaves the outer lease as it was. (That a resource is not
- * free after the inner release is also seen by the other checkers: by overlaps, and by leases that are taken over.)
+ * A call that re-enters gets the current token, only while the lease is held, and leaves the outer lease unchanged.
+ * (The other checkers also detect a resource that is free after the inner release: by overlaps, and by leases that are
+ * taken over.)
  */
 export function reentry(history: History): Verdict {
   const findings = new Findings('reentry');
@@ -46,14 +47,14 @@ function compare(outer: Call, inner: Call, others: readonly Call[], findings: Fi
   }
 }
 
-/** When the outer lease was over. Whoever has entered before its release holds it on. */
+/** Returns the end of the outer lease. A call that has entered before its release still holds it. */
 function isOver({ lost, looks, releaseCalledAt = Infinity }: Call, others: readonly Call[], at: number): number {
   const lostAt = Math.min(lost?.at ?? Infinity, looks.find(({ held }) => !held)?.at ?? Infinity);
   const isKept = others.some((other) => other.granted!.at < releaseCalledAt && (other.endedAt ?? Infinity) > at);
   return isKept ? lostAt : Math.min(lostAt, releaseCalledAt);
 }
 
-/** After an inner release the outer lease is held, unless it is said why not. */
+/** After an inner release the outer lease is held, unless a loss is reported. */
 function checkOuter(outer: Call, entered: readonly Call[], findings: Findings): void {
   const innerEnd = entered.reduce((first, { releasedAt = Infinity }) => Math.min(first, releasedAt), Infinity);
   for (const { at, held } of outer.looks) {

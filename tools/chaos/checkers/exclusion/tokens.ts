@@ -55,9 +55,9 @@ function repeatsTokens({ faults }: History, one: Call, other: Call): FaultSpan |
   return faults.find((fault) => fault.losesData && fault.from <= to && fault.to >= from - one.invoked.leaseMs);
 }
 
-/** Goes through beginnings and ends in the order of time, and remembers the largest token of those that have ended. */
+/** Visits starts and ends in the order of time, and remembers the largest token of those that have ended. */
 function findUnordered(history: History, unsorted: readonly Hold[], findings: Findings): void {
-  // Whose process stood still until its lease was over has held it for no time that anybody knows of.
+  // A process that was paused until its lease had ended held it for an unknown time.
   const holds = unsorted.filter(({ from, to }) => to > from);
   const ends = holds.toSorted((a, b) => a.to - b.to);
   const largest: Partial<Record<Hold['shares'], Hold>> = {};
@@ -71,7 +71,7 @@ function findUnordered(history: History, unsorted: readonly Hold[], findings: Fi
       const earlier = largest[kind];
       if (!earlier || (kind === hold.shares && kind !== 'nothing')) continue;
       findings.looked++;
-      // Equal: the same lease, handed on or downgraded; or repeated, which is said above.
+      // Equal tokens: the same lease, passed on or downgraded; or repeated, which another finding reports.
       if (earlier.token > hold.token) report(history, earlier, hold, findings);
     }
   }

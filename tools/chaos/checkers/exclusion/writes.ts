@@ -5,7 +5,7 @@ import { brokenBy, Findings, ms, quote, under } from '../findings.js';
 import type { Verdict } from '../violation.js';
 
 /**
- * What fencing tokens are for: a write that was made under the lock is accepted, and the witness accepts no smaller token after a
+ * Fencing tokens protect writes: a write under the lock is accepted, and the witness accepts no smaller token after a
  * larger one.
  */
 export function writes(history: History): Verdict {

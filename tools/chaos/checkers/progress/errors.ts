@@ -10,7 +10,7 @@ import type { Verdict } from '../violation.js';
 const EARLY_MS = 2;
 /** By so much a process may count a suspend as longer than it was: the uptime is read in hundredths, before and after. */
 const SUSPEND_MS = 25;
-/** How much of a lease is trusted: less is left to the clocks. */
+/** The trusted share of a lease: the rest is for the clocks. */
 const SAFE_SHARE = 0.95;
 
 /** Each call that was refused was refused for a reason that the history shows. */
@@ -50,9 +50,11 @@ export function errors(history: History, bounds: Bounds = BOUNDS): Verdict {
 class Reasons {
   readonly #struck: Struck;
   readonly #closings: ReadonlyMap<string, number>;
-  /** What each resource is taken for: a lock, or a semaphore of so many permits. */
+  /** The kinds of use of each resource: a lock, or a semaphore of a number of permits. */
   readonly #kinds = new Map<string, Set<string>>();
-  /** By process and resource, when its turn may have come: somebody there had just ended. In order. */
+  /**
+   * By process and resource, the times at which its turn may have arrived: another call there had just ended. In order.
+   */
   readonly #turns = new Map<string, number[]>();
 
   constructor(
@@ -145,7 +147,10 @@ class Reasons {
     return at - invoked.at >= waitMs - EARLY_MS - SUSPEND_MS * suspends.length;
   }
 
-  /** Its time was over before Redis could answer: it was short, or its turn in the process, or at the next resource, came late. */
+  /**
+   * Returns true if its time was up before Redis could answer: it was short, or its turn in the process, or at the next
+   * resource, arrived late.
+   */
   #hadNoTime(call: Call, at: number): boolean {
     const { slowMs } = this.bounds;
     const { waitMs = Infinity, resources, process } = call.invoked;
@@ -162,13 +167,13 @@ class Reasons {
     return turns[low]! < at;
   }
 
-  /** A grant that arrives when its lease is over is no answer, and a short lease is over before an answer is slow. */
+  /** A grant that arrives after its lease has ended is no answer, and a short lease ends before an answer is slow. */
   #cameTooLate({ invoked }: Call, at: number): boolean {
     const { leaseMs, waitMs } = invoked;
     return waitMs === 0 && leaseMs < this.bounds.slowMs && at - invoked.at >= leaseMs * SAFE_SHARE;
   }
 
-  /** What it was to enter or to add another resource to had gone. */
+  /** Returns true if the lease that it was to enter, or to extend by a resource, had gone. */
   #isLost(call: Call, at: number): boolean {
     const { invoked, outer } = call;
     if (this.#isStruck(call, invoked.at, at) || brokenBy(this.history, invoked.at, at, invoked.leaseMs)) return true;

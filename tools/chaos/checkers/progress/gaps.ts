@@ -6,21 +6,22 @@ import { possession } from '../exclusion/possession.js';
 import { Spans } from '../spans.js';
 import { Struck } from '../struck.js';
 
-/** How long a resource had no holder that works, while somebody waited for it. */
+/** The time in which a resource had no working holder, while a call waited for it. */
 export interface Gap {
   readonly resource: string;
   /**
-   * When its holder died or stood still, or the last of those who could have been next; the release was called whose message was
-   * lost; or Redis was back and it was free. Of a connection for messages: when it hung.
+   * The time at which its holder died or was paused, or the last of those who could have been next; the release was
+   * called whose message was lost; or Redis was back and the resource was free. For a connection for messages: the
+   * start of the hang.
    */
   readonly from: number;
-  /** The next grant. Of a connection: when there was another one. */
+  /** The next grant. For a connection: the start of the next one. */
   readonly to: number;
   readonly ms: number;
   readonly leaseMs: number;
 }
 
-/** What a gap is measured from. */
+/** The start of the measurement of a gap. */
 export type GapKind = 'died' | 'stopped' | 'message' | 'redis' | 'inbox';
 
 export interface Spread {
@@ -32,8 +33,8 @@ export interface Spread {
 }
 
 /**
- * The gaps of each kind of fault, as `died: kill` or `redis: restart`. Those that another fault of Redis, or of the one who waited,
- * fell into are left out.
+ * Returns the gaps of each kind of fault, as `died: kill` or `redis: restart`, without gaps that overlap another fault
+ * of Redis, or of the waiter.
  */
 export function gaps(history: History, bounds: Bounds = BOUNDS): ReadonlyMap<string, readonly Gap[]> {
   const found = new Map<string, Gap[]>();
@@ -74,17 +75,17 @@ export function gaps(history: History, bounds: Bounds = BOUNDS): ReadonlyMap<str
   return found;
 }
 
-/** What lasts until it is found out. */
+/** A fault that lasts until it is detected. */
 const HANGS = 'network: the connection for messages hangs';
-/** A process that stands still for longer finds out later. */
+/** A process that is paused for longer detects it later. */
 const STILL_MS = 100;
 /**
- * Each connection that loses messages before one of its probes has arrived is made anew twice as late as the one before. A probe comes
- * at least this often, and has arrived.
+ * Each connection that loses messages before one of its probes has arrived is replaced twice as late as the one before.
+ * A probe arrives at least this often.
  */
 const PROVEN_MS = 2_000;
 
-/** How long a connection for messages hung, where nothing else was in the way. */
+/** Returns the hangs of connections for messages, without overlapping faults. */
 function hungInboxes(history: History): Gap[] {
   const struck = new Struck(history, { except: ({ kind }) => kind === HANGS, stallMs: STILL_MS });
   return history.faults.flatMap(({ kind, from, to, missed, victims: [victim] }) => {
@@ -99,7 +100,7 @@ function hungInboxes(history: History): Gap[] {
   });
 }
 
-/** Of the gaps of one kind. */
+/** Returns the spread of the gaps of one kind. */
 export function spreadOf(found: readonly Gap[]): Spread {
   const sorted = found.map(({ ms }) => ms).sort((a, b) => a - b);
   const maxLeases = found.reduce((most, { ms, leaseMs }) => Math.max(most, ms / leaseMs), 0);

@@ -1,3 +1,4 @@
+import { beginsFirst, needsPlace, refusalOf, refusedBehind, remoteFullError } from './admission.js';
 import { aborted, mismatched, renewedTooLate, unavailable, waitedTooLong } from './acquire-errors.js';
 import { AttemptLog } from '../places/asking.js';
 import { heldByCaller, holdsNothing, watchForDeadlock } from './deadlocks.js';
@@ -6,15 +7,7 @@ import { askedToStopAt, askToStop, marked, refusalOfNewest } from './newest-firs
 import { reportsWaits, emitWaitingLong, emitWaiting } from './waits.js';
 import { grant, type PendingCall, type WaiterListener, WaitingCalls } from './pending-call.js';
 import { StoreWaiter } from './store-waiter.js';
-import {
-  followWaits,
-  localQueueFullError,
-  holdersNow,
-  noteReasons,
-  type QueueFacts,
-  remoteQueueFullError,
-  reportSlowHolder,
-} from './why-waiting.js';
+import { followWaits, holdersNow, noteReasons, type QueueFacts, reportSlowHolder } from './why-waiting.js';
 import { LockAbortedError, LockShutdownError } from '../api/errors.js';
 import type { Hold } from '../holding/hold.js';
 import type { ModeConflict, LockOwner } from '../store/lock-store.js';
@@ -61,7 +54,7 @@ export class LocalQueue implements WaiterListener {
 
   /** Grants the call at once, asks the store for it, or lets it wait for its turn. */
   join(call: PendingCall): void {
-    const { maxWaiters, signal, newest } = call.options;
+    const { signal, newest } = call.options;
     if (newest !== undefined) {
       const refusal = refusalOfNewest(call, this.deps.store);
       if (refusal !== undefined) {
@@ -73,13 +66,12 @@ export class LocalQueue implements WaiterListener {
     const storeLease = this.size === 0 ? this.#storeLeases.sharableWith(call.options) : undefined;
     if (storeLease) return this.#grantFrom(storeLease, call);
     const isFirst = this.#mayAskStore(call);
-    if (!isFirst && this.#counted >= maxWaiters) {
-      return call.fail(localQueueFullError(this.#facts, call.options, this.deps.clock.now()));
-    }
+    const refusal = isFirst ? undefined : refusalOf(call, this.#waiter, this, this.deps.clock);
+    if (refusal !== undefined) return call.fail(refusal);
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.#endOf(call), signal)));
     if (isFirst) {
       const waiter = this.#waiterFor(call);
-      waiter.firstCall = call;
+      beginsFirst(waiter);
       waiter.ask(call.startedAt);
       // Last, because listeners of the signal may release.
       if (newest?.cancels) askToStop(this.resource, this.#storeLeases.first, this.deps.store.instanceId, this.deps);
@@ -88,7 +80,7 @@ export class LocalQueue implements WaiterListener {
     this.#waiting.add(call);
     // First, because an observer may end the call.
     call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.#waitsLong(call)));
-    if (call.options.followed) followWaits(this.#facts, [call]);
+    if (call.options.followed) followWaits(this.facts, [call]);
     this.#watchForDeadlock(call);
     this.#emitWaiting(call);
   }
@@ -111,29 +103,12 @@ export class LocalQueue implements WaiterListener {
     return this.#waiting.size + (this.#waiter ? 1 : 0);
   }
 
-  /** The number of pending calls for `maxWaiters`. The call that asks first may find the resource free. */
-  get #counted(): number {
-    return this.size - (this.#asksFirst ? 1 : 0);
-  }
-
-  get #asksFirst(): boolean {
-    return this.#waiter?.firstCall !== undefined && this.#waiter.firstCall === this.#waiter.call;
-  }
-
-  /** The call that asks first has to wait. Now it counts, so calls behind it may be too many. */
+  /** The call of the waiter has to wait, so calls behind it may be too many. */
   #noteWait(): void {
-    if (!this.#asksFirst) return;
-    this.#waiter!.firstCall = undefined;
-    let before = 1;
-    const tooMany: PendingCall[] = [];
-    for (const call of this.#waiting.all) {
-      if (before < call.options.maxWaiters) before++;
-      else tooMany.push(call);
-    }
-    for (const call of tooMany) {
+    for (const [call, why] of refusedBehind(this.#waiter!, this.#waiting, this, this.deps.clock)) {
       if (call.link === undefined) continue;
       this.#waiting.delete(call);
-      call.fail(localQueueFullError(this.#facts, call.options, this.deps.clock.now()));
+      call.fail(why);
     }
   }
 
@@ -301,7 +276,7 @@ export class LocalQueue implements WaiterListener {
 
   waitsOn(now: number): void {
     const { call } = this.#waiter!;
-    if (this.deps.observation.hasTracer) followWaits(this.#facts, this.calls);
+    if (this.deps.observation.hasTracer) followWaits(this.facts, this.calls);
     this.#watchForDeadlock(call);
     this.#emitWaiting(call, now);
     this.deps.observers.onAnswer?.(this.resource, this.log.holders(now));
@@ -328,7 +303,7 @@ export class LocalQueue implements WaiterListener {
     const hasLostPlace = call.options.newest?.cancels && place !== undefined;
     if (newer !== undefined) this.#dismissFirst(LockAbortedError.superseded(this.resource, newer, false));
     else if (hasLostPlace) this.#dismissFirst(LockAbortedError.lostPlace(this.resource));
-    else this.#dismissFirst(remoteQueueFullError(this, call.options, 'redis', now));
+    else this.#dismissFirst(remoteFullError(this, call, now));
   }
 
   mismatched(found: ModeConflict): void {
@@ -358,15 +333,14 @@ export class LocalQueue implements WaiterListener {
   #mayAskStore(call: PendingCall): boolean {
     if (this.#waiter) return false;
     if (!this.#storeLeases.excludes(call.options)) return true;
-    // Its place records its order, also while this process holds the resource.
-    return call.options.newest !== undefined && (this.#waiting.first ?? call) === call;
+    return needsPlace(call.options) && (this.#waiting.first ?? call) === call;
   }
 
   get calls(): PendingCall[] {
     return [...(this.#waiter ? [this.#waiter.call] : []), ...this.#waiting.all];
   }
 
-  get #facts(): QueueFacts {
+  get facts(): QueueFacts {
     const { resource, log, deps } = this;
     return { resource, store: deps.store, log, ownLease: this.#waiter ? undefined : this.#storeLeases.first };
   }
@@ -377,13 +351,13 @@ export class LocalQueue implements WaiterListener {
 
   #waitsLong(call: PendingCall): void {
     const now = this.deps.clock.now();
-    noteReasons(this.#facts, call.options, now, false);
+    noteReasons(this.facts, call.options, now, false);
     this.#reportWait(call, now);
   }
 
   #emitWaiting(call: PendingCall, now?: number): void {
     if (!reportsWaits(this.resource) || !call.beginsToWait() || !this.deps.observers.wants('waiting')) return;
-    const seen = holdersNow(this.#facts, now ?? this.deps.clock.now());
+    const seen = holdersNow(this.facts, now ?? this.deps.clock.now());
     emitWaiting(this.deps, this.resource, call.options, seen, this.#placeOf(call));
   }
 
@@ -394,7 +368,7 @@ export class LocalQueue implements WaiterListener {
 
   #outOfTime(call: PendingCall): void {
     const now = this.deps.clock.now();
-    noteReasons(this.#facts, call.options, now);
+    noteReasons(this.facts, call.options, now);
     const askedAt = this.#waiter ? this.#waiter.asked?.at : askedToStopAt(this.#storeLeases.first);
     const details = {
       place: this.#placeOf(call),

@@ -1,7 +1,7 @@
+import { queueingOf } from './admission.js';
 import { Asker, type AttemptLog, grantedTooLate, heartbeatPause, lookPause } from '../places/asking.js';
 import { NEWS_MS, type PendingCall, type WaiterListener } from './pending-call.js';
-import type { AcquireReply, LockOwner, QueuedPlace, Queueing } from '../store/lock-store.js';
-import { ageOf } from './newest-first.js';
+import type { AcquireReply, LockOwner, QueuedPlace } from '../store/lock-store.js';
 import { asStoreError, LockStoreError } from '../store/store-error.js';
 import { isSameRequest } from '../api/lock-options.js';
 import { isExpectedToWait, reportsWaits } from './waits.js';
@@ -94,23 +94,16 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   protected send(sentAt: number): Promise<AcquireReply> {
     const { several, options } = this.call;
     const { leaseMs } = options;
-    const queueing = this.#queueing(sentAt);
+    const queueing = queueingOf(this, sentAt);
     if (several !== undefined) return several.acquire(this.owner, leaseMs, sentAt, queueing);
     return this.deps.store.acquire(this.owner, leaseMs, queueing);
-  }
-
-  /** A call that cancels older ones joins the queue once. Its place decides which one is newer. */
-  #queueing(sentAt: number): Queueing {
-    const { maxWaiters, newest } = this.call.options;
-    if (!newest?.cancels) return { sentAt, maxWaiters };
-    return { sentAt, maxWaiters: this.place === undefined ? maxWaiters : 0, age: ageOf(this.call, sentAt) };
   }
 
   #rotate(held: LockOwner): Promise<boolean> {
     const { owner, deps } = this;
     const sentAt = deps.clock.now();
     const attempt = this.begin(sentAt);
-    const answer = deps.store.rotate(held, owner, this.call.options.leaseMs, this.#queueing(sentAt));
+    const answer = deps.store.rotate(held, owner, this.call.options.leaseMs, queueingOf(this, sentAt));
     this.awaitAnswer(sentAt);
     return answer.then(
       ({ released, next }) => {

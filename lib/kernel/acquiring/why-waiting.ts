@@ -1,5 +1,3 @@
-import { unavailable } from './acquire-errors.js';
-import { LockQueueFullError } from '../api/errors.js';
 import { type Holders, readLabel } from '../api/holder.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { Hold } from '../holding/hold.js';
@@ -42,22 +40,6 @@ export function noteReasons(
 /** Returns the holders that a call waits for, as far as they are known without asking. */
 export function holdersNow({ store, log, ownLease }: QueueFacts, now: number): Holders {
   return ownLease ? ownHolder(ownLease, store.instanceId, now) : log.holders(now);
-}
-
-/** Why a call cannot wait: too many wait already, for the holder or for a Redis that cannot be reached. */
-export function localQueueFullError(facts: QueueFacts, options: ResolvedLockOptions, now: number): Error {
-  noteReasons(facts, options, now, false);
-  const { resource, log } = facts;
-  return log.lastError ? unavailable(resource, log) : remoteQueueFullError(facts, options, 'process', now);
-}
-
-export function remoteQueueFullError(
-  { resource, log }: Pick<QueueFacts, 'resource' | 'log'>,
-  { maxWaiters }: ResolvedLockOptions,
-  where: LockQueueFullError['where'],
-  now: number,
-): LockQueueFullError {
-  return new LockQueueFullError(resource, maxWaiters, where, log.attempts, log.holderTtlMs, log.holders(now));
 }
 
 /** The holder that calls of this process wait behind, as an answer of the store would name it. */

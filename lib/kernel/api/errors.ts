@@ -230,13 +230,14 @@ export class LockTimeoutError extends LockBusyError {
  */
 export class LockQueueFullError extends LockBusyError {
   override readonly code = 'LOCK_QUEUE_FULL';
+  readonly maxWaiters: number;
+  /** The queue that is full: the one of this process, or the one in Redis. */
+  readonly where: 'process' | 'redis';
 
   /** @internal */
   constructor(
     resource: string,
-    readonly maxWaiters: number,
-    /** The queue that is full: the one of this process, or the one in Redis. */
-    readonly where: 'process' | 'redis',
+    { maxWaiters, where }: Pick<LockQueueFullError, 'maxWaiters' | 'where'>,
     attempts: number,
     retryAfterMs: number,
     seen: Holders = NO_HOLDERS,
@@ -253,6 +254,8 @@ export class LockQueueFullError extends LockBusyError {
         `(maxWaiters)${isKnown(seen) ? `, and the resource is held by ${describeHolders(seen)}` : ''}. ` +
         `Hold the lock for less time, accept less work, or raise maxWaiters.`,
     );
+    this.maxWaiters = maxWaiters;
+    this.where = where;
   }
 }
 

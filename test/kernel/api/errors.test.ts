@@ -6,7 +6,7 @@ describe('errors', () => {
   const all = [
     new errors.LockBusyError('stock', 1, 900),
     new errors.LockTimeoutError('stock', 500, 3, 900),
-    new errors.LockQueueFullError('stock', 8, 'redis', 1, 900),
+    new errors.LockQueueFullError('stock', { maxWaiters: 8, where: 'redis' }, 1, 900),
     new errors.LockAbortedError('stock', undefined),
     new LeaseLostError('stock', 'expired', 32),
     LockReentryError.waitingForItself('stock', 'exclusive', 'exclusive'),
@@ -119,7 +119,7 @@ describe('errors', () => {
 
     it('of a full queue', () => {
       const full = (where: 'process' | 'redis', most: number, of?: Holders) =>
-        new errors.LockQueueFullError('order:7', most, where, 1, 900, of).message.split('. ')[0];
+        new errors.LockQueueFullError('order:7', { maxWaiters: most, where }, 1, 900, of).message.split('. ')[0];
       expect(full('process', 1)).toBe(
         'The queue for "order:7" is full: 1 call of this process is already waiting (maxWaiters)',
       );

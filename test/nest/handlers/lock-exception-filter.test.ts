@@ -50,7 +50,7 @@ const errors: Record<string, LockError> = {
   'busy for long': new LockBusyError('order:7', 3, 86_400_000),
   'busy for an instant': new LockBusyError('order:7', 3, 0),
   timeout: new LockTimeoutError('order:7', 500, 2, 2_900, seen),
-  full: new LockQueueFullError('order:7', 3, 'redis', 1, 2_900, seen),
+  full: new LockQueueFullError('order:7', { maxWaiters: 3, where: 'redis' }, 1, 2_900, seen),
   unavailable: new LockUnavailableError('order:7', 'acquire', 'failed', connectionError),
   shutdown: new LockShutdownError('order:7'),
   superseded: LockAbortedError.superseded('order:7', 'api-1', false),

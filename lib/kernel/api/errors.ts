@@ -223,25 +223,36 @@ export class LockTimeoutError extends LockBusyError {
   }
 }
 
+/** The limit that refused a call, with `maxAhead` if it was that one, and the queue. */
+interface QueueLimit {
+  readonly maxWaiters: number;
+  readonly maxAhead?: number | undefined;
+  readonly where: 'process' | 'redis';
+}
+
 /**
- * As many calls or processes as `maxWaiters` allows are already waiting for the resource.
+ * As many calls or processes as `maxWaiters` allows are already waiting for the resource, or more calls than
+ * `maxAhead` wait before this one.
  *
- * @remedy Hold the lock for less time, accept less work, or raise `maxWaiters`.
+ * @remedy Hold the lock for less time, accept less work, or raise `maxWaiters` or `maxAhead`.
  */
 export class LockQueueFullError extends LockBusyError {
   override readonly code = 'LOCK_QUEUE_FULL';
   readonly maxWaiters: number;
+  /** Only set if the call was refused because of it. */
+  declare readonly maxAhead?: number;
   /** The queue that is full: the one of this process, or the one in Redis. */
   readonly where: 'process' | 'redis';
 
   /** @internal */
   constructor(
     resource: string,
-    { maxWaiters, where }: Pick<LockQueueFullError, 'maxWaiters' | 'where'>,
+    { maxWaiters, maxAhead, where }: QueueLimit,
     attempts: number,
     retryAfterMs: number,
     seen: Holders = NO_HOLDERS,
   ) {
+    const held = isKnown(seen) ? `, and the resource is held by ${describeHolders(seen)}` : '';
     const isOne = maxWaiters === 1;
     const processes = isOne ? '1 process' : `${maxWaiters} processes`;
     const waiting = where === 'process' ? `${count(maxWaiters, 'call')} of this process` : processes;
@@ -250,10 +261,13 @@ export class LockQueueFullError extends LockBusyError {
       attempts,
       retryAfterMs,
       seen,
-      `The queue for ${quoteResource(resource)} is full: ${waiting} ${isOne ? 'is' : 'are'} already waiting ` +
-        `(maxWaiters)${isKnown(seen) ? `, and the resource is held by ${describeHolders(seen)}` : ''}. ` +
-        `Hold the lock for less time, accept less work, or raise maxWaiters.`,
+      maxAhead === undefined
+        ? `The queue for ${quoteResource(resource)} is full: ${waiting} ${isOne ? 'is' : 'are'} already waiting ` +
+            `(maxWaiters)${held}. Hold the lock for less time, accept less work, or raise maxWaiters.`
+        : `The queue for ${quoteResource(resource)} is too long: more than ${count(maxAhead, 'call')} would wait ` +
+            `before this one (maxAhead)${held}. Hold the lock for less time, accept less work, or raise maxAhead.`,
     );
+    if (maxAhead !== undefined) this.maxAhead = maxAhead;
     this.maxWaiters = maxWaiters;
     this.where = where;
   }

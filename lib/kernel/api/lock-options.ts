@@ -115,6 +115,16 @@ export interface LockOptions {
    */
   maxWaiters?: number;
   /**
+   * The maximum number of calls that may wait before this one when it joins: the calls of this process, and one for
+   * each other process in the queue. With more, it fails at once with `LockQueueFullError`. 0 waits only as the next in
+   * turn. A call that finds the resource free doesn't count. Needs the queue (no `retry`).
+   *
+   * @allowed 0 and more
+   * @default no limit
+   * @see docs/guide/waiting.md#when-the-queue-is-full
+   */
+  maxAhead?: number;
+  /**
    * `true` doesn't wait for Redis to confirm a release, which halves the time of a short lock. Failed releases are only
    * reported to observers, and one right before `process.exit()` is lost.
    *
@@ -208,6 +218,7 @@ export const LOCK_OPTIONS = new OptionTable({
   attemptTimeoutMs: milliseconds(10, 60_000).default(1_000),
   strictOrder: flag().default(false),
   maxWaiters: atLeast(1, 'waiters').default(10_000),
+  maxAhead: atLeast(0, 'calls'),
   backgroundRelease: flag().default(false),
   onLost: oneOf(['throw', 'ignore'] as const).default('throw'),
   onBusy: oneOf(['wait', 'cancelHolder'] as const).default('wait'),
@@ -280,6 +291,7 @@ export interface ResolvedLockOptions extends Omit<LockDefaults, 'warnAfterMs'> {
   readonly retry: RetryStrategy | undefined;
   readonly signal: AbortSignal | undefined;
   readonly onLost: OnLost | undefined;
+  readonly maxAhead?: number | undefined;
   /** The group in events, if the call or its method sets one. */
   readonly group?: string | undefined;
   /** As it is stored. Only a call with a label has this property: the others must not cost more for it. */
@@ -341,6 +353,11 @@ export function checkMinHold({
       'minHoldMs',
     );
   }
+}
+
+function aheadOfNoPlace(): InvalidLockOptionsError {
+  const why = 'a call that polls has no place in the queue, so no call waits before it. Leave maxAhead or retry out';
+  return new InvalidLockOptionsError(`maxAhead cannot be used with retry: ${why}.`, 'maxAhead');
 }
 
 /** Returns true if only the newest call counts, for one side or the other. */
@@ -415,6 +432,7 @@ export function fillLockOptions(
     strictOrder: options?.strictOrder ?? defaults.strictOrder,
     maxWaiters: options?.maxWaiters ?? defaults.maxWaiters,
     backgroundRelease: options?.backgroundRelease ?? defaults.backgroundRelease,
+    maxAhead: options?.maxAhead,
     maxHoldMs,
     minHoldMs,
     retry: options?.retry,
@@ -424,6 +442,7 @@ export function fillLockOptions(
     warnAfterMs: options?.warnAfterMs,
   };
   if (minHoldMs > 0) checkMinHold(filled);
+  if (filled.maxAhead !== undefined && filled.retry !== undefined) throw aheadOfNoPlace();
   const labelled = options?.label === undefined ? filled : { ...filled, label: encodeLabel(options.label) };
   if (options === undefined || !isNewestFirst(options)) return labelled;
   const { onBusy, cancellable = false } = options;

@@ -6,6 +6,7 @@ import {
   SUPERSEDES,
   YIELDS,
 } from '../../../lib/kernel/store/lock-store.js';
+import { LockClient } from '../../../lib/kernel/lock-client.js';
 import { ANY_NUMBER, ANY_VALUE, assertAbove, assertEquals, assertMatches } from '../asserts.js';
 import { eventually } from '../../support/expect/eventually.js';
 import type { Peer, QueueSuite } from '../queue-world.js';
@@ -94,6 +95,21 @@ export function describeQueue(inWorld: QueueSuite): void {
     assert.equal((await a.jobs.claim({ resource: 'stock', tick: 'noon' }, claim)).status, 'granted');
     assert.equal((await a.store.acquire(runner, LONG_MS, PATIENT)).status, 'granted');
     assertEquals(await world.queue(), ['b']);
+  });
+
+  it.onEveryServer('takes a call with maxAhead only if no more calls wait before it', async ({ subject, world }) => {
+    await world.held();
+    const end = new AbortController();
+    const options = { waitMs: Infinity, signal: end.signal };
+    const open = async (name: string) => new LockClient({ store: (await subject.open(name)).locks });
+    const [one, two] = [await open('one'), await open('two')];
+    const calls = [one.acquire('stock', { ...options, maxAhead: 0 })];
+    await eventually(async () => assertEquals(await world.queue(), ['one']));
+    await assert.rejects(two.acquire('stock', { ...options, maxAhead: 0 }), { code: 'LOCK_QUEUE_FULL', maxAhead: 0 });
+    calls.push(two.acquire('stock', { ...options, maxAhead: 1 }));
+    await eventually(async () => assertEquals(await world.queue(), ['one', 'two']));
+    end.abort();
+    for (const call of calls) await assert.rejects(call, { code: 'LOCK_ABORTED' });
   });
 
   describe('that is full', () => {

@@ -43,6 +43,7 @@ describe('lock options', () => {
     ['maxWaiters', 0, WAITERS, '0'],
     ['maxWaiters', -1, WAITERS, '-1'],
     ['maxWaiters', Infinity, WAITERS, 'Infinity'],
+    ['maxAhead', -1, 'an integer of 0 or more (calls)', '-1'],
     ['watchdog', 'yes', 'true or false', '"yes"'],
     ['watchdog', 1, 'true or false', '1'],
     ['strictOrder', 0, 'true or false', '0'],

@@ -56,6 +56,11 @@ export class LockContext {
     return storage.getStore() !== undefined && this.#find(() => true) !== undefined; // nearly always false
   }
 
+  /** See `Runtime.shutdownSignal`. */
+  shutdownSignal(closing: AbortSignal, drained: AbortSignal): AbortSignal {
+    return this.isInWork() ? drained : closing;
+  }
+
   permits(resource: string): number {
     if (storage.getStore() === undefined) return 0; // nearly always
     const held = this.held().filter(({ owner }) => owner.resource === resource);

@@ -132,7 +132,7 @@ export function wire(options: LockClientOptions, replaceable: Replaceable): Lock
     jobs: () => jobs.names(),
     onBlocked: (listener) => operators.onBlocked(listener, true),
     inspect: (resource) => operators.inspect(resource),
-    list: (listed) => operators.list(listed),
+    scan: (scanned) => operators.scan(scanned),
   });
   store.listen({
     granted: (grant) => localQueues.granted(grant),

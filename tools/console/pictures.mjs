@@ -77,15 +77,15 @@ try {
         status: 503,
         body: JSON.stringify({
           error: {
-            code: 'REDIS_AWAY',
-            message: 'Redis does not answer. Until it does, locks are unavailable and cannot be shown.',
+            code: 'REDIS_UNAVAILABLE',
+            message: 'Redis is out of memory, and refuses to write. Raise maxmemory, or remove other data.',
           },
         }),
       };
       if (isWanted(`away-${size}-${colorScheme}`)) {
         await page.goto('about:blank');
         await page.goto(`${server.url}#now`);
-        await page.getByText('Redis cannot be reached').waitFor();
+        await page.getByText('Locks are unavailable.').waitFor();
         await shoot('away');
       }
       server.instead = undefined;

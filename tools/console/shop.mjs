@@ -264,14 +264,6 @@ export function shop({
   const head = (at) => ({ schemaVersion: 1, service: 'default', at });
   const waits = () =>
     leases.filter(({ oldestWaitSince }) => oldestWaitSince).sort((a, b) => a.oldestWaitSince - b.oldestWaitSince);
-  const groupOf = {
-    'stock:sku-2291': 'Orders.pay',
-    'catalog:import': 'Prices.quote',
-    'invoice:2026-11:run': 'Invoices.correct',
-    'order:48213': 'Orders.cancel',
-    'shipment:71022': 'Shipments.label',
-  };
-
   return {
     session: (at) => ({
       ...head(at),
@@ -286,10 +278,10 @@ export function shop({
     now(at) {
       const waiting = leases.reduce((sum, { waiters }) => sum + waiters, 0);
       const [oldest] = waits();
-      const dead = leases.filter(({ life }) => life === 'dead').map((row) => renewed(row, at));
       return {
         ...head(at),
         fleet,
+        findings: isCalm ? [] : findingsOf(from),
         redis: { status: 'up', topology: 'sentinel', roundTripMs: 0.6, problems: [] },
         held: leases.length,
         waiting,
@@ -299,44 +291,19 @@ export function shop({
           acquired: 2_514 + Math.floor((at - from) / 700),
           notAcquired: isCalm ? 0 : 31,
           lost: 0,
+          timedOut: isCalm ? 0 : 4,
         },
-        deaf: [],
-        deafCount: 0,
-        blockers: isCalm
-          ? []
-          : [
-              {
-                holder: 'Stock.sync',
-                waitedMs: 798_000,
-                calls: 420,
-                waiters: ['Orders.pay', 'Orders.place', 'Stock.reserve'],
-              },
-              { holder: 'Orders.pay', waitedMs: 141_000, calls: 48, waiters: ['Orders.cancel'] },
-              { holder: 'Catalog.import', waitedMs: 92_100, calls: 23, waiters: ['Prices.quote', 'Stock.reserve'] },
-              { holder: 'Payments.capture', waitedMs: 61_000, calls: 340, waiters: ['Payments.capture'] },
-              { holder: 'Invoices.monthlyRun', waitedMs: 42_000, calls: 3, waiters: ['Invoices.correct'] },
-            ],
-        longestWaits: waits()
-          .slice(0, 5)
-          .map(({ key, resource, oldestWaitSince, instanceId }) => ({
-            key,
-            resource,
-            since: oldestWaitSince,
-            instanceId: 'orders-api-2:27:d214',
-            group: groupOf[resource] ?? 'Orders.pay',
-            heldBy: instanceId,
-          })),
-        deadHolders: dead.map(({ key, resource, instanceId, until }) => ({ key, resource, instanceId, until })),
-        deadHolderCount: dead.length,
-        deadlocks: [],
-        leaders: 3,
-        jobs: { known: JOBS.length, running: 1, paused: 1, missed: isCalm ? 0 : 1 },
+        locks: leases
+          .map((row) => renewed(row, at))
+          .sort(byTrouble)
+          .slice(0, 10),
+        lockCount: leases.length,
       };
     },
 
     locks(at, query) {
       const filter = (query.get('filter') ?? '').toLowerCase();
-      const [group, state, sort = 'resource'] = ['group', 'state', 'sort'].map((name) => query.get(name) || undefined);
+      const [group, state, sort = 'trouble'] = ['group', 'state', 'sort'].map((name) => query.get(name) || undefined);
       const by = { wait: 'oldestWaitSince', instance: 'instanceId' }[sort.replace('-', '')] ?? sort.replace('-', '');
       const rows = leases
         .map((row) => renewed(row, at))
@@ -350,8 +317,10 @@ export function shop({
         .filter((row) => !group || row.group === group)
         .filter((row) => state !== 'waited' || row.waiters > 0)
         .filter((row) => state !== 'trouble' || !['alive', 'released'].includes(row.life))
-        .sort(
-          (a, b) => (a[by] === b[by] ? 0 : (a[by] ?? '') < (b[by] ?? '') ? -1 : 1) * (sort.startsWith('-') ? -1 : 1),
+        .sort((a, b) =>
+          by === 'trouble'
+            ? byTrouble(a, b)
+            : (a[by] === b[by] ? 0 : (a[by] ?? '') < (b[by] ?? '') ? -1 : 1) * (sort.startsWith('-') ? -1 : 1),
         );
       const groups = [...new Set(leases.flatMap((row) => row.group ?? []))].sort((a, b) => (a < b ? -1 : 1));
       return { ...head(at), fleet, rows: rows.slice(0, Number(query.get('limit') || 100)), total: rows.length, groups };
@@ -461,7 +430,7 @@ export function shop({
         ['outbox-relay', 'orders-api-1:27:5ce8', 3 * DAY + 4 * HOUR, 2, 1],
         ['price-feed', 'stock-sync-2:40:e19c', 5 * HOUR, 1, 3],
         ['search-indexer', 'jobs-2:31:9b05', 26 * HOUR, 1, 0],
-      ].map(([name, instanceId, leadsMs, candidates, transitions], place) => {
+      ].map(([name, instanceId, leadsMs, candidates, elections], place) => {
         const since = from - leadsMs - 3_100 * place;
         return {
           name,
@@ -471,8 +440,7 @@ export function shop({
           since,
           until: at + LEASE_MS - ((at - since) % RENEWED_EVERY_MS),
           candidates,
-          transitions,
-          lookedAtSince: from - 2 * HOUR,
+          elections,
         };
       });
       return { ...head(at), fleet, rows, total: rows.length };
@@ -510,6 +478,73 @@ export function shop({
       return { ...head(at), fleet, rows: rows.slice(0, Number(query.get('limit') || 100)), total: rows.length };
     },
   };
+}
+
+/** Waited for the longest first, then what is held for the longest time. */
+function byTrouble(a, b) {
+  const rank = ({ oldestWaitSince, life }) =>
+    (oldestWaitSince ? 2 : 0) + (['alive', 'released', 'notRenewed'].includes(life) ? 0 : 1);
+  const since = ({ oldestWaitSince, since: from }) => oldestWaitSince ?? from;
+  return rank(b) - rank(a) || since(a) - since(b);
+}
+
+/** @returns {import('../../lib/features/fleet/core/findings/finding.js').Finding[]} */
+function findingsOf(from) {
+  const finding = (severity, kind, sentence, text, command, more = {}) => {
+    return { severity, kind, sentence, action: { text, command: `npx nestjs-redis-lock ${command}` }, ...more };
+  };
+  return [
+    finding(
+      'critical',
+      'holderDead',
+      '"shipment:71022" is held by orders-api-4:27:c0de, which is dead. 1 call has waited for 22 s. It is free in 14 s.',
+      'No work runs under it: wait until it expires, or end the lease.',
+      'release shipment:71022 --token 1791763000273',
+      {
+        resource: 'shipment:71022',
+        culprit: { instanceId: 'orders-api-4:27:c0de' },
+        since: from - 22_000,
+        blocked: { calls: 1, works: ['Shipments.label'] },
+      },
+    ),
+    finding(
+      'warning',
+      'longWait',
+      '"stock:sku-2291": 5 calls wait, the oldest for 17 s. It is held by Stock.sync on stock-sync-1:40:6ad3 for 17 s, which is alive.',
+      'Look at what it does. It keeps working even if you end the lease.',
+      'who stock-sync-1:40:6ad3',
+      {
+        resource: 'stock:sku-2291',
+        culprit: { instanceId: 'stock-sync-1:40:6ad3', work: 'Stock.sync', callSite: 'stock.sync.ts:73:15' },
+        since: from - 16_800,
+        blocked: { calls: 5, works: ['Orders.pay', 'Orders.place', 'Stock.reserve'] },
+      },
+    ),
+    finding(
+      'warning',
+      'instanceSilent',
+      'checkout-4:18:2d6f does not answer: it is frozen, too busy, or of another version.',
+      'Look at its process, or restart it.',
+      'who checkout-4:18:2d6f',
+      { culprit: { instanceId: 'checkout-4:18:2d6f' } },
+    ),
+    finding(
+      'warning',
+      'jobMissed',
+      'The job "cart-expiry" missed its last 2 ticks: no instance claimed them. Its last run started 22 min ago. It is due in 7 min 23 s.',
+      'Look for instances that were down or blocked at that time. To catch up, run it now.',
+      'job cart-expiry --run',
+      { resource: 'cart-expiry', since: from - 160_000 },
+    ),
+    finding(
+      'note',
+      'jobPaused',
+      'The job "newsletter" was paused by ann@garden.example 3 h ago, for another 14 h. Its last run started 5 d ago.',
+      'Resume it if the reason no longer holds.',
+      'job newsletter --resume',
+      { resource: 'newsletter', since: from - 3 * HOUR },
+    ),
+  ];
 }
 
 const OUTCOMES = { o: 'ok', x: 'error', l: 'lost', c: 'crashed', m: 'missed', R: undefined };

@@ -1,12 +1,13 @@
-/** What the console answers: each JSON body. The page reads these, and so may a script of yours. */
+/** The JSON bodies of the console, for the page and for your scripts. */
 import type { LockMode } from '../../kernel/api/lock-mode.js';
 import type { FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
+import type { Finding } from '../../features/fleet/core/findings/finding.js';
 import type { JobInfo, JobRun } from '../../features/jobs/core/job-info.js';
 
-/** Raised where a field changes its meaning, or is gone. A new field does not raise it. */
+/** Raised if a field changes its meaning, or is removed; not for a new field. */
 export const CONSOLE_SCHEMA = 1;
 
-/** What may be done by the page, where the application allows it. Also the last part of its address: `POST api/release`. */
+/** The actions that an application may allow. Each is the last part of its address: `POST api/release`. */
 export const CONSOLE_ACTIONS = ['release', 'runJob', 'pauseJob', 'resumeJob'] as const;
 export type ConsoleAction = (typeof CONSOLE_ACTIONS)[number];
 
@@ -27,13 +28,11 @@ export type ConsoleView = (typeof CONSOLE_VIEWS)[number];
 /** Every body that is no error has these. All times (`at`, `since`, `until` …) are epoch milliseconds by the clock of Redis. */
 interface Body {
   readonly schemaVersion: typeof CONSOLE_SCHEMA;
-  /** The lock service that was asked. */
   readonly service: string;
-  /** When it was seen. */
   readonly at: number;
 }
 
-/** Every body of an error, with a status of 400 and more. A guard, a proxy or a parser of the application may answer otherwise. */
+/** The body of an error, with a status of 400 or more. Guards, proxies and parsers of the application have bodies of their own. */
 export interface ErrorBody {
   readonly error: {
     readonly code: ConsoleErrorCode;
@@ -73,12 +72,12 @@ export type ConsoleErrorCode =
   | 'NOT_SUPPORTED'
   /** 503: the application shuts down. */
   | 'SHUTTING_DOWN'
-  /** 503: Redis cannot be reached, does not answer, or refuses. */
-  | 'REDIS_AWAY'
+  /** 503: Redis cannot be reached, does not answer, or refuses. The message has the cause, and the remedy. */
+  | 'REDIS_UNAVAILABLE'
   /** 500 */
   | 'FAILED';
 
-/** How much of the fleet the answer is made of. */
+/** The part of the fleet that has answered. */
 export interface Completeness {
   /** `unknown`: Redis could not say how many instances there are, as a cluster cannot. */
   readonly completeness: 'complete' | 'partial' | 'unknown';
@@ -110,12 +109,13 @@ interface ListBody<Row> {
 
 /** Calls that wait for each other in a circle. */
 export interface DeadlockSeen {
-  readonly sentence: string;
+  /** One for each side. */
+  readonly sentences: readonly string[];
   /** In their order: each waits for what the next one holds. */
   readonly resources: readonly string[];
 }
 
-/** What a lease is, or a process that has it. The page has a word and a mark for each. */
+/** The state of a lease, or of its process. The page has a word and a mark for each. */
 export type LockLife =
   /** Its process answers, and renews it. */
   | 'alive'
@@ -144,7 +144,7 @@ export interface LockRow {
   /** The group of the call; `everything else` for calls without one. */
   readonly group?: string;
   readonly callSite?: string;
-  /** What the holder says of itself, in words, where its process has not answered. */
+  /** The label of the holder in words, if its process has not answered. */
   readonly label?: string;
   readonly fencingToken?: number;
   readonly since?: number;
@@ -169,7 +169,7 @@ export interface LockHolder {
   readonly group?: string;
   readonly callSite?: string;
   readonly label?: string;
-  /** What two looks, some seconds apart, say of it. Not set before the second look. */
+  /** The conclusion from two looks, some seconds apart. Not set before the second look. */
   readonly conclusion?: string;
 }
 
@@ -196,15 +196,14 @@ interface LeaderRow {
   readonly since?: number;
   readonly until?: number;
   readonly candidates: number;
-  /** How often another term began since this process looks, and since when that is. */
-  readonly transitions: number;
-  readonly lookedAtSince: number;
+  /** The number of elections in the last ten minutes. */
+  readonly elections: number;
 }
 
 export interface InstanceRow {
   readonly instanceId: string;
-  /** `silent`: connected, and has not answered. Then nothing else is known of it. */
-  readonly state: 'up' | 'renewalsFail' | 'shuttingDown' | 'silent';
+  /** `silent`: subscribed, and has not answered. `unsubscribed`: a holder without a subscription. Nothing else is known of both. */
+  readonly state: 'up' | 'renewalsFail' | 'shuttingDown' | 'silent' | 'unsubscribed';
   readonly version?: string;
   readonly startedAt?: number;
   readonly loopDelayMs?: number;
@@ -237,9 +236,13 @@ export interface ConsoleBodies {
     readonly leaseMs: number | null;
   };
   /** `GET api/now` */
-  readonly now: RollBody & {
+  readonly now: Body & {
+    /** `null` if Redis refuses the question. */
+    readonly fleet: Completeness | null;
+    /** What is wrong, the worst first, as in `locks.fleet()`. */
+    readonly findings: readonly Finding[];
     readonly redis: {
-      /** Whether locks can be had. `notTried`: the user of the command line may only look. */
+      /** `notTried`: the user of the command line may only look. */
       readonly status: 'up' | 'degraded' | 'down' | 'notTried';
       readonly topology: string;
       readonly roundTripMs: number | null;
@@ -251,44 +254,9 @@ export interface ConsoleBodies {
     readonly oldestWaitSince: number | null;
     /** In the last minute, of all instances; `null` while they have only begun to count. `forMs` is their shortest time. */
     readonly lastMinute: FleetReport['instances'][number]['lastMinute'];
-    /** Instances that receive no messages: at most 20. */
-    readonly deaf: readonly string[];
-    readonly deafCount: number;
-    /** The five groups that made others wait longest. */
-    readonly blockers: readonly {
-      readonly holder: string;
-      readonly waitedMs: number;
-      readonly calls: number;
-      /** Which groups waited for it, the longest first: at most five. */
-      readonly waiters: readonly string[];
-    }[];
-    /** The five oldest waits. */
-    readonly longestWaits: readonly {
-      readonly key: string;
-      readonly resource: string;
-      readonly since: number;
-      readonly instanceId: string;
-      readonly group: string;
-      readonly callSite?: string;
-      readonly heldBy?: string;
-    }[];
-    /** Holders that do not answer, of resources that calls wait for: at most five, and how many there are. */
-    readonly deadHolders: readonly {
-      readonly key: string;
-      readonly resource: string;
-      readonly instanceId: string;
-      readonly until: number;
-    }[];
-    readonly deadHolderCount: number;
-    readonly deadlocks: readonly DeadlockSeen[];
-    readonly leaders: number;
-    /** `null`: they cannot be asked for. */
-    readonly jobs: {
-      readonly known: number;
-      readonly running: number;
-      readonly paused: number;
-      readonly missed: number;
-    } | null;
+    /** The ten locks in the worst trouble, and how many there are. */
+    readonly locks: readonly LockRow[];
+    readonly lockCount: number;
   };
   /** `GET api/locks?filter=&group=&state=&sort=&limit=` */
   readonly locks: RollBody &
@@ -302,7 +270,7 @@ export interface ConsoleBodies {
     readonly mode: LockMode | 'free';
     /** See `LOCK_CAUSES` of `locks.explain()`. */
     readonly cause: string;
-    /** What `locks.explain()` says. */
+    /** The sentences of `locks.explain()`. */
     readonly sentences: readonly string[];
     /** At most 100, in the order of their tokens. */
     readonly holders: readonly LockHolder[];

@@ -7,7 +7,7 @@ import type { FleetReport, InstanceLife } from '../../features/fleet/core/roll/l
 const MAX_LEADERS = 1_000;
 const LOOKS_AT_ONCE = 20;
 
-/** A leadership: who leads, if a process does, and how many wait to. */
+/** A leadership, its leader if there is one, and its candidates. */
 export interface SeenLeadership {
   readonly name: string;
   readonly leader?: string;
@@ -16,6 +16,8 @@ export interface SeenLeadership {
   readonly leadsForMs?: number;
   readonly ttlMs?: number;
   readonly candidates: number;
+  /** In the last ten minutes, as far as the instances report it. */
+  readonly elections: number;
 }
 
 /** @throws LockUnavailableError */
@@ -31,10 +33,16 @@ export async function leadershipsOf(client: LockClient, roll: FleetReport): Prom
       ttlMs: holder.ttlMs,
     }),
     candidates: waiters.length,
+    elections: electionsOf(resource.slice(LEADER_PREFIX.length), roll),
   }));
 }
 
-/** Of what instances campaign for. Only where some do not answer, all keys are looked through. */
+function electionsOf(leadership: string, { instances }: FleetReport): number {
+  const own = instances.flatMap(({ leaderships }) => leaderships.filter(({ name }) => name === leadership));
+  return own.reduce((sum, { elections }) => sum + elections, 0);
+}
+
+/** Inspects what instances campaign for. Scans all keys only if some do not answer. */
 async function leaderStates({ operators }: LockClient, roll: FleetReport): Promise<LockState[]> {
   const isWhole = roll.completeness === 'complete' && roll.instances.every(({ more }) => more.leaderships === 0);
   if (!isWhole) return operators.list({ prefix: LEADER_PREFIX, limit: MAX_LEADERS });

@@ -1,7 +1,7 @@
 import { type Holder, OTHER_GROUP } from '../../kernel/api/holder.js';
 import type { FleetReport, InstanceLife } from '../../features/fleet/core/roll/lock-fleet.js';
 
-/** What is known of a lease: its instance lists it, Redis alone knows it, or it is kept by `minHoldMs`. */
+/** What is known of a lease. `released`: it is kept by `minHoldMs`. */
 export type LeaseLife = 'notRenewed' | 'leaked' | 'released' | InstanceLife;
 
 /** A lease, or a resource without a holder that calls wait for. */
@@ -20,13 +20,13 @@ interface SeenLease {
   readonly fencingToken: number;
   readonly heldMs: number;
   readonly leftMs: number;
-  /** What its instance says of it. */
+  /** Reported by its instance. */
   readonly work?: { readonly group: string; readonly callSite?: string };
-  /** What Redis says of it, where no instance lists it. */
+  /** Set if only Redis knows it. */
   readonly holder?: Holder;
 }
 
-/** What all instances hold and wait for, and the holders that none of them names, by resource. */
+/** Everything that is held or waited for, by resource. */
 export function locksOf(roll: FleetReport): SeenLock[] {
   const waits = new Map<string, { waiters: number; oldestWaitMs: number; mode: Holder['mode'] }>();
   for (const { waiting } of roll.instances) {
@@ -65,7 +65,16 @@ export function locksOf(roll: FleetReport): SeenLock[] {
   return locks.sort((a, b) => (a.resource < b.resource ? -1 : 1));
 }
 
-/** What a holder says of itself, in words. */
+const WELL: readonly (LeaseLife | undefined)[] = ['alive', 'released', 'notRenewed'];
+
+/** Returns a number by which the lock in the worst trouble is the first: waited for, then in a bad state, then old. */
+export function troubleOf({ lease, waiters, oldestWaitMs = 0 }: SeenLock): number {
+  const isBad = lease !== undefined && !WELL.includes(lease.life);
+  const ageMs = waiters > 0 ? oldestWaitMs : (lease?.heldMs ?? 0);
+  return -((waiters > 0 ? 2 : 0) + (isBad ? 1 : 0)) * 1e13 - Math.min(ageMs, 1e12);
+}
+
+/** The label of a holder in words. */
 export function labelText({ label, isKept, isHandedOn }: Pick<Holder, 'label' | 'isKept' | 'isHandedOn'>): string {
   if (isKept) return 'released, kept by minHoldMs';
   if (isHandedOn) return 'handed on inside that process';

@@ -22,7 +22,13 @@ export function withoutAnswers(error: unknown): undefined {
   throw error;
 }
 
-/** How many leases all instances hold, and how many calls of them wait, with those that they do not list. */
+/** Holders without a subscription: dead ones, and those whose Redis user may not subscribe. */
+export function unsubscribedIn({ unlisted, silent }: FleetReport): string[] {
+  const ids = unlisted.filter(({ life }) => life === 'unknown' || life === 'dead').map(({ instanceId }) => instanceId);
+  return [...new Set(ids)].filter((instanceId) => !silent.includes(instanceId));
+}
+
+/** The numbers of leases and of waiting calls, with the unlisted ones. */
 export function totalsOf({ instances }: Pick<FleetReport, 'instances'>): { held: number; waiting: number } {
   const unlisted = unlistedIn({ instances });
   const sum = (numbers: number[]): number => numbers.reduce((a, b) => a + b, 0);
@@ -32,7 +38,7 @@ export function totalsOf({ instances }: Pick<FleetReport, 'instances'>): { held:
   };
 }
 
-/** How many leases and waiting calls the instances have that their answers do not list. */
+/** The numbers of leases and waiting calls that the answers do not list. */
 export function unlistedIn({ instances }: Pick<FleetReport, 'instances'>): { held: number; waiting: number } {
   const sums = { held: 0, waiting: 0 };
   for (const { more } of instances) {

@@ -3,7 +3,9 @@ import type { LockExplanation } from '../../features/fleet/core/explain/explanat
 import { fencingTickOf } from '../../kernel/store/fencing-token.js';
 import type { LockState } from '../../kernel/store/lock-state.js';
 import { longDuration } from '../../kernel/util/durations.js';
+import { count } from '../../kernel/util/plurals.js';
 import { plainOrQuoted } from '../../kernel/util/quoted.js';
+import { workOf } from './roll.js';
 import { lifeOf } from '../../features/fleet/core/roll/life.js';
 import type { FleetReport, InstanceLife } from '../../features/fleet/core/roll/lock-fleet.js';
 
@@ -13,23 +15,48 @@ const MAX_NAMED = 3;
 /** The times of a look are whole milliseconds. */
 const ROUNDED_MS = 5;
 
-/** The leases alone say that nothing is wrong, until a renewal is overdue. The process may say that something is. */
+const OTHERS_KNOW = 'Only the other processes know how long their calls have waited.';
+
+/**
+ * The sentences of `locks.explain()` for an operator, who is in no process of the application, and with what the
+ * instances report.
+ *
+ * @param instanceId the process that was asked
+ */
 export function sentencesOf(
-  { sentences, cause, state }: LockExplanation,
+  { sentences: all, cause, state }: LockExplanation,
   roll: FleetReport | undefined,
+  instanceId: string,
 ): readonly string[] {
-  const isAlive = (holder: Holder): boolean => !roll || ['alive', 'unknown'].includes(lifeOf(holder, roll));
-  return cause === 'inUse' && !state.holders.every(isAlive) ? sentences.slice(0, -1) : sentences;
+  const lives = roll ? state.holders.map((holder) => lifeOf(holder, roll)) : [];
+  const calls = (roll?.instances ?? []).flatMap(({ waiting }) => waiting);
+  const waits = calls.filter(({ resource }) => resource === state.resource).map(({ waitedMs }) => waitedMs);
+  const waited = `${count(waits.length, 'call')} in all: the oldest has waited for ${longDuration(Math.max(0, ...waits))}.`;
+  const isAlive = lives.length > 0 && lives.every((life) => life === 'alive');
+  const sentences = all
+    .map((sentence) => (sentence === OTHERS_KNOW && waits.length > 0 ? waited : sentence))
+    .map((sentence) => (isAlive ? withoutDoubt(sentence) : sentence))
+    .map((each) => each.replaceAll('this process', plainOrQuoted(instanceId)).replaceAll('forceRelease()', 'release'));
+  // The leases alone suggest that nothing is wrong until a renewal is overdue, and then only guess.
+  const isDoubtful = lives.some((life) => life === 'silent' || life === 'dead');
+  return (cause === 'inUse' || cause === 'holderDead') && isDoubtful ? sentences.slice(0, -1) : sentences;
 }
 
-/** What two looks, and the processes themselves, say of the first holders. */
+/** The leases do not show if a holder is alive before its first renewal, but its process has answered. */
+function withoutDoubt(sentence: string): string {
+  return sentence
+    .replace(/^It is not known yet if the holder is alive\. If it is, it is slow/, 'The holder is alive and slow')
+    .replace(/If it has died, that shows in .+?, and the lock is free in .+?\. /, '');
+}
+
+/** The conclusions from two looks, and from the answers of the processes, about the first holders. */
 export function conclusionsOf(first: LockState, second: LockState, roll: FleetReport | undefined): string[] {
   return second.holders.slice(0, MAX_NAMED).map((holder) => {
     return `${plainOrQuoted(holder.instanceId)}: ${conclusionOn(holder, first, second.resource, roll)}`;
   });
 }
 
-/** What two looks, and the process itself, say of one holder. @param first the earlier look */
+/** The conclusion about one holder. @param first the earlier look */
 export function conclusionOn(
   holder: Holder,
   first: LockState,
@@ -39,8 +66,8 @@ export function conclusionOn(
   const { instanceId, fencingToken } = holder;
   const before = first.holders.find((each) => fencingTickOf(each.fencingToken) === fencingTickOf(fencingToken));
   const life = roll && lifeOf(holder, roll);
-  const place = roll && callSiteIn(roll, instanceId, resource);
-  return `${conclusionOf(before, holder, life)}${place ? ` It was acquired at ${place}.` : ''}`;
+  const work = roll && workIn(roll, instanceId, resource);
+  return `${conclusionOf(before, holder, life)}${work ? ` Its work: ${work}.` : ''}`;
 }
 
 function conclusionOf(before: Holder | undefined, holder: Holder, life: InstanceLife | undefined): string {
@@ -68,7 +95,8 @@ function conclusionOf(before: Holder | undefined, holder: Holder, life: Instance
   return `it is not known if the holder is alive: ${next}. Free in ${left}.`;
 }
 
-function callSiteIn({ instances }: FleetReport, instanceId: string, resource: string): string | undefined {
+function workIn({ instances }: FleetReport, instanceId: string, resource: string): string | undefined {
   const instance = instances.find((each) => each.instanceId === instanceId);
-  return instance?.held.find((each) => each.resource === resource)?.callSite;
+  const lease = instance?.held.find((each) => each.resource === resource);
+  return lease && workOf(lease);
 }

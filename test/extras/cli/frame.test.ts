@@ -54,13 +54,17 @@ describe('a command line that is wrong', () => {
     [['ls', '--limit'], '--limit needs a value: --limit <number>.'],
     [['ls', '--limit', '--json'], '--limit needs a value'],
     [['ls', '--limit=0'], '--limit must be a whole number, 1 or more, not "0".'],
+    [['ls', '--timeout', '30d'], '--timeout may be at most 60 min, not 30d.'],
+    [['job', 'nightly', '--pause', '--resume'], 'Pass only one of --history, --pause'],
+    [['job', 'nightly', '--pause', 'tonight'], '--pause must be a duration such as'],
+    [['exec', 'order:7', '--', ''], 'exec needs a command behind --: exec … -- command …. An empty variable is none.'],
     [['ls', '--timeout', '5'], '--timeout must be a duration such as 500ms, 30s'],
     [['ls', 'a', 'b'], 'ls takes no "b".'],
     [['why'], 'why needs a resource.'],
     [['ls', '--prefix', '{x}'], '--prefix must be 1 to 100 characters'],
     [['ls', '--url', 'redis://a', '--config', 'b'], 'Pass either --url or --config, not both.'],
     [['job', 'a', '--run', '--resume'], 'Pass only one of --history, --pause, --resume and --run.'],
-    [['completion', 'tcsh'], 'completion knows bash, zsh, fish'],
+    [['completion', 'tcsh'], 'completion supports bash, zsh, fish'],
   ])('%j ends with 2 and says how to write it', async (argv, message) => {
     const { code, stdout, stderr } = await runHere(argv, NOWHERE);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -122,4 +126,11 @@ it.each(['bash', 'zsh', 'fish'])('completion for %s names each command and optio
     expect(stdout).toContain(name);
     for (const option of Object.keys(options)) expect(stdout).toContain(option);
   }
+});
+
+it('completion with --json prints the script as JSON', async () => {
+  const { code, stdout } = await runHere(['completion', 'bash', '--json']);
+  const body = JSON.parse(stdout) as { shell: string; script: string };
+  expect({ code, shell: body.shell }).toEqual({ code: 0, shell: 'bash' });
+  expect(`${body.script}\n`).toBe((await runHere(['completion', 'bash'])).stdout);
 });

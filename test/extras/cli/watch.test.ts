@@ -38,6 +38,7 @@ const roll = (...instances: Instance[]): FleetReport => ({
   silent: [],
   unreadable: 0,
   unlisted: [],
+  isScanCut: false,
   deadlocks: [],
   service: 'default',
   subscribed: [],
@@ -85,7 +86,7 @@ it('what has no room in an answer is not released', () => {
 });
 
 it('lost leases and leaderships are told', () => {
-  const counts = (lost: number) => ({ forMs: 1, acquired: 0, notAcquired: 0, lost });
+  const counts = (lost: number) => ({ forMs: 1, acquired: 0, notAcquired: 0, lost, timedOut: 0 });
   const leads = (isLeader: boolean) => [{ name: 'mailer', isLeader, elections: 1 }];
   const before = roll(instance('a', { lastMinute: counts(1), leaderships: leads(false) }));
   const after = roll(instance('a', { lastMinute: counts(3), leaderships: leads(true) }));

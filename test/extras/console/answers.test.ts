@@ -80,11 +80,12 @@ it('locks are filtered, sorted and cut by the server', async () => {
     const { rows, total } = await viewed<ConsoleBodies['locks']>(answers, 'locks', query);
     return [rows.map(({ resource }) => resource), total];
   };
-  expect(await names({})).toEqual([['Order:8', 'order:7', 'order:9'], 3]);
+  expect(await names({})).toEqual([['order:9', 'order:7', 'Order:8'], 3]);
+  expect(await names({ sort: 'resource' })).toEqual([['Order:8', 'order:7', 'order:9'], 3]);
   expect(await names({ sort: '-resource', limit: '2' })).toEqual([['order:9', 'order:7'], 3]);
   expect(await names({ filter: 'STOCK' })).toEqual([['order:7'], 1]);
   expect(await names({ state: 'waited', sort: 'wait' })).toEqual([['order:9', 'order:7'], 2]);
-  expect(await names({ state: 'trouble' })).toEqual([['Order:8', 'order:9'], 2]);
+  expect(await names({ state: 'trouble' })).toEqual([['order:9', 'Order:8'], 2]);
   expect(await names({ group: 'Orders.pay' })).toEqual([['Order:8'], 1]);
   const { rows, groups } = await viewed<ConsoleBodies['locks']>(answers, 'locks', { filter: 'order:9' });
   expect(rows).toMatchObject([{ mode: 'free', life: 'noHolder', waiters: 1 }]);
@@ -100,7 +101,7 @@ it('where the lists of instances are cut, they are asked for what begins with th
   expect(body.fleet.unlistedHeld).toBe(900);
 });
 
-it('now names the oldest waits, and says what is missing', async () => {
+it('now has the findings, the locks in the worst trouble, and what is missing', async () => {
   const source = shop();
   source.silent = ['api-3'];
   const body = await viewed<ConsoleBodies['now']>(answersOf(source), 'now');
@@ -111,11 +112,11 @@ it('now names the oldest waits, and says what is missing', async () => {
     waiting: 2,
     oldestWaitSince: source.at - 9_000,
     lastMinute: null,
-    jobs: null,
   });
-  expect(body.longestWaits.map(({ resource, heldBy }) => [resource, heldBy])).toEqual([
-    ['order:9', undefined],
-    ['order:7', 'api-1'],
+  expect(body.locks.map(({ resource }) => resource)).toEqual(['order:9', 'order:7', 'Order:8']);
+  expect(body.findings).toMatchObject([
+    { severity: 'warning', kind: 'longWait', resource: 'order:9' },
+    { severity: 'warning', kind: 'instanceSilent', culprit: { instanceId: 'api-3' } },
   ]);
 });
 
@@ -164,29 +165,36 @@ it.each([
   expect(error.message).toMatch(/\.$|=…$/);
 });
 
-it('where Redis is away, each view says so, and names no address', async () => {
+it('if Redis refuses, now has the finding, and each other view its cause and remedy, without an address', async () => {
   const source = shop();
   source.failure = () =>
     Promise.reject(
       new LockUnavailableError('', 'ask the fleet', 'failed', new Error('connect ECONNREFUSED 10.1.2.3:6379')),
     );
   const answers = answersOf(source);
-  for (const view of ['now', 'locks', 'lock', 'blockers', 'leaders', 'instances']) {
+  for (const view of ['locks', 'lock', 'blockers', 'leaders', 'instances']) {
     const [status, { error }] = await failed(answers, view, { resource: 'x' });
-    expect([view, status, error.code]).toEqual([view, 503, 'REDIS_AWAY']);
-    expect(error.message).not.toMatch(/10\.1\.2\.3|ECONN/);
+    expect([view, status, error.code]).toEqual([view, 503, 'REDIS_UNAVAILABLE']);
+    expect(error.message).toBe(
+      'Redis is out of memory, and refuses to write. Raise maxmemory, or remove other data. Held locks expire with their leases.',
+    );
   }
+  const body = await viewed<ConsoleBodies['now']>(answers, 'now');
+  expect(body).toMatchObject({ fleet: null, redis: { status: 'down' }, locks: [] });
+  expect(body.findings).toMatchObject([
+    { kind: 'redisDown', action: { text: 'Raise maxmemory, or remove other data.' } },
+  ]);
   expect((await viewed<{ title: string }>(answers, 'session')).title).toBe('Orders');
 });
 
-it('a Redis that does not answer is away after three seconds', async () => {
+it('a view whose questions are not answered is refused after three seconds', async () => {
   const source = shop();
   source.failure = () => new Promise<never>(() => {});
   const clock = new ManualClock();
-  const answer = track(failed(answersOf(source, clock), 'now'));
+  const answer = track(failed(answersOf(source, clock), 'locks'));
   await clock.advance(2_999);
   expect(answer.state).toBe('pending');
   await clock.advance(1);
   const [status, { error }] = answer.value;
-  expect([status, error.code]).toEqual([503, 'REDIS_AWAY']);
+  expect([status, error.code]).toEqual([503, 'REDIS_UNAVAILABLE']);
 });

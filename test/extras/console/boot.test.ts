@@ -171,3 +171,21 @@ describe.each(PLATFORMS)('jobs, on %s', (_name, adapter) => {
     for (const ticket of ['OPS-17', 'OPS-18', 'OPS-19']) expect(lines).toMatch(new RegExp(`ann.*${ticket}`, 's'));
   });
 });
+
+it.each<[exclude: string[], isWhole: boolean]>([
+  [['ops/locks'], false],
+  [['ops/locks', 'ops/locks/*path'], true],
+  [['health'], true],
+])('a global prefix that excludes %j is warned of, unless the page finds its data: %j', async (exclude, isWhole) => {
+  const { url, log } = await startApp({
+    imports: [inMemory(), forRoot({ path: 'ops/locks', guards: [Guard] })],
+    configure: (app) => void app.setGlobalPrefix('api', { exclude }),
+  });
+  const told = log.at('warn').filter((line) => line.includes('global prefix'));
+  expect(told).toEqual(isWhole ? [] : [expect.stringContaining("Exclude all of it: ['ops/locks', 'ops/locks/*path']")]);
+  const at = exclude[0] === 'health' ? '/api/ops/locks' : '/ops/locks';
+  expect([(await fetch(`${url}${at}/`)).status, (await fetch(`${url}${at}/api/now`)).status]).toEqual([
+    200,
+    isWhole ? 200 : 404,
+  ]);
+});

@@ -20,7 +20,7 @@ export class FleetSource implements ConsoleSource {
   silent: readonly string[] = [];
   /** How many have an inbox beside them, where Redis does not say who. */
   unnamed = 0;
-  /** Set: nothing is answered but this. */
+  /** If set, Redis is out of memory: only the health check answers. */
   failure: (() => Promise<never>) | undefined;
 
   constructor(instances: readonly Instance[] = []) {
@@ -34,7 +34,8 @@ export class FleetSource implements ConsoleSource {
   get client(): LockClient {
     return {
       report: (options: FleetOptions) => this.failure?.() ?? Promise.resolve(this.#report(options)),
-      health: () => this.failure?.() ?? Promise.resolve(HEALTH),
+      health: () => Promise.resolve(this.failure ? { ...HEALTH, ...OUT_OF_MEMORY } : HEALTH),
+      deps: { store: { instanceId: 'the-console' } },
       operators: {
         explain: (resource: string) =>
           this.failure?.() ??
@@ -72,6 +73,10 @@ function free(resource: string): LockState {
   return { resource, mode: null, holders: [], ttlMs: 0, waiters: [] };
 }
 
+const OUT_OF_MEMORY: Pick<LockHealth, 'status' | 'problems'> = {
+  status: 'down',
+  problems: [{ code: 'OOM', message: 'Redis is out of memory, and refuses to write.' }],
+};
 const HEALTH: LockHealth = {
   status: 'up',
   topology: 'standalone',

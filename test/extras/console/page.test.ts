@@ -12,11 +12,11 @@ describe('the page of the console', () => {
     expect(readFileSync(join(ROOT, 'lib/extras/console/page/page.generated.ts'), 'utf8')).toBe(await generatePage());
   });
 
-  it('is at most 40 kB, and 12 kB compressed', () => {
+  it('is at most 40 kB, and 14 kB compressed', () => {
     const files = Object.values(PAGE);
     const sum = (sizes: number[]): number => sizes.reduce((a, b) => a + b, 0);
     expect(sum(files.map((text) => Buffer.byteLength(text)))).toBeLessThanOrEqual(40_000);
-    expect(sum(files.map((text) => gzipSync(text, { level: 9 }).length))).toBeLessThanOrEqual(12_000);
+    expect(sum(files.map((text) => gzipSync(text, { level: 9 }).length))).toBeLessThanOrEqual(14_000);
   });
 
   it('has no script and no style in its shell, and only relative addresses', () => {

@@ -70,6 +70,7 @@ export function fleetReport(has: Partial<FleetReport> = {}): FleetReport {
     subscribed: [...instances.map(({ instanceId }) => instanceId), ...silent],
     unreadable: 0,
     unlisted: [],
+    isScanCut: false,
     deadlocks: [],
     ...has,
   };

@@ -1,4 +1,4 @@
-// Where the page is: all of it stands behind the # of the address, which no proxy sees.
+// The place of the page: all of it is behind the # of the address, which no proxy sees.
 type Query = Record<string, string>;
 
 export function here(): { view: string; query: Query } {
@@ -18,7 +18,7 @@ export function but(query: Record<string, string | undefined>): string {
   return to(view, { ...before, ...query });
 }
 
-/** Reads, or sets, what a browser keeps for this page. Where it may not, that counts until the page is closed. */
+/** Reads or sets a value in the storage of the browser. If that is forbidden, it lasts until the page is closed. */
 export function kept(key: string, value?: string): string | null | undefined {
   try {
     const all = localStorage;

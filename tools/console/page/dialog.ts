@@ -1,8 +1,8 @@
-// Asks before something is done, and says what came of it.
+// Asks before an action, and shows why it was refused. It closes if the action is done.
 import { type Child, h, show } from './dom.js';
-import { Problem } from './live.js';
+import { Problem, tell } from './live.js';
 
-/** Attributes of the field, with its name, its label, and what else is to be known. */
+/** Attributes of the field, with its name, its label and a hint. */
 export interface Field extends Readonly<Record<string, unknown>> {
   readonly name: string;
   readonly label: string;
@@ -16,7 +16,7 @@ export const REASON: Field = {
   maxlength: 200,
 };
 
-/** @param run resolves to what was done, in a sentence, or rejects with a Problem */
+/** @param run resolves to a sentence about what was done, or rejects with a Problem */
 export function ask(
   title: string,
   facts: readonly (readonly [string, Child])[],
@@ -29,7 +29,6 @@ export function ask(
   const opener = document.activeElement as HTMLElement;
   let isBusy = false;
   let problem = '';
-  let done = '';
   dialog.ariaLabel = title;
   dialog.onclose = () => {
     dialog.remove();
@@ -43,13 +42,14 @@ export function ask(
     problem = '';
     draw();
     try {
-      done = await run(values);
+      const done = await run(values);
+      dialog.close();
+      return tell(done);
     } catch (error) {
       problem = error instanceof Problem ? error.message : 'No answer arrived. Check if it was done.';
     }
     isBusy = false;
     draw();
-    if (done) dialog.querySelector('button')?.focus();
   };
   const draw = (): void =>
     show(
@@ -62,23 +62,21 @@ export function ask(
           'dl.facts',
           facts.map(([word, fact]) => [h('dt', word), h('dd', fact)]),
         ),
-        !done && [
-          warning && h('p.warning', warning),
-          fields.map(({ label, help, ...field }) =>
-            h(
-              'label.field',
-              { key: field.name },
-              label,
-              h('input', { autocomplete: 'off', ...field }),
-              h('span.second', help),
-            ),
+        warning && h('p.warning', warning),
+        fields.map(({ label, help, ...field }) =>
+          h(
+            'label.field',
+            { key: field.name },
+            label,
+            h('input', { autocomplete: 'off', ...field }),
+            h('span.second', help),
           ),
-        ],
-        h(problem ? 'p.problem' : 'p', { role: 'alert' }, problem || done),
+        ),
+        h('p.problem', { role: 'alert' }, problem),
         h(
           'div.buttons',
-          h('button', { type: 'button', onclick: () => dialog.close() }, done ? 'Close' : 'Cancel'),
-          !done && h('button.main', { disabled: isBusy }, verb),
+          h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'),
+          h('button.main', { disabled: isBusy }, verb),
         ),
       ),
     );

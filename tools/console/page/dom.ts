@@ -1,4 +1,4 @@
-// What is shown is written as a tree, and the document is changed where it differs: the rest keeps focus, selection and scroll.
+// A view returns a tree, and only the differences change the document: the rest keeps focus, selection and scroll.
 // Texts become text nodes, so no name can be more than text here.
 import { escapeText } from '../../../lib/kernel/util/quoted.js';
 
@@ -28,6 +28,16 @@ export function h(name: string, ...rest: readonly [Attributes, ...Child[]] | rea
     children: flat(hasAttributes ? rest.slice(1) : rest),
   };
 }
+
+/** The text of a tree, without its marks. */
+export const textOf = (child: Child): string =>
+  Array.isArray(child)
+    ? child.map(textOf).join('')
+    : isObject(child)
+      ? (child as Tree).children.map(textOf).join('')
+      : child || child === 0
+        ? `${child as string}`
+        : '';
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

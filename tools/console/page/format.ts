@@ -1,4 +1,4 @@
-// How numbers, times and names are shown.
+// Numbers, times and names as text.
 import { longDuration } from '../../../lib/kernel/util/durations.js';
 import { type Child, h, type Tree } from './dom.js';
 
@@ -13,7 +13,13 @@ export const span = (ms: number): string => (ms < 1_000 ? '< 1 s' : took(Math.fl
 /** A duration that has ended: as exact as it is known. */
 export const took = (ms: number): string => longDuration(ms).replaceAll(' ', '\u00a0');
 
-export const clock = (at: number): string => new Date(at).toLocaleTimeString();
+/** The local time, and the day if it is not today. */
+export function clock(at: number, today = Date.now()): string {
+  const date = new Date(at);
+  const isToday = date.toDateString() === new Date(today).toDateString();
+  const day = isToday ? '' : `${date.toLocaleDateString([], { weekday: 'short', day: 'numeric', month: 'short' })}, `;
+  return day + date.toLocaleTimeString();
+}
 
 /** A point in time: the local time with its day, and UTC, in the title. */
 export function time(at: number, text: string): Tree {
@@ -27,23 +33,17 @@ export function time(at: number, text: string): Tree {
 
 export const ago = (at: number, now: number): Tree => time(at, `${span(now - at)} ago`);
 
-/** How long it lasts till now. */
+/** The time until now. */
 export const since = (at: number, now: number): Tree => time(at, span(now - at));
 
-/** The local time, and the day where it is another one. */
-export function moment(at: number, now: number): Tree {
-  const date = new Date(at);
-  const isToday = date.toDateString() === new Date(now).toDateString();
-  const day = isToday ? '' : `${date.toLocaleDateString([], { weekday: 'short', day: 'numeric', month: 'short' })}, `;
-  return time(at, day + clock(at));
-}
+export const moment = (at: number, now: number): Tree => time(at, clock(at, now));
 
 export const name = (text: string): Tree => h('span.name', text);
 
 /** Names, with commas. */
 export const names = (all: readonly string[]): Child => all.map((each, place) => [place > 0 && ', ', name(each)]);
 
-/** A mark and a word: what is told by colour is told by both of these, too. `bad does not answer` */
+/** A mark and a word beside the colour: `bad does not answer`. */
 export function state(text: string, tag = 'span'): Tree {
   const [kind = '', ...words] = text.split(' ');
   return h(`${tag}.state.${kind}`, words.join(' '));

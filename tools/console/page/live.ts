@@ -1,4 +1,4 @@
-// Asks the server: every two seconds, only while somebody looks, and less often where it does not answer.
+// Asks the server every two seconds while the page is visible, and less often after errors.
 import type { ConsoleAction, ConsoleBodies, ErrorBody } from '../../../lib/extras/console/bodies.js';
 import { here, kept } from './address.js';
 
@@ -22,14 +22,22 @@ export let session: ConsoleBodies['session'] | undefined;
 export let problem: Problem | undefined;
 export let isPaused = kept('paused') === 'yes';
 let changed: () => void;
-/** By their addresses. `at` is when it was last heard that an answer is true, by the clock of this machine. */
+/** By their addresses. `at` is when the answer was last confirmed, by the clock of this machine. */
 const answers = new Map<string, { readonly etag: string; readonly body: unknown; readonly at: number }>();
 const MAX_ANSWERS = 20;
-/** How far the clock of Redis is ahead. */
+/** The time by which the clock of Redis is ahead. */
 let ahead = 0;
 let round = 0;
 let failures = 0;
 let timer = 0;
+
+/** What an action has done. It stays until another view opens. */
+export let notice = '';
+
+export function tell(text: string): void {
+  notice = text;
+  changed();
+}
 
 /** @param onChange draws what has changed */
 export function start(onChange: () => void): void {
@@ -38,7 +46,7 @@ export function start(onChange: () => void): void {
   look();
 }
 
-/** What is asked now. The address may have changed before the browser tells it. */
+/** The present question. The address may have changed before the event. */
 function question(): string {
   const { view, query } = here();
   return addressOf(view, query);
@@ -46,10 +54,10 @@ function question(): string {
 
 export const body = (): unknown => answers.get(question())?.body;
 
-/** How old that is counts from here; 0 before the first answer. */
+/** The time of the last answer, by the clock of this machine; 0 before the first one. */
 export const answeredAt = (): number => answers.get(question())?.at ?? 0;
 
-/** Now, by the clock of Redis. It stands still while nothing is heard, so that nothing seems to go on. */
+/** Now, by the clock of Redis. It is stopped without answers, so that nothing seems to continue. */
 export const now = (): number => (isPaused || problem ? answeredAt() : Date.now()) + ahead;
 
 export const may = (action: ConsoleAction): boolean => session!.actions.includes(action);

@@ -1,8 +1,21 @@
-// The page of the console: the frame, and the view that its address names.
+// The frame of the page, and the view of its address.
 import { but, here, kept, to } from './address.js';
 import { type Child, h, show, type Tree } from './dom.js';
 import { clock, span, state } from './format.js';
-import { answeredAt, body, isFinal, isPaused, look, pause, type Problem, problem, session, start } from './live.js';
+import {
+  answeredAt,
+  body,
+  isFinal,
+  isPaused,
+  look,
+  notice,
+  pause,
+  type Problem,
+  problem,
+  session,
+  start,
+  tell,
+} from './live.js';
 import { select } from './parts.js';
 import { blockers } from './views/blockers.js';
 import { instances, leaders } from './views/fleet.js';
@@ -27,7 +40,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
 const SCHEMES = { '': 'Auto', light: 'Light', dark: 'Dark' };
 
 let scheme = kept('scheme') ?? '';
-/** Whose heading has the focus, once a link was followed. */
+/** The view whose heading has the focus after a link. */
 const place = (): string => here().view + (here().query.resource ?? here().query.name);
 let placed = place();
 
@@ -44,6 +57,7 @@ function draw(): void {
     h(
       'main',
       { key: view, 'aria-busy': !seenAt },
+      h('p.notice', { role: 'status', key: 'notice' }, notice),
       problem
         ? [
             h('h1.said.state.bad', headOf(problem)),
@@ -63,7 +77,7 @@ function draw(): void {
 }
 
 function headOf({ code, status }: Problem): string {
-  if (code === 'REDIS_AWAY') return 'Redis is unreachable.';
+  if (code === 'REDIS_UNAVAILABLE') return 'Locks are unavailable.';
   const heads: Record<number, string> = {
     0: 'No answer.',
     401: 'You are signed out.',
@@ -127,8 +141,11 @@ function status(): Tree {
 const page = document.createElement('div');
 document.body.replaceChildren(page);
 
-/** Who follows a link reads on where the new view begins. */
+/** After a link, the focus is on the heading of the new view. */
 onhashchange = () => {
+  if (isLost()) return;
+  document.querySelector('dialog')?.close();
+  tell('');
   look();
   draw();
   if (place() !== placed) {
@@ -149,6 +166,14 @@ onkeydown = (event) => {
   } else if (event.key === 'Escape' && target === field) target.blur();
 };
 
+/** An unknown address leads to the first page. */
+function isLost(): boolean {
+  const isUnknown = !Object.hasOwn(VIEWS, here().view);
+  if (isUnknown) location.replace(to('now'));
+  return isUnknown;
+}
+
+isLost();
 start(draw);
 draw();
 setInterval(() => document.hidden || draw(), 1_000);

@@ -1,8 +1,9 @@
 // What several views are made of.
-import type { Completeness, LockLife } from '../../../lib/extras/console/bodies.js';
+import type { Completeness, LockLife, LockRow } from '../../../lib/extras/console/bodies.js';
 import { but, here, to } from './address.js';
-import { type Child, h, type Tree } from './dom.js';
+import { type Child, h, textOf, type Tree } from './dom.js';
 import { count, name, names, plural, since, span, state } from './format.js';
+import { session } from './live.js';
 
 /**
  * Its heading, what stands in a row (or which number of it), how it looks (`lead`: what the row is about), and what the
@@ -19,7 +20,7 @@ type Column<Row> = readonly [
 const keyOf = (row: Partial<Record<'key' | 'name' | 'tick' | 'waiter' | 'holder' | 'instanceId', string>>): string =>
   row.key ?? row.name ?? row.tick ?? `${row.waiter} ${row.holder} ${row.instanceId}`;
 
-/** @param empty what is said where there is no row: what that means */
+/** @param empty shown without a row: the meaning of that */
 export function table<Row extends object>(
   caption: string,
   rows: readonly Row[],
@@ -63,9 +64,11 @@ export function table<Row extends object>(
           { key: keyOf(row) },
           all.map(([head, cell, look = '']) => {
             const shown = typeof cell === 'function' ? cell(row) : number(row[cell] as number | undefined);
+            // A row is one line high, and a narrow column cuts its text.
+            const title = textOf(shown);
             return look === 'lead'
-              ? h('th.lead', { scope: 'row' }, shown)
-              : h(`td.${look}`, { 'data-head': head }, shown);
+              ? h('th.lead', { scope: 'row', title }, shown)
+              : h(`td.${look}`, { 'data-head': head, title }, shown);
           }),
         ),
       ),
@@ -76,7 +79,7 @@ export function table<Row extends object>(
 
 export const title = (text: string, total: number): Tree => h('h1', text, ' ', h('span.total', count(total)));
 
-/** Where a filter leaves nothing, that is said; otherwise, what it means that there is nothing. */
+/** No match of a filter, or the meaning of an empty list. */
 export function nothing(meaning: string): Child {
   const { view, query } = here();
   return query.filter || query.state || query.group
@@ -84,10 +87,10 @@ export function nothing(meaning: string): Child {
     : meaning;
 }
 
-/** Where nothing stands. A narrow page leaves the cell out. */
+/** An empty cell. A narrow page leaves it out. */
 export const NONE = h('span.none', '–');
 
-/** Two lines: what it is, and what is worth knowing of it. */
+/** A fact, and a detail of it. */
 export const twoLines = (first: Child, second: Child): Child => [
   h('span.first', first),
   ' ',
@@ -96,16 +99,22 @@ export const twoLines = (first: Child, second: Child): Child => [
 
 export const toLock = (resource: string): Tree => h('a.name', { href: to('lock', { resource }) }, resource);
 
-export const toInstance = ({ instanceId: filter }: { readonly instanceId?: string }): Child =>
-  filter ? h('a.name.quiet', { href: to('instances', { filter }) }, filter) : NONE;
+/** Its name, and a quiet suffix that makes it unique. */
+export const instance = (id: string): Child => {
+  const [, host, rest] = /^(.+?)(:\d+:\w+)$/.exec(id) ?? [];
+  return host ? [h('strong', host), h('span.second', rest)] : h('strong', id);
+};
 
-/** A cell: how long it has lasted. */
+export const toInstance = ({ instanceId: filter }: { readonly instanceId?: string }): Child =>
+  filter ? h('a.name.quiet', { href: to('instances', { filter }) }, instance(filter)) : NONE;
+
+/** A cell with the time it has lasted. */
 export const lasts =
   (now: number) =>
   (row: { readonly since?: number }): Child =>
     row.since ? since(row.since, now) : NONE;
 
-/** The group of a call, what else the call says of itself, and where it was made. */
+/** The group of a call, its label and its call site. */
 export const work = ({ group, label, callSite }: Work): Child =>
   twoLines(
     group || label ? name((group ?? label)!) : NONE,
@@ -127,7 +136,7 @@ const LIVES: Readonly<Record<LockLife, string>> = {
   leaked: 'bad leaked',
   silent: 'bad does not answer',
   dead: 'bad dead',
-  unknown: 'calm unknown: no subscription',
+  unknown: 'calm unknown',
   noHolder: 'calm no holder found',
 };
 
@@ -142,7 +151,7 @@ export const COUNTING = 'Counting has just started.';
 const leases = new Map<string, readonly [longest: number, until: number]>();
 const MAX_LEASES = 5_000;
 
-/** What is left of a lease. It shrinks, and is full again when the lease is renewed. */
+/** The rest of a lease. It shrinks, and is full again when the lease is renewed. */
 export function lease(key: string, until: number | undefined, now: number, leaseMs: number | null = 0): Child {
   if (!until) return NONE;
   const left = Math.max(0, until - now);
@@ -153,7 +162,28 @@ export function lease(key: string, until: number | undefined, now: number, lease
   return h('span.lease', left ? span(left) : 'over', bar(left / full, until > before ? 'new' : ''));
 }
 
-/** What the list does not have. */
+/** The columns of a table of locks. */
+export const lockColumns = (at: number): Column<LockRow>[] => [
+  [
+    'Resource',
+    ({ resource, mode }) => [toLock(resource), ' ', mode !== 'exclusive' && h('span.tag', mode)],
+    'lead',
+    'resource',
+  ],
+  ['Work', work, '', 'group'],
+  ['Instance', (row) => twoLines(life(row.life), toInstance(row)), '', 'instance'],
+  ['Held for', lasts(at), 'number', 'since'],
+  ['Lease left', ({ key, until }) => lease(key, until, at, session!.leaseMs), 'number', 'until'],
+  [
+    'Waiting',
+    ({ waiters, oldestWaitSince }) =>
+      twoLines(h(waiters ? 'span' : 'span.none', waiters), oldestWaitSince && ['oldest ', since(oldestWaitSince, at)]),
+    'number',
+    'waiters',
+  ],
+];
+
+/** The parts that the list lacks. */
 export function missing({ silent, silentCount, unreadable, unlistedHeld, unlistedWaiting }: Completeness): Child {
   const notes = [
     silentCount > 0 && [
@@ -212,7 +242,7 @@ export function tools(label: string, states?: Readonly<Record<string, string>>, 
   );
 }
 
-/** How many there are beside those in sight, and a way to them. */
+/** The number of further rows, and a way to them. */
 export function more(listed: number, total: number): Child {
   const limit = Math.min(1_000, listed * 4);
   return (

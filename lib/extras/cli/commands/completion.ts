@@ -16,9 +16,11 @@ export function completion(commands: () => readonly Command[]): Command {
     async run({ args, output }) {
       const [shell] = args as [string];
       if (!Object.hasOwn(SHELLS, shell)) {
-        throw new UsageError(`completion knows ${Object.keys(SHELLS).join(', ')}, and not ${JSON.stringify(shell)}.`);
+        throw new UsageError(`completion supports ${Object.keys(SHELLS).join(', ')}, not ${JSON.stringify(shell)}.`);
       }
-      output.text(SHELLS[shell as keyof typeof SHELLS](commands()));
+      const script = SHELLS[shell as keyof typeof SHELLS](commands());
+      if (output.format === 'json') output.printJson({ shell, script });
+      else output.text(script);
       return 'done';
     },
   });

@@ -1,6 +1,6 @@
 import { defineCommand } from '../frame/command.js';
 import { type CellValue, durationCell } from '../frame/output.js';
-import { type Instance } from '../../views/roll.js';
+import { type Instance, unsubscribedIn } from '../../views/roll.js';
 import { pollInstances, tellMissing } from '../frame/roll.js';
 
 export const instances = defineCommand({
@@ -36,6 +36,7 @@ export const instances = defineCommand({
           rows: [
             ...heard.map(rowOf),
             ...silent.map((instanceId): CellValue[] => [instanceId, 'silent', '', '', '', '', '', '', '', '']),
+            ...unsubscribedIn(roll).map((id): CellValue[] => [id, 'no subscription', '', '', '', '', '', '', '', '']),
           ],
           ifEmpty: 'No instance is connected.',
         },

@@ -4,7 +4,7 @@ import { quote } from '../../../kernel/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
 import { CliError, UsageError } from '../frame/exit-codes.js';
 import { OPERATOR_OPTIONS, operatorOf } from '../frame/operator.js';
-import { durationOption, flagOption } from '../frame/options.js';
+import { durationOption, flagOption, orForever } from '../frame/options.js';
 import { NO_OWN_JOBS } from '../frame/roll.js';
 import { longDuration } from '../../../kernel/util/durations.js';
 import { type CellValue, durationCell, timeCell } from '../frame/output.js';
@@ -28,7 +28,11 @@ export const job = defineCommand({
   args: [{ name: 'name', isRequired: true }],
   options: {
     history: flagOption(`Lists its newest runs, at most ${MAX_RUNS}, and the ticks that were missed.`),
-    pause: durationOption('No instance runs its ticks for this long. A run that has begun is not stopped.'),
+    pause: orForever(
+      durationOption(
+        'No instance runs its ticks for this long, or until somebody resumes. A run that has started continues.',
+      ),
+    ),
     resume: flagOption('Ends the pause. Ticks that were due during the pause do not run.'),
     run: flagOption('Runs it now on one of the instances that have it, even while it is paused.'),
     wait: durationOption('With --run: how long to wait for its end. Default: 10 min. The run continues after that.'),
@@ -38,6 +42,7 @@ export const job = defineCommand({
     'job nightly-report',
     'job nightly-report --history',
     'job nightly-report --pause 2h --by ann',
+    'job nightly-report --pause --reason OPS-17',
     'job nightly-report --run --by ann --reason OPS-17',
   ],
   isWriting: true,
@@ -75,12 +80,16 @@ export const job = defineCommand({
     const operator = operatorOf(options);
     if (run) return askForRun({ name, operator, output, terminal, signal, session: opened }, options.wait);
     if (pause !== undefined) {
-      const until = now + pause;
-      const before = await records.pause(name, NO_OWN_JOBS, { ...operator, until });
-      records.tell(name, { command: 'pause', ...operator, until });
+      const until = pause === Infinity ? {} : { until: now + pause };
+      const before = await records.pause(name, NO_OWN_JOBS, { ...operator, ...until });
+      records.tell(name, { command: 'pause', ...operator, ...until });
+      const how =
+        until.until === undefined
+          ? 'until somebody resumes it'
+          : `for ${longDuration(pause)}, until ${new Date(until.until).toISOString()}`;
       output.print({
-        json: { keyPrefix, job: name, paused: { until, ...operator }, before },
-        shown: [`Paused for ${longDuration(pause)}, until ${new Date(until).toISOString()}: ${name}.`],
+        json: { keyPrefix, job: name, paused: { ...until, ...operator }, before },
+        shown: [`Paused ${how}: ${name}.`],
       });
       return 'done';
     }

@@ -5,10 +5,13 @@ import { pollInstances, LIFE_WORDS, tellMissing } from '../frame/roll.js';
 
 export const leaders = defineCommand({
   name: 'leaders',
-  summary: 'Lists the leaderships: who leads, whether that process answers, and how many candidates wait.',
+  summary: 'Lists the leaderships: who leads, if that process answers, the candidates, and recent elections.',
   args: [],
   options: {},
-  details: ['If an instance does not answer, all keys are scanned, so that its leaderships are listed, too.'],
+  details: [
+    'ELECTIONS counts the last ten minutes.',
+    'If an instance does not answer, all keys are scanned, so that its leaderships are listed, too.',
+  ],
   examples: ['leaders'],
   async run({ output, session }) {
     const opened = await session();
@@ -18,8 +21,8 @@ export const leaders = defineCommand({
       json: { keyPrefix: opened.keyPrefix, completeness: roll.completeness, leaders: found },
       shown: [
         {
-          columns: ['NAME', 'LEADER', 'STATE', 'TOKEN', 'LEADS FOR', 'LEFT', 'CANDIDATES'],
-          rows: found.map(({ name, leader, life, fencingToken, leadsForMs, ttlMs, candidates }) => [
+          columns: ['NAME', 'LEADER', 'STATE', 'TOKEN', 'LEADS FOR', 'LEFT', 'CANDIDATES', 'ELECTIONS'],
+          rows: found.map(({ name, leader, life, fencingToken, leadsForMs, ttlMs, candidates, elections }) => [
             name,
             leader ?? 'none',
             life && LIFE_WORDS[life],
@@ -27,6 +30,7 @@ export const leaders = defineCommand({
             durationCell(leadsForMs),
             durationCell(ttlMs),
             candidates,
+            elections,
           ]),
           ifEmpty: 'There are no leaders, and no candidates.',
         },

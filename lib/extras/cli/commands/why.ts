@@ -42,7 +42,7 @@ export const why = defineCommand({
       const again = await client.operators.explain(resource);
       roll = await rollFor(again.state);
       const conclusions = conclusionsOf(seen.state, again.state, roll);
-      const sentences = sentencesOf(again, roll);
+      const sentences = sentencesOf(again, roll, opened.store.instanceId);
       const { cause, state } = again;
       output.print({
         json: { keyPrefix, resource, cause, conclusions, sentences, state },

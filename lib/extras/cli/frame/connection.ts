@@ -8,12 +8,15 @@ import { CliError, UsageError } from './exit-codes.js';
 import { durationOption, flagOption, type OptionValues, textOption } from './options.js';
 import type { CliProcess } from './terminal.js';
 
-/** Taken by every command. */
+/** More than any caller waits, and less than the longest timer. */
+const MAX_TIMEOUT_MS = 60 * 60_000;
+
+/** The options of every command. */
 export const COMMON_OPTIONS = {
   url: textOption('url', 'The address of Redis. Default: REDIS_URL.'),
   config: textOption('file', 'A module that exports your connection as default: Sentinel, Cluster, TLS.'),
   prefix: textOption('prefix', 'The keyPrefix of the application. Detected by default.'),
-  timeout: durationOption('How long Redis may take to connect and to answer. Default: 5s.'),
+  timeout: durationOption('How long Redis may take to connect and to answer. Default: 5s.', MAX_TIMEOUT_MS),
   json: flagOption('Prints JSON, with schemaVersion.'),
 } as const;
 
@@ -24,10 +27,10 @@ export const RESTART_QUARANTINE = 'restart-quarantine';
 
 const PREFIX = /^[^{}\s\p{C}]{1,100}$/u;
 
-/** Where to connect to, as the command line, the environment or a module says. */
+/** The Redis to connect to, from the command line, the environment or a module. */
 export interface Target {
   readonly connection: RedisConnectionOption;
-  /** Not set: it has to be looked for. */
+  /** Not set: it has to be found. */
   readonly keyPrefix: string | undefined;
   /** That of the application. Not set: this process leaves it to the application to grant what it frees. */
   readonly restartQuarantineMs?: number | undefined;
@@ -119,7 +122,7 @@ export async function findPrefixes(connection: Pick<Connection, 'servers' | 'out
 
 export const DEFAULT_PREFIX = 'lock';
 
-/** @throws CliError where it cannot be known which application is meant */
+/** @throws CliError if there are several applications */
 export function onlyPrefix(found: FoundPrefixes): string {
   const { prefixes } = found;
   if (prefixes.length === 1) return prefixes[0]!;
@@ -128,17 +131,17 @@ export function onlyPrefix(found: FoundPrefixes): string {
   throw new CliError('usage', `Several applications keep locks there. Choose one with --prefix: ${named}.`);
 }
 
-/** That there may be others. */
+/** A hint that there may be others. */
 export function perhapsMore({ isComplete }: FoundPrefixes): string {
   return isComplete ? '' : `, and perhaps more: only ${MAX_KEYS} keys of each server were checked`;
 }
 
-/** Who asks, where the command line does not say it. */
+/** The default of `--by`. */
 export function userName(): string | undefined {
   try {
     return userInfo().username.slice(0, 100) || undefined;
   } catch {
-    // A user id without a name, as containers have it.
+    // A user id without a name, as in containers.
     return undefined;
   }
 }

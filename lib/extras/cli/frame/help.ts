@@ -17,7 +17,8 @@ export function usageOf(command: Command): string {
 
 /** `--wait <duration>` */
 export function optionText(name: string, spec: FlagOption | ValueOption<unknown>): string {
-  return spec.type === 'flag' ? `--${name}` : `--${name} <${spec.value}>`;
+  if (spec.type === 'flag') return `--${name}`;
+  return spec.isValueOptional ? `--${name} [${spec.value}]` : `--${name} <${spec.value}>`;
 }
 
 /** What the program can do. */

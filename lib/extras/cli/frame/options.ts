@@ -1,3 +1,4 @@
+import { formatDuration } from '../../../kernel/util/durations.js';
 import { UsageError } from './exit-codes.js';
 
 /** An option without a value, such as `--json`. */
@@ -10,10 +11,12 @@ export interface FlagOption {
 export interface ValueOption<T> {
   readonly type: 'value';
   readonly summary: string;
-  /** What stands for the value in the help, such as `duration`. */
+  /** The placeholder of the value in the help, such as `duration`. */
   readonly value: string;
-  /** What may be given, for shell completion. */
+  /** The allowed values, for shell completion. */
   readonly choices?: readonly string[];
+  /** The option may be given without a value: `read` gets an empty text. */
+  readonly isValueOptional?: boolean;
   /** @throws UsageError */
   readonly read: (text: string, option: string) => T;
 }
@@ -21,7 +24,7 @@ export interface ValueOption<T> {
 /** The options of a command, by their names without dashes. */
 export type OptionSpecs = Readonly<Record<string, FlagOption | ValueOption<unknown>>>;
 
-/** What a call has given for its options: `false` and `undefined` where it left one out. */
+/** The values of a call: `false` and `undefined` for options that it left out. */
 export type OptionValues<S extends OptionSpecs> = {
   readonly [K in keyof S]: S[K] extends ValueOption<infer T> ? T | undefined : boolean;
 };
@@ -70,18 +73,35 @@ const UNITS_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** A time such as `500ms`, `30s`, `10m`, `2h` or `1d`, in milliseconds. */
-export function durationOption(summary: string): ValueOption<number> {
+/**
+ * A time such as `500ms`, `30s`, `10m`, `2h` or `1d`, in milliseconds.
+ *
+ * @param mostMs the maximum
+ */
+export function durationOption(summary: string, mostMs = Infinity): ValueOption<number> {
   return {
     type: 'value',
     value: 'duration',
     summary,
     read: (given, option) => {
       const [, number, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|min|h|d)$/.exec(given) ?? [];
-      if (unit !== undefined) return Math.round(Number(number) * UNITS_MS[unit]!);
+      if (unit !== undefined) {
+        const ms = Math.round(Number(number) * UNITS_MS[unit]!);
+        if (ms <= mostMs) return ms;
+        throw new UsageError(`--${option} may be at most ${formatDuration(mostMs)}, not ${given}.`);
+      }
       throw new UsageError(
         `--${option} must be a duration such as 500ms, 30s, 10m, 2h or 1d, not ${JSON.stringify(given)}.`,
       );
     },
+  };
+}
+
+/** The same option, which means forever without a value. */
+export function orForever(option: ValueOption<number>): ValueOption<number> {
+  return {
+    ...option,
+    isValueOptional: true,
+    read: (given, name) => (given === '' ? Infinity : option.read(given, name)),
   };
 }

@@ -56,7 +56,7 @@ type Token =
 
 function tokensOf(argv: readonly string[], specs: OptionSpecs): readonly Token[] {
   const { tokens } = parseArgs({
-    args: [...argv],
+    args: argv.map((arg, index) => withValue(arg, argv[index + 1], specs)),
     options: {
       ...Object.fromEntries(
         Object.entries(specs).map(([name, { type }]) => [name, { type: type === 'flag' ? 'boolean' : 'string' }]),
@@ -70,6 +70,13 @@ function tokensOf(argv: readonly string[], specs: OptionSpecs): readonly Token[]
   return tokens as readonly Token[];
 }
 
+/** An option whose value was left out gets an empty one, so that it does not take the next word. */
+function withValue(arg: string, next: string | undefined, specs: OptionSpecs): string {
+  const spec = arg.startsWith('--') && Object.hasOwn(specs, arg.slice(2)) ? specs[arg.slice(2)] : undefined;
+  const isLeftOut = next === undefined || next.startsWith('-');
+  return spec?.type === 'value' && spec.isValueOptional && isLeftOut ? `${arg}=` : arg;
+}
+
 function readOption({ name, rawName, value, inlineValue }: OptionToken, specs: OptionSpecs, command: Command): unknown {
   const spec = Object.hasOwn(specs, name) ? specs[name] : undefined;
   if (!spec) {
@@ -81,6 +88,7 @@ function readOption({ name, rawName, value, inlineValue }: OptionToken, specs: O
     if (value === undefined) return true;
     throw new UsageError(`--${name} takes no value.`);
   }
+  if (value === '' && spec.isValueOptional) return spec.read('', name);
   if (value === undefined || value === '' || (!inlineValue && value.startsWith('-'))) {
     throw new UsageError(`--${name} needs a value: --${name} <${spec.value}>.`);
   }
@@ -93,7 +101,9 @@ function checkArguments(args: readonly string[], rest: readonly string[], comman
   if (args.length > command.args.length) {
     throw new UsageError(`${command.name} takes no ${quote(args[command.args.length]!)}.`);
   }
-  if (command.rest !== undefined && rest.length === 0) {
-    throw new UsageError(`${command.name} needs a command behind --: ${command.name} … -- ${command.rest}.`);
+  if (command.rest !== undefined && (rest.length === 0 || rest[0] === '')) {
+    throw new UsageError(
+      `${command.name} needs a command behind --: ${command.name} … -- ${command.rest}. An empty variable is none.`,
+    );
   }
 }

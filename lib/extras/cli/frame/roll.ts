@@ -6,7 +6,7 @@ import { healthSeen, withoutAnswers } from '../../views/roll.js';
 import type { Output } from './output.js';
 import type { Session } from './session.js';
 
-/** How long instances may take to answer. It ends sooner where all have answered. */
+/** The time that instances have to answer. It ends sooner if all have answered. */
 const ROLL_MS = 1_000;
 const HEALTH_MS = 5_000;
 
@@ -31,13 +31,13 @@ export async function survey(session: Session) {
 }
 
 /**
- * Tells which part of an answer is missing.
+ * Prints which part of an answer is missing.
  *
- * @param hint what to do where not all leases are listed; `null` where they were found in another way
- * @returns whether any is
+ * @param hint the remedy if not all leases are listed; `null` if they were found in another way
+ * @returns true if any is
  */
 export function tellMissing(
-  { instances, silent, unreadable }: FleetReport,
+  { instances, silent, unreadable, isScanCut }: FleetReport,
   output: Pick<Output, 'note'>,
   hint: string | null = '',
 ): boolean {
@@ -48,6 +48,7 @@ export function tellMissing(
     );
   }
   if (unreadable > 0) lines.push(`${unreadable} answers could not be read: of a newer version, or forged.`);
+  if (isScanCut) lines.push('There are more than 10000 locks: only some were checked in Redis. Pass a prefix.');
   const long = instances.filter(({ more }) => more.held + more.waiting > 0);
   if (long.length > 0 && hint !== null) {
     const some = long.slice(0, 3).map(({ instanceId, more }) => {

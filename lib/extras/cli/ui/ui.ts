@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { describeThrown } from '../../../kernel/util/quoted.js';
 import { ConsoleAnswers } from '../../console/answers/console-answers.js';
-import { type ConsoleSource, redisAway } from '../../console/answers/source.js';
+import { Refusal } from '../../console/answers/reply.js';
+import type { ConsoleSource } from '../../console/answers/source.js';
 import { checkAway } from '../doctor/doctor.js';
 import { type CommandContext, defineCommand } from '../frame/command.js';
 import { CliError } from '../frame/exit-codes.js';
@@ -95,6 +96,7 @@ class Opening implements ConsoleSource {
   /** @throws Refusal */
   get #session(): Session {
     if (this.opened) return this.opened;
-    throw redisAway();
+    const { fix } = checkAway(this.trouble);
+    throw new Refusal('REDIS_UNAVAILABLE', `Redis cannot be reached. ${fix}`);
   }
 }

@@ -4,13 +4,14 @@ import { quote } from '../../../kernel/util/quoted.js';
 import { CONSOLE_ACTIONS, CONSOLE_VIEWS, type ConsoleAction, type ConsoleView } from '../bodies.js';
 import { PAGE } from '../page/page.generated.js';
 import { ACTS } from './actions.js';
-import { type Content, showBlockers, showInstances, showNow } from './fleet-views.js';
+import { type Content, showBlockers, showInstances } from './fleet-views.js';
 import { type HeaderOf, refuseForged } from './forgery.js';
 import { showJob, showJobs } from './job-views.js';
 import { showLeaders, showLock, showLocks } from './lock-views.js';
+import { showNow } from './now-view.js';
 import { Query } from './query.js';
 import { doneReply, errorReply, fileReply, Refusal, type Reply, viewReply } from './reply.js';
-import { type ConsoleSource, SnapshotCache, refusalOf } from './source.js';
+import { type ConsoleSource, SnapshotCache } from './source.js';
 
 /** What a console shows, and what it allows. */
 interface ConsoleSettings {
@@ -82,7 +83,7 @@ export class ConsoleAnswers {
       const answer = await this.#views[name as ConsoleView](looks, new Query(query));
       return viewReply({ service: looks.source.service, ...answer }, looks.now(), ifNoneMatch);
     } catch (error) {
-      return this.#failed(error, looks);
+      return await this.#failed(error, looks);
     }
   }
 
@@ -105,7 +106,7 @@ export class ConsoleAnswers {
       const answer = await ACTS[action](looks, await body(), nameOf(await who()));
       return doneReply({ service: looks.source.service, ...answer }, looks.now());
     } catch (error) {
-      return this.#failed(error, looks);
+      return await this.#failed(error, looks);
     } finally {
       looks?.forget();
     }
@@ -118,8 +119,8 @@ export class ConsoleAnswers {
     throw new Refusal('UNKNOWN_SERVICE', `The console shows no lock service ${quote(service)}.`);
   }
 
-  #failed(error: unknown, looks: SnapshotCache | undefined): Reply {
-    const seen = refusalOf(error);
+  async #failed(error: unknown, looks: SnapshotCache | undefined): Promise<Reply> {
+    const seen = looks ? await looks.refusalOf(error) : error;
     if (!(seen instanceof Refusal)) this.settings.onError(error);
     const refusal =
       seen instanceof Refusal ? seen : new Refusal('FAILED', 'The console failed. See the log of the application.');

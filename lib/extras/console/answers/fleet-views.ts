@@ -1,8 +1,7 @@
-import { describeDeadlock } from '../../../kernel/api/errors.js';
-import { quote } from '../../../kernel/util/quoted.js';
 import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
-import { groupName, type Instance, totalsOf, unlistedIn } from '../../views/roll.js';
-import { type Blocked, blockedLately, blockedNow, deadHolders, longestWaits } from '../../views/waits.js';
+import { deadlockSentences } from '../../../features/fleet/core/findings/lock-findings.js';
+import { groupName, type Instance, unlistedIn, unsubscribedIn } from '../../views/roll.js';
+import { type Blocked, blockedLately, blockedNow } from '../../views/waits.js';
 import type { Completeness, CONSOLE_SCHEMA, ConsoleBodies, DeadlockSeen, InstanceRow } from '../bodies.js';
 import { contains, listed, type Query } from './query.js';
 import type { SnapshotCache } from './source.js';
@@ -13,12 +12,11 @@ export type Content<K extends keyof ConsoleBodies> = Omit<ConsoleBodies[K], 'sch
 };
 
 const MAX_NAMED = 20;
-const TOP = 5;
 const MAX_CELLS = 50;
 
-function completenessOf(roll: FleetReport): Completeness {
+export function completenessOf(roll: FleetReport): Completeness {
   const { completeness, instances, asked, silent, unreadable } = roll;
-  // Where Redis does not say who is connected, it says how many there are.
+  // Redis may count the instances without listing them.
   const unheard = (asked ?? 0) - instances.length - unreadable;
   const unlisted = unlistedIn(roll);
   return {
@@ -33,98 +31,14 @@ function completenessOf(roll: FleetReport): Completeness {
   };
 }
 
-/** What a view made of a roll call begins with. */
+/** The fields that each view of a roll call has. */
 export function rollBody(roll: FleetReport): { readonly at: number; readonly fleet: Completeness } {
   return { at: roll.askedAt, fleet: completenessOf(roll) };
 }
 
-export async function showNow(looks: SnapshotCache): Promise<Content<'now'>> {
-  const [roll, { health, mayOnlyLook }, jobs] = await Promise.all([
-    looks.roll(),
-    looks.health(),
-    looks.source.jobs ? looks.jobs() : undefined,
-  ]);
-  const { askedAt, instances } = roll;
-  const waits = longestWaits(roll, TOP);
-  const dead = deadHolders(roll);
-  const deaf = instances.filter(({ hearing }) => !hearing).map(({ instanceId }) => instanceId);
-  const problems = mayOnlyLook ? health.problems.filter(({ code }) => code !== 'NOPERM') : health.problems;
-  return {
-    ...rollBody(roll),
-    redis: {
-      status: mayOnlyLook ? 'notTried' : health.status,
-      topology: health.topology,
-      roundTripMs: mayOnlyLook ? null : health.roundTripMs,
-      problems: problems.map(({ code, message }) => ({ code, message })),
-    },
-    ...totalsOf(roll),
-    oldestWaitSince: waits[0] ? askedAt - waits[0].waitedMs : null,
-    lastMinute: lastMinuteOf(instances),
-    deaf: deaf.slice(0, MAX_NAMED),
-    deafCount: deaf.length,
-    blockers: topBlockers(roll),
-    longestWaits: waits.map(({ instanceId, call, resource, waitedMs, group, callSite, heldBy }) => ({
-      key: `${instanceId} ${call}`,
-      resource,
-      since: askedAt - waitedMs,
-      instanceId,
-      group: groupName(group),
-      ...(callSite !== undefined && { callSite }),
-      ...(heldBy !== undefined && { heldBy }),
-    })),
-    deadHolders: dead.slice(0, TOP).map(({ resource, fencingToken, instanceId, ttlMs }) => ({
-      key: `${fencingToken} ${resource}`,
-      resource,
-      instanceId,
-      until: askedAt + ttlMs,
-    })),
-    deadHolderCount: dead.length,
-    deadlocks: deadlocksSeen(roll),
-    leaders: new Set(
-      instances.flatMap(({ leaderships }) => leaderships.flatMap(({ name, isLeader }) => (isLeader ? [name] : []))),
-    ).size,
-    jobs: jobs
-      ? {
-          known: jobs.length,
-          running: jobs.filter(({ job }) => job.running).length,
-          paused: jobs.filter(({ job }) => job.pause).length,
-          missed: jobs.filter(({ job }) => job.missed > 0).length,
-        }
-      : null,
-  };
-}
-
-function lastMinuteOf(instances: readonly Instance[]): ConsoleBodies['now']['lastMinute'] {
-  const counts = instances.flatMap(({ lastMinute }) => (lastMinute ? [lastMinute] : []));
-  if (counts.length === 0) return null;
-  const sum = (of: 'acquired' | 'notAcquired' | 'lost'): number => counts.reduce((all, each) => all + each[of], 0);
-  return {
-    forMs: Math.min(...counts.map(({ forMs }) => forMs)),
-    acquired: sum('acquired'),
-    notAcquired: sum('notAcquired'),
-    lost: sum('lost'),
-  };
-}
-
-/** By the group that was waited for. */
-function topBlockers(roll: FleetReport): ConsoleBodies['now']['blockers'] {
-  const byHolder = new Map<string, Blocked[]>();
-  for (const each of blockedLately(roll)) byHolder.set(each.holder, [...(byHolder.get(each.holder) ?? []), each]);
-  const sum = (all: readonly Blocked[], of: 'waitedMs' | 'calls'): number => all.reduce((a, each) => a + each[of], 0);
-  return [...byHolder]
-    .map(([holder, all]) => ({
-      holder: groupName(holder),
-      waitedMs: sum(all, 'waitedMs'),
-      calls: sum(all, 'calls'),
-      waiters: all.slice(0, TOP).map(({ waiter }) => groupName(waiter)),
-    }))
-    .sort((a, b) => b.waitedMs - a.waitedMs)
-    .slice(0, TOP);
-}
-
-function deadlocksSeen({ deadlocks }: FleetReport): DeadlockSeen[] {
-  return deadlocks.slice(0, MAX_NAMED).map((calls) => ({
-    sentence: describeDeadlock(calls, quote(calls[0]!.instanceId)),
+function deadlocksSeen(roll: FleetReport): DeadlockSeen[] {
+  return roll.deadlocks.slice(0, MAX_NAMED).map((calls) => ({
+    sentences: deadlockSentences(calls, roll),
     resources: calls.map(({ holds }) => holds),
   }));
 }
@@ -157,6 +71,7 @@ export async function showInstances(looks: SnapshotCache, query: Query): Promise
   const rows = [
     ...roll.instances.map((each) => instanceRow(each, roll.askedAt)),
     ...roll.silent.map((instanceId): InstanceRow => ({ instanceId, state: 'silent' })),
+    ...unsubscribedIn(roll).map((instanceId): InstanceRow => ({ instanceId, state: 'unsubscribed' })),
   ].filter((row) => {
     return contains(filter, row.instanceId, row.version) && (state === 'all' || isTroubled(row));
   });

@@ -2,7 +2,7 @@ import type { Holder } from '../../../kernel/api/holder.js';
 import { lifeOf } from '../../../features/fleet/core/roll/life.js';
 import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { groupName } from '../../views/roll.js';
-import { labelText, locksOf, type SeenLock } from '../../views/locks.js';
+import { labelText, locksOf, type SeenLock, troubleOf } from '../../views/locks.js';
 import { conclusionOn, sentencesOf } from '../../views/why.js';
 import { fencingTickOf } from '../../../kernel/store/fencing-token.js';
 import type { ConsoleBodies, LockHolder, LockLife, LockRow, LockWaiting } from '../bodies.js';
@@ -13,6 +13,8 @@ import type { SnapshotCache } from './source.js';
 const MAX_GROUPS = 200;
 const MAX_LISTED = 100;
 
+/** By which the worst row is the first. */
+const troubles = new WeakMap<LockRow, number>();
 /** The rows of a roll call are made once, for all viewers. */
 const rowsOfRoll = new WeakMap<FleetReport, readonly LockRow[]>();
 
@@ -20,7 +22,16 @@ export async function showLocks(looks: SnapshotCache, query: Query): Promise<Con
   const text = query.text('filter');
   const group = query.text('group', '', 512);
   const state = query.oneOf('state', ['all', 'held', 'waited', 'trouble']);
-  const { by, isDescending } = query.sort(['resource', 'since', 'until', 'waiters', 'wait', 'instance', 'group']);
+  const { by, isDescending } = query.sort([
+    'trouble',
+    'resource',
+    'since',
+    'until',
+    'waiters',
+    'wait',
+    'instance',
+    'group',
+  ]);
   const limit = query.limit(100);
   const roll = await looks.roll();
   const filter = text.toLowerCase();
@@ -35,6 +46,7 @@ export async function showLocks(looks: SnapshotCache, query: Query): Promise<Con
 }
 
 const KEYS = {
+  trouble: (row: LockRow) => troubles.get(row),
   resource: ({ resource }: LockRow) => resource,
   since: ({ since }: LockRow) => since,
   until: ({ until }: LockRow) => until,
@@ -50,7 +62,7 @@ function isIn(state: 'all' | 'held' | 'waited' | 'trouble', { life, waiters, fen
   return state === 'all' || (life !== 'alive' && life !== 'released');
 }
 
-/** Where the instances have more than they can list, they are asked once more, for names that begin with the filter. */
+/** If the instances have more than they can list, asks once more, for names that begin with the filter. */
 async function rowsFor(looks: SnapshotCache, roll: FleetReport, filter: string): Promise<readonly LockRow[]> {
   const rows = rowsOf(roll);
   const about = await looks.rollAbout(filter);
@@ -63,9 +75,18 @@ async function rowsFor(looks: SnapshotCache, roll: FleetReport, filter: string):
 function rowsOf(roll: FleetReport): readonly LockRow[] {
   const known = rowsOfRoll.get(roll);
   if (known) return known;
-  const rows = locksOf(roll).map((lock) => rowOf(lock, roll.askedAt));
+  const rows = locksOf(roll).map((lock) => {
+    const row = rowOf(lock, roll.askedAt);
+    troubles.set(row, troubleOf(lock));
+    return row;
+  });
   rowsOfRoll.set(roll, rows);
   return rows;
+}
+
+/** All locks, those in the worst trouble first. */
+export function locksByTrouble(roll: FleetReport): readonly LockRow[] {
+  return listed(rowsOf(roll), { by: KEYS.trouble, isDescending: false }, Infinity, (row) => row).rows;
 }
 
 function rowOf({ resource, mode, lease, waiters, oldestWaitMs }: SeenLock, at: number): LockRow {
@@ -109,7 +130,7 @@ export async function showLock(looks: SnapshotCache, query: Query): Promise<Cont
     resource,
     mode: state.mode ?? 'free',
     cause,
-    sentences: sentencesOf(seen, roll),
+    sentences: sentencesOf(seen, roll, looks.source.client.deps.store.instanceId),
     holders,
     holderCount: state.holders.length,
     queue: state.waiters.slice(0, MAX_LISTED).map((waiter, index) => {
@@ -194,7 +215,7 @@ export async function showLeaders(looks: SnapshotCache, query: Query): Promise<C
   const [roll, { at, all }] = await Promise.all([looks.roll(), looks.leaderships()]);
   const rows = all
     .filter(({ name, leader }) => contains(filter, name, leader))
-    .map(({ name, leader, life, fencingToken, leadsForMs, ttlMs, candidates, transitions, lookedAtSince }) => ({
+    .map(({ name, leader, life, fencingToken, leadsForMs, ttlMs, candidates, elections }) => ({
       name,
       ...(leader !== undefined && { instanceId: leader }),
       ...(life !== undefined && { life }),
@@ -202,8 +223,7 @@ export async function showLeaders(looks: SnapshotCache, query: Query): Promise<C
       ...(leadsForMs !== undefined && { since: at - leadsForMs }),
       ...(ttlMs !== undefined && { until: at + ttlMs }),
       candidates,
-      transitions,
-      lookedAtSince,
+      elections,
     })) satisfies ConsoleBodies['leaders']['rows'];
   return {
     ...rollBody(roll),

@@ -46,7 +46,7 @@ const STATUS: Readonly<Record<ConsoleErrorCode, number>> = {
   FAILED: 500,
   NOT_SUPPORTED: 501,
   SHUTTING_DOWN: 503,
-  REDIS_AWAY: 503,
+  REDIS_UNAVAILABLE: 503,
 };
 
 /** A request that is answered by an error. */

@@ -1,5 +1,7 @@
 import { InvalidLockOptionsError, LockShutdownError, LockUnavailableError } from '../../../kernel/api/errors.js';
 import type { LockExplanation } from '../../../features/fleet/core/explain/explanation.js';
+import { SEEN_RUNS } from '../../../features/fleet/core/findings/finding.js';
+import { remedyOf } from '../../../features/fleet/core/findings/redis-findings.js';
 import type { LockHealth } from '../../../features/fleet/core/health/health-checks.js';
 import { type JobInfo, JobNotFoundError, type JobRun } from '../../../features/jobs/core/job-info.js';
 import type { JobRecords } from '../../../features/jobs/core/job-records.js';
@@ -10,7 +12,7 @@ import { leadershipsOf, type SeenLeadership } from '../../views/leaders.js';
 import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { Refusal } from './reply.js';
 
-/** A lock service that the console shows. */
+/** A lock service of the console. */
 export interface ConsoleSource {
   readonly service: string;
   readonly client: LockClient;
@@ -18,46 +20,32 @@ export interface ConsoleSource {
   readonly jobs: JobRecords | null;
   /** The names of the jobs of this process. */
   ownJobs(): ReadonlySet<string>;
-  /** How long its leases are where a call does not say it. */
+  /** The default length of its leases. */
   readonly leaseMs: number | null;
-  /** Whether its user may only look, so that it can try no lock. */
+  /** Resolves to true if its user may only look, so that it can try no lock. */
   mayOnlyLook?(): Promise<boolean>;
 }
 
-/** All viewers of a process share a look for this long: an instance answers once in it. */
+/** All viewers of a process share a look for this long. */
 const SHARED_MS = 1_000;
-/** How long instances have to answer. */
+/** The time that instances have to answer. */
 const ROLL_MS = 500;
-/** A page that is told in time that Redis is away is better than one that waits. */
+/** A page that shows an error soon is better than one that waits. */
 const MAX_MS = 3_000;
 const MAX_SHARED = 200;
-/** So many runs of each job a list shows. */
-const SHOWN_RUNS = 14;
-/** Two looks at a lock are compared that are so far apart. */
+/** The distance between two looks at a lock that are compared. */
 const LOOKS_APART_MS = { least: 900, most: 30_000 };
-
-const REFUSES =
-  'Redis rejects commands of the console. Run npx nestjs-redis-lock doctor to see which right is missing.';
-const AWAY =
-  'Redis cannot be reached, or does not answer. Held locks expire with their leases; new ones are unavailable.';
-
-/** A leadership, and how often another term began since this process looks. */
-interface SeenTerm extends SeenLeadership {
-  readonly transitions: number;
-  readonly lookedAtSince: number;
-}
 
 interface Look {
   readonly at: number;
   readonly explanation: LockExplanation;
 }
 
-/** Looks at one lock service. What several viewers ask for within a second is asked once. */
+/** The looks at one lock service: what several viewers ask for within a second is asked once. */
 export class SnapshotCache {
   readonly #shared = new Map<string, { readonly at: number; readonly answer: Promise<unknown> }>();
-  readonly #terms = new Map<string, { token: number | undefined; transitions: number; since: number }>();
   readonly #earlier = new Map<string, { last: Look; before?: Look }>();
-  /** By how much the clock of Redis is ahead of that of this process, at least. */
+  /** The minimum by which the clock of Redis is ahead of the clock of this process. */
   #aheadMs: number | undefined;
 
   constructor(
@@ -70,7 +58,7 @@ export class SnapshotCache {
     return Date.now() + (this.#aheadMs ?? 0);
   }
 
-  /** What all instances say. @param prefix of the resources that matter, where there are more than an answer can list */
+  /** The reports of all instances. @param prefix of the resources that matter, where there are more than an answer can list */
   roll(prefix = ''): Promise<FleetReport> {
     return this.#share(`roll ${prefix}`, async () => {
       const fleet = await this.source.client.report({ prefix, timeoutMs: ROLL_MS });
@@ -105,7 +93,7 @@ export class SnapshotCache {
 
   /** All jobs, with their newest runs. */
   jobs(): Promise<readonly { readonly job: JobInfo; readonly runs: readonly JobRun[] }[]> {
-    return this.#share('jobs', () => this.records.listWithRuns(this.source.ownJobs(), SHOWN_RUNS));
+    return this.#share('jobs', () => this.records.listWithRuns(this.source.ownJobs(), SEEN_RUNS));
   }
 
   /** One job, and its newest runs. */
@@ -117,25 +105,14 @@ export class SnapshotCache {
     });
   }
 
-  /** Who leads, and how often that has changed while this process has looked. */
-  leaderships(): Promise<{ readonly at: number; readonly all: readonly SeenTerm[] }> {
+  leaderships(): Promise<{ readonly at: number; readonly all: readonly SeenLeadership[] }> {
     return this.#share('leaders', async () => {
-      const found = await leadershipsOf(this.source.client, await this.roll());
-      return { at: this.now(), all: found.map((each) => ({ ...each, ...this.#countTerms(each) })) };
+      const all = await leadershipsOf(this.source.client, await this.roll());
+      return { at: this.now(), all };
     });
   }
 
-  #countTerms({ name, fencingToken: token }: SeenLeadership): { transitions: number; lookedAtSince: number } {
-    const known = this.#terms.get(name) ?? { token, transitions: 0, since: this.now() };
-    if (token !== undefined && token !== known.token) {
-      if (known.token !== undefined) known.transitions++;
-      known.token = token;
-    }
-    if (this.#terms.size < MAX_SHARED * 5) this.#terms.set(name, known);
-    return { transitions: known.transitions, lookedAtSince: known.since };
-  }
-
-  /** Why a resource cannot be had, and an earlier look at it, if there was one lately. */
+  /** Explains a resource, with an earlier look at it, if there was one lately. */
   explain(resource: string): Promise<{
     readonly at: number;
     readonly seen: LockExplanation;
@@ -159,48 +136,47 @@ export class SnapshotCache {
     this.#shared.clear();
   }
 
+  /** The refusal for an error of the locks. If Redis is the cause, it has the same cause and remedy as the findings. */
+  async refusalOf(error: unknown): Promise<unknown> {
+    if (!(error instanceof LockUnavailableError) || error instanceof LockShutdownError) return refusalFor(error);
+    const { health } = await this.health();
+    const [problem] = health.problems;
+    const reason = problem ? `${problem.message} ${remedyOf(problem.code)}` : 'Redis did not answer in time.';
+    return new Refusal('REDIS_UNAVAILABLE', `${reason} Held locks expire with their leases.`);
+  }
+
   #share<T>(key: string, look: () => Promise<T>): Promise<T> {
     const now = performance.now();
     const shared = this.#shared.get(key);
     if (shared && now < shared.at + SHARED_MS) return shared.answer as Promise<T>;
     for (const [each, { at }] of this.#shared) if (now >= at + SHARED_MS) this.#shared.delete(each);
-    const answer = within(look(), this.clock);
+    const answer = this.#within(look());
     if (this.#shared.size < MAX_SHARED) this.#shared.set(key, { at: now, answer });
     answer.catch(() => {});
     return answer;
   }
-}
 
-/** @throws Refusal for what cannot be answered, or not in time */
-async function within<T>(looking: Promise<T>, clock: Clock): Promise<T> {
-  const over = new AbortController();
-  const late = pause(clock, MAX_MS, over.signal).then((why) => {
-    if (why === 'time') throw redisAway();
-    return undefined as never;
-  });
-  late.catch(() => {});
-  try {
-    return await Promise.race([looking, late]);
-  } catch (error) {
-    throw refusalOf(error);
-  } finally {
-    looking.catch(() => {});
-    over.abort();
+  /** @throws LockUnavailableError if it takes too long */
+  async #within<T>(looking: Promise<T>): Promise<T> {
+    const over = new AbortController();
+    const late = pause(this.clock, MAX_MS, over.signal).then((why) => {
+      if (why === 'time') throw new LockUnavailableError('', 'ask the fleet', 'failed', new Error('late'));
+      return undefined as never;
+    });
+    late.catch(() => {});
+    try {
+      return await Promise.race([looking, late]);
+    } finally {
+      looking.catch(() => {});
+      over.abort();
+    }
   }
 }
 
-export function redisAway(): Refusal {
-  return new Refusal('REDIS_AWAY', AWAY);
-}
-
-/** How a view or an action answers to an error of the locks. Messages that may name an address are not passed on. */
-export function refusalOf(error: unknown): unknown {
+/** The refusal for an error of the locks. Messages that may name an address are not passed on. */
+function refusalFor(error: unknown): unknown {
   if (error instanceof JobNotFoundError) return new Refusal('UNKNOWN_JOB', error.message);
   if (error instanceof LockShutdownError) return new Refusal('SHUTTING_DOWN', 'The application is shutting down.');
-  if (error instanceof LockUnavailableError) {
-    const { failure } = (error.cause ?? {}) as { readonly failure?: unknown };
-    return new Refusal('REDIS_AWAY', failure === 'refused' ? REFUSES : AWAY);
-  }
   if (!(error instanceof InvalidLockOptionsError)) return error;
   const { option, message } = error;
   return option === 'store' ? new Refusal('NOT_SUPPORTED', message) : new Refusal('BAD_REQUEST', message);

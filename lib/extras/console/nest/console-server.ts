@@ -1,5 +1,5 @@
 import { Logger, type OnModuleInit } from '@nestjs/common';
-import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
+import { ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import { quote } from '../../../kernel/util/quoted.js';
 import { partsOf } from '../../../nest/service-parts.js';
@@ -10,7 +10,7 @@ import type { ConsoleSource } from '../answers/source.js';
 import type { ResolvedConsoleOptions } from './console-options.js';
 import { readBody, type WithBody } from './request-body.js';
 
-/** What requests of Express and of Fastify have. */
+/** The common part of requests of Express and Fastify. */
 export interface PlatformRequest extends WithBody {
   readonly params: Readonly<Record<string, string>>;
 }
@@ -24,9 +24,10 @@ export class ConsoleServer implements OnModuleInit {
     private readonly options: ResolvedConsoleOptions,
     private readonly host: HttpAdapterHost,
     private readonly modules: ModuleRef,
+    private readonly config: ApplicationConfig,
   ) {}
 
-  /** @throws InvalidLockOptionsError where a lock service is not there */
+  /** @throws InvalidLockOptionsError if a lock service is missing */
   onModuleInit(): void {
     const { title, actions, services, allowedOrigins, guards, path } = this.options;
     this.#answers = new ConsoleAnswers({
@@ -38,6 +39,20 @@ export class ConsoleServer implements OnModuleInit {
     });
     if (guards.length === 0)
       this.#logger.warn(`The console at ${path} has no guards of its own (unguarded: 'I know').`);
+    if (this.#isCutInTwo())
+      this.#logger.warn(
+        `The global prefix excludes only a part of the console at ${path}, so its page finds no data. ` +
+          `Exclude all of it: ['${path}', '${path}/*path'], or '${path}/(.*)' in Nest 10.`,
+      );
+  }
+
+  /** The page and its data have to be at the same place. */
+  #isCutInTwo(): boolean {
+    const { exclude = [] } = this.config.getGlobalPrefixOptions();
+    const [page, data] = ['', '/api/now'].map((rest) =>
+      exclude.some(({ pathRegex }) => new RegExp(pathRegex).test(`/${this.options.path}${rest}`)),
+    );
+    return this.config.getGlobalPrefix() !== '' && page !== data;
   }
 
   async file(name: string, request: PlatformRequest, response: unknown): Promise<void> {

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { type DynamicModule, Inject, Module, type NestModule, type Type } from '@nestjs/common';
-import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
+import { ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import { type RedisLockConsoleOptions, resolveConsoleOptions } from './console-options.js';
 import { consoleController, mapSlash } from './console.controller.js';
 import { ConsoleServer } from './console-server.js';
@@ -58,8 +58,9 @@ export class RedisLockConsoleModule implements NestModule {
         { provide: CONSOLE, useValue: { path: resolved.path, controller } satisfies Console },
         {
           provide: ConsoleServer,
-          inject: [HttpAdapterHost, ModuleRef],
-          useFactory: (host: HttpAdapterHost, modules: ModuleRef) => new ConsoleServer(resolved, host, modules),
+          inject: [HttpAdapterHost, ModuleRef, ApplicationConfig],
+          useFactory: (...parts: [HttpAdapterHost, ModuleRef, ApplicationConfig]) =>
+            new ConsoleServer(resolved, ...parts),
         },
       ],
     };

@@ -115,7 +115,11 @@ export class OperatorsView {
 
   async list(options: ListOptions = {}): Promise<LockState[]> {
     LIST_OPTIONS.check('list', options);
-    const { prefix = LIST_OPTIONS.defaults.prefix, limit = LIST_OPTIONS.defaults.limit } = options;
+    return (await this.scan({ ...LIST_OPTIONS.defaults, ...options })).states;
+  }
+
+  /** The same, and whether there may be more. */
+  async scan({ prefix, limit }: Required<ListOptions>): Promise<{ states: LockState[]; isCut: boolean }> {
     const giveUp = new AbortController();
     const listing = ask(this.deps, () => this.deps.store.list(prefix, limit, giveUp.signal), 'list', prefix);
     // No caller waits for the rest.
@@ -126,7 +130,8 @@ export class OperatorsView {
     const failed = looks.find((look) => look.status === 'rejected');
     if (failed && states.length === 0) throw failed.reason;
     // A lock that has just ended is not listed.
-    return states.filter(({ mode, waiters }) => mode !== null || waiters.length > 0);
+    const inUse = states.filter(({ mode, waiters }) => mode !== null || waiters.length > 0);
+    return { states: inUse, isCut: resources.length >= limit };
   }
 
   async forceRelease(resource: string, options: ForceReleaseOptions): Promise<boolean> {

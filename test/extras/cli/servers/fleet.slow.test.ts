@@ -150,7 +150,7 @@ describeOnMachine('a fleet at night', () => {
     let lines: string[] = [];
     await eventually(async () => {
       const { stdout } = await run(['status']);
-      lines = stdout.split('\n').filter((line) => line.includes('Deadlock. '));
+      lines = stdout.split('\n').filter((line) => line.includes('Deadlock: '));
       expect(lines).toHaveLength(1);
     });
     for (const [{ instanceId }, held, wanted] of [

@@ -70,7 +70,10 @@ describe('ui', () => {
     const url = await serve(`redis://127.0.0.1:${port}`);
     const answer = await fetch(`${url}api/now`);
     const text = await answer.text();
-    expect([answer.status, (JSON.parse(text) as { error: { code: string } }).error.code]).toEqual([503, 'REDIS_AWAY']);
+    expect([answer.status, (JSON.parse(text) as { error: { code: string } }).error.code]).toEqual([
+      503,
+      'REDIS_UNAVAILABLE',
+    ]);
     expect(text).not.toContain(String(port));
     expect((await fetch(url)).status).toBe(200);
     child!.child.kill('SIGINT');

@@ -23,8 +23,8 @@ describe('the actions of the console', () => {
     await dialog.getByText('This does not stop the holder').waitFor();
     expect(await dialog.locator('dd').allInnerTexts()).toEqual([
       'stock:sku-2291',
-      'stock-sync-1:40:6ad3\nalive',
-      'Stock.sync\nstock.sync.ts:73:15',
+      'stock-sync-1:40:6ad3 alive',
+      'Stock.sync stock.sync.ts:73:15',
       expect.stringMatching(/\d+:\d\d/),
       token,
     ]);
@@ -37,15 +37,16 @@ describe('the actions of the console', () => {
       body: { ...body, by: 'ann', holder: 'stock-sync-1:40:6ad3', heardAt: Date.now() + 4_000 },
     });
     await dialog.getByRole('button', { name: 'Release this lease' }).click();
-    await dialog.getByText('Released for ann. stock-sync-1:40:6ad3 finds out at').waitFor();
+    await page.getByRole('status').getByText('Released for ann. stock-sync-1:40:6ad3 finds out at').waitFor();
+    expect(await dialog.count()).toBe(0);
     const [post] = shop.calls.filter(({ method }) => method === 'POST');
     expect(post).toMatchObject({
       path: 'release',
       headers: { 'content-type': 'application/json', 'x-lock-console': '1' },
       body: { resource: 'stock:sku-2291', fencingToken: Number(token), reason: 'OPS-17' },
     });
-    await page.keyboard.press('Escape');
-    await dialog.waitFor({ state: 'detached' });
+    await go('locks');
+    await page.getByText('Released for ann.').waitFor({ state: 'detached' });
   });
 
   it('says why an action was refused, and leaves the dialog open', async () => {
@@ -68,16 +69,14 @@ describe('the actions of the console', () => {
     await page.getByLabel('Until').fill(new Date(until.getTime() + 9 * 3_600_000).toISOString().slice(0, 16));
     await page.getByLabel('Reason').fill('supplier is down');
     await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
-    await page.getByRole('dialog').getByText('Done.').waitFor();
-    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('status').getByText('Pause price-feed: done.').waitFor();
     await page.getByRole('button', { name: 'Resume newsletter' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Resume' }).click();
-    await page.getByRole('dialog').getByText('Done.').waitFor();
-    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('status').getByText('Resume newsletter: done.').waitFor();
     shop.act = () => ({ status: 200, body: { instanceId: 'jobs-1:31:a41e', state: 'taken', by: 'ann' } });
     await page.getByRole('button', { name: 'Run price-feed' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Run' }).click();
-    await page.getByRole('dialog').getByText('jobs-1:31:a41e: taken').waitFor();
+    await page.getByRole('status').getByText('jobs-1:31:a41e: taken').waitFor();
     const posts = shop.calls.filter(({ method }) => method === 'POST');
     expect(posts.map(({ path, body }) => [path, body])).toEqual([
       ['pauseJob', { job: 'price-feed', reason: 'supplier is down', forMs: expect.any(Number) }],
@@ -86,5 +85,27 @@ describe('the actions of the console', () => {
     ]);
     const { forMs } = posts[0]!.body as { forMs: number };
     expect(Math.abs(forMs - 3 * 3_600_000)).toBeLessThan(120_000);
+  });
+
+  it('refuses a pause until a time in the past, in words of its own', async () => {
+    const { page, go, shop } = await open({ actions: ALL });
+    await go('jobs');
+    await page.getByRole('button', { name: 'Pause price-feed' }).click();
+    await page.getByLabel('Until').fill('2020-01-01T00:00');
+    await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('dialog').getByText('Until must be in the future.').waitFor();
+    expect(shop.calls.filter(({ method }) => method === 'POST')).toEqual([]);
+  });
+
+  it('does not offer to release a holder that may be alive', async () => {
+    const { page, go, shop } = await open({ actions: ALL });
+    const { lock } = shop.bodies;
+    shop.bodies.lock = (at, query) => {
+      const body = lock(at, query);
+      return { ...body, holders: body.holders.map((holder) => ({ ...holder, life: 'unknown' as const })) };
+    };
+    await go('lock?resource=stock%3Asku-2291');
+    await page.getByText('unknown', { exact: true }).waitFor();
+    expect(await page.getByRole('button', { name: 'Release…' }).count()).toBe(0);
   });
 });

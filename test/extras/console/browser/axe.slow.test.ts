@@ -61,8 +61,8 @@ describe('axe-core', () => {
     await page.getByRole('button', { name: 'Pause cart-expiry' }).click();
     await check('pause');
     await page.keyboard.press('Escape');
-    shop.instead = { status: 503, body: '{"error":{"code":"REDIS_AWAY","message":"Redis does not answer."}}' };
-    await page.getByText('Redis is unreachable.').waitFor();
+    shop.instead = { status: 503, body: '{"error":{"code":"REDIS_UNAVAILABLE","message":"Redis does not answer."}}' };
+    await page.getByText('Locks are unavailable.').waitFor();
     await check('away');
   });
 });

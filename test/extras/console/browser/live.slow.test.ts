@@ -17,7 +17,7 @@ async function noteFocus(page: Page): Promise<{ expected: string[]; backward: st
     const parts = [...document.querySelectorAll('header > *, main')];
     parts.sort((a, b) => a.matches('main') - b.matches('main') || topOf(a) - topOf(b));
     const dialog = document.querySelector('dialog');
-    const all = (dialog ? [dialog] : parts).flatMap((each) => [...each.querySelectorAll('a, button, input, select')]);
+    const all = (dialog ? [dialog] : parts).flatMap((each) => [...each.querySelectorAll('a, button, input, select, summary')]);
     const visible = all.filter((each) => each.checkVisibility({ visibilityProperty: true }));
     const nameOf = (each) => visible.indexOf(each) + ' ' + (each.ariaLabel ?? (each.name || each.innerText.split('\\n')[0] || each.id));
     const isAfter = (a, b) => b.left > a.right - 1 || b.top > a.bottom - 1;
@@ -188,14 +188,14 @@ describe('the page of the console while it is looked at', () => {
     const { page, go, shop } = await open();
     await page.clock.install();
     const message = 'Redis does not answer.';
-    shop.instead = { status: 503, body: JSON.stringify({ error: { code: 'REDIS_AWAY', message } }) };
+    shop.instead = { status: 503, body: JSON.stringify({ error: { code: 'REDIS_UNAVAILABLE', message } }) };
     await go('now');
-    await page.getByRole('heading', { level: 1, name: 'Redis is unreachable.' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Locks are unavailable.' }).waitFor();
     await page.getByText(message).waitFor();
     expect(await page.title()).toMatch(/^Now · /);
     shop.instead = undefined;
     await page.clock.runFor(30_000);
-    await page.getByRole('heading', { level: 1, name: 'All good: locks are available.' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: /^"shipment:71022" is held by/ }).waitFor();
   });
 
   it('takes the page of a sign-in for what it is', async () => {

@@ -3,29 +3,48 @@ import { rowsOf, useConsole } from './open-console.js';
 describe('the views of the console', () => {
   const open = useConsole();
 
-  it('shows first whether locks are available, and what needs attention', async () => {
+  it('shows the worst finding first, and each with its culprit and action', async () => {
     const { page, go, complaints } = await open();
     await go('now');
-    await page.getByRole('heading', { level: 1, name: 'All good: locks are available.' }).waitFor();
+    const worst = /^"shipment:71022" is held by orders-api-4:27:c0de, which is dead\.$/;
+    await page.getByRole('heading', { level: 1, name: worst }).waitFor();
     const main = await page.locator('main').innerText();
-    expect(main).toContain('11 of 12 instances answered');
-    expect(main).toContain('orders-api-4:27:c0de does not answer, and holds shipment:71022');
-    expect(main).toContain('1 instance did not answer');
-    expect(main).toContain('1 job missed ticks');
-    const [blockers, waits] = [await rowsOf(page, 'Top blockers'), await rowsOf(page, 'Longest waits')];
-    expect(blockers[0]).toEqual(['Stock.sync before Orders.pay, Orders.place, Stock.reserve', '420', '13 min 18 s']);
-    expect(blockers).toHaveLength(5);
-    expect(waits[0]!.slice(0, 2)).toEqual(['catalog:import for Prices.quote', 'stock-sync-1:40:6ad3']);
+    expect(main).toContain('Redis is up 0.6 ms');
+    expect(main).toMatch(/11 of 12 instances answered\. Looked at \d/);
+    const findings = page.getByRole('list', { name: 'Findings' }).getByRole('listitem');
+    expect(await findings.count()).toBe(5);
+    // The first is open.
+    expect(await findings.first().innerText()).toMatch(
+      /end the lease\.\s+npx nestjs-redis-lock release shipment:71022 --token 1791763000273\s+For \d+\s+s · shipment:71022 · on orders-api-4:27:c0de · 1 call blocked of Shipments\.label$/,
+    );
+    await findings.nth(1).locator('summary').click();
+    expect(await findings.nth(1).innerText()).toContain('npx nestjs-redis-lock who stock-sync-1:40:6ad3');
+    const locks = await rowsOf(page, 'Locks');
+    expect(locks.slice(0, 3).map(([resource]) => resource)).toEqual([
+      'shipment:71022',
+      'catalog:import write',
+      'stock:sku-2291',
+    ]);
+    await page.getByRole('link', { name: 'All 20 locks' }).waitFor();
+    expect(await page.locator('.spark').count()).toBe(3);
     expect(complaints).toEqual([]);
   });
 
-  it('says that nothing needs a look where that is so', async () => {
+  it('says that nothing needs attention if that is so', async () => {
     const { page, go } = await open({ isCalm: true });
     await go('now');
-    const main = await page.locator('main').innerText();
-    expect(main).toContain('No problems found.');
-    expect(main).toContain('No call waited in the last ten minutes.');
-    expect(main).toContain('No call is waiting. All good.');
+    await page.getByRole('heading', { level: 1, name: 'Nothing needs attention' }).waitFor();
+    expect(await page.getByRole('list', { name: 'Findings' }).count()).toBe(0);
+  });
+
+  it('an unknown address leads to the first page', async () => {
+    const { page, go } = await open();
+    await go('nowhere');
+    await page.waitForURL('**/#now');
+    await go('locks');
+    await page.evaluate('location.hash = "#elsewhere"');
+    await page.waitForURL('**/#now');
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toContain('shipment:71022');
   });
 
   it('lists locks with work, holder, lease and queue', async () => {
@@ -34,12 +53,26 @@ describe('the views of the console', () => {
     const rows = await rowsOf(page, 'Locks');
     expect(rows).toHaveLength(20);
     const sku = rows.find(([resource]) => resource === 'stock:sku-2291')!;
-    expect(sku.slice(1, 3)).toEqual(['Stock.sync stock.sync.ts:73:15', 'stock-sync-1:40:6ad3 alive']);
+    expect(sku.slice(1, 3)).toEqual(['Stock.sync stock.sync.ts:73:15', 'alive stock-sync-1:40:6ad3']);
     expect(sku[5]).toMatch(/^5 oldest \d+ s$/);
-    expect(rows.find(([resource]) => resource === 'shipment:71022')![2]).toBe(
-      'orders-api-4:27:c0de disconnected, probably dead',
-    );
+    expect(rows.find(([resource]) => resource === 'shipment:71022')![2]).toBe('dead orders-api-4:27:c0de');
     expect(complaints).toEqual([]);
+  });
+
+  it('keeps each row one line high, with the full text as a title', async () => {
+    const long = `tenant:${'a1b2c3d4-'.repeat(18)}:order`;
+    const { page, go } = await open({ resources: [long] }, { viewport: { width: 1_280, height: 800 } });
+    for (const place of ['now', 'locks', 'jobs', 'instances']) {
+      await go(place);
+      await page.locator('tbody tr').first().waitFor();
+      const heights = (await page.evaluate(
+        '[...document.querySelectorAll("tbody tr")].map((row) => row.offsetHeight)',
+      )) as number[];
+      expect([place, Math.max(...heights)]).toEqual([place, expect.any(Number)]);
+      expect(Math.max(...heights)).toBeLessThan(48);
+    }
+    await go('locks');
+    expect(await page.getByRole('rowheader', { name: long }).getAttribute('title')).toBe(`${long} `);
   });
 
   it('keeps filter, order and state in the address', async () => {
@@ -78,9 +111,10 @@ describe('the views of the console', () => {
     await page.getByRole('link', { name: 'stock:sku-2291' }).click();
     await page.getByRole('heading', { level: 1, name: 'stock:sku-2291' }).waitFor();
     await page.getByText('The holder works, and is slow').waitFor();
+    await page.getByText('stock-sync-1:40:6ad3: It has renewed its lease between two looks.').waitFor();
     expect(await rowsOf(page, 'Holders')).toEqual([
       [
-        'stock-sync-1:40:6ad3 alive · It has renewed its lease between two looks.',
+        'stock-sync-1:40:6ad3 alive',
         'Stock.sync stock.sync.ts:73:15',
         expect.stringMatching(/^\d+$/),
         expect.stringMatching(/^\d+ s$/),
@@ -134,11 +168,11 @@ describe('the views of the console', () => {
     expect(runs[2]![4]).toBe('asked for by ann@garden.example');
   });
 
-  it('lists leaders, and how often they changed', async () => {
+  it('lists leaders, and their elections', async () => {
     const { page, go } = await open();
     await go('leaders');
     const rows = await rowsOf(page, 'Leaders');
-    expect(rows.map(([name, leader, , , candidates, transitions]) => [name, leader, candidates, transitions])).toEqual([
+    expect(rows.map(([name, leader, , , candidates, elections]) => [name, leader, candidates, elections])).toEqual([
       ['outbox-relay', 'orders-api-1:27:5ce8 alive', '2', '1'],
       ['price-feed', 'stock-sync-2:40:e19c alive', '1', '3'],
       ['search-indexer', 'jobs-2:31:9b05 alive', '1', '0'],

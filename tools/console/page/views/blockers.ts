@@ -4,7 +4,7 @@ import { type Child, h } from '../dom.js';
 import { name, plural, took } from '../format.js';
 import { COUNTING, missing, table, toLock } from '../parts.js';
 
-/** So many groups fit beside each other. */
+/** Groups that fit beside each other. */
 const MOST = 8;
 
 export function blockers({ cells, cellCount, now, isCounting, deadlocks, fleet }: ConsoleBodies['blockers']): Child {
@@ -13,14 +13,13 @@ export function blockers({ cells, cellCount, now, isCounting, deadlocks, fleet }
     deadlocks.length > 0 &&
       h(
         'ul.troubles',
-        deadlocks.map(({ sentence, resources }) =>
+        deadlocks.map(({ sentences, resources }) =>
           h(
             'li.state.bad',
             h(
               'span',
-              h('strong', 'Deadlock. '),
-              sentence,
-              ' ',
+              h('strong', 'Deadlock: '),
+              sentences.map((each) => `${each} `),
               [...resources, resources[0]!].map((each, place) => [place > 0 && ' → ', toLock(each)]),
             ),
           ),
@@ -28,7 +27,7 @@ export function blockers({ cells, cellCount, now, isCounting, deadlocks, fleet }
       ),
     cells.length > 0
       ? matrix(cells, cellCount)
-      : h('p.empty', isCounting ? 'No call waited in the last ten minutes.' : COUNTING),
+      : h('p.empty', isCounting ? 'No wait has ended in the last ten minutes.' : COUNTING),
     table('Waiting now', now, 'No call is waiting. All good.', [
       ['Work that waits', ({ waiter }) => work(waiter), 'lead'],
       ['Held by', ({ holder }) => work(holder)],
@@ -41,7 +40,7 @@ export function blockers({ cells, cellCount, now, isCounting, deadlocks, fleet }
 
 const work = (group: string): Child => h('a.name.quiet', { href: to('locks', { group }) }, group);
 
-/** Rows waited, columns held. The darker, the longer. */
+/** Rows waited, columns held. Darker is longer. */
 function matrix(cells: ConsoleBodies['blockers']['cells'], cellCount: number): Child {
   const most = Math.max(...cells.map(({ waitedMs }) => waitedMs));
   const groups = (of: 'waiter' | 'holder'): string[] => [...new Set(cells.map((cell) => cell[of]))].slice(0, MOST);

@@ -1,11 +1,12 @@
-// Who leads, and which instances there are.
+// The leaders, and the instances.
 import type { ConsoleBodies, InstanceRow } from '../../../../lib/extras/console/bodies.js';
 import type { LEADER_PREFIX } from '../../../../lib/kernel/api/resource.js';
 import { to } from '../address.js';
 import { type Child, h } from '../dom.js';
-import { moment, names, span, state, took } from '../format.js';
+import { names, span, state, took } from '../format.js';
 import { now, session } from '../live.js';
 import {
+  instance,
   lasts,
   lease,
   life,
@@ -20,7 +21,7 @@ import {
   twoLines,
 } from '../parts.js';
 
-/** Alone: its module would bring all that is known of names along. */
+/** Repeated, because its module imports all rules for names. */
 const PREFIX: typeof LEADER_PREFIX = 'leader:';
 
 export function leaders({ rows, total, fleet }: ConsoleBodies['leaders']): Child {
@@ -36,12 +37,11 @@ export function leaders({ rows, total, fleet }: ConsoleBodies['leaders']): Child
           instanceId ? twoLines(toInstance({ instanceId }), life(of)) : state('bad no leader'),
       ],
       ['Leads for', lasts(at), 'number'],
-      ['Lease left', (row) => lease(`${row.name} ${row.fencingToken}`, row.until, at, session!.leaseMs)],
+      ['Lease left', (row) => lease(`${row.name} ${row.fencingToken}`, row.until, at, session!.leaseMs), 'number'],
       ['Candidates', 'candidates', 'number'],
-      ['Transitions', 'transitions', 'number'],
+      ['Elections in 10 min', 'elections', 'number'],
     ]),
     more(rows.length, total),
-    rows[0] && h('p.second', 'Transitions since ', moment(rows[0].lookedAtSince, at), '.'),
     missing(fleet),
   ];
 }
@@ -51,9 +51,10 @@ const STATES = {
   renewalsFail: 'bad renewals fail',
   shuttingDown: 'calm shutting down',
   silent: 'bad silent',
+  unsubscribed: 'calm no subscription',
 };
 
-/** So long a turn of the event loop is worth a look, or a standstill. */
+/** A turn of the event loop that is worth a look, or a block. */
 const SLOW_MS = 250;
 
 export function instances({ rows, total, fleet }: ConsoleBodies['instances']): Child {
@@ -70,7 +71,7 @@ export function instances({ rows, total, fleet }: ConsoleBodies['instances']): C
           'Instance',
           ({ instanceId, leads = [] }) =>
             twoLines(
-              h('a.name', { href: to('locks', { filter: instanceId }) }, instanceId),
+              h('a.name', { href: to('locks', { filter: instanceId }) }, instance(instanceId)),
               leads.length > 0 && ['leads ', names(leads)],
             ),
           'lead',

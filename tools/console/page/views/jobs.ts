@@ -4,10 +4,10 @@ import { to } from '../address.js';
 import { ask, type Field, REASON } from '../dialog.js';
 import { type Child, h, type Tree } from '../dom.js';
 import { ago, count, moment, name, names, span, state, time, took } from '../format.js';
-import { act, may, now } from '../live.js';
+import { act, may, now, Problem } from '../live.js';
 import { more, NONE, nothing, table, title, toInstance, tools, twoLines } from '../parts.js';
 
-/** A row of a job, with its history where the server sends it along. */
+/** A job, with its history in the list. */
 type JobRow = ConsoleBodies['job']['job'];
 type Row = JobRow & { readonly history?: readonly JobRun[] };
 
@@ -35,9 +35,9 @@ export function jobs({ rows, total }: ConsoleBodies['jobs']): Child {
         ],
         ['Next', (job) => next(job, at), '', 'next'],
         ['Last', (job) => last(job, at), '', 'last'],
-        ['History', ({ history, lastRun }) => dots(history ?? (lastRun ? [lastRun] : []), at)],
+        ['History', ({ history, lastRun }) => dots(history ?? (lastRun ? [lastRun] : []), at), 'number'],
         ['Missed', 'missed', 'number', 'missed'],
-        hasActions() && ['Action', (job) => actions(job)],
+        hasActions() && ['Action', (job) => actions(job), 'number'],
       ],
       'name',
     ),
@@ -121,7 +121,7 @@ const last = ({ lastRun: run }: JobRow, at: number): Child =>
     ? twoLines(end(run), [ago(run.startedAt, at), run.endedAt && `, took\u00a0${took(run.endedAt - run.startedAt)}`])
     : 'never';
 
-/** The newest stands at the right. */
+/** The newest is on the right. */
 function dots(runs: readonly JobRun[], at: number): Tree {
   const shown = runs.slice(0, 14).toReversed();
   const bad = shown.filter(({ outcome = 'ok' }) => outcome !== 'ok').length;
@@ -160,13 +160,11 @@ function actions(row: JobRow): Tree {
             verb,
             async ({ until, reason }) => {
               const forMs = until && new Date(until).getTime() - now();
+              if (forMs && forMs <= 0) throw new Problem(0, 'Until must be in the future.');
               const body = { job, reason: reason || undefined, forMs: forMs || undefined };
-              const {
-                instanceId,
-                state: came,
-                message,
-              } = (await act(action, body)) as Partial<ConsoleBodies['runJob']>;
-              return instanceId ? `${instanceId}: ${message ?? came}` : 'Done.';
+              const done = (await act(action, body)) as Partial<ConsoleBodies['runJob']>;
+              const { instanceId, state: came, message } = done;
+              return instanceId ? `${instanceId}: ${message ?? came}` : `${verb} ${job}: done.`;
             },
           ),
       },

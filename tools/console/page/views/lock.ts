@@ -9,7 +9,7 @@ import { lasts, lease, life, missing, more, NONE, table, toInstance, toLock, two
 export function lock(body: ConsoleBodies['lock']): Child {
   const { resource, mode, sentences, holders, holderCount, queue, queueCount, calls, callCount, permits } = body;
   const at = now();
-  // A process that has not answered has not said more than its place in the queue.
+  // Only the place in the queue is known of a process that has not answered.
   const unheard = queue.filter(({ instanceId }) => !calls.some((call) => call.instanceId === instanceId));
   const all = [...calls, ...unheard];
   return [
@@ -18,19 +18,24 @@ export function lock(body: ConsoleBodies['lock']): Child {
     h('p.about', mode, permits && `, ${count(permits.available)} of ${plural(permits.total, 'permit')} free`),
     h(
       'div.sentences',
+      holders.map(
+        ({ key, instanceId, conclusion }) => conclusion && h('p', { key }, name(instanceId), `: ${conclusion}`),
+      ),
       sentences.map((each) => h('p', each)),
     ),
     table('Holders', holders, 'No call holds it.', [
-      [
-        'Instance',
-        (row) => twoLines(toInstance(row), [life(row.life), row.conclusion && ` · ${row.conclusion}`]),
-        'lead',
-      ],
+      ['Instance', (row) => twoLines(toInstance(row), life(row.life)), 'lead'],
       ['Work', work],
       ['Token', ({ fencingToken }) => name(`${fencingToken}`), 'number'],
       ['Held for', lasts(at), 'number'],
-      ['Lease left', ({ key, until, leaseMs }) => lease(key, until, at, leaseMs)],
-      may('release') && ['Action', (holder) => h('button', { onclick: () => release(resource, holder) }, 'Release…')],
+      ['Lease left', ({ key, until, leaseMs }) => lease(key, until, at, leaseMs), 'number'],
+      may('release') && [
+        'Action',
+        // A holder that may be alive is not ended by mistake.
+        (holder) =>
+          holder.life === 'unknown' ? NONE : h('button', { onclick: () => release(resource, holder) }, 'Release…'),
+        'number',
+      ],
     ]),
     more(holders.length, holderCount),
     table('Queue', all, 'No call waits for it.', [
@@ -44,7 +49,7 @@ export function lock(body: ConsoleBodies['lock']): Child {
   ];
 }
 
-/** What was seen stays as it was when the dialog was opened: that lease, and no later one, is released. */
+/** The dialog keeps the lease that was seen: no later one is released. */
 function release(resource: string, seen: LockHolder): void {
   const { fencingToken, instanceId } = seen;
   ask(

@@ -1,97 +1,148 @@
 import type { ConsoleBodies } from '../../../../lib/extras/console/bodies.js';
+import type { Finding } from '../../../../lib/features/fleet/core/findings/finding.js';
 import { to } from '../address.js';
 import { type Child, h, type Tree } from '../dom.js';
-import { count, name, names, plural, since, span, state, took } from '../format.js';
-import { now } from '../live.js';
-import { bar, COUNTING, lasts, missing, table, toInstance, toLock, twoLines } from '../parts.js';
+import { clock, count, name, names, plural, since, span, state } from '../format.js';
+import { answeredAt, now } from '../live.js';
+import { COUNTING, lockColumns, missing, table, toInstance, toLock } from '../parts.js';
 
-const SAID = {
-  up: 'good All good: locks are available.',
-  degraded: 'bad Locks are available, with problems.',
-  down: 'bad Locks are unavailable.',
-  notTried: 'calm This user is read-only.',
+type Now = ConsoleBodies['now'];
+
+const REDIS = {
+  up: 'good Redis is up',
+  degraded: 'bad Redis has problems',
+  down: 'bad Redis refuses locks',
+  notTried: 'calm Redis: this user is read-only',
 };
+const SEVERITIES = { critical: 'bad', warning: 'missed', note: 'calm' };
 
-export function overview(body: ConsoleBodies['now']): Child {
+export function overview(body: Now): Child {
   const at = now();
-  const { redis, fleet, lastMinute, oldestWaitSince, blockers } = body;
-  const { heard, asked } = fleet;
-  const most = Math.max(...blockers.map(({ waitedMs }) => waitedMs));
-  const found = troubles(body, at);
+  const { redis, fleet, findings, locks, lockCount, lastMinute, oldestWaitSince } = body;
+  const [worst] = findings;
+  const { acquired, timedOut } = lastMinute ?? {};
+  const lines = remember(at, [body.waiting, acquired, timedOut]);
   return [
-    state(SAID[redis.status], 'h1.said'),
+    worst
+      ? state(`${SEVERITIES[worst.severity]} ${headline(worst)}`, 'h1')
+      : state('good Nothing needs attention', 'h1.said'),
     h(
       'p.about',
-      `Redis (${redis.topology}) answered${redis.roundTripMs === null ? '' : ` in ${redis.roundTripMs.toFixed(1)} ms`}. `,
       h(
-        'a',
-        { href: to('instances') },
-        asked === null ? plural(heard, 'instance') : `${count(heard)} of ${plural(asked, 'instance')}`,
+        'span.chip',
+        { title: redis.topology },
+        state(REDIS[redis.status]),
+        redis.roundTripMs !== null && ` ${redis.roundTripMs.toFixed(1)} ms`,
       ),
-      found.length > 0 ? ' answered.' : ' answered. No problems found.',
+      fleet && [
+        ' ',
+        h(
+          'a',
+          { href: to('instances') },
+          fleet.asked === null
+            ? plural(fleet.heard, 'instance')
+            : `${count(fleet.heard)} of ${plural(fleet.asked, 'instance')}`,
+        ),
+        ' answered.',
+      ],
+      ` Looked at ${clock(answeredAt())}.`,
     ),
-    found.length > 0 &&
+    findings.length > 0 &&
       h(
-        'ul.troubles',
-        { 'aria-label': 'Problems' },
-        found.map((each) => h('li.state.bad', h('span', each))),
+        'ul.findings',
+        { 'aria-label': 'Findings' },
+        findings.map((each, place) => finding(each, place, at)),
       ),
-    h(
-      'dl.figures',
-      figure('Held', h('a', { href: to('locks') }, count(body.held))),
-      figure('Waiting', h('a', { href: to('locks', { state: 'waited' }) }, count(body.waiting))),
-      figure('Oldest wait', oldestWaitSince === null ? 'none' : since(oldestWaitSince, at)),
-      figure(
-        `Granted in ${span(lastMinute?.forMs ?? 60_000)}`,
-        lastMinute ? count(lastMinute.acquired) : '…',
-        lastMinute ? `${count(lastMinute.notAcquired)} not acquired, ${count(lastMinute.lost)} lost` : COUNTING,
+    fleet && [
+      h(
+        'dl.figures',
+        figure('Held', h('a', { href: to('locks', { state: 'held' }) }, count(body.held))),
+        figure(
+          'Waiting',
+          h('a', { href: to('locks', { state: 'waited' }) }, count(body.waiting)),
+          lines[0],
+          oldestWaitSince !== null && ['oldest ', since(oldestWaitSince, at)],
+        ),
+        figure(
+          `Granted in ${span(lastMinute?.forMs ?? 60_000)}`,
+          acquired === undefined ? '…' : count(acquired),
+          lines[1],
+          lastMinute ? lastMinute.lost > 0 && `${count(lastMinute.lost)} lost` : COUNTING,
+        ),
+        figure('Timed out', timedOut === undefined ? '…' : count(timedOut), lines[2]),
       ),
-    ),
-    h(
-      'div.halves',
-      table('Top blockers', blockers, lastMinute ? 'No call waited in the last ten minutes.' : COUNTING, [
-        ['Work', ({ holder, waiters }) => twoLines(name(holder), ['before ', names(waiters)]), 'lead'],
-        ['Calls', 'calls', 'number'],
-        ['Waited for it', ({ waitedMs }) => [took(waitedMs), bar(waitedMs / most)], 'number'],
-      ]),
-      table('Longest waits', body.longestWaits, 'No call is waiting. All good.', [
-        ['Resource', ({ resource, group }) => twoLines(toLock(resource), ['for ', name(group)]), 'lead'],
-        ['Held by', ({ heldBy }) => toInstance({ instanceId: heldBy })],
-        ['Waited', lasts(at), 'number'],
-      ]),
-    ),
-    missing(fleet),
+      table('Locks', locks, 'Nothing is held for longer than a moment.', lockColumns(at)),
+      lockCount > locks.length && h('p.more', h('a', { href: to('locks') }, `All ${plural(lockCount, 'lock')}`)),
+      missing(fleet),
+    ],
   ];
 }
 
-const figure = (word: string, value: Child, more?: string): Tree =>
-  h('div', h('dt', word), h('dd', value), more && h('dd.second', more));
+/** Its first sentence: the list has all of it. */
+const headline = ({ sentence }: Finding): string => /^.{30,}?\.(?= )/.exec(sentence)?.[0] ?? sentence;
 
-const trouble = (text: string, view: string, state = 'trouble'): Tree => h('a', { href: to(view, { state }) }, text);
+const figure = (word: string, value: Child, line?: Child, more?: Child): Tree =>
+  h('div', h('dt', word), h('dd', value, line), more && h('dd.second', more));
 
-/** What somebody should look at, with a way there. */
-function troubles(
-  { redis, fleet, deadlocks, deadHolders, deadHolderCount, deafCount, jobs }: ConsoleBodies['now'],
-  at: number,
-): Child[] {
-  return [
-    ...redis.problems.map(({ message }) => message),
-    ...deadlocks.map(({ sentence }) => [
-      h('strong', 'Deadlock. '),
-      sentence,
-      ' ',
-      h('a', { href: to('blockers') }, 'Show'),
-    ]),
-    ...deadHolders.map(({ resource, instanceId, until }) => [
-      name(instanceId),
-      ' does not answer, and holds ',
-      toLock(resource),
-      `, which others wait for: free in ${span(until - at)} unless it renews.`,
-    ]),
-    deadHolderCount > deadHolders.length && trouble(`${count(deadHolderCount)} holders do not answer`, 'locks'),
-    fleet.silentCount > 0 && trouble(`${plural(fleet.silentCount, 'instance')} did not answer`, 'instances'),
-    fleet.unreadable > 0 && trouble(`${plural(fleet.unreadable, 'answer')} could not be read`, 'instances'),
-    deafCount > 0 && trouble(`${plural(deafCount, 'instance')} cannot receive messages`, 'instances'),
-    jobs !== null && jobs.missed > 0 && trouble(`${plural(jobs.missed, 'job')} missed ticks`, 'jobs', 'missed'),
-  ].filter(Boolean);
+/** Opens to its details and its action. */
+function finding(each: Finding, place: number, at: number): Tree {
+  const { severity, kind, sentence, resource, culprit, blocked, since: from, action } = each;
+  return h(
+    'li',
+    { key: `${kind} ${resource} ${culprit?.instanceId}` },
+    h(
+      'details',
+      { open: place === 0 },
+      h('summary', { title: sentence }, state(`${SEVERITIES[severity]} ${sentence}`)),
+      h('p', action.text),
+      h('p', h('code', action.command)),
+      h(
+        'p.second',
+        [
+          from && ['For ', since(from, at)],
+          resource && subject(kind, resource),
+          culprit?.instanceId && ['on ', toInstance(culprit)],
+          culprit?.work && ['by ', name(culprit.work)],
+          culprit?.callSite && ['at ', name(culprit.callSite)],
+          blocked && [
+            `${plural(blocked.calls, 'call')} blocked`,
+            blocked.works.length > 0 && [' of ', names(blocked.works)],
+          ],
+        ]
+          .filter(Boolean)
+          .map((fact, index) => [index > 0 && ' · ', fact]),
+      ),
+    ),
+  );
+}
+
+const subject = (kind: string, resource: string): Child =>
+  kind.startsWith('job')
+    ? h('a.name', { href: to('job', { name: resource }) }, resource)
+    : kind === 'leaderFlaps'
+      ? h('a.name', { href: to('leaders', { filter: resource }) }, resource)
+      : toLock(resource);
+
+/** What was seen in the last ten minutes, by this page alone. */
+let samples: { readonly at: number; readonly values: readonly number[] }[] = [];
+const SAMPLE_MS = 10_000;
+const KEEP_MS = 600_000;
+const LINES = ['Waiting', 'Granted', 'Timed out'];
+
+/** A small line for each number, from the left to the right. */
+function remember(at: number, values: readonly (number | undefined)[]): Child[] {
+  if (at >= (samples.at(-1)?.at ?? 0) + SAMPLE_MS) samples.push({ at, values: values.map((value) => value ?? 0) });
+  samples = samples.filter((sample) => at - sample.at < KEEP_MS && sample.at <= at);
+  const all = [...samples, { at, values: values.map((value) => value ?? 0) }];
+  return LINES.map((word, place) => {
+    const most = Math.max(...all.map((sample) => sample.values[place]!));
+    const points = all.map((sample) => {
+      const x = 100 - ((at - sample.at) / KEEP_MS) * 100;
+      return [x.toFixed(1), 100 - (sample.values[place]! / (most || 1)) * 92] as const;
+    });
+    const edge = points.map(([x, y]) => `${x}% ${y.toFixed(0)}%`);
+    const line = `polygon(${points[0]![0]}% 100%, ${edge.join()}, 100% 100%)`;
+    const label = `${word} in the last ${span(at - all[0]!.at)}: ${count(most)} at most`;
+    return h('span.spark', { role: 'img', 'aria-label': label, title: label }, h('span', { '--line': line }));
+  });
 }

@@ -170,19 +170,14 @@ function deadlockFinding(
 ): Finding {
   const resources = circle.map(({ holds }) => holds);
   const waiting = [...new Set(resources)].flatMap((resource) => waits.get(resource) ?? []);
-  const sides = circle.map(({ instanceId, group, holds, wants, callSite }) => {
-    const work = named(group);
-    const by = work === undefined ? plainOrQuoted(instanceId) : `${work} on ${plainOrQuoted(instanceId)}`;
-    const at = callSite === undefined ? '' : ` at ${placeOf(callSite)}`;
-    return `${by} holds ${quote(holds)} and waits for ${quote(wants)}${at}.`;
-  });
-  const [{ instanceId, group, holds, callSite }] = circle as readonly [DeadlockedCall];
+  const [first] = circle as readonly [DeadlockedCall];
+  const { instanceId, holds, callSite } = first;
   const token = holders.get(holds)?.find((each) => each.instanceId === instanceId)?.fencingToken;
-  const work = named(group);
+  const work = workOf(first, holders);
   return {
     severity: 'critical',
     kind: 'deadlock',
-    sentence: `Deadlock. ${sides.join(' ')}`,
+    sentence: `Deadlock: ${sidesOf(circle, holders).join(' ')}`,
     resource: holds,
     culprit: { instanceId, ...(work !== undefined && { work }), ...(callSite !== undefined && { callSite }) },
     since: askedAt - Math.max(0, ...waiting.map(({ waitedMs }) => waitedMs)),
@@ -192,6 +187,30 @@ function deadlockFinding(
       command: token === undefined ? commandLine('why', holds) : commandLine('release', holds, `--token ${token}`),
     },
   };
+}
+
+/** One sentence for each side. */
+export function deadlockSentences(circle: readonly DeadlockedCall[], fleet: FleetReport): string[] {
+  return sidesOf(circle, holdersIn(fleet));
+}
+
+function sidesOf(circle: readonly DeadlockedCall[], holders: ReadonlyMap<string, readonly SeenHolder[]>): string[] {
+  return circle.map((call) => {
+    const { instanceId, holds, wants, callSite } = call;
+    const work = workOf(call, holders);
+    const by = work === undefined ? plainOrQuoted(instanceId) : `${work} on ${plainOrQuoted(instanceId)}`;
+    const at = callSite === undefined ? '' : ` at ${placeOf(callSite)}`;
+    return `${by} holds ${quote(holds)} and waits for ${quote(wants)}${at}.`;
+  });
+}
+
+/** The group of the lease is the work that is stuck. The group of the waiting call may only be the name of what it wants. */
+function workOf(
+  { instanceId, holds, group }: DeadlockedCall,
+  holders: ReadonlyMap<string, readonly SeenHolder[]>,
+): string | undefined {
+  const holder = holders.get(holds)?.find((each) => each.instanceId === instanceId);
+  return holder ? holder.work : named(group);
 }
 
 /** `ship (dist/orders.js:41:21)` without its brackets. */

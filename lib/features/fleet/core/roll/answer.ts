@@ -48,7 +48,13 @@ export function writeAnswer(answer: FleetAnswer): string {
     z: Math.round(answer.blockedMs),
     e: answer.hearing ? 1 : 0,
     q: HEALTH.indexOf(answer.health),
-    c: lastMinute && [Math.round(lastMinute.forMs), lastMinute.acquired, lastMinute.notAcquired, lastMinute.lost],
+    c: lastMinute && [
+      Math.round(lastMinute.forMs),
+      lastMinute.acquired,
+      lastMinute.notAcquired,
+      lastMinute.lost,
+      lastMinute.timedOut,
+    ],
     x: lostLately,
   };
   const begin = JSON.stringify(head).slice(0, -1);
@@ -152,12 +158,15 @@ function readFields(answer: Record<string, unknown>): FleetAnswer {
   };
 }
 
-function readCounts([forMs, acquired, notAcquired, lost]: unknown[]): NonNullable<FleetAnswer['lastMinute']> {
+function readCounts([forMs, acquired, notAcquired, lost, timedOut = 0]: unknown[]): NonNullable<
+  FleetAnswer['lastMinute']
+> {
   return {
     forMs: toCount(forMs),
     acquired: toCount(acquired),
     notAcquired: toCount(notAcquired),
     lost: toCount(lost),
+    timedOut: toCount(timedOut),
   };
 }
 

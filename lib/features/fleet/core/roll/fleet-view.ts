@@ -35,7 +35,10 @@ export const OBSERVER_PREFIX = 'cli:';
 
 interface FleetDeps extends OwnSources {
   readonly inspect: (resource: string) => Promise<LockState>;
-  readonly list: (options: { readonly prefix: string; readonly limit: number }) => Promise<readonly LockState[]>;
+  readonly scan: (options: {
+    readonly prefix: string;
+    readonly limit: number;
+  }) => Promise<{ readonly states: readonly LockState[]; readonly isCut: boolean }>;
 }
 
 /** The answers to one roll call. */
@@ -122,7 +125,7 @@ export class FleetView {
     const connected = (await this.#ask(() => rollCalls.connected()))?.filter((clientId) => clientId !== store.clientId);
     const isShort = asked === undefined || answers.instances.length < asked;
     const unheard = isShort ? (connected ?? []).filter((clientId) => !heard.has(clientId)).map(instanceOf) : [];
-    const holders = await this.#unlisted(answers.instances, scope, scan);
+    const { holders, isScanCut } = await this.#unlisted(answers.instances, scope, scan);
     const ids = new Set(connected?.map(instanceOf));
     // A holder of a lock of this database is one of its instances.
     const silentHolders = holders.filter(({ instanceId, hasAnswered }) => !hasAnswered && ids.has(instanceId));
@@ -139,6 +142,7 @@ export class FleetView {
       silent: [...silent].sort(),
       subscribed: asked === undefined || !connected ? null : [...ids].filter(isInstance).sort(),
       unreadable,
+      isScanCut,
       deadlocks: circlesAmong(this.#nestedWaitsIn(answers)),
     } as const;
     return { ...report, unlisted: holders.map((holder) => ({ ...holder, life: lifeOf(holder, report) })) };
@@ -226,7 +230,11 @@ export class FleetView {
   }
 
   /** Holders that no answer lists, of what a listed call waits for; with `scan`, of all that is held. */
-  async #unlisted(instances: readonly FleetAnswer[], scope: Scope, scan: boolean): Promise<UnlistedHolder[]> {
+  async #unlisted(
+    instances: readonly FleetAnswer[],
+    scope: Scope,
+    scan: boolean,
+  ): Promise<{ readonly holders: readonly UnlistedHolder[]; readonly isScanCut: boolean }> {
     const listed = new Set(
       instances.flatMap(({ held }) => held.map(({ resource, fencingToken }) => leaseKey(resource, fencingToken))),
     );
@@ -236,8 +244,8 @@ export class FleetView {
         .filter(({ fencingToken, isKept }) => !isKept && !listed.has(leaseKey(resource, fencingToken)))
         .map((holder) => ({ ...holder, resource, hasAnswered: answered.has(holder.instanceId) }));
     if (scan) {
-      const states = await this.#deps.list({ prefix: scope.prefix, limit: MAX_SCANNED });
-      return states.flatMap(unlistedIn);
+      const { states, isCut } = await this.#deps.scan({ prefix: scope.prefix, limit: MAX_SCANNED });
+      return { holders: states.flatMap(unlistedIn), isScanCut: isCut };
     }
     const held = new Set(instances.flatMap((each) => each.held.map(({ resource }) => resource)));
     const waiting = instances.flatMap((each) => each.waiting);
@@ -247,7 +255,7 @@ export class FleetView {
     for (const some of chunks(open.slice(0, MAX_LOOKS), LOOKS_AT_ONCE)) {
       found.push(...(await Promise.all(some.map(async (resource) => unlistedIn(await this.#deps.inspect(resource))))));
     }
-    return found.flat();
+    return { holders: found.flat(), isScanCut: false };
   }
 
   /** @throws LockUnavailableError */

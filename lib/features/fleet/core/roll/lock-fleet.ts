@@ -137,6 +137,8 @@ interface FleetInstance {
     /** The number of calls that were not granted. */
     readonly notAcquired: number;
     readonly lost: number;
+    /** The number of calls that waited, and timed out. */
+    readonly timedOut: number;
   } | null;
   /** The number of leases that were lost in the last ten minutes, whether it counts or not. */
   readonly lostLately: number;
@@ -210,6 +212,8 @@ export interface FleetReport {
    * 100, and with `scan` of all.
    */
   readonly unlisted: readonly UnlistedHolder[];
+  /** `true` if `scan` has found more than 10,000 resources, and has looked at the first of them only. */
+  readonly isScanCut: boolean;
   /**
    * Calls that wait for each other in a circle: each wants a lock of the next one. Found among the listed calls, so a
    * question about some resources finds fewer of them. Only waits count that had begun before the first instance

@@ -58,8 +58,12 @@ export class RecentCounts {
       return null;
     }
     const sum: Counts = { acquired: 0, notAcquired: 0, lost: 0 };
-    for (const { counts } of this.#recent()) for (const type of COUNTED) sum[type] += counts[type];
-    return { forMs: Math.min(now - this.#startedAt, PART_MS * PARTS), ...sum };
+    let timedOut = 0;
+    for (const { counts, timeouts } of this.#recent()) {
+      for (const type of COUNTED) sum[type] += counts[type];
+      for (const calls of timeouts.values()) timedOut += calls;
+    }
+    return { forMs: Math.min(now - this.#startedAt, PART_MS * PARTS), ...sum, timedOut };
   }
 
   /** The resources with the most time-outs. */

@@ -76,8 +76,14 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     [
       fleetReport({
         instances: [
-          fleetInstance('a', { held: [heldLease('account:1', 32)], waiting: waits(1, 'account:2', 8_000) }),
-          fleetInstance('b', { held: [heldLease('account:2', 64)], waiting: waits(1, 'account:1', 9_000) }),
+          fleetInstance('a', {
+            held: [heldLease('account:1', 32, { group: 'Bank.move' })],
+            waiting: waits(1, 'account:2', 8_000),
+          }),
+          fleetInstance('b', {
+            held: [heldLease('account:2', 64, { group: '_other' })],
+            waiting: waits(1, 'account:1', 9_000),
+          }),
         ],
         deadlocks: [
           [
@@ -98,7 +104,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
       severity: 'critical',
       kind: 'deadlock',
       sentence:
-        'Deadlock. Bank.move on a holds "account:1" and waits for "account:2" at dist/bank.js:4:2. ' +
+        'Deadlock: Bank.move on a holds "account:1" and waits for "account:2" at dist/bank.js:4:2. ' +
         'b holds "account:2" and waits for "account:1".',
       culprit: { instanceId: 'a', work: 'Bank.move', callSite: 'move (dist/bank.js:4:2)' },
       since: NOW - 9_000,

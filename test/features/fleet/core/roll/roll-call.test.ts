@@ -223,7 +223,7 @@ describe('what an answer tells of the time before', () => {
     await waiting.value.release();
     await world.clock.advance(2_000);
     const { b: told } = await fleetOf(world, a);
-    expect(told.lastMinute).toEqual({ forMs: 5_000, acquired: 1, notAcquired: 0, lost: 0 });
+    expect(told.lastMinute).toEqual({ forMs: 5_000, acquired: 1, notAcquired: 0, lost: 0, timedOut: 0 });
     expect(told.blockers).toEqual([{ waiter: 'Orders.pay', holder: 'Stock.move', waitedMs: 3_000, calls: 1 }]);
 
     await world.clock.advance(70_000);
@@ -240,4 +240,13 @@ describe('what an answer tells of the time before', () => {
     await last.value.release();
     expect(wants()).toBe(false);
   });
+});
+
+it('a scan that finds more resources than it looks at is not the whole', async () => {
+  const world = new LockWorld();
+  const a = world.instance('a');
+  for (const name of ['x', 'y', 'z']) await a.locks.acquire(name);
+  const scan = async (limit: number) => (await a.locks.operators.scan({ prefix: '', limit })).isCut;
+  expect([await scan(3), await scan(4)]).toEqual([true, false]);
+  expect((await fleetOf(world, a, { scan: true })).fleet.isScanCut).toBe(false);
 });

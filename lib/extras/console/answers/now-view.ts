@@ -1,0 +1,45 @@
+import { findings } from '../../../features/fleet/core/findings/findings.js';
+import { healthSeen, type Instance, totalsOf, withoutAnswers } from '../../views/roll.js';
+import type { ConsoleBodies } from '../bodies.js';
+import { completenessOf, type Content } from './fleet-views.js';
+import { locksByTrouble } from './lock-views.js';
+import type { SnapshotCache } from './source.js';
+
+const MAX_LOCKS = 10;
+
+export async function showNow(looks: SnapshotCache): Promise<Content<'now'>> {
+  const [fleet, { health, mayOnlyLook }, jobs] = await Promise.all([
+    looks.roll().catch(withoutAnswers),
+    looks.health(),
+    looks.source.jobs ? looks.jobs().catch(withoutAnswers) : undefined,
+  ]);
+  const { status, topology, roundTripMs, problems } = healthSeen(health, mayOnlyLook);
+  const locks = fleet ? locksByTrouble(fleet) : [];
+  const instances = fleet?.instances ?? [];
+  const waits = instances.flatMap(({ waiting }) => waiting.map(({ waitedMs }) => waitedMs));
+  return {
+    at: fleet?.askedAt ?? looks.now(),
+    fleet: fleet ? completenessOf(fleet) : null,
+    findings: findings(fleet, jobs, { status, problems }),
+    redis: { status, topology, roundTripMs, problems: problems.map(({ code, message }) => ({ code, message })) },
+    ...totalsOf({ instances }),
+    oldestWaitSince: fleet && waits.length > 0 ? fleet.askedAt - waits.reduce((a, b) => Math.max(a, b)) : null,
+    lastMinute: lastMinuteOf(instances),
+    locks: locks.slice(0, MAX_LOCKS),
+    lockCount: locks.length,
+  };
+}
+
+function lastMinuteOf(instances: readonly Instance[]): ConsoleBodies['now']['lastMinute'] {
+  const counts = instances.flatMap(({ lastMinute }) => (lastMinute ? [lastMinute] : []));
+  if (counts.length === 0) return null;
+  const sum = (of: 'acquired' | 'notAcquired' | 'lost' | 'timedOut'): number =>
+    counts.reduce((all, each) => all + each[of], 0);
+  return {
+    forMs: Math.min(...counts.map(({ forMs }) => forMs)),
+    acquired: sum('acquired'),
+    notAcquired: sum('notAcquired'),
+    lost: sum('lost'),
+    timedOut: sum('timedOut'),
+  };
+}
